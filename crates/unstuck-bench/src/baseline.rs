@@ -6,16 +6,16 @@ use regex::bytes::{Regex, RegexBuilder};
 use unstuck_core::knowledge::Knowledge;
 
 /// The patterns of the built-in rules, each compiled once.
-pub(crate) struct Loop {
+pub(crate) struct RegexLoop {
     regexes: Vec<Regex>,
     /// How many patterns were left out because they cannot be written without Unicode.
-    pub(crate) left_out: usize,
+    pub(crate) skipped: usize,
 }
 
-impl Loop {
+impl RegexLoop {
     /// Compiles all that rules look for in texts; what ours looks for besides (fields, stated statuses and waits,
     /// warnings) is left out, in the baseline's favour.
-    pub(crate) fn of(knowledge: &Knowledge) -> Self {
+    pub(crate) fn from_knowledge(knowledge: &Knowledge) -> Self {
         let rules = knowledge.kinds.values().flat_map(|file| &file.rule);
         let sources: BTreeSet<&String> = rules
             .filter(|rule| !rule.disabled)
@@ -26,7 +26,7 @@ impl Loop {
             .filter_map(|source| compile(source))
             .collect();
         Self {
-            left_out: sources.len() - regexes.len(),
+            skipped: sources.len() - regexes.len(),
             regexes,
         }
     }
@@ -36,7 +36,7 @@ impl Loop {
     }
 
     /// How many of the patterns match.
-    pub(crate) fn matches(&self, text: &[u8]) -> usize {
+    pub(crate) fn count_matches(&self, text: &[u8]) -> usize {
         self.regexes
             .iter()
             .filter(|regex| regex.is_match(text))

@@ -8,56 +8,71 @@ use std::process::Stdio;
 use anyhow::{Context, Result, ensure};
 use rusqlite::{Connection, OpenFlags};
 use unstuck_core::event::{Event, RunId};
-use unstuck_store::{Append, Location, Options, QuestionFilter, Store};
+use unstuck_store::{Append, EscalationFilter, Store, StoreLocation, StoreOptions};
 
-use crate::measure::{ROUNDS, Samples, moment};
-use crate::starting::{beside, command, millis};
-use crate::storing::{START, started};
-use crate::table::{Table, Target};
+use crate::measure::{ROUNDS, Samples, now};
+use crate::startup::{millis, program_command, sibling_program};
+use crate::store::{START, run_started};
+use crate::table::{FigureTable, FigureTarget};
 
 const QUESTIONS: u32 = 1_000;
 
-pub(crate) fn measure(table: &mut Table) -> Result<()> {
+pub(crate) fn measure(table: &mut FigureTable) -> Result<()> {
     table.section("11. The inbox, 1 000 questions that wait")?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("store.db");
-    runtime.block_on(fill(&path))?;
+    runtime.block_on(fill_store(&path))?;
     let (mut ours, mut theirs) = (Samples::default(), Samples::default());
     let (mut text, mut json) = (Samples::default(), Samples::default());
-    let program = beside("unstuck").filter(|path| path.exists());
+    let program = sibling_program("unstuck").filter(|path| path.exists());
     for _ in 0..ROUNDS {
-        ours.push(runtime.block_on(listed(&path))?);
-        theirs.push(selected(&path)?);
+        ours.push(runtime.block_on(time_store_list(&path))?);
+        theirs.push(time_bare_select(&path)?);
         if let Some(program) = &program {
-            text.push(shown(program, &path, &[])?);
-            json.push(shown(program, &path, &["--json"])?);
+            text.push(time_program(program, &path, &[])?);
+            json.push(time_program(program, &path, &["--json"])?);
         }
     }
-    table.row("open, list, close", &ours.map(millis), "ms", Target::Open)?;
-    table.row("a bare SELECT", &theirs.map(millis), "ms", Target::Open)?;
-    table.row("ours ÷ bare", &ours.over(&theirs), "×", Target::Open)?;
+    table.row(
+        "open, list, close",
+        &ours.map(millis),
+        "ms",
+        FigureTarget::None,
+    )?;
+    table.row(
+        "a bare SELECT",
+        &theirs.map(millis),
+        "ms",
+        FigureTarget::None,
+    )?;
+    table.row(
+        "ours ÷ bare",
+        &ours.ratio_to(&theirs),
+        "×",
+        FigureTarget::None,
+    )?;
     if program.is_none() {
         return table.note("the program is not built: no listing by it");
     }
-    let most = Target::AtMost(50.0);
+    let most = FigureTarget::AtMost(50.0);
     table.row("unstuck inbox", &text.map(millis), "ms", most)?;
     table.row("unstuck inbox --json", &json.map(millis), "ms", most)?;
     table.row(
         "unstuck inbox ÷ bare",
-        &text.over(&theirs),
+        &text.ratio_to(&theirs),
         "×",
-        Target::Open,
+        FigureTarget::None,
     )
 }
 
-async fn fill(path: &Path) -> Result<()> {
-    let store = Store::open(&Location::file(path), Options::default()).await?;
+async fn fill_store(path: &Path) -> Result<()> {
+    let store = Store::open(&StoreLocation::file(path), StoreOptions::default()).await?;
     for number in 0..QUESTIONS {
         let run = RunId::new(format!("q{number:09}"));
-        let events = [started(&run), asked(&run)];
+        let events = [run_started(&run), escalation_event(&run)];
         let at = START.after(std::time::Duration::from_secs(number.into()));
         store.append(Append::new(run, at, events)).await?;
     }
@@ -66,9 +81,9 @@ async fn fill(path: &Path) -> Result<()> {
 }
 
 /// A question of the usual length.
-pub(crate) fn asked(run: &RunId) -> Event {
+pub(crate) fn escalation_event(run: &RunId) -> Event {
     let fields = serde_json::json!({
-        "event": "recovery_escalated", "id": format!("{run}-e1"), "session": run.session(1),
+        "event": "recovery_escalated", "id": format!("{run}-e1"), "session": run.session_id(1),
         "type": "recovery_approval_required", "trigger": "RECOVERY", "kind": "lockfile_drift", "why": "repair",
         "reason": "Lockfile out of sync: `rm -rf node_modules && npm ci` may repair it, and needs your word.",
         "awaiting": "human", "repair": "r1", "doing": "npm test -- --runInBand packages/web",
@@ -89,19 +104,19 @@ pub(crate) fn asked(run: &RunId) -> Event {
     Event::from_value(fields.as_object().cloned().unwrap_or_default())
 }
 
-async fn listed(path: &Path) -> Result<f64> {
-    let began = moment();
-    let location = Location::file(path);
-    let store = Store::open_existing(&location, Options::default()).await?;
+async fn time_store_list(path: &Path) -> Result<f64> {
+    let began = now();
+    let location = StoreLocation::file(path);
+    let store = Store::open_existing(&location, StoreOptions::default()).await?;
     let store = store.context("the store is gone")?;
-    let found = store.questions(&QuestionFilter::default()).await?;
+    let found = store.escalations(&EscalationFilter::default()).await?;
     store.close().await?;
     ensure!(found.len() == QUESTIONS as usize, "{} wait", found.len());
     Ok(began.elapsed().as_secs_f64())
 }
 
-fn selected(path: &Path) -> Result<f64> {
-    let began = moment();
+fn time_bare_select(path: &Path) -> Result<f64> {
+    let began = now();
     let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
     let mut statement = connection
         .prepare("SELECT run, id, at, asked FROM questions WHERE answered IS NULL ORDER BY at")?;
@@ -112,11 +127,11 @@ fn selected(path: &Path) -> Result<f64> {
 }
 
 /// The seconds in which the program lists them all.
-fn shown(program: &Path, store: &Path, options: &[&str]) -> Result<f64> {
-    let mut command = command(program);
+fn time_program(program: &Path, store: &Path, options: &[&str]) -> Result<f64> {
+    let mut command = program_command(program);
     command.arg("--store").arg(store).arg("inbox").args(options);
     command.stdin(Stdio::null()).stderr(Stdio::null());
-    let began = moment();
+    let began = now();
     let output = command.output()?;
     let seconds = began.elapsed().as_secs_f64();
     ensure!(

@@ -2,39 +2,39 @@
 //!
 //! The machine is never quiet, so every round measures each side once, and what counts is the ratio of the two.
 
-mod asking;
 mod baseline;
-mod conducting;
-mod confining;
-mod deciding;
-mod diagnosing;
+mod classifier_scaling;
+mod dashboard;
+mod decide;
+mod diagnose;
 mod gateway;
-mod growing;
 mod inbox;
-mod load;
+mod load_client;
+mod loop_detection;
 mod measure;
-mod processes;
+mod pipeline;
+mod process_fixture;
 mod resources;
-mod starting;
-mod storing;
-mod supervising;
+mod sandbox;
+mod startup;
+mod store;
+mod supervise;
 mod table;
 mod texts;
-mod watching;
 
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 
-use table::Table;
+use table::FigureTable;
 
 fn main() -> Result<ExitCode> {
     let arguments: Vec<_> = std::env::args_os().collect();
     // It is its own reaper and its own sandbox.
-    if let Some(code) = unstuck_repair::sandbox::called(&arguments) {
+    if let Some(code) = unstuck_repair::sandbox::run_if_called(&arguments) {
         return Ok(ExitCode::from(code));
     }
-    if let Some(code) = unstuck_run::reaper::called(&arguments) {
+    if let Some(code) = unstuck_run::reaper::run_if_called(&arguments) {
         return Ok(ExitCode::from(code));
     }
     measure()?;
@@ -42,20 +42,20 @@ fn main() -> Result<ExitCode> {
 }
 
 /// Measures one thing and writes what it found into the table.
-type Section = fn(&mut Table) -> Result<()>;
+type Section = fn(&mut FigureTable) -> Result<()>;
 
 /// What can be measured, by the names that `./bench NAME…` takes; all of it where none is named.
 const SECTIONS: [(&str, Section); 12] = [
-    ("diagnosing", diagnosing::measure),
-    ("growing", growing::measure),
-    ("starting", starting::measure),
-    ("deciding", deciding::measure),
-    ("supervising", supervising::measure),
-    ("storing", storing::measure),
-    ("asking", asking::measure),
-    ("watching", watching::measure),
-    ("conducting", conducting::measure),
-    ("confining", confining::measure),
+    ("diagnosing", diagnose::measure),
+    ("growing", classifier_scaling::measure),
+    ("starting", startup::measure),
+    ("deciding", decide::measure),
+    ("supervising", supervise::measure),
+    ("storing", store::measure),
+    ("asking", dashboard::measure),
+    ("watching", loop_detection::measure),
+    ("conducting", pipeline::measure),
+    ("confining", sandbox::measure),
     ("inbox", inbox::measure),
     ("gateway", gateway::measure),
 ];
@@ -63,9 +63,9 @@ const SECTIONS: [(&str, Section); 12] = [
 fn measure() -> Result<()> {
     let named: Vec<String> = std::env::args().skip(1).collect();
     match named.first().map(String::as_str) {
-        Some(starting::COLD) => return starting::cold(),
-        Some(conducting::BARE) => return conducting::bare(),
-        Some(processes::FORWARDER) => return gateway::bare(),
+        Some(startup::COLD_ARG) => return startup::run_cold(),
+        Some(pipeline::BASELINE_ARG) => return pipeline::run_baseline(),
+        Some(process_fixture::FORWARDER) => return gateway::run_forwarder(),
         _ => {}
     }
     let is_known = |name: &String| SECTIONS.iter().any(|(known, _)| known == name);
@@ -73,7 +73,7 @@ fn measure() -> Result<()> {
         let names = SECTIONS.map(|(name, _)| name).join(", ");
         bail!("`{unknown}` cannot be measured, but these can: {names}");
     }
-    let mut table = Table::begin()?;
+    let mut table = FigureTable::begin()?;
     for (name, section) in SECTIONS {
         if named.is_empty() || named.iter().any(|named| named == name) {
             section(&mut table)?;

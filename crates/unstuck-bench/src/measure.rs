@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 pub(crate) const ROUNDS: u64 = 7;
 
 /// Short work is repeated for about this long in each round.
-const AT_LEAST: Duration = Duration::from_millis(40);
+const MIN_ROUND: Duration = Duration::from_millis(40);
 
 /// The moment, as far as a stopwatch needs it.
-pub(crate) fn moment() -> Instant {
+pub(crate) fn now() -> Instant {
     #[expect(
         clippy::disallowed_methods,
         reason = "a benchmark is about the time that passes"
@@ -19,21 +19,21 @@ pub(crate) fn moment() -> Instant {
 }
 
 /// The seconds that some work takes once.
-pub(crate) fn once<T>(work: impl FnOnce() -> T) -> f64 {
-    let begin = moment();
+pub(crate) fn time_once<T>(work: impl FnOnce() -> T) -> f64 {
+    let begin = now();
     black_box(work());
     begin.elapsed().as_secs_f64()
 }
 
 /// The seconds that some short work takes on average, repeated until the clock can tell.
-pub(crate) fn repeated<T>(mut work: impl FnMut() -> T) -> f64 {
-    let begin = moment();
+pub(crate) fn time_repeated<T>(mut work: impl FnMut() -> T) -> f64 {
+    let begin = now();
     let mut times = 0.0;
     loop {
         black_box(work());
         times += 1.0;
         let passed = begin.elapsed();
-        if passed >= AT_LEAST {
+        if passed >= MIN_ROUND {
             return passed.as_secs_f64() / times;
         }
     }
@@ -54,7 +54,7 @@ impl Samples {
     }
 
     /// Round by round, how many times the other these are.
-    pub(crate) fn over(&self, other: &Self) -> Self {
+    pub(crate) fn ratio_to(&self, other: &Self) -> Self {
         self.0.iter().zip(&other.0).map(|(a, b)| a / b).collect()
     }
 
@@ -103,6 +103,6 @@ mod tests {
         assert_eq!((samples.median(), samples.range()), (2.0, (1.0, 4.0)));
         let even: Samples = [1.0, 3.0].into_iter().collect();
         assert_eq!(even.median(), 2.0);
-        assert_eq!(even.over(&even).median(), 1.0);
+        assert_eq!(even.ratio_to(&even).median(), 1.0);
     }
 }

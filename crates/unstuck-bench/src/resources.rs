@@ -10,15 +10,15 @@ use anyhow::{Context, Result, ensure};
 /// In these the system counts the time of processes: hundredths of a second.
 const TICKS: f64 = 100.0;
 /// How often a process is looked at.
-const LOOK: Duration = Duration::from_millis(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// The seconds of processor time that all processes used that were started from here, at any depth, and waited for.
 pub(crate) fn cpu_of_children() -> Result<f64> {
-    times("/proc/self/stat", 13)
+    cpu_times("/proc/self/stat", 13)
 }
 
 /// Two times of such a file, the second after the first.
-fn times(file: &str, at: usize) -> Result<f64> {
+fn cpu_times(file: &str, at: usize) -> Result<f64> {
     let text = fs::read_to_string(file)?;
     // The name in parentheses may hold anything.
     let (_, fields) = text.rsplit_once(')').context("no end of the name")?;
@@ -45,7 +45,7 @@ pub(crate) fn own_memory(process: u32) -> f64 {
 
 /// The most memory that was used at one time, in MB.
 #[derive(Debug, Default)]
-pub(crate) struct Memory {
+pub(crate) struct PeakMemory {
     /// By the process itself.
     pub(crate) peak: f64,
     /// By the process and those of the same program below it; what several share counts once.
@@ -53,15 +53,15 @@ pub(crate) struct Memory {
 }
 
 /// Looks at a process until it ends.
-pub(crate) fn watched(mut child: Child) -> Result<Memory> {
-    let mut memory = Memory::default();
+pub(crate) fn watch_memory(mut child: Child) -> Result<PeakMemory> {
+    let mut memory = PeakMemory::default();
     let status = loop {
         if let Some(status) = child.try_wait()? {
             break status;
         }
         let peak = megabytes(&format!("/proc/{}/status", child.id()), "VmHWM:");
         memory.peak = memory.peak.max(peak);
-        memory.shared = memory.shared.max(together(child.id()));
+        memory.shared = memory.shared.max(tree_memory(child.id()));
         pause();
     };
     ensure!(status.success(), "it ended with {status}");
@@ -69,8 +69,8 @@ pub(crate) fn watched(mut child: Child) -> Result<Memory> {
 }
 
 /// The memory of a process and of those below it that run the same program.
-fn together(process: u32) -> f64 {
-    let same = below(process).into_iter().filter(|other| {
+fn tree_memory(process: u32) -> f64 {
+    let same = descendants(process).into_iter().filter(|other| {
         let program = |process: u32| fs::read_link(format!("/proc/{process}/exe")).ok();
         program(*other) == program(process)
     });
@@ -79,7 +79,7 @@ fn together(process: u32) -> f64 {
         .sum()
 }
 
-fn below(process: u32) -> Vec<u32> {
+fn descendants(process: u32) -> Vec<u32> {
     let tasks = fs::read_dir(format!("/proc/{process}/task"));
     let lists = tasks
         .into_iter()
@@ -106,7 +106,7 @@ fn megabytes(file: &str, name: &str) -> f64 {
 
 #[expect(clippy::disallowed_methods, reason = "it looks again and again")]
 fn pause() {
-    std::thread::sleep(LOOK);
+    std::thread::sleep(POLL_INTERVAL);
 }
 
 #[cfg(test)]
@@ -117,7 +117,7 @@ mod tests {
     fn memory_and_processor_time_can_be_told() {
         let own = std::process::id();
         assert!(megabytes("/proc/self/status", "VmHWM:") > 0.5);
-        assert!(together(own) > 0.5);
+        assert!(tree_memory(own) > 0.5);
         assert!(cpu_of_children().is_ok_and(|seconds| seconds >= 0.0));
     }
 }

@@ -8,17 +8,17 @@ use crate::measure::Samples;
 
 /// What a figure ought to be.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Target {
+pub(crate) enum FigureTarget {
     /// Nothing is promised about it.
-    Open,
+    None,
     AtLeast(f64),
     AtMost(f64),
 }
 
-impl Target {
+impl FigureTarget {
     fn verdict(self, value: f64) -> String {
         let (met, text) = match self {
-            Self::Open => return String::new(),
+            Self::None => return String::new(),
             Self::AtLeast(least) => (value >= least, format!("at least {least}")),
             Self::AtMost(most) => (value <= most, format!("at most {most}")),
         };
@@ -27,16 +27,16 @@ impl Target {
 }
 
 /// Writes each row as soon as it is measured.
-pub(crate) struct Table(io::Stdout);
+pub(crate) struct FigureTable(io::Stdout);
 
-impl Table {
+impl FigureTable {
     pub(crate) fn begin() -> Result<Self> {
         let mut table = Self(io::stdout());
         writeln!(
             table.0,
             "median (min–max) of {} rounds; every round measures each side once{}",
             crate::measure::ROUNDS,
-            load().unwrap_or_default()
+            load_average().unwrap_or_default()
         )?;
         Ok(table)
     }
@@ -54,14 +54,14 @@ impl Table {
         what: &str,
         samples: &Samples,
         unit: &str,
-        target: Target,
+        target: FigureTarget,
     ) -> Result<()> {
         let (least, most) = samples.range();
         let shown = format!(
             "{} ({}–{}) {unit}",
-            digits(samples.median()),
-            digits(least),
-            digits(most)
+            significant_digits(samples.median()),
+            significant_digits(least),
+            significant_digits(most)
         );
         let line = format!(
             "  {what:<52} {shown:<34} {}",
@@ -73,7 +73,7 @@ impl Table {
 }
 
 /// How busy the machine is, where the system tells: on a busy one only the ratios count.
-fn load() -> Option<String> {
+fn load_average() -> Option<String> {
     let text = std::fs::read_to_string("/proc/loadavg").ok()?;
     let cores = std::thread::available_parallelism().ok()?;
     let load = text.split_whitespace().next()?;
@@ -81,7 +81,7 @@ fn load() -> Option<String> {
 }
 
 /// Three digits that matter.
-fn digits(value: f64) -> String {
+fn significant_digits(value: f64) -> String {
     let decimals = match value.abs() {
         100.0.. => 0,
         10.0.. => 1,
@@ -96,11 +96,18 @@ mod tests {
 
     #[test]
     fn a_target_says_whether_it_is_met() {
-        assert_eq!(Target::AtLeast(8.0).verdict(9.0), "at least 8: met");
-        assert_eq!(Target::AtMost(10.0).verdict(10.5), "at most 10: MISSED");
-        assert_eq!(Target::Open.verdict(1.0), "");
+        assert_eq!(FigureTarget::AtLeast(8.0).verdict(9.0), "at least 8: met");
         assert_eq!(
-            [digits(1234.5), digits(12.34), digits(1.234)],
+            FigureTarget::AtMost(10.0).verdict(10.5),
+            "at most 10: MISSED"
+        );
+        assert_eq!(FigureTarget::None.verdict(1.0), "");
+        assert_eq!(
+            [
+                significant_digits(1234.5),
+                significant_digits(12.34),
+                significant_digits(1.234)
+            ],
             ["1234", "12.3", "1.23"]
         );
     }

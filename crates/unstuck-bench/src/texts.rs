@@ -1,10 +1,10 @@
 //! Texts to diagnose, made by the program itself: the same seed gives the same texts.
 
 use unstuck_core::Failure;
-use unstuck_core::decision::Dice;
+use unstuck_core::decision::SeededRng;
 
 /// The size of a usual piece of standard error.
-pub(crate) const USUAL: usize = 2048;
+pub(crate) const USUAL_SIZE: usize = 2048;
 
 /// What a failure says, each as one tool or API prints it.
 const ERRORS: [&str; 20] = [
@@ -57,11 +57,11 @@ const COMMON: [&str; 16] = [
 ];
 
 /// Makes texts from chance that can be repeated.
-pub(crate) struct Author(Dice);
+pub(crate) struct TextGenerator(SeededRng);
 
-impl Author {
-    pub(crate) const fn seeded(seed: u64) -> Self {
-        Self(Dice::seeded(seed))
+impl TextGenerator {
+    pub(crate) const fn from_seed(seed: u64) -> Self {
+        Self(SeededRng::seeded(seed))
     }
 
     /// As many log texts: of ten, seven with one error line and three without.
@@ -85,7 +85,7 @@ impl Author {
                 text.push_str(line);
             } else {
                 let line = self.pick(&ORDINARY);
-                self.fill(line, &mut text);
+                self.fill_template(line, &mut text);
             }
             text.push('\n');
         }
@@ -109,24 +109,24 @@ impl Author {
             if self.below(5) == 0 {
                 text.push_str(self.pick(&COMMON));
             } else {
-                self.word(&mut text);
+                self.push_word(&mut text);
             }
             text.push(if self.below(9) == 0 { '\n' } else { ' ' });
         }
         text
     }
 
-    fn fill(&mut self, line: &str, text: &mut String) {
+    fn fill_template(&mut self, line: &str, text: &mut String) {
         for c in line.chars() {
             match c {
                 '#' => text.push_str(&(10 + self.below(90)).to_string()),
-                '@' => self.word(text),
+                '@' => self.push_word(text),
                 plain => text.push(plain),
             }
         }
     }
 
-    fn word(&mut self, text: &mut String) {
+    fn push_word(&mut self, text: &mut String) {
         for _ in 0..2 + self.below(8) {
             let at = self.below(26);
             text.extend(('a'..='z').nth(at));
@@ -138,7 +138,7 @@ impl Author {
     }
 
     fn below(&mut self, end: usize) -> usize {
-        usize::try_from(self.0.roll().0 >> 33).unwrap_or(0) % end
+        usize::try_from(self.0.next_draw().0 >> 33).unwrap_or(0) % end
     }
 }
 
@@ -158,10 +158,10 @@ mod tests {
 
     #[test]
     fn the_same_seed_gives_the_same_texts_of_the_wanted_size() {
-        let texts = || Author::seeded(1).logs(20, USUAL);
+        let texts = || TextGenerator::from_seed(1).logs(20, USUAL_SIZE);
         assert_eq!(texts(), texts());
-        let words = Author::seeded(2).words(USUAL);
-        assert!((USUAL..USUAL + 20).contains(&words.len()));
+        let words = TextGenerator::from_seed(2).words(USUAL_SIZE);
+        assert!((USUAL_SIZE..USUAL_SIZE + 20).contains(&words.len()));
     }
 
     #[test]
@@ -171,8 +171,8 @@ mod tests {
             text.is_some_and(|text| ERRORS.iter().any(|line| text.contains(line)))
         };
         assert_eq!(
-            Author::seeded(1)
-                .logs(100, USUAL)
+            TextGenerator::from_seed(1)
+                .logs(100, USUAL_SIZE)
                 .iter()
                 .filter(has_error)
                 .count(),

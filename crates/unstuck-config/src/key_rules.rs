@@ -3,7 +3,7 @@
 //! Whatever is in a project's folder can have been written by an agent or by whoever the project was cloned from. So each
 //! key has a decision here, and a test goes through the schema: a new key without a decision fails it.
 
-use crate::tree::{At, Entry, Node, Table, Value};
+use crate::spanned::{Node, Span, Table, TableEntry, Value};
 
 /// Who may set a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub(crate) enum OnChange {
     /// It asks.
     Asks,
     /// It is compared elsewhere: `[recovery]` counts by trust.
-    Elsewhere,
+    ByTrust,
 }
 
 /// The decision about the keys of one pattern.
@@ -52,7 +52,7 @@ const fn rule(pattern: &'static str, set_by: SetBy, on_change: OnChange) -> KeyR
 
 /// The decisions; the first one that fits counts.
 pub(crate) const KEY_RULES: &[KeyRule] = {
-    use OnChange::{Applies, Asks, Elsewhere, Limit, LimitWithDefault};
+    use OnChange::{Applies, Asks, ByTrust, Limit, LimitWithDefault};
     use SetBy::{Anyone, Owner, ProjectFile, Stricter};
     &[
         rule("run.task", Anyone, Applies),
@@ -106,7 +106,7 @@ pub(crate) const KEY_RULES: &[KeyRule] = {
         rule("strategies.**", Anyone, Asks),
         rule("policy.**", Anyone, Asks),
         rule("policies.**", Anyone, Asks),
-        rule("recovery.**", Stricter, Elsewhere),
+        rule("recovery.**", Stricter, ByTrust),
         rule("repairs.**", Anyone, Asks),
         rule("webhooks.allow_private", Owner, Asks),
         rule("webhooks.notify_command", Owner, Asks),
@@ -135,25 +135,25 @@ pub(crate) const KEY_RULES: &[KeyRule] = {
 
 /// How a path stands to a pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fit {
+enum PatternMatch {
     No,
     /// The path leads to what the pattern means.
-    Above,
-    Whole,
+    Ancestor,
+    Exact,
 }
 
-fn fit(pattern: &str, path: &[String]) -> Fit {
+fn match_pattern(pattern: &str, path: &[String]) -> PatternMatch {
     let mut parts = path.iter();
     let mut wanted = pattern.split('.');
     loop {
         match (wanted.next(), parts.next()) {
-            (None, None) => return Fit::Whole,
-            (None, Some(_)) => return Fit::No,
-            (Some(_), None) => return Fit::Above,
-            (Some("**"), Some(_)) => return Fit::Whole,
+            (None, None) => return PatternMatch::Exact,
+            (None, Some(_)) => return PatternMatch::No,
+            (Some(_), None) => return PatternMatch::Ancestor,
+            (Some("**"), Some(_)) => return PatternMatch::Exact,
             (Some("*"), Some(_)) => {}
             (Some(wanted), Some(part)) if wanted == part => {}
-            (Some(_), Some(_)) => return Fit::No,
+            (Some(_), Some(_)) => return PatternMatch::No,
         }
     }
 }
@@ -161,10 +161,10 @@ fn fit(pattern: &str, path: &[String]) -> Fit {
 /// The decision about a value; none for a key that there is not, or for a table whose keys have decisions of their own.
 pub(crate) fn rule_of(path: &[String]) -> Option<&'static KeyRule> {
     for rule in KEY_RULES {
-        match fit(rule.pattern, path) {
-            Fit::Whole => return Some(rule),
-            Fit::Above => return None,
-            Fit::No => {}
+        match match_pattern(rule.pattern, path) {
+            PatternMatch::Exact => return Some(rule),
+            PatternMatch::Ancestor => return None,
+            PatternMatch::No => {}
         }
     }
     None
@@ -172,43 +172,43 @@ pub(crate) fn rule_of(path: &[String]) -> Option<&'static KeyRule> {
 
 /// A value that is not a project's to set.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Taken {
+pub(crate) struct RejectedSetting {
     /// Its path.
     pub(crate) path: Vec<String>,
     /// Where its key stands.
-    pub(crate) at: At,
+    pub(crate) at: Span,
     /// The value.
     pub(crate) node: Node,
 }
 
-impl Taken {
+impl RejectedSetting {
     /// The path as people write it.
-    pub(crate) fn shown(&self) -> String {
+    pub(crate) fn display_path(&self) -> String {
         self.path.join(".")
     }
 }
 
 /// Takes out what only the owner may set; what is built in anyway says nothing.
-pub(crate) fn take_owner_only(tree: &mut Table, built_in: &Table) -> Vec<Taken> {
+pub(crate) fn remove_owner_only(tree: &mut Table, built_in: &Table) -> Vec<RejectedSetting> {
     let mut taken = Vec::new();
-    take_from(tree, &mut Vec::new(), &mut taken);
+    remove_from_table(tree, &mut Vec::new(), &mut taken);
     taken.retain(|one| !is_built_in(one, built_in));
     taken
 }
 
-fn take_from(table: &mut Table, path: &mut Vec<String>, taken: &mut Vec<Taken>) {
+fn remove_from_table(table: &mut Table, path: &mut Vec<String>, taken: &mut Vec<RejectedSetting>) {
     let mut left = Vec::new();
     for mut entry in std::mem::take(&mut table.0) {
         path.push(entry.key.clone());
         let is_owners = rule_of(path).is_some_and(|rule| rule.set_by == SetBy::Owner);
         if is_owners {
-            taken.push(Taken {
+            taken.push(RejectedSetting {
                 path: path.clone(),
-                at: entry.key_at,
+                at: entry.key_span,
                 node: entry.node,
             });
         } else {
-            take_inside(&mut entry.node, path, taken);
+            remove_from_node(&mut entry.node, path, taken);
             left.push(entry);
         }
         path.pop();
@@ -216,13 +216,13 @@ fn take_from(table: &mut Table, path: &mut Vec<String>, taken: &mut Vec<Taken>) 
     table.0 = left;
 }
 
-fn take_inside(node: &mut Node, path: &mut Vec<String>, taken: &mut Vec<Taken>) {
+fn remove_from_node(node: &mut Node, path: &mut Vec<String>, taken: &mut Vec<RejectedSetting>) {
     match &mut node.value {
-        Value::Table(table) => take_from(table, path, taken),
+        Value::Table(table) => remove_from_table(table, path, taken),
         Value::List(list) => {
             for (at, one) in list.iter_mut().enumerate() {
-                path.push(part_of(one, at));
-                take_inside(one, path, taken);
+                path.push(path_part(one, at));
+                remove_from_node(one, path, taken);
                 path.pop();
             }
         }
@@ -231,12 +231,12 @@ fn take_inside(node: &mut Node, path: &mut Vec<String>, taken: &mut Vec<Taken>) 
 }
 
 /// What an item of a list is called in a path: its id, or its number.
-fn part_of(item: &Node, at: usize) -> String {
+fn path_part(item: &Node, at: usize) -> String {
     let number = || (at + 1).to_string();
     item.id().map_or_else(number, str::to_owned)
 }
 
-fn is_built_in(taken: &Taken, built_in: &Table) -> bool {
+fn is_built_in(taken: &RejectedSetting, built_in: &Table) -> bool {
     let Some((first, rest)) = taken.path.split_first() else {
         return false;
     };
@@ -244,38 +244,38 @@ fn is_built_in(taken: &Taken, built_in: &Table) -> bool {
         node.and_then(Node::table).and_then(|table| table.get(part))
     });
     let value = taken.node.to_json();
-    known.is_some_and(|known| says_less(&value, &known.to_json()))
+    known.is_some_and(|known| is_subset(&value, &known.to_json()))
 }
 
 /// Whether a value says nothing that the other does not say.
-fn says_less(value: &serde_json::Value, other: &serde_json::Value) -> bool {
+fn is_subset(value: &serde_json::Value, other: &serde_json::Value) -> bool {
     use serde_json::Value as Json;
     match (value, other) {
         (Json::Object(values), Json::Object(others)) => values.iter().all(|(key, value)| {
             let other = others.get(key);
-            other.is_some_and(|other| says_less(value, other))
+            other.is_some_and(|other| is_subset(value, other))
         }),
         _ => value == other,
     }
 }
 
 /// Every text that a project's file may set only as the path of a file inside the project, with its path.
-pub(crate) fn project_paths(tree: &Table) -> Vec<(String, At, String)> {
+pub(crate) fn project_paths(tree: &Table) -> Vec<(String, Span, String)> {
     let mut found = Vec::new();
     paths_in(tree, &mut Vec::new(), &mut found);
     found
 }
 
-fn paths_in(table: &Table, path: &mut Vec<String>, found: &mut Vec<(String, At, String)>) {
-    for Entry { key, node, .. } in &table.0 {
+fn paths_in(table: &Table, path: &mut Vec<String>, found: &mut Vec<(String, Span, String)>) {
+    for TableEntry { key, node, .. } in &table.0 {
         path.push(key.clone());
         let is_path = rule_of(path).is_some_and(|rule| rule.set_by == SetBy::ProjectFile);
         match &node.value {
-            Value::Text(text) if is_path => found.push((path.join("."), node.at, text.clone())),
+            Value::Text(text) if is_path => found.push((path.join("."), node.span, text.clone())),
             Value::Table(table) => paths_in(table, path, found),
             Value::List(list) => {
                 for (at, one) in list.iter().enumerate() {
-                    path.push(part_of(one, at));
+                    path.push(path_part(one, at));
                     if let Some(table) = one.table() {
                         paths_in(table, path, found);
                     }
@@ -386,7 +386,8 @@ mod tests {
         assert!(paths.len() > 150, "{}", paths.len());
         let decided = |path: &Vec<String>| {
             // A short form, such as one address alone, is the same as the whole.
-            let is_above = |rule: &KeyRule| fit(rule.pattern, path) == Fit::Above;
+            let is_above =
+                |rule: &KeyRule| match_pattern(rule.pattern, path) == PatternMatch::Ancestor;
             rule_of(path).is_some() || KEY_RULES.iter().any(is_above)
         };
         let without: Vec<_> = paths.iter().filter(|path| !decided(path)).collect();
@@ -418,7 +419,7 @@ mod tests {
         for rule in KEY_RULES {
             let is_meant = |path: &Vec<String>| {
                 let pattern = rule.pattern.trim_end_matches(".**");
-                matches!(fit(rule.pattern, path), Fit::Whole)
+                matches!(match_pattern(rule.pattern, path), PatternMatch::Exact)
                     // A section that the schema leaves open ends above its keys.
                     || pattern.starts_with(&path.join(".").replace(".*", ""))
             };

@@ -3,13 +3,13 @@
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
-use unstuck_core::settings::ProjectSettings;
+use unstuck_core::project_settings::ProjectSettings;
 use unstuck_files::open_named;
 
 use crate::problem::ConfigError;
-use crate::repairs::{Class, fault};
-use crate::safe_directories::{SafeDirectories, danger};
-use crate::texts::{LONGEST_TEXT, refused};
+use crate::prompt_files::{MAX_TEXT, read_error};
+use crate::safe_directories::{SafeDirectories, foreign_file_reason};
+use crate::trust_layering::{FileTrust, ownership_problem};
 
 /// The names that a project's configuration may have.
 pub const PROJECT_FILES: [&str; 4] = [
@@ -31,7 +31,7 @@ pub const VARIABLES: [(&str, &str); 5] = [
     ("UNSTUCK_POLICY", POLICY),
 ];
 
-/// What a [`Setting`] of the policy's name sets.
+/// What a [`SettingOverride`] of the policy's name sets.
 pub const POLICY: &str = "policy";
 
 /// Where a configuration comes from; later ones win.
@@ -41,26 +41,26 @@ pub struct Layers {
     pub user: Option<PathBuf>,
     /// The folder that is worked in; the project's configuration is in it or above it, up to the root of the repository
     /// or to the person's home folder.
-    pub here: Option<PathBuf>,
+    pub work_dir: Option<PathBuf>,
     /// The person's home folder.
     pub home: Option<PathBuf>,
     /// The user who became root by `sudo`: root takes their projects for its own.
     pub sudo_user: Option<u32>,
     /// A file that was named.
-    pub named: Option<PathBuf>,
+    pub explicit_file: Option<PathBuf>,
     /// Policies that people have set elsewhere than in files.
-    pub set: Vec<SetPolicy>,
+    pub stored_policies: Vec<StoredPolicy>,
     /// What the environment and then flags set.
-    pub settings: Vec<Setting>,
+    pub overrides: Vec<SettingOverride>,
     /// What the project's files said when a run began that is under way; none where nothing is compared.
     pub accepted: Option<ProjectSettings>,
 }
 
 /// A policy that somebody has set elsewhere than in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SetPolicy {
+pub struct StoredPolicy {
     /// Whose it is.
-    pub of: SetFor,
+    pub scope: PolicyScope,
     /// The policy, as JSON; it counts in the place of `[policy]`, as a whole.
     pub policy: serde_json::Value,
     /// Where it comes from, in words.
@@ -69,7 +69,7 @@ pub struct SetPolicy {
 
 /// Whose a policy is that somebody has set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SetFor {
+pub enum PolicyScope {
     /// That of all projects whose files have none: it counts after the user's file, and before the project's.
     Everybody,
     /// That of the project which is worked in: it counts after all files.
@@ -78,7 +78,7 @@ pub enum SetFor {
 
 /// One value that the environment or a flag sets.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Setting {
+pub struct SettingOverride {
     /// The variable or the flag.
     pub name: String,
     /// What it sets, such as `run.task`, or [`POLICY`].
@@ -87,7 +87,7 @@ pub struct Setting {
     pub value: String,
 }
 
-impl Setting {
+impl SettingOverride {
     /// What the environment sets.
     pub fn from_environment(variable: impl Fn(&str) -> Option<String>) -> Vec<Self> {
         let set = |(name, key): (&str, &str)| {
@@ -103,7 +103,7 @@ impl Setting {
 
 /// Whose configuration a file is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Owner {
+pub(crate) enum FileOwner {
     User,
     Project,
     Named,
@@ -111,27 +111,27 @@ pub(crate) enum Owner {
 
 impl Layers {
     /// The files that there are, the first one first.
-    pub(crate) fn files(&self) -> Result<Vec<(Owner, PathBuf)>, ConfigError> {
+    pub(crate) fn files(&self) -> Result<Vec<(FileOwner, PathBuf)>, ConfigError> {
         let mut files = Vec::new();
         if let Some(folder) = &self.user {
-            files.extend(only_one(folder, &USER_FILES)?.map(|path| (Owner::User, path)));
+            files.extend(find_single(folder, &USER_FILES)?.map(|path| (FileOwner::User, path)));
         }
         if let Some(path) = self.project_file()? {
-            files.push((Owner::Project, path));
+            files.push((FileOwner::Project, path));
         }
         // A file that was named and is the project's own anyway is read once.
-        if let Some(named) = &self.named {
-            let same = |(_, path): &(Owner, PathBuf)| is_same(path, named);
+        if let Some(named) = &self.explicit_file {
+            let same = |(_, path): &(FileOwner, PathBuf)| is_same_file(path, named);
             if !files.iter().any(same) {
-                files.push((Owner::Named, named.clone()));
+                files.push((FileOwner::Named, named.clone()));
             }
         }
         Ok(files)
     }
 
     /// The folders in which agents work, and so can write.
-    pub(crate) fn reach(&self) -> Result<Vec<PathBuf>, ConfigError> {
-        let Some(here) = &self.here else {
+    pub(crate) fn agent_writable_dirs(&self) -> Result<Vec<PathBuf>, ConfigError> {
+        let Some(here) = &self.work_dir else {
             return Ok(Vec::new());
         };
         let configured = self.project_file()?;
@@ -145,11 +145,11 @@ impl Layers {
 
     /// The project's configuration.
     pub fn project_file(&self) -> Result<Option<PathBuf>, ConfigError> {
-        let Some(here) = &self.here else {
+        let Some(here) = &self.work_dir else {
             return Ok(None);
         };
-        for folder in project_folders(here, self.home.as_deref()) {
-            if let Some(found) = only_one(folder, &PROJECT_FILES)? {
+        for folder in project_dirs(here, self.home.as_deref()) {
+            if let Some(found) = find_single(folder, &PROJECT_FILES)? {
                 return Ok(Some(found));
             }
         }
@@ -159,11 +159,11 @@ impl Layers {
 
 /// The folders in which the configuration of a project may be, the nearest first: up to the root of the repository or
 /// the person's home folder, whichever comes first.
-pub fn project_folders<'p>(here: &'p Path, home: Option<&Path>) -> Vec<&'p Path> {
+pub fn project_dirs<'p>(here: &'p Path, home: Option<&Path>) -> Vec<&'p Path> {
     let is_last = |folder: &Path| {
         // A file of that name leads to the repository of a work tree or a submodule.
         folder.join(".git").symlink_metadata().is_ok()
-            || home.is_some_and(|home| home == folder || is_same(home, folder))
+            || home.is_some_and(|home| home == folder || is_same_file(home, folder))
     };
     let mut folders = Vec::new();
     for folder in here.ancestors() {
@@ -180,18 +180,18 @@ pub fn has_project_file(folder: &Path) -> bool {
     PROJECT_FILES.iter().any(|name| folder.join(name).is_file())
 }
 
-fn only_one(folder: &Path, names: &[&str]) -> Result<Option<PathBuf>, ConfigError> {
+fn find_single(folder: &Path, names: &[&str]) -> Result<Option<PathBuf>, ConfigError> {
     let mut found = names
         .iter()
         .map(|name| folder.join(name))
         .filter(|path| path.is_file());
     match (found.next(), found.next()) {
-        (Some(first), Some(second)) => Err(ConfigError::Two { first, second }),
+        (Some(first), Some(second)) => Err(ConfigError::TwoFiles { first, second }),
         (first, _) => Ok(first),
     }
 }
 
-fn is_same(one: &Path, other: &Path) -> bool {
+fn is_same_file(one: &Path, other: &Path) -> bool {
     match (one.canonicalize(), other.canonicalize()) {
         (Ok(one), Ok(other)) => one == other,
         _ => false,
@@ -199,42 +199,42 @@ fn is_same(one: &Path, other: &Path) -> bool {
 }
 
 /// What a file says, and whose word it is.
-pub(crate) struct Text {
+pub(crate) struct SourceText {
     pub(crate) text: String,
-    pub(crate) class: Class,
+    pub(crate) trust: FileTrust,
     /// Why others can have put a project's file there, if they can.
     pub(crate) danger: Option<String>,
 }
 
 impl Layers {
     /// Reads the files that there are; one that went away meanwhile and that nobody named is left out.
-    pub(crate) fn read(&self) -> Result<Vec<(Owner, PathBuf, Text)>, ConfigError> {
-        self.read_those(|_| true)
+    pub(crate) fn read(&self) -> Result<Vec<(FileOwner, PathBuf, SourceText)>, ConfigError> {
+        self.read_matching(|_| true)
     }
 
-    fn read_those(
+    fn read_matching(
         &self,
-        is_read: impl Fn(Owner) -> bool,
-    ) -> Result<Vec<(Owner, PathBuf, Text)>, ConfigError> {
-        let reach = self.reach()?;
+        is_read: impl Fn(FileOwner) -> bool,
+    ) -> Result<Vec<(FileOwner, PathBuf, SourceText)>, ConfigError> {
+        let reach = self.agent_writable_dirs()?;
         let mut texts = Vec::new();
         let mut safe = SafeDirectories::default();
         let files = self.files()?.into_iter();
         for (owner, path) in files.filter(|(owner, _)| is_read(*owner)) {
             match self.read_one(owner, &path, &reach) {
                 Ok(text) => {
-                    if owner == Owner::User && text.class == Class::Owner {
-                        safe = SafeDirectories::in_file(&path, &text.text);
+                    if owner == FileOwner::User && text.trust == FileTrust::Owner {
+                        safe = SafeDirectories::from_file(&path, &text.text);
                     }
-                    if let Some(reason) = text.danger.as_ref().filter(|_| !safe.holds(&path)) {
-                        return Err(ConfigError::Unsafe {
+                    if let Some(reason) = text.danger.as_ref().filter(|_| !safe.contains(&path)) {
+                        return Err(ConfigError::UnsafeDirectory {
                             reason: reason.clone(),
                             path,
                         });
                     }
                     texts.push((owner, path, text));
                 }
-                Err(error) if error.kind() == ErrorKind::NotFound && owner != Owner::Named => {}
+                Err(error) if error.kind() == ErrorKind::NotFound && owner != FileOwner::Named => {}
                 Err(error) => return Err(ConfigError::unreadable(&path, error)),
             }
         }
@@ -246,47 +246,49 @@ impl Layers {
         &self,
         path: &Path,
         text: &str,
-    ) -> Result<Vec<(Owner, PathBuf, Text)>, ConfigError> {
-        let mut texts = self.read_those(|owner| owner != Owner::Project)?;
-        let users = texts.iter().filter(|(owner, _, _)| *owner == Owner::User);
-        let given = Text {
+    ) -> Result<Vec<(FileOwner, PathBuf, SourceText)>, ConfigError> {
+        let mut texts = self.read_matching(|owner| owner != FileOwner::Project)?;
+        let users = texts
+            .iter()
+            .filter(|(owner, _, _)| *owner == FileOwner::User);
+        let given = SourceText {
             text: text.to_owned(),
-            class: Class::Project,
+            trust: FileTrust::Project,
             danger: None,
         };
-        texts.insert(users.count(), (Owner::Project, path.to_owned(), given));
+        texts.insert(users.count(), (FileOwner::Project, path.to_owned(), given));
         Ok(texts)
     }
 
-    fn read_one(&self, owner: Owner, path: &Path, reach: &[PathBuf]) -> io::Result<Text> {
+    fn read_one(&self, owner: FileOwner, path: &Path, reach: &[PathBuf]) -> io::Result<SourceText> {
         // Somebody may swap it for a FIFO or something endless while it is opened.
-        let mut file = open_named(path).map_err(refused)?;
+        let mut file = open_named(path).map_err(read_error)?;
         let data = file.metadata()?;
-        if data.len() > LONGEST_TEXT {
+        if data.len() > MAX_TEXT {
             return Err(io::Error::other("it is too large to be a configuration"));
         }
         let mut text = String::new();
-        file.by_ref().take(LONGEST_TEXT).read_to_string(&mut text)?;
+        file.by_ref().take(MAX_TEXT).read_to_string(&mut text)?;
         let real = path.canonicalize()?;
         let is_reached = [path, &real]
             .iter()
             .any(|way| reach.iter().any(|folder| way.starts_with(folder)));
         let class = match owner {
-            Owner::Project => Class::Project,
+            FileOwner::Project => FileTrust::Project,
             // Agents can write it like the project's own.
-            Owner::User | Owner::Named if is_reached => Class::Project,
-            Owner::User | Owner::Named => {
-                fault(path, &data).map_or(Class::Owner, Class::Distrusted)
+            FileOwner::User | FileOwner::Named if is_reached => FileTrust::Project,
+            FileOwner::User | FileOwner::Named => {
+                ownership_problem(path, &data).map_or(FileTrust::Owner, FileTrust::Untrusted)
             }
         };
         // A file that somebody names is one that they mean.
         let danger = match owner {
-            Owner::Project => danger(path, &data, self.sudo_user)?,
-            Owner::User | Owner::Named => None,
+            FileOwner::Project => foreign_file_reason(path, &data, self.sudo_user)?,
+            FileOwner::User | FileOwner::Named => None,
         };
-        Ok(Text {
+        Ok(SourceText {
             text,
-            class,
+            trust: class,
             danger,
         })
     }

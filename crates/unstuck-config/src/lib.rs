@@ -27,12 +27,11 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod aliases;
 mod check;
 mod config;
-mod effective;
-mod file;
-mod gateway_words;
-mod held;
+mod gateway_trust;
+mod held_changes;
 mod key_rules;
 mod layers;
 mod load;
@@ -41,30 +40,32 @@ mod policies;
 mod problem;
 mod project_commands;
 mod project_settings;
-mod repairs;
+mod prompt_files;
+mod resolved;
 mod role_chain;
 mod role_policy;
+mod root;
 mod safe_directories;
 mod schema;
+mod schema_helpers;
 pub mod section;
-mod shape;
-mod spelling;
-mod texts;
-mod tree;
-mod whose_word;
+mod spanned;
+mod trust_layering;
+mod trust_queries;
 
 pub use config::Config;
-pub use effective::{Effective, Leaf};
 pub use layers::{
-    Layers, POLICY, PROJECT_FILES, SetFor, SetPolicy, Setting, USER_FILES, VARIABLES,
-    has_project_file, project_folders,
+    Layers, POLICY, PROJECT_FILES, PolicyScope, SettingOverride, StoredPolicy, USER_FILES,
+    VARIABLES, has_project_file, project_dirs,
 };
-pub use load::Loaded;
-pub use problem::{ConfigError, Place, Problem};
+pub use load::LoadResult;
+pub use problem::{ConfigError, ConfigProblem, SourceLocation};
 pub use project_commands::ProjectCommand;
-pub use repairs::{
-    Change, Distrusted, ProjectRecovery, ProjectTrust, RecoverySaid, difference, lint, narrowed,
-};
+pub use resolved::{ResolvedConfig, ResolvedValue};
 pub use role_policy::RolePolicy;
 pub use schema::schema;
-pub use tree::source::Origin;
+pub use spanned::source::Origin;
+pub use trust_layering::{
+    DeclaredRepairPolicy, ProjectRecovery, ProjectTrust, RepairPolicyChange, UntrustedFile,
+    diff_policies, intersect, lint_approval,
+};

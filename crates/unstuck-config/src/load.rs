@@ -7,35 +7,37 @@ use serde::Deserialize;
 use unstuck_core::agent::AgentFile;
 use unstuck_core::nearest;
 
-use crate::config::{Config, Unread};
-use crate::effective::defaults;
-use crate::file::File;
-use crate::gateway_words;
+use crate::aliases;
+use crate::config::{Config, UnreadableValues};
+use crate::gateway_trust;
 use crate::key_rules;
-use crate::layers::{Layers, Owner, POLICY, SetFor, SetPolicy, Setting, Text};
+use crate::layers::{
+    FileOwner, Layers, POLICY, PolicyScope, SettingOverride, SourceText, StoredPolicy,
+};
 use crate::model_prices;
-use crate::policies::{Forced, Policies};
-use crate::problem::{ConfigError, Problem};
-use crate::project_settings::Compared;
-use crate::repairs::{Class, Distrusted, RepairWords};
-use crate::spelling;
-use crate::tree::fault::{Fault, What};
-use crate::tree::source::{Format, Source, Sources};
-use crate::tree::{At, Node, SourceId, Table, Value, decode, merge, parse};
+use crate::policies::{Policies, PolicyOverride};
+use crate::problem::{ConfigError, ConfigProblem};
+use crate::project_settings::ProjectComparison;
+use crate::resolved::defaults;
+use crate::root::RootSection;
+use crate::spanned::source::{ConfigSource, FileFormat, Sources};
+use crate::spanned::value_error::{ValueError, ValueErrorKind};
+use crate::spanned::{Node, SourceId, Span, Table, Value, decode, merge, parse};
+use crate::trust_layering::{FileTrust, RepairDeclarations, UntrustedFile};
 
 /// A configuration as far as it could be read, and what is wrong with it.
 #[derive(Debug, Default)]
-pub struct Loaded {
+pub struct LoadResult {
     /// What could be read.
     pub config: Config,
     /// What could not.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<ConfigProblem>,
 }
 
 impl Config {
     /// Reads every layer; all that is wrong is told at once.
     pub fn load(layers: &Layers) -> Result<Self, ConfigError> {
-        Loaded::read(layers)?.in_order()
+        LoadResult::read(layers)?.into_valid()
     }
 
     /// Reads every layer, with a text in the place of the project's file: that file itself is not read.
@@ -45,17 +47,17 @@ impl Config {
         text: &str,
     ) -> Result<Self, ConfigError> {
         let files = layers.read_with_project_text(path, text)?;
-        Loaded::of(layers, files)?.in_order()
+        LoadResult::from_texts(layers, files)?.into_valid()
     }
 }
 
-impl Loaded {
+impl LoadResult {
     /// Reads every layer, as far as it can be read.
     pub fn read(layers: &Layers) -> Result<Self, ConfigError> {
-        Self::of(layers, layers.read()?)
+        Self::from_texts(layers, layers.read()?)
     }
 
-    fn in_order(self) -> Result<Config, ConfigError> {
+    fn into_valid(self) -> Result<Config, ConfigError> {
         if self.problems.is_empty() {
             Ok(self.config)
         } else {
@@ -65,23 +67,34 @@ impl Loaded {
         }
     }
 
-    fn of(layers: &Layers, files: Vec<(Owner, PathBuf, Text)>) -> Result<Self, ConfigError> {
-        let mut reader = Reader::new(layers)?;
-        let mut everybodys = layers.set.iter().filter(|one| one.of == SetFor::Everybody);
+    fn from_texts(
+        layers: &Layers,
+        files: Vec<(FileOwner, PathBuf, SourceText)>,
+    ) -> Result<Self, ConfigError> {
+        let mut reader = LayerReader::new(layers)?;
+        let mut everybodys = layers
+            .stored_policies
+            .iter()
+            .filter(|one| one.scope == PolicyScope::Everybody);
         for (owner, path, text) in files {
-            if owner != Owner::User {
-                everybodys.by_ref().for_each(|one| reader.set(one));
+            if owner != FileOwner::User {
+                everybodys
+                    .by_ref()
+                    .for_each(|one| reader.add_stored_policy(one));
             }
-            reader.file(owner, path, text);
+            reader.add_file(owner, path, text);
         }
-        everybodys.for_each(|one| reader.set(one));
-        let own = layers.set.iter().filter(|one| one.of == SetFor::Project);
-        own.for_each(|one| reader.set(one));
-        for setting in &layers.settings {
-            reader.setting(setting);
+        everybodys.for_each(|one| reader.add_stored_policy(one));
+        let own = layers
+            .stored_policies
+            .iter()
+            .filter(|one| one.scope == PolicyScope::Project);
+        own.for_each(|one| reader.add_stored_policy(one));
+        for setting in &layers.overrides {
+            reader.add_override(setting);
         }
         let accepted = layers.accepted.as_ref();
-        if let Some(gone) = accepted.and_then(|accepted| reader.compared.gone(accepted)) {
+        if let Some(gone) = accepted.and_then(|accepted| reader.comparison.missing_file(accepted)) {
             return Err(gone);
         }
         Ok(reader.finish())
@@ -91,35 +104,35 @@ impl Loaded {
 /// Where upstreams are named.
 const UPSTREAMS: &str = "gateway.upstreams";
 /// The file that only the user writes.
-const USERS_FILE: &str = "~/.config/unstuck/config.toml";
+const USER_FILE: &str = "~/.config/unstuck/config.toml";
 /// What only the user's own file says, for all projects.
-const FOR_ALL_PROJECTS: [&str; 2] = ["trust_project_config", "safe_directories"];
+const OWNER_ONLY_KEYS: [&str; 2] = ["trust_project_config", "safe_directories"];
 
 /// Why a key is not for this file, and what to do.
-fn only_the_users(key: &str) -> String {
+fn owner_only_message(key: &str) -> String {
     match key {
         "trust_project_config" => {
-            format!("only the user's own configuration may trust projects; move it to {USERS_FILE}")
+            format!("only the user's own configuration may trust projects; move it to {USER_FILE}")
         }
         "safe_directories" => format!(
-            "only the user's own configuration may declare folders safe; move it to {USERS_FILE}"
+            "only the user's own configuration may declare folders safe; move it to {USER_FILE}"
         ),
         _ if key.starts_with("gateway.") => format!(
             "only the user's own configuration may say this, because agents can write here and your API keys go where the gateway is told; \
-             move it to {USERS_FILE}, or to a file outside the project that --config names"
+             move it to {USER_FILE}, or to a file outside the project that --config names"
         ),
         _ if key.ends_with("_env") => format!(
             "only the user's own configuration may say this, because agents can write here and what is in that variable would be sent to \
-             an address of theirs; move the whole entry to {USERS_FILE}"
+             an address of theirs; move the whole entry to {USER_FILE}"
         ),
         _ => format!(
-            "only the user's own configuration may say this, because agents can write here; move it to {USERS_FILE}"
+            "only the user's own configuration may say this, because agents can write here; move it to {USER_FILE}"
         ),
     }
 }
 
 /// Drops addresses that are left without an address.
-fn drop_addressless(tree: &mut Table) {
+fn drop_empty_addresses(tree: &mut Table) {
     let hooks = tree.get_mut("webhooks").and_then(Node::table_mut);
     for entry in hooks.into_iter().flat_map(|hooks| &mut hooks.0) {
         if let Some(list) = entry.node.list_mut() {
@@ -144,21 +157,21 @@ fn normalized(path: &Path) -> PathBuf {
 }
 
 /// Lays one source after the other over what was read before.
-struct Reader<'l> {
+struct LayerReader<'l> {
     layers: &'l Layers,
     /// The folders of the project.
-    reach: Vec<PathBuf>,
+    agent_writable_dirs: Vec<PathBuf>,
     sources: Sources,
     tree: Table,
     files: Vec<PathBuf>,
-    forced: Option<Forced>,
-    words: RepairWords,
+    forced: Option<PolicyOverride>,
+    repair_trust: RepairDeclarations,
     projects: Vec<SourceId>,
-    compared: Compared,
+    comparison: ProjectComparison,
     /// The agents of the owner's own files.
-    owners_agents: Table,
-    problems: Vec<Problem>,
-    old_names: Vec<Problem>,
+    owner_agents: Table,
+    problems: Vec<ConfigProblem>,
+    old_names: Vec<ConfigProblem>,
 }
 
 /// The one section that is read of the owner's files alone.
@@ -168,79 +181,81 @@ struct OnlyAgents {
     agents: BTreeMap<String, AgentFile>,
 }
 
-impl<'l> Reader<'l> {
+impl<'l> LayerReader<'l> {
     fn new(layers: &'l Layers) -> Result<Self, ConfigError> {
         Ok(Self {
             layers,
-            reach: layers.reach()?,
-            sources: Sources::new(layers.here.as_deref()),
+            agent_writable_dirs: layers.agent_writable_dirs()?,
+            sources: Sources::new(layers.work_dir.as_deref()),
             tree: Table::default(),
             files: Vec::new(),
             forced: None,
-            words: RepairWords::default(),
+            repair_trust: RepairDeclarations::default(),
             projects: Vec::new(),
-            compared: Compared::default(),
-            owners_agents: Table::default(),
+            comparison: ProjectComparison::default(),
+            owner_agents: Table::default(),
             problems: Vec::new(),
             old_names: Vec::new(),
         })
     }
 
-    fn file(&mut self, owner: Owner, path: PathBuf, text: Text) {
-        let Text { text, class, .. } = text;
-        let format = Format::of(&path);
+    fn add_file(&mut self, owner: FileOwner, path: PathBuf, text: SourceText) {
+        let SourceText {
+            text, trust: class, ..
+        } = text;
+        let format = FileFormat::from_path(&path);
         self.files.push(path.clone());
         let id = self.sources.next();
         let parsed = parse(format, &text, id);
         let name = path.clone();
-        let id = self.sources.add(Source::File { path, text });
-        if class != Class::Owner {
+        let id = self.sources.add(ConfigSource::File { path, text });
+        if class != FileTrust::Owner {
             self.projects.push(id);
         }
         let mut tree = match parsed {
             Ok(tree) => tree,
             Err(errors) => {
                 for error in errors {
-                    self.tell("", error.at, error.why);
+                    self.report("", error.span, error.reason);
                 }
                 return;
             }
         };
         let folder = self.sources.folder(id).map(Path::to_owned);
         self.settle(&mut tree, folder.as_deref());
-        for (path, fault) in self.words.hear(&class, &name, &tree) {
-            self.fault(&path, &fault);
+        for (path, fault) in self.repair_trust.add_file(&class, &name, &tree) {
+            self.report_error(&path, &fault);
         }
-        self.owners_only((owner, &class), &name, &mut tree);
+        self.drop_untrusted((owner, &class), &name, &mut tree);
         self.note_roles(&tree);
-        if class != Class::Owner {
-            self.inside_project(&tree);
-            let at = At {
+        if class != FileTrust::Owner {
+            self.check_project_paths(&tree);
+            let at = Span {
                 source: id,
                 start: 0,
                 end: 0,
             };
             let accepted = self.layers.accepted.as_ref();
-            self.compared.take(&name, &mut tree, at, accepted);
-            gateway_words::narrow(&self.tree, &mut tree);
+            self.comparison.add_file(&name, &mut tree, at, accepted);
+            gateway_trust::restrict(&self.tree, &mut tree);
             self.no_cheaper_models((owner, &class), &name, &mut tree);
         }
-        if class == Class::Owner
+        if class == FileTrust::Owner
             && let Some(agents) = tree.entry("agents")
         {
-            merge::merge(&mut self.owners_agents, Table(vec![agents.clone()]));
+            merge::merge(&mut self.owner_agents, Table(vec![agents.clone()]));
         }
         merge::merge(&mut self.tree, tree);
     }
 
     /// Brings the keys of one source into the one form.
     fn settle(&mut self, tree: &mut Table, folder: Option<&Path>) {
-        let spelled = spelling::settle(tree, folder);
+        let spelled = aliases::resolve_aliases(tree, folder);
         for (path, fault) in spelled.faults {
-            self.fault(&path, &fault);
+            self.report_error(&path, &fault);
         }
         for (path, fault) in spelled.old_names {
-            let problem = Problem::of(&self.sources, &path, &fault);
+            let problem = ConfigProblem::from_error(&self.sources, &path, &fault);
             self.old_names.push(problem);
         }
     }
@@ -251,67 +266,72 @@ impl<'l> Reader<'l> {
             return;
         };
         for id in roles.iter().filter_map(Node::id) {
-            if !self.compared.roles.iter().any(|known| known == id) {
-                self.compared.roles.push(id.to_owned());
+            if !self.comparison.roles.iter().any(|known| known == id) {
+                self.comparison.roles.push(id.to_owned());
             }
         }
     }
 
     /// What others than the user can have written reaches neither the user's secrets nor their privileges.
-    fn owners_only(&mut self, (owner, class): (Owner, &Class), file: &Path, tree: &mut Table) {
-        if class == &Class::Owner {
+    fn drop_untrusted(
+        &mut self,
+        (owner, class): (FileOwner, &FileTrust),
+        file: &Path,
+        tree: &mut Table,
+    ) {
+        if class == &FileTrust::Owner {
             // A file that is named for one command does not decide about all projects.
-            if owner != Owner::User {
-                for key in FOR_ALL_PROJECTS {
+            if owner != FileOwner::User {
+                for key in OWNER_ONLY_KEYS {
                     if let Some(entry) = tree.remove(key) {
-                        self.tell(key, entry.key_at, only_the_users(key));
+                        self.report(key, entry.key_span, owner_only_message(key));
                     }
                 }
             }
             return;
         }
-        let taken = key_rules::take_owner_only(tree, &defaults(SourceId(0)));
+        let taken = key_rules::remove_owner_only(tree, &defaults(SourceId(0)));
         for one in &taken {
-            let key = one.shown();
-            if owner == Owner::User {
-                self.ignored(class, file, &key);
+            let key = one.display_path();
+            if owner == FileOwner::User {
+                self.report_ignored(class, file, &key);
             } else {
-                self.tell(&key, one.at, only_the_users(&key));
+                self.report(&key, one.at, owner_only_message(&key));
             }
         }
         if taken
             .iter()
             .any(|one| one.path.first().is_some_and(|first| first == "webhooks"))
         {
-            drop_addressless(tree);
+            drop_empty_addresses(tree);
         }
     }
 
     /// What a budget of the user's is spent by is not for others to lower.
     fn no_cheaper_models(
         &mut self,
-        (owner, class): (Owner, &Class),
+        (owner, class): (FileOwner, &FileTrust),
         file: &Path,
         tree: &mut Table,
     ) {
         for one in model_prices::take_cheaper(&self.tree, tree) {
-            if owner == Owner::User {
-                self.ignored(class, file, &one.path);
+            if owner == FileOwner::User {
+                self.report_ignored(class, file, &one.path);
             } else {
                 let why = format!(
                     "{}; only the user's own configuration may say this, because agents can write here and budgets are counted by it; move \
-                     it to {USERS_FILE}",
+                     it to {USER_FILE}",
                     one.why
                 );
-                self.tell(&one.path, one.at, why);
+                self.report(&one.path, one.at, why);
             }
         }
     }
 
     /// A value of the user's own file that does not count because others can have written it.
-    fn ignored(&mut self, class: &Class, file: &Path, key: &str) {
+    fn report_ignored(&mut self, class: &FileTrust, file: &Path, key: &str) {
         let (why, hint) = match class {
-            Class::Project => (
+            FileTrust::Project => (
                 "is in the project, where agents can write",
                 format!("`{key}` counts in every other folder"),
             ),
@@ -320,48 +340,59 @@ impl<'l> Reader<'l> {
                 format!("`{key}` counts where nobody else can write it"),
             ),
         };
-        let ignored = Distrusted {
+        let ignored = UntrustedFile {
             file: file.to_owned(),
-            why: why.to_owned(),
+            reason: why.to_owned(),
             hint,
         };
         if key == UPSTREAMS {
-            self.words.ignore_upstreams(ignored.clone());
+            self.repair_trust.ignore_upstreams(ignored.clone());
         }
-        self.words.distrust(ignored);
+        self.repair_trust.add_untrusted(ignored);
     }
 
     /// A project reads files of its own, and none of the user's others.
-    fn inside_project(&mut self, tree: &Table) {
+    fn check_project_paths(&mut self, tree: &Table) {
         for (path, at, text) in key_rules::project_paths(tree) {
             let file = Path::new(&text);
             let named = normalized(file);
             let real = file.canonicalize().ok();
             let real = real.as_deref().unwrap_or(&named);
-            let is_inside = |way: &Path| self.reach.iter().any(|folder| way.starts_with(folder));
+            let is_inside = |way: &Path| {
+                self.agent_writable_dirs
+                    .iter()
+                    .any(|folder| way.starts_with(folder))
+            };
             let is_named_inside = is_inside(&named)
-                || self.reach.iter().any(|folder| normalized(folder) == named)
-                || self.layers.here.iter().any(|here| named.starts_with(here));
+                || self
+                    .agent_writable_dirs
+                    .iter()
+                    .any(|folder| normalized(folder) == named)
+                || self
+                    .layers
+                    .work_dir
+                    .iter()
+                    .any(|here| named.starts_with(here));
             if !is_named_inside || !is_inside(real) {
                 let why = format!(
                     "{} is not in the project: a project's configuration reads no other files of yours; move it into the project, or this \
-                     key to {USERS_FILE}",
+                     key to {USER_FILE}",
                     real.display()
                 );
-                self.tell(&path, at, why);
+                self.report(&path, at, why);
             }
         }
     }
 
     /// Takes over a policy that was set elsewhere than in files.
-    fn set(&mut self, set: &SetPolicy) {
-        let source = self.sources.add(Source::Named(set.origin.clone()));
+    fn add_stored_policy(&mut self, set: &StoredPolicy) {
+        let source = self.sources.add(ConfigSource::Named(set.origin.clone()));
         let text = serde_json::json!({ POLICY: set.policy }).to_string();
-        let mut tree = match parse(Format::Json, &text, source) {
+        let mut tree = match parse(FileFormat::Json, &text, source) {
             Ok(tree) => tree,
             Err(errors) => {
                 for error in errors {
-                    self.tell(POLICY, error.at, error.why);
+                    self.report(POLICY, error.span, error.reason);
                 }
                 return;
             }
@@ -371,10 +402,10 @@ impl<'l> Reader<'l> {
         merge::merge(&mut self.tree, tree);
     }
 
-    fn setting(&mut self, setting: &Setting) {
-        let source = self.sources.add(Source::Named(setting.name.clone()));
+    fn add_override(&mut self, setting: &SettingOverride) {
+        let source = self.sources.add(ConfigSource::Named(setting.name.clone()));
         if setting.key == POLICY {
-            self.forced = Some(Forced {
+            self.forced = Some(PolicyOverride {
                 policy: setting.value.clone(),
                 by: setting.name.clone(),
             });
@@ -387,7 +418,7 @@ impl<'l> Reader<'l> {
         if section == "loop" && self.tree.get(section).is_none() {
             return;
         }
-        let at = At {
+        let at = Span {
             source,
             start: 0,
             end: 0,
@@ -395,58 +426,58 @@ impl<'l> Reader<'l> {
         let text = setting.value.trim();
         let value = match (key, text.parse(), text.parse()) {
             ("task", ..) => Value::Text(setting.value.clone()),
-            (_, Ok(number), _) => Value::Whole(number),
-            (_, _, Ok(flag)) => Value::Flag(flag),
+            (_, Ok(number), _) => Value::Integer(number),
+            (_, _, Ok(flag)) => Value::Bool(flag),
             _ => Value::Text(setting.value.clone()),
         };
         let mut table = Table::default();
-        table.insert(key, Node { value, at });
+        table.insert(key, Node { value, span: at });
         let value = Value::Table(table);
         let mut above = Table::default();
-        above.insert(section, Node { value, at });
+        above.insert(section, Node { value, span: at });
         merge::merge(&mut self.tree, above);
     }
 
-    fn finish(mut self) -> Loaded {
-        complete(&mut self.tree);
-        let mut unread = Unread {
+    fn finish(mut self) -> LoadResult {
+        fill_agent(&mut self.tree);
+        let mut unread = UnreadableValues {
             roles: role_ids(&self.tree),
             values: BTreeSet::new(),
         };
-        let (file, faults) = decode::read::<File>(&mut self.tree);
+        let (file, faults) = decode::decode_table::<RootSection>(&mut self.tree);
         for (path, fault) in faults {
-            self.fault(&path, &fault);
-            unread.values.insert(fault.meant_at(&path));
+            self.report_error(&path, &fault);
+            unread.values.insert(fault.intended_path_text(&path));
         }
         let (policies, faults) = Policies::read(&self.tree, self.forced.take());
         for (path, fault) in faults {
-            self.fault(&path, &fault);
+            self.report_error(&path, &fault);
         }
         unread
             .roles
             .retain(|id| file.role.iter().all(|role| role.id != *id));
         // What is wrong with them is told of all files together.
-        let (OnlyAgents { agents }, _) = decode::read(&mut self.owners_agents);
+        let (OnlyAgents { agents }, _) = decode::decode_table(&mut self.owner_agents);
         let owners_agents = agents;
         let config = Config::new(self.sources, self.tree, file, policies, self.files, unread)
-            .with_words(self.words, self.projects)
-            .with_compared(self.compared)
-            .with_owners_agents(owners_agents)
+            .with_repair_trust(self.repair_trust, self.projects)
+            .with_comparison(self.comparison)
+            .with_owner_agents(owners_agents)
             .with_old_names(self.old_names);
-        Loaded {
+        LoadResult {
             config,
             problems: self.problems,
         }
     }
 
-    fn tell(&mut self, path: &str, at: At, why: String) {
-        let mut fault = Fault::new(What::Told(why));
-        fault.at = Some(at);
-        self.fault(path, &fault);
+    fn report(&mut self, path: &str, at: Span, why: String) {
+        let mut fault = ValueError::new(ValueErrorKind::Custom(why));
+        fault.span = Some(at);
+        self.report_error(path, &fault);
     }
 
-    fn fault(&mut self, path: &str, fault: &Fault) {
-        let problem = Problem::of(&self.sources, path, fault);
+    fn report_error(&mut self, path: &str, fault: &ValueError) {
+        let problem = ConfigProblem::from_error(&self.sources, path, fault);
         // What is wrong in one layer is wrong in all of them together, and is told once.
         if !self.problems.contains(&problem) {
             self.problems.push(problem);
@@ -464,18 +495,18 @@ fn role_ids(tree: &Table) -> BTreeSet<String> {
 }
 
 /// Says what goes without saying: a role with a command, be it mistyped, is run by the agent `command`.
-fn complete(tree: &mut Table) {
+fn fill_agent(tree: &mut Table) {
     let is_command = |key: &str| nearest(key, [("command", ())]).is_some();
     let is_agent = |key: &str| nearest(key, [("agent", ())]).is_some();
     let roles = tree.get_mut("role").and_then(Node::list_mut);
     for role in roles.into_iter().flatten().filter_map(Node::table_mut) {
         let command = role.0.iter().find(|entry| is_command(&entry.key));
-        let command = command.map(|entry| entry.node.at);
+        let command = command.map(|entry| entry.node.span);
         if let Some(at) = command
             && !role.0.iter().any(|entry| is_agent(&entry.key))
         {
             let value = Value::Text("command".to_owned());
-            role.insert("agent", Node { value, at });
+            role.insert("agent", Node { value, span: at });
         }
     }
 }

@@ -1,11 +1,11 @@
 //! Keeps a project's `[models]` from making calls cheaper than they are: budgets in USD are the owner's.
 
 use serde::Deserialize;
-use unstuck_core::decision::{Catalog, Model};
+use unstuck_core::decision::{Model, ModelCatalog};
 
 use crate::config::with_model;
 use crate::section::Models;
-use crate::tree::{At, Node, Table, Value, decode};
+use crate::spanned::{Node, Span, Table, Value, decode};
 
 /// Something that would make calls cost less than the owner or unstuck itself says.
 #[derive(Debug, Clone, PartialEq)]
@@ -13,7 +13,7 @@ pub(crate) struct Cheaper {
     /// The path of what was taken out.
     pub(crate) path: String,
     /// Where it stands.
-    pub(crate) at: At,
+    pub(crate) at: Span,
     /// The reason, in words.
     pub(crate) why: String,
 }
@@ -40,15 +40,18 @@ pub(crate) fn take_cheaper(before: &Table, tree: &mut Table) -> Vec<Cheaper> {
 }
 
 /// The models as they are known before a project says anything.
-fn catalog_of(before: &Table) -> Catalog {
+fn catalog_of(before: &Table) -> ModelCatalog {
     let mut alone = Table(before.entry("models").cloned().into_iter().collect());
-    let (OnlyModels { models }, _) = decode::read(&mut alone);
-    models.model.iter().fold(Catalog::embedded(), with_model)
+    let (OnlyModels { models }, _) = decode::decode_table(&mut alone);
+    models
+        .model
+        .iter()
+        .fold(ModelCatalog::embedded(), with_model)
 }
 
 /// Returns whether anything of a model is left.
-fn is_kept(one: &mut Node, known: &Catalog, taken: &mut Vec<Cheaper>) -> bool {
-    let at = one.at;
+fn is_kept(one: &mut Node, known: &ModelCatalog, taken: &mut Vec<Cheaper>) -> bool {
+    let at = one.span;
     let Some(id) = one.id().map(str::to_owned) else {
         return true;
     };
@@ -63,7 +66,7 @@ fn is_kept(one: &mut Node, known: &Catalog, taken: &mut Vec<Cheaper>) -> bool {
     let same = known.models.iter().find(|model| model.id == id);
     match (same, known.find(&id)) {
         (Some(model), _) => {
-            if let Some(price) = table.entry("price").map(|entry| entry.key_at)
+            if let Some(price) = table.entry("price").map(|entry| entry.key_span)
                 && model.price.is_some()
                 && !is_dearer(table, model)
             {
@@ -110,7 +113,7 @@ fn is_kept(one: &mut Node, known: &Catalog, taken: &mut Vec<Cheaper>) -> bool {
     true
 }
 
-fn aliases_of(table: &Table) -> Option<(At, Vec<String>)> {
+fn aliases_of(table: &Table) -> Option<(Span, Vec<String>)> {
     let entry = table.entry("aliases")?;
     let Value::List(list) = &entry.node.value else {
         return None;
@@ -119,7 +122,7 @@ fn aliases_of(table: &Table) -> Option<(At, Vec<String>)> {
         Value::Text(text) => Some(text.clone()),
         _ => None,
     });
-    Some((entry.key_at, texts.collect()))
+    Some((entry.key_span, texts.collect()))
 }
 
 /// Returns whether a price is at least that of a model, for prompts of every length; one that is left out is not.

@@ -6,15 +6,15 @@ use unstuck_core::RetryPolicy;
 use unstuck_core::decision::{DEFAULT_TEMPLATE, default_template, template, templates};
 use unstuck_core::nearest;
 
-use crate::spelling::Faults;
-use crate::tree::fault::{Fault, What};
-use crate::tree::{Node, Table, Value, path};
+use crate::aliases::ValueErrors;
+use crate::spanned::value_error::{ValueError, ValueErrorKind};
+use crate::spanned::{Node, Table, Value, path};
 
 /// All policies of a configuration.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Policies {
     /// `[policies]`, those that others build on first.
-    own: Vec<RetryPolicy>,
+    named: Vec<RetryPolicy>,
     /// `[policy]`.
     pub(crate) general: Option<RetryPolicy>,
     /// The policies of roles, by role.
@@ -22,12 +22,12 @@ pub(crate) struct Policies {
     /// Whether `[error_recovery]` says how many retries there are.
     counts_retries: bool,
     /// What the environment or a flag says.
-    pub(crate) forced: Option<Forced>,
+    pub(crate) policy_override: Option<PolicyOverride>,
 }
 
 /// A policy that counts whatever the files say.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Forced {
+pub(crate) struct PolicyOverride {
     /// Its name.
     pub(crate) policy: String,
     /// The variable or the flag that names it.
@@ -36,20 +36,20 @@ pub(crate) struct Forced {
 
 impl Policies {
     /// Reads the policies of a tree.
-    pub(crate) fn read(tree: &Table, forced: Option<Forced>) -> (Self, Faults) {
+    pub(crate) fn read(tree: &Table, forced: Option<PolicyOverride>) -> (Self, ValueErrors) {
         let recovery = tree.get("error_recovery").and_then(Node::table);
         let cap = recovery.and_then(|recovery| recovery.get("max_auto_retries"));
         let mut policies = Self {
             counts_retries: cap.is_some(),
-            forced,
+            policy_override: forced,
             ..Self::default()
         };
-        let mut faults = Faults::new();
+        let mut faults = ValueErrors::new();
         if let Some(named) = tree.get("policies").and_then(Node::table) {
             policies.read_named(named, &mut faults);
         }
         if let Some(node) = tree.get("policy") {
-            policies.general = policies.changed("policy", None, node, &mut faults);
+            policies.general = policies.derive("policy", None, node, &mut faults);
         }
         let roles = match tree.get("role").map(|node| &node.value) {
             Some(Value::List(roles)) => roles.as_slice(),
@@ -72,8 +72,8 @@ impl Policies {
     pub(crate) fn all(&self) -> impl Iterator<Item = &RetryPolicy> {
         let built_in = templates()
             .iter()
-            .filter(|policy| self.own.iter().all(|own| own.id != policy.id));
-        self.own.iter().chain(built_in)
+            .filter(|policy| self.named.iter().all(|own| own.id != policy.id));
+        self.named.iter().chain(built_in)
     }
 
     /// The policy of that id.
@@ -82,7 +82,7 @@ impl Policies {
     }
 
     /// Reads policies that may build on each other, whatever their order.
-    fn read_named(&mut self, named: &Table, faults: &mut Faults) {
+    fn read_named(&mut self, named: &Table, faults: &mut ValueErrors) {
         let mut waiting: Vec<_> = named.0.iter().collect();
         while !waiting.is_empty() {
             let is_ready = |node: &Node| {
@@ -93,21 +93,21 @@ impl Policies {
             let next = waiting.iter().position(|entry| is_ready(&entry.node));
             let entry = waiting.remove(next.unwrap_or(0));
             let place = format!("policies.{}", entry.key);
-            if let Some(policy) = self.changed(&place, Some(&entry.key), &entry.node, faults) {
-                self.own.retain(|known| known.id != entry.key);
-                self.own.push(policy);
+            if let Some(policy) = self.derive(&place, Some(&entry.key), &entry.node, faults) {
+                self.named.retain(|known| known.id != entry.key);
+                self.named.push(policy);
             }
         }
     }
 
     /// A role's policy: changes to the one that it names, or to the one that counts for all.
-    fn for_role(&self, place: &str, node: &Node, faults: &mut Faults) -> Option<RetryPolicy> {
+    fn for_role(&self, place: &str, node: &Node, faults: &mut ValueErrors) -> Option<RetryPolicy> {
         let named = node.table().and_then(|table| table.get("template"));
         match named {
-            Some(_) => self.changed(place, None, node, faults),
+            Some(_) => self.derive(place, None, node, faults),
             None => {
                 let base = self.for_roles();
-                laid_over(&base, place, None, node, faults)
+                derive_policy(&base, place, None, node, faults)
             }
         }
     }
@@ -125,26 +125,26 @@ impl Policies {
     }
 
     /// A policy as changes to the template, or to the configured policy, that it names.
-    fn changed(
+    fn derive(
         &self,
         place: &str,
         id: Option<&str>,
         node: &Node,
-        faults: &mut Faults,
+        faults: &mut ValueErrors,
     ) -> Option<RetryPolicy> {
         let named = node.table().and_then(|table| table.get("template"));
         let wanted = named.and_then(Node::text).unwrap_or(DEFAULT_TEMPLATE);
         let Some(base) = self.get(wanted) else {
-            let mut fault = Fault::new(What::Told(self.unknown(wanted)));
-            fault.at = named.map(|node| node.at);
+            let mut fault = ValueError::new(ValueErrorKind::Custom(self.unknown_message(wanted)));
+            fault.span = named.map(|node| node.span);
             faults.push((place.to_owned(), fault));
             return None;
         };
-        laid_over(base, place, id, node, faults)
+        derive_policy(base, place, id, node, faults)
     }
 
     /// What to tell about a name that is no policy's.
-    pub(crate) fn unknown(&self, wanted: &str) -> String {
+    pub(crate) fn unknown_message(&self, wanted: &str) -> String {
         let ids: Vec<_> = self.all().map(|policy| policy.id.as_str()).collect();
         let near = nearest(wanted, ids.iter().map(|id| (*id, *id)));
         let near = near.map(|near| format!(", did you mean `{near}`?"));
@@ -155,15 +155,15 @@ impl Policies {
     }
 }
 
-fn laid_over(
+fn derive_policy(
     base: &RetryPolicy,
     place: &str,
     id: Option<&str>,
     node: &Node,
-    faults: &mut Faults,
+    faults: &mut ValueErrors,
 ) -> Option<RetryPolicy> {
     let before = faults.len();
-    refuse_endless(place, node, faults);
+    reject_non_finite(place, node, faults);
     let mut changes = node.to_json();
     if let Some(fields) = changes.as_object_mut() {
         fields.remove("template");
@@ -171,17 +171,17 @@ fn laid_over(
             fields.entry("id").or_insert_with(|| id.into());
         }
     }
-    match base.with(&changes) {
+    match base.with_json(&changes) {
         Ok(policy) if faults.len() == before => Some(policy),
         Ok(_) => None,
         Err(error) => {
             for problem in error.problems {
                 let at = node
                     .table()
-                    .and_then(|table| path::find(table, &problem.field));
-                let what = format!("is {}: {}", problem.value, problem.why);
-                let mut fault = Fault::new(What::Plain(what));
-                fault.at = Some(at.map_or(node.at, |node| node.at));
+                    .and_then(|table| path::find_value(table, &problem.field));
+                let what = format!("is {}: {}", problem.value, problem.expected);
+                let mut fault = ValueError::new(ValueErrorKind::AfterName(what));
+                fault.span = Some(at.map_or(node.span, |node| node.span));
                 faults.push((format!("{place}.{}", problem.field), fault));
             }
             None
@@ -190,19 +190,19 @@ fn laid_over(
 }
 
 /// TOML and YAML can write numbers that are none; JSON, in which policies are changed, would lose them silently.
-fn refuse_endless(place: &str, node: &Node, faults: &mut Faults) {
+fn reject_non_finite(place: &str, node: &Node, faults: &mut ValueErrors) {
     match &node.value {
         Value::Number(number) if !number.is_finite() => {
-            let mut fault = Fault::new(What::Wrong {
-                given: number.to_string(),
+            let mut fault = ValueError::new(ValueErrorKind::WrongType {
+                found: number.to_string(),
                 expected: "a number".to_owned(),
             });
-            fault.at = Some(node.at);
+            fault.span = Some(node.span);
             faults.push((place.to_owned(), fault));
         }
         Value::Table(table) => {
             for entry in &table.0 {
-                refuse_endless(&format!("{place}.{}", entry.key), &entry.node, faults);
+                reject_non_finite(&format!("{place}.{}", entry.key), &entry.node, faults);
             }
         }
         _ => {}

@@ -4,41 +4,43 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::tree::At;
-use crate::tree::fault::Fault;
-use crate::tree::source::{Source, Sources, place};
+use crate::spanned::Span;
+use crate::spanned::source::{ConfigSource, Sources, line_and_column};
+use crate::spanned::value_error::ValueError;
 
 /// One thing that is wrong, or worth knowing.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
+pub struct ConfigProblem {
     /// The value it is about, such as `role.planner.timeout`; empty if it is about none.
     pub path: String,
     /// What is wrong, and what was expected.
     pub message: String,
     /// Where it stands, if it stands in a file.
-    pub place: Option<Place>,
+    pub location: Option<SourceLocation>,
 }
 
-impl Problem {
+impl ConfigProblem {
     /// A fault as people see it.
-    pub(crate) fn of(sources: &Sources, path: &str, fault: &Fault) -> Self {
-        let place = fault.at.and_then(|at| Place::of(sources, at));
-        let message = fault.told(path);
-        let named = fault.at.and_then(|at| match sources.get(at.source) {
-            Some(Source::Named(name)) => Some(name),
+    pub(crate) fn from_error(sources: &Sources, path: &str, fault: &ValueError) -> Self {
+        let location = fault
+            .span
+            .and_then(|at| SourceLocation::from_span(sources, at));
+        let message = fault.message(path);
+        let named = fault.span.and_then(|at| match sources.get(at.source) {
+            Some(ConfigSource::Named(name)) => Some(name),
             _ => None,
         });
         Self {
             path: path.to_owned(),
             message: named.map_or(message.clone(), |name| format!("{name}: {message}")),
-            place,
+            location,
         }
     }
 }
 
 /// A place in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct SourceLocation {
     /// The file.
     pub file: PathBuf,
     /// The line, from 1.
@@ -51,18 +53,18 @@ pub struct Place {
     pub width: usize,
 }
 
-impl Place {
+impl SourceLocation {
     /// The place of a value; none if it does not come from a file.
-    pub(crate) fn of(sources: &Sources, at: At) -> Option<Self> {
-        let Some(Source::File { path, text }) = sources.get(at.source) else {
+    pub(crate) fn from_span(sources: &Sources, at: Span) -> Option<Self> {
+        let Some(ConfigSource::File { path, text }) = sources.get(at.source) else {
             return None;
         };
-        let (line, column) = place(text, at.start);
+        let (line, column) = line_and_column(text, at.start);
         let whole = text.lines().nth(line - 1).unwrap_or_default();
         let meant = text.get(at.start..at.end.max(at.start)).unwrap_or_default();
         let width = meant.lines().next().unwrap_or_default().chars().count();
         Some(Self {
-            file: sources.shown(path),
+            file: sources.display_path(path),
             line,
             column,
             text: whole.to_owned(),
@@ -71,12 +73,12 @@ impl Place {
     }
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for ConfigProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Some(place) = &self.place else {
+        let Some(place) = &self.location else {
             return f.write_str(&self.message);
         };
-        let Place {
+        let SourceLocation {
             file,
             line,
             column,
@@ -114,7 +116,7 @@ pub enum ConfigError {
         first = first.display(),
         second = second.display()
     )]
-    Two {
+    TwoFiles {
         /// One of them.
         first: PathBuf,
         /// The other one.
@@ -122,7 +124,7 @@ pub enum ConfigError {
     },
     /// Others than the user can have put a project's configuration there.
     #[error("{path} is not used: {reason}", path = path.display())]
-    Unsafe {
+    UnsafeDirectory {
         /// The file.
         path: PathBuf,
         /// Why it could be somebody else's.
@@ -130,7 +132,7 @@ pub enum ConfigError {
     },
     /// A configuration that a run was started with is not there any more.
     #[error("the configuration {path}, by which it was run, is not there any more", path = path.display())]
-    Gone {
+    FileGone {
         /// The file.
         path: PathBuf,
     },
@@ -138,11 +140,11 @@ pub enum ConfigError {
     #[error("{}", list(.problems))]
     Invalid {
         /// All that is wrong.
-        problems: Vec<Problem>,
+        problems: Vec<ConfigProblem>,
     },
 }
 
-fn list(problems: &[Problem]) -> String {
+fn list(problems: &[ConfigProblem]) -> String {
     let texts: Vec<_> = problems.iter().map(ToString::to_string).collect();
     texts.join("\n")
 }

@@ -4,10 +4,10 @@ use serde::Serialize;
 use serde_json::Value as Json;
 
 use crate::config::Config;
-use crate::tree::{Node, SourceId, Value, path};
+use crate::spanned::{Node, SourceId, Value, path};
 
 /// The keys of a role that decide what is run.
-const OF_ROLES: [&str; 6] = [
+const ROLE_KEYS: [&str; 6] = [
     "agent",
     "command",
     "args",
@@ -33,13 +33,13 @@ impl Config {
     pub fn project_commands(&self) -> Vec<ProjectCommand> {
         let roles = self.roles().iter();
         let mut paths: Vec<_> = roles
-            .flat_map(|role| OF_ROLES.map(|key| format!("role.{}.{key}", role.id)))
+            .flat_map(|role| ROLE_KEYS.map(|key| format!("role.{}.{key}", role.id)))
             .collect();
         paths.push("loop.until.check".to_owned());
-        paths.extend(self.file.agents.keys().map(|id| format!("agents.{id}")));
+        paths.extend(self.root.agents.keys().map(|id| format!("agents.{id}")));
         paths.sort();
         let set = paths.into_iter().filter_map(|path| {
-            let node = path::find(&self.tree, &path)?;
+            let node = path::find_value(&self.tree, &path)?;
             let value = node.to_json();
             is_from(node, &self.projects).then_some(ProjectCommand { path, value })
         });
@@ -54,5 +54,5 @@ fn is_from(node: &Node, sources: &[SourceId]) -> bool {
         Value::Table(table) => table.0.iter().any(|entry| is_from(&entry.node, sources)),
         _ => false,
     };
-    inside || sources.contains(&node.at.source)
+    inside || sources.contains(&node.span.source)
 }

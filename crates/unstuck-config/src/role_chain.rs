@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use unstuck_core::knowledge::{
-    Change, KindOverlay, KnowledgeError, Link, Overlay, Playbook, Strategy,
+    AttemptChange, ChainEntry, KindOverlay, KnowledgeError, KnowledgeOverlay, Playbook, Strategy,
 };
 use unstuck_core::{Kind, Layer};
 
@@ -12,37 +12,37 @@ use crate::config::Config;
 use crate::section::{KindRecovery, Role};
 
 /// How sure a person who names a way is of it; the next one is a little less sure, so that their order stands.
-const NAMED: f64 = 0.99;
-const NEXT: f64 = 0.02;
+const FIRST_CONFIDENCE: f64 = 0.99;
+const CONFIDENCE_STEP: f64 = 0.02;
 
 /// A switch of [`KindRecovery`] and the changes that it is about.
 struct Switch {
-    set: fn(&KindRecovery) -> Option<bool>,
-    is: fn(&Change) -> bool,
+    setting: fn(&KindRecovery) -> Option<bool>,
+    matches: fn(&AttemptChange) -> bool,
     /// What a strategy without them is called.
-    without: &'static str,
+    suffix_without: &'static str,
     /// The strategy that brings them into a chain.
-    brings: &'static str,
+    strategy: &'static str,
 }
 
 const SWITCHES: [Switch; 3] = [
     Switch {
-        set: |recovery| recovery.simplify_prompt,
-        is: |change| matches!(change, Change::Prompt(name) if name == "focus"),
-        without: "without a simpler prompt",
-        brings: "focus_on_core",
+        setting: |recovery| recovery.simplify_prompt,
+        matches: |change| matches!(change, AttemptChange::Prompt(name) if name == "focus"),
+        suffix_without: "without a simpler prompt",
+        strategy: "focus_on_core",
     },
     Switch {
-        set: |recovery| recovery.emphasize_format,
-        is: |change| matches!(change, Change::Prompt(name) if ["sections", "format", "diff"].contains(&name.as_str())),
-        without: "without stressing the format",
-        brings: "strict_format",
+        setting: |recovery| recovery.emphasize_format,
+        matches: |change| matches!(change, AttemptChange::Prompt(name) if ["sections", "format", "diff"].contains(&name.as_str())),
+        suffix_without: "without stressing the format",
+        strategy: "strict_format",
     },
     Switch {
-        set: |recovery| recovery.reduce_max_chars,
-        is: |change| matches!(change, Change::OutputLimit(_)),
-        without: "at the same length",
-        brings: "smaller_output",
+        setting: |recovery| recovery.reduce_max_chars,
+        matches: |change| matches!(change, AttemptChange::OutputLimit(_)),
+        suffix_without: "at the same length",
+        strategy: "smaller_output",
     },
 ];
 
@@ -53,15 +53,15 @@ impl Config {
     pub fn playbook_for(&self, role: &Role) -> Result<Cow<'_, Playbook>, KnowledgeError> {
         let playbook = self.playbook();
         let overlay = chains(playbook, &self.recovery_of(role));
-        if overlay == Overlay::default() {
+        if overlay == KnowledgeOverlay::default() {
             return Ok(Cow::Borrowed(playbook));
         }
-        playbook.overlaid(overlay).map(Cow::Owned)
+        playbook.with_overlay(overlay).map(Cow::Owned)
     }
 
     /// What is said about each kind for a role: its own word first.
     pub fn recovery_of(&self, role: &Role) -> BTreeMap<Kind, KindRecovery> {
-        let mut all = self.file.error_recovery.strategies.clone();
+        let mut all = self.root.error_recovery.strategies.clone();
         for (kind, own) in &role.error_recovery {
             let general = all.get(kind).cloned().unwrap_or_default();
             all.insert(*kind, own.or(&general));
@@ -71,21 +71,21 @@ impl Config {
 }
 
 /// The chains that are not those of the playbook.
-fn chains(playbook: &Playbook, recoveries: &BTreeMap<Kind, KindRecovery>) -> Overlay {
-    let mut overlay = Overlay::default();
+fn chains(playbook: &Playbook, recoveries: &BTreeMap<Kind, KindRecovery>) -> KnowledgeOverlay {
+    let mut overlay = KnowledgeOverlay::default();
     for (kind, recovery) in recoveries {
         let Some(known) = playbook.kind(*kind) else {
             continue;
         };
-        let mut chain = Chain {
+        let mut chain = ChainBuilder {
             playbook,
-            links: known.chain.clone(),
+            entries: known.chain.clone(),
             strategies: BTreeMap::new(),
         };
-        chain.change(recovery);
-        if chain.links != known.chain {
+        chain.apply(recovery);
+        if chain.entries != known.chain {
             let change = KindOverlay {
-                chain: Some(chain.links),
+                chain: Some(chain.entries),
                 ..KindOverlay::default()
             };
             overlay.kinds.insert(*kind, change);
@@ -96,22 +96,22 @@ fn chains(playbook: &Playbook, recoveries: &BTreeMap<Kind, KindRecovery>) -> Ove
 }
 
 /// A chain that is being changed, and the strategies that it needs beyond the known ones.
-struct Chain<'a> {
+struct ChainBuilder<'a> {
     playbook: &'a Playbook,
-    links: Vec<Link>,
+    entries: Vec<ChainEntry>,
     strategies: BTreeMap<String, Strategy>,
 }
 
-impl Chain<'_> {
-    fn change(&mut self, recovery: &KindRecovery) {
+impl ChainBuilder<'_> {
+    fn apply(&mut self, recovery: &KindRecovery) {
         if let Some(named) = &recovery.strategies {
-            let mut sure = NAMED;
-            self.links = named.iter().map(|id| link(id, &mut sure)).collect();
+            let mut sure = FIRST_CONFIDENCE;
+            self.entries = named.iter().map(|id| chain_entry(id, &mut sure)).collect();
         }
         for switch in &SWITCHES {
-            match (switch.set)(recovery) {
-                Some(true) => self.bring(switch),
-                Some(false) => self.drop(switch),
+            match (switch.setting)(recovery) {
+                Some(true) => self.add_change(switch),
+                Some(false) => self.remove_change(switch),
                 None => {}
             }
         }
@@ -126,61 +126,64 @@ impl Chain<'_> {
     }
 
     /// Adds a link, unless the chain has it already.
-    fn push(&mut self, link: Link) {
-        let known = |known: &Link| known.strategy == link.strategy && known.layers == link.layers;
-        if !self.links.iter().any(known) {
-            self.links.push(link);
+    fn push(&mut self, link: ChainEntry) {
+        let known =
+            |known: &ChainEntry| known.strategy == link.strategy && known.layers == link.layers;
+        if !self.entries.iter().any(known) {
+            self.entries.push(link);
         }
     }
 
     /// Takes a change out of every way; one that was nothing else is left out.
-    fn drop(&mut self, switch: &Switch) {
-        for mut link in std::mem::take(&mut self.links) {
+    fn remove_change(&mut self, switch: &Switch) {
+        for mut link in std::mem::take(&mut self.entries) {
             let Some(strategy) = self.strategy(&link.strategy).cloned() else {
                 continue;
             };
-            let kept = strategy.changes.iter().filter(|one| !(switch.is)(one));
+            let kept = strategy.changes.iter().filter(|one| !(switch.matches)(one));
             let changes: Vec<_> = kept.cloned().collect();
             if changes.len() == strategy.changes.len() {
                 self.push(link);
                 continue;
             }
-            if is_nothing(&changes) {
+            if is_ineffective(&changes) {
                 continue;
             }
-            link.strategy = self.named(&link.strategy, strategy, changes, switch);
+            link.strategy = self.strategy_with(&link.strategy, strategy, changes, switch);
             self.push(link);
         }
     }
 
     /// The strategy that makes just these changes: a known one, or one that is made from another.
-    fn named(
+    fn strategy_with(
         &mut self,
         id: &str,
         mut strategy: Strategy,
-        changes: Vec<Change>,
+        changes: Vec<AttemptChange>,
         switch: &Switch,
     ) -> String {
         let mut known = self.playbook.strategies();
         if let Some((known, _)) = known.find(|(_, known)| known.changes == changes) {
             return known.to_owned();
         }
-        let id = format!("{id}_{}", switch.without.replace(' ', "_"));
-        strategy.title = format!("{}, {}", strategy.title, switch.without);
+        let id = format!("{id}_{}", switch.suffix_without.replace(' ', "_"));
+        strategy.title = format!("{}, {}", strategy.title, switch.suffix_without);
         strategy.changes = changes;
         self.strategies.insert(id.clone(), strategy);
         id
     }
 
     /// Makes sure that a way makes the change.
-    fn bring(&mut self, switch: &Switch) {
-        let makes = |link: &Link| {
+    fn add_change(&mut self, switch: &Switch) {
+        let makes = |link: &ChainEntry| {
             let strategy = self.strategy(&link.strategy);
-            strategy.is_some_and(|strategy| strategy.changes.iter().any(switch.is))
+            strategy.is_some_and(|strategy| strategy.changes.iter().any(switch.matches))
         };
-        if !self.links.iter().any(makes) {
-            self.links
-                .insert(0, link(switch.brings, &mut NAMED.clone()));
+        if !self.entries.iter().any(makes) {
+            self.entries.insert(
+                0,
+                chain_entry(switch.strategy, &mut FIRST_CONFIDENCE.clone()),
+            );
         }
     }
 
@@ -188,20 +191,24 @@ impl Chain<'_> {
     fn add_prompt(&mut self, template: &str) {
         let id = format!("prompt_{template}");
         let first = self
-            .links
+            .entries
             .iter()
             .filter(|link| link.layers.is_empty() || link.layers.contains(&Layer::Agent))
             .filter_map(|link| self.strategy(&link.strategy))
-            .find(|strategy| !strategy.asks && !strategy.changes.is_empty());
+            .find(|strategy| !strategy.asks_person && !strategy.changes.is_empty());
         let others = first.into_iter().flat_map(|first| &first.changes);
-        let others =
-            others.filter(|change| matches!(change, Change::Timeout(_) | Change::OutputLimit(_)));
-        let mut changes = vec![Change::Prompt(template.to_owned())];
+        let others = others.filter(|change| {
+            matches!(
+                change,
+                AttemptChange::Timeout(_) | AttemptChange::OutputLimit(_)
+            )
+        });
+        let mut changes = vec![AttemptChange::Prompt(template.to_owned())];
         changes.extend(others.cloned());
         let mut title = format!("Add the prompt `{template}`");
         if changes
             .iter()
-            .any(|change| matches!(change, Change::Timeout(_)))
+            .any(|change| matches!(change, AttemptChange::Timeout(_)))
         {
             title.push_str(", with more time");
         }
@@ -209,27 +216,30 @@ impl Chain<'_> {
             title,
             changes,
             risks: Vec::new(),
-            asks: false,
+            asks_person: false,
         };
         self.strategies.insert(id.clone(), strategy);
-        self.links.insert(0, link(&id, &mut (NAMED + NEXT / 4.0)));
+        self.entries.insert(
+            0,
+            chain_entry(&id, &mut (FIRST_CONFIDENCE + CONFIDENCE_STEP / 4.0)),
+        );
     }
 }
 
 /// A conversation alone, or a prompt that only makes sense with what was taken out, is no way to recover.
-fn is_nothing(changes: &[Change]) -> bool {
+fn is_ineffective(changes: &[AttemptChange]) -> bool {
     changes
         .iter()
-        .all(|change| matches!(change, Change::Session(_)))
+        .all(|change| matches!(change, AttemptChange::Conversation(_)))
 }
 
-fn link(strategy: &str, sure: &mut f64) -> Link {
-    let link = Link {
+fn chain_entry(strategy: &str, sure: &mut f64) -> ChainEntry {
+    let link = ChainEntry {
         strategy: strategy.to_owned(),
         confidence: *sure,
         iterations: 1,
         layers: Vec::new(),
     };
-    *sure = (*sure - NEXT).max(0.5);
+    *sure = (*sure - CONFIDENCE_STEP).max(0.5);
     link
 }

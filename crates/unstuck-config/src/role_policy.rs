@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use unstuck_core::decision::{Curve, Jitter, Override, template};
+use unstuck_core::decision::{BackoffCurve, Jitter, PolicyOverride, template};
 use unstuck_core::{Kind, RetryPolicy};
 
 use crate::config::Config;
@@ -23,7 +23,7 @@ pub struct RolePolicy {
 
 impl Config {
     /// The id of the policy of roles that have none of their own.
-    pub fn policy_of_roles(&self) -> String {
+    pub fn default_role_policy(&self) -> String {
         self.policies.for_roles().id
     }
 
@@ -33,11 +33,11 @@ impl Config {
         if !made.policy.enabled {
             return Ok(made);
         }
-        self.cap(role, &mut made);
+        self.apply_retry_cap(role, &mut made);
         let cap = made.policy.max_retries;
-        for (kind, recovery) in &self.file.error_recovery.strategies {
+        for (kind, recovery) in &self.root.error_recovery.strategies {
             let place = format!("error_recovery.strategies.{kind}");
-            self.lay_over(&mut made, *kind, recovery, &place);
+            self.apply_kind(&mut made, *kind, recovery, &place);
             let one = made.policy.kinds.entry(*kind).or_default();
             if recovery.max_retries.is_some_and(|retries| retries > cap) {
                 one.max_retries = Some(cap);
@@ -52,9 +52,9 @@ impl Config {
         }
         for (kind, recovery) in &role.error_recovery {
             let place = format!("role.{}.error_recovery.{kind}", role.id);
-            self.lay_over(&mut made, *kind, recovery, &place);
+            self.apply_kind(&mut made, *kind, recovery, &place);
         }
-        self.checked(role, made)
+        self.validated(role, made)
     }
 
     /// The policy that counts before anything is said about single kinds.
@@ -63,50 +63,50 @@ impl Config {
             policy,
             origins: BTreeMap::from([("policy".to_owned(), from)]),
         };
-        if !self.file.error_recovery.enabled {
+        if !self.root.error_recovery.enabled {
             let off = template("off").cloned().unwrap_or_default();
-            return Ok(made(off, self.told("error_recovery.enabled")));
+            return Ok(made(off, self.origin_text("error_recovery.enabled")));
         }
-        if let Some(forced) = &self.policies.forced {
+        if let Some(forced) = &self.policies.policy_override {
             let found = self.policies.get(&forced.policy);
             let policy = found.ok_or_else(|| {
-                let why = self.policies.unknown(&forced.policy);
+                let why = self.policies.unknown_message(&forced.policy);
                 let problems = vec![self.problem_at("", format!("{}: {why}", forced.by))];
                 ConfigError::Invalid { problems }
             })?;
             return Ok(made(policy.clone(), forced.by.clone()));
         }
         if let Some(own) = self.policies.roles.get(&role.id) {
-            let from = self.told(&format!("role.{}.policy", role.id));
+            let from = self.origin_text(&format!("role.{}.policy", role.id));
             return Ok(made(own.clone(), from));
         }
         let from = match self.policies.general {
-            Some(_) => self.told("policy"),
+            Some(_) => self.origin_text("policy"),
             None => format!("the template `{}`", self.policies.for_roles().id),
         };
         Ok(made(self.policies.for_roles(), from))
     }
 
     /// The cap of `[error_recovery]`, unless the role's own policy says otherwise.
-    fn cap(&self, role: &Role, made: &mut RolePolicy) {
+    fn apply_retry_cap(&self, role: &Role, made: &mut RolePolicy) {
         let own = |key: &str| self.origin(&format!("role.{}.policy.{key}", role.id));
         let set = own("maxRetries").or_else(|| own("maxAttempts"));
-        let cap = self.file.error_recovery.max_auto_retries;
+        let cap = self.root.error_recovery.max_auto_retries;
         if let (Some(cap), None) = (cap, set) {
             made.policy.max_retries = cap;
             made.policy.give_up_after = None;
             // A change of the model that would come after the last retry comes with it.
-            let after = &mut made.policy.escalate_after_retries;
+            let after = &mut made.policy.switch_model_after_retries;
             *after = (*after).min(cap);
-            let from = self.told("error_recovery.max_auto_retries");
+            let from = self.origin_text("error_recovery.max_auto_retries");
             made.origins.insert("maxRetries".to_owned(), from);
         }
     }
 
-    fn lay_over(&self, made: &mut RolePolicy, kind: Kind, recovery: &KindRecovery, place: &str) {
+    fn apply_kind(&self, made: &mut RolePolicy, kind: Kind, recovery: &KindRecovery, place: &str) {
         let is_timed = made.policy.give_up_after.is_some();
         let one = made.policy.kinds.entry(kind).or_default();
-        let Override {
+        let PolicyOverride {
             max_retries,
             backoff_multiplier,
             timeout_multiplier,
@@ -123,7 +123,7 @@ impl Config {
             *backoff_multiplier = Some(factor);
             if is_timed {
                 // This block means multiplier × n seconds, whatever the waits of the default are like.
-                *curve = curve.or(Some(Curve::Linear));
+                *curve = curve.or(Some(BackoffCurve::Linear));
                 *jitter = jitter.or(Some(Jitter::None));
             }
             set.push(("backoffMultiplier", "backoff_multiplier"));
@@ -133,16 +133,16 @@ impl Config {
             set.push(("timeoutMultiplier", "timeout_multiplier"));
         }
         for (key, name) in set {
-            let from = self.told(&format!("{place}.{name}"));
+            let from = self.origin_text(&format!("{place}.{name}"));
             made.origins.insert(format!("kinds.{kind}.{key}"), from);
         }
     }
 
-    fn checked(&self, role: &Role, made: RolePolicy) -> Result<RolePolicy, ConfigError> {
+    fn validated(&self, role: &Role, made: RolePolicy) -> Result<RolePolicy, ConfigError> {
         let Err(error) = made.policy.check() else {
             return Ok(made);
         };
-        let problem = |problem: &unstuck_core::decision::Problem| {
+        let problem = |problem: &unstuck_core::decision::PolicyProblem| {
             let from = made.origins.get(&problem.field);
             let from = from.map(|from| format!(" ({from})")).unwrap_or_default();
             let text = format!("the policy does not work out: {problem}{from}");
@@ -154,7 +154,7 @@ impl Config {
     }
 
     /// A value's path and where it was set.
-    fn told(&self, path: &str) -> String {
+    fn origin_text(&self, path: &str) -> String {
         match self.origin(path) {
             Some(origin) => format!("{path} ({origin})"),
             None => path.to_owned(),

@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 use serde::de::{Error, Unexpected};
 use serde::{Deserialize, Deserializer};
 
-use crate::tree::source::Format;
-use crate::tree::{Node, SourceId, Value, parse};
+use crate::spanned::source::FileFormat;
+use crate::spanned::{Node, SourceId, Value, parse};
 
 /// Everybody may write.
 const EVERYBODY_WRITES: u32 = 0o002;
 /// What stands for everything below a folder.
-const BELOW: &str = "/*";
+const SUBTREE_SUFFIX: &str = "/*";
 
 /// The folders that the owner has declared safe.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -22,8 +22,8 @@ pub(crate) struct SafeDirectories(Vec<String>);
 
 impl SafeDirectories {
     /// Those that the user's own file names; none where it cannot be read, which is told elsewhere.
-    pub(crate) fn in_file(path: &Path, text: &str) -> Self {
-        let tree = parse(Format::of(path), text, SourceId(0)).unwrap_or_default();
+    pub(crate) fn from_file(path: &Path, text: &str) -> Self {
+        let tree = parse(FileFormat::from_path(path), text, SourceId(0)).unwrap_or_default();
         let list = tree.get("safe_directories").map(|node| &node.value);
         let Some(Value::List(list)) = list else {
             return Self::default();
@@ -34,30 +34,35 @@ impl SafeDirectories {
     }
 
     /// Whether the folder of a file is among them.
-    pub(crate) fn holds(&self, file: &Path) -> bool {
+    pub(crate) fn contains(&self, file: &Path) -> bool {
         let folder = file.parent().unwrap_or(file);
         let real = folder.canonicalize().unwrap_or(folder.to_owned());
-        self.0.iter().any(|one| match one.strip_suffix(BELOW) {
-            Some(above) => real != resolved(above) && real.starts_with(resolved(above)),
-            None => real == resolved(one),
-        })
+        self.0
+            .iter()
+            .any(|one| match one.strip_suffix(SUBTREE_SUFFIX) {
+                Some(above) => real != resolve_dir(above) && real.starts_with(resolve_dir(above)),
+                None => real == resolve_dir(one),
+            })
     }
 }
 
-fn resolved(folder: &str) -> PathBuf {
+fn resolve_dir(folder: &str) -> PathBuf {
     let folder = if folder.is_empty() { "/" } else { folder };
     let path = Path::new(folder);
     path.canonicalize().unwrap_or(path.to_owned())
 }
 
 /// Reads the list; a path that is not absolute would mean another folder everywhere.
-pub(crate) fn read<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
+pub(crate) fn deserialize_list<'de, D: Deserializer<'de>>(
+    from: D,
+) -> Result<Vec<String>, D::Error> {
     struct Folder(String);
 
     impl<'de> Deserialize<'de> for Folder {
         fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
             let text = String::deserialize(from)?;
-            let is_one = text.starts_with('/') && !text.trim_end_matches(BELOW).contains('*');
+            let is_one =
+                text.starts_with('/') && !text.trim_end_matches(SUBTREE_SUFFIX).contains('*');
             if !is_one {
                 let expected = "an absolute path, also with `/*` at its end";
                 return Err(D::Error::invalid_value(Unexpected::Str(&text), &expected));
@@ -74,7 +79,7 @@ pub(crate) fn read<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D:
 ///
 /// The data of the file are those of the handle that it was read from. As with git, root takes nobody's files for its own
 /// but those of the user who called `sudo`. The folder counts that holds the file, not what is above it.
-pub(crate) fn danger(
+pub(crate) fn foreign_file_reason(
     path: &Path,
     file: &Metadata,
     sudo_user: Option<u32>,

@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use crate::file::File;
+use crate::root::RootSection;
 
 /// The JSON Schema of a configuration file.
 pub fn schema() -> Value {
     let generator = schemars::generate::SchemaSettings::draft07().into_generator();
-    generator.into_root_schema_for::<File>().to_value()
+    generator.into_root_schema_for::<RootSection>().to_value()
 }

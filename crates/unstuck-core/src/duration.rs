@@ -6,7 +6,7 @@ use std::time::Duration;
 /// The text is not a duration.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a duration like 500ms, 30s, 20m, 1h30m or 2d")]
-pub struct NotADuration(String);
+pub struct ParseDurationError(String);
 
 /// The units and how many milliseconds each has, the longest first.
 const UNITS: [(&str, u64); 5] = [
@@ -24,8 +24,8 @@ const UNITS: [(&str, u64); 5] = [
 /// assert_eq!(unstuck_core::duration::parse("1h30m"), Ok(Duration::from_secs(5400)));
 /// assert!(unstuck_core::duration::parse("20").is_err());
 /// ```
-pub fn parse(text: &str) -> Result<Duration, NotADuration> {
-    let refuse = || NotADuration(text.to_owned());
+pub fn parse(text: &str) -> Result<Duration, ParseDurationError> {
+    let refuse = || ParseDurationError(text.to_owned());
     let mut rest = text.trim();
     if rest.is_empty() {
         return Err(refuse());
@@ -64,13 +64,13 @@ fn unit_millis(unit: &str) -> Option<u64> {
 }
 
 /// A duration as a number of milliseconds.
-pub fn in_millis(duration: Duration) -> u64 {
+pub fn to_millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Writes a duration so that [`parse`] reads the same one, to the millisecond: `1h30m`.
-pub fn exact(duration: Duration) -> String {
-    let mut rest = in_millis(duration);
+/// Writes a duration so that [`from_json`] reads the same one, to the millisecond: `1h30m`.
+pub fn format_exact(duration: Duration) -> String {
+    let mut rest = to_millis(duration);
     let mut text = String::new();
     for (unit, millis) in UNITS {
         let count = rest / millis;
@@ -87,9 +87,9 @@ pub fn exact(duration: Duration) -> String {
 
 /// Shows a duration in a sentence, with at most two units: `1 h 5 min`, `12 s`, `0.4 s`, `20 ms`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Human(pub Duration);
+pub struct HumanDuration(pub Duration);
 
-impl fmt::Display for Human {
+impl fmt::Display for HumanDuration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let seconds = self.0.as_secs_f64();
         if seconds < 0.0995 && !self.0.is_zero() {
@@ -123,7 +123,7 @@ pub(crate) mod millis {
     use serde::{Deserialize, Deserializer, Serializer};
 
     pub(crate) fn serialize<S: Serializer>(wait: &Duration, to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_u64(super::in_millis(*wait))
+        to.serialize_u64(super::to_millis(*wait))
     }
 
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
@@ -161,7 +161,7 @@ pub(crate) mod text {
     use serde::{Deserialize, Deserializer, Serializer};
 
     pub(crate) fn serialize<S: Serializer>(wait: &Duration, to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_str(&super::exact(*wait))
+        to.serialize_str(&super::format_exact(*wait))
     }
 
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
@@ -181,7 +181,7 @@ pub(crate) mod optional_text {
         to: S,
     ) -> Result<S::Ok, S::Error> {
         match wait {
-            Some(wait) => to.serialize_str(&super::exact(*wait)),
+            Some(wait) => to.serialize_str(&super::format_exact(*wait)),
             None => to.serialize_none(),
         }
     }
@@ -206,12 +206,12 @@ mod tests {
 
     #[test]
     fn people_read_two_units_at_most() {
-        let human = |millis| Human(Duration::from_millis(millis)).to_string();
+        let human = |millis| HumanDuration(Duration::from_millis(millis)).to_string();
         assert_eq!(human(0), "0 s");
         assert_eq!(human(20), "20 ms");
         assert_eq!(human(99), "99 ms");
         assert_eq!(human(104), "0.1 s");
-        assert_eq!(Human(Duration::from_micros(20)).to_string(), "1 ms");
+        assert_eq!(HumanDuration(Duration::from_micros(20)).to_string(), "1 ms");
         assert_eq!(human(400), "0.4 s");
         assert_eq!(human(12_000), "12 s");
         assert_eq!(human(59_700), "1 min");
@@ -224,7 +224,7 @@ mod tests {
         #[test]
         fn what_is_written_is_read_back(millis in 0_u64..3_000_000_000_000) {
             let duration = Duration::from_millis(millis);
-            prop_assert_eq!(parse(&exact(duration)), Ok(duration));
+            prop_assert_eq!(parse(&format_exact(duration)), Ok(duration));
         }
     }
 }

@@ -5,14 +5,15 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::event::{
-    Answer, BudgetReached, BudgetScope, BudgetUnit, Event, Recorded, RecoveryResolved, SessionId,
+    BudgetReached, BudgetScope, BudgetUnit, EscalationAnswer, EscalationResolved, Event,
+    EventRecord, SessionId,
 };
-use crate::moment::Timestamp;
+use crate::time::Timestamp;
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
 /// An amount in USD: cents, or more digits where there are less than that.
-pub fn usd(amount: f64) -> String {
+pub fn format_usd(amount: f64) -> String {
     match amount.abs() {
         v if v > 0.0 && v < 0.000_1 => "< $0.0001".to_owned(),
         v if v > 0.0 && v < 0.01 => format!("${amount:.4}"),
@@ -21,48 +22,48 @@ pub fn usd(amount: f64) -> String {
 }
 
 /// A cost of which a part may be unknown; unknown is never told as nothing.
-pub fn cost(known: f64, has_unknown: bool) -> String {
+pub fn format_cost(known: f64, has_unknown: bool) -> String {
     match (known > 0.0, has_unknown) {
-        (_, false) => usd(known),
-        (true, true) => format!("{} + unknown", usd(known)),
+        (_, false) => format_usd(known),
+        (true, true) => format!("{} + unknown", format_usd(known)),
         (false, true) => "unknown".to_owned(),
     }
 }
 
 /// A cost of which nothing may be known: none where there is only what has no known price.
-pub fn known(usd: f64, unpriced: u64) -> Option<f64> {
+pub fn known_cost(usd: f64, unpriced: u64) -> Option<f64> {
     (usd > 0.0 || unpriced == 0).then_some(usd)
 }
 
 /// Makes costs in JSON fit to be told, however deep: `cost_usd` without the dust of binary fractions, and null where
 /// `unknown_price` beside it says that nothing of it is known.
-pub fn tidy_costs(value: &mut Value) {
+pub fn normalize_costs(value: &mut Value) {
     match value {
         Value::Object(fields) => {
             let unpriced = fields.get("unknown_price").and_then(Value::as_u64);
             for (name, value) in fields {
                 match value.as_f64().filter(|_| name == "cost_usd") {
                     Some(usd) => {
-                        let told = known(usd, unpriced.unwrap_or(0)).map(rounded);
+                        let told = known_cost(usd, unpriced.unwrap_or(0)).map(round_usd);
                         *value = told.map_or(Value::Null, Value::from);
                     }
-                    None => tidy_costs(value),
+                    None => normalize_costs(value),
                 }
             }
         }
-        Value::Array(values) => values.iter_mut().for_each(tidy_costs),
+        Value::Array(values) => values.iter_mut().for_each(normalize_costs),
         _ => {}
     }
 }
 
 /// An amount of money without the dust of binary fractions.
-pub fn rounded(usd: f64) -> f64 {
+pub fn round_usd(usd: f64) -> f64 {
     (usd * 1e6).round() / 1e6
 }
 
 /// A budget that holds while an attempt runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct BudgetLimit {
+pub struct ActiveBudget {
     /// Which one.
     pub scope: BudgetScope,
     /// What it counts.
@@ -75,9 +76,9 @@ pub struct BudgetLimit {
     pub configured: f64,
 }
 
-impl BudgetLimit {
+impl ActiveBudget {
     /// The budget, if it is used up with so much more.
-    pub fn reached(&self, more: f64) -> Option<BudgetReached> {
+    pub fn check_reached(&self, more: f64) -> Option<BudgetReached> {
         let used = self.used + more;
         let reached =
             || BudgetReached::new(self.scope, self.unit, used, self.limit, self.configured);
@@ -89,71 +90,73 @@ impl BudgetLimit {
 ///
 /// Only an answer with a name raises one: approval of the very question that tells the amount.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct RaisedBudgets {
-    open: Vec<OpenBudget>,
-    raised: Vec<Raised>,
+pub struct BudgetRaises {
+    open: Vec<OpenBudgetEscalation>,
+    raised: Vec<BudgetRaise>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-struct OpenBudget {
-    question: String,
+struct OpenBudgetEscalation {
+    escalation_id: String,
     session: Option<SessionId>,
     reached: Option<BudgetReached>,
     reason: String,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-struct Raised {
+struct BudgetRaise {
     session: Option<SessionId>,
     reached: BudgetReached,
-    at: Timestamp,
+    raised_at: Timestamp,
 }
 
-impl RaisedBudgets {
+impl BudgetRaises {
     /// The whole fold.
-    pub fn fold<'a>(events: impl IntoIterator<Item = &'a Recorded>) -> Self {
+    pub fn from_events<'a>(events: impl IntoIterator<Item = &'a EventRecord>) -> Self {
         let mut budgets = Self::default();
-        events.into_iter().for_each(|one| budgets.record(one));
+        events.into_iter().for_each(|one| budgets.apply(one));
         budgets
     }
 
     /// Takes in what happened.
-    pub fn record(&mut self, recorded: &Recorded) {
+    pub fn apply(&mut self, recorded: &EventRecord) {
         match &recorded.event {
-            Event::RecoveryEscalated(asked) if asked.is_about_budget() => {
-                self.open.retain(|one| one.question != asked.id);
-                self.open.push(OpenBudget {
-                    question: asked.id.clone(),
+            Event::EscalationOpened(asked) if asked.is_about_budget() => {
+                self.open.retain(|one| one.escalation_id != asked.id);
+                self.open.push(OpenBudgetEscalation {
+                    escalation_id: asked.id.clone(),
                     session: asked.session.clone(),
                     reached: asked.budget,
                     reason: asked.reason.clone(),
                 });
             }
-            Event::RecoveryResolved(resolved) => self.answered(resolved, recorded.at),
+            Event::EscalationResolved(resolved) => {
+                self.on_escalation_resolved(resolved, recorded.at)
+            }
             Event::RunFinished(end) if !end.outcome.is_resumable() => self.open.clear(),
             _ => {}
         }
     }
 
-    fn answered(&mut self, resolved: &RecoveryResolved, at: Timestamp) {
+    fn on_escalation_resolved(&mut self, resolved: &EscalationResolved, at: Timestamp) {
         let Some(id) = &resolved.id else {
             return;
         };
-        let Some(place) = self.open.iter().position(|one| one.question == *id) else {
+        let Some(place) = self.open.iter().position(|one| one.escalation_id == *id) else {
             return;
         };
         let asked = self.open.remove(place);
         if let Some(reached) = asked.reached.filter(|_| resolved.raises_budget()) {
-            self.raised.push(Raised {
+            self.raised.push(BudgetRaise {
                 session: asked.session,
                 reached,
-                at,
+                raised_at: at,
             });
         }
     }
 
     /// What may be used in all, given what is configured.
-    pub fn limit(
+    pub fn effective_limit(
         &self,
         scope: BudgetScope,
         unit: BudgetUnit,
@@ -161,12 +164,12 @@ impl RaisedBudgets {
         configured: f64,
         now: Timestamp,
     ) -> f64 {
-        let is_meant = |one: &&Raised| {
+        let is_meant = |one: &&BudgetRaise| {
             let reached = &one.reached;
             let is_its = scope.is_shared_by_run() || one.session.as_ref() == Some(session);
             let is_over = match scope {
-                BudgetScope::Day => one.at.after(DAY) <= now,
-                BudgetScope::GatewayDay => day_of(one.at) != day_of(now),
+                BudgetScope::Day => one.raised_at.after(DAY) <= now,
+                BudgetScope::GatewayDay => day_of(one.raised_at) != day_of(now),
                 _ => false,
             };
             reached.scope == scope && reached.unit == unit && is_its && !is_over
@@ -176,16 +179,16 @@ impl RaisedBudgets {
     }
 
     /// The question about a budget that a session waits for, and why it is asked.
-    pub fn question_of(&self, session: &SessionId) -> Option<(&str, &str)> {
+    pub fn open_escalation_of(&self, session: &SessionId) -> Option<(&str, &str)> {
         let mut open = self.open.iter();
         let asked = open.find(|one| one.session.as_ref() == Some(session))?;
-        Some((&asked.question, &asked.reason))
+        Some((&asked.escalation_id, &asked.reason))
     }
 
     /// The oldest question about a budget that waits, and why it is asked.
-    pub fn question(&self) -> Option<(&str, &str)> {
+    pub fn oldest_open_escalation(&self) -> Option<(&str, &str)> {
         let asked = self.open.first()?;
-        Some((&asked.question, &asked.reason))
+        Some((&asked.escalation_id, &asked.reason))
     }
 }
 
@@ -194,10 +197,10 @@ fn day_of(moment: Timestamp) -> i64 {
     moment.millis().div_euclid(86_400_000)
 }
 
-impl RecoveryResolved {
+impl EscalationResolved {
     /// Whether it raises the budget that it was asked about: approval by a person with a name.
     pub fn raises_budget(&self) -> bool {
-        self.by == "human" && self.who.is_some() && self.answer() == Some(Answer::Approve)
+        self.by == "human" && self.who.is_some() && self.answer() == Some(EscalationAnswer::Approve)
     }
 }
 
@@ -209,14 +212,17 @@ mod tests {
     fn what_is_unknown_is_never_told_as_nothing() {
         assert_eq!(
             [
-                cost(0.0, false),
-                cost(0.0, true),
-                cost(0.42, true),
-                cost(0.42, false)
+                format_cost(0.0, false),
+                format_cost(0.0, true),
+                format_cost(0.42, true),
+                format_cost(0.42, false)
             ],
             ["$0.00", "unknown", "$0.42 + unknown", "$0.42"]
         );
-        assert_eq!([usd(0.004), usd(0.000_01)], ["$0.0040", "< $0.0001"]);
+        assert_eq!(
+            [format_usd(0.004), format_usd(0.000_01)],
+            ["$0.0040", "< $0.0001"]
+        );
     }
 
     #[test]
@@ -230,7 +236,7 @@ mod tests {
                 { "cost_usd": null },
             ],
         });
-        tidy_costs(&mut told);
+        normalize_costs(&mut told);
         assert_eq!(
             told.to_string(),
             r#"{"cost_usd":0.12,"sessions":[{"cost_usd":null,"unknown_price":2},{"cost_usd":0.5,"unknown_price":2},{"cost_usd":0.0},{"cost_usd":null}]}"#
@@ -242,17 +248,17 @@ mod tests {
         let session = SessionId::new("r-1");
         let reached = |scope| BudgetReached::new(scope, BudgetUnit::Usd, 30.0, 25.0, 25.0);
         let at = Timestamp::from_seconds(1_794_744_000);
-        let raised = |scope| RaisedBudgets {
+        let raised = |scope| BudgetRaises {
             open: Vec::new(),
-            raised: vec![Raised {
+            raised: vec![BudgetRaise {
                 session: Some(session.clone()),
                 reached: reached(scope),
-                at,
+                raised_at: at,
             }],
         };
         let limit = |scope, session: &SessionId, hours: u64| {
             let now = at.after(Duration::from_secs(hours * 3600));
-            raised(scope).limit(scope, BudgetUnit::Usd, session, 25.0, now)
+            raised(scope).effective_limit(scope, BudgetUnit::Usd, session, 25.0, now)
         };
         let other = SessionId::new("r-2");
         assert_eq!(limit(BudgetScope::Day, &session, 23), 55.0);
@@ -267,7 +273,7 @@ mod tests {
         assert_eq!(limit(BudgetScope::Session, &other, 0), 25.0);
         assert_eq!(limit(BudgetScope::Run, &other, 999), 55.0);
         let run = raised(BudgetScope::Run);
-        let tokens = run.limit(BudgetScope::Run, BudgetUnit::Tokens, &session, 9.0, at);
+        let tokens = run.effective_limit(BudgetScope::Run, BudgetUnit::Tokens, &session, 9.0, at);
         assert_eq!(tokens, 9.0, "another unit");
     }
 }

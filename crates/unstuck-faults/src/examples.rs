@@ -39,7 +39,7 @@ pub fn find(name: &str) -> Option<&'static Example> {
 
 impl Example {
     /// What it shows, from its first line.
-    pub fn about(&self) -> &'static str {
+    pub fn summary(&self) -> &'static str {
         let line = self.text.lines().next().unwrap_or_default();
         line.trim_start_matches('#').trim()
     }

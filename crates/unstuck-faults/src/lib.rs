@@ -1,10 +1,10 @@
 //! A fault-injecting LLM API and a scripted agent for tests, the demo and benchmarks.
 //!
 //! [`FaultServer`] is a real HTTP server on the loopback interface. It speaks Anthropic Messages, OpenAI
-//! Responses, OpenAI Chat Completions and Gemini, and answers each request with the next [`Step`] of its
+//! Responses, OpenAI Chat Completions and Gemini, and answers each request with the next [`ScriptStep`] of its
 //! [`Script`]: a proper answer, or a failure in the shape in which that provider signals it. [`agent`] is a
 //! small agent CLI that talks to such a server and never tries anything twice. A script may also hold a seeded random
-//! [`Mix`], a [`Pace`], the [`Limits`] of each key, a [`Capacity`] and bad [`Tls`]; [`catalog`] has all faults, [`examples`] ready
+//! [`FaultMix`], a [`ResponsePace`], the [`KeyLimits`] of each key, a [`Capacity`] and bad [`TlsScript`]; [`catalog`] has all faults, [`examples`] ready
 //! scripts. [`FaultServer::requests`] tells what came in, [`FaultServer::stats`] what was counted.
 //!
 //! ```
@@ -27,21 +27,22 @@
 
 pub mod agent;
 pub mod catalog;
-mod chance;
+mod cli;
 mod clock;
 mod error;
 pub mod examples;
 mod protocol;
+mod randomness;
 mod script;
 mod server;
-mod serving;
 
+pub use cli::serve;
 pub use error::FaultsError;
-pub use protocol::{Protocol, WaitForm};
+pub use protocol::{Protocol, RetryAfterFormat};
 pub use script::{
-    Answer, BrokenBy, Capacity, Certificate, CutBy, HandshakeFault, InStream, Latency, Limits, Mix,
-    Nth, Pace, Passthrough, Phase, Reply, Script, Step, Times, Tls, ToolCall, ToolFailure,
-    UsageLimit, Weighted, When,
+    AnswerSpec, Capacity, CapacityPhase, CertificateFault, CutMode, FaultMix, HandshakeFault,
+    KeyLimits, Latency, Passthrough, Reply, RequestCondition, RequestRange, ResetPoint,
+    ResponsePace, Script, ScriptStep, StepRepeat, StreamErrorKind, TlsScript, ToolCall,
+    ToolFailure, UsageLimit, WeightedFault,
 };
-pub use server::{FaultServer, Options, Request, Stats};
-pub use serving::serve;
+pub use server::{FaultServer, RequestRecord, ServerOptions, ServerStats};

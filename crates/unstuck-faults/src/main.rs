@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
 use unstuck_faults::agent::{self, AgentArgs};
-use unstuck_faults::{FaultsError, Options, Script};
+use unstuck_faults::{FaultsError, Script, ServerOptions};
 
 /// An LLM API that fails as it is told, and an agent that calls it
 #[derive(Debug, Parser)]
@@ -60,12 +60,12 @@ fn main() -> ExitCode {
 }
 
 fn serve(args: &ServeArgs) -> Result<(), FaultsError> {
-    let options = Options {
+    let options = ServerOptions {
         port: args.port,
         log: args.log.clone(),
-        ..Options::default()
+        ..ServerOptions::default()
     };
-    let script = Script::read(&args.script)?;
+    let script = Script::from_file(&args.script)?;
     unstuck_faults::serve(script, &options, args.port_file.as_deref(), |server| {
         let _ = writeln!(stderr(), "listening on {}", server.url());
     })?;

@@ -26,16 +26,16 @@ pub enum FileProblem {
     NotAFile(&'static str),
     /// A part of the path is not a folder.
     #[error("a part of its path is not a folder")]
-    NotAFolder,
+    NotADirectory,
     /// It, or a folder on the way to it, is a symbolic link.
     #[error("a symbolic link is in its place or on the way to it")]
-    Link,
+    Symlink,
     /// The path leads out of the folder that was held open.
     #[error("its path leads out of its folder")]
-    Outside,
+    OutsideRoot,
     /// It has a second name, which may be anywhere: what is written to it would be written there too.
     #[error("it has {0} names (hard links), so writing it would change a file elsewhere")]
-    ManyNames(u64),
+    MultipleHardLinks(u64),
     /// It has more bytes than are read.
     #[error("it has more than {0} bytes")]
     TooLarge(u64),
@@ -65,7 +65,7 @@ impl FileError {
 
     /// Returns the same with the whole path, for people.
     #[must_use]
-    pub fn below(self, folder: &Path) -> Self {
+    pub fn with_base_dir(self, folder: &Path) -> Self {
         Self {
             path: folder.join(self.path),
             problem: self.problem,
@@ -77,10 +77,10 @@ impl From<Errno> for FileProblem {
     fn from(error: Errno) -> Self {
         match error {
             Errno::NOENT => Self::Missing,
-            Errno::NOTDIR => Self::NotAFolder,
+            Errno::NOTDIR => Self::NotADirectory,
             Errno::ISDIR => Self::NotAFile("a folder"),
-            Errno::LOOP => Self::Link,
-            Errno::XDEV => Self::Outside,
+            Errno::LOOP => Self::Symlink,
+            Errno::XDEV => Self::OutsideRoot,
             Errno::NXIO => Self::NotAFile("a FIFO or socket"),
             Errno::AGAIN => Self::Unstable,
             other => Self::System(other.into()),
@@ -101,13 +101,13 @@ impl FileProblem {
     fn kind(&self) -> io::ErrorKind {
         match self {
             Self::Missing => io::ErrorKind::NotFound,
-            Self::NotAFolder => io::ErrorKind::NotADirectory,
+            Self::NotADirectory => io::ErrorKind::NotADirectory,
             Self::NotText => io::ErrorKind::InvalidData,
             Self::TooLarge(_) => io::ErrorKind::FileTooLarge,
             Self::NotAFile(_)
-            | Self::Link
-            | Self::Outside
-            | Self::ManyNames(_)
+            | Self::Symlink
+            | Self::OutsideRoot
+            | Self::MultipleHardLinks(_)
             | Self::Unstable => io::ErrorKind::Other,
             Self::System(error) => error.kind(),
         }

@@ -14,7 +14,7 @@ use crate::error::FileProblem;
 
 /// What is wrong with a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum FolderProblem {
+pub enum DirOpenError {
     /// It names nothing.
     #[error("is empty")]
     Empty,
@@ -23,24 +23,24 @@ pub enum FolderProblem {
     Missing,
     /// It is something else.
     #[error("is not a folder")]
-    NotAFolder,
+    NotADirectory,
     /// It leads out of the project.
     #[error("leads out of the project")]
-    Outside,
+    OutsideRoot,
     /// Its links lead to each other.
     #[error("is a loop of links")]
-    Loops,
+    SymlinkLoop,
     /// It was moved or replaced while it was looked at.
     #[error("was moved while it was looked at")]
     Moved,
     /// The machine refuses it.
     #[error("cannot be opened ({0})")]
-    Refused(Errno),
+    System(Errno),
 }
 
 /// Which folder it is, whatever it is called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Identity {
+pub struct FileIdentity {
     /// The device.
     pub dev: u64,
     /// The inode.
@@ -48,26 +48,26 @@ pub struct Identity {
 }
 
 /// How folders are opened: to be entered and looked at by identity, not to be read.
-pub const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::CLOEXEC).union(PATH_ONLY);
+pub const DIR_FLAGS: OFlags = OFlags::DIRECTORY.union(OFlags::CLOEXEC).union(PATH_ONLY);
 
 /// How files are opened to be read: without waiting for a FIFO that nobody writes to.
-pub const FILE: OFlags = OFlags::RDONLY
+pub const READ_FLAGS: OFlags = OFlags::RDONLY
     .union(OFlags::NONBLOCK)
     .union(OFlags::NOCTTY)
     .union(OFlags::CLOEXEC);
 
 /// Which symbolic links are followed below a handle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Links {
+pub enum SymlinkPolicy {
     /// None at all.
-    Refused,
+    Deny,
     /// Those that stay below the handle, where the kernel can tell; otherwise none.
     Within,
 }
 
 /// Who resolves a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Resolver {
+pub enum PathResolver {
     /// The kernel in one call, where it can; otherwise as [`Self::Stepwise`].
     Kernel,
     /// One component after the other, as on systems without `openat2`.
@@ -80,43 +80,43 @@ const PATH_ONLY: OFlags = OFlags::PATH;
 const PATH_ONLY: OFlags = OFlags::RDONLY;
 
 /// Opens a folder, and tells the way to it without links.
-pub fn open(root: BorrowedFd<'_>, path: &Path) -> Result<(OwnedFd, PathBuf), FolderProblem> {
-    found(root, path).map(|(handle, way)| (handle.into(), way))
+pub fn open_dir(root: BorrowedFd<'_>, path: &Path) -> Result<(OwnedFd, PathBuf), DirOpenError> {
+    open_dir_file(root, path).map(|(handle, way)| (handle.into(), way))
 }
 
-fn found(root: BorrowedFd<'_>, path: &Path) -> Result<(File, PathBuf), FolderProblem> {
+fn open_dir_file(root: BorrowedFd<'_>, path: &Path) -> Result<(File, PathBuf), DirOpenError> {
     #[cfg(target_os = "linux")]
     match kernel::open(root, path) {
         // A kernel before 5.6, or a container that does not let the call through.
-        Err(FolderProblem::Refused(Errno::NOSYS | Errno::PERM)) => {}
+        Err(DirOpenError::System(Errno::NOSYS | Errno::PERM)) => {}
         done => return done,
     }
-    part_by_part(root, path)
+    open_stepwise(root, path)
 }
 
 /// Opens a file to be read, by a way without links; without waiting for a FIFO that nobody writes to.
 pub fn open_file(folder: BorrowedFd<'_>, path: &Path) -> Result<File, Errno> {
     open_at(
-        Resolver::Kernel,
+        PathResolver::Kernel,
         folder,
         path,
-        FILE,
+        READ_FLAGS,
         Mode::empty(),
-        Links::Refused,
+        SymlinkPolicy::Deny,
     )
 }
 
 /// Opens whatever a path names below a folder; the last component is never a link, unless links within are followed.
 pub fn open_at(
-    resolver: Resolver,
+    resolver: PathResolver,
     folder: BorrowedFd<'_>,
     path: &Path,
     flags: OFlags,
     mode: Mode,
-    links: Links,
+    links: SymlinkPolicy,
 ) -> Result<File, Errno> {
     #[cfg(target_os = "linux")]
-    if resolver == Resolver::Kernel {
+    if resolver == PathResolver::Kernel {
         match kernel::open_at(folder, path, flags, mode, links) {
             // A kernel before 5.6, or a container that does not let the call through.
             Err(Errno::NOSYS | Errno::PERM) => {}
@@ -133,7 +133,7 @@ pub fn open_at(
         };
     };
     let way = path.parent().unwrap_or(Path::new(""));
-    let (way, _) = part_by_part(folder, way).map_err(Errno::from)?;
+    let (way, _) = open_stepwise(folder, way).map_err(Errno::from)?;
     openat(way, name, flags.union(OFlags::NOFOLLOW), mode).map(File::from)
 }
 
@@ -160,56 +160,56 @@ fn kind_name(kind: FileType) -> Option<&'static str> {
 }
 
 /// Opens one part after the other and follows no link at all: stricter, and needs nothing of the machine.
-fn part_by_part(root: BorrowedFd<'_>, path: &Path) -> Result<(File, PathBuf), FolderProblem> {
-    let mut handle = folder(root, Path::new("."), OFlags::empty())?;
+fn open_stepwise(root: BorrowedFd<'_>, path: &Path) -> Result<(File, PathBuf), DirOpenError> {
+    let mut handle = open_dir_component(root, Path::new("."), OFlags::empty())?;
     let mut way = PathBuf::new();
     for part in path.components() {
         let part = match part {
             Component::CurDir => continue,
             Component::Normal(part) => part,
-            _ => return Err(FolderProblem::Outside),
+            _ => return Err(DirOpenError::OutsideRoot),
         };
-        handle = folder(handle.as_fd(), part.as_ref(), OFlags::NOFOLLOW)?;
+        handle = open_dir_component(handle.as_fd(), part.as_ref(), OFlags::NOFOLLOW)?;
         way.push(part);
     }
     Ok((handle, way))
 }
 
-fn folder(at: BorrowedFd<'_>, path: &Path, more: OFlags) -> Result<File, FolderProblem> {
-    let opened = openat(at, path, FOLDER.union(more), Mode::empty());
-    opened.map(File::from).map_err(problem)
+fn open_dir_component(at: BorrowedFd<'_>, path: &Path, more: OFlags) -> Result<File, DirOpenError> {
+    let opened = openat(at, path, DIR_FLAGS.union(more), Mode::empty());
+    opened.map(File::from).map_err(dir_open_error)
 }
 
 /// Tells which folder a handle is on.
-pub fn identity(handle: &File) -> std::io::Result<Identity> {
+pub fn file_identity(handle: &File) -> std::io::Result<FileIdentity> {
     let found = handle.metadata()?;
-    Ok(Identity {
+    Ok(FileIdentity {
         dev: found.dev(),
         ino: found.ino(),
     })
 }
 
-impl From<FolderProblem> for Errno {
-    fn from(problem: FolderProblem) -> Self {
+impl From<DirOpenError> for Errno {
+    fn from(problem: DirOpenError) -> Self {
         match problem {
-            FolderProblem::Empty | FolderProblem::Missing => Self::NOENT,
-            FolderProblem::NotAFolder => Self::NOTDIR,
-            FolderProblem::Outside => Self::XDEV,
-            FolderProblem::Loops => Self::LOOP,
-            FolderProblem::Moved => Self::AGAIN,
-            FolderProblem::Refused(error) => error,
+            DirOpenError::Empty | DirOpenError::Missing => Self::NOENT,
+            DirOpenError::NotADirectory => Self::NOTDIR,
+            DirOpenError::OutsideRoot => Self::XDEV,
+            DirOpenError::SymlinkLoop => Self::LOOP,
+            DirOpenError::Moved => Self::AGAIN,
+            DirOpenError::System(error) => error,
         }
     }
 }
 
-fn problem(error: Errno) -> FolderProblem {
+fn dir_open_error(error: Errno) -> DirOpenError {
     match error {
-        Errno::NOENT => FolderProblem::Missing,
-        Errno::NOTDIR => FolderProblem::NotAFolder,
-        Errno::XDEV => FolderProblem::Outside,
-        Errno::LOOP => FolderProblem::Loops,
-        Errno::AGAIN => FolderProblem::Moved,
-        other => FolderProblem::Refused(other),
+        Errno::NOENT => DirOpenError::Missing,
+        Errno::NOTDIR => DirOpenError::NotADirectory,
+        Errno::XDEV => DirOpenError::OutsideRoot,
+        Errno::LOOP => DirOpenError::SymlinkLoop,
+        Errno::AGAIN => DirOpenError::Moved,
+        other => DirOpenError::System(other),
     }
 }
 
@@ -226,18 +226,15 @@ mod kernel {
     use rustix::fs::{Mode, OFlags, ResolveFlags, openat2, readlink};
     use rustix::io::Errno;
 
-    use super::{FOLDER, FolderProblem, Links, identity, problem};
+    use super::{DIR_FLAGS, DirOpenError, SymlinkPolicy, dir_open_error, file_identity};
 
     /// A path with `..` cannot be resolved while somebody renames folders; then it is tried again, so often.
-    const TRIES: usize = 32;
+    const MAX_RESOLVE_ATTEMPTS: usize = 32;
 
-    pub(super) fn open(
-        root: BorrowedFd<'_>,
-        path: &Path,
-    ) -> Result<(File, PathBuf), FolderProblem> {
+    pub(super) fn open(root: BorrowedFd<'_>, path: &Path) -> Result<(File, PathBuf), DirOpenError> {
         let stays = ResolveFlags::BENEATH.union(ResolveFlags::NO_MAGICLINKS);
-        let handle = resolve(root, path, stays).map_err(problem)?;
-        let way = way(root, handle.as_fd())?;
+        let handle = resolve(root, path, stays).map_err(dir_open_error)?;
+        let way = path_from_root(root, handle.as_fd())?;
         // The way is what is shown and looked at for protected folders, so it has to lead to this very folder.
         let there = ResolveFlags::BENEATH.union(ResolveFlags::NO_SYMLINKS);
         let named = if way.as_os_str().is_empty() {
@@ -245,11 +242,11 @@ mod kernel {
         } else {
             &way
         };
-        let found = resolve(root, named, there).map_err(problem)?;
+        let found = resolve(root, named, there).map_err(dir_open_error)?;
         if is_same(&found, &handle) {
             Ok((handle, way))
         } else {
-            Err(FolderProblem::Moved)
+            Err(DirOpenError::Moved)
         }
     }
 
@@ -258,30 +255,30 @@ mod kernel {
         path: &Path,
         flags: OFlags,
         mode: Mode,
-        links: Links,
+        links: SymlinkPolicy,
     ) -> Result<File, Errno> {
         let (flags, how) = match links {
-            Links::Refused => (
+            SymlinkPolicy::Deny => (
                 flags.union(OFlags::NOFOLLOW),
                 ResolveFlags::BENEATH.union(ResolveFlags::NO_SYMLINKS),
             ),
-            Links::Within => (
+            SymlinkPolicy::Within => (
                 flags,
                 ResolveFlags::BENEATH.union(ResolveFlags::NO_MAGICLINKS),
             ),
         };
-        resolved(folder, path, flags, mode, how)
+        openat2_retrying(folder, path, flags, mode, how)
     }
 
     fn is_same(a: &File, b: &File) -> bool {
-        matches!((identity(a), identity(b)), (Ok(a), Ok(b)) if a == b)
+        matches!((file_identity(a), file_identity(b)), (Ok(a), Ok(b)) if a == b)
     }
 
     fn resolve(root: BorrowedFd<'_>, path: &Path, how: ResolveFlags) -> Result<File, Errno> {
-        resolved(root, path, FOLDER, Mode::empty(), how)
+        openat2_retrying(root, path, DIR_FLAGS, Mode::empty(), how)
     }
 
-    fn resolved(
+    fn openat2_retrying(
         root: BorrowedFd<'_>,
         path: &Path,
         flags: OFlags,
@@ -289,7 +286,7 @@ mod kernel {
         how: ResolveFlags,
     ) -> Result<File, Errno> {
         let mut done = Err(Errno::AGAIN);
-        for _ in 0..TRIES {
+        for _ in 0..MAX_RESOLVE_ATTEMPTS {
             done = openat2(root, path, flags, mode, how);
             if !matches!(done, Err(Errno::AGAIN | Errno::INTR)) {
                 break;
@@ -299,20 +296,21 @@ mod kernel {
     }
 
     /// The way from the root to a folder, as the kernel names both at this moment.
-    fn way(root: BorrowedFd<'_>, folder: BorrowedFd<'_>) -> Result<PathBuf, FolderProblem> {
+    fn path_from_root(
+        root: BorrowedFd<'_>,
+        folder: BorrowedFd<'_>,
+    ) -> Result<PathBuf, DirOpenError> {
         // Without /proc the kernel names nothing; then it is done part by part.
-        let unnamed = FolderProblem::Refused(Errno::NOSYS);
+        let unnamed = DirOpenError::System(Errno::NOSYS);
         let (root, folder) = (
-            name(root).map_err(|_| unnamed)?,
-            name(folder).map_err(|_| unnamed)?,
+            handle_path(root).map_err(|_| unnamed)?,
+            handle_path(folder).map_err(|_| unnamed)?,
         );
-        let way = folder
-            .strip_prefix(root)
-            .map_err(|_| FolderProblem::Moved)?;
+        let way = folder.strip_prefix(root).map_err(|_| DirOpenError::Moved)?;
         Ok(way.to_owned())
     }
 
-    fn name(handle: BorrowedFd<'_>) -> Result<PathBuf, Errno> {
+    fn handle_path(handle: BorrowedFd<'_>) -> Result<PathBuf, Errno> {
         let link = format!("/proc/self/fd/{}", handle.as_raw_fd());
         let name = readlink(link, Vec::new())?;
         Ok(PathBuf::from(OsString::from_vec(name.into_bytes())))
@@ -336,17 +334,17 @@ mod tests {
         fs::write(place.path().join("file"), "x").unwrap();
         symlink("a", place.path().join("link")).unwrap();
         symlink("..", place.path().join("up")).unwrap();
-        let root = openat(CWD, place.path(), FOLDER, Mode::empty()).unwrap();
-        let open = |path: &str| part_by_part(root.as_fd(), Path::new(path)).map(|(_, way)| way);
+        let root = openat(CWD, place.path(), DIR_FLAGS, Mode::empty()).unwrap();
+        let open = |path: &str| open_stepwise(root.as_fd(), Path::new(path)).map(|(_, way)| way);
         assert_eq!(open("."), Ok(PathBuf::new()));
         assert_eq!(open("./a//b/"), Ok(PathBuf::from("a/b")));
         for out in ["..", "a/..", "a/../a", "/", "/etc"] {
-            assert_eq!(open(out), Err(FolderProblem::Outside), "{out}");
+            assert_eq!(open(out), Err(DirOpenError::OutsideRoot), "{out}");
         }
         for link in ["link", "link/b", "up"] {
             assert!(open(link).is_err(), "{link}");
         }
-        assert_eq!(open("missing"), Err(FolderProblem::Missing));
-        assert_eq!(open("file"), Err(FolderProblem::NotAFolder));
+        assert_eq!(open("missing"), Err(DirOpenError::Missing));
+        assert_eq!(open("file"), Err(DirOpenError::NotADirectory));
     }
 }

@@ -1,9 +1,9 @@
 //! The one place that reads the clock on the wall.
 
-use unstuck_core::{Now, Timestamp};
+use unstuck_core::{ClockReading, Timestamp};
 
 /// The present moment.
-pub(crate) fn at() -> Timestamp {
+pub(crate) fn timestamp_now() -> Timestamp {
     #[expect(
         clippy::disallowed_methods,
         reason = "this is the place that reads the clock"
@@ -14,6 +14,6 @@ pub(crate) fn at() -> Timestamp {
 }
 
 /// The present moment, for what an API says; APIs state their times in UTC.
-pub(crate) fn now() -> Now {
-    Now::utc(at())
+pub(crate) fn clock_reading() -> ClockReading {
+    ClockReading::utc(timestamp_now())
 }

@@ -18,7 +18,7 @@ pub enum GatewayError {
     },
     /// Whoever can reach the address could use it.
     #[error("{0} can be reached from other machines, and no token is set")]
-    Unguarded(SocketAddr),
+    TokenRequired(SocketAddr),
     /// The address of an upstream is none.
     #[error("`{url}` is not the address of an upstream: {why}")]
     Upstream {
@@ -51,7 +51,7 @@ pub enum GatewayError {
     Tls(String),
     /// There is no randomness.
     #[error("the system gives no random numbers: {0}")]
-    Chance(getrandom::Error),
+    Randomness(getrandom::Error),
 }
 
 /// An error with what caused it, in one line.

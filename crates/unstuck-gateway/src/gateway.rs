@@ -5,46 +5,46 @@ use std::sync::{Arc, Weak};
 
 use tokio::sync::{broadcast, watch};
 use tokio::task::JoinHandle;
-use unstuck_core::decision::BreakerState;
+use unstuck_core::admission::AdmissionState;
+use unstuck_core::decision::CircuitState;
+use unstuck_core::escalation::EscalationAnswer;
 use unstuck_core::event::{BudgetReached, BudgetScope, SessionId};
-use unstuck_core::question::Answer;
-use unstuck_core::traffic::LaneState;
 use unstuck_core::{RetryPolicy, Timestamp};
 
 use crate::clock;
 use crate::error::GatewayError;
-use crate::ledger::{Ledger, Notice};
 use crate::protocol::Protocol;
-use crate::server::{self, Stopping};
-use crate::session::{Session, SessionSetup};
-use crate::settings::{Budgets, Settings};
-use crate::shared::{Knows, Shared};
-use crate::spending::day_of;
+use crate::recorder::{Recorder, SessionEvent};
+use crate::server::{self, StopMode};
+use crate::session::{GatewaySession, SessionSetup};
+use crate::settings::{Budgets, GatewaySettings};
+use crate::spending::day_number;
+use crate::state::{GatewayState, KnowledgeSource};
 
 /// A gateway that runs.
 pub struct Gateway {
     address: SocketAddr,
-    shared: Arc<Shared>,
-    stop: watch::Sender<Stopping>,
+    state: Arc<GatewayState>,
+    stop: watch::Sender<StopMode>,
     serving: JoinHandle<()>,
 }
 
 impl Gateway {
     /// Starts to listen, on the runtime of the caller.
     pub async fn start(
-        settings: Settings,
-        knowledge: Arc<dyn Knows>,
-        ledger: Arc<dyn Ledger>,
+        settings: GatewaySettings,
+        knowledge: Arc<dyn KnowledgeSource>,
+        ledger: Arc<dyn Recorder>,
     ) -> Result<Self, GatewayError> {
         if !settings.listen.ip().is_loopback() && settings.token.is_none() {
-            return Err(GatewayError::Unguarded(settings.listen));
+            return Err(GatewayError::TokenRequired(settings.listen));
         }
-        let shared = Arc::new(Shared::new(settings, knowledge, ledger)?);
-        let (stop, stopped) = watch::channel(Stopping::No);
+        let shared = Arc::new(GatewayState::new(settings, knowledge, ledger)?);
+        let (stop, stopped) = watch::channel(StopMode::No);
         let (address, serving) = server::start(Arc::clone(&shared), stopped).await?;
         Ok(Self {
             address,
-            shared,
+            state: shared,
             stop,
             serving,
         })
@@ -62,45 +62,46 @@ impl Gateway {
     }
 
     /// Takes a session in before its first call.
-    pub fn register(&self, setup: SessionSetup) -> Arc<Session> {
-        let limits = self.shared.settings.watch.limits.clone();
-        self.shared
+    pub fn register(&self, setup: SessionSetup) -> Arc<GatewaySession> {
+        let limits = self.state.settings.loop_rules.limits.clone();
+        self.state
             .sessions
-            .add(Session::new(setup, limits, clock::at()))
+            .add(GatewaySession::new(setup, limits, clock::timestamp_now()))
     }
 
     /// The session of a name.
-    pub fn session(&self, name: &str) -> Option<Arc<Session>> {
-        self.shared.sessions.get(name)
+    pub fn session(&self, name: &str) -> Option<Arc<GatewaySession>> {
+        self.state.sessions.get(name)
     }
 
     /// All sessions.
-    pub fn sessions(&self) -> Vec<Arc<Session>> {
-        self.shared.sessions.all()
+    pub fn sessions(&self) -> Vec<Arc<GatewaySession>> {
+        self.state.sessions.all()
     }
 
     /// A person has answered what they were asked about a session whose calls are held; whether they raise its budget.
-    pub fn answered(&self, session: &SessionId, answer: Answer, raises: bool) {
-        let sessions = self.shared.sessions.all();
-        let is_meant = |one: &&Arc<Session>| one.setup().asks && one.setup().session == *session;
+    pub fn apply_answer(&self, session: &SessionId, answer: EscalationAnswer, raises: bool) {
+        let sessions = self.state.sessions.all();
+        let is_meant =
+            |one: &&Arc<GatewaySession>| one.setup().escalates && one.setup().session == *session;
         for session in sessions.iter().filter(is_meant) {
-            if !answer.goes_on() {
+            if !answer.continues() {
                 session.refuse_held();
                 continue;
             }
-            session.let_go();
+            session.clear_loops();
             if let Some(reached) = session.budget_reached().filter(|_| raises) {
-                self.raise(session, &reached);
+                self.raise_budget(session, &reached);
             }
         }
     }
 
     /// A person raises the budget that a session was refused for, to what they were told.
-    pub fn raise(&self, session: &Session, reached: &BudgetReached) {
+    pub fn raise_budget(&self, session: &GatewaySession, reached: &BudgetReached) {
         match reached.scope {
-            BudgetScope::Session => session.allow(reached.raise_to),
+            BudgetScope::Session => session.allow_spending(reached.raise_to),
             BudgetScope::GatewayDay => {
-                session.raise_day(day_of(clock::at()), reached.raise_to);
+                session.raise_day_budget(day_number(clock::timestamp_now()), reached.raise_to);
             }
             // What a run may use is told anew before each attempt, and a policy's limit is nothing of a gateway's.
             BudgetScope::Run | BudgetScope::Day | BudgetScope::Policy => {}
@@ -108,64 +109,64 @@ impl Gateway {
     }
 
     /// People have allowed a session to spend so much in all, and all sessions of today before it is refused.
-    pub fn allow(&self, session: &Session, own: Option<f64>, today: Option<f64>) {
+    pub fn allow_spending(&self, session: &GatewaySession, own: Option<f64>, today: Option<f64>) {
         if let Some(usd) = own {
-            session.allow(usd);
+            session.allow_spending(usd);
         }
         if let Some(usd) = today {
-            session.raise_day(day_of(clock::at()), usd);
+            session.raise_day_budget(day_number(clock::timestamp_now()), usd);
         }
     }
 
     /// What may be spent.
     pub fn budgets(&self) -> Budgets {
-        self.shared.settings.budgets
+        self.state.settings.budgets
     }
 
     /// Says what was spent today (UTC) in all, as somebody knows it who sees other gateways as well.
-    pub fn spent_today(&self, usd: f64) {
-        self.shared.spending.at_least(usd, clock::at());
+    pub fn note_spent_today(&self, usd: f64) {
+        self.state.spending.raise_to(usd, clock::timestamp_now());
     }
 
     /// How the upstreams stand: name, model and state of each lane.
-    pub fn lanes(&self, now: Timestamp) -> Vec<(String, String, LaneState)> {
-        lanes(&self.shared, now)
+    pub fn lane_states(&self, now: Timestamp) -> Vec<(String, String, AdmissionState)> {
+        lane_states(&self.state, now)
     }
 
     /// For somebody who does not keep the gateway.
-    pub fn handle(&self) -> Handle {
-        Handle(Arc::downgrade(&self.shared))
+    pub fn handle(&self) -> GatewayHandle {
+        GatewayHandle(Arc::downgrade(&self.state))
     }
 
     /// What happens from now on.
-    pub fn notices(&self) -> broadcast::Receiver<Notice> {
-        self.shared.crier.listen()
+    pub fn subscribe(&self) -> broadcast::Receiver<SessionEvent> {
+        self.state.events.subscribe()
     }
 
     /// Takes no more calls; those under way are given a moment to end.
     pub async fn stop(self) {
-        self.stop_unless(std::future::pending()).await;
+        self.stop_or_abort(std::future::pending()).await;
     }
 
     /// The same, unless somebody is in a hurry: then what is under way is cut off at once. What it came to is written
     /// down in either case.
-    pub async fn stop_unless(mut self, in_a_hurry: impl Future<Output = ()>) {
+    pub async fn stop_or_abort(mut self, in_a_hurry: impl Future<Output = ()>) {
         // Nobody listens if it has ended by itself.
-        let _ = self.stop.send(Stopping::Gently);
+        let _ = self.stop.send(StopMode::Graceful);
         tokio::select! {
             _ = &mut self.serving => return,
             () = in_a_hurry => {}
         }
-        let _ = self.stop.send(Stopping::AtOnce);
+        let _ = self.stop.send(StopMode::Immediate);
         let _ = self.serving.await;
     }
 }
 
 /// A gateway, for as long as it runs.
 #[derive(Clone)]
-pub struct Handle(Weak<Shared>);
+pub struct GatewayHandle(Weak<GatewayState>);
 
-impl Handle {
+impl GatewayHandle {
     /// Goes so far from the next decision on, in all sessions.
     pub fn set_policy(&self, policy: RetryPolicy) {
         if let Some(shared) = self.0.upgrade() {
@@ -174,20 +175,20 @@ impl Handle {
     }
 
     /// Name, model and state of each lane; none once the gateway has ended.
-    pub fn lanes(&self, now: Timestamp) -> Vec<(String, String, LaneState)> {
+    pub fn lane_states(&self, now: Timestamp) -> Vec<(String, String, AdmissionState)> {
         let shared = self.0.upgrade();
-        shared.map_or_else(Vec::new, |shared| lanes(&shared, now))
+        shared.map_or_else(Vec::new, |shared| lane_states(&shared, now))
     }
 }
 
-fn lanes(shared: &Shared, now: Timestamp) -> Vec<(String, String, LaneState)> {
-    let states = shared.lanes.states(now).into_iter();
+fn lane_states(shared: &GatewayState, now: Timestamp) -> Vec<(String, String, AdmissionState)> {
+    let states = shared.admission.states(now).into_iter();
     states
         .map(|(key, mut state)| {
-            let passed_over_until = shared.passed_over_until(&key.upstream);
+            let passed_over_until = shared.skipped_until(&key.upstream);
             // A fallback is asked long before the breaker opens: an upstream that is passed over is down all the same.
-            if let (BreakerState::Closed { .. }, Some(until)) = (state.breaker, passed_over_until) {
-                state.breaker = BreakerState::Open { until, times: 1 };
+            if let (CircuitState::Closed { .. }, Some(until)) = (state.breaker, passed_over_until) {
+                state.breaker = CircuitState::Open { until, openings: 1 };
             }
             (key.upstream, key.model, state)
         })

@@ -4,25 +4,27 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use unstuck_core::decision::Gap;
+use unstuck_core::decision::IdleInterval;
 use unstuck_core::event::{BudgetReached, CallOutcome, LastCall, RunId, SessionId};
 use unstuck_core::{Diagnosis, Kind, RetryPolicy, Timestamp};
 
-use crate::call::Unfinished;
-use crate::counted::Counted;
-use crate::protocol::{Asked, Said};
-use crate::run_purse::RunPurse;
-use crate::watch::{Sign, Talk, Watch, WatchLimits, What};
+use crate::call::UnfinishedRequest;
+use crate::loop_detection::{
+    ApiLoopDetector, ApiLoopKind, ApiLoopSignal, ConversationId, WatchLimits,
+};
+use crate::protocol::{RequestFacts, ResponseSummary};
+use crate::run_budget::RunBudget;
+use crate::usage::CallUsage;
 
 /// A client that has not called for so long has ended its session.
-pub(crate) const SILENCE: Duration = Duration::from_secs(30 * 60);
+pub(crate) const IDLE_TIMEOUT: Duration = Duration::from_secs(30 * 60);
 
 /// A client that asks again so long after it was told to stop has begun something else.
-const OTHER_OUTAGE: Duration = Duration::from_secs(300);
+const NEW_OUTAGE_AFTER: Duration = Duration::from_secs(300);
 /// Clients that try by themselves wait for no longer between two calls.
-const BETWEEN_CALLS: Duration = Duration::from_secs(60);
+const MAX_CLIENT_WAIT: Duration = Duration::from_secs(60);
 /// So many requests are kept whose clients were told to come back.
-const MOST_UNFINISHED: usize = 32;
+const MAX_UNFINISHED: usize = 32;
 
 /// What a session is told before its first call.
 #[derive(Debug, Clone)]
@@ -42,15 +44,15 @@ pub struct SessionSetup {
     /// What it had spent before, in USD.
     pub spent: f64,
     /// Whether a person is asked when its calls are held; not where whoever supervises it does.
-    pub asks: bool,
+    pub escalates: bool,
     /// The agent that it is known to be; else its calls tell.
     pub agent: Option<String>,
 }
 
 /// A conversation that repeats the same call with the same result.
 #[derive(Debug, Clone)]
-pub(crate) struct HeldTalk {
-    pub(crate) sign: Sign,
+pub(crate) struct HeldConversation {
+    pub(crate) signal: ApiLoopSignal,
     pub(crate) since: Timestamp,
     /// Whether a person does not let it go on.
     pub(crate) is_refused: bool,
@@ -58,143 +60,148 @@ pub(crate) struct HeldTalk {
 
 /// A session.
 #[derive(Debug)]
-pub struct Session {
+pub struct GatewaySession {
     setup: SessionSetup,
     name: Arc<str>,
-    state: Mutex<State>,
+    state: Mutex<GatewaySessionState>,
 }
 
 /// The time in which calls of a session fail and none is answered.
 #[derive(Debug, Clone)]
-pub(crate) struct Failing {
+pub(crate) struct Outage {
     /// When the first of these calls began.
     pub(crate) since: Timestamp,
     /// When one failed last.
-    last: Timestamp,
+    last_failure: Timestamp,
     /// Whether the client was told to stop.
     is_given_up: bool,
     /// When nobody tried: there was no network, or no call.
-    pub(crate) idle: Vec<Gap>,
+    pub(crate) gaps: Vec<IdleInterval>,
 }
 
 #[derive(Debug)]
-struct State {
+struct GatewaySessionState {
     policy: Arc<RetryPolicy>,
     /// The model that it was moved to.
     model: Option<String>,
     /// The model that it had before it was moved.
     own_model: Option<String>,
     spent: f64,
-    seen: Counted,
+    usage: CallUsage,
     calls: u64,
-    watch: Watch,
-    circling: Option<Sign>,
+    loop_detector: ApiLoopDetector,
+    loop_signal: Option<ApiLoopSignal>,
     /// The conversations that repeat the same call with the same result.
-    held: HashMap<Talk, HeldTalk>,
+    held: HashMap<ConversationId, HeldConversation>,
     /// What shows that it goes in circles, and was not told to the model yet.
-    untold: Option<Sign>,
+    pending_note: Option<ApiLoopSignal>,
     /// What the newest call failed of; none once another was answered.
-    trouble: Option<Arc<Diagnosis>>,
+    last_failure: Option<Arc<Diagnosis>>,
     /// When a call was last answered whole.
     last_success: Option<Timestamp>,
     /// Since when calls of this attempt fail; none once one was answered.
-    failing: Option<Failing>,
+    outage: Option<Outage>,
     /// How many answers have broken off after some of them was passed on, since one was whole.
     broken_streams: u32,
     /// The request that may be a try ahead of what its client would ask by itself, where one is.
-    ahead: Option<u64>,
+    request_ahead: Option<u64>,
     /// The agent's own id of the first conversation of this attempt.
     conversation: Option<String>,
     /// How the newest call of this attempt ended.
     last_call: Option<LastCall>,
     /// What was tried in vain for requests whose client was told to come back, the newest last.
-    unfinished: VecDeque<(u64, Unfinished)>,
+    unfinished: VecDeque<(u64, UnfinishedRequest)>,
     /// What a person allowed it to spend in all, in USD.
     allowed: f64,
     /// A day, and what a person allowed all sessions to have spent on it before this one is refused, in USD.
     raised_day: (i64, f64),
     /// The budget that its calls are refused for, if they are.
-    reached: Option<BudgetReached>,
+    budget_reached: Option<BudgetReached>,
     /// What its run may still use, where that is limited.
-    purse: Option<Arc<RunPurse>>,
+    run_budget: Option<Arc<RunBudget>>,
     /// Whether it was told that what its calls cost is not known.
-    is_uncounted: bool,
+    is_cost_unknown_told: bool,
     /// How often a person was asked, and whether nobody has answered yet.
-    questions: u32,
-    is_asked: bool,
-    used: Timestamp,
+    escalations: u32,
+    is_escalation_open: bool,
+    last_used: Timestamp,
 }
 
-impl State {
+impl GatewaySessionState {
     /// Keeps the newest sign that it goes in circles; gives the first.
-    fn circles(&mut self, talk: Talk, sign: Option<Sign>, now: Timestamp) -> Option<Sign> {
+    fn record_signal(
+        &mut self,
+        talk: ConversationId,
+        sign: Option<ApiLoopSignal>,
+        now: Timestamp,
+    ) -> Option<ApiLoopSignal> {
         let sign = sign?;
-        if sign.what == What::RepeatedCall {
-            let held = || HeldTalk {
-                sign: sign.clone(),
+        if sign.kind == ApiLoopKind::RepeatedCall {
+            let held = || HeldConversation {
+                signal: sign.clone(),
                 since: now,
                 is_refused: false,
             };
             self.held.entry(talk).or_insert_with(held);
         }
-        let is_new = self.circling.is_none();
-        self.circling = Some(sign.clone());
-        self.untold = Some(sign.clone());
+        let is_new = self.loop_signal.is_none();
+        self.loop_signal = Some(sign.clone());
+        self.pending_note = Some(sign.clone());
         is_new.then_some(sign)
     }
 
     /// Adds what a call used.
-    fn add(&mut self, used: Counted) {
+    fn add_usage(&mut self, used: CallUsage) {
         self.spent += used.cost_usd.unwrap_or(0.0);
-        self.seen = self.seen.and(used);
-        if let Some(purse) = &self.purse {
-            purse.add(used);
+        self.usage = self.usage.plus(used);
+        if let Some(purse) = &self.run_budget {
+            purse.add_usage(used);
         }
     }
 
     /// Forgets that it went in circles.
-    fn let_go(&mut self) {
-        self.circling = None;
+    fn clear_loops(&mut self) {
+        self.loop_signal = None;
         self.held.clear();
-        self.untold = None;
-        self.is_asked = false;
-        self.watch.restart();
+        self.pending_note = None;
+        self.is_escalation_open = false;
+        self.loop_detector.reset();
     }
 }
 
-impl Session {
+impl GatewaySession {
     pub(crate) fn new(setup: SessionSetup, limits: WatchLimits, now: Timestamp) -> Self {
         let (spent, policy) = (setup.spent, Arc::new(setup.policy.clone()));
         Self {
             name: setup.name.as_str().into(),
             setup,
-            state: Mutex::new(State {
+            state: Mutex::new(GatewaySessionState {
                 policy,
                 model: None,
                 own_model: None,
                 spent,
-                seen: Counted::default(),
+                usage: CallUsage::default(),
                 calls: 0,
-                watch: Watch::new(limits),
-                circling: None,
+                loop_detector: ApiLoopDetector::new(limits),
+                loop_signal: None,
                 held: HashMap::new(),
-                untold: None,
-                trouble: None,
+                pending_note: None,
+                last_failure: None,
                 last_success: None,
-                failing: None,
+                outage: None,
                 broken_streams: 0,
-                ahead: None,
+                request_ahead: None,
                 conversation: None,
                 last_call: None,
                 unfinished: VecDeque::new(),
                 allowed: 0.0,
                 raised_day: (0, 0.0),
-                reached: None,
-                purse: None,
-                is_uncounted: false,
-                questions: 0,
-                is_asked: false,
-                used: now,
+                budget_reached: None,
+                run_budget: None,
+                is_cost_unknown_told: false,
+                escalations: 0,
+                is_escalation_open: false,
+                last_used: now,
             }),
         }
     }
@@ -224,12 +231,12 @@ impl Session {
     }
 
     /// Moves it to another model from its next call on; `None` moves it back to what its client asks for.
-    pub fn move_to(&self, model: Option<String>) {
+    pub fn set_model(&self, model: Option<String>) {
         self.state().model = model;
     }
 
     /// Moves it from one model to another; back at the one that it had at first, it gets what its client asks for.
-    pub fn moved(&self, from: &str, to: &str) {
+    pub fn switch_model(&self, from: &str, to: &str) {
         let mut state = self.state();
         if state.own_model.as_deref() == Some(to) {
             state.own_model = None;
@@ -246,8 +253,8 @@ impl Session {
     }
 
     /// What its calls have used so far, as the answers say.
-    pub fn counted(&self) -> Counted {
-        self.state().seen
+    pub fn usage(&self) -> CallUsage {
+        self.state().usage
     }
 
     /// How many calls it has made.
@@ -256,12 +263,12 @@ impl Session {
     }
 
     /// What shows that it goes in circles, if something does.
-    pub fn circling(&self) -> Option<Sign> {
-        self.state().circling.clone()
+    pub fn loop_signal(&self) -> Option<ApiLoopSignal> {
+        self.state().loop_signal.clone()
     }
 
     /// Whether a conversation of it repeats the same call with the same result, and since when.
-    pub(crate) fn held(&self, talk: Talk) -> Option<HeldTalk> {
+    pub(crate) fn held_conversation(&self, talk: ConversationId) -> Option<HeldConversation> {
         self.state().held.get(&talk).cloned()
     }
 
@@ -272,13 +279,13 @@ impl Session {
     }
 
     /// Forgets that it went in circles: a person has seen to it.
-    pub fn let_go(&self) {
-        self.state().let_go();
+    pub fn clear_loops(&self) {
+        self.state().clear_loops();
     }
 
     /// What its newest call failed of; none if it was answered.
-    pub fn trouble(&self) -> Option<Arc<Diagnosis>> {
-        self.state().trouble.clone()
+    pub fn last_failure(&self) -> Option<Arc<Diagnosis>> {
+        self.state().last_failure.clone()
     }
 
     /// When one of its calls was last answered whole; none if none was.
@@ -292,53 +299,53 @@ impl Session {
     }
 
     /// A new attempt begins: what failed before is over, and so are its circles.
-    pub fn begin_anew(&self) {
+    pub fn begin_attempt(&self) {
         let mut state = self.state();
-        state.trouble = None;
+        state.last_failure = None;
         // Whoever goes on by itself has no more time than before; after the end of it, somebody wants it to go on.
-        state.failing = state.failing.take().filter(|one| !one.is_given_up);
-        state.ahead = None;
+        state.outage = state.outage.take().filter(|one| !one.is_given_up);
+        state.request_ahead = None;
         state.conversation = None;
         state.last_call = None;
-        state.reached = None;
-        state.let_go();
+        state.budget_reached = None;
+        state.clear_loops();
     }
 
     /// The budget that its calls are refused for, if they are.
     pub fn budget_reached(&self) -> Option<BudgetReached> {
-        self.state().reached
+        self.state().budget_reached
     }
 
     /// A person allows it to spend so much in all, in USD.
-    pub fn allow(&self, usd: f64) {
+    pub fn allow_spending(&self, usd: f64) {
         let mut state = self.state();
         state.allowed = state.allowed.max(usd);
-        state.reached = None;
-        state.is_asked = false;
+        state.budget_reached = None;
+        state.is_escalation_open = false;
     }
 
     /// A person lets it go on although so much was spent by all sessions of a day.
-    pub(crate) fn raise_day(&self, day: i64, usd: f64) {
+    pub(crate) fn raise_day_budget(&self, day: i64, usd: f64) {
         let mut state = self.state();
         state.raised_day = (day, usd);
-        state.reached = None;
-        state.is_asked = false;
+        state.budget_reached = None;
+        state.is_escalation_open = false;
     }
 
     /// What it has spent in all is at least this, in USD, as somebody knows who sees more than its calls.
-    pub fn spent_at_least(&self, usd: f64) {
+    pub fn raise_spent_to(&self, usd: f64) {
         let mut state = self.state();
         state.spent = state.spent.max(usd);
     }
 
     /// Its calls use what its run may use.
-    pub fn use_purse(&self, purse: Option<Arc<RunPurse>>) {
-        self.state().purse = purse;
+    pub fn set_run_budget(&self, purse: Option<Arc<RunBudget>>) {
+        self.state().run_budget = purse;
     }
 
     /// What its run may still use, where that is limited.
-    pub(crate) fn purse(&self) -> Option<Arc<RunPurse>> {
-        self.state().purse.clone()
+    pub(crate) fn run_budget(&self) -> Option<Arc<RunBudget>> {
+        self.state().run_budget.clone()
     }
 
     /// What all sessions may have spent on a day before this one is refused.
@@ -350,8 +357,8 @@ impl Session {
     }
 
     /// When it last called.
-    pub fn used(&self) -> Timestamp {
-        self.state().used
+    pub fn last_used(&self) -> Timestamp {
+        self.state().last_used
     }
 
     /// What it may spend: its own budget, or that of every session, and what was allowed beyond.
@@ -361,89 +368,97 @@ impl Session {
     }
 
     /// The sign that is to be told to the model, once.
-    pub(crate) fn due_note(&self) -> Option<Sign> {
-        self.state().untold.take()
+    pub(crate) fn take_due_note(&self) -> Option<ApiLoopSignal> {
+        self.state().pending_note.take()
     }
 
     /// The number of the question that a person is to be asked now; none while they are asked, or where nobody is.
-    pub(crate) fn question(&self) -> Option<u32> {
+    pub(crate) fn begin_escalation(&self) -> Option<u32> {
         let mut state = self.state();
-        if !self.setup.asks || std::mem::replace(&mut state.is_asked, true) {
+        if !self.setup.escalates || std::mem::replace(&mut state.is_escalation_open, true) {
             return None;
         }
-        state.questions += 1;
-        Some(state.questions)
+        state.escalations += 1;
+        Some(state.escalations)
     }
 
     /// The number of the question that waits for an answer; none where none does.
-    pub(crate) fn asked_question(&self) -> Option<u32> {
+    pub(crate) fn open_escalation(&self) -> Option<u32> {
         let state = self.state();
-        state.is_asked.then_some(state.questions)
+        state.is_escalation_open.then_some(state.escalations)
     }
 
     /// A call failed for good.
-    pub(crate) fn gave_up(&self, diagnosis: Arc<Diagnosis>) {
-        self.state().trouble = Some(diagnosis);
+    pub(crate) fn record_give_up(&self, diagnosis: Arc<Diagnosis>) {
+        self.state().last_failure = Some(diagnosis);
     }
 
     /// A call was refused because a budget is used up; whether it is the first.
-    pub(crate) fn refused(&self, diagnosis: Arc<Diagnosis>, reached: BudgetReached) -> bool {
+    pub(crate) fn record_budget_refusal(
+        &self,
+        diagnosis: Arc<Diagnosis>,
+        reached: BudgetReached,
+    ) -> bool {
         let mut state = self.state();
-        state.trouble = Some(diagnosis);
-        state.reached.replace(reached).is_none()
+        state.last_failure = Some(diagnosis);
+        state.budget_reached.replace(reached).is_none()
     }
 
     /// What a call cost is not known; whether it is the first.
-    pub(crate) fn is_first_uncounted(&self) -> bool {
-        !std::mem::replace(&mut self.state().is_uncounted, true)
+    pub(crate) fn note_cost_unknown(&self) -> bool {
+        !std::mem::replace(&mut self.state().is_cost_unknown_told, true)
     }
 
     /// Takes note of a request; a new sign that it goes in circles is given once.
-    pub(crate) fn asked(&self, asked: &Asked, now: Timestamp) -> (Talk, Option<Sign>) {
+    pub(crate) fn record_request(
+        &self,
+        asked: &RequestFacts,
+        now: Timestamp,
+    ) -> (ConversationId, Option<ApiLoopSignal>) {
         let mut state = self.state();
         state.calls += 1;
         // Whoever was silent for so long begins something new.
-        if state.used.after(SILENCE) <= now {
-            state.let_go();
+        if state.last_used.after(IDLE_TIMEOUT) <= now {
+            state.clear_loops();
         }
-        state.used = now;
-        let (talk, sign) = state.watch.asked(asked, now);
-        (talk, state.circles(talk, sign, now))
+        state.last_used = now;
+        let (talk, sign) = state.loop_detector.on_request(asked, now);
+        (talk, state.record_signal(talk, sign, now))
     }
 
     /// Takes note of an answer; a new sign that it goes in circles is given once.
-    pub(crate) fn answered(
+    pub(crate) fn record_response(
         &self,
-        talk: Talk,
-        said: &Said,
-        used: Counted,
+        talk: ConversationId,
+        said: &ResponseSummary,
+        used: CallUsage,
         now: Timestamp,
-    ) -> Option<Sign> {
+    ) -> Option<ApiLoopSignal> {
         let mut state = self.state();
-        state.add(used);
-        state.used = now;
-        state.trouble = None;
-        let sign = state.watch.answered(talk, said, now);
-        state.circles(talk, sign, now)
+        state.add_usage(used);
+        state.last_used = now;
+        state.last_failure = None;
+        let sign = state.loop_detector.on_response(talk, said, now);
+        state.record_signal(talk, sign, now)
     }
 
     /// Takes note of what an answer used that was not taken to its end.
-    pub(crate) fn count(&self, used: Counted) {
-        self.state().add(used);
+    pub(crate) fn add_usage(&self, used: CallUsage) {
+        self.state().add_usage(used);
     }
 
     /// Keeps what was tried for a request whose client was told to come back.
-    pub(crate) fn leave(&self, request: u64, unfinished: Unfinished) {
+    pub(crate) fn keep_unfinished(&self, request: u64, unfinished: UnfinishedRequest) {
         let left = &mut self.state().unfinished;
         left.retain(|(known, _)| *known != request);
-        if left.len() >= MOST_UNFINISHED {
+        if left.len() >= MAX_UNFINISHED {
             left.pop_front();
         }
         left.push_back((request, unfinished));
     }
 
     /// What was tried for a request before, if its client comes back with it.
-    pub(crate) fn take_up(&self, request: u64) -> Option<Unfinished> {
+    pub(crate) fn take_unfinished(&self, request: u64) -> Option<UnfinishedRequest> {
         let left = &mut self.state().unfinished;
         let at = left.iter().position(|(known, _)| *known == request)?;
         left.remove(at).map(|(_, unfinished)| unfinished)
@@ -451,53 +466,59 @@ impl Session {
 
     /// A call that began at that moment fails; since when calls of this attempt do and none is answered, however many there
     /// are.
-    pub(crate) fn failing(&self, began: Timestamp, now: Timestamp) -> Failing {
-        let known = &mut self.state().failing;
-        let goes_on = |known: &Failing| {
+    pub(crate) fn record_outage(&self, began: Timestamp, now: Timestamp) -> Outage {
+        let known = &mut self.state().outage;
+        let goes_on = |known: &Outage| {
             let other = match known.is_given_up {
-                true => OTHER_OUTAGE,
-                false => SILENCE,
+                true => NEW_OUTAGE_AFTER,
+                false => IDLE_TIMEOUT,
             };
-            began.since(known.last) < other
+            began.since(known.last_failure) < other
         };
-        let mut failing = known.take().filter(goes_on).unwrap_or(Failing {
+        let mut failing = known.take().filter(goes_on).unwrap_or(Outage {
             since: began,
-            last: now,
+            last_failure: now,
             is_given_up: false,
-            idle: Vec::new(),
+            gaps: Vec::new(),
         });
-        let (at, lasted) = (failing.last, began.since(failing.last));
-        if lasted > BETWEEN_CALLS {
-            failing.idle.push(Gap { at, lasted });
+        let (at, lasted) = (failing.last_failure, began.since(failing.last_failure));
+        if lasted > MAX_CLIENT_WAIT {
+            failing.gaps.push(IdleInterval {
+                at,
+                duration: lasted,
+            });
         }
-        failing.last = now;
+        failing.last_failure = now;
         failing.is_given_up = false;
         *known = Some(failing.clone());
         failing
     }
 
     /// There was no network for so long, which counts against no call of the session.
-    pub(crate) fn was_offline(&self, at: Timestamp, lasted: Duration) {
-        if let Some(failing) = &mut self.state().failing {
-            failing.idle.push(Gap { at, lasted });
+    pub(crate) fn add_offline_gap(&self, at: Timestamp, lasted: Duration) {
+        if let Some(failing) = &mut self.state().outage {
+            failing.gaps.push(IdleInterval {
+                at,
+                duration: lasted,
+            });
         }
     }
 
     /// The client was told to stop.
-    pub(crate) fn told_to_stop(&self) {
-        if let Some(failing) = &mut self.state().failing {
+    pub(crate) fn mark_given_up(&self) {
+        if let Some(failing) = &mut self.state().outage {
             failing.is_given_up = true;
         }
     }
 
     /// Whether a request may be a try ahead of what its client would ask by itself: one at a time may.
-    pub(crate) fn may_be_ahead(&self, request: u64) -> bool {
-        *self.state().ahead.get_or_insert(request) == request
+    pub(crate) fn claim_request_ahead(&self, request: u64) -> bool {
+        *self.state().request_ahead.get_or_insert(request) == request
     }
 
     /// A request has ended, so that another one may be ahead.
-    pub(crate) fn request_ended(&self, request: u64) {
-        let ahead = &mut self.state().ahead;
+    pub(crate) fn end_request_ahead(&self, request: u64) {
+        let ahead = &mut self.state().request_ahead;
         if *ahead == Some(request) {
             *ahead = None;
         }
@@ -505,7 +526,7 @@ impl Session {
 
     /// Since when calls of this attempt have been failing, one after the other; none if the newest was answered.
     pub fn failing_since(&self) -> Option<Timestamp> {
-        self.state().failing.as_ref().map(|failing| failing.since)
+        self.state().outage.as_ref().map(|failing| failing.since)
     }
 
     /// The agent's own id of the conversation of this attempt, where its requests name one. Those of its subagents come later.
@@ -514,7 +535,7 @@ impl Session {
     }
 
     /// A request named the conversation that it belongs to.
-    pub(crate) fn named_conversation(&self, id: &str) {
+    pub(crate) fn set_conversation(&self, id: &str) {
         let conversation = &mut self.state().conversation;
         if conversation.is_none() {
             *conversation = Some(id.to_owned());
@@ -528,15 +549,15 @@ impl Session {
     }
 
     /// Takes note of how a call ended.
-    pub(crate) fn ended(&self, call: LastCall) {
+    pub(crate) fn record_call_end(&self, call: LastCall) {
         let mut state = self.state();
         if call.outcome.is_success() {
             state.last_success = Some(call.at);
-            state.failing = None;
+            state.outage = None;
             state.broken_streams = 0;
-            state.ahead = None;
+            state.request_ahead = None;
         }
-        if call.outcome == CallOutcome::Cut {
+        if call.outcome == CallOutcome::Truncated {
             state.broken_streams += 1;
         }
         let is_side_call = !call.has_tools;
@@ -547,25 +568,34 @@ impl Session {
     }
 
     /// Takes note that a request failed for good; a new sign that it goes in circles is given once.
-    pub(crate) fn failed(&self, talk: Talk, kind: Kind, now: Timestamp) -> Option<Sign> {
+    pub(crate) fn record_failure(
+        &self,
+        talk: ConversationId,
+        kind: Kind,
+        now: Timestamp,
+    ) -> Option<ApiLoopSignal> {
         let mut state = self.state();
-        let sign = state.watch.failed(talk, kind);
-        state.circles(talk, sign, now)
+        let sign = state.loop_detector.on_failure(talk, kind);
+        state.record_signal(talk, sign, now)
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, GatewaySessionState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// All sessions of a gateway, by their names.
 #[derive(Debug, Default)]
-pub(crate) struct Sessions(Mutex<HashMap<Arc<str>, Arc<Session>>>);
+pub(crate) struct GatewaySessions(Mutex<HashMap<Arc<str>, Arc<GatewaySession>>>);
 
-impl Sessions {
+impl GatewaySessions {
     /// The session of a name, or the one that is made for it.
-    pub(crate) fn get_or(&self, name: &str, make: impl FnOnce() -> Session) -> Arc<Session> {
-        let mut known = self.known();
+    pub(crate) fn get_or(
+        &self,
+        name: &str,
+        make: impl FnOnce() -> GatewaySession,
+    ) -> Arc<GatewaySession> {
+        let mut known = self.lock();
         if let Some(session) = known.get(name) {
             return Arc::clone(session);
         }
@@ -575,21 +605,21 @@ impl Sessions {
     }
 
     /// Takes a session in; one of the same name is replaced.
-    pub(crate) fn add(&self, session: Session) -> Arc<Session> {
+    pub(crate) fn add(&self, session: GatewaySession) -> Arc<GatewaySession> {
         let session = Arc::new(session);
-        self.known().insert(session.name(), Arc::clone(&session));
+        self.lock().insert(session.name(), Arc::clone(&session));
         session
     }
 
-    pub(crate) fn get(&self, name: &str) -> Option<Arc<Session>> {
-        self.known().get(name).cloned()
+    pub(crate) fn get(&self, name: &str) -> Option<Arc<GatewaySession>> {
+        self.lock().get(name).cloned()
     }
 
-    pub(crate) fn all(&self) -> Vec<Arc<Session>> {
-        self.known().values().cloned().collect()
+    pub(crate) fn all(&self) -> Vec<Arc<GatewaySession>> {
+        self.lock().values().cloned().collect()
     }
 
-    fn known(&self) -> MutexGuard<'_, HashMap<Arc<str>, Arc<Session>>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, Arc<GatewaySession>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -602,28 +632,28 @@ mod tests {
         Timestamp::from_seconds(1_790_000_000 + minute * 60)
     }
 
-    fn session() -> Session {
+    fn session() -> GatewaySession {
         let run = RunId::new("testrun000");
         let setup = SessionSetup {
             name: "one".into(),
-            session: run.session(1),
+            session: run.session_id(1),
             run,
             project: String::new(),
             policy: RetryPolicy::default(),
             budget: None,
             spent: 0.0,
-            asks: true,
+            escalates: true,
             agent: None,
         };
-        Session::new(setup, WatchLimits::default(), at(0))
+        GatewaySession::new(setup, WatchLimits::default(), at(0))
     }
 
-    fn answered(session: &Session, minute: i64) {
+    fn answered(session: &GatewaySession, minute: i64) {
         ended(session, minute, CallOutcome::Answered);
     }
 
-    fn ended(session: &Session, minute: i64, outcome: CallOutcome) {
-        session.ended(LastCall {
+    fn ended(session: &GatewaySession, minute: i64, outcome: CallOutcome) {
+        session.record_call_end(LastCall {
             at: at(minute),
             outcome,
             kind: None,
@@ -634,11 +664,11 @@ mod tests {
     }
 
     /// How many minutes calls have failed without an answer, with one that failed just now.
-    fn failing(session: &Session, began: i64, now: i64) -> u64 {
-        let failing = session.failing(at(began), at(now));
-        let mut history = unstuck_core::decision::History::new(failing.since);
-        history.gaps = failing.idle;
-        history.without_progress(at(now)).as_secs() / 60
+    fn failing(session: &GatewaySession, began: i64, now: i64) -> u64 {
+        let failing = session.record_outage(at(began), at(now));
+        let mut history = unstuck_core::decision::RecoveryHistory::new(failing.since);
+        history.idle_intervals = failing.gaps;
+        history.time_without_progress(at(now)).as_secs() / 60
     }
 
     /// However the calls are cut up, one clock runs until one is answered; but not while there is none.
@@ -648,11 +678,11 @@ mod tests {
         assert_eq!(failing(&session, 0, 7), 7);
         assert_eq!(failing(&session, 8, 14), 14);
         assert_eq!(failing(&session, 3, 15), 15);
-        session.begin_anew();
+        session.begin_attempt();
         // Nobody asked for nine minutes.
         assert_eq!(failing(&session, 24, 30), 21);
         // Nor was there a network for four.
-        session.was_offline(at(30), Duration::from_secs(240));
+        session.add_offline_gap(at(30), Duration::from_secs(240));
         assert_eq!(failing(&session, 24, 36), 23);
         answered(&session, 37);
         assert_eq!(failing(&session, 38, 39), 1);
@@ -663,12 +693,12 @@ mod tests {
     fn whoever_was_told_to_stop_has_a_new_time_later() {
         let session = session();
         assert_eq!(failing(&session, 0, 30), 30);
-        session.told_to_stop();
+        session.mark_given_up();
         assert_eq!(failing(&session, 31, 31), 31);
-        session.told_to_stop();
+        session.mark_given_up();
         assert_eq!(failing(&session, 40, 40), 0);
-        session.told_to_stop();
-        session.begin_anew();
+        session.mark_given_up();
+        session.begin_attempt();
         assert_eq!(failing(&session, 41, 41), 0);
     }
 
@@ -676,10 +706,10 @@ mod tests {
     #[test]
     fn answers_that_break_off_are_counted_until_one_is_whole() {
         let session = session();
-        ended(&session, 0, CallOutcome::Cut);
-        session.begin_anew();
+        ended(&session, 0, CallOutcome::Truncated);
+        session.begin_attempt();
         ended(&session, 1, CallOutcome::Failed);
-        ended(&session, 2, CallOutcome::Cut);
+        ended(&session, 2, CallOutcome::Truncated);
         assert_eq!(session.broken_streams(), 2);
         answered(&session, 3);
         assert_eq!(session.broken_streams(), 0);
@@ -688,13 +718,13 @@ mod tests {
     #[test]
     fn one_request_at_a_time_may_be_a_try_ahead() {
         let session = session();
-        assert!(session.may_be_ahead(1) && session.may_be_ahead(1));
-        assert!(!session.may_be_ahead(2));
-        session.request_ended(2);
-        assert!(!session.may_be_ahead(2));
-        session.request_ended(1);
-        assert!(session.may_be_ahead(2));
+        assert!(session.claim_request_ahead(1) && session.claim_request_ahead(1));
+        assert!(!session.claim_request_ahead(2));
+        session.end_request_ahead(2);
+        assert!(!session.claim_request_ahead(2));
+        session.end_request_ahead(1);
+        assert!(session.claim_request_ahead(2));
         answered(&session, 1);
-        assert!(session.may_be_ahead(3));
+        assert!(session.claim_request_ahead(3));
     }
 }

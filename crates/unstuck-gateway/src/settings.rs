@@ -9,18 +9,18 @@ use std::time::Duration;
 
 use hyper::Uri;
 use unstuck_core::RetryPolicy;
-use unstuck_core::agent::OwnRetries;
-use unstuck_core::traffic::LaneSettings;
+use unstuck_core::admission::AdmissionSettings;
+use unstuck_core::agent::ClientRetries;
 use unstuck_network::NetworkProbe;
 
-use crate::elsewhere::Elsewhere;
 use crate::error::GatewayError;
+use crate::fallback::FallbackHandler;
+use crate::loop_detection::WatchLimits;
 use crate::protocol::Protocol;
-use crate::watch::WatchLimits;
 
 /// What a gateway is told before it starts.
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct GatewaySettings {
     /// Where it listens; port 0 takes a free one.
     pub listen: SocketAddr,
     /// What every request must bring along; needed where others than this machine can reach it.
@@ -31,7 +31,7 @@ pub struct Settings {
     /// Whom it asks; of one protocol the first that can serve a request counts, the others stand in for it.
     pub upstreams: Vec<Upstream>,
     /// How it gets there.
-    pub network: Network,
+    pub network: NetworkSettings,
     /// Tells whether this machine has a network at all.
     pub network_probe: NetworkProbe,
     /// How far it goes for a session that has no policy of its own.
@@ -39,11 +39,11 @@ pub struct Settings {
     /// How long it waits for what.
     pub limits: TimeLimits,
     /// How clients try by themselves of which nothing is known.
-    pub own_retries: OwnRetries,
+    pub client_retries: ClientRetries,
     /// How often an upstream that is down is asked on behalf of all who wait for it, once their clients would have given up.
     pub probe_every: Duration,
     /// How the sessions share an upstream.
-    pub lanes: LaneSettings,
+    pub lanes: AdmissionSettings,
     /// The longest request that is taken, in bytes.
     pub max_request: usize,
     /// Whether a refusal by a safety policy may be tried at another upstream.
@@ -53,14 +53,14 @@ pub struct Settings {
     /// Whether output that cannot be used is asked for again, with what was wrong about it.
     pub retry_bad_output: bool,
     /// From which point on an agent goes in circles, and what is done about it.
-    pub watch: WatchRules,
+    pub loop_rules: LoopRules,
     /// What may be spent.
     pub budgets: Budgets,
     /// Who answers what is not meant for LLM APIs; where it is nobody, the gateway says so.
-    pub elsewhere: Option<Arc<dyn Elsewhere>>,
+    pub fallback: Option<Arc<dyn FallbackHandler>>,
 }
 
-impl Settings {
+impl GatewaySettings {
     /// A gateway on a free port of this machine, in front of these upstreams.
     pub fn new(upstreams: Vec<Upstream>) -> Self {
         Self {
@@ -68,26 +68,26 @@ impl Settings {
             token: None,
             is_private: false,
             upstreams,
-            network: Network::default(),
+            network: NetworkSettings::default(),
             network_probe: NetworkProbe::System { has_proxy: false },
             policy: RetryPolicy::default(),
             limits: TimeLimits::default(),
-            own_retries: OwnRetries::default(),
+            client_retries: ClientRetries::default(),
             probe_every: Duration::from_secs(60),
-            lanes: LaneSettings::default(),
+            lanes: AdmissionSettings::default(),
             max_request: 64 << 20,
             route_around_refusals: false,
             stream: StreamMode::default(),
             retry_bad_output: false,
-            watch: WatchRules::default(),
+            loop_rules: LoopRules::default(),
             budgets: Budgets::default(),
-            elsewhere: None,
+            fallback: None,
         }
     }
 }
 
 /// Keeps the keys of clients from upstreams that they are not meant for.
-pub(crate) fn keep_client_keys(upstreams: &mut [Upstream]) {
+pub(crate) fn restrict_client_keys(upstreams: &mut [Upstream]) {
     for at in 0..upstreams.len() {
         let (before, rest) = upstreams.split_at_mut(at);
         let Some(one) = rest.first_mut() else {
@@ -100,7 +100,7 @@ pub(crate) fn keep_client_keys(upstreams: &mut [Upstream]) {
 
 /// How the gateway gets to its upstreams; what is empty here is as this machine has it.
 #[derive(Clone, Default)]
-pub struct Network {
+pub struct NetworkSettings {
     /// The proxy for addresses that begin with http://.
     pub http_proxy: Option<String>,
     /// The proxy for addresses that begin with https://.
@@ -110,16 +110,16 @@ pub struct Network {
     /// Files and folders of certificates that are believed in the place of this machine's own.
     pub authorities: Vec<PathBuf>,
     /// Files of certificates that are believed as well.
-    pub more_authorities: Vec<PathBuf>,
+    pub extra_authorities: Vec<PathBuf>,
 }
 
-impl fmt::Debug for Network {
+impl fmt::Debug for NetworkSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Addresses of proxies may hold passwords.
         f.debug_struct("Network")
             .field("no_proxy", &self.no_proxy)
             .field("authorities", &self.authorities)
-            .field("more_authorities", &self.more_authorities)
+            .field("more_authorities", &self.extra_authorities)
             .finish_non_exhaustive()
     }
 }
@@ -141,10 +141,10 @@ pub struct Upstream {
     /// What models are called there: the client's name and its own.
     pub models: BTreeMap<String, String>,
     /// What it cannot do.
-    pub lacks: Lacks,
+    pub missing: MissingCapabilities,
     /// How many tokens fit into its context, where that is less than what the model has.
     pub context: Option<u64>,
-    /// When what comes of its streams is passed on, where that differs from [`Settings::stream`].
+    /// When what comes of its streams is passed on, where that differs from [`GatewaySettings::stream`].
     pub stream: Option<StreamMode>,
     /// Whether it is on this machine or in the same private network, where models may be slow.
     pub is_nearby: bool,
@@ -202,7 +202,7 @@ impl Upstream {
             key: None,
             takes_client_key: true,
             models: BTreeMap::new(),
-            lacks: Lacks::default(),
+            missing: MissingCapabilities::default(),
             context: None,
             stream: None,
             is_nearby,
@@ -223,7 +223,7 @@ impl Upstream {
             key: None,
             takes_client_key: true,
             models: BTreeMap::new(),
-            lacks: Lacks::default(),
+            missing: MissingCapabilities::default(),
             context: None,
             stream: None,
             is_nearby: false,
@@ -276,7 +276,7 @@ fn is_nearby(host: &str) -> bool {
 
 /// What an upstream cannot do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Lacks {
+pub struct MissingCapabilities {
     /// It calls no tools.
     pub tools: bool,
     /// It sees no images.
@@ -331,20 +331,20 @@ impl Default for TimeLimits {
 
 /// What is done about an agent that goes in circles.
 #[derive(Debug, Clone)]
-pub struct WatchRules {
+pub struct LoopRules {
     /// From which point on.
     pub limits: WatchLimits,
     /// What is done then.
-    pub then: OnCircles,
+    pub action: OnLoop,
     /// How long a conversation is held at most while nobody answers; then it goes on.
     pub hold: Duration,
 }
 
-impl Default for WatchRules {
+impl Default for LoopRules {
     fn default() -> Self {
         Self {
             limits: WatchLimits::default(),
-            then: OnCircles::default(),
+            action: OnLoop::default(),
             hold: Duration::from_secs(600),
         }
     }
@@ -352,7 +352,7 @@ impl Default for WatchRules {
 
 /// What is done about an agent that goes in circles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum OnCircles {
+pub enum OnLoop {
     /// It is told to whoever supervises the agent, and nothing else.
     #[default]
     Warn,
@@ -373,7 +373,7 @@ pub struct Budgets {
     /// By all sessions of one day (UTC).
     pub day: Option<f64>,
     /// Whether a person is asked when a session has used its own up.
-    pub asks: bool,
+    pub escalates: bool,
 }
 
 /// A text that is never shown.
@@ -418,7 +418,7 @@ mod tests {
             one(Protocol::OpenAi, "https://openrouter.ai/api/v1"),
             one(Protocol::OpenAi, "https://api.openai.com:8443/v1"),
         ];
-        keep_client_keys(&mut upstreams);
+        restrict_client_keys(&mut upstreams);
         let takes = upstreams.map(|one| one.takes_client_key);
         assert_eq!(takes, [true, true, true, false, false, false, false]);
     }

@@ -8,27 +8,27 @@ use unstuck_core::Timestamp;
 const DAY_MS: i64 = 86_400_000;
 
 /// The number of a day (UTC).
-pub(crate) fn day_of(moment: Timestamp) -> i64 {
+pub(crate) fn day_number(moment: Timestamp) -> i64 {
     moment.millis().div_euclid(DAY_MS)
 }
 
 /// What a budget has left.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Left {
+pub(crate) struct BudgetRemaining {
     /// In USD.
     pub(crate) usd: f64,
-    pub(crate) whose: Whose,
+    pub(crate) owner: BudgetOwner,
 }
 
 /// Whose budget it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Whose {
+pub(crate) enum BudgetOwner {
     Session,
     Day,
     Policy,
 }
 
-impl fmt::Display for Whose {
+impl fmt::Display for BudgetOwner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Session => "the session has",
@@ -40,13 +40,13 @@ impl fmt::Display for Whose {
 
 /// What all sessions have spent today (UTC), in USD.
 #[derive(Debug, Default)]
-pub(crate) struct Spending(Mutex<(i64, f64)>);
+pub(crate) struct DaySpending(Mutex<(i64, f64)>);
 
-impl Spending {
+impl DaySpending {
     /// Adds to it.
     pub(crate) fn add(&self, usd: f64, now: Timestamp) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let today = day_of(now);
+        let today = day_number(now);
         if known.0 != today {
             *known = (today, 0.0);
         }
@@ -54,9 +54,9 @@ impl Spending {
     }
 
     /// Others know of so much; what is known here may be newer.
-    pub(crate) fn at_least(&self, usd: f64, now: Timestamp) {
+    pub(crate) fn raise_to(&self, usd: f64, now: Timestamp) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let today = day_of(now);
+        let today = day_number(now);
         let here = if known.0 == today { known.1 } else { 0.0 };
         *known = (today, here.max(usd));
     }
@@ -64,7 +64,7 @@ impl Spending {
     /// What was spent today.
     pub(crate) fn today(&self, now: Timestamp) -> f64 {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        match known.0 == day_of(now) {
+        match known.0 == day_number(now) {
             true => known.1,
             false => 0.0,
         }
@@ -77,7 +77,7 @@ mod tests {
 
     #[test]
     fn a_new_day_begins_with_nothing_spent() {
-        let spending = Spending::default();
+        let spending = DaySpending::default();
         let noon = Timestamp::from_seconds(1_794_744_000);
         spending.add(1.5, noon);
         spending.add(0.5, noon);

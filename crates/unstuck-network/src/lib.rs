@@ -1,10 +1,10 @@
 //! What unstuck asks the machine about its network: whether there is one at all (a route out of the machine, and names that can
 //! be resolved), which user is at the other end of a connection, and which host a request was sent to.
 
-mod host;
+mod host_header;
 mod peer;
 
-pub use host::{host_name, is_loopback_name, only_host};
+pub use host_header::{host_name, is_loopback_name, unambiguous_host};
 pub use peer::PeerOwner;
 
 use std::fs;
@@ -13,12 +13,12 @@ use std::time::Duration;
 
 use futures_util::future::select_ok;
 use tokio::sync::watch;
-use unstuck_core::network::probe_names;
+use unstuck_core::network_symptom::probe_names;
 
 /// How long a name may take to be resolved.
-const LOOKUP: Duration = Duration::from_secs(5);
+const LOOKUP_TIMEOUT: Duration = Duration::from_secs(5);
 /// The interface of the machine with itself.
-const LOOPBACK: &str = "lo";
+const LOOPBACK_INTERFACE: &str = "lo";
 
 /// Tells whether there is a network.
 #[derive(Debug, Clone)]
@@ -29,7 +29,7 @@ pub enum NetworkProbe {
         has_proxy: bool,
     },
     /// Says what it is told.
-    Told(watch::Receiver<bool>),
+    Simulated(watch::Receiver<bool>),
 }
 
 impl NetworkProbe {
@@ -42,7 +42,7 @@ impl NetworkProbe {
                 Some(false) => true,
                 None => false,
             },
-            Self::Told(is_offline) => *is_offline.borrow(),
+            Self::Simulated(is_offline) => *is_offline.borrow(),
         }
     }
 }
@@ -59,22 +59,22 @@ fn has_route(proc_net: &Path) -> Option<bool> {
 fn is_default_v4(line: &str) -> bool {
     let fields: Vec<_> = line.split_whitespace().collect();
     matches!(fields.as_slice(), [interface, "00000000", _, flags, _, _, _, "00000000", ..]
-        if *interface != LOOPBACK && is_up(flags))
+        if *interface != LOOPBACK_INTERFACE && is_up_flag(flags))
 }
 
 /// A line of `/proc/net/ipv6_route`: destination, its length, …, flags, interface.
 fn is_default_v6(line: &str) -> bool {
     let fields: Vec<_> = line.split_whitespace().collect();
     matches!(fields.as_slice(), [destination, "00", _, _, _, _, _, _, flags, interface]
-        if destination.bytes().all(|digit| digit == b'0') && *interface != LOOPBACK && is_up(flags) && !is_reject(flags))
+        if destination.bytes().all(|digit| digit == b'0') && *interface != LOOPBACK_INTERFACE && is_up_flag(flags) && !is_reject_flag(flags))
 }
 
-fn is_up(flags: &str) -> bool {
+fn is_up_flag(flags: &str) -> bool {
     u32::from_str_radix(flags, 16).is_ok_and(|flags| flags & 1 != 0)
 }
 
 /// The kernel keeps a default route that refuses everything.
-fn is_reject(flags: &str) -> bool {
+fn is_reject_flag(flags: &str) -> bool {
     u32::from_str_radix(flags, 16).is_ok_and(|flags| flags & 0x200 != 0)
 }
 
@@ -83,7 +83,7 @@ async fn resolves_any(names: &[String]) -> bool {
     let lookups = names.iter().map(|name| {
         Box::pin(async move {
             let found = tokio::net::lookup_host((name.as_str(), 443));
-            match tokio::time::timeout(LOOKUP, found).await {
+            match tokio::time::timeout(LOOKUP_TIMEOUT, found).await {
                 Ok(Ok(mut found)) => found.next().map(drop).ok_or(()),
                 Ok(Err(_)) | Err(_) => Err(()),
             }
@@ -133,7 +133,7 @@ mod tests {
         let probe = NetworkProbe::System { has_proxy: true };
         assert!(!probe.is_offline().await);
         let (tell, told) = watch::channel(true);
-        let probe = NetworkProbe::Told(told);
+        let probe = NetworkProbe::Simulated(told);
         assert!(probe.is_offline().await);
         tell.send(false).unwrap();
         assert!(!probe.is_offline().await);

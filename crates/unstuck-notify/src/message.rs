@@ -3,23 +3,23 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use unstuck_core::Timestamp;
-use unstuck_core::episode::SessionStatus;
+use unstuck_core::views::SessionStatus;
 
-use crate::occasion::Occasion;
+use crate::event::NotificationEvent;
 use crate::text::first_line;
 
 /// More lines than anyone reads in one message.
-const LISTED: usize = 10;
+const MAX_LISTED: usize = 10;
 
 /// What is told.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Message {
+pub struct NotificationMessage {
     /// Its id, the same at each try.
     #[serde(default)]
     pub id: String,
     /// The occasion.
     #[serde(rename = "type")]
-    pub occasion: Occasion,
+    pub occasion: NotificationEvent,
     /// When it happened.
     pub timestamp: Timestamp,
     /// The run.
@@ -58,16 +58,16 @@ pub struct Message {
     /// Where more is to be seen.
     pub url: Option<String>,
     /// How many messages this one stands for.
-    #[serde(default = "one")]
+    #[serde(default = "default_count")]
     pub count: usize,
     /// What those were, where it is more than one.
     #[serde(default)]
-    pub messages: Vec<Told>,
+    pub messages: Vec<DigestItem>,
 }
 
 /// One of several messages that are sent as one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Told {
+pub struct DigestItem {
     /// Its id.
     pub id: String,
     /// When it happened.
@@ -78,11 +78,11 @@ pub struct Told {
     pub title: String,
 }
 
-fn one() -> usize {
+fn default_count() -> usize {
     1
 }
 
-impl Message {
+impl NotificationMessage {
     /// Several messages about the same as one, the oldest first; none if there are none.
     ///
     /// It has the id of the newest: where one more has come in between two tries, it is another message.
@@ -91,12 +91,12 @@ impl Message {
         if count <= 1 {
             return all.pop();
         }
-        let messages: Vec<_> = all.iter().map(Self::told).collect();
+        let messages: Vec<_> = all.iter().map(Self::to_digest_item).collect();
         let newest = all.pop()?;
-        let lines = messages.iter().take(LISTED);
+        let lines = messages.iter().take(MAX_LISTED);
         let mut text: Vec<_> = lines.map(|told| format!("• {}", told.title)).collect();
-        if count > LISTED {
-            text.push(format!("… and {} more", count - LISTED));
+        if count > MAX_LISTED {
+            text.push(format!("… and {} more", count - MAX_LISTED));
         }
         text.push(format!("The newest: {}", first_line(&newest.text, 300)));
         Some(Self {
@@ -108,8 +108,8 @@ impl Message {
         })
     }
 
-    fn told(&self) -> Told {
-        Told {
+    fn to_digest_item(&self) -> DigestItem {
+        DigestItem {
             id: self.id.clone(),
             timestamp: self.timestamp,
             run: self.run.clone(),
@@ -123,7 +123,7 @@ impl Message {
         parts.extend(self.evidence.clone());
         let proposal = self.proposal.as_ref();
         parts.extend(proposal.map(|command| format!("Proposed: {command}")));
-        let answers: Vec<_> = self.answers().collect();
+        let answers: Vec<_> = self.answer_lines().collect();
         if !answers.is_empty() {
             parts.push(answers.join("\n"));
         }
@@ -132,28 +132,28 @@ impl Message {
     }
 
     /// What can be answered, a line each.
-    pub(crate) fn answers(&self) -> impl Iterator<Item = String> {
+    pub(crate) fn answer_lines(&self) -> impl Iterator<Item = String> {
         let answers = self.answers.iter();
         answers.map(|(answer, line)| format!("{answer}: {}", line.as_str().unwrap_or_default()))
     }
 }
 
-impl Message {
+impl NotificationMessage {
     /// A message that tells of nothing, to try whether messages arrive.
-    pub fn sample(occasion: Occasion, now: Timestamp) -> Self {
+    pub fn sample(occasion: NotificationEvent, now: Timestamp) -> Self {
         let (title, outcome) = match occasion {
-            Occasion::Escalation => ("shop: builder needs your word for a repair", None),
-            Occasion::Resolved => (
+            NotificationEvent::Escalation => ("shop: builder needs your word for a repair", None),
+            NotificationEvent::Resolved => (
                 "shop: builder: a question was answered (approve)",
                 Some("approve"),
             ),
-            Occasion::Recovered => (
+            NotificationEvent::Recovered => (
                 "shop: builder recovered after lockfile_drift",
                 Some("recovered"),
             ),
-            Occasion::RunFinished => ("shop: the pipeline is done", Some("succeeded")),
+            NotificationEvent::RunFinished => ("shop: the pipeline is done", Some("succeeded")),
         };
-        let asks = occasion == Occasion::Escalation;
+        let asks = occasion == NotificationEvent::Escalation;
         let answers = [
             ("approve", "unstuck approve sample-e1"),
             ("reject", "unstuck reject sample-e1"),

@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 /// Where messages go.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Target {
+pub enum NotificationTarget {
     /// An address on the network.
-    Address(Address),
+    Address(WebhookAddress),
     /// A command line of the user's own.
     Command(String),
     /// The desktop of this machine.
@@ -18,7 +18,7 @@ pub enum Target {
 
 /// An address on the network.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Address {
+pub struct WebhookAddress {
     /// Where to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
@@ -27,7 +27,7 @@ pub struct Address {
     pub url_env: Option<String>,
     /// How the message is written.
     #[serde(default)]
-    pub format: Format,
+    pub format: MessageFormat,
     /// The environment variable that holds the secrets by which messages are signed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret_env: Option<String>,
@@ -41,13 +41,13 @@ pub struct Address {
     pub allow_private: bool,
 }
 
-impl Address {
+impl WebhookAddress {
     /// An address that gets JSON, unsigned.
-    pub fn of(url: impl Into<String>) -> Self {
+    pub fn unsigned_json(url: impl Into<String>) -> Self {
         Self {
             url: Some(url.into()),
             url_env: None,
-            format: Format::Json,
+            format: MessageFormat::Json,
             secret_env: None,
             token_env: None,
             timeout_ms: 10_000,
@@ -59,7 +59,7 @@ impl Address {
 /// How a message is written.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Format {
+pub enum MessageFormat {
     /// The message as JSON.
     #[default]
     Json,
@@ -81,13 +81,13 @@ pub enum Format {
 }
 
 /// Names it for people. The path of an address can be a secret, so only its host is shown.
-impl fmt::Display for Target {
+impl fmt::Display for NotificationTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Command(_) => f.write_str("notify_command"),
             Self::Desktop => f.write_str("desktop"),
             Self::Address(address) => match (&address.url, &address.url_env) {
-                (Some(url), _) => f.write_str(&shown(url)),
+                (Some(url), _) => f.write_str(&redacted_url(url)),
                 (None, Some(name)) => write!(f, "${name}"),
                 (None, None) => f.write_str("nowhere"),
             },
@@ -96,7 +96,7 @@ impl fmt::Display for Target {
 }
 
 /// An address as far as it is no secret: `https://hooks.slack.com/…`.
-fn shown(url: &str) -> String {
+fn redacted_url(url: &str) -> String {
     let host = url.find("://").map_or(0, |at| at + 3);
     match url[host..].find(['/', '?', '#']) {
         Some(end) if url[host + end..].len() > 1 => format!("{}/…", &url[..host + end]),
@@ -110,7 +110,8 @@ mod tests {
 
     #[test]
     fn an_address_is_shown_without_its_path() {
-        let shown = |url: &str| Target::Address(Address::of(url)).to_string();
+        let shown =
+            |url: &str| NotificationTarget::Address(WebhookAddress::unsigned_json(url)).to_string();
         let slack = "https://hooks.slack.com/services/T0/B0/XXXX";
         assert_eq!(shown(slack), "https://hooks.slack.com/…");
         assert_eq!(shown("http://localhost:8080/"), "http://localhost:8080/");
@@ -119,17 +120,24 @@ mod tests {
 
     #[test]
     fn a_target_is_read_back_as_it_was_kept() {
-        let address = Target::Address(Address {
-            format: Format::Template {
+        let address = NotificationTarget::Address(WebhookAddress {
+            format: MessageFormat::Template {
                 text: "{{ title }}".into(),
                 content_type: "text/plain".into(),
             },
             secret_env: Some("HOOK_SECRET".into()),
-            ..Address::of("https://a.example/x")
+            ..WebhookAddress::unsigned_json("https://a.example/x")
         });
-        for target in [address, Target::Command("tell me".into()), Target::Desktop] {
+        for target in [
+            address,
+            NotificationTarget::Command("tell me".into()),
+            NotificationTarget::Desktop,
+        ] {
             let kept = serde_json::to_value(&target).unwrap();
-            assert_eq!(serde_json::from_value::<Target>(kept).unwrap(), target);
+            assert_eq!(
+                serde_json::from_value::<NotificationTarget>(kept).unwrap(),
+                target
+            );
         }
     }
 }

@@ -1,20 +1,20 @@
 //! Texts of others, made fit for a message: short, and without what steers terminals.
 
 /// The text without control characters, so many characters at most.
-pub(crate) fn clean(text: &str, most: usize) -> String {
+pub(crate) fn sanitize(text: &str, most: usize) -> String {
     let kept = |c: &char| !c.is_control() || *c == '\n';
     let text: String = text.trim().chars().filter(kept).collect();
-    short(&text, most)
+    truncate(&text, most)
 }
 
 /// The first line that says something.
 pub(crate) fn first_line(text: &str, most: usize) -> String {
     let line = text.lines().find(|line| !line.trim().is_empty());
-    clean(line.unwrap_or_default(), most)
+    sanitize(line.unwrap_or_default(), most)
 }
 
 /// So many characters at most, the last of them `…` where something was cut.
-pub(crate) fn short(text: &str, most: usize) -> String {
+pub(crate) fn truncate(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         None => text.to_owned(),
         Some(_) => {
@@ -30,9 +30,9 @@ mod tests {
 
     #[test]
     fn long_texts_are_cut_and_control_characters_go() {
-        assert_eq!(clean("a\u{1b}[31mb\r\nc", 99), "a[31mb\nc");
-        assert_eq!(clean("äöüß", 3), "äö…");
-        assert_eq!(clean("äöüß", 4), "äöüß");
+        assert_eq!(sanitize("a\u{1b}[31mb\r\nc", 99), "a[31mb\nc");
+        assert_eq!(sanitize("äöüß", 3), "äö…");
+        assert_eq!(sanitize("äöüß", 4), "äöüß");
         assert_eq!(first_line("\n\n  first \nsecond", 9), "first");
     }
 }

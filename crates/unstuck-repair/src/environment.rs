@@ -10,24 +10,25 @@ use std::sync::LazyLock;
 use serde::Deserialize;
 
 /// Where programs are looked for when nothing usable is left of the owner's search path.
-const USUAL: &str = "/usr/local/bin:/usr/bin:/bin";
+const DEFAULT_SEARCH_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 /// The variable that tells a command that unstuck runs it, and in which run.
-pub const RUN: &str = "UNSTUCK_RUN";
+pub const RUN_VARIABLE: &str = "UNSTUCK_RUN";
 /// No variable of ours is passed on, whoever lists it.
-const OURS: &str = "UNSTUCK_";
+const OWN_PREFIX: &str = "UNSTUCK_";
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Allowed {
+struct EnvAllowList {
     plain: BTreeSet<String>,
-    begins: Vec<String>,
+    #[serde(rename = "begins")]
+    prefixes: Vec<String>,
     paths: BTreeSet<String>,
     set: BTreeMap<String, String>,
 }
 
-impl Allowed {
+impl EnvAllowList {
     fn built_in() -> &'static Self {
-        static BUILT_IN: LazyLock<Allowed> = LazyLock::new(|| {
+        static BUILT_IN: LazyLock<EnvAllowList> = LazyLock::new(|| {
             match toml::from_str(include_str!("../data/environment.toml")) {
                 Ok(allowed) => allowed,
                 // The embedded file is tested; this can only be reached by a build that skipped its tests.
@@ -39,7 +40,7 @@ impl Allowed {
 
     fn allows(&self, name: &str, value: &OsStr, root: &Path) -> bool {
         self.plain.contains(name)
-            || self.begins.iter().any(|begin| name.starts_with(begin))
+            || self.prefixes.iter().any(|begin| name.starts_with(begin))
             || self.paths.contains(name) && is_outside(Path::new(value), root)
     }
 }
@@ -47,31 +48,31 @@ impl Allowed {
 /// The environment of a repair.
 ///
 /// ```
-/// use std::path::Path;
-/// use unstuck_repair::environment::Environment;
+/// use std::tree_path::ValuePath;
+/// use unstuck_repair::environment::RepairEnvironment;
 ///
 /// let owner = [("PATH", "/repo/bin:.:/usr/bin"), ("LD_PRELOAD", "./x.so"), ("LANG", "C")];
 /// let owner = owner.map(|(name, value)| (name.into(), value.into()));
-/// let environment = Environment::rebuilt(owner, Path::new("/repo"), &[]);
+/// let environment = RepairEnvironment::from_owner(owner, ValuePath::new("/repo"), &[]);
 /// assert_eq!(environment.get("PATH").unwrap(), "/usr/bin");
 /// assert_eq!(environment.get("LANG").unwrap(), "C");
 /// assert_eq!(environment.get("LD_PRELOAD"), None);
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Environment(BTreeMap<OsString, OsString>);
+pub struct RepairEnvironment(BTreeMap<OsString, OsString>);
 
-impl Environment {
+impl RepairEnvironment {
     /// Rebuilds it from the owner's, for a project at `root`; what the owner keeps by name is the owner's word.
-    pub fn rebuilt(
+    pub fn from_owner(
         owner: impl IntoIterator<Item = (OsString, OsString)>,
         root: &Path,
         keep: &[String],
     ) -> Self {
-        let allowed = Allowed::built_in();
+        let allowed = EnvAllowList::built_in();
         let owner: BTreeMap<_, _> = owner.into_iter().collect();
         let passes = |name: &OsStr, value: &OsStr| {
             name.to_str().is_some_and(|name| {
-                let is_kept = keep.iter().any(|kept| kept == name) && !name.starts_with(OURS);
+                let is_kept = keep.iter().any(|kept| kept == name) && !name.starts_with(OWN_PREFIX);
                 is_kept || allowed.allows(name, value, root)
             })
         };
@@ -88,7 +89,7 @@ impl Environment {
 
     /// The same with one more variable.
     #[must_use]
-    pub fn with(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
+    pub fn with_variable(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
         self.0.insert(name.into(), value.into());
         self
     }
@@ -103,7 +104,7 @@ impl Environment {
         let search = self.get("PATH").unwrap_or_default();
         let folders = std::env::split_paths(search).filter(leads_outside);
         let search = std::env::join_paths(folders).unwrap_or_default();
-        self.with("PATH", or_usual(search))
+        self.with_variable("PATH", or_default(search))
     }
 
     /// The value of a variable.
@@ -128,12 +129,12 @@ fn search_path(search: &OsStr, root: &Path) -> OsString {
             folders.push(folder);
         }
     }
-    or_usual(std::env::join_paths(folders).unwrap_or_default())
+    or_default(std::env::join_paths(folders).unwrap_or_default())
 }
 
-fn or_usual(search: OsString) -> OsString {
+fn or_default(search: OsString) -> OsString {
     match search.is_empty() {
-        true => USUAL.into(),
+        true => DEFAULT_SEARCH_PATH.into(),
         false => search,
     }
 }

@@ -4,17 +4,17 @@
 //! [`unstuck_core::guard`], which is pure; this crate brings what that needs from the machine, and confines what runs.
 
 pub mod environment;
-pub mod guard_files;
-pub mod lock;
-pub mod place;
+mod evaluate;
 pub mod preview;
+pub mod probe;
+pub mod project_dir;
+pub mod project_lock;
 pub mod proposal_file;
 pub mod sandbox;
-pub mod survey;
 pub mod trust;
-mod weigh;
+pub mod watched_files;
 
 use unstuck_files::safe_open as beneath;
 
-pub use survey::survey;
-pub use weigh::{Judged, Weighed, weigh};
+pub use evaluate::{EvaluatedProposal, ProposalEvaluation, evaluate_proposal};
+pub use probe::probe_project;

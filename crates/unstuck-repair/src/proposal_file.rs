@@ -10,12 +10,12 @@ use data_encoding::HEXLOWER;
 use rustix::fs::{CWD, Mode, openat};
 use rustix::io::Errno;
 use sha2::{Digest, Sha256};
-use unstuck_core::guard::MAX_BYTES;
+use unstuck_core::command_policy::MAX_BYTES;
 
 use crate::beneath;
 
 /// The most bytes that are read.
-const MOST: u64 = MAX_BYTES as u64;
+const MAX_PROPOSAL_BYTES: u64 = MAX_BYTES as u64;
 
 /// The bytes of a proposal, and what they are known by.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,7 +63,7 @@ impl ProposalFile {
         } else {
             folder
         };
-        match openat(CWD, folder, beneath::FOLDER, Mode::empty()) {
+        match openat(CWD, folder, beneath::DIR_FLAGS, Mode::empty()) {
             Ok(folder) => Self::read_in(folder, Path::new(name)),
             Err(Errno::NOENT) => Ok(None),
             Err(error) => Err(ProposalFileError::Unreadable(error.into())),
@@ -89,14 +89,14 @@ fn read_once(file: &mut File) -> Result<Vec<u8>, ProposalFileError> {
     if !before.is_file() {
         return Err(ProposalFileError::NotAFile);
     }
-    if before.len() > MOST {
+    if before.len() > MAX_PROPOSAL_BYTES {
         return Err(ProposalFileError::TooLarge {
             bytes: before.len(),
         });
     }
-    let bytes = all(file).map_err(ProposalFileError::Unreadable)?;
+    let bytes = read_all(file).map_err(ProposalFileError::Unreadable)?;
     let is_same = bytes.len() as u64 == before.len()
-        && is_still(file, &bytes, &before).map_err(ProposalFileError::Unreadable)?;
+        && is_unchanged(file, &bytes, &before).map_err(ProposalFileError::Unreadable)?;
     if is_same {
         Ok(bytes)
     } else {
@@ -105,20 +105,20 @@ fn read_once(file: &mut File) -> Result<Vec<u8>, ProposalFileError> {
 }
 
 /// One more byte than there may be is read, so that a file that grows is noticed.
-fn all(file: &mut File) -> std::io::Result<Vec<u8>> {
+fn read_all(file: &mut File) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    file.take(MOST + 1).read_to_end(&mut bytes)?;
+    file.take(MAX_PROPOSAL_BYTES + 1).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
 /// Whether the file is as it was: it is read once more, as its times alone may be too coarse to tell.
-fn is_still(file: &mut File, bytes: &[u8], before: &Metadata) -> std::io::Result<bool> {
+fn is_unchanged(file: &mut File, bytes: &[u8], before: &Metadata) -> std::io::Result<bool> {
     file.seek(SeekFrom::Start(0))?;
-    Ok(all(file)? == bytes && version(before) == version(&file.metadata()?))
+    Ok(read_all(file)? == bytes && change_marker(before) == change_marker(&file.metadata()?))
 }
 
 /// What a write to a file changes.
-fn version(found: &Metadata) -> impl PartialEq + use<> {
+fn change_marker(found: &Metadata) -> impl PartialEq + use<> {
     (
         found.len(),
         (found.mtime(), found.mtime_nsec()),

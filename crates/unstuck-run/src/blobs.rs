@@ -26,13 +26,13 @@ pub struct BlobError {
 
 /// A folder of texts that are named by their content.
 #[derive(Debug, Clone)]
-pub struct Blobs {
+pub struct BlobStore {
     folder: PathBuf,
 }
 
-impl Blobs {
+impl BlobStore {
     /// The texts in a state folder.
-    pub fn at(state: &Path) -> Self {
+    pub fn in_state_dir(state: &Path) -> Self {
         Self {
             folder: state.join("blobs"),
         }
@@ -40,7 +40,7 @@ impl Blobs {
 
     /// Keeps a text, and tells by which name. It survives a power loss from then on.
     pub fn put(&self, bytes: &[u8]) -> Result<String, BlobError> {
-        let name = hash(bytes);
+        let name = content_hash(bytes);
         let path = self.path(&name);
         if !path.exists() {
             let written = self.write(&path, bytes);
@@ -69,7 +69,7 @@ impl Blobs {
             source,
         };
         let bytes = fs::read(&path).map_err(lost)?;
-        match hash(&bytes) == name {
+        match content_hash(&bytes) == name {
             true => Ok(bytes),
             false => Err(lost(std::io::Error::other(
                 "it was changed since it was kept",
@@ -78,7 +78,7 @@ impl Blobs {
     }
 
     /// Removes the texts that nobody uses and that were kept before a moment.
-    pub fn forget(&self, used: &BTreeSet<String>, before: Timestamp) {
+    pub fn remove_unused(&self, used: &BTreeSet<String>, before: Timestamp) {
         let is_old = |entry: &fs::DirEntry| {
             let changed = entry.metadata().and_then(|data| data.modified()).ok()?;
             let since = changed.duration_since(UNIX_EPOCH).ok()?;
@@ -99,7 +99,7 @@ impl Blobs {
 }
 
 /// The name of a text: the hash of its content.
-pub fn hash(bytes: &[u8]) -> String {
+pub fn content_hash(bytes: &[u8]) -> String {
     let digest = Sha256::digest(bytes);
     let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
     format!("sha256:{hex}")
@@ -112,7 +112,7 @@ mod tests {
     #[test]
     fn a_text_is_found_by_its_content_and_a_changed_one_is_noticed() {
         let folder = tempfile::tempdir().unwrap();
-        let blobs = Blobs::at(folder.path());
+        let blobs = BlobStore::in_state_dir(folder.path());
         let name = blobs.put(b"the plan").unwrap();
         assert_eq!(blobs.put(b"the plan").unwrap(), name);
         assert_eq!(blobs.get(&name).unwrap(), b"the plan");
@@ -124,12 +124,12 @@ mod tests {
     #[test]
     fn what_nobody_uses_is_removed_once_it_is_old() {
         let folder = tempfile::tempdir().unwrap();
-        let blobs = Blobs::at(folder.path());
+        let blobs = BlobStore::in_state_dir(folder.path());
         let (used, unused) = (blobs.put(b"used").unwrap(), blobs.put(b"unused").unwrap());
         let keep = BTreeSet::from([used.clone()]);
-        blobs.forget(&keep, Timestamp::from_seconds(0));
+        blobs.remove_unused(&keep, Timestamp::from_seconds(0));
         assert!(blobs.get(&unused).is_ok(), "it may be of a run under way");
-        blobs.forget(&keep, Timestamp::from_seconds(32_503_680_000));
+        blobs.remove_unused(&keep, Timestamp::from_seconds(32_503_680_000));
         assert!(blobs.get(&unused).is_err() && blobs.get(&used).is_ok());
     }
 }

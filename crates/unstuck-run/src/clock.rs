@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use tokio::time::Instant;
-use unstuck_core::{Now, Timestamp};
+use unstuck_core::{ClockReading, Timestamp};
 
-pub use crate::zone::here;
+pub use crate::local_zone::local_reading;
 
 /// How long is slept at most before the clock is looked at again; timers stand still while a machine sleeps.
-const LOOK_AGAIN: Duration = Duration::from_secs(20);
+const MAX_SLEEP: Duration = Duration::from_secs(20);
 
 /// Where the present moment comes from.
 #[derive(Debug, Clone, Copy)]
@@ -34,7 +34,7 @@ impl Clock {
     }
 
     /// The present moment.
-    pub fn at(&self) -> Timestamp {
+    pub fn timestamp(&self) -> Timestamp {
         match self {
             Self::System => {
                 #[expect(
@@ -50,22 +50,22 @@ impl Clock {
     }
 
     /// The present moment in the zone of the machine, in which agents state their resets.
-    pub fn now(&self) -> Now {
-        let at = self.at();
+    pub fn reading(&self) -> ClockReading {
+        let at = self.timestamp();
         match self {
-            Self::System => here(at),
-            Self::Virtual { .. } => Now::utc(at),
+            Self::System => local_reading(at),
+            Self::Virtual { .. } => ClockReading::utc(at),
         }
     }
 
     /// Waits until a moment has come.
     pub async fn wait_until(&self, until: Timestamp) {
         loop {
-            let left = until.since(self.at());
+            let left = until.since(self.timestamp());
             if left.is_zero() {
                 return;
             }
-            tokio::time::sleep(left.min(LOOK_AGAIN)).await;
+            tokio::time::sleep(left.min(MAX_SLEEP)).await;
         }
     }
 }
@@ -77,10 +77,10 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_wait_of_hours_ends_at_its_moment() {
         let clock = Clock::starting_at(Timestamp::from_seconds(1_794_777_000));
-        let until = clock.at().after(Duration::from_secs(5 * 3600));
+        let until = clock.timestamp().after(Duration::from_secs(5 * 3600));
         clock.wait_until(until).await;
-        assert!(clock.at() >= until);
-        assert!(clock.at().since(until) < Duration::from_secs(1));
+        assert!(clock.timestamp() >= until);
+        assert!(clock.timestamp().since(until) < Duration::from_secs(1));
         clock.wait_until(until).await;
     }
 }

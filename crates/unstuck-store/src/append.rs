@@ -9,9 +9,9 @@ use unstuck_core::Timestamp;
 use unstuck_core::event::{Event, RunId};
 
 use crate::error::StoreError;
+use crate::escalation::AnswerGuard;
 use crate::lease::LeaseToken;
-use crate::outbox::Outgoing;
-use crate::question::Answers;
+use crate::outbox::NewMessage;
 
 /// Events to be written to one run, all or none.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,11 +23,11 @@ pub struct Append {
     /// What happened, in order.
     pub events: Vec<Event>,
     /// The lease that the writer must still hold; none for words of people, which need no lease.
-    pub guard: Option<LeaseToken>,
+    pub lease: Option<LeaseToken>,
     /// The question that they answer, which must still wait.
-    pub answers: Option<Answers>,
+    pub answer_guard: Option<AnswerGuard>,
     /// Messages to be sent because of them, written with them.
-    pub outbox: Vec<Outgoing>,
+    pub messages: Vec<NewMessage>,
 }
 
 impl Append {
@@ -37,32 +37,35 @@ impl Append {
             run,
             at,
             events: events.into_iter().collect(),
-            guard: None,
-            answers: None,
-            outbox: Vec::new(),
+            lease: None,
+            answer_guard: None,
+            messages: Vec::new(),
         }
     }
 
     /// Writes them only while that question waits.
     #[must_use]
-    pub fn answering(self, answers: Answers) -> Self {
+    pub fn with_answer_guard(self, answers: AnswerGuard) -> Self {
         Self {
-            answers: Some(answers),
+            answer_guard: Some(answers),
             ..self
         }
     }
 
     /// Has these messages sent because of them.
     #[must_use]
-    pub fn telling(self, outbox: Vec<Outgoing>) -> Self {
-        Self { outbox, ..self }
+    pub fn with_messages(self, outbox: Vec<NewMessage>) -> Self {
+        Self {
+            messages: outbox,
+            ..self
+        }
     }
 
     /// Writes them only while that lease is held.
     #[must_use]
-    pub fn guarded(self, token: LeaseToken) -> Self {
+    pub fn with_lease(self, token: LeaseToken) -> Self {
         Self {
-            guard: Some(token),
+            lease: Some(token),
             ..self
         }
     }
@@ -70,9 +73,9 @@ impl Append {
 
 /// Takes secrets out of what is about to be written.
 #[derive(Clone)]
-pub struct Redact(Arc<dyn Fn(&mut Value) + Send + Sync>);
+pub struct PayloadRedactor(Arc<dyn Fn(&mut Value) + Send + Sync>);
 
-impl Redact {
+impl PayloadRedactor {
     /// Changes every payload by that function before it is written.
     pub fn new(redact: impl Fn(&mut Value) + Send + Sync + 'static) -> Self {
         Self(Arc::new(redact))
@@ -84,7 +87,7 @@ impl Redact {
     }
 }
 
-impl fmt::Debug for Redact {
+impl fmt::Debug for PayloadRedactor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Redact(..)")
     }
@@ -92,18 +95,18 @@ impl fmt::Debug for Redact {
 
 /// An append whose payloads are ready to be written.
 #[derive(Debug)]
-pub(crate) struct Prepared {
+pub(crate) struct PreparedAppend {
     pub(crate) run: RunId,
     pub(crate) at: Timestamp,
-    pub(crate) events: Vec<Line>,
-    pub(crate) guard: Option<LeaseToken>,
-    pub(crate) answers: Option<Answers>,
-    pub(crate) outbox: Vec<Message>,
+    pub(crate) events: Vec<PreparedEvent>,
+    pub(crate) lease: Option<LeaseToken>,
+    pub(crate) answer_guard: Option<AnswerGuard>,
+    pub(crate) messages: Vec<PreparedMessage>,
 }
 
 /// A message whose texts are ready to be written.
 #[derive(Debug)]
-pub(crate) struct Message {
+pub(crate) struct PreparedMessage {
     pub(crate) event: usize,
     pub(crate) occasion: String,
     pub(crate) target: String,
@@ -112,10 +115,10 @@ pub(crate) struct Message {
     pub(crate) window: Duration,
 }
 
-impl Message {
-    fn new(outgoing: Outgoing, redact: Option<&Redact>) -> Self {
+impl PreparedMessage {
+    fn new(outgoing: NewMessage, redact: Option<&PayloadRedactor>) -> Self {
         let mut body = outgoing.body;
-        if let Some(Redact(redact)) = redact {
+        if let Some(PayloadRedactor(redact)) = redact {
             redact(&mut body);
         }
         Self {
@@ -131,36 +134,39 @@ impl Message {
 
 /// An event and the text that stands for it on disk.
 #[derive(Debug)]
-pub(crate) struct Line {
+pub(crate) struct PreparedEvent {
     pub(crate) event: Event,
     pub(crate) payload: String,
 }
 
-impl Prepared {
-    pub(crate) fn new(append: Append, redact: Option<&Redact>) -> Result<Self, StoreError> {
+impl PreparedAppend {
+    pub(crate) fn new(
+        append: Append,
+        redact: Option<&PayloadRedactor>,
+    ) -> Result<Self, StoreError> {
         let lines = append.events.into_iter();
         Ok(Self {
             run: append.run,
             at: append.at,
             events: lines
-                .map(|event| Line::new(&event, redact))
+                .map(|event| PreparedEvent::new(&event, redact))
                 .collect::<Result<_, _>>()?,
-            guard: append.guard,
-            answers: append.answers,
-            outbox: append
-                .outbox
+            lease: append.lease,
+            answer_guard: append.answer_guard,
+            messages: append
+                .messages
                 .into_iter()
-                .map(|outgoing| Message::new(outgoing, redact))
+                .map(|outgoing| PreparedMessage::new(outgoing, redact))
                 .collect(),
         })
     }
 }
 
-impl Line {
+impl PreparedEvent {
     /// What is folded must be what a later reader finds, so the event is read back from what is written.
-    fn new(event: &Event, redact: Option<&Redact>) -> Result<Self, StoreError> {
+    fn new(event: &Event, redact: Option<&PayloadRedactor>) -> Result<Self, StoreError> {
         let mut value = Value::Object(event.to_value().map_err(StoreError::database)?);
-        if let Some(Redact(redact)) = redact {
+        if let Some(PayloadRedactor(redact)) = redact {
             redact(&mut value);
         }
         let payload = value.to_string();

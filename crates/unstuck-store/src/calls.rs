@@ -8,14 +8,14 @@ use unstuck_core::Timestamp;
 use unstuck_core::event::{CallOutcome, CallRecord};
 use unstuck_core::event::{RunId, SessionId};
 
-use crate::append::Redact;
+use crate::append::PayloadRedactor;
 
 /// A name of a model or an upstream that is longer is no name; clients can send anything.
-const LONGEST_NAME: usize = 200;
+const MAX_NAME_CHARS: usize = 200;
 
 /// A call as it is kept.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Call {
+pub struct StoredCall {
     /// Its id.
     pub id: String,
     /// The root folder of its project; empty where there is none.
@@ -46,46 +46,48 @@ pub struct CallFilter {
 
 /// Calls whose texts are ready to be written.
 #[derive(Debug)]
-pub(crate) struct Ready(pub(crate) Vec<CallRecord>);
+pub(crate) struct PreparedCalls(pub(crate) Vec<CallRecord>);
 
-impl Ready {
+impl PreparedCalls {
     /// What clients and upstreams call things is cut and redacted; nothing else in a record is theirs.
-    pub(crate) fn new(mut calls: Vec<CallRecord>, redact: Option<&Redact>) -> Self {
-        let mut names = Names {
+    pub(crate) fn new(mut calls: Vec<CallRecord>, redact: Option<&PayloadRedactor>) -> Self {
+        let mut names = NameCleaner {
             redact,
-            known: HashMap::new(),
+            cleaned: HashMap::new(),
         };
         for call in &mut calls {
-            names.clean(&mut call.upstream);
-            call.asked_model
+            names.clean_name(&mut call.upstream);
+            call.requested_model
                 .iter_mut()
-                .for_each(|name| names.clean(name));
-            call.model.iter_mut().for_each(|name| names.clean(name));
+                .for_each(|name| names.clean_name(name));
+            call.model
+                .iter_mut()
+                .for_each(|name| names.clean_name(name));
         }
         Self(calls)
     }
 }
 
 /// The same few names come again and again.
-struct Names<'a> {
-    redact: Option<&'a Redact>,
-    known: HashMap<String, String>,
+struct NameCleaner<'a> {
+    redact: Option<&'a PayloadRedactor>,
+    cleaned: HashMap<String, String>,
 }
 
-impl Names<'_> {
-    fn clean(&mut self, name: &mut String) {
-        if let Some(clean) = self.known.get(name) {
+impl NameCleaner<'_> {
+    fn clean_name(&mut self, name: &mut String) {
+        if let Some(clean) = self.cleaned.get(name) {
             name.clone_from(clean);
             return;
         }
         let given = std::mem::take(name);
-        let mut text = Value::String(given.chars().take(LONGEST_NAME).collect());
+        let mut text = Value::String(given.chars().take(MAX_NAME_CHARS).collect());
         if let Some(redact) = self.redact {
             redact.apply(&mut text);
         }
         if let Value::String(clean) = text {
             name.clone_from(&clean);
-            self.known.insert(given, clean);
+            self.cleaned.insert(given, clean);
         }
     }
 }

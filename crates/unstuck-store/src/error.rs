@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use unstuck_core::event::RunId;
 
-use crate::question::Answered;
-use crate::settings::Setting;
+use crate::escalation::EscalationClosure;
+use crate::settings::StoredSetting;
 
 /// Why the store could not do its work; nothing of what was asked for has been done.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -21,7 +21,7 @@ pub enum StoreError {
     #[error(
         "the store {path} was written by a newer unstuck (schema {found}, this one knows {known})"
     )]
-    Newer {
+    NewerSchema {
         /// The file.
         path: PathBuf,
         /// The schema of the file.
@@ -50,10 +50,10 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// The file or its folder cannot be opened or made.
-    #[error("cannot {doing} {path}: {source}")]
-    Unreachable {
+    #[error("cannot {action} {path}: {source}")]
+    Inaccessible {
         /// What was tried, in words.
-        doing: &'static str,
+        action: &'static str,
         /// The file or folder.
         path: PathBuf,
         /// What the system said.
@@ -91,21 +91,21 @@ pub enum StoreError {
     },
     /// There is no such question.
     #[error("there is no question {id}")]
-    NoQuestion {
+    UnknownEscalation {
         /// The question.
         id: String,
     },
     /// The question was answered already.
     #[error("question {id} was answered already")]
-    Answered {
+    AlreadyAnswered {
         /// The question.
         id: String,
         /// The answer that came first.
-        answered: Box<Answered>,
+        closure: Box<EscalationClosure>,
     },
     /// Something else is asked under this id than what was shown.
     #[error("question {id} has changed since it was shown")]
-    OtherQuestion {
+    EscalationChanged {
         /// The question.
         id: String,
     },
@@ -115,7 +115,7 @@ pub enum StoreError {
         /// The setting.
         key: String,
         /// What it is now; none if it has no value.
-        present: Option<Box<Setting>>,
+        current: Option<Box<StoredSetting>>,
     },
     /// Something else that the database or the system said.
     #[error("the store failed: {0}")]
@@ -127,14 +127,14 @@ impl StoreError {
         Self::Database(Arc::new(source))
     }
 
-    pub(crate) fn unreachable(doing: &'static str, path: &Path, source: std::io::Error) -> Self {
+    pub(crate) fn inaccessible(doing: &'static str, path: &Path, source: std::io::Error) -> Self {
         use std::io::ErrorKind;
         let path = path.to_owned();
         match source.kind() {
             ErrorKind::ReadOnlyFilesystem => Self::ReadOnly { path },
             ErrorKind::StorageFull => Self::Full { path },
-            _ => Self::Unreachable {
-                doing,
+            _ => Self::Inaccessible {
+                action: doing,
                 path,
                 source: Arc::new(source),
             },
@@ -145,16 +145,16 @@ impl StoreError {
     pub fn is_unwritable(&self) -> bool {
         matches!(
             self,
-            Self::Full { .. } | Self::ReadOnly { .. } | Self::Unreachable { .. }
+            Self::Full { .. } | Self::ReadOnly { .. } | Self::Inaccessible { .. }
         )
     }
 
     /// The store was used after it had been closed.
-    pub(crate) fn closed() -> Self {
-        Self::database(Closed)
+    pub(crate) fn store_closed() -> Self {
+        Self::database(StoreClosed)
     }
 }
 
 #[derive(Debug, thiserror::Error)]
 #[error("it has been closed")]
-struct Closed;
+struct StoreClosed;

@@ -3,11 +3,11 @@
 use std::io::{self, Write};
 
 use crate::error::StoreError;
-use crate::query::{EventFilter, Order};
+use crate::query::{EventFilter, EventOrder};
 use crate::store::Store;
 
 /// So many events are read at once.
-const PAGE: usize = 1000;
+const PAGE_SIZE: usize = 1000;
 
 /// Why the log could not be exported.
 #[derive(Debug, thiserror::Error)]
@@ -24,19 +24,19 @@ impl Store {
     /// Writes the events, the oldest first, one line of JSON each, and tells how many there were.
     ///
     /// What is written meanwhile may or may not be among them.
-    pub async fn export(
+    pub async fn export_events(
         &self,
         filter: &EventFilter,
         to: &mut impl Write,
     ) -> Result<u64, ExportError> {
         let limit = filter.limit.unwrap_or(usize::MAX);
         let mut page = EventFilter {
-            order: Order::OldestFirst,
+            order: EventOrder::OldestFirst,
             ..filter.clone()
         };
         let mut written = 0;
         loop {
-            page.limit = Some(PAGE.min(limit - written));
+            page.limit = Some(PAGE_SIZE.min(limit - written));
             let found = self.events(&page).await?;
             for recorded in &found.events {
                 let line = serde_json::to_string(recorded).map_err(StoreError::database)?;
@@ -44,7 +44,7 @@ impl Store {
             }
             written += found.events.len();
             page.after = Some(found.last);
-            if found.events.len() < PAGE || written == limit {
+            if found.events.len() < PAGE_SIZE || written == limit {
                 return Ok(written as u64);
             }
         }

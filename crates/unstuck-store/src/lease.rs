@@ -7,11 +7,11 @@ use unstuck_core::Timestamp;
 use unstuck_core::event::RunId;
 
 /// How long a lease lasts after its last heartbeat.
-pub const LEASE_LASTS: Duration = Duration::from_secs(15);
+pub const LEASE_TTL: Duration = Duration::from_secs(15);
 
 /// The process that drives a run, told so that another can find out whether it still lives.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Owner {
+pub struct LeaseOwner {
     /// The name of the machine.
     pub host: String,
     /// The machine's id of its present boot.
@@ -37,20 +37,20 @@ pub struct Lease {
     /// What it is known by.
     pub token: LeaseToken,
     /// Who holds it.
-    pub owner: Owner,
+    pub owner: LeaseOwner,
     /// When they last said so.
     pub heartbeat: Timestamp,
 }
 
 impl Lease {
     /// When it ends, unless it is renewed.
-    pub fn expires(&self) -> Timestamp {
-        self.heartbeat.after(LEASE_LASTS)
+    pub fn expires_at(&self) -> Timestamp {
+        self.heartbeat.after(LEASE_TTL)
     }
 
     /// Whether it has ended.
     pub fn is_expired(&self, now: Timestamp) -> bool {
-        self.expires() <= now
+        self.expires_at() <= now
     }
 }
 
@@ -60,19 +60,19 @@ pub struct ClaimRequest {
     /// The run.
     pub run: RunId,
     /// Who wants to drive it.
-    pub owner: Owner,
+    pub owner: LeaseOwner,
     /// The present moment.
     pub now: Timestamp,
     /// A lease whose owner was found to be dead, and which need not expire first.
-    pub instead_of: Option<LeaseToken>,
+    pub replaces: Option<LeaseToken>,
 }
 
 /// What came of the wish to drive a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Claim {
+pub enum ClaimOutcome {
     /// The run is the caller's to drive.
-    Yours(LeaseToken),
-    /// Someone else drives it. If they are dead, claim again [instead of](ClaimRequest::instead_of) their lease.
+    Granted(LeaseToken),
+    /// Someone else drives it. If they are dead, claim again [instead of](ClaimRequest::replaces) their lease.
     HeldBy(Lease),
 }
 

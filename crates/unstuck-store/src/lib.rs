@@ -7,13 +7,13 @@
 //! ```
 //! use unstuck_core::event::{Event, Outcome, RunFinished, RunId, RunStarted, SessionSpec, Work};
 //! use unstuck_core::{RetryPolicy, Timestamp};
-//! use unstuck_store::{Append, Location, Options, RunFilter, Store, StoreError};
+//! use unstuck_store::{Append, StoreLocation, StoreOptions, RunFilter, Store, StoreError};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), StoreError> {
 //! # let folder = tempfile::tempdir().unwrap();
 //! # let path = folder.path().join("unstuck.db");
-//! let store = Store::open(&Location::file(path), Options::default()).await?;
+//! let store = Store::open(&StoreLocation::file(path), StoreOptions::default()).await?;
 //! let run = RunId::new("k3v9x0m2qa");
 //! let started = RunStarted {
 //!     head: None,
@@ -45,49 +45,54 @@
 //! ```
 
 mod append;
+mod attempt_stats;
 mod calls;
 mod error;
+mod escalation;
 mod export;
-mod failures;
+mod failure_query;
 mod lease;
 mod location;
 mod maintenance;
-mod odds;
 mod options;
 mod outbox;
 mod projects;
 mod query;
-mod question;
-mod recoveries;
+mod recovery_report;
 pub mod rollup;
 mod settings;
 mod spending;
 mod sqlite;
 mod stats;
 mod store;
-mod story;
-mod tried;
+mod success_rates;
+mod timeline;
 mod upstreams;
 
-pub use append::{Append, Redact};
-pub use calls::{Call, CallFilter};
+pub use append::{Append, PayloadRedactor};
+pub use calls::{CallFilter, StoredCall};
 pub use error::StoreError;
 pub use export::ExportError;
-pub use failures::{FailureCursor, FailureLine, FailurePage, FailureQuery};
+pub use failure_query::{FailureCursor, FailurePage, FailureQuery, FailureRow};
 
-pub use lease::{Claim, ClaimRequest, LEASE_LASTS, Lease, LeaseToken, Owner};
-pub use location::Location;
-pub use maintenance::{Finding, Report, Task};
-pub use options::Options;
-pub use outbox::{Letter, LetterState, OUTBOX_HELD, OutboxFilter, Outgoing, Sent};
-pub use projects::ProjectView;
-pub use query::{
-    EventFilter, EventPage, NotACursor, Order, Placed, Position, RunCursor, RunFilter, RunPage,
+pub use escalation::{
+    AnswerGuard, EscalationClosure, EscalationFilter, EscalationRow, EscalationStatus,
 };
-pub use question::{Answered, Answers, Question, QuestionFilter, Standing};
-pub use recoveries::{AnswerCount, RecoveryDay, RecoveryQuery, RecoveryReport};
-pub use settings::{Expected, PutSetting, Setting, SettingChange};
-pub use spending::{SpendingQuery, Spent, SpentBy};
-pub use stats::{Counted, Dimension, StatsLine, StatsQuery};
-pub use store::{Store, settings_at};
-pub use upstreams::ProbeSlot;
+pub use lease::{ClaimOutcome, ClaimRequest, LEASE_TTL, Lease, LeaseOwner, LeaseToken};
+pub use location::StoreLocation;
+pub use maintenance::{IntegrityFinding, MaintenanceReport, MaintenanceTask};
+pub use options::StoreOptions;
+pub use outbox::{
+    DeliveryResult, DeliveryState, NewMessage, OUTBOX_CLAIM_TTL, OutboxFilter, OutboxMessage,
+};
+pub use projects::ProjectSummary;
+pub use query::{
+    EventFilter, EventOrder, EventPage, InvalidCursor, LogEntry, LogOffset, RunCursor, RunFilter,
+    RunPage,
+};
+pub use recovery_report::{RecoveryDay, RecoveryQuery, RecoveryReport, StrategySuccessCount};
+pub use settings::{ExpectedVersion, SettingRevision, SettingUpdate, StoredSetting};
+pub use spending::{CostGroupBy, CostSummary, SpendingQuery};
+pub use stats::{Dimension, Metric, StatsQuery, StatsRow};
+pub use store::{Store, read_settings_at};
+pub use upstreams::ProbeGrant;

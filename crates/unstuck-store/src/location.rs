@@ -8,31 +8,31 @@ use crate::error::StoreError;
 /// Where a store is: a file.
 ///
 /// ```
-/// use unstuck_store::{Location, StoreError};
+/// use unstuck_store::{StoreLocation, StoreError};
 ///
-/// assert!(Location::parse("/var/lib/unstuck/unstuck.db").is_ok());
-/// let refused = Location::parse("postgres://db.example/unstuck");
+/// assert!(StoreLocation::parse("/var/lib/unstuck/unstuck.db").is_ok());
+/// let refused = StoreLocation::parse("postgres://db.example/unstuck");
 /// assert!(matches!(refused, Err(StoreError::Unsupported { .. })));
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Location(Place);
+pub struct StoreLocation(LocationKind);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Place {
+enum LocationKind {
     File(PathBuf),
 }
 
-impl Location {
+impl StoreLocation {
     /// The store in a file.
     pub fn file(path: impl Into<PathBuf>) -> Self {
-        Self(Place::File(path.into()))
+        Self(LocationKind::File(path.into()))
     }
 
     /// Reads a location as people write it: the path of a file.
     pub fn parse(text: &str) -> Result<Self, StoreError> {
         if text.trim().is_empty() || text.contains("://") || text.contains('\0') {
             return Err(StoreError::Unsupported {
-                location: without_password(text),
+                location: strip_password(text),
             });
         }
         Ok(Self::file(text))
@@ -40,20 +40,20 @@ impl Location {
 
     /// The file that holds the store.
     pub fn path(&self) -> &Path {
-        let Place::File(path) = &self.0;
+        let LocationKind::File(path) = &self.0;
         path
     }
 }
 
 /// The location without what stands before the `@`, which may hold a password.
-fn without_password(text: &str) -> String {
+fn strip_password(text: &str) -> String {
     match (text.split_once("://"), text.rsplit_once('@')) {
         (Some((scheme, _)), Some((_, host))) => format!("{scheme}://…@{host}"),
         _ => text.to_owned(),
     }
 }
 
-impl fmt::Display for Location {
+impl fmt::Display for StoreLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.path().display().fmt(f)
     }
@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     fn a_password_in_a_refused_location_is_not_repeated() {
-        let error = Location::parse("postgres://me:hunter2@db.example/x").unwrap_err();
+        let error = StoreLocation::parse("postgres://me:hunter2@db.example/x").unwrap_err();
         let said = error.to_string();
         assert!(
             said.contains("postgres://…@db.example/x") && !said.contains("hunter2"),

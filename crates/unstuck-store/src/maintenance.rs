@@ -5,7 +5,7 @@ use unstuck_core::Timestamp;
 
 /// Something to be done to the store as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Task {
+pub enum MaintenanceTask {
     /// Looks for damage: in the file, and between the events and what was folded from them.
     Check,
     /// Gives the room of deleted runs back to the disk.
@@ -16,11 +16,11 @@ pub enum Task {
 
 /// What was done to the store as a whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Report {
+pub enum MaintenanceReport {
     /// What a check found.
     Checked {
         /// What is wrong; nothing if all is well.
-        findings: Vec<Finding>,
+        findings: Vec<IntegrityFinding>,
         /// How many runs there are.
         runs: u64,
         /// How many events there are.
@@ -46,17 +46,18 @@ pub enum Report {
 
 /// Something that is wrong in the store.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Finding {
-    /// What it is about: `file`, a run's id, `hourly`, `spent`, `tries` or `projects`.
-    pub id: String,
+pub struct IntegrityFinding {
+    /// What it is about: `file`, a run's id, `hourly`, `cost_from_row`, `tries` or `projects`.
+    #[serde(rename = "id")]
+    pub subject: String,
     /// What is wrong.
     pub problem: String,
 }
 
-impl Finding {
+impl IntegrityFinding {
     pub(crate) fn new(id: impl Into<String>, problem: impl Into<String>) -> Self {
         Self {
-            id: id.into(),
+            subject: id.into(),
             problem: problem.into(),
         }
     }

@@ -2,23 +2,23 @@
 
 use std::time::Duration;
 
-use crate::append::Redact;
+use crate::append::PayloadRedactor;
 
 /// How a store is used.
 #[derive(Debug, Clone)]
-pub struct Options {
+pub struct StoreOptions {
     /// Takes secrets out of every payload before it is written; without it nothing is changed.
-    pub redact: Option<Redact>,
+    pub redact: Option<PayloadRedactor>,
     /// How long other processes may keep the store busy; 60 s unless told: to wait is better
     /// than to refuse a command because many others began at once.
-    pub patience: Duration,
+    pub busy_timeout: Duration,
 }
 
-impl Default for Options {
+impl Default for StoreOptions {
     fn default() -> Self {
         Self {
             redact: None,
-            patience: Duration::from_secs(60),
+            busy_timeout: Duration::from_secs(60),
         }
     }
 }

@@ -8,11 +8,11 @@ use unstuck_core::Timestamp;
 use unstuck_core::event::RunId;
 
 /// How long one process has the messages that it took alone; a try to send them must not take longer.
-pub const OUTBOX_HELD: Duration = Duration::from_secs(60);
+pub const OUTBOX_CLAIM_TTL: Duration = Duration::from_secs(60);
 
 /// A message that is to be sent because of an event.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Outgoing {
+pub struct NewMessage {
     /// The event that it tells of, by its place in [`Append::events`](crate::Append::events).
     pub event: usize,
     /// The occasion, such as `escalation`.
@@ -29,7 +29,7 @@ pub struct Outgoing {
 
 /// A message in the outbox.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Letter {
+pub struct OutboxMessage {
     /// Its id, the same at each try: the run, the number of the event, and which of its messages.
     pub id: String,
     /// The run that it is about.
@@ -51,13 +51,13 @@ pub struct Letter {
     /// What went wrong the last time.
     pub last_error: Option<String>,
     /// Where it stands.
-    pub state: LetterState,
+    pub state: DeliveryState,
 }
 
 /// Where a message stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum LetterState {
+pub enum DeliveryState {
     /// It is still to be sent.
     Waiting,
     /// It has arrived.
@@ -70,7 +70,7 @@ pub enum LetterState {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OutboxFilter {
     /// Those that stand so; all if none is named.
-    pub state: Vec<LetterState>,
+    pub state: Vec<DeliveryState>,
     /// The messages about this run.
     pub run: Option<RunId>,
     /// So many at most, the newest first.
@@ -79,7 +79,7 @@ pub struct OutboxFilter {
 
 /// What came of a try.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Sent {
+pub enum DeliveryResult {
     /// They have arrived.
     Delivered,
     /// They have not, and are tried again at that moment; given up if there is none.
@@ -95,14 +95,14 @@ pub enum Sent {
 #[derive(Debug)]
 pub(crate) enum OutboxChange {
     /// Takes what is due by a moment, so many groups at most.
-    Take {
+    Claim {
         now: Timestamp,
         due_by: Timestamp,
         groups: usize,
     },
-    Settle {
+    RecordDelivery {
         ids: Vec<String>,
-        sent: Sent,
+        result: DeliveryResult,
         now: Timestamp,
     },
 }

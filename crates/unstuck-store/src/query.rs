@@ -4,8 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use unstuck_core::episode::{RunView, Status};
-use unstuck_core::event::{Recorded, RunId, SessionId};
+use unstuck_core::event::{EventRecord, RunId, SessionId};
+use unstuck_core::views::{RunStatus, RunSummary};
 use unstuck_core::{Kind, Timestamp};
 
 /// Which runs are asked for; all that is left out does not matter. The newest come first.
@@ -16,7 +16,7 @@ pub struct RunFilter {
     /// The root folder of their project.
     pub project: Option<String>,
     /// Where they stand: one of these, or anywhere if there are none.
-    pub status: Vec<Status>,
+    pub status: Vec<RunStatus>,
     /// The runs that a process supervises at present; others that should continue are [crashed](Status::Crashed).
     ///
     /// None if that does not matter: then no run is crashed.
@@ -42,7 +42,7 @@ pub struct RunCursor {
 
 impl RunCursor {
     /// The place of that run.
-    pub fn of(run: &RunView) -> Self {
+    pub fn at_run(run: &RunSummary) -> Self {
         Self {
             started: run.started.millis(),
             id: run.id.as_str().to_owned(),
@@ -57,9 +57,9 @@ impl fmt::Display for RunCursor {
 }
 
 impl FromStr for RunCursor {
-    type Err = NotACursor;
+    type Err = InvalidCursor;
 
-    fn from_str(text: &str) -> Result<Self, NotACursor> {
+    fn from_str(text: &str) -> Result<Self, InvalidCursor> {
         let parts = text.split_once('.');
         let read = parts.and_then(|(started, id)| {
             Some(Self {
@@ -67,16 +67,16 @@ impl FromStr for RunCursor {
                 id: id.to_owned(),
             })
         });
-        read.ok_or_else(|| NotACursor::new(text))
+        read.ok_or_else(|| InvalidCursor::new(text))
     }
 }
 
 /// A text that is no place in a list.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no place in this list; use what the page before gave")]
-pub struct NotACursor(String);
+pub struct InvalidCursor(String);
 
-impl NotACursor {
+impl InvalidCursor {
     pub(crate) fn new(text: &str) -> Self {
         Self(text.chars().take(60).collect())
     }
@@ -86,17 +86,17 @@ impl NotACursor {
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunPage {
     /// The runs, the newest first.
-    pub runs: Vec<RunView>,
+    pub runs: Vec<RunSummary>,
     /// Where it goes on; none at the end.
     pub next: Option<RunCursor>,
 }
 
 /// A place in the log of all runs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Position(pub(crate) i64);
+pub struct LogOffset(pub(crate) i64);
 
-impl Position {
-    /// The place of this number, as [`number`](Self::number) told it.
+impl LogOffset {
+    /// The place of this number, as [`to_sql_integer`](Self::number) told it.
     pub const fn new(number: u64) -> Self {
         // A number that no store can hold is after everything.
         Self(if number > i64::MAX as u64 {
@@ -114,16 +114,16 @@ impl Position {
 
 /// An event and its place in the log of all runs.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Placed {
+pub struct LogEntry {
     /// Its place.
-    pub place: Position,
+    pub offset: LogOffset,
     /// What happened.
-    pub recorded: Arc<Recorded>,
+    pub record: Arc<EventRecord>,
 }
 
 /// Which end of the log comes first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Order {
+pub enum EventOrder {
     /// As they were written.
     #[default]
     OldestFirst,
@@ -145,15 +145,15 @@ pub struct EventFilter {
     /// Their names: one of these, or any if there are none.
     pub names: Vec<String>,
     /// They were written after this place.
-    pub after: Option<Position>,
+    pub after: Option<LogOffset>,
     /// They were written before this place.
-    pub before: Option<Position>,
+    pub before: Option<LogOffset>,
     /// They happened then or later.
     pub since: Option<Timestamp>,
     /// They happened before.
     pub until: Option<Timestamp>,
     /// Which come first.
-    pub order: Order,
+    pub order: EventOrder,
     /// At most so many.
     pub limit: Option<usize>,
 }
@@ -162,9 +162,9 @@ pub struct EventFilter {
 #[derive(Debug, Clone, PartialEq)]
 pub struct EventPage {
     /// The events.
-    pub events: Vec<Recorded>,
+    pub events: Vec<EventRecord>,
     /// The place of the newest of them; that of the filter if there are none.
-    pub last: Position,
+    pub last: LogOffset,
 }
 
 #[cfg(test)]

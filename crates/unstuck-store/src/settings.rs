@@ -6,7 +6,7 @@ use unstuck_core::Timestamp;
 
 /// A value that somebody has set.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Setting {
+pub struct StoredSetting {
     /// What it is known by.
     pub key: String,
     /// The value; null right after it was taken away.
@@ -21,7 +21,7 @@ pub struct Setting {
 
 /// What must be there for a change to be made.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Expected {
+pub enum ExpectedVersion {
     /// Anything or nothing.
     #[default]
     Anything,
@@ -33,13 +33,13 @@ pub enum Expected {
 
 /// A change of a setting.
 #[derive(Debug, Clone, PartialEq)]
-pub struct PutSetting {
+pub struct SettingUpdate {
     /// What it is known by.
     pub key: String,
     /// The new value; none takes it away.
     pub value: Option<Value>,
     /// What must be there now.
-    pub expected: Expected,
+    pub expected: ExpectedVersion,
     /// When it is changed.
     pub at: Timestamp,
     /// Who changes it.
@@ -48,7 +48,7 @@ pub struct PutSetting {
 
 /// A change that was made.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct SettingChange {
+pub struct SettingRevision {
     /// The version that it led to.
     pub version: u64,
     /// When it was made.

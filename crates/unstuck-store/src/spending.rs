@@ -2,17 +2,17 @@
 
 use serde::Serialize;
 use unstuck_core::Timestamp;
-use unstuck_core::decision::Tokens;
+use unstuck_core::decision::TokenUsage;
 use unstuck_core::event::CallRecord;
 
 use crate::rollup;
 
 /// Whoever claims that a single call used more is not believed: sums must stay within 64 bits.
-pub(crate) const MOST_TOKENS: u64 = 1 << 40;
+pub(crate) const MAX_TOKENS: u64 = 1 << 40;
 
 /// What is told apart.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub enum SpentBy {
+pub enum CostGroupBy {
     /// The day, in UTC.
     #[default]
     Day,
@@ -32,7 +32,7 @@ pub enum SpentBy {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SpendingQuery {
     /// What is told apart.
-    pub by: SpentBy,
+    pub group_by: CostGroupBy,
     /// From the hour of this moment on.
     pub since: Option<Timestamp>,
     /// Up to the hour of this moment.
@@ -43,7 +43,7 @@ pub struct SpendingQuery {
 
 /// What was spent under one name.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct Spent {
+pub struct CostSummary {
     /// The day, project, run, session, model or upstream; empty where there is none.
     pub id: String,
     /// How many calls there were.
@@ -66,21 +66,21 @@ pub struct Spent {
     pub unpriced: u64,
 }
 
-impl Spent {
+impl CostSummary {
     /// The tokens that were sent anew or written, which is what agents tell of themselves.
     pub fn new_tokens(&self) -> u64 {
         self.input_tokens + self.output_tokens
     }
 
     /// All tokens together.
-    pub fn tokens(&self) -> u64 {
+    pub fn total_tokens(&self) -> u64 {
         self.input_tokens + self.cached_tokens + self.output_tokens
     }
 }
 
 /// What is summed up together.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Key {
+pub(crate) struct SpendingKey {
     pub(crate) hour: i64,
     pub(crate) project: String,
     pub(crate) run: String,
@@ -90,11 +90,11 @@ pub(crate) struct Key {
     pub(crate) outcome: &'static str,
 }
 
-impl Key {
+impl SpendingKey {
     /// Where a call of a project is counted.
-    pub(crate) fn of(call: &CallRecord, project: &str) -> Self {
+    pub(crate) fn for_call(call: &CallRecord, project: &str) -> Self {
         Self {
-            hour: rollup::hour(call.at),
+            hour: rollup::hour_of(call.at),
             project: project.to_owned(),
             run: call.run.as_str().to_owned(),
             session: call.session.as_str().to_owned(),
@@ -107,7 +107,7 @@ impl Key {
 
 /// What was summed up under one key.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Sum {
+pub(crate) struct SpendingTotals {
     pub(crate) calls: i64,
     pub(crate) tries: i64,
     pub(crate) input: i64,
@@ -117,7 +117,7 @@ pub(crate) struct Sum {
     pub(crate) unpriced: i64,
 }
 
-impl Sum {
+impl SpendingTotals {
     /// Adds one call.
     pub(crate) fn add(&mut self, call: &CallRecord) {
         let tokens = call.tokens.unwrap_or_default();
@@ -126,18 +126,18 @@ impl Sum {
         self.input += token_count(tokens.input);
         self.cached += token_count(tokens.cached);
         self.output += token_count(tokens.output);
-        self.cost_nanos += call.cost_usd.map_or(0, rollup::nanos);
+        self.cost_nanos += call.cost_usd.map_or(0, rollup::usd_to_nanos);
         self.unpriced += i64::from(is_unpriced(call));
     }
 }
 
 /// A number of tokens as it is kept.
 pub(crate) fn token_count(tokens: u64) -> i64 {
-    tokens.min(MOST_TOKENS) as i64
+    tokens.min(MAX_TOKENS) as i64
 }
 
 /// Whether it used tokens whose price is not known.
 fn is_unpriced(call: &CallRecord) -> bool {
-    let used = |tokens: Tokens| tokens.input + tokens.cached + tokens.output > 0;
+    let used = |tokens: TokenUsage| tokens.input + tokens.cached + tokens.output > 0;
     call.cost_usd.is_none() && call.tokens.is_some_and(used)
 }

@@ -7,11 +7,11 @@ use crate::rollup::{self, BUCKETS};
 
 /// What is counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Counted {
-    /// Attempts that ended, by `succeeded`, `failed` and `interrupted`.
+pub enum Metric {
+    /// Attempts that ended, by `succeeded`, `to_store_error` and `interrupted`.
     #[default]
     Attempts,
-    /// Attempts that answered a failure, by `helped` and `did_not_help`.
+    /// Attempts that answered a failure, by `answer_outcome` and `did_not_help`.
     Answers,
     /// Sessions that did what they should after they had failed; how long that took is the time since their first failure.
     Recoveries,
@@ -19,13 +19,13 @@ pub enum Counted {
     Runs,
 }
 
-impl Counted {
+impl Metric {
     /// The outcomes that are counted; none for those of runs, which have a prefix.
     pub(crate) fn outcomes(self) -> Option<&'static [&'static str]> {
         match self {
-            Self::Attempts => Some(rollup::OF_ATTEMPTS),
-            Self::Answers => Some(rollup::OF_ANSWERS),
-            Self::Recoveries => Some(rollup::OF_RECOVERIES),
+            Self::Attempts => Some(rollup::ATTEMPT_OUTCOMES),
+            Self::Answers => Some(rollup::ANSWER_OUTCOMES),
+            Self::Recoveries => Some(rollup::RECOVERY_OUTCOMES),
             Self::Runs => None,
         }
     }
@@ -56,9 +56,9 @@ pub enum Dimension {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StatsQuery {
     /// What is counted.
-    pub counted: Counted,
+    pub metric: Metric,
     /// What is told apart; all is one sum if nothing is.
-    pub by: Vec<Dimension>,
+    pub group_by: Vec<Dimension>,
     /// Only this project.
     pub project: Option<String>,
     /// Only this kind.
@@ -73,7 +73,7 @@ pub struct StatsQuery {
 
 /// One line of the answer.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct StatsLine {
+pub struct StatsRow {
     /// The beginning of the hour or day, where they are told apart.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<Timestamp>,
@@ -105,7 +105,7 @@ pub struct StatsLine {
     pub histogram: [u64; BUCKETS],
 }
 
-impl StatsLine {
+impl StatsRow {
     /// The duration that this share of them (from 0 to 1) did not exceed, as the upper bound of its bucket;
     /// none if it is longer than all bounds, or if there are none.
     pub fn quantile_ms(&self, share: f64) -> Option<u64> {
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn a_quantile_is_the_bound_of_its_bucket() {
-        let mut line = StatsLine {
+        let mut line = StatsRow {
             from: None,
             project: None,
             kind: None,

@@ -6,9 +6,9 @@ use unstuck_core::Timestamp;
 
 /// Whether somebody may find out if an upstream is back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ProbeSlot {
+pub struct ProbeGrant {
     /// Whether it is the caller who may ask, once.
-    pub granted: bool,
+    pub is_granted: bool,
     /// Before this nobody else may.
     pub next: Timestamp,
     /// When the upstream was last seen to be back.
@@ -18,7 +18,7 @@ pub struct ProbeSlot {
 /// A change of what is shared about an upstream, as the writer gets it.
 #[derive(Debug)]
 pub(crate) enum UpstreamChange {
-    TakeProbe {
+    ClaimProbe {
         url: String,
         now: Timestamp,
         every: Duration,

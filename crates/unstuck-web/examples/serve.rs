@@ -1,7 +1,7 @@
 //! The API on a store with a little history, for whoever wants to try it out or to test a client.
 //!
 //! `cargo run -p unstuck-web --example serve -- FOLDER` keeps everything in that folder, and writes there where it
-//! listens (`port`) and a token that may do everything (`token`). It ends with its process.
+//! listens (`port`) and a token that may do everything (`new_token`). It ends with its process.
 
 #[expect(clippy::unwrap_used, reason = "it is a part of the tests")]
 #[path = "../tests/it/doer.rs"]
@@ -19,9 +19,9 @@ use std::sync::Arc;
 
 use unstuck_core::redact::Redactor;
 use unstuck_run::clock::Clock;
-use unstuck_store::{Location, Options, RunFilter, Store};
-use unstuck_web::guard::{Rate, RateLimits, Scope, Tokens};
-use unstuck_web::{Web, WebOptions, router};
+use unstuck_store::{RunFilter, Store, StoreLocation, StoreOptions};
+use unstuck_web::auth::{RateLimits, RequestRate, Scope, TokenStore};
+use unstuck_web::{WebOptions, WebState, router};
 
 use doer::Doer;
 
@@ -30,19 +30,19 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let folder = std::env::args_os().nth(1);
     let folder = PathBuf::from(folder.ok_or("which folder? serve FOLDER")?);
     fs::create_dir_all(&folder)?;
-    let location = Location::file(folder.join("unstuck.db"));
-    let store = Store::open(&location, Options::default()).await?;
+    let location = StoreLocation::file(folder.join("unstuck.db"));
+    let store = Store::open(&location, StoreOptions::default()).await?;
     fill(&store).await?;
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
     let address = listener.local_addr()?;
-    let tokens = Arc::new(Tokens::open(folder.join("tokens.jsonl")));
-    let (_, secret) = tokens.create("example", Scope::Admin, Clock::System.at())?;
-    let often = Rate {
+    let tokens = Arc::new(TokenStore::open(folder.join("tokens.jsonl")));
+    let (_, secret) = tokens.create("example", Scope::Admin, Clock::System.timestamp())?;
+    let often = RequestRate {
         burst: 1_000_000,
         per_second: 1_000_000.0,
     };
-    let web = Web::new(WebOptions {
-        deeds: Arc::new(Doer::new(store.clone(), || Clock::System.at())),
+    let web = WebState::new(WebOptions {
+        deeds: Arc::new(Doer::new(store.clone(), || Clock::System.timestamp())),
         store,
         tokens,
         redactor: Arc::new(Redactor::new([])),
@@ -59,7 +59,11 @@ async fn main() -> Result<(), Box<dyn Error>> {
     });
     fs::write(folder.join("token"), secret)?;
     fs::write(folder.join("port"), address.port().to_string())?;
-    writeln!(std::io::stdout(), "{}", web.link(Scope::Admin)?)?;
+    writeln!(
+        std::io::stdout(),
+        "{}",
+        web.create_login_link(Scope::Admin)?
+    )?;
     let service = router(web)
         .layer(axum::Extension(unstuck_network::PeerOwner::SameUser))
         .into_make_service_with_connect_info::<SocketAddr>();

@@ -1,6 +1,6 @@
 //! The REST API, the stream of events and the dashboard, on the store that `exec` and `run` write to.
 //!
-//! [`router`] makes all of it from a [`Web`]: a store, [what changes things](deeds::Deeds), and [who may](guard::Tokens).
+//! [`router`] makes all of it from a [`WebState`]: a store, [what changes things](deeds::Deeds), and [who may](auth::TokenStore).
 //! Whoever listens passes the address of each client on as axum's `ConnectInfo`, and the owner of its connection as an extension
 //! (`PeerOwner` of `unstuck-network`); without them a client counts as being on another machine, and needs a token also to look.
 //!
@@ -9,18 +9,18 @@
 //! use std::sync::Arc;
 //! use unstuck_core::redact::Redactor;
 //! use unstuck_run::clock::Clock;
-//! use unstuck_store::{Location, Options, Store};
+//! use unstuck_store::{StoreLocation, Options, Store};
 //! use unstuck_web::deeds::Deeds;
-//! use unstuck_web::guard::{RateLimits, Scope, Tokens};
-//! use unstuck_web::{Web, WebOptions, router};
+//! use unstuck_web::guard::{RateLimits, Scope, TokenStore};
+//! use unstuck_web::{WebState, WebOptions, router};
 //!
 //! async fn serve(deeds: Arc<dyn Deeds>) -> Result<(), Box<dyn std::error::Error>> {
-//!     let store = Store::open(&Location::file("unstuck.db"), Options::default()).await?;
+//!     let store = Store::open(&StoreLocation::file("unstuck.db"), Options::default()).await?;
 //!     let listener = tokio::net::TcpListener::bind("127.0.0.1:4141").await?;
-//!     let web = Web::new(WebOptions {
+//!     let web = WebState::new(WebOptions {
 //!         store,
 //!         deeds,
-//!         tokens: Arc::new(Tokens::open("tokens.jsonl")),
+//!         tokens: Arc::new(TokenStore::open("tokens.jsonl")),
 //!         redactor: Arc::new(Redactor::new([])),
 //!         clock: Clock::System,
 //!         listen: listener.local_addr()?,
@@ -28,7 +28,7 @@
 //!         rates: RateLimits::default(),
 //!         version: "0.1.0".into(),
 //!     });
-//!     println!("the dashboard: {}", web.link(Scope::Admin)?);
+//!     println!("the dashboard: {}", web.link(Scope::RequireAdmin)?);
 //!     let service = router(web).into_make_service_with_connect_info::<SocketAddr>();
 //!     axum::serve(listener, service).await?;
 //!     Ok(())
@@ -36,16 +36,16 @@
 //! ```
 
 mod api;
-pub mod deeds;
-mod door;
-pub mod guard;
-mod leaving;
-mod lines;
+pub mod auth;
+mod auth_middleware;
+pub mod commands;
+mod event_encoder;
 pub mod model;
 mod pages;
-pub mod reading;
-mod states;
-mod web;
+pub mod queries;
+mod response_redaction;
+mod server_state;
+mod session_states;
 
 pub use api::{openapi, router};
-pub use web::{Web, WebOptions, login_link};
+pub use server_state::{WebOptions, WebState, login_link};

@@ -4,46 +4,50 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Result;
-use unstuck_core::Recorded;
-use unstuck_core::decision::Changed;
-use unstuck_core::episode::{RunFold, RunView};
+use unstuck_core::EventRecord;
+use unstuck_core::command_policy::sanitize;
+use unstuck_core::decision::ConcreteChange;
+use unstuck_core::escalation::EscalationAnswer;
 use unstuck_core::event::RunId;
-use unstuck_core::guard::show;
-use unstuck_core::question::Answer;
-use unstuck_run::drive::{self, Announcer, Ending, Finished, RunError, Said, Scribe};
-use unstuck_store::{Answered, Question, QuestionFilter, Standing, StoreError};
+use unstuck_core::views::{RunProjection, RunSummary};
+use unstuck_run::runner::{
+    self, AbortContext, EventWriter, HumanAnswer, Notifier, RunError, RunResult,
+};
+use unstuck_store::{
+    EscalationClosure, EscalationFilter, EscalationRow, EscalationStatus, StoreError,
+};
 
-use crate::choosing::Candidates;
+use crate::agent_restrictions::person_only_error;
+use crate::choice_prompt::ChoicePrompt;
+use crate::command_context::CommandContext;
 use crate::config::Config;
-use crate::history::History;
-use crate::inside::only_a_person;
-use crate::notifying::Notifying;
-use crate::place::{current_project, project_of};
-use crate::report::{forbidden, refused};
-use crate::session::Session;
+use crate::error_report::{forbidden, refusal};
+use crate::history::RunHistory;
+use crate::notifying::ConfiguredNotifier;
+use crate::paths::{current_project, project_of};
+use crate::run_session::state_dir;
 use crate::show_text::one_line;
-use crate::supervise::state_folder;
-use crate::{clock, environment, runtime, trusting};
+use crate::{clock, environment, project_trust, runtime};
 
 /// So many ids are named where several could be meant.
-const NAMED: usize = 8;
+const MAX_LISTED: usize = 8;
 
 /// What follows from an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Given {
+pub(crate) enum AnswerEffect {
     /// The process that drives the run hears it.
-    Heard,
+    Delivered,
     /// Nobody drives the run: somebody has to take it up.
-    Waits,
+    NeedsResume,
     /// Nothing was held up by the question.
-    Noted,
+    Recorded,
     /// The run has ended; why, in a few words.
     Ended(String),
 }
 
 /// Which escalation a person means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Which<'a> {
+pub(crate) enum EscalationSelector<'a> {
     /// The one whose id, or whose run's id, begins like this.
     Id(&'a str),
     /// The newest one of this project.
@@ -53,26 +57,29 @@ pub(crate) enum Which<'a> {
 }
 
 /// The questions that wait, the newest first; those whose time is over are settled before.
-pub(crate) fn open(filter: &QuestionFilter, session: &Session<'_>) -> Result<Vec<Question>> {
+pub(crate) fn open_escalations(
+    filter: &EscalationFilter,
+    session: &CommandContext<'_>,
+) -> Result<Vec<EscalationRow>> {
     runtime::block_on(async {
         let Some(store) = crate::store::open_existing(session.store).await? else {
             return Ok(Vec::new());
         };
         let now = clock::now().at;
-        let is_over = |one: &Question| {
-            let deadline = one.asked.shown.deadline;
-            one.answered.is_none() && deadline.is_some_and(|deadline| deadline.at <= now)
+        let is_over = |one: &EscalationRow| {
+            let deadline = one.request.details.deadline;
+            one.closure.is_none() && deadline.is_some_and(|deadline| deadline.at <= now)
         };
-        let mut found = store.questions(filter).await?;
+        let mut found = store.escalations(filter).await?;
         if found.iter().any(is_over) {
-            let scribe = Scribe {
+            let scribe = EventWriter {
                 store: &store,
-                announcer: None,
+                notifier: None,
             };
-            for lapsed in drive::lapse(&scribe, filter, now).await? {
-                end_lapsed(scribe, &lapsed, session).await?;
+            for lapsed in runner::expire_escalations(&scribe, filter, now).await? {
+                end_run_of_expired(scribe, &lapsed, session).await?;
             }
-            found = store.questions(filter).await?;
+            found = store.escalations(filter).await?;
         }
         store.close().await?;
         Ok(found)
@@ -80,81 +87,96 @@ pub(crate) fn open(filter: &QuestionFilter, session: &Session<'_>) -> Result<Vec
 }
 
 /// Ends the run of a question whose default answer was to end it; a process that drives the run does so itself.
-async fn end_lapsed(scribe: Scribe<'_>, lapsed: &Question, session: &Session<'_>) -> Result<()> {
-    let deadline = lapsed.asked.shown.deadline;
+async fn end_run_of_expired(
+    scribe: EventWriter<'_>,
+    lapsed: &EscalationRow,
+    session: &CommandContext<'_>,
+) -> Result<()> {
+    let deadline = lapsed.request.details.deadline;
     let events = scribe.store.load(&lapsed.run).await?;
     let Some(deadline) = deadline.filter(|one| ends_run(one.answer, &events)) else {
         return Ok(());
     };
-    let said = Said {
+    let said = HumanAnswer {
         answer: deadline.answer,
         note: "nobody answered in time",
-        who: None,
+        author: None,
     };
     match end_run(scribe, &lapsed.run, &said, session).await {
-        Err(RunError::Driven { .. } | RunError::NotResumable { .. }) => Ok(()),
+        Err(RunError::AlreadyActive { .. } | RunError::NotResumable { .. }) => Ok(()),
         done => Ok(done.map(drop)?),
     }
 }
 
 /// Whether an answer ends the whole run: nothing of it is left to do.
-fn ends_run(answer: Answer, events: &[Recorded]) -> bool {
-    let is_single = || RunFold::fold(events).is_some_and(|run| run.view.roles.is_none());
+fn ends_run(answer: EscalationAnswer, events: &[EventRecord]) -> bool {
+    let is_single =
+        || RunProjection::from_events(events).is_some_and(|run| run.summary.roles.is_none());
     match answer {
-        Answer::Abort => true,
-        Answer::Skip => is_single(),
+        EscalationAnswer::Abort => true,
+        EscalationAnswer::Skip => is_single(),
         _ => false,
     }
 }
 
 async fn end_run(
-    scribe: Scribe<'_>,
+    scribe: EventWriter<'_>,
     run: &RunId,
-    said: &Said<'_>,
-    session: &Session<'_>,
-) -> Result<Finished, RunError> {
-    let ending = Ending {
-        scribe,
+    said: &HumanAnswer<'_>,
+    session: &CommandContext<'_>,
+) -> Result<RunResult, RunError> {
+    let ending = AbortContext {
+        event_writer: scribe,
         redactor: &environment::redactor(),
-        state: &state_folder(session.store),
+        state: &state_dir(session.store),
     };
-    ending.end(run, said).await
+    ending.abort_run(run, said).await
 }
 
 /// The question that is meant.
-pub(crate) fn find(which: Which<'_>, answer: Answer, session: &Session<'_>) -> Result<Question> {
+pub(crate) fn find_escalation(
+    which: EscalationSelector<'_>,
+    answer: EscalationAnswer,
+    session: &CommandContext<'_>,
+) -> Result<EscalationRow> {
     match which {
-        Which::Id(id) => {
+        EscalationSelector::Id(id) => {
             let id = &id.to_ascii_lowercase();
-            let filter = QuestionFilter {
+            let filter = EscalationFilter {
                 prefix: Some(id.clone()),
-                ..QuestionFilter::default()
+                ..EscalationFilter::default()
             };
-            let mut found = open(&filter, session)?;
-            if found.iter().any(|one| one.asked.id == *id) {
-                found.retain(|one| one.asked.id == *id);
+            let mut found = open_escalations(&filter, session)?;
+            if found.iter().any(|one| one.request.id == *id) {
+                found.retain(|one| one.request.id == *id);
             }
-            one_of(found, id, session)
+            sole_match(found, id, session)
         }
-        Which::Newest | Which::Only => of_project(which, answer, session),
+        EscalationSelector::Newest | EscalationSelector::Only => {
+            find_in_project(which, answer, session)
+        }
     }
 }
 
 /// The question of this project that can be answered so; where there are several, a person has to say which.
-fn of_project(which: Which<'_>, answer: Answer, session: &Session<'_>) -> Result<Question> {
-    let all = open(&QuestionFilter::default(), session)?;
+fn find_in_project(
+    which: EscalationSelector<'_>,
+    answer: EscalationAnswer,
+    session: &CommandContext<'_>,
+) -> Result<EscalationRow> {
+    let all = open_escalations(&EscalationFilter::default(), session)?;
     let project = current_project();
     let (mut here, elsewhere): (Vec<_>, Vec<_>) =
         all.into_iter().partition(|one| one.project == project);
     let open_here = here.len();
-    here.retain(|one| one.asked.shown.allows(answer));
+    here.retain(|one| one.request.details.allows(answer));
     let chosen = match (here.len(), which) {
-        (0, _) => return Err(nothing_here(answer, open_here, elsewhere.len())),
-        (1, _) | (_, Which::Newest) => 0,
+        (0, _) => return Err(no_match_error(answer, open_here, elsewhere.len())),
+        (1, _) | (_, EscalationSelector::Newest) => 0,
         _ => {
-            let candidates = Candidates {
+            let candidates = ChoicePrompt {
                 what: "open requests in this project",
-                lines: here.iter().map(candidate).collect(),
+                lines: here.iter().map(candidate_line).collect(),
                 hint: format!("name one: `unstuck {answer} ID`; `--last` means the newest"),
             };
             candidates.choose()?
@@ -164,15 +186,19 @@ fn of_project(which: Which<'_>, answer: Answer, session: &Session<'_>) -> Result
 }
 
 /// A question on one line: its id, and what is asked.
-fn candidate(question: &Question) -> String {
-    let asked = &question.asked;
-    let about = asked.shown.command.as_deref().unwrap_or(&asked.shown.doing);
+fn candidate_line(question: &EscalationRow) -> String {
+    let asked = &question.request;
+    let about = asked
+        .details
+        .command
+        .as_deref()
+        .unwrap_or(&asked.details.activity);
     let about = one_line(about, 70);
-    let ago = clock::ago(question.at, clock::now().at);
+    let ago = clock::format_age(question.at, clock::now().at);
     format!("{}  {ago}  {}  {about}", asked.id, asked.kind)
 }
 
-fn nothing_here(answer: Answer, open_here: usize, elsewhere: usize) -> anyhow::Error {
+fn no_match_error(answer: EscalationAnswer, open_here: usize, elsewhere: usize) -> anyhow::Error {
     let message = match open_here {
         0 => "no open request in this project".to_owned(),
         1 => format!("the open request of this project cannot be answered with {answer}"),
@@ -185,21 +211,25 @@ fn nothing_here(answer: Answer, open_here: usize, elsewhere: usize) -> anyhow::E
         ),
         _ => "`unstuck inbox` lists the possible answers".to_owned(),
     };
-    refused(message, hint)
+    refusal(message, hint)
 }
 
-fn one_of(mut found: Vec<Question>, id: &str, session: &Session<'_>) -> Result<Question> {
+fn sole_match(
+    mut found: Vec<EscalationRow>,
+    id: &str,
+    session: &CommandContext<'_>,
+) -> Result<EscalationRow> {
     match (found.len(), found.pop()) {
         (1, Some(question)) => Ok(question),
-        (0, _) => Err(nothing_waits(id, session)?),
+        (0, _) => Err(not_open_error(id, session)?),
         (_, last) => {
-            let ids = found.iter().chain(&last).map(|one| one.asked.id.clone());
-            let some: Vec<_> = ids.take(NAMED).collect();
-            let more = match (found.len() + 1).saturating_sub(NAMED) {
+            let ids = found.iter().chain(&last).map(|one| one.request.id.clone());
+            let some: Vec<_> = ids.take(MAX_LISTED).collect();
+            let more = match (found.len() + 1).saturating_sub(MAX_LISTED) {
                 0 => String::new(),
                 more => format!(" or {more} more: `unstuck inbox` lists them"),
             };
-            Err(refused(
+            Err(refusal(
                 format!(
                     "`{}` is the beginning of several questions",
                     one_line(id, 40)
@@ -211,18 +241,18 @@ fn one_of(mut found: Vec<Question>, id: &str, session: &Session<'_>) -> Result<Q
 }
 
 /// Why nothing waits under an id: it was answered, or there is no such question.
-fn nothing_waits(id: &str, session: &Session<'_>) -> Result<anyhow::Error> {
-    let filter = QuestionFilter {
+fn not_open_error(id: &str, session: &CommandContext<'_>) -> Result<anyhow::Error> {
+    let filter = EscalationFilter {
         prefix: Some(id.to_owned()),
-        standing: Standing::Any,
-        ..QuestionFilter::default()
+        status: EscalationStatus::Any,
+        ..EscalationFilter::default()
     };
-    let all = open(&filter, session)?;
+    let all = open_escalations(&filter, session)?;
     let newest = all.first();
-    let answered = newest.and_then(|one| Some((one.asked.id.clone(), one.answered.clone()?)));
+    let answered = newest.and_then(|one| Some((one.request.id.clone(), one.closure.clone()?)));
     Ok(match answered {
-        Some((id, answered)) => too_late(&id, &answered),
-        None => refused(
+        Some((id, answered)) => already_answered(&id, &answered),
+        None => refusal(
             format!(
                 "there is no question whose id starts with `{}`",
                 one_line(id, 40)
@@ -233,98 +263,102 @@ fn nothing_waits(id: &str, session: &Session<'_>) -> Result<anyhow::Error> {
 }
 
 /// Gives the answer of who is at the keyboard; the first one counts.
-pub(crate) fn give(
-    question: &Question,
-    answer: Answer,
+pub(crate) fn answer_as_user(
+    question: &EscalationRow,
+    answer: EscalationAnswer,
     note: &str,
     config: &Config,
-    session: &Session<'_>,
-) -> Result<Given> {
-    let giving = Giving {
+    session: &CommandContext<'_>,
+) -> Result<AnswerEffect> {
+    let giving = AnswerInput {
         answer,
         note,
-        who: &user(),
+        who: &current_user(),
         changes: &[],
     };
-    give_as(question, &giving, config, session)
+    answer_as(question, &giving, config, session)
 }
 
 /// An answer, and whose it is.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Giving<'a> {
-    pub(crate) answer: Answer,
+pub(crate) struct AnswerInput<'a> {
+    pub(crate) answer: EscalationAnswer,
     pub(crate) note: &'a str,
     pub(crate) who: &'a str,
     /// What is to be different beside what the answer itself says.
-    pub(crate) changes: &'a [Changed],
+    pub(crate) changes: &'a [ConcreteChange],
 }
 
 /// Gives somebody's answer; the first one counts.
-pub(crate) fn give_as(
-    question: &Question,
-    giving: &Giving<'_>,
+pub(crate) fn answer_as(
+    question: &EscalationRow,
+    giving: &AnswerInput<'_>,
     config: &Config,
-    session: &Session<'_>,
-) -> Result<Given> {
-    may_answer(question, giving.answer, giving.who, config, session)?;
-    let said = Said {
+    session: &CommandContext<'_>,
+) -> Result<AnswerEffect> {
+    check_may_answer(question, giving.answer, giving.who, config, session)?;
+    let said = HumanAnswer {
         answer: giving.answer,
         note: giving.note,
-        who: Some(giving.who),
+        author: Some(giving.who),
     };
     runtime::block_on(async {
         let redactor = Arc::new(environment::redactor());
         let store = crate::store::open(session.store, redactor).await?;
-        let notifying = Notifying::of_project(&question.project, session);
-        let scribe = Scribe {
+        let notifying = ConfiguredNotifier::of_project(&question.project, session);
+        let scribe = EventWriter {
             store: &store,
-            announcer: notifying.as_ref().map(|hooks| hooks as &dyn Announcer),
+            notifier: notifying.as_ref().map(|hooks| hooks as &dyn Notifier),
         };
-        let given = record(scribe, question, &said, giving.changes, session).await;
+        let given = record_answer(scribe, question, &said, giving.changes, session).await;
         store.close().await?;
         given
     })
 }
 
 /// Writes an answer down, and ends the run where that is what it means.
-async fn record(
-    scribe: Scribe<'_>,
-    question: &Question,
-    said: &Said<'_>,
-    changes: &[Changed],
-    session: &Session<'_>,
-) -> Result<Given> {
+async fn record_answer(
+    scribe: EventWriter<'_>,
+    question: &EscalationRow,
+    said: &HumanAnswer<'_>,
+    changes: &[ConcreteChange],
+    session: &CommandContext<'_>,
+) -> Result<AnswerEffect> {
     let events = scribe.store.load(&question.run).await?;
     let ends = ends_run(said.answer, &events);
-    if !ends && !question.asked.lets_it_go_on() && !is_driven(session, &question.run).await? {
-        can_continue(question, &events, session)?;
+    if !ends && !question.request.is_non_blocking() && !is_driven(session, &question.run).await? {
+        check_can_continue(question, &events, session)?;
     }
     let now = clock::now().at;
-    let given = drive::answer_with(&scribe, question, said, changes, now).await;
-    given.map_err(|error| told(error, question))?;
-    if question.asked.lets_it_go_on() {
-        return Ok(Given::Noted);
+    let given = runner::record_answer_with_changes(&scribe, question, said, changes, now).await;
+    given.map_err(|error| answer_error(error, question))?;
+    if question.request.is_non_blocking() {
+        return Ok(AnswerEffect::Recorded);
     }
     if is_driven(session, &question.run).await? {
-        return Ok(Given::Heard);
+        return Ok(AnswerEffect::Delivered);
     }
     if !ends {
-        return Ok(Given::Waits);
+        return Ok(AnswerEffect::NeedsResume);
     }
     match end_run(scribe, &question.run, said, session).await {
-        Ok(finished) => Ok(Given::Ended(finished.end.reason)),
-        Err(RunError::Driven { .. }) => Ok(Given::Heard),
-        Err(error) => Err(told(error, question)),
+        Ok(finished) => Ok(AnswerEffect::Ended(finished.end.reason)),
+        Err(RunError::AlreadyActive { .. }) => Ok(AnswerEffect::Delivered),
+        Err(error) => Err(answer_error(error, question)),
     }
 }
 
 /// Refuses an answer after which the run could not continue, before it is used up.
-fn can_continue(question: &Question, events: &[Recorded], session: &Session<'_>) -> Result<()> {
-    let Some(why) = drive::why_not_resumable(events, &state_folder(session.store)) else {
+fn check_can_continue(
+    question: &EscalationRow,
+    events: &[EventRecord],
+    session: &CommandContext<'_>,
+) -> Result<()> {
+    let Some(why) = runner::why_not_resumable(events, &state_dir(session.store)) else {
         return Ok(());
     };
-    let id = &question.asked.id;
-    Err(refused(
+    let id = &question.request.id;
+    Err(refusal(
         format!("run {} cannot be resumed: {why}", question.run.short()),
         format!("`unstuck abort {id}` ends it; then start the command again"),
     ))
@@ -332,132 +366,133 @@ fn can_continue(question: &Question, events: &[Recorded], session: &Session<'_>)
 
 /// What came of aborting several runs.
 #[derive(Debug, Default)]
-pub(crate) struct AbortedAll {
+pub(crate) struct BulkAbortResult {
     /// How many were aborted.
     pub(crate) count: usize,
     /// Why the others were not.
-    pub(crate) refused: Vec<anyhow::Error>,
+    pub(crate) errors: Vec<anyhow::Error>,
 }
 
 /// Aborts the run of each of these requests that is still open; each is told once it is recorded.
 pub(crate) fn abort_each(
-    questions: &[Question],
+    questions: &[EscalationRow],
     note: &str,
     config: &Config,
-    session: &Session<'_>,
-    mut told: impl FnMut(&Question, &Given) -> Result<()>,
-) -> Result<AbortedAll> {
-    let mut aborted = AbortedAll::default();
+    session: &CommandContext<'_>,
+    mut told: impl FnMut(&EscalationRow, &AnswerEffect) -> Result<()>,
+) -> Result<BulkAbortResult> {
+    let mut aborted = BulkAbortResult::default();
     for question in questions {
         // A run that has several open requests ended with the first of them.
-        if !question.asked.shown.allows(Answer::Abort) || !is_open(question, session)? {
+        if !question.request.details.allows(EscalationAnswer::Abort) || !is_open(question, session)?
+        {
             continue;
         }
-        match give(question, Answer::Abort, note, config, session) {
+        match answer_as_user(question, EscalationAnswer::Abort, note, config, session) {
             Ok(given) => {
                 aborted.count += 1;
                 told(question, &given)?;
             }
-            Err(error) => aborted.refused.push(error),
+            Err(error) => aborted.errors.push(error),
         }
     }
     Ok(aborted)
 }
 
-fn is_open(question: &Question, session: &Session<'_>) -> Result<bool> {
-    let filter = QuestionFilter {
+fn is_open(question: &EscalationRow, session: &CommandContext<'_>) -> Result<bool> {
+    let filter = EscalationFilter {
         run: Some(question.run.clone()),
-        ..QuestionFilter::default()
+        ..EscalationFilter::default()
     };
-    let open = open(&filter, session)?;
-    Ok(open.iter().any(|one| one.asked.id == question.asked.id))
+    let open = open_escalations(&filter, session)?;
+    Ok(open.iter().any(|one| one.request.id == question.request.id))
 }
 
 /// Ends a run that nobody supervises and that has no open question, for the person at the keyboard.
 pub(crate) fn abort_run(
-    run: &RunView,
+    run: &RunSummary,
     note: &str,
     config: &Config,
-    session: &Session<'_>,
+    session: &CommandContext<'_>,
 ) -> Result<String> {
-    let who = user();
-    is_person()?;
-    is_allowed(&run.project, Answer::Abort, &who, config, session)?;
-    let said = Said {
-        answer: Answer::Abort,
+    let who = current_user();
+    refuse_agents()?;
+    check_allowed(&run.project, EscalationAnswer::Abort, &who, config, session)?;
+    let said = HumanAnswer {
+        answer: EscalationAnswer::Abort,
         note,
-        who: Some(&who),
+        author: Some(&who),
     };
     let short = run.id.short();
     runtime::block_on(async {
         let redactor = Arc::new(environment::redactor());
         let store = crate::store::open(session.store, redactor).await?;
-        let notifying = Notifying::of_project(&run.project, session);
-        let scribe = Scribe {
+        let notifying = ConfiguredNotifier::of_project(&run.project, session);
+        let scribe = EventWriter {
             store: &store,
-            announcer: notifying.as_ref().map(|hooks| hooks as &dyn Announcer),
+            notifier: notifying.as_ref().map(|hooks| hooks as &dyn Notifier),
         };
         let ended = end_run(scribe, &run.id, &said, session).await;
         store.close().await?;
         match ended {
             Ok(finished) => Ok(finished.end.reason),
-            Err(RunError::Driven { pid, .. }) => Err(refused(
+            Err(RunError::AlreadyActive { pid, .. }) => Err(refusal(
                 format!("run {short} is active (pid {pid})"),
                 format!("`unstuck stop {short}` stops it; it can be aborted then"),
             )),
-            Err(RunError::NotResumable { why, .. }) => Err(refused(
+            Err(RunError::NotResumable { why, .. }) => Err(refusal(
                 format!("run {short} cannot be aborted: {why}"),
                 format!("`unstuck show {short}` shows how it ended"),
             )),
-            Err(RunError::Store(error)) => Err(crate::store::explained(error)),
+            Err(RunError::Store(error)) => Err(crate::store::with_hint(error)),
             Err(error) => Err(error.into()),
         }
     })
 }
 
-async fn is_driven(session: &Session<'_>, run: &RunId) -> Result<bool> {
-    let history = History::open(session.store).await?;
-    history.drives(run, clock::now().at).await
+async fn is_driven(session: &CommandContext<'_>, run: &RunId) -> Result<bool> {
+    let history = RunHistory::open(session.store).await?;
+    history.is_driven(run, clock::now().at).await
 }
 
 /// Only a person may answer, only who is allowed to, and only what makes sense.
-fn may_answer(
-    question: &Question,
-    answer: Answer,
+fn check_may_answer(
+    question: &EscalationRow,
+    answer: EscalationAnswer,
     who: &str,
     config: &Config,
-    session: &Session<'_>,
+    session: &CommandContext<'_>,
 ) -> Result<()> {
-    is_person()?;
-    let id = &question.asked.id;
-    if !question.asked.shown.allows(answer) {
-        let choices = question.asked.shown.choices.iter();
+    refuse_agents()?;
+    let id = &question.request.id;
+    if !question.request.details.allows(answer) {
+        let choices = question.request.details.options.iter();
         let names: Vec<_> = choices.map(|one| one.answer.name()).collect();
         let hint = format!("it can be answered with {}", names.join(", "));
-        let hint = match &question.asked.shown.unrepeatable {
+        let hint = match &question.request.details.unrepeatable_reason {
             Some(why) => format!("the run cannot be resumed ({why}); {hint}"),
             None => hint,
         };
-        return Err(refused(format!("{answer} is no answer to {id}"), hint));
+        return Err(refusal(format!("{answer} is no answer to {id}"), hint));
     }
-    is_allowed(&question.project, answer, who, config, session)
+    check_allowed(&question.project, answer, who, config, session)
 }
 
 /// Agents do not answer for people.
-fn is_person() -> Result<()> {
-    match trusting::inside_an_agent() {
+fn refuse_agents() -> Result<()> {
+    match project_trust::agent_evidence() {
         None => Ok(()),
-        Some(why) => Err(only_a_person("answer", &why)),
+        Some(why) => Err(person_only_error("answer", &why)),
     }
 }
 
 /// Whether somebody may give this answer in a project.
-fn is_allowed(
+fn check_allowed(
     project: &str,
-    answer: Answer,
+    answer: EscalationAnswer,
     who: &str,
     config: &Config,
-    session: &Session<'_>,
+    session: &CommandContext<'_>,
 ) -> Result<()> {
     let here = std::env::current_dir().unwrap_or_default();
     let project = Path::new(project);
@@ -480,41 +515,45 @@ fn is_allowed(
     }
 }
 
-fn told(error: RunError, question: &Question) -> anyhow::Error {
-    let id = &question.asked.id;
+fn answer_error(error: RunError, question: &EscalationRow) -> anyhow::Error {
+    let id = &question.request.id;
     match error {
-        RunError::Store(StoreError::Answered { answered, .. }) => too_late(id, &answered),
-        RunError::Store(StoreError::OtherQuestion { .. }) => refused(
+        RunError::Store(StoreError::AlreadyAnswered {
+            closure: answered, ..
+        }) => already_answered(id, &answered),
+        RunError::Store(StoreError::EscalationChanged { .. }) => refusal(
             format!("{id} has changed since it was shown"),
             format!("look at it again: unstuck inbox {id}"),
         ),
-        RunError::Store(error) => crate::store::explained(error),
+        RunError::Store(error) => crate::store::with_hint(error),
         other => other.into(),
     }
 }
 
 /// Somebody was faster.
-fn too_late(id: &str, answered: &Answered) -> anyhow::Error {
-    let when = clock::shown(answered.at);
+fn already_answered(id: &str, answered: &EscalationClosure) -> anyhow::Error {
+    let when = clock::format_time(answered.at);
     let said = answered.answer.as_ref();
-    let how = said.and_then(|said| said.answer()).map(Answer::said);
+    let how = said
+        .and_then(|said| said.answer())
+        .map(EscalationAnswer::past_tense);
     let how = how.unwrap_or("settled, because its run went on");
     let by = match said {
         Some(said) if said.by == "deadline" => " because nobody answered in time".to_owned(),
         Some(said) => match &said.who {
-            Some(who) => format!(" by {}", show(who)),
+            Some(who) => format!(" by {}", sanitize(who)),
             None => String::new(),
         },
         None => String::new(),
     };
-    refused(
+    refusal(
         format!("{id} was {how}{by} at {when}"),
         "the first answer counts; `unstuck inbox` lists what waits",
     )
 }
 
 /// Who is at the keyboard.
-pub(crate) fn user() -> String {
+pub(crate) fn current_user() -> String {
     let uid = nix::unistd::Uid::current();
     let known = nix::unistd::User::from_uid(uid).ok().flatten();
     known.map_or_else(|| uid.to_string(), |user| user.name)

@@ -4,40 +4,43 @@ use std::time::Duration;
 
 use anyhow::Result;
 use serde_json::{Value, json};
-use unstuck_core::duration::Human;
-use unstuck_core::episode::{CallStory, FailedTry, Timeline};
+use unstuck_core::duration::HumanDuration;
 use unstuck_core::event::{CallOutcome, CallRecord};
-use unstuck_core::money::{known, rounded};
-use unstuck_store::Spent;
+use unstuck_core::money::{known_cost, round_usd};
+use unstuck_core::views::{ApiCallSummary, FailedApiAttempt, RunTimeline};
+use unstuck_store::CostSummary;
 
 use crate::clock;
 use crate::show_text::one_line;
 
 /// So many calls are told of one attempt; of a long one the newest matter.
-const MOST: usize = 10;
+const MAX_CALLS: usize = 10;
 /// How much of a reason is told.
-const REASON: usize = 160;
+const MAX_REASON: usize = 160;
 
 /// One line for each call that did not simply work: when, what failed, and what was done.
-pub(crate) fn stories(calls: &[CallStory]) -> Vec<String> {
-    let older = calls.len().saturating_sub(MOST);
+pub(crate) fn call_lines(calls: &[ApiCallSummary]) -> Vec<String> {
+    let older = calls.len().saturating_sub(MAX_CALLS);
     let mut lines = Vec::new();
     if older > 0 {
         lines.push(format!("{older} earlier ones are in --json"));
     }
-    lines.extend(calls[older..].iter().map(story));
+    lines.extend(calls[older..].iter().map(call_line));
     lines
 }
 
-fn story(call: &CallStory) -> String {
-    let at = call.at().map(clock::shown).unwrap_or_default();
-    format!("{at} {}: {}", failures(call), ended(call))
+fn call_line(call: &ApiCallSummary) -> String {
+    let at = call
+        .started_at()
+        .map(clock::format_time)
+        .unwrap_or_default();
+    format!("{at} {}: {}", failures(call), outcome_text(call))
 }
 
 /// What failed, such as `server_overloaded (529) ×2`; each kind once, in the order in which they came.
-fn failures(call: &CallStory) -> String {
+fn failures(call: &ApiCallSummary) -> String {
     let mut told: Vec<(String, usize)> = Vec::new();
-    for failed in &call.tries {
+    for failed in &call.failed_attempts {
         let status = failed.status.map(|status| format!(" ({status})"));
         let name = format!("{}{}", failed.kind, status.unwrap_or_default());
         match told.iter_mut().find(|(known, _)| *known == name) {
@@ -52,7 +55,7 @@ fn failures(call: &CallStory) -> String {
     let told: Vec<_> = told.collect();
     match (
         told.is_empty(),
-        call.ended.as_ref().and_then(|end| end.kind),
+        call.finished.as_ref().and_then(|end| end.kind),
     ) {
         (false, _) => told.join(", "),
         (true, Some(kind)) => kind.to_string(),
@@ -60,26 +63,26 @@ fn failures(call: &CallStory) -> String {
     }
 }
 
-fn ended(call: &CallStory) -> String {
-    let last = call.tries.last();
-    let reason = || last.map(|last| one_line(&last.reason, REASON));
-    let Some(end) = &call.ended else {
+fn outcome_text(call: &ApiCallSummary) -> String {
+    let last = call.failed_attempts.last();
+    let reason = || last.map(|last| one_line(&last.reason, MAX_REASON));
+    let Some(end) = &call.finished else {
         return reason().unwrap_or_default();
     };
-    let took = Human(Duration::from_millis(end.duration_ms));
+    let took = HumanDuration(Duration::from_millis(end.duration_ms));
     match end.outcome {
         CallOutcome::Answered | CallOutcome::Recovered => {
             format!(
                 "answered{} at try {} after {took}",
-                by(last, end),
+                answering_upstream(last, end),
                 end.attempts
             )
         }
         CallOutcome::Failed => match reason() {
-            Some(reason) => format!("given up after {took}: {reason}{}", passed_over(last)),
+            Some(reason) => format!("given up after {took}: {reason}{}", skipped_upstreams(last)),
             None => format!("given up after {took}"),
         },
-        CallOutcome::Cut => format!(
+        CallOutcome::Truncated => format!(
             "broke off after {} bytes, and the client was told",
             end.sent_bytes
         ),
@@ -89,16 +92,16 @@ fn ended(call: &CallStory) -> String {
 }
 
 /// Who could have been asked instead and was not, each as one more sentence.
-fn passed_over(last: Option<&FailedTry>) -> String {
-    let passed = last.map_or(&[][..], |last| &last.passed_over);
+fn skipped_upstreams(last: Option<&FailedApiAttempt>) -> String {
+    let passed = last.map_or(&[][..], |last| &last.skipped_upstreams);
     let told = passed
         .iter()
-        .map(|one| format!(" {}.", one_line(&one.to_string(), REASON)));
+        .map(|one| format!(" {}.", one_line(&one.to_string(), MAX_REASON)));
     told.collect()
 }
 
 /// Who answered, where that is another one than was asked before.
-fn by(last: Option<&FailedTry>, end: &CallRecord) -> String {
+fn answering_upstream(last: Option<&FailedApiAttempt>, end: &CallRecord) -> String {
     let Some(last) = last else {
         return String::new();
     };
@@ -112,7 +115,7 @@ fn by(last: Option<&FailedTry>, end: &CallRecord) -> String {
 }
 
 /// All calls of a run in one line.
-pub(crate) fn closing(spent: &Spent) -> String {
+pub(crate) fn summary_line(spent: &CostSummary) -> String {
     let mut facts = vec![format!("API calls: {}", spent.calls)];
     if spent.recovered > 0 {
         facts.push(format!("{} recovered", spent.recovered));
@@ -120,13 +123,13 @@ pub(crate) fn closing(spent: &Spent) -> String {
     if spent.failed > 0 {
         facts.push(format!("{} failed", spent.failed));
     }
-    facts.push(format!("{} tokens", short(spent.tokens())));
-    facts.push(money(spent));
+    facts.push(format!("{} tokens", short_number(spent.total_tokens())));
+    facts.push(cost_text(spent));
     facts.join(", ")
 }
 
 /// What they cost, and whether that is all.
-pub(crate) fn money(spent: &Spent) -> String {
+pub(crate) fn cost_text(spent: &CostSummary) -> String {
     let usd = match spent.cost_usd {
         usd if usd > 0.0 && usd < 0.01 => format!("{usd:.4} USD"),
         usd => format!("{usd:.2} USD"),
@@ -140,7 +143,7 @@ pub(crate) fn money(spent: &Spent) -> String {
 }
 
 /// A large number, short to read: 1.2 M, 34 k.
-pub(crate) fn short(number: u64) -> String {
+pub(crate) fn short_number(number: u64) -> String {
     let short = |unit: u64, letter: &str| {
         let share = number as f64 / unit as f64;
         match share < 10.0 {
@@ -157,12 +160,12 @@ pub(crate) fn short(number: u64) -> String {
 }
 
 /// The calls of a run as JSON: the sums, and those that belong to no attempt.
-pub(crate) fn as_json(timeline: &Timeline, spent: Option<&Spent>) -> Result<Value> {
+pub(crate) fn as_json(timeline: &RunTimeline, spent: Option<&CostSummary>) -> Result<Value> {
     let Some(spent) = spent else {
         return Ok(Value::Null);
     };
     let mut told = serde_json::to_value(spent)?;
-    told["cost_usd"] = json!(known(spent.cost_usd, spent.unpriced).map(rounded));
+    told["cost_usd"] = json!(known_cost(spent.cost_usd, spent.unpriced).map(round_usd));
     told["troubled"] = serde_json::to_value(&timeline.calls)?;
     if let Some(fields) = told.as_object_mut() {
         fields.remove("id");
@@ -186,7 +189,7 @@ mod tests {
             1_234_567,
             2_000_000_000,
         ]
-        .map(short);
+        .map(short_number);
         let wanted = [
             "0", "999", "1.0 k", "12 k", "999 k", "1.0 M", "1.2 M", "2.0 G",
         ];
@@ -195,20 +198,20 @@ mod tests {
 
     #[test]
     fn all_calls_are_one_line() {
-        let mut spent = Spent {
+        let mut spent = CostSummary {
             calls: 42,
             recovered: 3,
             failed: 1,
             input_tokens: 1_000_000,
             output_tokens: 200_000,
             cost_usd: 0.84,
-            ..Spent::default()
+            ..CostSummary::default()
         };
         let told = "API calls: 42, 3 recovered, 1 failed, 1.2 M tokens, 0.84 USD";
-        assert_eq!(closing(&spent), told);
+        assert_eq!(summary_line(&spent), told);
         spent.unpriced = 2;
-        assert!(closing(&spent).ends_with("0.84 USD and 2 calls of unknown price"));
+        assert!(summary_line(&spent).ends_with("0.84 USD and 2 calls of unknown price"));
         (spent.unpriced, spent.cost_usd) = (42, 0.0);
-        assert!(closing(&spent).ends_with("unknown price"));
+        assert!(summary_line(&spent).ends_with("unknown price"));
     }
 }

@@ -2,22 +2,22 @@
 
 use std::time::Duration;
 
-use unstuck_core::duration::Human;
-use unstuck_core::{Now, Timestamp};
-use unstuck_run::clock::{Clock, here};
+use unstuck_core::duration::HumanDuration;
+use unstuck_core::{ClockReading, Timestamp};
+use unstuck_run::clock::Clock;
 
 /// The present moment, here.
-pub(crate) fn now() -> Now {
-    Clock::System.now()
+pub(crate) fn now() -> ClockReading {
+    Clock::System.reading()
 }
 
 /// A moment, here.
-pub(crate) fn at(at: Timestamp) -> Now {
-    here(at)
+pub(crate) fn local_reading(at: Timestamp) -> ClockReading {
+    unstuck_run::clock::local_reading(at)
 }
 
 /// A moment as a person here reads it: the time, and the day if it is another one.
-pub(crate) fn shown(moment: Timestamp) -> String {
+pub(crate) fn format_time(moment: Timestamp) -> String {
     let zone = jiff::tz::TimeZone::system();
     let local = |at: Timestamp| {
         let at = jiff::Timestamp::from_millisecond(at.millis());
@@ -32,19 +32,19 @@ pub(crate) fn shown(moment: Timestamp) -> String {
 }
 
 /// The day of a moment, as a person here writes it.
-pub(crate) fn day(moment: Timestamp) -> String {
+pub(crate) fn format_day(moment: Timestamp) -> String {
     let at = jiff::Timestamp::from_millisecond(moment.millis()).unwrap_or_default();
     let local = at.to_zoned(jiff::tz::TimeZone::system());
     local.strftime("%Y-%m-%d").to_string()
 }
 
 /// How long ago a moment was, in one short word.
-pub(crate) fn ago(moment: Timestamp, now: Timestamp) -> String {
+pub(crate) fn format_age(moment: Timestamp, now: Timestamp) -> String {
     let since = now.since(moment);
     if since < Duration::from_secs(60) {
         return "just now".to_owned();
     }
-    let text = Human(since).to_string();
+    let text = HumanDuration(since).to_string();
     let mut words = text.split(' ');
     match (words.next(), words.next()) {
         (Some(number), Some(unit)) => format!("{number} {unit} ago"),

@@ -4,22 +4,22 @@ use anstream::adapter::strip_str;
 use unicode_width::UnicodeWidthChar;
 
 /// How many columns a character takes up; what a terminal would obey is never among them.
-fn columns_of(c: char) -> usize {
+fn char_width(c: char) -> usize {
     c.width().unwrap_or(0)
 }
 
 /// How many columns a text takes up; styles take up none.
 pub(crate) fn width(text: &str) -> usize {
     let parts = strip_str(text);
-    parts.flat_map(str::chars).map(columns_of).sum()
+    parts.flat_map(str::chars).map(char_width).sum()
 }
 
 /// A text of at most so many columns, with a mark where something is missing.
-pub(crate) fn cut(text: &str, columns: usize) -> String {
+pub(crate) fn truncate(text: &str, columns: usize) -> String {
     if width(text) <= columns {
         return text.to_owned();
     }
-    let (kept, _) = split(text, columns.saturating_sub(1));
+    let (kept, _) = split_at_width(text, columns.saturating_sub(1));
     match columns {
         0 => String::new(),
         _ => format!("{}…", kept.trim_end()),
@@ -28,7 +28,7 @@ pub(crate) fn cut(text: &str, columns: usize) -> String {
 
 /// A text and facts behind it in so much room: the text is cut first, but not to less than `least` columns before facts
 /// are left out from the end.
-pub(crate) fn fitted(
+pub(crate) fn fit_with_facts(
     text: &str,
     facts: &[String],
     least: usize,
@@ -40,13 +40,15 @@ pub(crate) fn fitted(
     };
     let left = room.saturating_sub(width(&behind));
     match facts.split_last() {
-        Some((_, fewer)) if left < width(text).min(least) => fitted(text, fewer, least, Some(room)),
-        _ => (cut(text, left), behind),
+        Some((_, fewer)) if left < width(text).min(least) => {
+            fit_with_facts(text, fewer, least, Some(room))
+        }
+        _ => (truncate(text, left), behind),
     }
 }
 
 /// The end of a text in at most so many columns, with a mark where something is missing.
-pub(crate) fn tail(text: &str, columns: usize) -> String {
+pub(crate) fn truncate_start(text: &str, columns: usize) -> String {
     let mut rest = text;
     while width(rest) > columns.saturating_sub(1) {
         let mut characters = rest.chars();
@@ -60,15 +62,15 @@ pub(crate) fn tail(text: &str, columns: usize) -> String {
 }
 
 /// A text that fills so many columns: cut where it is longer.
-pub(crate) fn padded(text: &str, columns: usize) -> String {
-    let mut text = cut(text, columns);
+pub(crate) fn pad(text: &str, columns: usize) -> String {
+    let mut text = truncate(text, columns);
     let missing = columns.saturating_sub(width(&text));
     text.extend(std::iter::repeat_n(' ', missing));
     text
 }
 
 /// A text in lines of at most so many columns, broken at blanks; a word that is longer is broken where it must be.
-pub(crate) fn wrapped(text: &str, columns: usize) -> Vec<String> {
+pub(crate) fn wrap_words(text: &str, columns: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     let mut used = 0;
     for (at, word) in text.split(' ').enumerate() {
@@ -85,7 +87,7 @@ pub(crate) fn wrapped(text: &str, columns: usize) -> Vec<String> {
             }
             None => {}
         }
-        let mut pieces = broken(word, columns).into_iter();
+        let mut pieces = wrap_anywhere(word, columns).into_iter();
         if let (Some(line), Some(first)) = (lines.last_mut(), pieces.next()) {
             line.push_str(&first);
             used += width(&first);
@@ -99,11 +101,11 @@ pub(crate) fn wrapped(text: &str, columns: usize) -> Vec<String> {
 }
 
 /// A text in lines of at most so many columns, broken wherever they end, so that nothing of it is lost.
-pub(crate) fn broken(text: &str, columns: usize) -> Vec<String> {
+pub(crate) fn wrap_anywhere(text: &str, columns: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let mut rest = text;
     loop {
-        let (line, more) = split(rest, columns.max(2));
+        let (line, more) = split_at_width(rest, columns.max(2));
         lines.push(line.to_owned());
         rest = more;
         if rest.is_empty() {
@@ -113,10 +115,10 @@ pub(crate) fn broken(text: &str, columns: usize) -> Vec<String> {
 }
 
 /// What of a text fits into so many columns, and the rest.
-fn split(text: &str, columns: usize) -> (&str, &str) {
+fn split_at_width(text: &str, columns: usize) -> (&str, &str) {
     let mut used = 0;
     let end = text.char_indices().find(|(_, c)| {
-        used += columns_of(*c);
+        used += char_width(*c);
         used > columns
     });
     text.split_at(end.map_or(text.len(), |(at, _)| at))
@@ -129,12 +131,12 @@ mod tests {
     #[test]
     fn what_counts_is_how_wide_it_is_shown() {
         assert_eq!(width("日本 a"), 6);
-        assert_eq!(cut("日本語テキスト", 7), "日本語…");
-        assert_eq!(cut("abc", 3), "abc");
-        assert_eq!(cut("abcd", 3), "ab…");
-        assert_eq!(padded("日本", 6), "日本  ");
-        assert_eq!(tail("abcdef", 4), "…def");
-        assert_eq!(tail("abc", 4), "abc");
+        assert_eq!(truncate("日本語テキスト", 7), "日本語…");
+        assert_eq!(truncate("abc", 3), "abc");
+        assert_eq!(truncate("abcd", 3), "ab…");
+        assert_eq!(pad("日本", 6), "日本  ");
+        assert_eq!(truncate_start("abcdef", 4), "…def");
+        assert_eq!(truncate_start("abc", 4), "abc");
     }
 
     #[test]
@@ -142,7 +144,7 @@ mod tests {
         const COMMAND: &str = "claude -p 'fix the failing tests'";
         let fit = |room: Option<usize>| {
             let facts = [" timeout".to_owned(), "  ~/shop".to_owned()];
-            let (command, facts) = fitted(COMMAND, &facts, 16, room);
+            let (command, facts) = fit_with_facts(COMMAND, &facts, 16, room);
             command + &facts
         };
         let whole = format!("{COMMAND} timeout  ~/shop");
@@ -155,16 +157,19 @@ mod tests {
 
     #[test]
     fn lines_break_at_blanks_and_long_words_where_they_must() {
-        assert_eq!(wrapped("one two three", 8), ["one two", "three"]);
-        assert_eq!(wrapped("a abcdefghij b", 4), ["a", "abcd", "efgh", "ij b"]);
-        assert_eq!(wrapped("日本語 日本", 5), ["日本", "語", "日本"]);
-        assert_eq!(wrapped("", 5), [""]);
+        assert_eq!(wrap_words("one two three", 8), ["one two", "three"]);
+        assert_eq!(
+            wrap_words("a abcdefghij b", 4),
+            ["a", "abcd", "efgh", "ij b"]
+        );
+        assert_eq!(wrap_words("日本語 日本", 5), ["日本", "語", "日本"]);
+        assert_eq!(wrap_words("", 5), [""]);
     }
 
     #[test]
     fn a_broken_command_is_still_all_of_it() {
         let command = "rm -rf  node_modules && npm ci";
-        let lines = broken(command, 7);
+        let lines = wrap_anywhere(command, 7);
         assert!(lines.iter().all(|line| width(line) <= 7));
         assert_eq!(lines.concat(), command);
     }

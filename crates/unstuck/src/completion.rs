@@ -8,9 +8,9 @@ use unstuck_core::Kind;
 use unstuck_core::agent::{Agent, Agents};
 use unstuck_store::RunFilter;
 
-use crate::history::History;
-use crate::run_words::what;
-use crate::show_text::cut;
+use crate::history::RunHistory;
+use crate::run_words::run_title;
+use crate::show_text::truncate;
 use crate::{environment, runtime};
 
 /// The ids of the newest runs, each with what it does.
@@ -37,7 +37,7 @@ pub(crate) fn runs_and_roles() -> ArgValueCompleter {
 
 fn newest_runs() -> Vec<CompletionCandidate> {
     let found = runtime::block_on(async {
-        let history = History::open(&environment::store_location()?).await?;
+        let history = RunHistory::open(&environment::store_location()?).await?;
         let newest = RunFilter {
             limit: Some(30),
             ..RunFilter::default()
@@ -46,7 +46,7 @@ fn newest_runs() -> Vec<CompletionCandidate> {
     });
     let runs = found.unwrap_or_default().into_iter();
     runs.map(|run| {
-        let help = format!("{} · {}", run.status, cut(&what(&run), 50));
+        let help = format!("{} · {}", run.status, truncate(&run_title(&run), 50));
         CompletionCandidate::new(run.id.short()).help(Some(help.into()))
     })
     .collect()
@@ -54,7 +54,7 @@ fn newest_runs() -> Vec<CompletionCandidate> {
 
 fn roles_of(typed: &str) -> Result<Vec<CompletionCandidate>> {
     let timeline = runtime::block_on(async {
-        let history = History::open(&environment::store_location()?).await?;
+        let history = RunHistory::open(&environment::store_location()?).await?;
         let run = history
             .find(Some(typed).filter(|run| !run.is_empty()))
             .await?;

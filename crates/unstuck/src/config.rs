@@ -5,49 +5,51 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use serde_json::Value;
 pub(crate) use unstuck_config::Config;
-use unstuck_config::section::{ExpectJson, Loop, Role, Until};
-use unstuck_config::{ConfigError, Layers, POLICY, Problem, SetFor, SetPolicy, Setting};
-use unstuck_core::settings::ProjectSettings;
+use unstuck_config::section::{CompletionCondition, ExpectJson, LoopSection, Role};
+use unstuck_config::{
+    ConfigError, ConfigProblem, Layers, POLICY, PolicyScope, SettingOverride, StoredPolicy,
+};
+use unstuck_core::project_settings::ProjectSettings;
 use unstuck_notify::check_template;
-use unstuck_run::expect::Schema;
-use unstuck_run::prompt::{Names, ProjectFiles, PromptSource};
-use unstuck_store::{Location, settings_at};
+use unstuck_run::expectations::ExpectedSchema;
+use unstuck_run::prompt::{ProjectFiles, PromptScope, RolePromptTemplate};
+use unstuck_store::{StoreLocation, read_settings_at};
 
 use crate::environment;
-use crate::place::project_of;
-use crate::report::hinted;
+use crate::error_report::error_with_hint;
+use crate::paths::project_of;
 
 /// Where configuration comes from beside the files of the user and of the project.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Sources<'a> {
+pub(crate) struct ConfigSources<'a> {
     /// The file that was named.
     pub(crate) named: Option<&'a Path>,
     /// The store, in which is kept what people set over REST and in the dashboard.
-    pub(crate) store: Option<&'a Location>,
+    pub(crate) store: Option<&'a StoreLocation>,
     /// What the project's files said when a run began that is under way; none where nothing is compared.
     pub(crate) accepted: Option<&'a ProjectSettings>,
 }
 
-impl<'a> Sources<'a> {
+impl<'a> ConfigSources<'a> {
     /// The same with another file.
     pub(crate) fn with_file(self, named: Option<&'a Path>) -> Self {
         Self { named, ..self }
     }
 
     /// The same for a run that began with what the project's files said then.
-    pub(crate) fn accepting(self, accepted: Option<&'a ProjectSettings>) -> Self {
+    pub(crate) fn with_accepted(self, accepted: Option<&'a ProjectSettings>) -> Self {
         Self { accepted, ..self }
     }
 }
 
 /// Reads every configuration file that there is.
-pub(crate) fn load(sources: Sources<'_>) -> Result<Config> {
-    Config::load(&layers(sources)).map_err(explained)
+pub(crate) fn load(sources: ConfigSources<'_>) -> Result<Config> {
+    Config::load(&layers(sources)).map_err(with_hint)
 }
 
 /// Reads every configuration file that counts in a folder.
-pub(crate) fn load_in(folder: &Path, sources: Sources<'_>) -> Result<Config> {
-    Config::load(&layers_in(Some(folder.to_owned()), sources)).map_err(explained)
+pub(crate) fn load_in(folder: &Path, sources: ConfigSources<'_>) -> Result<Config> {
+    Config::load(&layers_in(Some(folder.to_owned()), sources)).map_err(with_hint)
 }
 
 /// Reads every configuration file that counts in a project, with a text in the place of the project's own file.
@@ -55,31 +57,31 @@ pub(crate) fn load_with_text(
     project: &Path,
     path: &Path,
     text: &str,
-    sources: Sources<'_>,
+    sources: ConfigSources<'_>,
 ) -> Result<Config> {
     let layers = layers_in(Some(project.to_owned()), sources);
-    Config::load_with_project_text(&layers, path, text).map_err(explained)
+    Config::load_with_project_text(&layers, path, text).map_err(with_hint)
 }
 
 /// Reads what counts where no project says anything else.
-pub(crate) fn load_nowhere(sources: Sources<'_>) -> Result<Config> {
-    Config::load(&layers_in(None, sources)).map_err(explained)
+pub(crate) fn load_without_project(sources: ConfigSources<'_>) -> Result<Config> {
+    Config::load(&layers_in(None, sources)).map_err(with_hint)
 }
 
 /// Where configuration is looked for.
-pub(crate) fn layers(sources: Sources<'_>) -> Layers {
+pub(crate) fn layers(sources: ConfigSources<'_>) -> Layers {
     layers_in(std::env::current_dir().ok(), sources)
 }
 
-fn layers_in(here: Option<PathBuf>, sources: Sources<'_>) -> Layers {
+fn layers_in(here: Option<PathBuf>, sources: ConfigSources<'_>) -> Layers {
     Layers {
         user: environment::user_config(),
-        set: set_policies(here.as_deref(), sources.store),
-        here,
+        stored_policies: stored_policies(here.as_deref(), sources.store),
+        work_dir: here,
         home: environment::home(),
         sudo_user: environment::sudo_user(),
-        named: sources.named.map(Path::to_owned),
-        settings: Setting::from_environment(environment::variable),
+        explicit_file: sources.named.map(Path::to_owned),
+        overrides: SettingOverride::from_environment(environment::variable),
         accepted: sources.accepted.cloned(),
     }
 }
@@ -93,21 +95,21 @@ pub(crate) fn policy_key(project: Option<&str>) -> String {
 }
 
 /// The policies that people have set over REST or in the dashboard, and that count in a folder.
-fn set_policies(here: Option<&Path>, store: Option<&Location>) -> Vec<SetPolicy> {
+fn stored_policies(here: Option<&Path>, store: Option<&StoreLocation>) -> Vec<StoredPolicy> {
     // What is wrong with the store is told by whoever needs it.
-    let kept = store.and_then(|store| settings_at(store, POLICY).ok());
+    let kept = store.and_then(|store| read_settings_at(store, POLICY).ok());
     let Some(kept) = kept.filter(|kept| !kept.is_empty()) else {
         return Vec::new();
     };
     let root = here.map(|here| project_of(here).display().to_string());
     let own = root.map(|root| policy_key(Some(&root)));
     let of = |key: &str| match own.as_deref() == Some(key) {
-        true => Some(SetFor::Project),
-        false => (key == POLICY).then_some(SetFor::Everybody),
+        true => Some(PolicyScope::Project),
+        false => (key == POLICY).then_some(PolicyScope::Everybody),
     };
     let set = kept.into_iter().filter_map(|one| {
-        Some(SetPolicy {
-            of: of(&one.key)?,
+        Some(StoredPolicy {
+            scope: of(&one.key)?,
             origin: format!("set over REST by {} at {}", one.by, one.at),
             policy: one.value,
         })
@@ -116,14 +118,14 @@ fn set_policies(here: Option<&Path>, store: Option<&Location>) -> Vec<SetPolicy>
 }
 
 /// A configuration error with what to do next.
-pub(crate) fn explained(error: ConfigError) -> anyhow::Error {
+pub(crate) fn with_hint(error: ConfigError) -> anyhow::Error {
     let hint = match &error {
         ConfigError::Unreadable { .. } => return error.into(),
-        ConfigError::Two { .. } => "keep one of them, and remove or rename the other",
-        ConfigError::Gone { .. } => "--config FILE names another one",
-        ConfigError::Unsafe { path, .. } => {
+        ConfigError::TwoFiles { .. } => "keep one of them, and remove or rename the other",
+        ConfigError::FileGone { .. } => "--config FILE names another one",
+        ConfigError::UnsafeDirectory { path, .. } => {
             let folder = path.parent().unwrap_or(path);
-            return hinted(
+            return error_with_hint(
                 error.to_string(),
                 format!(
                     "if you mean it: safe_directories = [\"{}\"] in ~/.config/unstuck/config.toml",
@@ -135,11 +137,11 @@ pub(crate) fn explained(error: ConfigError) -> anyhow::Error {
             "`unstuck config check` tells more; `unstuck kinds` and `unstuck policy list` show what can be set"
         }
     };
-    hinted(error.to_string(), hint)
+    error_with_hint(error.to_string(), hint)
 }
 
 /// Everything that is wrong with a configuration although it can be read; prompts include files below the root.
-pub(crate) fn problems(config: &Config, root: &Path) -> Vec<Problem> {
+pub(crate) fn problems(config: &Config, root: &Path) -> Vec<ConfigProblem> {
     let mut problems = config.check();
     problems.extend(prompt_problems(config, root));
     problems.extend(schema_problems(config));
@@ -148,20 +150,20 @@ pub(crate) fn problems(config: &Config, root: &Path) -> Vec<Problem> {
 }
 
 /// Makes sure that all is in order before anything runs.
-pub(crate) fn in_order(config: &Config, root: &Path) -> Result<()> {
+pub(crate) fn ensure_valid(config: &Config, root: &Path) -> Result<()> {
     let problems = problems(config, root);
     if problems.is_empty() {
         return Ok(());
     }
     let list: Vec<_> = problems.iter().map(ToString::to_string).collect();
-    Err(hinted(
+    Err(error_with_hint(
         list.join("\n\n"),
         "nothing was run; `unstuck config check` looks again",
     ))
 }
 
 /// Placeholders of prompts that nothing fills, and files that are not there.
-fn prompt_problems(config: &Config, root: &Path) -> Vec<Problem> {
+fn prompt_problems(config: &Config, root: &Path) -> Vec<ConfigProblem> {
     let files = ProjectFiles::new(root);
     let mut problems = Vec::new();
     for role in config.roles() {
@@ -169,8 +171,8 @@ fn prompt_problems(config: &Config, root: &Path) -> Vec<Problem> {
         let Ok(Some(text)) = config.prompt_of(role) else {
             continue;
         };
-        let names = Names::new(config.role_ids(), config.outputs_for(role));
-        for fault in PromptSource::new(&role.id, text).faults(&names, &files) {
+        let names = PromptScope::new(config.role_ids(), config.outputs_for(role));
+        for fault in RolePromptTemplate::new(&role.id, text).faults(&names, &files) {
             let told = format!("{}: {fault}", fault.kind());
             problems.push(config.problem_at(&prompt_path(role), told));
         }
@@ -188,7 +190,7 @@ fn prompt_path(role: &Role) -> String {
 }
 
 /// Files that are JSON, but no JSON Schema.
-fn schema_problems(config: &Config) -> Vec<Problem> {
+fn schema_problems(config: &Config) -> Vec<ConfigProblem> {
     let mut problems = Vec::new();
     for role in config.roles() {
         let ExpectJson::Schema(file) = &role.expect.json else {
@@ -196,12 +198,12 @@ fn schema_problems(config: &Config) -> Vec<Problem> {
         };
         // A file that is missing, or no JSON, has been told.
         let key = format!("role.{}.expect.json", role.id);
-        let text = config.named_file(&key, file).ok();
+        let text = config.read_named_file(&key, file).ok();
         let Some(value) = text.and_then(|text| serde_json::from_str::<Value>(&text).ok()) else {
             continue;
         };
-        if let Err(invalid) = Schema::try_from(value) {
-            let told = format!("{} is {invalid}", config.shown(file).display());
+        if let Err(invalid) = ExpectedSchema::try_from(value) {
+            let told = format!("{} is {invalid}", config.display_path(file).display());
             problems.push(config.problem_at(&format!("role.{}.expect.json", role.id), told));
         }
     }
@@ -209,7 +211,7 @@ fn schema_problems(config: &Config) -> Vec<Problem> {
 }
 
 /// Templates of messages that cannot be filled.
-fn template_problems(config: &Config) -> Vec<Problem> {
+fn template_problems(config: &Config) -> Vec<ConfigProblem> {
     let mut problems = Vec::new();
     for (name, list) in config.webhooks().lists() {
         for (at, hook) in list.iter().enumerate() {
@@ -224,11 +226,11 @@ fn template_problems(config: &Config) -> Vec<Problem> {
 }
 
 /// What is worth knowing although nothing is wrong.
-pub(crate) fn notes(config: &Config) -> Vec<Problem> {
-    let mut notes = config.notes();
+pub(crate) fn warnings(config: &Config) -> Vec<ConfigProblem> {
+    let mut notes = config.warnings();
     let mut needing = config.roles().iter().filter(|role| {
         let text = config.prompt_of(role).ok().flatten();
-        text.is_some_and(|text| PromptSource::new(&role.id, text).uses("task"))
+        text.is_some_and(|text| RolePromptTemplate::new(&role.id, text).uses_variable("task"))
     });
     if config.run().task.is_none()
         && let Some(role) = needing.next()
@@ -236,7 +238,7 @@ pub(crate) fn notes(config: &Config) -> Vec<Problem> {
         let told = "has {{ task }}, so `unstuck run` needs --task \"what is to be done\"";
         notes.push(config.problem_at(&prompt_path(role), told));
     }
-    if is_open_ended(config) {
+    if has_endless_loop(config) {
         let told = "does not say when it is done, so `unstuck run` needs --max-iterations";
         notes.push(config.problem_at("loop", told));
     }
@@ -244,7 +246,7 @@ pub(crate) fn notes(config: &Config) -> Vec<Problem> {
 }
 
 /// Whether there is a loop of which nobody says when it ends.
-pub(crate) fn is_open_ended(config: &Config) -> bool {
-    let is_open = |looping: &Loop| looping.until == Until::default();
-    config.looping().is_some_and(is_open) && config.origin("loop.max_iterations").is_none()
+pub(crate) fn has_endless_loop(config: &Config) -> bool {
+    let is_open = |looping: &LoopSection| looping.until == CompletionCondition::default();
+    config.loop_section().is_some_and(is_open) && config.origin("loop.max_iterations").is_none()
 }

@@ -11,9 +11,9 @@ use std::path::PathBuf;
 use anyhow::Result;
 use unstuck_core::redact::{Redactor, secret_values};
 use unstuck_network::NetworkProbe;
-use unstuck_store::Location;
+use unstuck_store::StoreLocation;
 
-use crate::report::hinted;
+use crate::error_report::error_with_hint;
 
 /// A variable, unless it is unset, empty or not text.
 pub(crate) fn variable(name: &str) -> Option<String> {
@@ -66,7 +66,7 @@ pub(crate) fn sudo_user() -> Option<u32> {
 }
 
 /// Where unstuck keeps what it has to remember.
-pub(crate) fn state_folder() -> Option<PathBuf> {
+pub(crate) fn state_dir() -> Option<PathBuf> {
     let base = variable("XDG_STATE_HOME")
         .map(PathBuf::from)
         .filter(|path| path.is_absolute());
@@ -75,10 +75,10 @@ pub(crate) fn state_folder() -> Option<PathBuf> {
 }
 
 /// The store that counts where none is named on the command line.
-pub(crate) fn store_location() -> Result<Location> {
+pub(crate) fn store_location() -> Result<StoreLocation> {
     match named_store() {
-        Some(named) => Location::parse(&named).map_err(crate::store::explained),
-        None => Ok(Location::file(place_for_stores()?.join("unstuck.db"))),
+        Some(named) => StoreLocation::parse(&named).map_err(crate::store::with_hint),
+        None => Ok(StoreLocation::file(store_dir()?.join("unstuck.db"))),
     }
 }
 
@@ -88,13 +88,13 @@ pub(crate) fn named_store() -> Option<String> {
 }
 
 /// The store of the demo: beside the usual one, so that the demo leaves no trace in a person's own history.
-pub(crate) fn demo_store() -> Result<Location> {
-    Ok(Location::file(place_for_stores()?.join("demo.db")))
+pub(crate) fn demo_store() -> Result<StoreLocation> {
+    Ok(StoreLocation::file(store_dir()?.join("demo.db")))
 }
 
-fn place_for_stores() -> Result<PathBuf> {
-    state_folder().ok_or_else(|| {
-        hinted(
+fn store_dir() -> Result<PathBuf> {
+    state_dir().ok_or_else(|| {
+        error_with_hint(
             "there is no place for the store: neither XDG_STATE_HOME nor HOME is set",
             "--store FILE or UNSTUCK_STORE names one",
         )
@@ -115,14 +115,14 @@ pub(crate) fn redactor() -> Redactor {
 }
 
 /// All variables, as they are.
-pub(crate) fn whole() -> Vec<(OsString, OsString)> {
+pub(crate) fn all_os() -> Vec<(OsString, OsString)> {
     std::env::vars_os().collect()
 }
 
 /// Unstuck's own folders and files, which nothing that it runs for others may see.
-pub(crate) fn own_folders(store: &Location) -> Vec<PathBuf> {
+pub(crate) fn own_paths(store: &StoreLocation) -> Vec<PathBuf> {
     let beside = [store.path().to_owned(), store.path().with_extension("d")];
-    let folders = user_config().into_iter().chain(state_folder());
+    let folders = user_config().into_iter().chain(state_dir());
     folders.chain(beside).collect()
 }
 
@@ -134,7 +134,7 @@ pub(crate) fn search_path() -> impl Iterator<Item = PathBuf> {
 }
 
 /// The names of all programs on the search path.
-pub(crate) fn programs() -> BTreeSet<String> {
+pub(crate) fn program_names() -> BTreeSet<String> {
     let folders = search_path().filter_map(|folder| std::fs::read_dir(folder).ok());
     folders
         .flatten()

@@ -2,62 +2,66 @@
 
 use anyhow::Result;
 use serde::Serialize;
-use unstuck_core::episode::{RunView, SessionStatus, SessionView, Status, Timeline};
-use unstuck_core::{Recorded, RunId, Timestamp};
-use unstuck_run::drive::is_alive;
-use unstuck_store::{Lease, Location, RunFilter, SpendingQuery, Spent, Store};
+use unstuck_core::views::{RunStatus, RunSummary, RunTimeline, SessionStatus, SessionSummary};
+use unstuck_core::{EventRecord, RunId, Timestamp};
+use unstuck_run::runner::is_alive;
+use unstuck_store::{CostSummary, Lease, RunFilter, SpendingQuery, Store, StoreLocation};
 
-use crate::place::{current_project, homely};
-use crate::report::refused;
-use crate::show_text::cut;
-use crate::store::explained;
+use crate::error_report::refusal;
+use crate::paths::{abbreviate_home, current_project};
+use crate::show_text::truncate;
+use crate::store::with_hint;
 
 /// The history of all runs; empty where there is no store yet.
-pub(crate) struct History {
+pub(crate) struct RunHistory {
     store: Option<Store>,
 }
 
 /// A run in a list.
 #[derive(Debug, Serialize)]
-pub(crate) struct Listed {
+pub(crate) struct RunEntry {
     #[serde(flatten)]
-    pub(crate) run: RunView,
+    pub(crate) run: RunSummary,
     /// Its state in five fields.
     pub(crate) state: SessionStatus,
     /// Whether a process drives it at present.
     pub(crate) driven: bool,
 }
 
-impl Listed {
-    pub(crate) fn of(mut run: RunView, driven: bool) -> Self {
-        let state = SessionStatus::of_run(&run, driven);
+impl RunEntry {
+    pub(crate) fn new(mut run: RunSummary, driven: bool) -> Self {
+        let state = SessionStatus::for_run(&run, driven);
         run.status = state.state;
         Self { run, state, driven }
     }
 
     /// The state of one of its sessions.
-    pub(crate) fn session_status(&self, session: &SessionView) -> SessionStatus {
+    pub(crate) fn session_status(&self, session: &SessionSummary) -> SessionStatus {
         let is_abandoned = self.run.finished.is_none() && !self.driven;
-        SessionStatus::of_session(session, is_abandoned)
+        SessionStatus::for_session(session, is_abandoned)
     }
 }
 
-impl History {
-    pub(crate) async fn open(location: &Location) -> Result<Self> {
+impl RunHistory {
+    pub(crate) async fn open(location: &StoreLocation) -> Result<Self> {
         let store = crate::store::open_existing(location).await?;
         Ok(Self { store })
     }
 
     /// The runs that are asked for, the newest first.
-    pub(crate) async fn runs(&self, filter: &RunFilter) -> Result<Vec<RunView>> {
+    pub(crate) async fn runs(&self, filter: &RunFilter) -> Result<Vec<RunSummary>> {
         match &self.store {
-            Some(store) => store.runs(filter).await.map_err(explained),
+            Some(store) => store.runs(filter).await.map_err(with_hint),
             None => Ok(Vec::new()),
         }
     }
 
     /// The runs that are asked for, each with whether a process drives it.
-    pub(crate) async fn listed(&self, filter: &RunFilter, now: Timestamp) -> Result<Vec<Listed>> {
+    pub(crate) async fn run_entries(
+        &self,
+        filter: &RunFilter,
+        now: Timestamp,
+    ) -> Result<Vec<RunEntry>> {
         let leases = self.leases().await?;
         let alive = leases.iter().filter(|lease| is_alive(lease, now));
         let alive: Vec<RunId> = alive.map(|lease| lease.token.run.clone()).collect();
@@ -68,52 +72,55 @@ impl History {
         let runs = self.runs(&filter).await?;
         let listed = runs.into_iter().map(|run| {
             let driven = alive.contains(&run.id);
-            Listed::of(run, driven)
+            RunEntry::new(run, driven)
         });
         Ok(listed.collect())
     }
 
     /// Whether a process drives a run at present.
-    pub(crate) async fn drives(&self, run: &RunId, now: Timestamp) -> Result<bool> {
+    pub(crate) async fn is_driven(&self, run: &RunId, now: Timestamp) -> Result<bool> {
         Ok(is_driven(&self.leases().await?, run, now))
     }
 
     async fn leases(&self) -> Result<Vec<Lease>> {
         match &self.store {
-            Some(store) => store.leases().await.map_err(explained),
+            Some(store) => store.leases().await.map_err(with_hint),
             None => Ok(Vec::new()),
         }
     }
 
     /// The one run that is meant: by the first letters of its id, or the newest of this project.
-    pub(crate) async fn find(&self, letters: Option<&str>) -> Result<RunView> {
+    pub(crate) async fn find(&self, letters: Option<&str>) -> Result<RunSummary> {
         match letters {
-            Some(letters) => self.by_letters(letters).await,
+            Some(letters) => self.find_by_prefix(letters).await,
             None => match self.newest(&[], 1).await?.pop() {
                 Some(newest) => Ok(newest),
-                None => Err(self.no_runs().await?),
+                None => Err(self.no_runs_error().await?),
             },
         }
     }
 
-    async fn no_runs(&self) -> Result<anyhow::Error> {
+    async fn no_runs_error(&self) -> Result<anyhow::Error> {
         let any = RunFilter {
             limit: Some(1),
             ..RunFilter::default()
         };
         Ok(match self.runs(&any).await?.is_empty() {
-            true => refused(
+            true => refusal(
                 "there are no runs yet",
                 "`unstuck exec -- COMMAND` makes one, `unstuck demo` shows how",
             ),
-            false => refused(
-                format!("no runs in this project ({})", homely(&current_project())),
+            false => refusal(
+                format!(
+                    "no runs in this project ({})",
+                    abbreviate_home(&current_project())
+                ),
                 "`unstuck runs` lists those of all projects; name one by its id",
             ),
         })
     }
 
-    async fn by_letters(&self, letters: &str) -> Result<RunView> {
+    async fn find_by_prefix(&self, letters: &str) -> Result<RunSummary> {
         // The id of a session or a request begins with that of its run.
         let of_run = letters.split_once('-').map_or(letters, |(run, _)| run);
         let filter = RunFilter {
@@ -124,16 +131,16 @@ impl History {
         let mut found = self.runs(&filter).await?;
         match (found.len(), found.pop()) {
             (1, Some(run)) => Ok(run),
-            (0, _) => Err(refused(
+            (0, _) => Err(refusal(
                 format!(
                     "there is no run whose id starts with `{}`",
-                    cut(letters, 40)
+                    truncate(letters, 40)
                 ),
                 "`unstuck runs` lists them",
             )),
             (_, last) => {
                 let ids = found.iter().chain(&last).map(|run| run.id.to_string());
-                Err(refused(
+                Err(refusal(
                     format!("`{letters}` is the beginning of several ids"),
                     format!("one of {}", ids.collect::<Vec<_>>().join(", ")),
                 ))
@@ -142,7 +149,11 @@ impl History {
     }
 
     /// The newest runs of this project that stand at one of these.
-    pub(crate) async fn newest(&self, status: &[Status], most: usize) -> Result<Vec<RunView>> {
+    pub(crate) async fn newest(
+        &self,
+        status: &[RunStatus],
+        most: usize,
+    ) -> Result<Vec<RunSummary>> {
         let filter = RunFilter {
             project: Some(current_project()),
             status: status.to_vec(),
@@ -153,32 +164,32 @@ impl History {
     }
 
     /// The story of the one run that is meant, and whether a process drives it at present.
-    pub(crate) async fn story(
+    pub(crate) async fn timeline_and_driven(
         &self,
         letters: Option<&str>,
         now: Timestamp,
-    ) -> Result<(Timeline, bool)> {
+    ) -> Result<(RunTimeline, bool)> {
         let run = self.find(letters).await?;
-        let driven = self.drives(&run.id, now).await?;
+        let driven = self.is_driven(&run.id, now).await?;
         Ok((self.timeline(&run.id).await?, driven))
     }
 
     /// All events of a run.
-    pub(crate) async fn events(&self, run: &RunId) -> Result<Vec<Recorded>> {
+    pub(crate) async fn events(&self, run: &RunId) -> Result<Vec<EventRecord>> {
         match &self.store {
-            Some(store) => store.load(run).await.map_err(explained),
+            Some(store) => store.load(run).await.map_err(with_hint),
             None => Ok(Vec::new()),
         }
     }
 
     /// The story of a run.
-    pub(crate) async fn timeline(&self, run: &RunId) -> Result<Timeline> {
+    pub(crate) async fn timeline(&self, run: &RunId) -> Result<RunTimeline> {
         let story = match &self.store {
-            Some(store) => store.story(run).await.map_err(explained)?,
+            Some(store) => store.timeline(run).await.map_err(with_hint)?,
             None => None,
         };
         story.ok_or_else(|| {
-            refused(
+            refusal(
                 format!("the beginning of run {run} is not in the store"),
                 "`unstuck store check` looks for damage",
             )
@@ -186,17 +197,17 @@ impl History {
     }
 
     /// What the calls of a run used, as the gateway counted it; none if it has made none.
-    pub(crate) async fn spent(&self, run: &RunId) -> Result<Option<Spent>> {
+    pub(crate) async fn spent(&self, run: &RunId) -> Result<Option<CostSummary>> {
         match &self.store {
-            Some(store) => store.spent_by(run).await.map_err(explained),
+            Some(store) => store.run_cost(run).await.map_err(with_hint),
             None => Ok(None),
         }
     }
 
     /// What was spent on calls.
-    pub(crate) async fn spending(&self, query: &SpendingQuery) -> Result<Vec<Spent>> {
+    pub(crate) async fn spending(&self, query: &SpendingQuery) -> Result<Vec<CostSummary>> {
         match &self.store {
-            Some(store) => store.spending(query).await.map_err(explained),
+            Some(store) => store.spending(query).await.map_err(with_hint),
             None => Ok(Vec::new()),
         }
     }

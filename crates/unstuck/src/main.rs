@@ -1,44 +1,44 @@
 //! unstuck keeps AI agents working: it knows every failure, and what to do about it.
 
 mod address;
+mod agent_installation;
+mod agent_restrictions;
 mod answering;
 mod call_words;
-mod choosing;
+mod choice_prompt;
 mod clock;
 mod columns;
+mod command_context;
 mod commands;
 mod completion;
 mod config;
 mod environment;
+mod error_report;
+mod event_spill;
 mod gateway;
 mod history;
-mod inside;
-mod installed;
-mod messages;
 mod moving;
 mod named;
 mod notifying;
 mod output;
-mod pipeline_plan;
-mod place;
+mod paths;
+mod pipeline_from_config;
 mod project_changes;
+mod project_trust;
+mod redacted_stderr;
+mod repair_terms;
 mod repair_words;
-mod repairs;
-mod report;
 mod retrying;
+mod run_session;
 mod run_words;
 mod runtime;
-mod servers;
-mod session;
+mod server_registry;
 mod show_text;
 mod started;
 mod state_text;
 mod stopping;
 mod store;
-mod supervise;
 mod terminal_text;
-mod trusting;
-mod unrecorded;
 mod web;
 
 use std::ffi::OsString;
@@ -47,9 +47,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
-use unstuck_core::question::Answer;
-use unstuck_store::Location;
+use unstuck_core::escalation::EscalationAnswer;
+use unstuck_store::StoreLocation;
 
+use crate::command_context::CommandContext;
 use crate::commands::answer::AnswerArgs;
 use crate::commands::config as config_command;
 use crate::commands::store as store_command;
@@ -58,9 +59,8 @@ use crate::commands::{
     kinds, logs, plan, policy, preview, propose, repair, resume, retry, run as run_command, runs,
     serve, show, status, stop, token, trust, webhook,
 };
-use crate::config::{Config, Sources};
+use crate::config::{Config, ConfigSources};
 use crate::output::{Color, Output};
-use crate::session::Session;
 
 /// Keeps AI agents working: runs them, sees every failure, and does what helps
 #[derive(Debug, Parser)]
@@ -121,11 +121,11 @@ enum Command {
     Skip(answer::AnswerArgs),
     Abort(answer::AbortArgs),
     #[command(hide = true)]
-    ApproveRecovery(answer::LoopArgs),
+    ApproveRecovery(answer::RecoveryAnswerArgs),
     #[command(hide = true)]
-    RejectRecovery(answer::LoopArgs),
+    RejectRecovery(answer::RecoveryAnswerArgs),
     #[command(hide = true)]
-    ResolveRecovery(answer::LoopArgs),
+    ResolveRecovery(answer::RecoveryAnswerArgs),
     Propose(propose::ProposeArgs),
     Runs(runs::RunsArgs),
     Show(show::ShowArgs),
@@ -151,52 +151,52 @@ enum Command {
 fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().collect();
     // The small processes that unstuck starts of itself read no configuration and know no options.
-    if let Some(code) = unstuck_run::reaper::called(&arguments) {
+    if let Some(code) = unstuck_run::reaper::run_if_called(&arguments) {
         return ExitCode::from(code);
     }
-    if let Some(code) = unstuck_repair::sandbox::called(&arguments) {
+    if let Some(code) = unstuck_repair::sandbox::run_if_called(&arguments) {
         return ExitCode::from(code);
     }
     if let Some(code) = demo::agent_called(&arguments) {
         return ExitCode::from(code);
     }
     clap_complete::CompleteEnv::with_factory(Cli::command).complete();
-    let arguments = started::detached(arguments);
+    let arguments = started::detach_if_asked(arguments);
     let wants_json = wants_json(&arguments);
     let is_quiet = is_quiet(&arguments);
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
-        Err(error) => return refused_usage(&error),
+        Err(error) => return report_usage_error(&error),
     };
     let mut out = Output::new(cli.color);
     let done = run(&cli, is_quiet, &mut out).and_then(|code| out.finish().map(|()| code));
     match done {
         Ok(code) => code,
         // Whoever read our output has seen enough.
-        Err(error) if report::is_closed_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) if error_report::is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             // A listing that tells what is wrong is the answer; a second document behind it could not be read.
             if wants_json && !out.has_written() {
-                report::show_json(&error);
+                error_report::print_error_json(&error);
             }
-            report::show(&error, cli.color)
+            error_report::print_error(&error, cli.color)
         }
     }
 }
 
 /// What is wrong with the arguments, or the help that was asked for; what is echoed of very long words is cut.
-fn refused_usage(error: &clap::Error) -> ExitCode {
+fn report_usage_error(error: &clap::Error) -> ExitCode {
     let text = error.render();
     let longest = text.to_string().split_whitespace().map(str::len).max();
     let is_short = longest.is_none_or(|longest| longest < 1000);
     if is_short && !error.use_stderr() {
         error.exit();
     }
-    let mut to = messages::Messages::auto();
+    let mut to = redacted_stderr::RedactedStderr::auto();
     // Nothing can be done if not even this can be written.
     let _ = match is_short {
         true => write!(to, "{}", text.ansi()),
-        false => writeln!(to, "{}", report::shortened(&text.to_string())),
+        false => writeln!(to, "{}", error_report::shorten_words(&text.to_string())),
     };
     ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
 }
@@ -215,10 +215,10 @@ fn is_quiet(arguments: &[OsString]) -> bool {
 }
 
 fn run(cli: &Cli, is_quiet: bool, out: &mut Output) -> anyhow::Result<ExitCode> {
-    inside::refuse_for_agents(&cli.command)?;
+    agent_restrictions::refuse_for_agents(&cli.command)?;
     // What is shown must not depend on what the user has configured.
     if let Command::Demo(args) = &cli.command {
-        return play(cli, args, out);
+        return run_demo(cli, args, out);
     }
     // A server for tests must not depend on what the user has configured either.
     if let Command::Faults(args) = &cli.command {
@@ -226,20 +226,20 @@ fn run(cli: &Cli, is_quiet: bool, out: &mut Output) -> anyhow::Result<ExitCode> 
     }
     // What is wrong with a configuration is the business of this command.
     if let Command::Config(args) = &cli.command {
-        return configure(cli, args, out);
+        return run_config(cli, args, out);
     }
     if let Command::Guard(args) = &cli.command {
         return guard::run(args, cli.config.as_deref(), out);
     }
-    let store = location(cli).ok();
-    let sources = Sources {
+    let store = store_location(cli).ok();
+    let sources = ConfigSources {
         named: cli.config.as_deref(),
         store: store.as_ref(),
-        ..Sources::default()
+        ..ConfigSources::default()
     };
     let config = config::load(sources)?;
     if !is_quiet {
-        report::warn_of_old_names(&config, cli.color);
+        error_report::warn_of_old_names(&config, cli.color);
     }
     let done = match &cli.command {
         Command::Classify(args) => classify::run(args, &config, out),
@@ -249,35 +249,35 @@ fn run(cli: &Cli, is_quiet: bool, out: &mut Output) -> anyhow::Result<ExitCode> 
         Command::Policy(args) => policy::run(args, &config, out),
         Command::Trust(args) => trust::run(args, &config, out),
         Command::Token(args) => token::run(args, store.as_ref(), out),
-        other => return with_store(cli, other, &config, out),
+        other => return run_with_store(cli, other, &config, out),
     };
     done.map(|()| ExitCode::SUCCESS)
 }
 
 /// What is wrong with a configuration, or counts.
-fn configure(
+fn run_config(
     cli: &Cli,
     args: &config_command::ConfigArgs,
     out: &mut Output,
 ) -> anyhow::Result<ExitCode> {
-    let store = location(cli).ok();
-    let sources = Sources {
+    let store = store_location(cli).ok();
+    let sources = ConfigSources {
         named: cli.config.as_deref(),
         store: store.as_ref(),
-        ..Sources::default()
+        ..ConfigSources::default()
     };
     config_command::run(args, sources, out).map(|()| ExitCode::SUCCESS)
 }
 
 /// The commands that run something or look at what ran.
-fn with_store(
+fn run_with_store(
     cli: &Cli,
     command: &Command,
     config: &Config,
     out: &mut Output,
 ) -> anyhow::Result<ExitCode> {
-    let store = location(cli)?;
-    let session = Session {
+    let store = store_location(cli)?;
+    let session = CommandContext {
         store: &store,
         config: cli.config.as_deref(),
         color: cli.color,
@@ -289,7 +289,7 @@ fn with_store(
         Command::Stop(args) => return stop::run(args, &session, out),
         Command::Status(args) => return status::run(args, &session, out),
         Command::Preview(args) => {
-            let waiting = |id: &str| answer::waiting(id, &session);
+            let waiting = |id: &str| answer::proposed_command(id, &session);
             return preview::run(args, config, &session, &waiting, out);
         }
         Command::Serve(args) => return serve::run(args, config, &session, out),
@@ -301,29 +301,33 @@ fn with_store(
         Command::Escalate(args) => return escalate::run(args, config, &session, out),
         Command::Propose(args) => return propose::run(args, config, out),
         Command::Webhook(args) => return webhook::run(args, config, &session, out),
-        other => match answered(other) {
+        other => match answer_args(other) {
             Some((said, args)) => return answer::answer(said, &args, config, &session, out),
-            None => look(other, &session, out),
+            None => run_read_only(other, &session, out),
         },
     };
     done.map(|()| ExitCode::SUCCESS)
 }
 
 /// The answers to what runs ask for.
-fn answered(command: &Command) -> Option<(Answer, AnswerArgs)> {
+fn answer_args(command: &Command) -> Option<(EscalationAnswer, AnswerArgs)> {
     Some(match command {
-        Command::Reject(args) => (Answer::Reject, args.clone()),
-        Command::Resolve(args) => (Answer::Resolve, args.clone()),
-        Command::Skip(args) => (Answer::Skip, args.clone()),
-        Command::ApproveRecovery(args) => (Answer::Approve, args.into()),
-        Command::RejectRecovery(args) => (Answer::Reject, args.into()),
-        Command::ResolveRecovery(args) => (Answer::Resolve, args.into()),
+        Command::Reject(args) => (EscalationAnswer::Reject, args.clone()),
+        Command::Resolve(args) => (EscalationAnswer::Resolve, args.clone()),
+        Command::Skip(args) => (EscalationAnswer::Skip, args.clone()),
+        Command::ApproveRecovery(args) => (EscalationAnswer::Approve, args.into()),
+        Command::RejectRecovery(args) => (EscalationAnswer::Reject, args.into()),
+        Command::ResolveRecovery(args) => (EscalationAnswer::Resolve, args.into()),
         _ => return None,
     })
 }
 
 /// The commands that look at what ran.
-fn look(command: &Command, session: &Session<'_>, out: &mut Output) -> anyhow::Result<()> {
+fn run_read_only(
+    command: &Command,
+    session: &CommandContext<'_>,
+    out: &mut Output,
+) -> anyhow::Result<()> {
     match command {
         Command::Runs(args) => runs::run(args, session, out),
         Command::Show(args) => show::run(args, session, out),
@@ -337,14 +341,14 @@ fn look(command: &Command, session: &Session<'_>, out: &mut Output) -> anyhow::R
 }
 
 /// The demo, whose history is its own.
-fn play(cli: &Cli, args: &demo::DemoArgs, out: &mut Output) -> anyhow::Result<ExitCode> {
+fn run_demo(cli: &Cli, args: &demo::DemoArgs, out: &mut Output) -> anyhow::Result<ExitCode> {
     // Whoever names a store for all commands has their own history in it.
     let named = cli.store.clone().filter(|named| !named.is_empty());
     let store = match named.filter(|named| environment::named_store().as_ref() != Some(named)) {
-        Some(named) => Location::parse(&named).map_err(store::explained)?,
+        Some(named) => StoreLocation::parse(&named).map_err(store::with_hint)?,
         None => environment::demo_store()?,
     };
-    let session = Session {
+    let session = CommandContext {
         store: &store,
         config: cli.config.as_deref(),
         color: cli.color,
@@ -353,9 +357,9 @@ fn play(cli: &Cli, args: &demo::DemoArgs, out: &mut Output) -> anyhow::Result<Ex
 }
 
 /// Where the history is kept.
-fn location(cli: &Cli) -> anyhow::Result<Location> {
+fn store_location(cli: &Cli) -> anyhow::Result<StoreLocation> {
     match cli.store.as_deref().filter(|named| !named.is_empty()) {
-        Some(named) => Location::parse(named).map_err(store::explained),
+        Some(named) => StoreLocation::parse(named).map_err(store::with_hint),
         None => environment::store_location(),
     }
 }

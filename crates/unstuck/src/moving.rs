@@ -3,18 +3,18 @@
 use anyhow::Result;
 use unstuck_core::Timestamp;
 use unstuck_core::decision::{
-    Catalog, CostEstimate, EscalationReason, EscalationRecord, NoModel, Tokens,
+    CostEstimate, ModelCatalog, ModelChoiceError, ModelSwitch, ModelSwitchReason, TokenUsage,
 };
-use unstuck_core::episode::{RunView, SessionView};
-use unstuck_core::event::{CallRecord, Event, ModelEscalated, Recorded};
-use unstuck_store::{Append, CallFilter, Location, Store};
+use unstuck_core::event::{CallRecord, Event, EventRecord, ModelSwitched};
+use unstuck_core::views::{RunSummary, SessionSummary};
+use unstuck_store::{Append, CallFilter, Store, StoreLocation};
 
-use crate::history::History;
-use crate::report::refused;
-use crate::store::explained;
+use crate::error_report::refusal;
+use crate::history::RunHistory;
+use crate::store::with_hint;
 
 /// What a call is taken to use where nothing is known of the session's.
-const USUAL: Tokens = Tokens {
+const DEFAULT_CALL_TOKENS: TokenUsage = TokenUsage {
     input: 10_000,
     cached: 0,
     output: 1_000,
@@ -23,39 +23,39 @@ const USUAL: Tokens = Tokens {
 
 /// Where a session is to be moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum To<'a> {
+pub(crate) enum SwitchDestination<'a> {
     /// To the next model of its ladder.
     Next,
     /// To this one.
     Named(&'a str),
     /// To the one that it had.
-    Back,
+    Previous,
 }
 
 /// The session that is meant.
 #[derive(Debug)]
-pub(crate) struct Meant {
-    pub(crate) run: RunView,
-    pub(crate) session: SessionView,
+pub(crate) struct ModelSwitchTarget {
+    pub(crate) run: RunSummary,
+    pub(crate) session: SessionSummary,
     /// The model in use, as far as is known.
     pub(crate) model: Option<String>,
     /// The model that it had before it was moved.
-    before: Option<String>,
+    previous_model: Option<String>,
     /// What its calls used so far.
-    tokens: Tokens,
+    tokens: TokenUsage,
 }
 
-impl Meant {
+impl ModelSwitchTarget {
     /// The session that goes on and is meant by its id, or that of its run.
-    pub(crate) async fn find(id: &str, store: &Location) -> Result<Self> {
+    pub(crate) async fn find(id: &str, store: &StoreLocation) -> Result<Self> {
         let (letters, number) = match id.rsplit_once('-') {
             Some((run, number)) if number.parse::<u32>().is_ok() => (run, Some(number)),
             _ => (id, None),
         };
-        let history = History::open(store).await?;
+        let history = RunHistory::open(store).await?;
         let run = history.find(Some(letters)).await?;
         let events = history.events(&run.id).await?;
-        let mut sessions = SessionView::all(&events);
+        let mut sessions = SessionSummary::from_events(&events);
         if let Some(number) = number {
             let id = format!("{}-{number}", run.id);
             sessions.retain(|one| one.id.as_str() == id);
@@ -64,38 +64,38 @@ impl Meant {
         let found = match (sessions.len(), sessions.pop()) {
             (1, Some(found)) => found,
             (0, _) => {
-                return Err(refused(
+                return Err(refusal(
                     format!("no session of run {} is going on", run.id.short()),
                     "`unstuck runs` lists the runs; a finished one is not moved",
                 ));
             }
             (_, last) => {
                 let ids = sessions.iter().chain(&last).map(|one| one.id.as_str());
-                return Err(refused(
+                return Err(refusal(
                     format!("run {} has several sessions", run.id.short()),
                     format!("one of {}", ids.collect::<Vec<_>>().join(", ")),
                 ));
             }
         };
-        Self::of(run, found, &events, store).await
+        Self::for_session(run, found, &events, store).await
     }
 
     /// A session of a run in which all this happened, whether or not it goes on.
-    pub(crate) async fn of(
-        run: RunView,
-        session: SessionView,
-        events: &[Recorded],
-        store: &Location,
+    pub(crate) async fn for_session(
+        run: RunSummary,
+        session: SessionSummary,
+        events: &[EventRecord],
+        store: &StoreLocation,
     ) -> Result<Self> {
-        let (asked, tokens) = used(store, &session).await?;
-        let moves = moves(events, &session);
+        let (asked, tokens) = model_and_usage(store, &session).await?;
+        let moves = effective_switches(events, &session);
         Ok(Self {
             model: moves
                 .last()
                 .map(|one| one.to_model.clone())
                 .or(asked)
                 .or(session.model.clone()),
-            before: moves.first().map(|one| one.from_model.clone()),
+            previous_model: moves.first().map(|one| one.from_model.clone()),
             run,
             session,
             tokens,
@@ -103,28 +103,32 @@ impl Meant {
     }
 
     /// From which model to which.
-    pub(crate) fn models(&self, to: To<'_>, catalog: &Catalog) -> Result<(String, String)> {
+    pub(crate) fn resolve_models(
+        &self,
+        to: SwitchDestination<'_>,
+        catalog: &ModelCatalog,
+    ) -> Result<(String, String)> {
         match (to, &self.model) {
-            (To::Back, _) => self.back(),
-            (To::Named(to), Some(from)) if to == from => Err(refused(
+            (SwitchDestination::Previous, _) => self.previous_models(),
+            (SwitchDestination::Named(to), Some(from)) if to == from => Err(refusal(
                 format!("this session uses {to} already"),
                 "nothing is to be done",
             )),
-            (To::Named(to), from) => {
+            (SwitchDestination::Named(to), from) => {
                 let from = from.clone().unwrap_or_else(|| "unknown".to_owned());
                 Ok((from, to.to_owned()))
             }
-            (To::Next, None) => Err(refused(
+            (SwitchDestination::Next, None) => Err(refusal(
                 "nothing is known of the model of this session yet",
                 "wait for its first call, or name one with --to",
             )),
-            (To::Next, Some(from)) => match catalog.next(from) {
+            (SwitchDestination::Next, Some(from)) => match catalog.next_model(from) {
                 Ok(to) => Ok((from.clone(), to.to_owned())),
-                Err(NoModel::AtTheTop) => Err(refused(
+                Err(ModelChoiceError::AtTheTop) => Err(refusal(
                     format!("Already at most capable model: {from}"),
                     "--to names any other; [[models.ladder]] says what comes after what",
                 )),
-                Err(why) => Err(refused(
+                Err(why) => Err(refusal(
                     format!("there is no stronger model after {from}: {why}"),
                     "--to names one; [[models.ladder]] says what comes after what",
                 )),
@@ -132,14 +136,14 @@ impl Meant {
         }
     }
 
-    fn back(&self) -> Result<(String, String)> {
-        match (&self.model, &self.before) {
-            (Some(from), Some(to)) if from == to => Err(refused(
+    fn previous_models(&self) -> Result<(String, String)> {
+        match (&self.model, &self.previous_model) {
+            (Some(from), Some(to)) if from == to => Err(refusal(
                 "this session is back at its model",
                 "nothing is to be done",
             )),
             (Some(from), Some(to)) => Ok((from.clone(), to.clone())),
-            _ => Err(refused(
+            _ => Err(refusal(
                 "this session was not moved",
                 "`unstuck escalate ID` moves it to a stronger model",
             )),
@@ -147,63 +151,73 @@ impl Meant {
     }
 
     /// What that is expected to cost more.
-    pub(crate) fn dearer(&self, (from, to): (&str, &str), catalog: &Catalog) -> CostEstimate {
-        catalog.difference(from, to, self.tokens)
+    pub(crate) fn extra_cost(
+        &self,
+        (from, to): (&str, &str),
+        catalog: &ModelCatalog,
+    ) -> CostEstimate {
+        catalog.cost_difference(from, to, self.tokens)
     }
 
     /// Writes down that its further calls go to the other model.
-    pub(crate) async fn record(
+    pub(crate) async fn record_switch(
         &self,
         store: &Store,
         (from, to): (String, String),
         cost: &CostEstimate,
         now: Timestamp,
-    ) -> Result<EscalationRecord> {
-        let change = EscalationRecord {
+    ) -> Result<ModelSwitch> {
+        let change = ModelSwitch {
             from_model: from,
             to_model: to,
-            reason: EscalationReason::Manual,
+            reason: ModelSwitchReason::Manual,
             timestamp: now,
             cost_estimate: cost.usd(),
         };
-        let event = ModelEscalated {
+        let event = ModelSwitched {
             session: Some(self.session.id.clone()),
-            change: change.clone(),
+            switch: change.clone(),
         };
         let append = Append::new(self.run.id.clone(), now, [Event::from(event)]);
-        store.append(append).await.map_err(explained)?;
+        store.append(append).await.map_err(with_hint)?;
         Ok(change)
     }
 }
 
 /// The changes of a session's model that count: those since it was last moved back.
-fn moves<'e>(events: &'e [Recorded], session: &SessionView) -> Vec<&'e EscalationRecord> {
-    let mut moves: Vec<&EscalationRecord> = Vec::new();
+fn effective_switches<'e>(
+    events: &'e [EventRecord],
+    session: &SessionSummary,
+) -> Vec<&'e ModelSwitch> {
+    let mut moves: Vec<&ModelSwitch> = Vec::new();
     for recorded in events {
-        let Event::ModelEscalated(moved) = &recorded.event else {
+        let Event::ModelSwitched(moved) = &recorded.event else {
             continue;
         };
         if moved.session.as_ref().is_some_and(|id| *id != session.id) {
             continue;
         }
         let own = moves.first().map(|first| first.from_model.as_str());
-        match own == Some(moved.change.to_model.as_str()) {
+        match own == Some(moved.switch.to_model.as_str()) {
             true => moves.clear(),
-            false => moves.push(&moved.change),
+            false => moves.push(&moved.switch),
         }
     }
     moves
 }
 
 /// The model of the newest call, and what all of them used.
-async fn used(store: &Location, of: &SessionView) -> Result<(Option<String>, Tokens)> {
+async fn model_and_usage(
+    store: &StoreLocation,
+    of: &SessionSummary,
+) -> Result<(Option<String>, TokenUsage)> {
     let store = crate::store::open_existing(store).await?;
     let calls = match &store {
-        Some(store) => calls(store, of).await?,
+        Some(store) => call_records(store, of).await?,
         None => Vec::new(),
     };
-    let model = calls.iter().find_map(|call| call.asked_model.clone());
-    let mut sum = Tokens::default();
+    let model = calls.iter().find_map(|call| call.requested_model.clone());
+    let mut sum = TokenUsage::default();
     for tokens in calls.iter().filter_map(|call| call.tokens) {
         sum.input += tokens.input;
         sum.cached += tokens.cached;
@@ -211,17 +225,17 @@ async fn used(store: &Location, of: &SessionView) -> Result<(Option<String>, Tok
         sum.requests += 1;
     }
     let sum = match sum.requests {
-        0 => USUAL,
+        0 => DEFAULT_CALL_TOKENS,
         _ => sum,
     };
     Ok((model, sum))
 }
 
-async fn calls(store: &Store, of: &SessionView) -> Result<Vec<CallRecord>> {
+async fn call_records(store: &Store, of: &SessionSummary) -> Result<Vec<CallRecord>> {
     let filter = CallFilter {
         session: Some(of.id.clone()),
         ..CallFilter::default()
     };
-    let calls = store.calls(&filter).await.map_err(explained)?;
+    let calls = store.calls(&filter).await.map_err(with_hint)?;
     Ok(calls.into_iter().map(|call| call.record).collect())
 }

@@ -8,7 +8,7 @@ use anstyle::{AnsiColor, Style};
 use anyhow::Result;
 use clap::ValueEnum;
 use serde::Serialize;
-use unstuck_core::money::tidy_costs;
+use unstuck_core::money::normalize_costs;
 
 pub(crate) const BOLD: Style = Style::new().bold();
 pub(crate) const DIM: Style = Style::new().dimmed();
@@ -40,15 +40,15 @@ impl Color {
 
 /// How large a terminal is, in characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Size {
+pub(crate) struct TerminalSize {
     pub(crate) columns: usize,
     pub(crate) rows: usize,
 }
 
 /// How large a terminal is; none for what is not a terminal, or does not tell.
-pub(crate) fn size(of: impl AsFd) -> Option<Size> {
+pub(crate) fn terminal_size(of: impl AsFd) -> Option<TerminalSize> {
     let size = rustix::termios::tcgetwinsize(of).ok()?;
-    let size = Size {
+    let size = TerminalSize {
         columns: usize::from(size.ws_col),
         rows: usize::from(size.ws_row),
     };
@@ -56,8 +56,8 @@ pub(crate) fn size(of: impl AsFd) -> Option<Size> {
 }
 
 /// How many columns a terminal has; none for what is not a terminal.
-pub(crate) fn columns(of: impl AsFd) -> Option<usize> {
-    size(of).map(|size| size.columns)
+pub(crate) fn terminal_columns(of: impl AsFd) -> Option<usize> {
+    terminal_size(of).map(|size| size.columns)
 }
 
 /// Standard output, written in large pieces, without colours where they are not wanted.
@@ -69,9 +69,9 @@ pub(crate) struct Output {
 }
 
 /// A value as JSON whose costs are fit to be told.
-fn tidied(value: &impl Serialize) -> Result<serde_json::Value> {
+fn json_with_rounded_costs(value: &impl Serialize) -> Result<serde_json::Value> {
     let mut value = serde_json::to_value(value)?;
-    tidy_costs(&mut value);
+    normalize_costs(&mut value);
     Ok(value)
 }
 
@@ -87,25 +87,25 @@ impl Output {
 
     /// How many columns there are, where a person reads it.
     pub(crate) fn columns(&self) -> Option<usize> {
-        columns(io::stdout())
+        terminal_columns(io::stdout())
     }
 
     /// Writes a value as JSON for machines.
-    pub(crate) fn json(&mut self, value: &impl Serialize) -> Result<()> {
-        serde_json::to_writer_pretty(&mut *self, &tidied(value)?)?;
+    pub(crate) fn write_json(&mut self, value: &impl Serialize) -> Result<()> {
+        serde_json::to_writer_pretty(&mut *self, &json_with_rounded_costs(value)?)?;
         writeln!(self)?;
         Ok(())
     }
 
     /// Writes a value as JSON on one line.
-    pub(crate) fn json_line(&mut self, value: &impl Serialize) -> Result<()> {
-        serde_json::to_writer(&mut *self, &tidied(value)?)?;
+    pub(crate) fn write_json_line(&mut self, value: &impl Serialize) -> Result<()> {
+        serde_json::to_writer(&mut *self, &json_with_rounded_costs(value)?)?;
         writeln!(self)?;
         Ok(())
     }
 
     /// Whether a person reads it, as far as that can be known.
-    pub(crate) fn is_read_by_a_person(&self) -> bool {
+    pub(crate) fn is_terminal(&self) -> bool {
         // A terminal that does not tell its size is one all the same.
         self.color == Color::Always || io::stdout().is_terminal()
     }
@@ -116,7 +116,7 @@ impl Output {
     }
 
     /// Writes bytes exactly as they are, also what looks like a colour.
-    pub(crate) fn exactly(&mut self, bytes: &[u8]) -> io::Result<()> {
+    pub(crate) fn write_raw(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.flush()?;
         self.has_written = true;
         io::stdout().write_all(bytes)

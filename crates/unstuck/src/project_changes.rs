@@ -4,25 +4,25 @@ use std::path::Path;
 
 use anyhow::Result;
 use unstuck_core::Pipeline;
-use unstuck_core::episode::RunView;
-use unstuck_core::event::{Event, Recorded, RunStarted};
-use unstuck_core::guard::show;
-use unstuck_core::settings::{ProjectSettings, SettingChange};
-use unstuck_run::blobs::Blobs;
-use unstuck_run::drive::Options;
+use unstuck_core::command_policy::sanitize;
+use unstuck_core::event::{Event, EventRecord, RunStarted};
+use unstuck_core::project_settings::{ProjectSettings, SettingChange};
+use unstuck_core::views::RunSummary;
+use unstuck_run::blobs::BlobStore;
+use unstuck_run::runner::AttemptOptions;
 
-use crate::config::{self, Config, Sources};
+use crate::command_context::CommandContext;
+use crate::config::{self, Config, ConfigSources};
+use crate::error_report::refusal;
 use crate::output::{BOLD, DIM};
-use crate::pipeline_plan;
-use crate::report::refused;
-use crate::session::Session;
-use crate::supervise::state_folder;
-use crate::trusting;
+use crate::pipeline_from_config;
+use crate::project_trust;
+use crate::run_session::state_dir;
 
 /// The sections that do not concern a single command.
-const OF_PIPELINES: [&str; 3] = ["role", "loop", "run"];
+const PIPELINE_SECTIONS: [&str; 3] = ["role", "loop", "run"];
 /// A value that is longer is cut where a person reads it.
-const LONGEST: usize = 400;
+const MAX_VALUE: usize = 400;
 
 /// How changes of the project's files are met when a run is resumed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,13 +32,13 @@ pub(crate) enum OnChanges {
     /// They count.
     Accept,
     /// These count, which a person has seen.
-    Confirmed(ProjectSettings),
+    AcceptSeen(ProjectSettings),
     /// They do not count; the run goes on with what it began with, and asks about them.
     Hold,
 }
 
 impl OnChanges {
-    pub(crate) fn of_flags(accept: bool, hold: bool) -> Self {
+    pub(crate) fn from_flags(accept: bool, hold: bool) -> Self {
         match (accept, hold) {
             (true, _) => Self::Accept,
             (false, true) => Self::Hold,
@@ -48,47 +48,49 @@ impl OnChanges {
 }
 
 /// What a single command goes by of the project's files, as it is kept.
-pub(crate) fn of_command(config: &Config) -> String {
+pub(crate) fn settings_of_command(config: &Config) -> String {
     let settings = config.project_settings().clone();
-    settings.ignoring(&OF_PIPELINES).content()
+    settings
+        .without_sections(&PIPELINE_SECTIONS)
+        .canonical_text()
 }
 
 /// Keeps what a single command goes by. Where that is not possible it cannot be compared later, which is told then.
-pub(crate) fn keep(content: &str, state: &Path) {
-    let _ = Blobs::at(state).put(content.as_bytes());
+pub(crate) fn store_settings(content: &str, state: &Path) {
+    let _ = BlobStore::in_state_dir(state).put(content.as_bytes());
 }
 
 /// Reads the configuration of a run that is under way; what the project's files say differently counts where it is
 /// trusted, and otherwise stays as it was accepted.
-pub(crate) fn load(
+pub(crate) fn load_for_run(
     project: &Path,
-    sources: Sources<'_>,
+    sources: ConfigSources<'_>,
     accepted: Option<&ProjectSettings>,
 ) -> Result<Config> {
-    let config = config::load_in(project, sources.accepting(accepted))?;
-    if config.held_changes().is_empty() || !trusting::trusts_settings(&config, project) {
+    let config = config::load_in(project, sources.with_accepted(accepted))?;
+    if config.held_changes().is_empty() || !project_trust::trusts_settings(&config, project) {
         return Ok(config);
     }
     let written = config.written_settings().clone();
-    config::load_in(project, sources.accepting(Some(&written)))
+    config::load_in(project, sources.with_accepted(Some(&written)))
 }
 
 /// Reads the configuration by which a run is resumed; an error if it was changed, and nobody accepts that.
-pub(crate) fn settle(
-    run: &RunView,
-    events: &[Recorded],
-    sources: Sources<'_>,
+pub(crate) fn load_for_resume(
+    run: &RunSummary,
+    events: &[EventRecord],
+    sources: ConfigSources<'_>,
     on_changes: &OnChanges,
-    session: &Session<'_>,
+    session: &CommandContext<'_>,
 ) -> Result<Config> {
     let project = Path::new(&run.project);
     let known = match on_changes {
-        OnChanges::Confirmed(settings) => Some(settings.clone()),
-        _ => begun_with(run, events, on_changes, session)?,
+        OnChanges::AcceptSeen(settings) => Some(settings.clone()),
+        _ => accepted_settings(run, events, on_changes, session)?,
     };
     let ignored = known.as_ref().map(|known| known.ignored.clone());
-    let config = load(project, sources, known.as_ref())?;
-    let is_confirmed = matches!(on_changes, OnChanges::Confirmed(_));
+    let config = load_for_run(project, sources, known.as_ref())?;
+    let is_confirmed = matches!(on_changes, OnChanges::AcceptSeen(_));
     if config.held_changes().is_empty() || is_confirmed || *on_changes == OnChanges::Hold {
         return Ok(config);
     }
@@ -100,52 +102,54 @@ pub(crate) fn settle(
         ..config.written_settings().clone()
     };
     // What is written after the person has looked does not count.
-    load(project, sources, Some(&shown))
+    load_for_run(project, sources, Some(&shown))
 }
 
 /// Asks about what was changed before anything is done; gives how it is met from then on.
-pub(crate) fn ask_before(
-    run: &RunView,
-    events: &[Recorded],
+pub(crate) fn confirm_changes(
+    run: &RunSummary,
+    events: &[EventRecord],
     on_changes: OnChanges,
-    session: &Session<'_>,
+    session: &CommandContext<'_>,
 ) -> Result<OnChanges> {
     if on_changes != OnChanges::Ask {
         return Ok(on_changes);
     }
-    let known = begun_with(run, events, &on_changes, session)?;
-    let pipeline = Pipeline::fold(events);
+    let known = accepted_settings(run, events, &on_changes, session)?;
+    let pipeline = Pipeline::from_events(events);
     let path = pipeline
         .as_ref()
         .and_then(|one| one.plan().config_path.as_deref());
-    let sources = pipeline_plan::sources_of(path, session.sources())?;
-    let config = load(Path::new(&run.project), sources, known.as_ref())?;
+    let sources = pipeline_from_config::sources_for_run(path, session.sources())?;
+    let config = load_for_run(Path::new(&run.project), sources, known.as_ref())?;
     if config.held_changes().is_empty() {
         return Ok(on_changes);
     }
     confirm(run, config.held_changes())?;
     let ignored = known.map(|known| known.ignored).unwrap_or_default();
-    Ok(OnChanges::Confirmed(ProjectSettings {
+    Ok(OnChanges::AcceptSeen(ProjectSettings {
         ignored,
         ..config.written_settings().clone()
     }))
 }
 
 /// What the project's files said when a run began, or when a person last accepted them; none where that is not known.
-fn begun_with(
-    run: &RunView,
-    events: &[Recorded],
+fn accepted_settings(
+    run: &RunSummary,
+    events: &[EventRecord],
     on_changes: &OnChanges,
-    session: &Session<'_>,
+    session: &CommandContext<'_>,
 ) -> Result<Option<ProjectSettings>> {
-    let Some(name) = accepted_name(events) else {
+    let Some(name) = accepted_hash(events) else {
         return Ok(None);
     };
-    let content = Blobs::at(&state_folder(session.store)).get(&name).ok();
+    let content = BlobStore::in_state_dir(&state_dir(session.store))
+        .get(&name)
+        .ok();
     match content.and_then(|content| ProjectSettings::from_content(&content)) {
-        Some(settings) => Ok(Some(in_named(settings, session.config))),
+        Some(settings) => Ok(Some(with_file_renamed(settings, session.config))),
         None if *on_changes == OnChanges::Accept => Ok(None),
-        None => Err(refused(
+        None => Err(refusal(
             format!(
                 "run {} cannot be compared with the project's configuration: what that said when the run began is lost",
                 run.id.short()
@@ -156,7 +160,7 @@ fn begun_with(
 }
 
 /// Where a person names another file for one that is gone, that one is compared with it.
-fn in_named(mut settings: ProjectSettings, named: Option<&Path>) -> ProjectSettings {
+fn with_file_renamed(mut settings: ProjectSettings, named: Option<&Path>) -> ProjectSettings {
     let named = named.and_then(|named| named.canonicalize().ok());
     let Some(named) = named.map(|named| named.display().to_string()) else {
         return settings;
@@ -172,24 +176,24 @@ fn in_named(mut settings: ProjectSettings, named: Option<&Path>) -> ProjectSetti
 }
 
 /// The name of what a run goes by of the project's files; none in a log of an older version.
-fn accepted_name(events: &[Recorded]) -> Option<String> {
-    if let Some(pipeline) = Pipeline::fold(events) {
+fn accepted_hash(events: &[EventRecord]) -> Option<String> {
+    if let Some(pipeline) = Pipeline::from_events(events) {
         let newest = pipeline.approved_settings().map(str::to_owned);
         return newest.or(pipeline.plan().project_settings.clone());
     }
     let mut newest_first = events.iter().rev();
     newest_first.find_map(|recorded| match &recorded.event {
-        event @ (Event::RunStarted(_) | Event::RunResumed(_)) => named_in(event),
+        event @ (Event::RunStarted(_) | Event::RunResumed(_)) => settings_hash_in(event),
         _ => None,
     })
 }
 
 /// The name of what a run goes by, or may go by, of the project's files, where an event says one.
-pub(crate) fn named_in(event: &Event) -> Option<String> {
+pub(crate) fn settings_hash_in(event: &Event) -> Option<String> {
     match event {
         Event::RunStarted(started) => match started.pipeline() {
             Some(pipeline) => pipeline.project_settings.clone(),
-            None => of_options(started),
+            None => settings_hash_of(started),
         },
         Event::RunResumed(resumed) => {
             let pipeline = resumed.pipeline.as_ref();
@@ -197,35 +201,35 @@ pub(crate) fn named_in(event: &Event) -> Option<String> {
             resumed.project_settings.clone().or(of_pipeline)
         }
         Event::ConfigReloaded(reloaded) => reloaded.pipeline.as_ref()?.project_settings.clone(),
-        Event::RecoveryEscalated(asked) => asked.shown.accepts.clone(),
+        Event::EscalationOpened(asked) => asked.details.accepted_settings.clone(),
         _ => None,
     }
 }
 
-fn of_options(started: &RunStarted) -> Option<String> {
+fn settings_hash_of(started: &RunStarted) -> Option<String> {
     let options = started.sole_session()?.options.clone();
-    let options: Options = serde_json::from_value(options).ok()?;
+    let options: AttemptOptions = serde_json::from_value(options).ok()?;
     options.project_settings
 }
 
 /// Shows what was changed to the person at the terminal, and goes on only if they agree.
-fn confirm(run: &RunView, changes: &[SettingChange]) -> Result<()> {
+fn confirm(run: &RunSummary, changes: &[SettingChange]) -> Result<()> {
     let what = format!(
         "The project's configuration was changed since run {} began:",
         run.id.short()
     );
-    let lines = lines(changes);
+    let lines = change_lines(changes);
     let text = format!(
         "{BOLD}{what}{BOLD:#}\n{}\n{DIM}Whatever works in the project can have written that.{DIM:#}",
         lines.join("\n")
     );
-    match trusting::confirmed(&text, "Go on with it as it is now?") {
+    match project_trust::confirm(&text, "Go on with it as it is now?") {
         Some(true) => Ok(()),
-        Some(false) => Err(refused(
+        Some(false) => Err(refusal(
             "nothing was resumed",
             "undo the changes to go on as it was, or accept them with --accept-changes",
         )),
-        None => Err(refused(
+        None => Err(refusal(
             format!("{what}\n{}", lines.join("\n")),
             "undo them to go on as it was; --accept-changes goes on with them",
         )),
@@ -233,16 +237,16 @@ fn confirm(run: &RunView, changes: &[SettingChange]) -> Result<()> {
 }
 
 /// What was changed, one line for what it was and one for what it is.
-pub(crate) fn lines(changes: &[SettingChange]) -> Vec<String> {
+pub(crate) fn change_lines(changes: &[SettingChange]) -> Vec<String> {
     let value = |text: &Option<String>| match text {
         None => "not set".to_owned(),
-        Some(text) => crate::show_text::cut(&show(text), LONGEST),
+        Some(text) => crate::show_text::truncate(&sanitize(text), MAX_VALUE),
     };
     let lines = changes.iter().flat_map(|change| {
         [
-            format!("  {}", show(&change.key)),
+            format!("  {}", sanitize(&change.key)),
             format!("    - {}", value(&change.before)),
-            format!("    + {}", value(&change.now)),
+            format!("    + {}", value(&change.after)),
         ]
     });
     lines.collect()

@@ -2,68 +2,68 @@
 
 use std::time::Duration;
 
-use unstuck_core::duration::Human;
-use unstuck_core::episode::RepairStory;
+use unstuck_core::command_policy::sanitize;
+use unstuck_core::duration::HumanDuration;
 use unstuck_core::event::{
-    ApprovalSource, Event, GuardWord, Proposer, RecoveryExecuted, RecoveryProposed,
-    RecoveryStarted, RepairConditions,
+    ApprovalSource, Event, PolicyVerdict, Proposer, RepairConditions, RepairExecuted,
+    RepairProposed, RepairStarted,
 };
-use unstuck_core::guard::show;
 use unstuck_core::repair::needs_network;
+use unstuck_core::views::RepairView;
 
 use crate::output::{BOLD, GREEN, YELLOW};
 use crate::show_text::one_line;
 
 /// How much of a command, or of a reason, is shown on one line.
-const LONGEST: usize = 160;
+const MAX_LINE: usize = 160;
 /// How much of what a repair left is shown.
-const LONGEST_TRACE: usize = 400;
+const MAX_TRACE: usize = 400;
 
 /// One line for each thing that happens to a repair; none for any other event.
-pub(crate) fn line(event: &Event) -> Option<String> {
+pub(crate) fn event_line(event: &Event) -> Option<String> {
     match event {
         // One that may run is told when it does.
-        Event::RecoveryProposed(one) if one.verdict == GuardWord::Run => None,
-        Event::RecoveryProposed(one) => Some(proposed(one)),
-        Event::RecoveryRejected(one) => Some(format!(
+        Event::RepairProposed(one) if one.verdict == PolicyVerdict::Run => None,
+        Event::RepairProposed(one) => Some(proposed_line(one)),
+        Event::RepairRejected(one) => Some(format!(
             "{YELLOW}the agent's proposal of a repair is refused{YELLOW:#}: {}",
-            one_line(&one.reason, LONGEST)
+            one_line(&one.reason, MAX_LINE)
         )),
-        Event::RecoveryStarted(one) => Some(format!(
+        Event::RepairStarted(one) => Some(format!(
             "repairing: {BOLD}{}{BOLD:#} ({})",
-            one_line(&one.command, LONGEST),
-            allowed(one)
+            one_line(&one.command, MAX_LINE),
+            approval_text(one)
         )),
-        Event::RecoveryExecuted(one) => Some(executed(one)),
-        Event::RecoveryFailed(one) => Some(format!(
+        Event::RepairExecuted(one) => Some(executed_line(one)),
+        Event::RepairFailed(one) => Some(format!(
             "{YELLOW}the repair did not help{YELLOW:#}: {}",
-            one_line(&one.error, LONGEST)
+            one_line(&one.error, MAX_LINE)
         )),
         _ => None,
     }
 }
 
-fn proposed(one: &RecoveryProposed) -> String {
-    let command = one_line(&one.command, LONGEST);
+fn proposed_line(one: &RepairProposed) -> String {
+    let command = one_line(&one.command, MAX_LINE);
     let so = match one.verdict {
-        GuardWord::Deny => "must not run",
-        GuardWord::Ask | GuardWord::Run => "needs your word",
+        PolicyVerdict::Deny => "must not run",
+        PolicyVerdict::Ask | PolicyVerdict::Run => "needs your word",
     };
-    let why = one_line(&one.reason, LONGEST);
+    let why = one_line(&one.reason, MAX_LINE);
     let record = match one.by {
         // What is behind it there is how often it has helped.
-        Proposer::Remembered => format!(" ({})", one_line(&one.root_cause, LONGEST)),
+        Proposer::Remembered => format!(" ({})", one_line(&one.root_cause, MAX_LINE)),
         _ => String::new(),
     };
     format!(
         "repair {} by {}{record}: {BOLD}{command}{BOLD:#} {so}: {why}",
         one.id,
-        proposer(one.by)
+        proposer_label(one.by)
     )
 }
 
-fn executed(one: &RecoveryExecuted) -> String {
-    let took = Human(Duration::from_millis(one.duration_ms));
+fn executed_line(one: &RepairExecuted) -> String {
+    let took = HumanDuration(Duration::from_millis(one.duration_ms));
     let confined = match one.sandbox.as_str() {
         "full" => "",
         "partial" => ", in a partial sandbox",
@@ -79,13 +79,17 @@ fn executed(one: &RecoveryExecuted) -> String {
             "{YELLOW}the repair ended with exit code {code}{YELLOW:#} after {took}{confined}"
         ),
     };
-    let more = one.traces.lines().into_iter();
-    let more = more.map(|line| format!("\n  {}", one_line(&line, LONGEST_TRACE)));
+    let more = one.side_effects.lines().into_iter();
+    let more = more.map(|line| format!("\n  {}", one_line(&line, MAX_TRACE)));
     more.fold(line, |line, more| line + &more)
 }
 
 /// What a person can answer to a repair that waits, as lines to copy.
-pub(crate) fn answers(repair: &str, short: &str, option: &str) -> impl Iterator<Item = String> {
+pub(crate) fn answer_commands(
+    repair: &str,
+    short: &str,
+    option: &str,
+) -> impl Iterator<Item = String> {
     let network = network_flag(repair);
     let answers = [
         ("allow it", "approve", ""),
@@ -107,7 +111,7 @@ pub(crate) fn network_flag(repair: &str) -> &'static str {
 }
 
 /// Who proposed it.
-pub(crate) fn proposer(by: Proposer) -> &'static str {
+pub(crate) fn proposer_label(by: Proposer) -> &'static str {
     match by {
         Proposer::Agent => "the agent",
         Proposer::Fallback => "the agent, as a second way",
@@ -117,8 +121,8 @@ pub(crate) fn proposer(by: Proposer) -> &'static str {
     }
 }
 
-fn allowed(one: &RecoveryStarted) -> &'static str {
-    match (one.source, one.unlisted) {
+fn approval_text(one: &RepairStarted) -> &'static str {
+    match (one.source, one.is_unlisted) {
         (ApprovalSource::Auto, false) => "it stands in your auto_approve",
         (ApprovalSource::Auto, true) => "nobody listed it; on_unknown is allow",
         (ApprovalSource::Human, _) => "you allowed it",
@@ -126,11 +130,11 @@ fn allowed(one: &RecoveryStarted) -> &'static str {
 }
 
 /// Under which conditions a repair would run, as lines with a name each.
-pub(crate) fn conditions(of: &RepairConditions) -> Vec<(&'static str, String)> {
+pub(crate) fn condition_lines(of: &RepairConditions) -> Vec<(&'static str, String)> {
     let mut lines = vec![
-        ("sandbox", show(&of.confinement())),
-        ("network", of.network_word().to_owned()),
-        ("sees", show(&of.variables.join(" "))),
+        ("sandbox", sanitize(&of.confinement())),
+        ("network", of.network_label().to_owned()),
+        ("sees", sanitize(&of.variables.join(" "))),
     ];
     let effects = of.effects.iter();
     lines.extend(effects.map(|effect| ("git", effect.clone())));
@@ -138,18 +142,18 @@ pub(crate) fn conditions(of: &RepairConditions) -> Vec<(&'static str, String)> {
 }
 
 /// What came of a repair, in one line of the history.
-pub(crate) fn outcome(story: &RepairStory) -> String {
-    let command = one_line(&story.proposed.command, LONGEST);
-    let by = proposer(story.proposed.by);
-    let so = match (&story.failed, story.exit_code, story.approved) {
-        (Some(why), ..) => format!("did not help: {}", one_line(why, LONGEST)),
+pub(crate) fn outcome_line(story: &RepairView) -> String {
+    let command = one_line(&story.proposed.command, MAX_LINE);
+    let by = proposer_label(story.proposed.by);
+    let so = match (&story.failure_reason, story.exit_code, story.approved_by) {
+        (Some(why), ..) => format!("did not help: {}", one_line(why, MAX_LINE)),
         (None, Some(0), _) => match story.duration_ms {
-            Some(millis) => format!("ran in {}", Human(Duration::from_millis(millis))),
+            Some(millis) => format!("ran in {}", HumanDuration(Duration::from_millis(millis))),
             None => "ran".to_owned(),
         },
         (None, Some(code), _) => format!("exit code {code}"),
         (None, None, Some(_)) => "allowed".to_owned(),
-        (None, None, None) => one_line(&story.proposed.reason, LONGEST),
+        (None, None, None) => one_line(&story.proposed.reason, MAX_LINE),
     };
     let confined = match story.sandbox.as_deref() {
         None | Some("full") => String::new(),
@@ -157,7 +161,7 @@ pub(crate) fn outcome(story: &RepairStory) -> String {
         Some(level) => format!("; in a {level} sandbox"),
     };
     let more = story.traces.lines().into_iter();
-    let more = more.map(|line| format!("; {}", one_line(&line, LONGEST_TRACE)));
+    let more = more.map(|line| format!("; {}", one_line(&line, MAX_TRACE)));
     let line = format!("`{command}` (by {by}): {so}{confined}");
     more.fold(line, |line, more| line + &more)
 }

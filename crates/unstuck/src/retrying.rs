@@ -5,56 +5,58 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
-use unstuck_core::decision::Changed;
-use unstuck_core::episode::{RunView, SessionView, Status};
-use unstuck_core::event::{Event, Recorded, SessionId, WaitEnded, WaitEndedBy};
-use unstuck_core::question::Answer;
-use unstuck_core::{Recovery, RunId};
-use unstuck_run::drive::{Announcer, Foresight, Scribe, WantedAgain, WouldSend, want_again};
-use unstuck_store::{Append, Question, QuestionFilter};
+use unstuck_core::decision::ConcreteChange;
+use unstuck_core::escalation::EscalationAnswer;
+use unstuck_core::event::{Event, EventRecord, SessionId, WaitEndCause, WaitEnded};
+use unstuck_core::views::{RunStatus, RunSummary, SessionSummary};
+use unstuck_core::{RunId, SessionState};
+use unstuck_run::runner::{
+    EventWriter, Notifier, PromptPreview, RetryPreview, RetryRequest, request_retry,
+};
+use unstuck_store::{Append, EscalationFilter, EscalationRow};
 
-use crate::answering::{self, Given, Giving};
+use crate::agent_restrictions::person_only_error;
+use crate::answering::{self, AnswerEffect, AnswerInput};
+use crate::command_context::CommandContext;
 use crate::config::{self, Config};
-use crate::history::History;
-use crate::inside::only_a_person;
-use crate::notifying::Notifying;
-use crate::report::refused;
-use crate::run_words::is_clients;
-use crate::session::Session;
-use crate::supervise::{ConfiguredKnown, state_folder};
-use crate::{clock, environment, runtime, trusting};
+use crate::error_report::refusal;
+use crate::history::RunHistory;
+use crate::notifying::ConfiguredNotifier;
+use crate::run_session::{ConfiguredKnowledge, state_dir};
+use crate::run_words::is_gateway_client;
+use crate::{clock, environment, project_trust, runtime};
 
 /// The template that tells an agent what went wrong.
 const ERROR_CONTEXT: &str = "error_context";
 
 /// What a person wants to be different.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Different {
+pub(crate) struct RetryChanges {
     /// Whether the prompt tells what went wrong.
     pub(crate) context: bool,
     /// Their words.
-    pub(crate) words: String,
+    pub(crate) message: String,
     /// The whole prompt, as they have written it.
     pub(crate) prompt: Option<String>,
     pub(crate) model: Option<String>,
     pub(crate) timeout: Option<Duration>,
 }
 
-impl Different {
+impl RetryChanges {
     /// What that changes, without their words.
-    fn changes_but_words(&self, recovery: &Recovery) -> Vec<Changed> {
+    fn changes_without_message(&self, recovery: &SessionState) -> Vec<ConcreteChange> {
         let context = self.context && self.prompt.is_none();
         let mut changes = Vec::new();
-        changes.extend(context.then(|| Changed::Prompt(ERROR_CONTEXT.to_owned())));
-        changes.extend(self.prompt.clone().map(Changed::Text));
+        changes.extend(context.then(|| ConcreteChange::Prompt(ERROR_CONTEXT.to_owned())));
+        changes.extend(self.prompt.clone().map(ConcreteChange::PromptText));
         let from = recovery.model().unwrap_or("unknown");
         let model = self.model.as_deref().filter(|model| *model != from);
-        changes.extend(model.map(|to| Changed::Model {
+        changes.extend(model.map(|to| ConcreteChange::Model {
             from: from.to_owned(),
             to: to.to_owned(),
         }));
         let before = recovery.spec().timeout_ms.map(|millis| millis / 1000);
-        changes.extend(self.timeout.map(|time| Changed::Timeout {
+        changes.extend(self.timeout.map(|time| ConcreteChange::Timeout {
             from_seconds: before,
             to_seconds: time.as_secs().max(1),
         }));
@@ -62,75 +64,76 @@ impl Different {
     }
 
     /// All that it changes.
-    fn changes(&self, recovery: &Recovery) -> Vec<Changed> {
-        let mut changes = self.changes_but_words(recovery);
+    fn changes(&self, recovery: &SessionState) -> Vec<ConcreteChange> {
+        let mut changes = self.changes_without_message(recovery);
         // Who writes the whole prompt has said in it what they want to say.
-        if !self.words.trim().is_empty() && self.prompt.is_none() {
-            changes.insert(0, Changed::Words(self.words.clone()));
+        if !self.message.trim().is_empty() && self.prompt.is_none() {
+            changes.insert(0, ConcreteChange::UserMessage(self.message.clone()));
         }
         changes
     }
 
     fn changes_prompt(&self) -> bool {
-        self.context || self.prompt.is_some() || !self.words.trim().is_empty()
+        self.context || self.prompt.is_some() || !self.message.trim().is_empty()
     }
 }
 
 /// What follows from a retry.
 #[derive(Debug)]
-pub(crate) enum Follows {
+pub(crate) enum RetryEffect {
     /// Somebody who drives the run hears it.
-    Heard,
+    Delivered,
     /// Somebody has to take the run up, and run these roles again.
-    Waits { restart: Vec<String> },
+    NeedsResume { restart: Vec<String> },
 }
 
 /// A session that is to be tried again, and where it stands.
-pub(crate) struct Subject {
-    pub(crate) run: RunView,
-    pub(crate) session: SessionView,
-    events: Vec<Recorded>,
+pub(crate) struct RetryTarget {
+    pub(crate) run: RunSummary,
+    pub(crate) session: SessionSummary,
+    events: Vec<EventRecord>,
     is_driven: bool,
     /// What it waits for.
-    question: Option<Question>,
+    escalation: Option<EscalationRow>,
     config: Config,
 }
 
-impl Subject {
+impl RetryTarget {
     /// The session that is meant by its id.
-    pub(crate) fn find(id: &SessionId, session: &Session<'_>) -> Result<Self> {
+    pub(crate) fn find(id: &SessionId, session: &CommandContext<'_>) -> Result<Self> {
         let none = || {
-            refused(
+            refusal(
                 format!("there is no session {}", id.as_str()),
                 "`unstuck show RUN` tells the sessions of a run",
             )
         };
         let (run, _) = id.as_str().rsplit_once('-').ok_or_else(none)?;
-        Self::of_run(&RunId::new(run), Some(id), session)
+        Self::find_in_run(&RunId::new(run), Some(id), session)
     }
 
     /// The session of a run that is meant: the one that is named, or else the newest that did not succeed.
-    pub(crate) fn of_run(
+    pub(crate) fn find_in_run(
         run: &RunId,
         id: Option<&SessionId>,
-        session: &Session<'_>,
+        session: &CommandContext<'_>,
     ) -> Result<Self> {
         let (run, events, is_driven) = runtime::block_on(async {
-            let history = History::open(session.store).await?;
+            let history = RunHistory::open(session.store).await?;
             let found = history.find(Some(run.as_str())).await?;
             let events = history.events(&found.id).await?;
-            let is_driven = history.drives(&found.id, clock::now().at).await?;
+            let is_driven = history.is_driven(&found.id, clock::now().at).await?;
             Ok((found, events, is_driven))
         })?;
-        let mut sessions = SessionView::all(&events).into_iter();
-        let is_success =
-            |one: &SessionView| matches!(one.status, Status::Succeeded | Status::Recovered);
+        let mut sessions = SessionSummary::from_events(&events).into_iter();
+        let is_success = |one: &SessionSummary| {
+            matches!(one.status, RunStatus::Succeeded | RunStatus::Recovered)
+        };
         let meant = match id {
             Some(id) => sessions.find(|one| one.id == *id),
             None => sessions.rfind(|one| !is_success(one)),
         };
         let none = || {
-            refused(
+            refusal(
                 format!(
                     "run {} has nothing to try again: it is done",
                     run.id.short()
@@ -139,20 +142,20 @@ impl Subject {
             )
         };
         let meant = meant.ok_or_else(none)?;
-        let question = question_of(&meant, &run.id, session)?;
+        let question = open_escalation_of(&meant, &run.id, session)?;
         Ok(Self {
             config: config::load_in(Path::new(&run.project), session.sources())?,
             session: meant,
             run,
             events,
             is_driven,
-            question,
+            escalation: question,
         })
     }
 
     /// The question that it waits for, if it waits for one.
-    pub(crate) fn question(&self) -> Option<&Question> {
-        self.question.as_ref()
+    pub(crate) fn escalation(&self) -> Option<&EscalationRow> {
+        self.escalation.as_ref()
     }
 
     /// Whether somebody drives its run at this moment.
@@ -166,7 +169,7 @@ impl Subject {
     }
 
     /// All that happened in its run.
-    pub(crate) fn events(&self) -> &[Recorded] {
+    pub(crate) fn events(&self) -> &[EventRecord] {
         &self.events
     }
 
@@ -176,59 +179,60 @@ impl Subject {
     }
 
     /// What would be sent.
-    pub(crate) fn would_send(
+    pub(crate) fn preview_prompt(
         &self,
-        different: &Different,
-        session: &Session<'_>,
-    ) -> Result<WouldSend> {
-        let (recovery, would) = self.foreseen(different, session)?;
-        self.is_possible(different, &recovery, &would)?;
+        different: &RetryChanges,
+        session: &CommandContext<'_>,
+    ) -> Result<PromptPreview> {
+        let (recovery, would) = self.preview(different, session)?;
+        self.check_possible(different, &recovery, &would)?;
         Ok(would)
     }
 
-    fn foreseen(
+    fn preview(
         &self,
-        different: &Different,
-        session: &Session<'_>,
-    ) -> Result<(Recovery, WouldSend)> {
-        let known = ConfiguredKnown::new(&self.config, self.config.agents());
-        let foresight = Foresight {
-            known: &known,
-            state: &state_folder(session.store),
+        different: &RetryChanges,
+        session: &CommandContext<'_>,
+    ) -> Result<(SessionState, PromptPreview)> {
+        let known = ConfiguredKnowledge::new(&self.config, self.config.agents());
+        let foresight = RetryPreview {
+            knowledge_source: &known,
+            state: &state_dir(session.store),
             project: Path::new(&self.run.project),
             events: &self.events,
         };
-        let recovery = foresight.standing(&self.session.id).ok_or_else(|| {
-            refused(
+        let recovery = foresight.session_state(&self.session.id).ok_or_else(|| {
+            refusal(
                 format!("{} is a client's own session", self.session.id.as_str()),
                 "only its client can try again",
             )
         })?;
-        let would = foresight.of(&recovery, &different.changes(&recovery), clock::now().at)?;
+        let would =
+            foresight.preview_prompt(&recovery, &different.changes(&recovery), clock::now().at)?;
         Ok((recovery, would))
     }
 
     /// Whether what is wanted can be done to what it runs.
-    fn is_possible(
+    fn check_possible(
         &self,
-        different: &Different,
-        recovery: &Recovery,
-        would: &WouldSend,
+        different: &RetryChanges,
+        recovery: &SessionState,
+        would: &PromptPreview,
     ) -> Result<()> {
-        if let Some(why) = &recovery.spec().unrepeatable {
-            return Err(refused(
+        if let Some(why) = &recovery.spec().unrepeatable_reason {
+            return Err(refusal(
                 format!("{} cannot be tried again: {why}", self.session.id.as_str()),
                 "start it anew",
             ));
         }
-        if different.changes_prompt() && !would.takes_prompt {
-            return Err(refused(
+        if different.changes_prompt() && !would.accepts_prompt {
+            return Err(refusal(
                 "it is no agent whose prompt is known, so nothing can be told to it",
                 "leave out words and error context: the same command is tried again",
             ));
         }
-        if different.model.is_some() && !would.takes_model {
-            return Err(refused(
+        if different.model.is_some() && !would.accepts_model {
+            return Err(refusal(
                 "its model cannot be set from outside",
                 "leave the model out, or change the command",
             ));
@@ -239,65 +243,67 @@ impl Subject {
     /// Tries it again: answers what it asks, or writes down that it is wanted.
     pub(crate) fn retry(
         &self,
-        different: &Different,
+        different: &RetryChanges,
         who: &str,
-        session: &Session<'_>,
-    ) -> Result<Follows> {
-        if let Some(why) = trusting::inside_an_agent() {
-            return Err(only_a_person("have something tried again", &why));
+        session: &CommandContext<'_>,
+    ) -> Result<RetryEffect> {
+        if let Some(why) = project_trust::agent_evidence() {
+            return Err(person_only_error("have something tried again", &why));
         }
-        if is_clients(&self.run) && self.question.is_none() {
-            return Err(refused(
+        if is_gateway_client(&self.run) && self.escalation.is_none() {
+            return Err(refusal(
                 format!("{} is a client's own session", self.session.id.as_str()),
                 "only its client can try again",
             ));
         }
-        let (recovery, would) = self.foreseen(different, session)?;
-        self.is_possible(different, &recovery, &would)?;
-        match &self.question {
-            Some(question) => self.answer(question, different, &recovery, who, session),
-            None => self.want(different, &recovery, who, session),
+        let (recovery, would) = self.preview(different, session)?;
+        self.check_possible(different, &recovery, &would)?;
+        match &self.escalation {
+            Some(question) => self.answer_escalation(question, different, &recovery, who, session),
+            None => self.request_retry(different, &recovery, who, session),
         }
     }
 
-    fn answer(
+    fn answer_escalation(
         &self,
-        question: &Question,
-        different: &Different,
-        recovery: &Recovery,
+        question: &EscalationRow,
+        different: &RetryChanges,
+        recovery: &SessionState,
         who: &str,
-        session: &Session<'_>,
-    ) -> Result<Follows> {
+        session: &CommandContext<'_>,
+    ) -> Result<RetryEffect> {
         let words = match different.prompt {
             Some(_) => "",
-            None => different.words.as_str(),
+            None => different.message.as_str(),
         };
-        let giving = Giving {
+        let giving = AnswerInput {
             answer: match words.trim().is_empty() {
-                true => Answer::Resolve,
-                false => Answer::Retry,
+                true => EscalationAnswer::Resolve,
+                false => EscalationAnswer::Retry,
             },
             note: words,
             who,
-            changes: &different.changes_but_words(recovery),
+            changes: &different.changes_without_message(recovery),
         };
-        let given = answering::give_as(question, &giving, &self.config, session)?;
+        let given = answering::answer_as(question, &giving, &self.config, session)?;
         Ok(match given {
-            Given::Heard | Given::Noted | Given::Ended(_) => Follows::Heard,
-            Given::Waits => Follows::Waits {
+            AnswerEffect::Delivered | AnswerEffect::Recorded | AnswerEffect::Ended(_) => {
+                RetryEffect::Delivered
+            }
+            AnswerEffect::NeedsResume => RetryEffect::NeedsResume {
                 restart: Vec::new(),
             },
         })
     }
 
     /// Refuses a session of an iteration that is over: the loop has gone on, and would go on instead of it.
-    fn is_current(&self) -> Result<()> {
+    fn check_current(&self) -> Result<()> {
         let newest = self.run.iteration;
         let own = self.session.part.as_ref().map(|part| part.iteration);
         let (Some(own), Some(newest)) = (own, newest.filter(|_| own != newest)) else {
             return Ok(());
         };
-        Err(refused(
+        Err(refusal(
             format!(
                 "{} belongs to iteration {own}, and its run is at iteration {newest}",
                 self.session.id.as_str()
@@ -309,117 +315,120 @@ impl Subject {
         ))
     }
 
-    fn want(
+    fn request_retry(
         &self,
-        different: &Different,
-        recovery: &Recovery,
+        different: &RetryChanges,
+        recovery: &SessionState,
         who: &str,
-        session: &Session<'_>,
-    ) -> Result<Follows> {
+        session: &CommandContext<'_>,
+    ) -> Result<RetryEffect> {
         let id = self.session.id.as_str();
-        let is_same = different == &Different::default();
-        if self.is_driven && self.session.status == Status::Waiting && is_same {
+        let is_same = different == &RetryChanges::default();
+        if self.is_driven && self.session.status == RunStatus::Waiting && is_same {
             return self.end_wait(session);
         }
         if self.is_driven {
-            return Err(refused(
+            return Err(refusal(
                 format!("{id} is at work at this moment"),
                 "stop its run first, or wait until it has ended",
             ));
         }
-        self.is_current()?;
+        self.check_current()?;
         let changes = different.changes(recovery);
-        if matches!(self.session.status, Status::Succeeded | Status::Recovered) {
+        if matches!(
+            self.session.status,
+            RunStatus::Succeeded | RunStatus::Recovered
+        ) {
             let role = self.session.part.as_ref().map(|part| part.role.clone());
             return match role {
-                Some(role) if changes.is_empty() => Ok(Follows::Waits {
+                Some(role) if changes.is_empty() => Ok(RetryEffect::NeedsResume {
                     restart: vec![role],
                 }),
-                Some(_) => Err(refused(
+                Some(_) => Err(refusal(
                     format!("{id} is done, and is only run again as it is"),
                     "leave the options out: the role is run again, with all that depend on it",
                 )),
-                None => Err(refused(format!("{id} is done"), "start it anew")),
+                None => Err(refusal(format!("{id} is done"), "start it anew")),
             };
         }
         runtime::block_on(async {
             let redactor = Arc::new(environment::redactor());
             let store = crate::store::open(session.store, redactor).await?;
-            let notifying = Notifying::of_project(&self.run.project, session);
-            let scribe = Scribe {
+            let notifying = ConfiguredNotifier::of_project(&self.run.project, session);
+            let scribe = EventWriter {
                 store: &store,
-                announcer: notifying.as_ref().map(|hooks| hooks as &dyn Announcer),
+                notifier: notifying.as_ref().map(|hooks| hooks as &dyn Notifier),
             };
-            let wanted = WantedAgain {
+            let wanted = RetryRequest {
                 run: &self.run.id,
                 session: &self.session.id,
                 changes: &changes,
-                note: &different.words,
-                who: Some(who),
+                note: &different.message,
+                author: Some(who),
             };
-            want_again(&scribe, &wanted, clock::now().at).await?;
-            store.close().await.map_err(crate::store::explained)
+            request_retry(&scribe, &wanted, clock::now().at).await?;
+            store.close().await.map_err(crate::store::with_hint)
         })?;
-        Ok(Follows::Waits {
+        Ok(RetryEffect::NeedsResume {
             restart: Vec::new(),
         })
     }
 }
 
-impl Subject {
+impl RetryTarget {
     /// The process that drives it goes on at once.
-    fn end_wait(&self, session: &Session<'_>) -> Result<Follows> {
+    fn end_wait(&self, session: &CommandContext<'_>) -> Result<RetryEffect> {
         runtime::block_on(async {
             let redactor = Arc::new(environment::redactor());
             let store = crate::store::open(session.store, redactor).await?;
             let ended = WaitEnded {
                 session: Some(self.session.id.clone()),
-                by: WaitEndedBy::Person,
+                by: WaitEndCause::Person,
             };
             let events = [Event::from(ended)];
             let append = Append::new(self.run.id.clone(), clock::now().at, events);
             store
                 .append(append)
                 .await
-                .map_err(crate::store::explained)?;
-            store.close().await.map_err(crate::store::explained)
+                .map_err(crate::store::with_hint)?;
+            store.close().await.map_err(crate::store::with_hint)
         })?;
-        Ok(Follows::Heard)
+        Ok(RetryEffect::Delivered)
     }
 }
 
 /// The question that a session waits for.
-fn question_of(
-    meant: &SessionView,
+fn open_escalation_of(
+    meant: &SessionSummary,
     run: &RunId,
-    session: &Session<'_>,
-) -> Result<Option<Question>> {
-    let filter = QuestionFilter {
+    session: &CommandContext<'_>,
+) -> Result<Option<EscalationRow>> {
+    let filter = EscalationFilter {
         run: Some(run.clone()),
-        ..QuestionFilter::default()
+        ..EscalationFilter::default()
     };
-    let is_about = |one: &Question| {
-        one.asked.session.as_ref() == Some(&meant.id) && !one.asked.lets_it_go_on()
+    let is_about = |one: &EscalationRow| {
+        one.request.session.as_ref() == Some(&meant.id) && !one.request.is_non_blocking()
     };
-    let found = answering::open(&filter, session)?;
-    in_the_way(&found, meant)?;
+    let found = answering::open_escalations(&filter, session)?;
+    check_no_blocking_escalation(&found, meant)?;
     Ok(found.into_iter().find(is_about))
 }
 
 /// A retry answers what its own session asks and nothing else, and never a question about money.
-fn in_the_way(open: &[Question], meant: &SessionView) -> Result<()> {
-    let is_own = |one: &&Question| one.asked.session.as_ref() == Some(&meant.id);
-    let money = open.iter().find(|one| one.asked.is_about_budget());
+fn check_no_blocking_escalation(open: &[EscalationRow], meant: &SessionSummary) -> Result<()> {
+    let is_own = |one: &&EscalationRow| one.request.session.as_ref() == Some(&meant.id);
+    let money = open.iter().find(|one| one.request.is_about_budget());
     let of_run = open
         .iter()
-        .find(|one| one.asked.session.is_none() && !one.asked.lets_it_go_on());
+        .find(|one| one.request.session.is_none() && !one.request.is_non_blocking());
     let is_asked = open.iter().any(|one| is_own(&one));
     if let Some(question) = money.or(of_run.filter(|_| !is_asked)) {
-        let (id, run) = (&question.asked.id, question.run.short());
-        return Err(refused(
+        let (id, run) = (&question.request.id, question.run.short());
+        return Err(refusal(
             format!(
                 "run {run} waits for an answer, which a retry does not give: {}",
-                question.asked.reason
+                question.request.reason
             ),
             format!("`unstuck inbox {id}` shows it and what can be answered"),
         ));

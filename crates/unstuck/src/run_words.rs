@@ -1,21 +1,23 @@
 //! What is said of a run wherever runs are shown: what it does, and how it stands.
 
-use unstuck_core::episode::{RunView, Status};
+use unstuck_core::views::{RunStatus, RunSummary};
 
 use crate::output::{GREEN, RED, YELLOW};
 use crate::show_text::{command_line, one_line};
 
 /// What stands in place of a program in the session of a client of the gateway.
-const GATEWAY: &str = "(gateway)";
+const GATEWAY_COMMAND: &str = "(gateway)";
 
 /// Whether a run is a client's own session with the gateway, which nobody here has started.
-pub(crate) fn is_clients(run: &RunView) -> bool {
-    run.command.first().is_some_and(|word| word == GATEWAY)
+pub(crate) fn is_gateway_client(run: &RunSummary) -> bool {
+    run.command
+        .first()
+        .is_some_and(|word| word == GATEWAY_COMMAND)
 }
 
 /// What a run does, on one line: its command, or the task of its roles.
-pub(crate) fn what(run: &RunView) -> String {
-    if is_clients(run) {
+pub(crate) fn run_title(run: &RunSummary) -> String {
+    if is_gateway_client(run) {
         let client = run.command.get(1).map_or("", String::as_str);
         return format!("gateway: {}", one_line(client, usize::MAX));
     }
@@ -29,10 +31,10 @@ pub(crate) fn what(run: &RunView) -> String {
 }
 
 /// The colour of how a run or a session stands.
-pub(crate) fn style(status: Status) -> anstyle::Style {
+pub(crate) fn status_style(status: RunStatus) -> anstyle::Style {
     match status {
-        Status::Succeeded | Status::Recovered => GREEN,
-        Status::Failed | Status::AwaitingHuman | Status::Crashed => RED,
-        Status::Running | Status::Waiting | Status::Interrupted => YELLOW,
+        RunStatus::Succeeded | RunStatus::Recovered => GREEN,
+        RunStatus::Failed | RunStatus::AwaitingHuman | RunStatus::Crashed => RED,
+        RunStatus::Running | RunStatus::Waiting | RunStatus::Interrupted => YELLOW,
     }
 }

@@ -1,7 +1,7 @@
 //! How texts of agents and tools are shown: on one line, cut, and without anything that a terminal would obey.
 
 use anstream::adapter::strip_str;
-use unstuck_core::action::shell_quote;
+use unstuck_core::planner::shell_quote;
 
 /// A text on one line of at most so many characters.
 pub(crate) fn one_line(text: &str, most: usize) -> String {
@@ -13,9 +13,9 @@ pub(crate) fn one_line(text: &str, most: usize) -> String {
         if c == ' ' && (line.is_empty() || line.ends_with(' ')) {
             continue;
         }
-        push(&mut line, c);
+        push_printable(&mut line, c);
     }
-    cut(line.trim_end(), most)
+    truncate(line.trim_end(), most)
 }
 
 /// A command as it could be typed into a shell, on one line of at most so many characters.
@@ -38,7 +38,7 @@ pub(crate) fn printable(text: &str) -> String {
     for c in text.chars() {
         match c {
             '\t' => line.push(c),
-            c => push(&mut line, c),
+            c => push_printable(&mut line, c),
         }
     }
     line
@@ -47,11 +47,11 @@ pub(crate) fn printable(text: &str) -> String {
 /// A text in lines of at most so many columns, broken at blanks; all lines but the first are indented.
 ///
 /// Styles take up no columns. A word that is too long for a line stays in one piece, so that it can be copied.
-pub(crate) fn wrapped(text: &str, columns: usize, indent: usize) -> String {
+pub(crate) fn wrap_words(text: &str, columns: usize, indent: usize) -> String {
     let mut lines = String::with_capacity(text.len());
     let mut used = 0;
     for (at, word) in text.split(' ').enumerate() {
-        let width = plain_width(word);
+        let width = visible_width(word);
         if at > 0 && used > indent && used + 1 + width > columns {
             lines.push('\n');
             lines.extend(std::iter::repeat_n(' ', indent));
@@ -67,7 +67,7 @@ pub(crate) fn wrapped(text: &str, columns: usize, indent: usize) -> String {
 }
 
 /// How many characters of a text are seen: styles take up none.
-pub(crate) fn plain_width(text: &str) -> usize {
+pub(crate) fn visible_width(text: &str) -> usize {
     strip_str(text).map(|part| part.chars().count()).sum()
 }
 
@@ -75,7 +75,7 @@ pub(crate) fn plain_width(text: &str) -> usize {
 pub(crate) fn plain_line(line: &str) -> String {
     let mut shown = String::with_capacity(line.len());
     for c in strip_str(line).to_string().chars() {
-        push(&mut shown, if c.is_whitespace() { ' ' } else { c });
+        push_printable(&mut shown, if c.is_whitespace() { ' ' } else { c });
     }
     shown
 }
@@ -86,7 +86,7 @@ pub(crate) fn signed_usd(usd: f64) -> String {
     format!("{sign}${:.2}", usd.abs())
 }
 
-fn push(line: &mut String, c: char) {
+fn push_printable(line: &mut String, c: char) {
     // Marks of direction and width can make a line read as something else.
     let hidden = matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
     if c.is_control() || hidden {
@@ -97,7 +97,7 @@ fn push(line: &mut String, c: char) {
 }
 
 /// A text of at most so many characters, with a mark where something is missing.
-pub(crate) fn cut(text: &str, most: usize) -> String {
+pub(crate) fn truncate(text: &str, most: usize) -> String {
     if text.chars().count() <= most {
         return text.to_owned();
     }
@@ -119,14 +119,14 @@ mod tests {
     fn a_text_is_broken_at_blanks_and_styles_take_no_columns() {
         let text = "unstuck: \u{1b}[1mone\u{1b}[0m two three";
         assert_eq!(
-            wrapped(text, 16, 2),
+            wrap_words(text, 16, 2),
             "unstuck: \u{1b}[1mone\u{1b}[0m two\n  three"
         );
         assert_eq!(
-            wrapped("  a muchtoolong b", 6, 2),
+            wrap_words("  a muchtoolong b", 6, 2),
             "  a\n  muchtoolong\n  b"
         );
-        assert_eq!(wrapped(text, 80, 2), text);
+        assert_eq!(wrap_words(text, 80, 2), text);
     }
 
     #[test]

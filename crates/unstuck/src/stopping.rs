@@ -2,12 +2,12 @@
 
 use rustix::process::{Pid, Signal, kill_process};
 use unstuck_core::event::RunId;
-use unstuck_run::drive::{is_alive, is_ours, request_stop};
-use unstuck_store::{Lease, Location, Store, StoreError};
+use unstuck_run::runner::{is_alive, is_held_here, request_stop};
+use unstuck_store::{Lease, Store, StoreError, StoreLocation};
 
 use crate::clock;
-use crate::run_words::is_clients;
-use crate::supervise::state_folder;
+use crate::run_session::state_dir;
+use crate::run_words::is_gateway_client;
 
 /// Why a run was not stopped.
 #[derive(Debug, thiserror::Error)]
@@ -25,23 +25,23 @@ pub(crate) enum StopError {
 }
 
 /// Tells the process that supervises a run to stop, and returns its id.
-pub(crate) async fn stop(
+pub(crate) async fn stop_run(
     store: &Store,
-    location: &Location,
+    location: &StoreLocation,
     run: &RunId,
 ) -> Result<u32, StopError> {
     let Some(lease) = lease_of(store, run).await? else {
         return Err(StopError::NotActive(run.clone()));
     };
-    let story = store.story(run).await?;
+    let story = store.timeline(run).await?;
     let pid = lease.owner.pid;
-    let is_self = pid == std::process::id() && is_ours(&lease);
-    if is_self || story.is_some_and(|story| is_clients(&story.view)) {
+    let is_self = pid == std::process::id() && is_held_here(&lease);
+    if is_self || story.is_some_and(|story| is_gateway_client(&story.summary)) {
         return Err(StopError::Client(run.clone()));
     }
     let process = i32::try_from(pid).ok().and_then(Pid::from_raw);
     // A process of another machine, or one that only has the same number, is not ours to end.
-    let Some(process) = process.filter(|_| is_ours(&lease)) else {
+    let Some(process) = process.filter(|_| is_held_here(&lease)) else {
         return Err(StopError::OutOfReach {
             run: run.clone(),
             pid,
@@ -49,7 +49,7 @@ pub(crate) async fn stop(
         });
     };
     // Without the request it is recorded as ended by SIGTERM, which is true as well.
-    let _ = request_stop(&state_folder(location), run);
+    let _ = request_stop(&state_dir(location), run);
     kill_process(process, Signal::TERM).map_err(|error| StopError::Signal { pid, error })?;
     Ok(pid)
 }

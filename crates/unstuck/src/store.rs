@@ -4,45 +4,47 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use unstuck_core::redact::Redactor;
-use unstuck_store::{Location, Options, Redact, Store, StoreError};
+use unstuck_store::{PayloadRedactor, Store, StoreError, StoreLocation, StoreOptions};
 
-use crate::report::hinted;
-use crate::unrecorded;
+use crate::error_report::error_with_hint;
+use crate::event_spill;
 
 /// Opens the store to write to it; it is made if there is none.
-pub(crate) async fn open(location: &Location, redactor: Arc<Redactor>) -> Result<Store> {
-    let opened = open_unexplained(location, redactor).await;
-    opened.map_err(explained)
+pub(crate) async fn open(location: &StoreLocation, redactor: Arc<Redactor>) -> Result<Store> {
+    let opened = open_without_hint(location, redactor).await;
+    opened.map_err(with_hint)
 }
 
 /// Opens the store to write to it, for whoever knows a way out when it cannot be written.
-pub(crate) async fn open_unexplained(
-    location: &Location,
+pub(crate) async fn open_without_hint(
+    location: &StoreLocation,
     redactor: Arc<Redactor>,
 ) -> Result<Store, StoreError> {
-    let options = Options {
-        redact: Some(Redact::new(move |value| redactor.redact_value(value))),
-        ..Options::default()
+    let options = StoreOptions {
+        redact: Some(PayloadRedactor::new(move |value| {
+            redactor.redact_value(value)
+        })),
+        ..StoreOptions::default()
     };
     let store = Store::open(location, options).await?;
-    unrecorded::take_up(&store, location).await;
+    event_spill::recover(&store, location).await;
     Ok(store)
 }
 
 /// Opens the store if there is one.
-pub(crate) async fn open_existing(location: &Location) -> Result<Option<Store>> {
-    let opened = Store::open_existing(location, Options::default()).await;
-    let opened = opened.map_err(explained)?;
+pub(crate) async fn open_existing(location: &StoreLocation) -> Result<Option<Store>> {
+    let opened = Store::open_existing(location, StoreOptions::default()).await;
+    let opened = opened.map_err(with_hint)?;
     if let Some(store) = &opened {
-        unrecorded::take_up(store, location).await;
+        event_spill::recover(store, location).await;
     }
     Ok(opened)
 }
 
 /// An error of the store, with the next step for the person who reads it.
-pub(crate) fn explained(error: StoreError) -> anyhow::Error {
+pub(crate) fn with_hint(error: StoreError) -> anyhow::Error {
     match hint(&error) {
-        Some(hint) => hinted(error.to_string(), hint),
+        Some(hint) => error_with_hint(error.to_string(), hint),
         None => error.into(),
     }
 }
@@ -52,7 +54,7 @@ fn hint(error: &StoreError) -> Option<String> {
         StoreError::Unsupported { .. } => {
             "--store takes the path of a file, like ~/history/unstuck.db".into()
         }
-        StoreError::Newer { .. } => {
+        StoreError::NewerSchema { .. } => {
             "update unstuck, or name another file with --store; nothing was changed".into()
         }
         StoreError::Corrupt { path, .. } => format!(
@@ -63,7 +65,7 @@ fn hint(error: &StoreError) -> Option<String> {
         StoreError::ReadOnly { .. } => {
             "make it writable, or name a file elsewhere with --store or UNSTUCK_STORE".into()
         }
-        StoreError::Unreachable { .. } => {
+        StoreError::Inaccessible { .. } => {
             "check the path and its permissions, or name a file elsewhere with --store or UNSTUCK_STORE".into()
         }
         StoreError::Full { path } => format!(
@@ -78,9 +80,9 @@ fn hint(error: &StoreError) -> Option<String> {
         StoreError::Database(_) => {
             "`unstuck store check` tells more; --store FILE names another file".into()
         }
-        StoreError::NoQuestion { .. }
-        | StoreError::Answered { .. }
-        | StoreError::OtherQuestion { .. } => "`unstuck inbox` lists what waits".into(),
+        StoreError::UnknownEscalation { .. }
+        | StoreError::AlreadyAnswered { .. }
+        | StoreError::EscalationChanged { .. } => "`unstuck inbox` lists what waits".into(),
         StoreError::SettingChanged { .. } => "look at it again, then change it".into(),
         StoreError::RunExists { .. } => return None,
     };

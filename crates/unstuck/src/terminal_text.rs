@@ -6,19 +6,19 @@
 use std::io::{self, Write};
 
 /// Longer sequences are no colours.
-const LONGEST: usize = 64;
+const MAX_SEQUENCE: usize = 64;
 
 /// Passes text on without control sequences, but for plain colours; also where they come in pieces.
-pub(crate) struct TerminalText<W: Write> {
+pub(crate) struct TerminalFilter<W: Write> {
     to: W,
-    state: State,
+    state: ParserState,
     /// Whether a colour was begun that nobody has ended.
-    is_coloured: bool,
+    is_colored: bool,
 }
 
 /// What the bytes that came last are a part of.
 #[derive(Debug, PartialEq, Eq)]
-enum State {
+enum ParserState {
     Text,
     /// Behind a carriage return, which counts only before a line end.
     Return,
@@ -34,87 +34,89 @@ enum State {
     EscapeInString,
 }
 
-impl<W: Write> TerminalText<W> {
+impl<W: Write> TerminalFilter<W> {
     pub(crate) fn new(to: W) -> Self {
         Self {
             to,
-            state: State::Text,
-            is_coloured: false,
+            state: ParserState::Text,
+            is_colored: false,
         }
     }
 
     /// Ends what is still coloured.
     pub(crate) fn finish(&mut self) -> io::Result<()> {
-        if std::mem::take(&mut self.is_coloured) {
+        if std::mem::take(&mut self.is_colored) {
             self.to.write_all(b"\x1b[0m")?;
         }
         self.to.flush()
     }
 
-    fn step(&mut self, byte: u8, out: &mut Vec<u8>) {
-        self.state = match (std::mem::replace(&mut self.state, State::Text), byte) {
-            (State::String, 0x07) => State::Text,
-            (State::String, 0x1b) => State::EscapeInString,
-            (State::EscapeInString, b'\\') => State::Text,
-            (State::EscapeInString, 0x1b) => State::EscapeInString,
-            (State::String | State::EscapeInString, _) => State::String,
-            (State::Sequence(mut sequence), byte) => {
+    fn on_byte(&mut self, byte: u8, out: &mut Vec<u8>) {
+        self.state = match (std::mem::replace(&mut self.state, ParserState::Text), byte) {
+            (ParserState::String, 0x07) => ParserState::Text,
+            (ParserState::String, 0x1b) => ParserState::EscapeInString,
+            (ParserState::EscapeInString, b'\\') => ParserState::Text,
+            (ParserState::EscapeInString, 0x1b) => ParserState::EscapeInString,
+            (ParserState::String | ParserState::EscapeInString, _) => ParserState::String,
+            (ParserState::Sequence(mut sequence), byte) => {
                 sequence.push(byte);
                 match byte {
-                    0x20..=0x3f if sequence.len() < LONGEST => State::Sequence(sequence),
-                    b'm' if is_colour(&sequence) => {
-                        self.is_coloured = !matches!(sequence.as_slice(), b"m" | b"0m");
+                    0x20..=0x3f if sequence.len() < MAX_SEQUENCE => ParserState::Sequence(sequence),
+                    b'm' if is_color(&sequence) => {
+                        self.is_colored = !matches!(sequence.as_slice(), b"m" | b"0m");
                         out.extend_from_slice(b"\x1b[");
                         out.extend_from_slice(&sequence);
-                        State::Text
+                        ParserState::Text
                     }
-                    0x1b => State::Escape,
+                    0x1b => ParserState::Escape,
                     // A line that ends is more than a sequence that does not.
                     b'\n' => {
                         out.push(b'\n');
-                        State::Text
+                        ParserState::Text
                     }
-                    _ => State::Text,
+                    _ => ParserState::Text,
                 }
             }
-            (State::Escape, b'[') => State::Sequence(Vec::new()),
-            (State::Escape, b']' | b'P' | b'X' | b'^' | b'_') => State::String,
-            (State::Escape | State::Intermediate, 0x20..=0x2f) => State::Intermediate,
-            (State::Escape, 0x1b) => State::Escape,
-            (State::Escape | State::Intermediate, _) => State::Text,
-            (State::Latin, 0x80..=0x9f) => State::Text,
-            (State::Latin, byte) => {
+            (ParserState::Escape, b'[') => ParserState::Sequence(Vec::new()),
+            (ParserState::Escape, b']' | b'P' | b'X' | b'^' | b'_') => ParserState::String,
+            (ParserState::Escape | ParserState::Intermediate, 0x20..=0x2f) => {
+                ParserState::Intermediate
+            }
+            (ParserState::Escape, 0x1b) => ParserState::Escape,
+            (ParserState::Escape | ParserState::Intermediate, _) => ParserState::Text,
+            (ParserState::Latin, 0x80..=0x9f) => ParserState::Text,
+            (ParserState::Latin, byte) => {
                 out.push(0xc2);
-                self.plain(byte, out)
+                self.on_text_byte(byte, out)
             }
-            (State::Return, b'\n') => {
+            (ParserState::Return, b'\n') => {
                 out.extend_from_slice(b"\r\n");
-                State::Text
+                ParserState::Text
             }
-            (State::Return, byte) => {
+            (ParserState::Return, byte) => {
                 // What was written over is shown above what it was written over with.
                 out.push(b'\n');
-                self.plain(byte, out)
+                self.on_text_byte(byte, out)
             }
-            (State::Text, byte) => self.plain(byte, out),
+            (ParserState::Text, byte) => self.on_text_byte(byte, out),
         };
     }
 
-    fn plain(&mut self, byte: u8, out: &mut Vec<u8>) -> State {
+    fn on_text_byte(&mut self, byte: u8, out: &mut Vec<u8>) -> ParserState {
         match byte {
-            0x1b => return State::Escape,
-            b'\r' => return State::Return,
-            0xc2 => return State::Latin,
+            0x1b => return ParserState::Escape,
+            b'\r' => return ParserState::Return,
+            0xc2 => return ParserState::Latin,
             b'\n' | b'\t' => out.push(byte),
             0x00..=0x1f | 0x7f => {}
             _ => out.push(byte),
         }
-        State::Text
+        ParserState::Text
     }
 }
 
 /// Whether a sequence, without its `ESC [`, sets colours and nothing else.
-fn is_colour(sequence: &[u8]) -> bool {
+fn is_color(sequence: &[u8]) -> bool {
     let numbers = sequence.strip_suffix(b"m").unwrap_or_default();
     let fits = |byte: &u8| byte.is_ascii_digit() || matches!(byte, b';' | b':');
     // What cannot be seen is not shown: 8 hides the text.
@@ -123,11 +125,11 @@ fn is_colour(sequence: &[u8]) -> bool {
     numbers.iter().all(fits) && !all.any(hides)
 }
 
-impl<W: Write> Write for TerminalText<W> {
+impl<W: Write> Write for TerminalFilter<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let mut out = Vec::with_capacity(bytes.len());
         for byte in bytes {
-            self.step(*byte, &mut out);
+            self.on_byte(*byte, &mut out);
         }
         self.to.write_all(&out)?;
         Ok(bytes.len())
@@ -146,7 +148,7 @@ mod tests {
 
     fn shown(pieces: &[&[u8]]) -> Vec<u8> {
         let mut out = Vec::new();
-        let mut text = TerminalText::new(&mut out);
+        let mut text = TerminalFilter::new(&mut out);
         for piece in pieces {
             text.write_all(piece).unwrap();
         }

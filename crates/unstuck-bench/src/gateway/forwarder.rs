@@ -12,10 +12,10 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::net::TcpListener;
 
-type Sender = Client<HttpConnector, Incoming>;
+type ForwardClient = Client<HttpConnector, Incoming>;
 
 /// Forwards until it is killed; the arguments are the upstream and the file that gets the port.
-pub(crate) fn bare() -> Result<()> {
+pub(crate) fn run_forwarder() -> Result<()> {
     let mut arguments = std::env::args().skip(2);
     let mut next = || arguments.next().context("too few arguments");
     let (upstream, port_file) = (next()?, next()?);
@@ -33,13 +33,14 @@ async fn forward(upstream: SocketAddr, port_file: &Path) -> Result<()> {
     std::fs::rename(beside, port_file)?;
     let mut connector = HttpConnector::new();
     connector.set_nodelay(true);
-    let sender: Sender = Client::builder(TokioExecutor::new()).build(connector);
+    let sender: ForwardClient = Client::builder(TokioExecutor::new()).build(connector);
     loop {
         let (stream, _) = listener.accept().await?;
         stream.set_nodelay(true)?;
         let sender = sender.clone();
         tokio::spawn(async move {
-            let service = service_fn(move |request| passed(sender.clone(), upstream, request));
+            let service =
+                service_fn(move |request| forward_request(sender.clone(), upstream, request));
             // How a connection ends is its client's business.
             let _ = hyper::server::conn::http1::Builder::new()
                 .serve_connection(TokioIo::new(stream), service)
@@ -48,8 +49,8 @@ async fn forward(upstream: SocketAddr, port_file: &Path) -> Result<()> {
     }
 }
 
-async fn passed(
-    sender: Sender,
+async fn forward_request(
+    sender: ForwardClient,
     upstream: SocketAddr,
     mut request: Request<Incoming>,
 ) -> Result<Response<Incoming>, hyper_util::client::legacy::Error> {

@@ -1,10 +1,10 @@
 //! The gateway against a forwarder that only forwards, and against nginx, in front of the same upstream.
 
-mod counts;
 mod forwarder;
-mod storm;
+mod outage;
+mod upstream_counts;
 
-pub(crate) use forwarder::bare;
+pub(crate) use forwarder::run_forwarder;
 
 use std::time::Duration;
 
@@ -12,93 +12,93 @@ use anyhow::Result;
 use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
 
-use crate::load::{Client, Wanted, most, paced, request};
+use crate::load_client::{Client, ResponseMode, latencies_at_rate, max_rate, request};
 use crate::measure::{ROUNDS, Samples};
-use crate::processes::{Listening, Stage};
-use crate::table::{Table, Target};
+use crate::process_fixture::{ListeningProcess, ProcessFixture};
+use crate::table::{FigureTable, FigureTarget};
 
 const CONNECTIONS: usize = 64;
 const BURST: Duration = Duration::from_secs(2);
 const STREAMS: usize = 1_000;
 
 /// An upstream that answers at once: small answers, or streams of 50 pieces.
-const FAST: &str = "record = false\n[pace]\nchunks = 50\nchunk_bytes = 40\n[[step]]\nwhen = { stream = true }\nanswer = {}\ntimes = \"always\"\n[[step]]\nanswer = {}\ntimes = \"always\"\npace = {}\n";
+const FAST_SCRIPT: &str = "record = false\n[pace]\nchunks = 50\nchunk_bytes = 40\n[[step]]\nwhen = { stream = true }\nanswer = {}\ntimes = \"always\"\n[[step]]\nanswer = {}\ntimes = \"always\"\npace = {}\n";
 /// One whose streams take ten seconds.
-const SLOW: &str = "record = false\n[pace]\nchunks = 100\nchunk_bytes = 40\nbetween = \"100ms\"\n[[step]]\nanswer = {}\ntimes = \"always\"\n";
+const SLOW_SCRIPT: &str = "record = false\n[pace]\nchunks = 100\nchunk_bytes = 40\nbetween = \"100ms\"\n[[step]]\nanswer = {}\ntimes = \"always\"\n";
 
-pub(crate) fn measure(table: &mut Table) -> Result<()> {
+pub(crate) fn measure(table: &mut FigureTable) -> Result<()> {
     table.section("12. The gateway, no failures, everything recorded")?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
         .build()?;
-    let stage = Stage::new()?;
-    let upstream = stage.upstream(FAST)?;
-    let gateway = stage.gateway(&[upstream.address], &[])?;
-    let bare = stage.forwarder(upstream.address)?;
-    let nginx = stage.nginx(upstream.address)?;
+    let stage = ProcessFixture::new()?;
+    let upstream = stage.start_upstream(FAST_SCRIPT)?;
+    let gateway = stage.start_gateway(&[upstream.address], &[])?;
+    let bare = stage.start_forwarder(upstream.address)?;
+    let nginx = stage.start_nginx(upstream.address)?;
     table.row(
         "memory, idle",
         &[gateway.memory()].into_iter().collect(),
         "MB",
-        Target::AtMost(30.0),
+        FigureTarget::AtMost(30.0),
     )?;
-    let sides = Sides {
+    let sides = Contestants {
         upstream: &upstream,
         gateway: &gateway,
         bare: &bare,
         nginx: nginx.as_ref(),
     };
-    sides.rates(&runtime, table)?;
-    sides.latency(&runtime, table)?;
-    sides.streams(&runtime, table)?;
-    many_streams(&runtime, &stage, table)?;
-    storm::measure(&runtime, &stage, table)
+    sides.measure_rates(&runtime, table)?;
+    sides.measure_latency(&runtime, table)?;
+    sides.measure_streams(&runtime, table)?;
+    measure_stream_memory(&runtime, &stage, table)?;
+    outage::measure(&runtime, &stage, table)
 }
 
 /// Who is asked in each round.
-struct Sides<'a> {
-    upstream: &'a Listening,
-    gateway: &'a Listening,
-    bare: &'a Listening,
-    nginx: Option<&'a Listening>,
+struct Contestants<'a> {
+    upstream: &'a ListeningProcess,
+    gateway: &'a ListeningProcess,
+    bare: &'a ListeningProcess,
+    nginx: Option<&'a ListeningProcess>,
 }
 
 /// Where the forwarders get what the gateway has under its prefix.
-const PLAIN: &str = "/v1/chat/completions";
-const PREFIXED: &str = "/openai/v1/chat/completions";
+const PLAIN_PATH: &str = "/v1/chat/completions";
+const GATEWAY_PATH: &str = "/openai/v1/chat/completions";
 
-impl Sides<'_> {
-    fn rates(&self, runtime: &Runtime, table: &mut Table) -> Result<()> {
+impl Contestants<'_> {
+    fn measure_rates(&self, runtime: &Runtime, table: &mut FigureTable) -> Result<()> {
         let (mut ours, mut bare) = (Samples::default(), Samples::default());
         for _ in 0..ROUNDS {
-            let rate = |side: &Listening, path| {
-                runtime.block_on(most(
+            let rate = |side: &ListeningProcess, path| {
+                runtime.block_on(max_rate(
                     side.address,
                     CONNECTIONS,
-                    &request(path, Wanted::Whole),
+                    &request(path, ResponseMode::Whole),
                     BURST,
                 ))
             };
-            bare.push(rate(self.bare, PLAIN)?);
-            ours.push(rate(self.gateway, PREFIXED)?);
+            bare.push(rate(self.bare, PLAIN_PATH)?);
+            ours.push(rate(self.gateway, GATEWAY_PATH)?);
         }
         table.row(
             "bare forwarder, 64 connections",
             &bare,
             "requests/s",
-            Target::Open,
+            FigureTarget::None,
         )?;
-        table.row("gateway", &ours, "requests/s", Target::Open)?;
+        table.row("gateway", &ours, "requests/s", FigureTarget::None)?;
         table.row(
             "gateway ÷ bare forwarder",
-            &ours.over(&bare),
+            &ours.ratio_to(&bare),
             "×",
-            Target::AtLeast(0.7),
+            FigureTarget::AtLeast(0.7),
         )
     }
 
-    fn latency(&self, runtime: &Runtime, table: &mut Table) -> Result<()> {
+    fn measure_latency(&self, runtime: &Runtime, table: &mut FigureTable) -> Result<()> {
         let (mut direct, mut bare, mut ours, mut cpu) = (
             Samples::default(),
             Samples::default(),
@@ -106,15 +106,19 @@ impl Sides<'_> {
             Samples::default(),
         );
         for _ in 0..ROUNDS {
-            let p50 = |side: &Listening, path| -> Result<f64> {
-                let times =
-                    runtime.block_on(paced(side.address, &request(path, Wanted::Whole), 20, 60))?;
+            let p50 = |side: &ListeningProcess, path| -> Result<f64> {
+                let times = runtime.block_on(latencies_at_rate(
+                    side.address,
+                    &request(path, ResponseMode::Whole),
+                    20,
+                    60,
+                ))?;
                 Ok(times.into_iter().collect::<Samples>().median() * 1e3)
             };
-            direct.push(p50(self.upstream, PLAIN)?);
-            bare.push(p50(self.bare, PLAIN)?);
+            direct.push(p50(self.upstream, PLAIN_PATH)?);
+            bare.push(p50(self.bare, PLAIN_PATH)?);
             let before = self.gateway.cpu()?;
-            ours.push(p50(self.gateway, PREFIXED)?);
+            ours.push(p50(self.gateway, GATEWAY_PATH)?);
             cpu.push((self.gateway.cpu()? - before) * 1e3 / 60.0);
         }
         let (added, bare) = (ours.minus(&direct), bare.minus(&direct));
@@ -122,51 +126,56 @@ impl Sides<'_> {
             "bare forwarder adds at 20 requests/s, p50",
             &bare,
             "ms",
-            Target::Open,
+            FigureTarget::None,
         )?;
-        table.row("gateway adds", &added, "ms", Target::Open)?;
+        table.row("gateway adds", &added, "ms", FigureTarget::None)?;
         table.row(
             "gateway ÷ bare forwarder",
-            &added.over(&bare),
+            &added.ratio_to(&bare),
             "×",
-            Target::AtMost(1.5),
+            FigureTarget::AtMost(1.5),
         )?;
-        table.row("processor time a request", &cpu, "ms", Target::AtMost(0.5))
+        table.row(
+            "processor time a request",
+            &cpu,
+            "ms",
+            FigureTarget::AtMost(0.5),
+        )
     }
 
-    fn streams(&self, runtime: &Runtime, table: &mut Table) -> Result<()> {
-        let rate = |side: &Listening, path| {
-            runtime.block_on(most(
+    fn measure_streams(&self, runtime: &Runtime, table: &mut FigureTable) -> Result<()> {
+        let rate = |side: &ListeningProcess, path| {
+            runtime.block_on(max_rate(
                 side.address,
                 CONNECTIONS,
-                &request(path, Wanted::Stream),
+                &request(path, ResponseMode::Stream),
                 BURST,
             ))
         };
         let (mut ours, mut bare, mut nginx) =
             (Samples::default(), Samples::default(), Samples::default());
         for _ in 0..ROUNDS {
-            bare.push(rate(self.bare, PLAIN)?);
-            ours.push(rate(self.gateway, PREFIXED)?);
+            bare.push(rate(self.bare, PLAIN_PATH)?);
+            ours.push(rate(self.gateway, GATEWAY_PATH)?);
             if let Some(side) = self.nginx {
-                nginx.push(rate(side, PLAIN)?);
+                nginx.push(rate(side, PLAIN_PATH)?);
             }
         }
         table.row(
             "bare forwarder, streams of 50 pieces",
             &bare,
             "streams/s",
-            Target::Open,
+            FigureTarget::None,
         )?;
-        table.row("gateway", &ours, "streams/s", Target::Open)?;
+        table.row("gateway", &ours, "streams/s", FigureTarget::None)?;
         match self.nginx {
             Some(_) => {
-                table.row("nginx", &nginx, "streams/s", Target::Open)?;
+                table.row("nginx", &nginx, "streams/s", FigureTarget::None)?;
                 table.row(
                     "gateway ÷ nginx",
-                    &ours.over(&nginx),
+                    &ours.ratio_to(&nginx),
                     "×",
-                    Target::AtLeast(0.7),
+                    FigureTarget::AtLeast(0.7),
                 )
             }
             None => table.note("nginx is not installed: apt-get install nginx-light"),
@@ -175,19 +184,25 @@ impl Sides<'_> {
 }
 
 /// The memory of a gateway with a thousand streams under way.
-fn many_streams(runtime: &Runtime, stage: &Stage, table: &mut Table) -> Result<()> {
-    let upstream = stage.upstream(SLOW)?;
-    let gateway = stage.gateway(&[upstream.address], &[])?;
+fn measure_stream_memory(
+    runtime: &Runtime,
+    stage: &ProcessFixture,
+    table: &mut FigureTable,
+) -> Result<()> {
+    let upstream = stage.start_upstream(SLOW_SCRIPT)?;
+    let gateway = stage.start_gateway(&[upstream.address], &[])?;
     let address = gateway.address;
     let memory = runtime.block_on(async {
         let mut clients = JoinSet::new();
         for _ in 0..STREAMS {
             clients.spawn(async move {
                 let mut client = Client::new(address);
-                client.ask(&request(PREFIXED, Wanted::Stream)).await
+                client
+                    .ask(&request(GATEWAY_PATH, ResponseMode::Stream))
+                    .await
             });
         }
-        counts::under_way(upstream.address, STREAMS as u64).await?;
+        upstream_counts::wait_for_in_flight(upstream.address, STREAMS as u64).await?;
         let memory = gateway.memory();
         let mut whole = 0;
         while let Some(done) = clients.join_next().await {
@@ -200,6 +215,6 @@ fn many_streams(runtime: &Runtime, stage: &Stage, table: &mut Table) -> Result<(
         "memory with 1000 streams under way",
         &[memory].into_iter().collect(),
         "MB",
-        Target::AtMost(200.0),
+        FigureTarget::AtMost(200.0),
     )
 }

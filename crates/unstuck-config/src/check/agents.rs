@@ -1,25 +1,27 @@
 //! The agents: those of one's own, and the call of one that each role makes.
 
-use unstuck_core::agent::{Agent, AgentFile, Agents, Call, CallFile, CallPart, CannotBuild};
+use unstuck_core::agent::{
+    Agent, AgentFile, Agents, BuildError, CommandInputs, CommandPart, CommandSpec,
+};
 
-use super::{Check, unknown};
+use super::{ConfigChecker, unknown_name};
 use crate::section::Role;
 
-impl Check<'_> {
+impl ConfigChecker<'_> {
     /// What a user says about agents.
-    pub(super) fn agents(&mut self) {
-        for (key, file) in &self.config.file.agents {
+    pub(super) fn check_agents(&mut self) {
+        for (key, file) in &self.config.root.agents {
             for problem in file.check() {
-                self.tell(&format!("agents.{key}.{}", problem.at), problem.message);
+                self.report(&format!("agents.{key}.{}", problem.at), problem.message);
             }
-            if let Some(like) = &file.like {
-                self.like(key, file, like);
+            if let Some(like) = &file.base_agent {
+                self.check_base_agent(key, file, like);
             }
         }
     }
 
-    fn like(&mut self, key: &str, file: &AgentFile, like: &str) {
-        let own = &self.config.file.agents;
+    fn check_base_agent(&mut self, key: &str, file: &AgentFile, like: &str) {
+        let own = &self.config.root.agents;
         let path = format!("agents.{key}.like");
         let is_built_in = Agents::built_in().get(like).is_some();
         let is_own = own
@@ -27,54 +29,54 @@ impl Check<'_> {
             .any(|other| other.id == like && other.id != file.id);
         if !is_built_in && !is_own {
             let known = self.config.agents().iter().map(Agent::id);
-            let text = unknown("agent", like, known.filter(|id| *id != file.id));
-            self.tell(&path, text);
-        } else if in_circle(file, own.values()) {
+            let text = unknown_name("agent", like, known.filter(|id| *id != file.id));
+            self.report(&path, text);
+        } else if is_cyclic(file, own.values()) {
             let text = format!(
                 "`{}` is like itself, by way of `{like}`; one of them must say all",
                 file.id
             );
-            self.tell(&path, text);
+            self.report(&path, text);
         }
     }
 
     /// That a role's call can be made: by an agent that there is, with a command, a model and tools that it takes.
-    pub(super) fn call(&mut self, role: &Role) {
+    pub(super) fn check_call(&mut self, role: &Role) {
         let path = |key: &str| format!("role.{}.{key}", role.id);
         let agents = self.config.agents();
         let Some(agent) = agents.get(&role.agent) else {
             let known = agents.iter().map(Agent::id);
             let known = known.filter(|id| *id != "command").chain(["command"]);
-            let text = unknown("agent", &role.agent, known);
-            self.tell(&path("agent"), text);
+            let text = unknown_name("agent", &role.agent, known);
+            self.report(&path("agent"), text);
             return;
         };
-        if self.config.is_unread(&path("command")) {
+        if self.config.is_unreadable(&path("command")) {
             return;
         }
-        let slips = slips(role);
+        let slips = command_problems(role);
         if !slips.is_empty() {
             for text in slips {
-                self.tell(&path("command"), text);
+                self.report(&path("command"), text);
             }
             return;
         }
         let prompt = self.config.prompt_of(role).ok().flatten();
-        let mut call = Call {
+        let mut call = CommandInputs {
             command: &role.command,
             prompt: prompt.as_deref().unwrap_or_default(),
             prompt_file: Some("-"),
             model: role.model.as_deref(),
             tools: &role.allowed_tools,
             args: &role.args,
-            ..Call::default()
+            ..CommandInputs::default()
         };
-        while let Err(cannot) = agent.build(&call) {
-            let (key, text) = told(&cannot, role);
-            self.tell(&path(key), text);
+        while let Err(cannot) = agent.build_command(&call) {
+            let (key, text) = build_error_text(&cannot, role);
+            self.report(&path(key), text);
             match cannot {
-                CannotBuild::NoModel { .. } => call.model = None,
-                CannotBuild::NoTools { .. } => call.tools = &[],
+                BuildError::NoModel { .. } => call.model = None,
+                BuildError::NoTools { .. } => call.tools = &[],
                 _ => break,
             }
         }
@@ -82,19 +84,19 @@ impl Check<'_> {
 }
 
 /// What is wrong with a role's own command by itself.
-fn slips(role: &Role) -> Vec<String> {
+fn command_problems(role: &Role) -> Vec<String> {
     if role.command.first().is_none_or(String::is_empty) {
         return Vec::new();
     }
-    let words = role.command.iter().cloned().map(CallPart::Word);
+    let words = role.command.iter().cloned().map(CommandPart::Word);
     let file = AgentFile {
-        call: CallFile {
+        call: CommandSpec {
             command: words.collect(),
-            ..CallFile::default()
+            ..CommandSpec::default()
         },
         ..AgentFile::default()
     };
-    let problems = file.under("role").check();
+    let problems = file.with_id("role").check();
     problems
         .into_iter()
         .map(|problem| problem.message)
@@ -102,40 +104,40 @@ fn slips(role: &Role) -> Vec<String> {
 }
 
 /// The key that is to blame, and what to do.
-fn told(cannot: &CannotBuild, role: &Role) -> (&'static str, String) {
+fn build_error_text(cannot: &BuildError, role: &Role) -> (&'static str, String) {
     let text = cannot.to_string();
     match cannot {
-        CannotBuild::NoCommand { agent } => (
+        BuildError::NoCommand { agent } => (
             "agent",
             format!(
                 "the agent `{agent}` needs a `command`, such as [\"sh\", \"-c\", \"make test\"]"
             ),
         ),
-        CannotBuild::OwnCommand { agent } => (
+        BuildError::OwnCommand { agent } => (
             "command",
             format!(
                 "the agent `{agent}` has a command of its own; `args` adds words to it, agent = \"command\" runs this one"
             ),
         ),
-        CannotBuild::NoModel { .. } if role.command.is_empty() => {
+        BuildError::NoModel { .. } if role.command.is_empty() => {
             ("model", format!("{text}; leave `model` out"))
         }
-        CannotBuild::NoModel { .. } => (
+        BuildError::NoModel { .. } => (
             "model",
             format!("{text}; put \"{{model}}\" into `command`, or leave `model` out"),
         ),
-        CannotBuild::NoTools { .. } => ("allowed_tools", text),
-        CannotBuild::TooLong { .. } if role.prompt.is_some() => ("prompt", text),
-        CannotBuild::TooLong { .. } => ("prompt_file", text),
-        CannotBuild::PromptInShell { .. } if !role.command.is_empty() => ("command", text),
+        BuildError::NoTools { .. } => ("allowed_tools", text),
+        BuildError::TooLong { .. } if role.prompt.is_some() => ("prompt", text),
+        BuildError::TooLong { .. } => ("prompt_file", text),
+        BuildError::PromptInShell { .. } if !role.command.is_empty() => ("command", text),
         _ => ("agent", text),
     }
 }
 
 /// Whether an agent is like one that is like it again.
-fn in_circle<'f>(file: &'f AgentFile, own: impl Iterator<Item = &'f AgentFile> + Clone) -> bool {
+fn is_cyclic<'f>(file: &'f AgentFile, own: impl Iterator<Item = &'f AgentFile> + Clone) -> bool {
     let above = |file: &AgentFile| {
-        let like = file.like.clone();
+        let like = file.base_agent.clone();
         let mut own = own.clone();
         own.find(|other| Some(&other.id) == like.as_ref() && other.id != file.id)
     };

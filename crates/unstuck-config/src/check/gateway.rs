@@ -1,16 +1,16 @@
 //! Whom the gateway asks, and how long it waits.
 
-use super::Check;
-use super::webhooks::is_variable;
+use super::ConfigChecker;
+use super::webhooks::is_variable_name;
 use crate::section::GatewayUpstream;
 
-impl Check<'_> {
-    pub(super) fn gateway(&mut self) {
+impl ConfigChecker<'_> {
+    pub(super) fn check_gateway(&mut self) {
         let gateway = self.config.gateway();
         for (protocol, list) in gateway.upstreams.lists() {
             for (at, upstream) in list.iter().enumerate() {
                 let place = format!("gateway.upstreams.{protocol}.{}", at + 1);
-                self.upstream(&place, upstream);
+                self.check_upstream(&place, upstream);
             }
         }
         let times = &gateway.timeouts;
@@ -25,7 +25,7 @@ impl Check<'_> {
         ];
         for (key, time) in needed {
             if time.is_zero() {
-                self.tell(
+                self.report(
                     &format!("gateway.timeouts.{key}"),
                     "must be more than nothing",
                 );
@@ -33,27 +33,27 @@ impl Check<'_> {
         }
     }
 
-    fn upstream(&mut self, place: &str, upstream: &GatewayUpstream) {
+    fn check_upstream(&mut self, place: &str, upstream: &GatewayUpstream) {
         let at = format!("{place}.url");
-        if !self.config.is_unread(&at)
-            && let Some(why) = fault(&upstream.url)
+        if !self.config.is_unreadable(&at)
+            && let Some(why) = url_problem(&upstream.url)
         {
-            self.tell(&at, why);
+            self.report(&at, why);
         }
         let key = upstream.key_env.as_deref();
-        if key.is_some_and(|name| !is_variable(name) || name.starts_with("sk-")) {
+        if key.is_some_and(|name| !is_variable_name(name) || name.starts_with("sk-")) {
             // What stands there may be the key: it is not repeated.
             let told = "must be the name of an environment variable, such as WORK_API_KEY, and not the key itself";
-            self.tell(&format!("{place}.key_env"), told);
+            self.report(&format!("{place}.key_env"), told);
         }
         if upstream.context == Some(0) {
-            self.tell(&format!("{place}.context"), "must be 1 or more");
+            self.report(&format!("{place}.context"), "must be 1 or more");
         }
     }
 }
 
 /// What is wrong with the address of an upstream.
-fn fault(url: &str) -> Option<&'static str> {
+fn url_problem(url: &str) -> Option<&'static str> {
     let rest = url
         .strip_prefix("https://")
         .or_else(|| url.strip_prefix("http://"));

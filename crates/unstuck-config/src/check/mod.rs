@@ -10,34 +10,34 @@ mod webhooks;
 
 use std::path::Path;
 
-use unstuck_core::guard::show_command;
+use unstuck_core::command_policy::sanitize_command;
 use unstuck_core::nearest;
 use unstuck_files::FileProblem;
 
 use crate::config::Config;
-use crate::problem::Problem;
-use crate::repairs::lint;
+use crate::problem::ConfigProblem;
 use crate::section::OnUnknown;
+use crate::trust_layering::lint_approval;
 
 impl Config {
     /// Everything that is wrong although each value by itself can be read.
     ///
     /// Placeholders of role prompts are not looked at here: whoever renders prompts knows them.
-    pub fn check(&self) -> Vec<Problem> {
-        let mut check = Check {
+    pub fn check(&self) -> Vec<ConfigProblem> {
+        let mut check = ConfigChecker {
             config: self,
             problems: Vec::new(),
         };
-        check.agents();
-        check.roles();
-        check.order();
-        check.looping();
-        check.recovery();
-        check.prompts();
-        check.knowledge();
-        check.webhooks();
-        check.gateway();
-        let mut problems: Vec<Problem> = Vec::new();
+        check.check_agents();
+        check.check_roles();
+        check.check_order();
+        check.check_loop();
+        check.check_recovery();
+        check.check_prompts();
+        check.check_knowledge();
+        check.check_webhooks();
+        check.check_gateway();
+        let mut problems: Vec<ConfigProblem> = Vec::new();
         // What is wrong for every role in the same way is told once.
         for problem in check.problems {
             if !problems.contains(&problem) {
@@ -48,23 +48,23 @@ impl Config {
     }
 
     /// What is worth knowing although nothing is wrong.
-    pub fn notes(&self) -> Vec<Problem> {
+    pub fn warnings(&self) -> Vec<ConfigProblem> {
         let mut notes = self.old_names().to_vec();
-        notes.extend(self.open_door());
-        notes.extend(self.doubtful_approvals());
-        notes.extend(self.distrusted().iter().map(|file| Problem {
+        notes.extend(self.permissive_rule_warning());
+        notes.extend(self.approval_warnings());
+        notes.extend(self.untrusted_files().iter().map(|file| ConfigProblem {
             path: String::new(),
             message: file.to_string(),
-            place: None,
+            location: None,
         }));
-        notes.extend(self.allowance());
-        notes.extend(self.capped());
-        notes.extend(self.unknown_models());
+        notes.extend(self.unlisted_commands_warning());
+        notes.extend(self.retry_cap_warnings());
+        notes.extend(self.unknown_model_warnings());
         notes
     }
 
     /// A rule that lets run what nobody named.
-    fn open_door(&self) -> Option<Problem> {
+    fn permissive_rule_warning(&self) -> Option<ConfigProblem> {
         let section = self.recovery()?;
         let text = "lets simple commands run that nobody named; auto_approve is the safe way";
         (section.on_unknown == OnUnknown::Allow)
@@ -72,21 +72,21 @@ impl Config {
     }
 
     /// Approved commands that are worth a second look.
-    fn doubtful_approvals(&self) -> Vec<Problem> {
+    fn approval_warnings(&self) -> Vec<ConfigProblem> {
         let approved = self.recovery().map(|section| section.auto_approve.iter());
         let entries = approved.into_iter().flatten().enumerate();
         let doubts = entries.flat_map(|(at, entry)| {
             let path = format!("recovery.auto_approve.{}", at + 1);
-            let told = lint(entry)
+            let told = lint_approval(entry)
                 .into_iter()
-                .map(move |why| (path.clone(), format!("`{}` {why}", show_command(entry))));
+                .map(move |why| (path.clone(), format!("`{}` {why}", sanitize_command(entry))));
             told.map(|(path, text)| self.problem_at(&path, text))
         });
         doubts.collect()
     }
 
     /// Retries that the cap takes back.
-    fn capped(&self) -> Vec<Problem> {
+    fn retry_cap_warnings(&self) -> Vec<ConfigProblem> {
         let recovery = self.error_recovery();
         let general = self.policies.for_roles().max_retries;
         let cap = recovery.max_auto_retries.unwrap_or(general);
@@ -103,9 +103,9 @@ impl Config {
     }
 
     /// Models of ladders that nothing is known about.
-    fn unknown_models(&self) -> Vec<Problem> {
+    fn unknown_model_warnings(&self) -> Vec<ConfigProblem> {
         let catalog = self.catalog();
-        let ladders = self.file.models.ladder.iter();
+        let ladders = self.root.models.ladder.iter();
         ladders
             .flat_map(|ladder| ladder.models.iter().map(move |model| (ladder, model)))
             .filter(|(_, model)| catalog.find(model).is_none())
@@ -121,41 +121,41 @@ impl Config {
 }
 
 /// Collects what is wrong.
-struct Check<'c> {
+struct ConfigChecker<'c> {
     config: &'c Config,
-    problems: Vec<Problem>,
+    problems: Vec<ConfigProblem>,
 }
 
-impl Check<'_> {
-    fn tell(&mut self, path: &str, what: impl Into<String>) {
+impl ConfigChecker<'_> {
+    fn report(&mut self, path: &str, what: impl Into<String>) {
         self.problems.push(self.config.problem_at(path, what));
     }
 
     /// The text of a file; tells if it cannot be read.
-    fn needs_file(&mut self, path: &str, file: &Path) -> Option<String> {
-        let shown = self.config.shown(file);
+    fn require_file(&mut self, path: &str, file: &Path) -> Option<String> {
+        let shown = self.config.display_path(file);
         let shown = shown.display();
-        let told = match self.config.named_file(path, file) {
+        let told = match self.config.read_named_file(path, file) {
             Ok(text) => return Some(text),
             Err(error) => match error.problem {
                 FileProblem::Missing => format!("there is no file {shown}"),
                 FileProblem::NotText => format!("{shown} is not text in UTF-8"),
-                FileProblem::Outside => format!(
+                FileProblem::OutsideRoot => format!(
                     "{shown} is outside of the project: a file that agents can write names only files of the project"
                 ),
                 problem => format!("cannot read {shown}: {problem}"),
             },
         };
-        self.tell(path, told);
+        self.report(path, told);
         None
     }
 
-    fn looping(&mut self) {
-        let Some(looping) = self.config.looping() else {
+    fn check_loop(&mut self) {
+        let Some(looping) = self.config.loop_section() else {
             return;
         };
         if self.config.roles().is_empty() {
-            self.tell(
+            self.report(
                 "loop",
                 "there is no role that could run in it; add a [[role]]",
             );
@@ -164,42 +164,43 @@ impl Check<'_> {
             return;
         };
         if promise.text.trim().is_empty() {
-            self.tell("loop.until.promise.text", "an empty promise is always kept");
+            self.report("loop.until.promise.text", "an empty promise is always kept");
         }
         if let Some(role) = &promise.role
-            && !self.config.knows_role(role)
+            && !self.config.has_role(role)
         {
             let ids = self.config.roles().iter().map(|role| role.id.as_str());
-            let text = unknown("role", role, ids);
-            self.tell("loop.until.promise.role", text);
+            let text = unknown_name("role", role, ids);
+            self.report("loop.until.promise.role", text);
         }
     }
 
     /// Rules, chains, strategies and repairs of the user's own.
-    fn knowledge(&mut self) {
+    fn check_knowledge(&mut self) {
         // What is built in is in order, and reading it takes time.
         let own = self.config.origin("repairs").is_some();
-        if let Some(Err(error)) = own.then(|| self.config.book()) {
-            self.tell("repairs", error.to_string());
+        if let Some(Err(error)) = own.then(|| self.config.repair_catalog()) {
+            self.report("repairs", error.to_string());
         }
         let Err(error) = self.config.prepare() else {
             return;
         };
-        let kinds = self.config.file.kinds.keys();
+        let kinds = self.config.root.kinds.keys();
         let meant = kinds.map(|kind| kind.name()).find(|name| {
-            error.place.contains(&format!("`{name}`")) || error.place.contains(&format!("/{name}."))
+            error.location.contains(&format!("`{name}`"))
+                || error.location.contains(&format!("/{name}."))
         });
         let path = meant.map_or_else(|| "kinds".to_owned(), |name| format!("kinds.{name}"));
-        let text = match error.place.split_once("rule ") {
+        let text = match error.location.split_once("rule ") {
             Some((_, rule)) => format!("rule {rule}: {}", error.problem),
             None => error.problem,
         };
-        self.tell(&path, text);
+        self.report(&path, text);
     }
 }
 
 /// What to tell about a name that nothing has.
-fn unknown<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a str>) -> String {
+fn unknown_name<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a str>) -> String {
     let known: Vec<_> = known.collect();
     let near = nearest(name, known.iter().map(|known| (*known, *known)));
     let hint = match near {

@@ -2,70 +2,70 @@
 
 use std::collections::BTreeMap;
 
-use super::{Check, unknown};
+use super::{ConfigChecker, unknown_name};
 use crate::section::Role;
 
-impl Check<'_> {
-    pub(super) fn order(&mut self) {
+impl ConfigChecker<'_> {
+    pub(super) fn check_order(&mut self) {
         let roles = self.config.roles();
         for role in roles {
             for (at, need) in role.needs.iter().enumerate() {
-                if !self.config.knows_role(need) {
+                if !self.config.has_role(need) {
                     let others = roles.iter().filter(|other| other.id != role.id);
-                    let text = unknown("role", need, others.map(|other| other.id.as_str()));
-                    self.tell(&format!("role.{}.needs.{}", role.id, at + 1), text);
+                    let text = unknown_name("role", need, others.map(|other| other.id.as_str()));
+                    self.report(&format!("role.{}.needs.{}", role.id, at + 1), text);
                 }
             }
         }
-        if let Some(circle) = circle(roles) {
+        if let Some(circle) = find_cycle(roles) {
             let text = format!("these roles wait for each other: {}", circle.join(" → "));
-            self.tell(&format!("role.{}.needs", circle[0]), text);
+            self.report(&format!("role.{}.needs", circle[0]), text);
         }
     }
 }
 
 /// Roles that wait for each other, the first one again at the end.
-fn circle(roles: &[Role]) -> Option<Vec<String>> {
-    let mut walk = Walk {
+fn find_cycle(roles: &[Role]) -> Option<Vec<String>> {
+    let mut walk = CycleSearch {
         needs: roles
             .iter()
             .map(|role| (role.id.as_str(), role.needs.as_slice()))
             .collect(),
         state: BTreeMap::new(),
-        way: Vec::new(),
+        path: Vec::new(),
     };
-    roles.iter().find_map(|role| walk.from(&role.id))
+    roles.iter().find_map(|role| walk.visit(&role.id))
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum State {
-    OnTheWay,
+enum VisitState {
+    InProgress,
     Done,
 }
 
-struct Walk<'r> {
+struct CycleSearch<'r> {
     needs: BTreeMap<&'r str, &'r [String]>,
-    state: BTreeMap<&'r str, State>,
-    way: Vec<&'r str>,
+    state: BTreeMap<&'r str, VisitState>,
+    path: Vec<&'r str>,
 }
 
-impl<'r> Walk<'r> {
-    fn from(&mut self, id: &'r str) -> Option<Vec<String>> {
+impl<'r> CycleSearch<'r> {
+    fn visit(&mut self, id: &'r str) -> Option<Vec<String>> {
         match self.state.get(id) {
-            Some(State::Done) => return None,
-            Some(State::OnTheWay) => {
-                let start = self.way.iter().position(|one| *one == id)?;
-                let circle = self.way[start..].iter().chain([&id]);
+            Some(VisitState::Done) => return None,
+            Some(VisitState::InProgress) => {
+                let start = self.path.iter().position(|one| *one == id)?;
+                let circle = self.path[start..].iter().chain([&id]);
                 return Some(circle.map(|id| (*id).to_owned()).collect());
             }
             None => {}
         }
-        self.state.insert(id, State::OnTheWay);
-        self.way.push(id);
+        self.state.insert(id, VisitState::InProgress);
+        self.path.push(id);
         let needs = self.needs.get(id).copied().unwrap_or_default();
-        let found = needs.iter().find_map(|need| self.from(need));
-        self.way.pop();
-        self.state.insert(id, State::Done);
+        let found = needs.iter().find_map(|need| self.visit(need));
+        self.path.pop();
+        self.state.insert(id, VisitState::Done);
         found
     }
 }

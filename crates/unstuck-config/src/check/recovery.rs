@@ -3,65 +3,65 @@
 use std::collections::BTreeMap;
 
 use unstuck_core::Kind;
-use unstuck_core::action::{PromptContext, PromptError, PromptLimits, Prompts};
 use unstuck_core::knowledge::Playbook;
+use unstuck_core::planner::{PromptContext, PromptError, PromptLimits, PromptTemplates};
 
-use super::{Check, unknown};
+use super::{ConfigChecker, unknown_name};
 use crate::section::KindRecovery;
 
-impl Check<'_> {
-    pub(super) fn recovery(&mut self) {
+impl ConfigChecker<'_> {
+    pub(super) fn check_recovery(&mut self) {
         // A broken playbook is told elsewhere; names are looked up in the known one then.
         let _ = self.config.prepare();
-        let general = &self.config.file.error_recovery.strategies;
-        self.kinds("error_recovery.strategies", general);
+        let general = &self.config.root.error_recovery.strategies;
+        self.check_kinds("error_recovery.strategies", general);
         for role in self.config.roles() {
             let place = format!("role.{}.error_recovery", role.id);
-            self.kinds(&place, &role.error_recovery);
+            self.check_kinds(&place, &role.error_recovery);
         }
     }
 
-    fn kinds(&mut self, place: &str, kinds: &BTreeMap<Kind, KindRecovery>) {
+    fn check_kinds(&mut self, place: &str, kinds: &BTreeMap<Kind, KindRecovery>) {
         let playbook: &Playbook = self.config.playbook();
-        let own = &self.config.file.strategies;
+        let own = &self.config.root.strategies;
         for (kind, recovery) in kinds {
             for (at, id) in recovery.strategies.iter().flatten().enumerate() {
                 if playbook.strategy(id).is_none() && !own.contains_key(id) {
                     let known = playbook.strategies().map(|(id, _)| id);
-                    let text = unknown("strategy", id, known);
-                    self.tell(&format!("{place}.{kind}.strategies.{}", at + 1), text);
+                    let text = unknown_name("strategy", id, known);
+                    self.report(&format!("{place}.{kind}.strategies.{}", at + 1), text);
                 }
             }
             if let Some(name) = &recovery.custom_prompt_modifier {
-                self.template(&format!("{place}.{kind}.custom_prompt_modifier"), name);
+                self.check_template(&format!("{place}.{kind}.custom_prompt_modifier"), name);
             }
         }
     }
 
-    fn template(&mut self, path: &str, name: &str) {
-        let own = self.config.file.prompts.keys().map(String::as_str);
-        let built_in = Prompts::builtin().ok();
-        let built_in = built_in.iter().flat_map(Prompts::names);
+    fn check_template(&mut self, path: &str, name: &str) {
+        let own = self.config.root.prompts.keys().map(String::as_str);
+        let built_in = PromptTemplates::load_embedded().ok();
+        let built_in = built_in.iter().flat_map(PromptTemplates::names);
         let known: Vec<_> = own.chain(built_in).collect();
         if !known.contains(&name) {
-            let text = unknown("prompt template", name, known.into_iter());
-            self.tell(path, format!("{text}; [prompts] adds one"));
+            let text = unknown_name("prompt template", name, known.into_iter());
+            self.report(path, format!("{text}; [prompts] adds one"));
         }
     }
 
     /// The prompt templates of the project: that each has a text, and no placeholder that is never filled.
-    pub(super) fn prompts(&mut self) {
-        for (name, section) in &self.config.file.prompts {
+    pub(super) fn check_prompts(&mut self) {
+        for (name, section) in &self.config.root.prompts {
             let path = format!("prompts.{name}");
-            let is_unread = |key: &str| self.config.is_unread(&format!("{path}.{key}"));
+            let is_unread = |key: &str| self.config.is_unreadable(&format!("{path}.{key}"));
             match (&section.text, &section.file) {
                 (Some(_), Some(_)) => {
-                    self.tell(&path, "has a `text` and a `file`; keep one of them");
+                    self.report(&path, "has a `text` and a `file`; keep one of them");
                 }
                 (None, None) if is_unread("text") || is_unread("file") => {}
-                (None, None) => self.tell(&path, "needs a `text` or a `file`"),
+                (None, None) => self.report(&path, "needs a `text` or a `file`"),
                 (None, Some(file)) => {
-                    self.needs_file(&format!("{path}.file"), file);
+                    self.require_file(&format!("{path}.file"), file);
                 }
                 (Some(_), None) => {}
             }
@@ -71,7 +71,7 @@ impl Check<'_> {
             return;
         };
         let (context, limits) = (PromptContext::default(), PromptLimits::default());
-        for (name, section) in &self.config.file.prompts {
+        for (name, section) in &self.config.root.prompts {
             let path = format!("prompts.{name}");
             let key = if section.text.is_some() {
                 "text"
@@ -81,11 +81,11 @@ impl Check<'_> {
             let told = match prompts.message(name, &context, &limits) {
                 Ok(_) => continue,
                 Err(PromptError::MissingPlaceholder { placeholder, .. }) => {
-                    unknown("placeholder", &placeholder, PLACEHOLDERS.into_iter())
+                    unknown_name("placeholder", &placeholder, PLACEHOLDERS.into_iter())
                 }
                 Err(other) => other.to_string(),
             };
-            self.tell(&format!("{path}.{key}"), told);
+            self.report(&format!("{path}.{key}"), told);
         }
     }
 }

@@ -1,13 +1,13 @@
 //! What `[recovery]` allows.
 
-use unstuck_core::guard::OnUnknown;
+use unstuck_core::command_policy::OnUnknown;
 
 use crate::config::Config;
-use crate::problem::Problem;
+use crate::problem::ConfigProblem;
 
 impl Config {
     /// That commands run which nobody listed.
-    pub(super) fn allowance(&self) -> Option<Problem> {
+    pub(super) fn unlisted_commands_warning(&self) -> Option<ConfigProblem> {
         let section = self.recovery()?;
         (section.on_unknown == OnUnknown::Allow).then(|| {
             let told = "lets plain commands run although nobody listed them";

@@ -2,47 +2,47 @@
 
 use serde::de::IgnoredAny;
 
-use super::Check;
+use super::ConfigChecker;
 use crate::section::{ExpectJson, Role};
 
-impl Check<'_> {
-    pub(super) fn roles(&mut self) {
+impl ConfigChecker<'_> {
+    pub(super) fn check_roles(&mut self) {
         for role in self.config.roles() {
-            self.call(role);
-            self.prompt(role);
-            self.expect(role);
+            self.check_call(role);
+            self.check_prompt(role);
+            self.check_expect(role);
             if let Err(crate::ConfigError::Invalid { problems }) = self.config.policy_for(role) {
                 self.problems.extend(problems);
             }
         }
     }
 
-    fn prompt(&mut self, role: &Role) {
+    fn check_prompt(&mut self, role: &Role) {
         let path = |key: &str| format!("role.{}.{key}", role.id);
-        let is_unread = |key: &str| self.config.is_unread(&path(key));
+        let is_unread = |key: &str| self.config.is_unreadable(&path(key));
         let is_told = is_unread("prompt") || is_unread("prompt_file");
         match (&role.prompt, &role.prompt_file) {
             (Some(_), Some(_)) => {
-                self.tell(
+                self.report(
                     &path("prompt_file"),
                     "there is a `prompt` too; keep one of them",
                 );
             }
             (None, None) if role.agent != "command" && !is_told => {
                 let text = "needs a `prompt` or a `prompt_file`";
-                self.tell(&format!("role.{}", role.id), text);
+                self.report(&format!("role.{}", role.id), text);
             }
             (Some(text), None) if text.trim().is_empty() && role.agent != "command" => {
-                self.tell(&path("prompt"), "is empty; say what is to be done");
+                self.report(&path("prompt"), "is empty; say what is to be done");
             }
             (None, Some(file)) => {
-                self.needs_file(&path("prompt_file"), file);
+                self.require_file(&path("prompt_file"), file);
             }
             _ => {}
         }
     }
 
-    fn expect(&mut self, role: &Role) {
+    fn check_expect(&mut self, role: &Role) {
         let path = |key: &str| format!("role.{}.expect.{key}", role.id);
         for (at, pattern) in role.expect.matches.iter().enumerate() {
             if let Err(error) = regex::Regex::new(pattern) {
@@ -50,16 +50,16 @@ impl Check<'_> {
                 let why = why.lines().last().unwrap_or_default();
                 let why = why.strip_prefix("error: ").unwrap_or(why);
                 let text = format!("`{pattern}` is not a regular expression: {why}");
-                self.tell(&path(&format!("match.{}", at + 1)), text);
+                self.report(&path(&format!("match.{}", at + 1)), text);
             }
         }
         if let ExpectJson::Schema(file) = &role.expect.json
-            && let Some(text) = self.needs_file(&path("json"), file)
+            && let Some(text) = self.require_file(&path("json"), file)
             && let Err(error) = serde_json::from_str::<IgnoredAny>(&text)
         {
-            let shown = self.config.shown(file);
+            let shown = self.config.display_path(file);
             let text = format!("{} is not JSON: {error}", shown.display());
-            self.tell(&path("json"), text);
+            self.report(&path("json"), text);
         }
         if role
             .expect
@@ -67,7 +67,7 @@ impl Check<'_> {
             .as_deref()
             .is_some_and(|line| line.trim().is_empty())
         {
-            self.tell(
+            self.report(
                 &path("check"),
                 "is empty; leave it out if nothing is to be checked",
             );

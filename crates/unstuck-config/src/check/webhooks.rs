@@ -2,36 +2,36 @@
 
 use std::time::Duration;
 
-use super::Check;
+use super::ConfigChecker;
 use crate::section::{Webhook, WebhookFormat};
 
 /// A try that takes longer would be made a second time by another process.
-const LONGEST_TRY: Duration = Duration::from_secs(45);
+const MAX_TIMEOUT: Duration = Duration::from_secs(45);
 
-impl Check<'_> {
-    pub(super) fn webhooks(&mut self) {
+impl ConfigChecker<'_> {
+    pub(super) fn check_webhooks(&mut self) {
         for (name, list) in self.config.webhooks().lists() {
             for (at, hook) in list.iter().enumerate() {
                 let place = format!("webhooks.{name}.{}", at + 1);
-                self.address(&place, hook);
-                self.message(&place, hook);
+                self.check_address(&place, hook);
+                self.check_message(&place, hook);
             }
         }
         let command = self.config.webhooks().notify_command.as_deref();
         if command.is_some_and(|command| command.trim().is_empty()) {
-            self.tell("webhooks.notify_command", "needs a command line");
+            self.report("webhooks.notify_command", "needs a command line");
         }
     }
 
-    fn address(&mut self, place: &str, hook: &Webhook) {
-        let is_unread = |key: &str| self.config.is_unread(&format!("{place}.{key}"));
+    fn check_address(&mut self, place: &str, hook: &Webhook) {
+        let is_unread = |key: &str| self.config.is_unreadable(&format!("{place}.{key}"));
         match (&hook.url, &hook.url_env) {
             _ if is_unread("url") || is_unread("url_env") => {}
-            (Some(_), Some(_)) => self.tell(place, "has `url` and `url_env`; keep one of them"),
-            (None, None) => self.tell(place, "needs a `url`, or a `url_env` that names it"),
+            (Some(_), Some(_)) => self.report(place, "has `url` and `url_env`; keep one of them"),
+            (None, None) => self.report(place, "needs a `url`, or a `url_env` that names it"),
             (Some(url), None) => {
-                if let Some(why) = fault(url) {
-                    self.tell(&format!("{place}.url"), why);
+                if let Some(why) = url_problem(url) {
+                    self.report(&format!("{place}.url"), why);
                 }
             }
             (None, Some(_)) => {}
@@ -42,38 +42,38 @@ impl Check<'_> {
             ("token_env", &hook.token_env),
         ];
         for (key, name) in names {
-            if name.as_deref().is_some_and(|name| !is_variable(name)) {
+            if name.as_deref().is_some_and(|name| !is_variable_name(name)) {
                 // What stands there may be the secret: it is not repeated.
                 let told = "must be the name of an environment variable, such as HOOK_SECRET, and not the value itself";
-                self.tell(&format!("{place}.{key}"), told);
+                self.report(&format!("{place}.{key}"), told);
             }
         }
     }
 
-    fn message(&mut self, place: &str, hook: &Webhook) {
-        if hook.timeout.is_zero() || hook.timeout > LONGEST_TRY {
-            self.tell(
+    fn check_message(&mut self, place: &str, hook: &Webhook) {
+        if hook.timeout.is_zero() || hook.timeout > MAX_TIMEOUT {
+            self.report(
                 &format!("{place}.timeout"),
                 "must be more than nothing, and 45 seconds at most",
             );
         }
         let is_template = hook.format == WebhookFormat::Template;
         if is_template && hook.template.is_none() {
-            self.tell(place, "needs a `template`, the text of the message");
+            self.report(place, "needs a `template`, the text of the message");
         }
         if !is_template && hook.template.is_some() {
             let told = "counts only with `format = \"template\"`";
-            self.tell(&format!("{place}.template"), told);
+            self.report(&format!("{place}.template"), told);
         }
         if !is_template && hook.content_type.is_some() {
             let told = "counts only with `format = \"template\"`";
-            self.tell(&format!("{place}.content_type"), told);
+            self.report(&format!("{place}.content_type"), told);
         }
     }
 }
 
 /// What is wrong with an address.
-fn fault(url: &str) -> Option<&'static str> {
+fn url_problem(url: &str) -> Option<&'static str> {
     let rest = url
         .strip_prefix("https://")
         .or_else(|| url.strip_prefix("http://"));
@@ -90,7 +90,7 @@ fn fault(url: &str) -> Option<&'static str> {
     (host.is_empty() || !url.chars().all(plain)).then_some("is not an address")
 }
 
-pub(super) fn is_variable(name: &str) -> bool {
+pub(super) fn is_variable_name(name: &str) -> bool {
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let begins = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     begins && name.chars().all(is_name) && !name.starts_with("whsec_")

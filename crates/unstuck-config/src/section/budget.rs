@@ -8,17 +8,17 @@ use super::number;
 /// `[budget]`: what may be spent.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, expecting = "a table")]
-pub struct Budget {
+pub struct BudgetSection {
     /// In one run.
-    pub per_run: Allowance,
+    pub per_run: BudgetAllowance,
     /// In the last 24 hours, by all runs that the store knows.
-    pub per_day: Allowance,
+    pub per_day: BudgetAllowance,
 }
 
 /// What may be spent; no limit where left out.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, expecting = "a table like { usd = 5.0 }")]
-pub struct Allowance {
+pub struct BudgetAllowance {
     /// Money, in USD.
     #[serde(deserialize_with = "number::amount")]
     #[schemars(range(min = 0))]
@@ -27,7 +27,7 @@ pub struct Allowance {
     pub tokens: Option<u64>,
 }
 
-impl Allowance {
+impl BudgetAllowance {
     /// Whether there is any limit.
     pub fn is_limited(&self) -> bool {
         self.usd.is_some() || self.tokens.is_some()

@@ -6,9 +6,9 @@ use std::time::Duration;
 use serde::Deserializer;
 use serde::de::{self, Unexpected, Visitor};
 
-struct Text;
+struct DurationVisitor;
 
-impl Visitor<'_> for Text {
+impl Visitor<'_> for DurationVisitor {
     type Value = Duration;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -23,7 +23,7 @@ impl Visitor<'_> for Text {
 
 /// Reads a duration.
 pub(super) fn read<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
-    from.deserialize_str(Text)
+    from.deserialize_str(DurationVisitor)
 }
 
 /// Reads a duration that may be left out.

@@ -8,7 +8,7 @@ use serde_json::json;
 use unstuck_core::Kind;
 
 use super::number;
-use crate::shape::{self, add};
+use crate::schema_helpers::{self, add_property};
 
 /// `[error_recovery]`: what is done about the failures of roles.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
@@ -21,7 +21,7 @@ pub struct ErrorRecovery {
     /// Whether a checkpoint is written when a role fails; true by default.
     pub save_checkpoint_on_failure: bool,
     /// What is done about single kinds.
-    #[schemars(schema_with = "shape::by_kind::<KindRecovery>")]
+    #[schemars(schema_with = "schema_helpers::kind_table::<KindRecovery>")]
     pub strategies: BTreeMap<Kind, KindRecovery>,
 }
 
@@ -86,7 +86,7 @@ impl KindRecovery {
 
 /// What the derived schema of a kind's recovery cannot say: another name, which counts the first try too.
 fn with_other_name(schema: &mut Schema) {
-    add(
+    add_property(
         schema,
         "max_attempts",
         json!({ "type": "integer", "minimum": 1 }),

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use unstuck_core::escalation::{DeadlinePolicy, EscalationAnswer};
 use unstuck_core::event::EscalationKind;
-use unstuck_core::question::{Answer, Patience};
 
 use super::duration;
 
@@ -15,13 +15,13 @@ use super::duration;
 #[serde(deny_unknown_fields, default, expecting = "a table")]
 pub struct Escalations {
     /// A failure that is fatal, or whose chain is used up.
-    pub hiccup: Option<Ending>,
+    pub hiccup: Option<TimeoutAnswer>,
     /// A repair that nobody has allowed yet.
-    pub recovery_approval_required: Option<Ending>,
+    pub recovery_approval_required: Option<TimeoutAnswer>,
     /// A dearer model, or a budget that is used up.
-    pub cost_confirmation: Option<Ending>,
+    pub cost_confirmation: Option<TimeoutAnswer>,
     /// An agent that goes in circles.
-    pub stuck: Option<Ending>,
+    pub stuck: Option<TimeoutAnswer>,
     /// Who may give which answer, by the name of the user; everybody where an answer is left out.
     pub answerers: BTreeMap<AnswerName, Vec<String>>,
 }
@@ -32,7 +32,7 @@ pub struct Escalations {
     deny_unknown_fields,
     expecting = "a table like { after = \"8h\", answer = \"skip\" }"
 )]
-pub struct Ending {
+pub struct TimeoutAnswer {
     /// How long is waited.
     #[serde(deserialize_with = "duration::read")]
     #[schemars(schema_with = "duration::schema")]
@@ -56,12 +56,12 @@ pub enum DefaultAnswer {
 }
 
 impl DefaultAnswer {
-    fn answer(self) -> Answer {
+    fn answer(self) -> EscalationAnswer {
         match self {
-            Self::Reject => Answer::Reject,
-            Self::Resolve => Answer::Resolve,
-            Self::Skip => Answer::Skip,
-            Self::Abort => Answer::Abort,
+            Self::Reject => EscalationAnswer::Reject,
+            Self::Resolve => EscalationAnswer::Resolve,
+            Self::Skip => EscalationAnswer::Skip,
+            Self::Abort => EscalationAnswer::Abort,
         }
     }
 }
@@ -89,25 +89,25 @@ pub enum AnswerName {
 }
 
 impl AnswerName {
-    const ALL: [(Self, Answer); 7] = [
-        (Self::Approve, Answer::Approve),
-        (Self::Reject, Answer::Reject),
-        (Self::Resolve, Answer::Resolve),
-        (Self::Retry, Answer::Retry),
-        (Self::Escalate, Answer::Escalate),
-        (Self::Skip, Answer::Skip),
-        (Self::Abort, Answer::Abort),
+    const ALL: [(Self, EscalationAnswer); 7] = [
+        (Self::Approve, EscalationAnswer::Approve),
+        (Self::Reject, EscalationAnswer::Reject),
+        (Self::Resolve, EscalationAnswer::Resolve),
+        (Self::Retry, EscalationAnswer::Retry),
+        (Self::Escalate, EscalationAnswer::SwitchModel),
+        (Self::Skip, EscalationAnswer::Skip),
+        (Self::Abort, EscalationAnswer::Abort),
     ];
 
-    fn answer(self) -> Answer {
+    fn answer(self) -> EscalationAnswer {
         let found = Self::ALL.iter().find(|(name, _)| *name == self);
-        found.map_or(Answer::Resolve, |(_, answer)| *answer)
+        found.map_or(EscalationAnswer::Resolve, |(_, answer)| *answer)
     }
 }
 
 impl Escalations {
     /// How long people are waited for.
-    pub fn patience(&self) -> Patience {
+    pub fn deadline_policy(&self) -> DeadlinePolicy {
         let endings = [
             (EscalationKind::Hiccup, self.hiccup),
             (
@@ -121,13 +121,13 @@ impl Escalations {
             let ending = ending?;
             Some((question, (ending.after, ending.answer.answer())))
         });
-        Patience {
-            ends: ends.collect(),
+        DeadlinePolicy {
+            deadlines: ends.collect(),
         }
     }
 
     /// Who alone may give this answer; none where everybody may.
-    pub fn answerers(&self, answer: Answer) -> Option<&[String]> {
+    pub fn answerers(&self, answer: EscalationAnswer) -> Option<&[String]> {
         let mut all = self.answerers.iter();
         let found = all.find(|(name, _)| name.answer() == answer);
         found.map(|(_, people)| people.as_slice())

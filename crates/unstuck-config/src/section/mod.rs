@@ -9,7 +9,7 @@ mod error_recovery;
 mod escalations;
 mod expect;
 mod gateway;
-mod looping;
+mod loop_section;
 mod models;
 mod number;
 mod prompts;
@@ -20,20 +20,20 @@ mod size;
 mod stuck;
 mod webhooks;
 
-pub use budget::{Allowance, Budget};
+pub use budget::{BudgetAllowance, BudgetSection};
 pub use error_recovery::{ErrorRecovery, KindRecovery};
-pub use escalations::{AnswerName, DefaultAnswer, Ending, Escalations};
+pub use escalations::{AnswerName, DefaultAnswer, Escalations, TimeoutAnswer};
 pub use expect::{Expect, ExpectJson};
 pub use gateway::{
     GatewayBudgets, GatewaySection, GatewayTimeouts, GatewayUpstream, GatewayUpstreams,
-    GatewayWatch, Lack, OnCircles, OnReached, StreamMode,
+    GatewayWatch, MissingCapability, OnLoop, OnReached, StreamMode,
 };
-pub use looping::{Loop, OnStuck, Promise, Until};
+pub use loop_section::{CompletionCondition, CompletionPromise, LoopSection, OnStuck};
 pub use models::{ModelPrice, ModelSection, Models};
 pub use prompts::{PromptPlace, PromptSection};
-pub(crate) use recovery::entries;
+pub(crate) use recovery::deserialize_entries;
 pub use recovery::{OnUnknown, RecoverySection, Sandbox};
 pub use role::Role;
 pub use run::{OnFailedAttempt, RunSection};
-pub(crate) use stuck::Stuck;
+pub(crate) use stuck::StuckSection;
 pub use webhooks::{Webhook, WebhookFormat, Webhooks};

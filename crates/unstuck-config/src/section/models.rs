@@ -13,7 +13,7 @@ pub struct Models {
     pub model: Vec<ModelSection>,
     /// Ladders that are added or replaced, by their id: the models from the cheapest to the most capable.
     #[schemars(schema_with = "ladders")]
-    pub ladder: Vec<unstuck_core::decision::Ladder>,
+    pub ladder: Vec<unstuck_core::decision::ModelLadder>,
 }
 
 /// `[[models.model]]`: one model; what is left out of a known one stays.

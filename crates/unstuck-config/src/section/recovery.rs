@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::de::{Error, Unexpected};
 use serde::{Deserialize, Deserializer, Serialize};
-pub use unstuck_core::guard::OnUnknown;
-use unstuck_core::guard::{Rules, RulesError};
+pub use unstuck_core::command_policy::OnUnknown;
+use unstuck_core::command_policy::{RepairPolicy, RepairPolicyError};
 
 /// `[recovery]`: which repair commands may run without a person, and how.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -15,17 +15,17 @@ pub struct RecoverySection {
     /// Whether repairs are done at all; true by default.
     pub enabled: bool,
     /// Commands that may run without asking, word for word; none by default.
-    #[serde(deserialize_with = "entries")]
+    #[serde(deserialize_with = "deserialize_entries")]
     pub auto_approve: Vec<String>,
     /// Patterns of commands that a person must approve; `["*"]` by default.
-    #[serde(deserialize_with = "entries")]
+    #[serde(deserialize_with = "deserialize_entries")]
     pub require_human: Vec<String>,
     /// How many repairs may run by themselves in one run; 3 by default.
     pub max_auto_recoveries_per_run: u32,
     /// How many seconds lie between two of them at least; 60 by default.
     pub cooldown_seconds: u64,
     /// What happens to a command that is in no list; a person is asked by default.
-    #[schemars(with = "OnUnknownWritten")]
+    #[schemars(with = "OnUnknownName")]
     pub on_unknown: OnUnknown,
     /// Whether repairs run in a sandbox; where there is one by default.
     pub sandbox: Sandbox,
@@ -63,8 +63,8 @@ impl Default for RecoverySection {
 
 impl RecoverySection {
     /// What it says about what may run; an error where one of its entries is blank, and then nothing of it counts.
-    pub fn rules(&self) -> Result<Rules, RulesError> {
-        let rules = Rules {
+    pub fn rules(&self) -> Result<RepairPolicy, RepairPolicyError> {
+        let rules = RepairPolicy {
             enabled: self.enabled,
             auto_approve: self.auto_approve.clone(),
             require_human: self.require_human.clone(),
@@ -78,10 +78,12 @@ impl RecoverySection {
 }
 
 /// Reads a list of commands or patterns; a blank one would match what nobody meant.
-pub(crate) fn entries<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
-    struct Entry(String);
+pub(crate) fn deserialize_entries<'de, D: Deserializer<'de>>(
+    from: D,
+) -> Result<Vec<String>, D::Error> {
+    struct CommandEntry(String);
 
-    impl<'de> Deserialize<'de> for Entry {
+    impl<'de> Deserialize<'de> for CommandEntry {
         fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
             let text = String::deserialize(from)?;
             if text.trim().is_empty() {
@@ -94,7 +96,7 @@ pub(crate) fn entries<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>,
         }
     }
 
-    let entries = Vec::<Entry>::deserialize(from)?;
+    let entries = Vec::<CommandEntry>::deserialize(from)?;
     Ok(entries.into_iter().map(|entry| entry.0).collect())
 }
 
@@ -102,7 +104,7 @@ pub(crate) fn entries<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>,
 #[derive(JsonSchema)]
 #[schemars(rename = "OnUnknown", rename_all = "snake_case")]
 #[expect(dead_code, reason = "only its schema is used: the core has no schemas")]
-enum OnUnknownWritten {
+enum OnUnknownName {
     /// A person is asked.
     Escalate,
     /// It is refused.

@@ -11,7 +11,7 @@ use serde_json::json;
 use unstuck_core::Kind;
 
 use super::{Expect, KindRecovery, duration, number};
-use crate::shape::{self, add, also};
+use crate::schema_helpers::{self, add_alias, add_property};
 
 /// `[[role]]`: one agent with its task.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
@@ -64,11 +64,11 @@ pub struct Role {
     #[serde(default)]
     pub expect: Expect,
     /// How far to go for it: the name of a policy, or changes to one.
-    #[schemars(schema_with = "shape::policy_or_name")]
+    #[schemars(schema_with = "schema_helpers::policy_or_name")]
     pub policy: Option<serde_json::Value>,
     /// What is done about single kinds of failure, instead of what `[error_recovery]` says.
     #[serde(default)]
-    #[schemars(schema_with = "shape::by_kind::<KindRecovery>")]
+    #[schemars(schema_with = "schema_helpers::kind_table::<KindRecovery>")]
     pub error_recovery: BTreeMap<Kind, KindRecovery>,
     /// Whether the run goes on without it when it fails; false by default.
     #[serde(default)]
@@ -92,15 +92,15 @@ fn id<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
 /// What the derived schema of a role cannot say: other names, and that the agent goes without saying with a command.
 fn with_other_names(schema: &mut Schema) {
     let seconds = json!({ "type": "number", "minimum": 0 });
-    also(schema, "depends_on", "needs");
-    also(schema, "max_output_chars", "max_output");
+    add_alias(schema, "depends_on", "needs");
+    add_alias(schema, "max_output_chars", "max_output");
     for key in [
         "timeout_seconds",
         "timeout_sec",
         "idle_timeout_seconds",
         "idle_timeout_sec",
     ] {
-        add(schema, key, seconds.clone());
+        add_property(schema, key, seconds.clone());
     }
     schema.insert("required".to_owned(), json!(["id"]));
     schema.insert(

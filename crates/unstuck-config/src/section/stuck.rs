@@ -4,19 +4,19 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use unstuck_core::stuck::StuckLimits;
+use unstuck_core::loop_detection::LoopLimits;
 
 use super::{duration, number};
 
 /// How `[stuck]` is read into the limits of the core, whose defaults count.
 #[derive(Deserialize, JsonSchema)]
 #[serde(
-    remote = "StuckLimits",
+    remote = "LoopLimits",
     deny_unknown_fields,
     default,
     expecting = "a table"
 )]
-pub(crate) struct Stuck {
+pub(crate) struct StuckSection {
     /// Whether it is watched for at all; true by default.
     enabled: bool,
     /// How often the same call may fail in the same way; 5 by default. What may well be work needs twice as many.
@@ -42,16 +42,16 @@ pub(crate) struct Stuck {
 }
 
 /// What the JSON Schema tells as defaults.
-impl Default for Stuck {
+impl Default for StuckSection {
     fn default() -> Self {
-        let StuckLimits {
+        let LoopLimits {
             enabled,
             repeats,
             output_repeats,
             message_repeats,
             window,
             waiting_for_input,
-        } = StuckLimits::default();
+        } = LoopLimits::default();
         Self {
             enabled,
             repeats,

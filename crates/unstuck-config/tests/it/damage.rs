@@ -1,7 +1,7 @@
 //! Files that are damaged or mean something else are told of, never the end of the program.
 
 use proptest::prelude::*;
-use unstuck_config::Loaded;
+use unstuck_config::LoadResult;
 
 use crate::{Place, role};
 
@@ -47,14 +47,14 @@ proptest! {
     fn whatever_a_file_says_is_read_or_told_with_its_place(text in nearly(), format in 0..3_usize) {
         let name = ["unstuck.toml", "unstuck.json", "unstuck.yaml"][format];
         let place = Place::with(name, &text);
-        let Loaded { config, problems } = Loaded::read(&place.layers()).unwrap();
+        let LoadResult { config, problems } = LoadResult::read(&place.layers()).unwrap();
         let lines = text.lines().count().max(1);
         for problem in problems.iter().chain(&config.check()) {
-            let shown = problem.place.as_ref();
+            let shown = problem.location.as_ref();
             prop_assert!(shown.is_none_or(|at| at.line <= lines + 1 && at.column >= 1), "{problem}");
             prop_assert!(!problem.message.is_empty());
         }
-        let _ = config.effective().to_toml_with_origins();
+        let _ = config.resolved().to_toml_with_origins();
     }
 
     /// What is shown of a configuration says the same as the configuration.
@@ -67,7 +67,7 @@ proptest! {
             return Ok(());
         }
         let config = place.config();
-        let again = Place::with("unstuck.toml", &config.effective().to_toml()).config();
+        let again = Place::with("unstuck.toml", &config.resolved().to_toml()).config();
         prop_assert_eq!(again.roles(), config.roles());
     }
 }

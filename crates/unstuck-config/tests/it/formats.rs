@@ -5,7 +5,7 @@ use std::time::Duration;
 use unstuck_config::ConfigError;
 use unstuck_config::section::{ExpectJson, OnFailedAttempt, OnStuck};
 use unstuck_core::Kind;
-use unstuck_core::stuck::StuckLimits;
+use unstuck_core::loop_detection::LoopLimits;
 
 use crate::Place;
 
@@ -133,7 +133,7 @@ fn the_three_formats_say_the_same() {
         roles[1].expect.json = toml.roles()[1].expect.json.clone();
         assert_eq!(roles, toml.roles(), "{name}");
         assert_eq!(other.run(), toml.run(), "{name}");
-        assert_eq!(other.looping(), toml.looping(), "{name}");
+        assert_eq!(other.loop_section(), toml.loop_section(), "{name}");
         assert_eq!(other.budget(), toml.budget(), "{name}");
         assert_eq!(other.webhooks(), toml.webhooks(), "{name}");
         assert_eq!(other.prompts().unwrap(), toml.prompts().unwrap(), "{name}");
@@ -151,7 +151,7 @@ fn every_part_of_a_file_is_read() {
     assert_eq!(builder.max_output, Some(9000));
     assert_eq!(builder.expect.matches, ["done"]);
     assert_eq!(builder.error_recovery[&Kind::Timeout].max_retries, Some(5));
-    let looping = config.looping().unwrap();
+    let looping = config.loop_section().unwrap();
     assert_eq!((looping.max_iterations, looping.stuck_after), (7, 3));
     assert_eq!(looping.on_stuck, OnStuck::Stop);
     let promise = looping.until.promise.as_ref().unwrap();
@@ -171,8 +171,10 @@ fn what_is_left_out_has_its_default() {
         (run.parallel, run.snapshots, run.wait_for_human),
         (4, true, false)
     );
-    assert!(config.roles().is_empty() && config.looping().is_none() && config.recovery().is_none());
-    assert_eq!(*config.stuck(), StuckLimits::default());
+    assert!(
+        config.roles().is_empty() && config.loop_section().is_none() && config.recovery().is_none()
+    );
+    assert_eq!(*config.stuck(), LoopLimits::default());
     assert!(config.error_recovery().enabled && config.error_recovery().save_checkpoint_on_failure);
 }
 
@@ -181,7 +183,7 @@ fn two_files_in_one_folder_are_refused_by_name() {
     let place = Place::with("unstuck.toml", "");
     place.project("unstuck.yaml", "");
     let error = place.load().unwrap_err();
-    assert!(matches!(&error, ConfigError::Two { .. }));
+    assert!(matches!(&error, ConfigError::TwoFiles { .. }));
     let text = error.to_string();
     assert!(
         text.contains("unstuck.toml") && text.contains("unstuck.yaml"),
@@ -241,8 +243,8 @@ fn agents_and_models_of_ones_own_are_added() {
     let opus = catalog.find("opus").unwrap();
     assert_eq!(opus.price.as_ref().unwrap().output, 2.0);
     assert_eq!(opus.context, Some(1_000_000));
-    assert_eq!(catalog.next("local-7b").unwrap(), "claude-opus-5-5");
-    assert_eq!(catalog.next("haiku").unwrap(), "claude-sonnet-5-5");
+    assert_eq!(catalog.next_model("local-7b").unwrap(), "claude-opus-5-5");
+    assert_eq!(catalog.next_model("haiku").unwrap(), "claude-sonnet-5-5");
 }
 
 #[test]
@@ -268,7 +270,7 @@ fn prompts_may_stand_in_files_beside_the_configuration() {
 #[test]
 fn every_limit_of_the_core_can_be_set() {
     let text = "[stuck]\nenabled = false\nrepeats = 2\noutput_repeats = 9\nmessage_repeats = 6\nwindow = 30\nwaiting_for_input = \"2m\"\n";
-    let set = StuckLimits {
+    let set = LoopLimits {
         enabled: false,
         repeats: 2,
         output_repeats: 9,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use unstuck_config::Config;
-use unstuck_config::section::{GatewaySection, Lack, OnCircles, OnReached};
+use unstuck_config::section::{GatewaySection, MissingCapability, OnLoop, OnReached};
 
 use crate::Place;
 
@@ -17,7 +17,7 @@ fn by_user(text: &str) -> Place {
 fn without_the_section_the_defaults_count() {
     let config = Config::default();
     assert_eq!(config.gateway(), &GatewaySection::default());
-    let shown = by_user(&config.effective().to_toml()).config();
+    let shown = by_user(&config.resolved().to_toml()).config();
     assert_eq!(shown.gateway(), config.gateway());
     let gateway = config.gateway();
     assert!(gateway.enabled && !gateway.retry_bad_output && !gateway.route_around_refusals);
@@ -64,7 +64,7 @@ fn the_user_says_all_of_it() {
     assert_eq!(first.url, "https://a.example");
     assert_eq!(spare.name.as_deref(), Some("spare"));
     assert_eq!(spare.key_env.as_deref(), Some("SPARE_KEY"));
-    assert_eq!(spare.lacks, [Lack::Tools]);
+    assert_eq!(spare.missing, [MissingCapability::Tools]);
     let origin = config.origin("gateway.budgets.per_session").unwrap();
     assert!(origin.to_string().contains("config.toml:9"), "{origin}");
 }
@@ -93,7 +93,7 @@ fn a_project_tells_nobody_where_keys_go() {
             "{key}: {problems}"
         );
         assert!(problems.contains("unstuck.toml:2"), "{key}: {problems}");
-        let read = unstuck_config::Loaded::read(&place.layers()).unwrap();
+        let read = unstuck_config::LoadResult::read(&place.layers()).unwrap();
         assert_eq!(read.config.gateway(), &GatewaySection::default(), "{key}");
     }
 }
@@ -109,12 +109,12 @@ fn a_project_narrows_and_never_widens() {
     );
     let config = place.config();
     let gateway = config.gateway();
-    assert_eq!(gateway.on_circles, OnCircles::Hold);
+    assert_eq!(gateway.on_loop, OnLoop::Hold);
     assert_eq!(gateway.budgets.session, Some(5.0));
     assert_eq!(gateway.budgets.day, Some(2.0));
     assert_eq!(gateway.budgets.on_reached, OnReached::Stop);
     place.project("unstuck.toml", "[gateway]\non_loop = \"stop\"\n");
-    assert_eq!(place.config().gateway().on_circles, OnCircles::Stop);
+    assert_eq!(place.config().gateway().on_loop, OnLoop::Stop);
     let alone = Place::with("unstuck.toml", "[gateway.budgets]\nper_session = 1\n").config();
     assert_eq!(alone.gateway().budgets.session, Some(1.0));
 }
@@ -219,13 +219,13 @@ ours = { text = "x", position = "context" }
     assert_ne!(new.gateway(), &GatewaySection::default());
     assert_eq!(old.gateway(), new.gateway());
     assert_eq!(old.prompts().unwrap(), new.prompts().unwrap());
-    assert_eq!(old.effective().to_toml(), new.effective().to_toml());
+    assert_eq!(old.resolved().to_toml(), new.resolved().to_toml());
     assert_eq!(new.old_names(), []);
     let told: Vec<_> = old
         .old_names()
         .iter()
         .map(|one| {
-            let line = one.place.as_ref().map_or(0, |place| place.line);
+            let line = one.location.as_ref().map_or(0, |place| place.line);
             format!("{line}: {}", one.message)
         })
         .collect();
@@ -250,9 +250,9 @@ ours = { text = "x", position = "context" }
 fn old_and_new_names_are_the_same_key() {
     let place = by_user("[gateway]\non_loop = \"hold\"\n");
     place.project("unstuck.toml", "[gateway]\non_circles = \"warn\"\n");
-    assert_eq!(place.config().gateway().on_circles, OnCircles::Hold);
+    assert_eq!(place.config().gateway().on_loop, OnLoop::Hold);
     place.project("unstuck.toml", "[gateway]\non_circles = \"stop\"\n");
-    assert_eq!(place.config().gateway().on_circles, OnCircles::Stop);
+    assert_eq!(place.config().gateway().on_loop, OnLoop::Stop);
     let problems = by_user("[gateway]\non_loop = \"hold\"\non_circles = \"warn\"\n").problems();
     assert_eq!(problems.len(), 1, "{problems:?}");
     assert!(

@@ -96,7 +96,7 @@ fn what_executes_or_allows_more_is_held_back() {
         let place = Place::with("unstuck.toml", BEGUN);
         let begun = place.config();
         assert_eq!(config.roles(), begun.roles(), "{to}");
-        assert_eq!(config.looping(), begun.looping(), "{to}");
+        assert_eq!(config.loop_section(), begun.loop_section(), "{to}");
         assert_eq!(config.budget(), begun.budget(), "{to}");
         assert_eq!(config.run(), begun.run(), "{to}");
         assert_eq!(config.stuck(), begun.stuck(), "{to}");
@@ -123,7 +123,7 @@ fn what_is_stricter_or_only_told_counts_at_once() {
         assert_eq!(held(&text), [""; 0], "{to}");
     }
     let text = BEGUN.replacen("max_iterations = 4", "max_iterations = 3", 1);
-    assert_eq!(now(&text).looping().unwrap().max_iterations, 3);
+    assert_eq!(now(&text).loop_section().unwrap().max_iterations, 3);
 }
 
 #[test]
@@ -178,7 +178,7 @@ fn a_file_that_is_new_is_held_back_and_one_that_is_gone_is_an_error() {
         ..place.layers()
     };
     let config = Config::load(&layers).unwrap();
-    assert!(config.roles().is_empty() && config.looping().is_none());
+    assert!(config.roles().is_empty() && config.loop_section().is_none());
     assert!(config.held_changes().len() >= 3);
     let accepted = place.config().project_settings().clone();
     std::fs::remove_file(place.path().join("project/unstuck.toml")).unwrap();
@@ -217,7 +217,7 @@ fn renamed_keys_are_not_held_back() {
     for file in accepted.files.values_mut() {
         *file = serde_json::json!({ "gateway": { "on_circles": "stop" } });
     }
-    let held = |accepted: &unstuck_core::settings::ProjectSettings| {
+    let held = |accepted: &unstuck_core::project_settings::ProjectSettings| {
         let layers = Layers {
             accepted: Some(accepted.clone()),
             ..place.layers()

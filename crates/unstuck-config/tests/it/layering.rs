@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use unstuck_config::{Config, Layers, SetFor, SetPolicy};
+use unstuck_config::{Config, Layers, PolicyScope, StoredPolicy};
 use unstuck_core::Kind;
 
 use crate::{Place, role};
@@ -23,7 +23,7 @@ fn later_layers_win_key_by_key() {
     let named = place.path().join("more.json");
     fs::write(&named, r#"{"run": {"task": "named"}}"#).unwrap();
     let config = Config::load(&Layers {
-        named: Some(named.clone()),
+        explicit_file: Some(named.clone()),
         ..place.layers()
     })
     .unwrap();
@@ -52,12 +52,12 @@ fn the_environment_wins_over_files_and_makes_no_loop_of_its_own() {
     assert_eq!(config.run().parallel, 8);
     assert_eq!(config.run().task.as_deref(), Some("42"));
     assert_eq!(origin(&config, "run.parallel"), "UNSTUCK_PARALLEL");
-    assert!(config.looping().is_none());
+    assert!(config.loop_section().is_none());
     place.project("unstuck.toml", "[loop]\nmax_iterations = 9\n");
     assert_eq!(
         place
             .config_with(&variables)
-            .looping()
+            .loop_section()
             .unwrap()
             .max_iterations,
         2
@@ -123,8 +123,8 @@ fn repairs_of_both_layers_are_added_to_the_built_in_ones() {
     );
     place.project("unstuck.toml", &need("one", "other text"));
     let config = place.config();
-    let book = config.book().unwrap();
-    let ids: Vec<_> = book.need_ids().collect();
+    let book = config.repair_catalog().unwrap();
+    let ids: Vec<_> = book.requirement_ids().collect();
     assert!(
         ids.contains(&"node_package_missing"),
         "what is built in stays"
@@ -157,7 +157,7 @@ fn a_named_file_that_is_the_projects_own_is_read_once() {
         "[[kinds.timeout.sample]]\nlayer = \"tool\"\nexit_code = 124\n",
     );
     let config = Config::load(&Layers {
-        named: Some(place.path().join("project/../project/unstuck.toml")),
+        explicit_file: Some(place.path().join("project/../project/unstuck.toml")),
         ..place.layers()
     })
     .unwrap();
@@ -204,33 +204,33 @@ fn a_policy_that_was_set_elsewhere_counts_in_its_layer() {
         "config.toml",
         "[policy]\nmaxRetries = 1\njitter = \"none\"\n",
     );
-    let set = |of, retries: u32| SetPolicy {
-        of,
+    let set = |of, retries: u32| StoredPolicy {
+        scope: of,
         policy: serde_json::json!({"maxRetries": retries, "maxCost": null}),
         origin: "set over REST by anna".to_owned(),
     };
-    let counted = |set: Vec<SetPolicy>| {
+    let counted = |set: Vec<StoredPolicy>| {
         let layers = Layers {
-            set,
+            stored_policies: set,
             ..place.layers()
         };
         let config = Config::load(&layers).unwrap();
         let from = origin(&config, "policy.maxRetries");
         (config.policy().unwrap().max_retries, from)
     };
-    let (everybody, own) = (set(SetFor::Everybody, 5), set(SetFor::Project, 7));
+    let (everybody, own) = (set(PolicyScope::Everybody, 5), set(PolicyScope::Project, 7));
     let from_rest = "set over REST by anna".to_owned();
     assert_eq!(counted(vec![everybody.clone()]), (5, from_rest.clone()));
     place.project("unstuck.toml", "[policy]\nmaxRetries = 2\n");
     let of_file = (2, "unstuck.toml:2".to_owned());
     assert_eq!(counted(vec![everybody.clone()]), of_file);
     assert_eq!(counted(vec![own, everybody]), (7, from_rest));
-    let broken = SetPolicy {
+    let broken = StoredPolicy {
         policy: serde_json::json!({"maxRetries": "many"}),
-        ..set(SetFor::Project, 0)
+        ..set(PolicyScope::Project, 0)
     };
     let layers = Layers {
-        set: vec![broken],
+        stored_policies: vec![broken],
         ..place.layers()
     };
     let told = Config::load(&layers).unwrap_err().to_string();

@@ -18,7 +18,7 @@ use std::fs;
 use std::path::Path;
 
 use tempfile::TempDir;
-use unstuck_config::{Config, ConfigError, Layers, Loaded, Setting};
+use unstuck_config::{Config, ConfigError, Layers, LoadResult, SettingOverride};
 
 /// A home and a project with configuration files.
 struct Place {
@@ -57,7 +57,7 @@ impl Place {
     fn layers(&self) -> Layers {
         Layers {
             user: Some(self.path().join("user")),
-            here: Some(self.path().join("project")),
+            work_dir: Some(self.path().join("project")),
             ..Layers::default()
         }
     }
@@ -80,7 +80,7 @@ impl Place {
             found.map(|(_, value)| (*value).to_owned())
         };
         let layers = Layers {
-            settings: Setting::from_environment(variable),
+            overrides: SettingOverride::from_environment(variable),
             ..self.layers()
         };
         Config::load(&layers).unwrap()
@@ -88,7 +88,7 @@ impl Place {
 
     /// All that is wrong, one text each.
     fn problems(&self) -> Vec<String> {
-        let Loaded { config, problems } = Loaded::read(&self.layers()).unwrap();
+        let LoadResult { config, problems } = LoadResult::read(&self.layers()).unwrap();
         let more = config.check();
         let all = problems.into_iter().chain(more);
         all.map(|problem| problem.to_string()).collect()

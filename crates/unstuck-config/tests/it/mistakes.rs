@@ -425,7 +425,7 @@ fn an_approval_that_may_not_be_meant_is_noted() {
     let text = "[recovery]\nauto_approve = [\"npm ci\", \"npm *\", \"sh fix.sh\"]\non_unknown = \"allow\"\n";
     let config = Place::with("unstuck.toml", text).config();
     assert_eq!(config.check(), []);
-    let notes: Vec<_> = config.notes().iter().map(ToString::to_string).collect();
+    let notes: Vec<_> = config.warnings().iter().map(ToString::to_string).collect();
     let all = notes.join("\n");
     for words in [
         "`npm *` is compared",

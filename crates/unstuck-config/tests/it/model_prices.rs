@@ -1,13 +1,13 @@
 //! `[models]` of a project: what it says of prices never makes calls cheaper than the owner or unstuck itself says.
 
 use unstuck_config::{Config, Layers};
-use unstuck_core::decision::Tokens;
+use unstuck_core::decision::TokenUsage;
 
 use crate::Place;
 
 /// What a request costs that has all that is priced; the second one has a long prompt.
 fn costs(config: &Config, model: &str) -> Vec<Option<f64>> {
-    let tokens = |input| Tokens {
+    let tokens = |input| TokenUsage {
         input,
         cached: 1_000,
         output: 1_000,
@@ -99,7 +99,7 @@ fn a_project_makes_no_model_cheaper() {
         for part in [told, "only the user's own configuration"] {
             assert!(problems[0].contains(part), "{text}: {problems:?}");
         }
-        let now = unstuck_config::Loaded::read(&place.layers())
+        let now = unstuck_config::LoadResult::read(&place.layers())
             .unwrap()
             .config;
         for name in NAMES {
@@ -140,7 +140,7 @@ fn the_owner_may_state_a_lower_price() {
     let named = place.path().join("named.toml");
     std::fs::write(&named, text).unwrap();
     let layers = Layers {
-        named: Some(named),
+        explicit_file: Some(named),
         ..place.layers()
     };
     assert_eq!(price(&Config::load(&layers).unwrap()), "2");

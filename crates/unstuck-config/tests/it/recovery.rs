@@ -1,7 +1,7 @@
 //! What `[error_recovery]` and the roles come to: how far to go, and in which ways.
 
 use unstuck_config::Config;
-use unstuck_core::knowledge::{Change, Playbook};
+use unstuck_core::knowledge::{AttemptChange, Playbook};
 use unstuck_core::{Kind, Layer};
 
 use crate::{Place, role};
@@ -82,7 +82,7 @@ fn the_cap_bounds_what_is_said_for_all_roles() {
         "error_recovery.max_auto_retries (unstuck.toml:7)"
     );
     assert!(
-        capped.notes()[0]
+        capped.warnings()[0]
             .to_string()
             .contains("the smaller one counts")
     );
@@ -193,7 +193,7 @@ fn a_change_that_is_switched_off_leaves_the_chain() {
     let first = &chain(&config, Kind::EmptyOutput)[0];
     assert_eq!(
         playbook.strategy(first).unwrap().changes,
-        [Change::Prompt("explicit_output".into())]
+        [AttemptChange::Prompt("explicit_output".into())]
     );
 }
 
@@ -221,25 +221,34 @@ fn a_prompt_template_of_the_project_comes_first() {
     let name = "implementer_timeout_prompt";
     assert_eq!(
         playbook.strategy(first).unwrap().changes,
-        [Change::Prompt(name.into()), Change::Timeout(1.5)]
+        [
+            AttemptChange::Prompt(name.into()),
+            AttemptChange::Timeout(1.5)
+        ]
     );
     assert!(config.prompts().unwrap().names().any(|known| known == name));
 }
 
 #[test]
 fn a_chain_can_be_named_in_ones_own_order() {
-    use unstuck_core::decision::{Odds, order};
+    use unstuck_core::decision::{SuccessRates, rank_chain};
     let ids = "[\"fresh_session\", \"longer_timeout\", \"ask_user\"]";
     let config = config(
         &(role("a", "") + &format!("[error_recovery.strategies.timeout]\nstrategies = {ids}\n")),
     );
     let playbook = config.playbook_for(config.role("a").unwrap()).unwrap();
     let links = &playbook.kind(Kind::Timeout).unwrap().chain;
-    let asks = |id: &str| playbook.strategy(id).unwrap().asks;
-    let ranked = order(Kind::Timeout, Layer::Agent, links, &Odds::none(), asks);
+    let asks = |id: &str| playbook.strategy(id).unwrap().asks_person;
+    let ranked = rank_chain(
+        Kind::Timeout,
+        Layer::Agent,
+        links,
+        &SuccessRates::empty(),
+        asks,
+    );
     let ids: Vec<_> = ranked
         .iter()
-        .map(|one| one.link.strategy.as_str())
+        .map(|one| one.entry.strategy.as_str())
         .collect();
     assert_eq!(ids, ["fresh_session", "longer_timeout", "ask_user"]);
 }

@@ -11,14 +11,14 @@ fn what_is_shown_is_itself_a_configuration_that_says_the_same() {
         "env = { \"x.y\" = \"1\" }\nexpect.match = [\"a\\\"b\", \"c\"]\ntimeout_seconds = 5",
     ) + "[loop]\nuntil = \"DONE\"\n[policy]\nmax_retries = 2\n[prompts]\np = \"two\\nlines \\t é\"\n";
     let config = Place::with("unstuck.toml", &text).config();
-    let shown = config.effective().to_toml();
+    let shown = config.resolved().to_toml();
     let again = Place::with("unstuck.toml", &shown).config();
     assert_eq!(again.roles(), config.roles());
-    assert_eq!(again.looping(), config.looping());
+    assert_eq!(again.loop_section(), config.loop_section());
     assert_eq!(again.policy(), config.policy());
     assert_eq!(again.run(), config.run());
     assert_eq!(again.prompts().unwrap(), config.prompts().unwrap());
-    let commented = config.effective().to_toml_with_origins();
+    let commented = config.resolved().to_toml_with_origins();
     assert_eq!(
         Place::with("unstuck.toml", &commented).config().roles(),
         config.roles()
@@ -29,7 +29,7 @@ fn what_is_shown_is_itself_a_configuration_that_says_the_same() {
 fn every_line_tells_where_its_value_comes_from() {
     let place = Place::with("unstuck.toml", "[run]\nsnapshots = false\n");
     let config = place.config_with(&[("UNSTUCK_PARALLEL", "8")]);
-    let shown = config.effective().to_toml_with_origins();
+    let shown = config.resolved().to_toml_with_origins();
     let line = |key: &str| {
         shown
             .lines()
@@ -47,13 +47,13 @@ fn every_line_tells_where_its_value_comes_from() {
 
 #[test]
 fn sections_that_count_only_when_written_are_not_shown_otherwise() {
-    let shown = Config::default().effective().to_toml();
+    let shown = Config::default().resolved().to_toml();
     assert!(
         !shown.contains("[loop]") && !shown.contains("[recovery]"),
         "{shown}"
     );
     let config = Place::with("unstuck.toml", "[recovery]\nnetwork = false\n").config();
-    let leaves = config.effective().leaves();
+    let leaves = config.resolved().values();
     let sandbox = leaves
         .iter()
         .find(|leaf| leaf.path == "recovery.sandbox")
@@ -67,7 +67,7 @@ fn sections_that_count_only_when_written_are_not_shown_otherwise() {
 #[test]
 fn the_cap_that_is_shown_is_that_of_the_policy() {
     let config = Place::with("unstuck.toml", "[policy]\ntemplate = \"critical\"\n").config();
-    let shown = config.effective().to_json();
+    let shown = config.resolved().to_json();
     assert_eq!(shown["error_recovery"]["max_auto_retries"], 6);
 }
 
@@ -81,7 +81,7 @@ fn secrets_are_not_shown() {
         ),
     )
     .config();
-    let effective = config.effective();
+    let effective = config.resolved();
     let (toml, json) = (effective.to_toml(), effective.to_json().to_string());
     for shown in [&toml, &json] {
         assert!(
@@ -94,7 +94,7 @@ fn secrets_are_not_shown() {
 /// The built-in values that are shown are those that count.
 #[test]
 fn the_shown_defaults_are_the_real_ones() {
-    let shown = Config::default().effective().to_toml();
+    let shown = Config::default().resolved().to_toml();
     let read = Place::with("unstuck.toml", &shown).config();
     let (plain, read) = (Config::default(), read);
     assert_eq!(read.run(), plain.run());

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use proptest::prelude::*;
 use unstuck_config::section::{OnUnknown, RecoverySection, Sandbox};
 use unstuck_config::{
-    Config, Layers, ProjectRecovery, ProjectTrust, RecoverySaid, difference, narrowed,
+    Config, DeclaredRepairPolicy, Layers, ProjectRecovery, ProjectTrust, diff_policies, intersect,
 };
 
 use crate::Place;
@@ -29,19 +29,19 @@ impl Place {
 }
 
 fn trusted(config: &Config) -> RecoverySection {
-    config.repairs(ProjectTrust::Trusted).unwrap()
+    config.repair_policy(ProjectTrust::Trusted).unwrap()
 }
 
 fn untrusted(config: &Config) -> RecoverySection {
-    config.repairs(ProjectTrust::Untrusted).unwrap()
+    config.repair_policy(ProjectTrust::Untrusted).unwrap()
 }
 
 /// S3-51: without the section nothing about repairs counts.
 #[test]
 fn nobody_says_anything_about_repairs_by_default() {
     let config = Place::with("unstuck.toml", "[run]\nparallel = 2\n").config();
-    assert_eq!(config.repairs(ProjectTrust::Trusted), None);
-    assert!(config.project_recovery().is_none() && !config.project_widens());
+    assert_eq!(config.repair_policy(ProjectTrust::Trusted), None);
+    assert!(config.project_recovery().is_none() && !config.is_project_wider());
 }
 
 #[test]
@@ -50,7 +50,7 @@ fn a_project_approves_nothing_until_it_is_trusted() {
     assert_eq!(trusted(&config).auto_approve, ["npm ci"]);
     assert_eq!(untrusted(&config).auto_approve, [""; 0]);
     assert_eq!(untrusted(&config).require_human, ["*", "rm *"]);
-    assert!(config.project_widens());
+    assert!(config.is_project_wider());
 }
 
 #[test]
@@ -61,7 +61,7 @@ fn a_project_that_only_narrows_counts_at_once() {
     );
     place.owner("[recovery]\nauto_approve = [\"npm ci\"]\n");
     let config = place.config();
-    assert!(!config.project_widens());
+    assert!(!config.is_project_wider());
     let counts = untrusted(&config);
     assert_eq!((counts.network, counts.sandbox), (false, Sandbox::Required));
     assert_eq!(counts.auto_approve, ["npm ci"]);
@@ -102,7 +102,7 @@ fn only_a_file_that_is_really_the_users_trusts_projects() {
     mode(&place.path().join("user/config.toml"), 0o666);
     let config = place.config();
     assert!(!config.trusts_projects());
-    let told = config.distrusted()[0].to_string();
+    let told = config.untrusted_files()[0].to_string();
     assert!(told.contains("can be written by others"), "{told}");
     assert!(told.contains("chmod go-w"), "{told}");
 }
@@ -120,7 +120,7 @@ fn a_file_that_others_can_write_allows_nothing_but_may_forbid() {
         assert_eq!(counts.auto_approve, [""; 0], "{path}");
         assert!(!counts.network && !trusted(&config).network, "{path}");
         assert_eq!(trusted(&config).auto_approve, ["npm ci"], "the project's");
-        let notes = format!("{:?}", config.notes());
+        let notes = format!("{:?}", config.warnings());
         assert!(notes.contains("what it allows does not count"), "{notes}");
     }
 }
@@ -137,7 +137,7 @@ mod root {
         std::os::unix::fs::chown(&file, Some(65534), None).unwrap();
         let config = place.config();
         assert_eq!(untrusted(&config).auto_approve, [""; 0]);
-        assert!(config.distrusted()[0].why.contains("another user"));
+        assert!(config.untrusted_files()[0].reason.contains("another user"));
     }
 }
 
@@ -152,7 +152,7 @@ fn a_named_file_is_the_owners_word_outside_the_project_and_the_projects_inside()
     }
     let named = |file: &Path| {
         let layers = Layers {
-            named: Some(file.to_owned()),
+            explicit_file: Some(file.to_owned()),
             ..place.layers()
         };
         Config::load(&layers).unwrap()
@@ -177,7 +177,11 @@ fn the_users_file_is_the_projects_word_where_the_project_holds_it() {
     .unwrap();
     assert_eq!(untrusted(&config).auto_approve, [""; 0]);
     assert!(!config.trusts_projects());
-    assert!(config.distrusted()[0].why.contains("is in the project"));
+    assert!(
+        config.untrusted_files()[0]
+            .reason
+            .contains("is in the project")
+    );
 }
 
 /// S3-43: what counts is what is said, not how it is written.
@@ -208,9 +212,12 @@ fn comments_order_and_format_do_not_change_the_content() {
 fn a_content_can_be_read_back() {
     let config = Place::with("unstuck.toml", APPROVES).config();
     let project = config.project_recovery().unwrap();
-    let said = ProjectRecovery::said_in(&project.content()).unwrap();
-    assert_eq!(said, project.said);
-    assert_eq!(ProjectRecovery::said_in("{\"auto_approve\": 5}"), None);
+    let said = ProjectRecovery::parse_content(&project.content()).unwrap();
+    assert_eq!(said, project.declared);
+    assert_eq!(
+        ProjectRecovery::parse_content("{\"auto_approve\": 5}"),
+        None
+    );
 }
 
 /// S3-43: a section that cannot be read is told, wherever it stands, and approves nothing.
@@ -254,9 +261,15 @@ fn a_difference_says_what_changes_and_whether_it_allows_more() {
         guard_files: false,
         ..RecoverySection::default()
     };
-    let told: Vec<_> = difference(&old, &new)
+    let told: Vec<_> = diff_policies(&old, &new)
         .into_iter()
-        .map(|change| format!("{} {}", if change.widens { '+' } else { '-' }, change.what))
+        .map(|change| {
+            format!(
+                "{} {}",
+                if change.widens { '+' } else { '-' },
+                change.description
+            )
+        })
         .collect();
     assert_eq!(
         told,
@@ -272,7 +285,7 @@ fn a_difference_says_what_changes_and_whether_it_allows_more() {
             "+ an approved command runs also when scripts and settings of tools have changed",
         ]
     );
-    assert_eq!(difference(&old, &old), []);
+    assert_eq!(diff_policies(&old, &old), []);
 }
 
 #[test]
@@ -282,18 +295,18 @@ fn folders_with_nothing_in_common_let_nothing_run_by_itself() {
         allowed_write_paths: vec!["node_modules".into()],
         ..RecoverySection::default()
     };
-    let other = RecoverySaid {
+    let other = DeclaredRepairPolicy {
         allowed_write_paths: Some(vec!["src".into()]),
-        ..RecoverySaid::default()
+        ..DeclaredRepairPolicy::default()
     };
-    let counts = narrowed(&owner, &other);
+    let counts = intersect(&owner, &other);
     assert_eq!(counts.auto_approve, [""; 0]);
     assert_eq!(counts.allowed_write_paths, owner.allowed_write_paths);
-    let inside = RecoverySaid {
+    let inside = DeclaredRepairPolicy {
         allowed_write_paths: Some(vec!["./node_modules/.cache".into(), "src".into()]),
-        ..RecoverySaid::default()
+        ..DeclaredRepairPolicy::default()
     };
-    let counts = narrowed(&owner, &inside);
+    let counts = intersect(&owner, &inside);
     assert_eq!(
         counts.allowed_write_paths,
         [PathBuf::from("./node_modules/.cache")]
@@ -326,7 +339,7 @@ fn entries_that_are_worth_a_second_look_are_noted() {
         "[recovery]\nauto_approve = [\n  \"npm ci\",\n  \"rm -rf /tmp/x\",\n]\n",
     )
     .config();
-    let notes = config.notes();
+    let notes = config.warnings();
     assert_eq!(notes.len(), 1, "{notes:?}");
     let told = notes[0].to_string();
     assert!(told.starts_with("unstuck.toml:4:3: "), "{told}");
@@ -343,7 +356,7 @@ fn paths() -> impl Strategy<Value = Vec<PathBuf>> {
     prop::collection::vec(words.prop_map(PathBuf::from), 0..3)
 }
 
-fn said() -> impl Strategy<Value = RecoverySaid> {
+fn said() -> impl Strategy<Value = DeclaredRepairPolicy> {
     let lists = (
         prop::option::of(entries()),
         prop::option::of(entries()),
@@ -356,19 +369,21 @@ fn said() -> impl Strategy<Value = RecoverySaid> {
     let sandbox = prop::sample::select(vec![Sandbox::Off, Sandbox::Required, Sandbox::BestEffort]);
     let choices = (prop::option::of(unknown), prop::option::of(sandbox));
     let flags = prop::collection::vec(prop::option::of(any::<bool>()), 4);
-    (lists, numbers, choices, flags).prop_map(|(lists, numbers, choices, flags)| RecoverySaid {
-        enabled: flags[0],
-        auto_approve: lists.0,
-        require_human: lists.1,
-        max_auto_recoveries_per_run: numbers.0,
-        cooldown_seconds: numbers.1,
-        on_unknown: choices.0,
-        sandbox: choices.1,
-        network: flags[1],
-        allowed_write_paths: lists.2,
-        env_keep: lists.3,
-        guard_files: flags[2],
-        preview: flags[3],
+    (lists, numbers, choices, flags).prop_map(|(lists, numbers, choices, flags)| {
+        DeclaredRepairPolicy {
+            enabled: flags[0],
+            auto_approve: lists.0,
+            require_human: lists.1,
+            max_auto_recoveries_per_run: numbers.0,
+            cooldown_seconds: numbers.1,
+            on_unknown: choices.0,
+            sandbox: choices.1,
+            network: flags[1],
+            allowed_write_paths: lists.2,
+            env_keep: lists.3,
+            guard_files: flags[2],
+            preview: flags[3],
+        }
     })
 }
 
@@ -376,17 +391,17 @@ proptest! {
     /// Whatever a project says, it cannot widen what its owner allows.
     #[test]
     fn narrowing_never_widens(owner in said(), project in said()) {
-        let owner = owner.over(&RecoverySection::default());
-        let counts = narrowed(&owner, &project);
-        let widening = difference(&owner, &counts).into_iter().filter(|change| change.widens);
+        let owner = owner.apply_to(&RecoverySection::default());
+        let counts = intersect(&owner, &project);
+        let widening = diff_policies(&owner, &counts).into_iter().filter(|change| change.widens);
         prop_assert_eq!(widening.collect::<Vec<_>>(), vec![]);
     }
 
     /// What makes it stricter counts wherever it comes from.
     #[test]
     fn narrowing_is_at_least_as_strict_as_what_the_project_says(owner in said(), project in said()) {
-        let owner = owner.over(&RecoverySection::default());
-        let counts = narrowed(&owner, &project);
+        let owner = owner.apply_to(&RecoverySection::default());
+        let counts = intersect(&owner, &project);
         prop_assert!(!counts.enabled || project.enabled != Some(false));
         prop_assert!(!counts.network || project.network != Some(false));
         prop_assert!(project.max_auto_recoveries_per_run.is_none_or(|most| counts.max_auto_recoveries_per_run <= most));

@@ -37,7 +37,7 @@ impl Launchers {
     fn built_in() -> &'static Self {
         static BUILT_IN: LazyLock<Launchers> = LazyLock::new(|| {
             let text = include_str!("../../data/launchers.toml");
-            match knowledge::read("launchers.toml", text) {
+            match knowledge::parse_file("launchers.toml", text) {
                 Ok(launchers) => launchers,
                 // The embedded file is tested; this can only be reached by a build that skipped its tests.
                 Err(error) => unreachable!("{error}"),
@@ -48,7 +48,7 @@ impl Launchers {
 }
 
 /// Where the first word stands that is a program which is known.
-pub(super) fn program(command: &[String], is_known: impl Fn(&str) -> bool) -> Option<usize> {
+pub(super) fn find_program(command: &[String], is_known: impl Fn(&str) -> bool) -> Option<usize> {
     let mut at = 0;
     for _ in 0..MAX_NESTING {
         if is_known(command.get(at)?) {
@@ -56,14 +56,14 @@ pub(super) fn program(command: &[String], is_known: impl Fn(&str) -> bool) -> Op
         }
         let launchers = Launchers::built_in().launcher.iter();
         at += launchers
-            .filter_map(|launcher| launcher.len(&command[at..]))
+            .filter_map(|launcher| launcher.prefix_len(&command[at..]))
             .max()?;
     }
     None
 }
 
 /// Whether a program only starts another one, such as `npx` or `docker`.
-pub(super) fn is_known(program: &str) -> bool {
+pub(super) fn is_launcher(program: &str) -> bool {
     let launchers = Launchers::built_in();
     let first = |launcher: &Launcher| launcher.words.first().is_some_and(|word| word == program);
     launchers.launcher.iter().any(first) || launchers.others.iter().any(|word| word == program)
@@ -71,7 +71,7 @@ pub(super) fn is_known(program: &str) -> bool {
 
 impl Launcher {
     /// How many words it takes up, if it is one.
-    fn len(&self, command: &[String]) -> Option<usize> {
+    fn prefix_len(&self, command: &[String]) -> Option<usize> {
         let (first, others) = self.words.split_first()?;
         if base_name(command.first()?) != first || !command[1..].starts_with(others) {
             return None;

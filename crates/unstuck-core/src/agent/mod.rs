@@ -4,48 +4,49 @@
 //! No agent is named in code. A new one is a new file, and a user may add their own.
 //!
 //! ```
-//! use unstuck_core::agent::{Agents, Changes, Invocation, Session};
+//! use unstuck_core::agent::{Agents, CommandChanges, Invocation, Session};
 //!
 //! let command = ["codex", "exec", "--json", "fix the bug"].map(str::to_owned);
 //! let agent = Agents::built_in().recognise(&command).ok_or("no agent")?;
-//! let invocation = Invocation::read(agent, &command);
-//! let changed = invocation.with(&Changes {
+//! let invocation = Invocation::parse(agent, &command);
+//! let changed = invocation.with(&CommandChanges {
 //!     session: Some(Session::Resume { id: "01a1".to_owned(), message: "go on".to_owned() }),
-//!     ..Changes::default()
+//!     ..CommandChanges::default()
 //! })?;
 //! assert_eq!(changed.command, ["codex", "exec", "--json", "resume", "01a1", "go on"]);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod call;
-mod change;
-mod check;
-mod doing;
-mod file;
+mod activity;
+mod agent_file;
+mod argv;
+mod client_retries;
+mod command_line;
+mod command_template;
+mod gateway_env;
 mod invocation;
+mod json_path;
 mod launcher;
-mod record;
-mod report;
-mod retries;
-mod template;
-mod through;
-mod words;
+mod output;
+mod rewrite;
+mod validation;
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-pub use call::{Built, Call, CallSession, CannotBuild, PromptWay};
-pub use change::{CannotChange, Changed, Changes, Session};
-pub use check::Problem;
-pub use doing::{Doing, Outcome, ToolCall};
-pub use file::{
-    ActionSource, AgentFile, BaseUrlFile, CallFile, CallPart, Flags, GatewayFile, OutputFile,
-    Positional, PromptFile, RunFile, SessionFile, Sign, Source, Take,
+pub use activity::{AgentEvent, ToolCall, ToolOutcome};
+pub use agent_file::{
+    AgentEventSource, AgentFile, BaseUrlSpec, CommandPart, CommandSpec, ConfigIndicator,
+    ConversationSpec, FlagSpec, GatewayEnvSpec, HeadlessSpec, OutputSource, OutputSpec,
+    PositionalPrompt, PromptSpec, ValueSelection,
 };
-pub use invocation::{Invocation, Prompt, SessionUse};
-pub use report::Report;
-pub use retries::{OwnRetries, StreamError};
-pub use through::Through;
+pub use client_retries::{ClientRetries, StreamErrorSignal};
+pub use command_line::{BuildError, BuiltCommand, CommandInputs, ConversationRef, PromptChannel};
+pub use gateway_env::GatewayCommand;
+pub use invocation::{Invocation, PromptSource, RequestedConversation};
+pub use output::AgentOutput;
+pub use rewrite::{ChangeError, ChangedCommand, CommandChanges, ConversationChoice};
+pub use validation::AgentFileProblem;
 
 use crate::knowledge::{self, KnowledgeError};
 
@@ -89,7 +90,7 @@ const FILES: [(&str, &str); 9] = [
     ),
 ];
 /// The line that parts what is known from the samples, which only tests read.
-const SAMPLES: &str = "\n# --- samples ---\n";
+const SAMPLES_SEPARATOR: &str = "\n# --- samples ---\n";
 
 /// The agents that are known.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -117,8 +118,10 @@ impl Agents {
     fn embedded() -> Result<Self, KnowledgeError> {
         let mut agents = Self::default();
         for (place, text) in FILES {
-            let known = text.split_once(SAMPLES).map_or(text, |(known, _)| known);
-            agents = agents.with(knowledge::read(place, known)?);
+            let known = text
+                .split_once(SAMPLES_SEPARATOR)
+                .map_or(text, |(known, _)| known);
+            agents = agents.with(knowledge::parse_file(place, known)?);
         }
         Ok(agents)
     }
@@ -126,27 +129,28 @@ impl Agents {
     /// These and one more, which replaces one of the same id. What it says to be like must be among these.
     #[must_use]
     pub fn with(mut self, file: AgentFile) -> Self {
-        let base = file.like.as_deref().and_then(|id| self.get(id));
+        let base = file.base_agent.as_deref().and_then(|id| self.get(id));
         let file = match base {
-            Some(base) => file.completed_by(&base.file),
+            Some(base) => file.with_defaults_from(&base.file),
             None => file,
         };
-        let file = self.named_by_itself(file);
+        let file = self.with_default_names(file);
         self.agents.insert(file.id.clone(), Agent { file });
         self
     }
 
     /// An agent without names has that of its section, and that of its program, unless another one is called so.
-    fn named_by_itself(&self, mut file: AgentFile) -> AgentFile {
+    fn with_default_names(&self, mut file: AgentFile) -> AgentFile {
         let is_any_program = file.call.command.is_empty();
         if !file.names.is_empty() || is_any_program {
             return file;
         }
         let program = file.call.program().map(launcher::base_name);
-        let program = program.filter(|word| file.like.is_none() && !launcher::is_known(word));
+        let program =
+            program.filter(|word| file.base_agent.is_none() && !launcher::is_launcher(word));
         let names = [Some(file.id.as_str()), program].into_iter().flatten();
         let is_free = |name: &&str| {
-            let other = self.named(name);
+            let other = self.by_program_name(name);
             other.is_none_or(|other| other.id() == file.id)
         };
         let mut names: Vec<String> = names.filter(is_free).map(str::to_owned).collect();
@@ -166,13 +170,13 @@ impl Agents {
     }
 
     /// The agent that a command starts, also through `npx`, `env` and the like.
-    pub fn recognise(&self, command: &[String]) -> Option<&Agent> {
-        let at = launcher::program(command, |word| self.named(word).is_some())?;
-        self.named(&command[at])
+    pub fn recognize(&self, command: &[String]) -> Option<&Agent> {
+        let at = launcher::find_program(command, |word| self.by_program_name(word).is_some())?;
+        self.by_program_name(&command[at])
     }
 
     /// The agent that calls itself so to the APIs that it asks, in its `User-Agent`.
-    pub fn of_client(&self, user_agent: &str) -> Option<&Agent> {
+    pub fn by_user_agent(&self, user_agent: &str) -> Option<&Agent> {
         let names = user_agent.split_whitespace();
         let mut names = names.filter_map(|word| word.split('/').next());
         names.find_map(|name| {
@@ -186,8 +190,10 @@ impl Agents {
         })
     }
 
-    fn named(&self, word: &str) -> Option<&Agent> {
-        self.agents.values().find(|agent| agent.is_named(word))
+    fn by_program_name(&self, word: &str) -> Option<&Agent> {
+        self.agents
+            .values()
+            .find(|agent| agent.matches_program(word))
     }
 }
 
@@ -203,9 +209,9 @@ impl Agent {
     }
 
     /// How its own client goes about a call that fails, in a version of it; none where that was not measured.
-    pub fn own_retries(&self, version: Option<&str>) -> Option<&OwnRetries> {
+    pub fn client_retries(&self, version: Option<&str>) -> Option<&ClientRetries> {
         let mut known = self.file.retries.iter();
-        known.find(|one| one.holds_for(version))
+        known.find(|one| one.applies_to(version))
     }
 
     /// All that is known about it.
@@ -214,7 +220,7 @@ impl Agent {
     }
 
     /// Whether a word of a command line is its program or its package.
-    fn is_named(&self, word: &str) -> bool {
+    fn matches_program(&self, word: &str) -> bool {
         let is = |names: &[String], word: &str| names.iter().any(|name| name == word);
         is(&self.file.names, launcher::base_name(word))
             || is(&self.file.packages, launcher::without_version(word))

@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::draw::{Dice, Draw};
+use super::randomness::{RandomDraw, SeededRng};
 
 /// How waits grow from try to try.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Curve {
+pub enum BackoffCurve {
     /// base × multiplier^(n-1).
     Exponential,
     /// multiplier × n seconds.
@@ -39,7 +39,7 @@ pub enum Jitter {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Backoff {
     /// How waits grow.
-    pub curve: Curve,
+    pub curve: BackoffCurve,
     /// How waits are spread.
     pub jitter: Jitter,
     /// The first wait, in seconds.
@@ -59,20 +59,20 @@ impl Backoff {
     pub fn curve_delay(&self, n: u32) -> Duration {
         let n = n.max(1);
         let seconds = match self.curve {
-            Curve::Exponential => {
+            BackoffCurve::Exponential => {
                 self.base
                     * self
                         .multiplier
                         .powi(i32::try_from(n - 1).unwrap_or(i32::MAX))
             }
-            Curve::Linear => self.multiplier * f64::from(n),
-            Curve::Fixed => self.base,
+            BackoffCurve::Linear => self.multiplier * f64::from(n),
+            BackoffCurve::Fixed => self.base,
         };
-        self.seconds(seconds)
+        self.capped_seconds(seconds)
     }
 
     /// The wait before the `n`-th retry, spread by the draw; `previous` is the wait before this one.
-    pub fn delay(&self, n: u32, previous: Option<Duration>, draw: Draw) -> Duration {
+    pub fn delay(&self, n: u32, previous: Option<Duration>, draw: RandomDraw) -> Duration {
         let whole = self.curve_delay(n);
         match self.jitter {
             Jitter::None => whole,
@@ -81,24 +81,24 @@ impl Backoff {
             Jitter::Decorrelated => {
                 let low = self.base.min(self.cap);
                 let high = previous.map_or(low, |wait| wait.as_secs_f64() * 3.0);
-                self.seconds(low + (high - low).max(0.0) * draw.fraction())
+                self.capped_seconds(low + (high - low).max(0.0) * draw.fraction())
             }
         }
     }
 
     /// All the waits in order, without end.
     pub fn delays(self, seed: u64) -> impl Iterator<Item = Duration> {
-        let mut dice = Dice::seeded(seed);
+        let mut dice = SeededRng::seeded(seed);
         let mut previous = None;
         (1..).map(move |n| {
-            let wait = self.delay(n, previous, dice.roll());
+            let wait = self.delay(n, previous, dice.next_draw());
             previous = Some(wait);
             wait
         })
     }
 
     /// Seconds as a duration, within the cap; what is not a number is the cap.
-    fn seconds(&self, seconds: f64) -> Duration {
+    fn capped_seconds(&self, seconds: f64) -> Duration {
         let cap = Duration::try_from_secs_f64(self.cap).unwrap_or(Duration::ZERO);
         Duration::try_from_secs_f64(seconds).map_or(cap, |wait| wait.min(cap))
     }
@@ -107,7 +107,7 @@ impl Backoff {
 /// The wait for a stated reset: the stated time plus 2 s, and up to 28 s more by the draw.
 ///
 /// The spread is never more than a tenth of the wait, so that a short one stays short.
-pub fn until_reset(stated: Duration, draw: Draw) -> Duration {
+pub fn delay_until_reset(stated: Duration, draw: RandomDraw) -> Duration {
     let (least, most) = RESET_SKEW;
     let spread = (most - least).min(stated.as_secs_f64() / 10.0);
     stated.saturating_add(Duration::from_secs_f64(least + spread * draw.fraction()))
@@ -121,7 +121,7 @@ mod tests {
 
     fn standard() -> Backoff {
         Backoff {
-            curve: Curve::Exponential,
+            curve: BackoffCurve::Exponential,
             jitter: Jitter::None,
             base: 1.0,
             multiplier: 2.0,
@@ -145,7 +145,7 @@ mod tests {
     #[test]
     fn linear_waits_are_the_multiplier_times_the_try() {
         let linear = Backoff {
-            curve: Curve::Linear,
+            curve: BackoffCurve::Linear,
             multiplier: 1.5,
             ..standard()
         };
@@ -155,7 +155,7 @@ mod tests {
     #[test]
     fn fixed_waits_stay_the_same() {
         let fixed = Backoff {
-            curve: Curve::Fixed,
+            curve: BackoffCurve::Fixed,
             base: 7.0,
             ..standard()
         };
@@ -165,16 +165,16 @@ mod tests {
     #[test]
     fn a_timed_reset_is_never_undercut_and_is_spread_by_seconds_only() {
         let day = Duration::from_secs(86_400);
-        assert!(until_reset(day, Draw(0)) >= day + Duration::from_secs(2));
-        assert!(until_reset(day, Draw(u64::MAX)) <= day + Duration::from_secs(30));
+        assert!(delay_until_reset(day, RandomDraw(0)) >= day + Duration::from_secs(2));
+        assert!(delay_until_reset(day, RandomDraw(u64::MAX)) <= day + Duration::from_secs(30));
         let short = Duration::from_secs(20);
-        assert!(until_reset(short, Draw(u64::MAX)) <= Duration::from_secs(24));
+        assert!(delay_until_reset(short, RandomDraw(u64::MAX)) <= Duration::from_secs(24));
     }
 
     proptest! {
         #[test]
         fn no_wait_exceeds_the_cap_and_full_jitter_is_never_longer_than_the_curve(
-            curve in prop_oneof![Just(Curve::Exponential), Just(Curve::Linear), Just(Curve::Fixed)],
+            curve in prop_oneof![Just(BackoffCurve::Exponential), Just(BackoffCurve::Linear), Just(BackoffCurve::Fixed)],
             jitter in prop_oneof![
                 Just(Jitter::None), Just(Jitter::Full), Just(Jitter::Equal), Just(Jitter::Decorrelated),
             ],
@@ -182,7 +182,7 @@ mod tests {
             n in any::<u32>(), previous in proptest::option::of(0_u64..1_000_000), draw in any::<u64>(),
         ) {
             let backoff = Backoff { curve, jitter, base, multiplier, cap };
-            let wait = backoff.delay(n, previous.map(Duration::from_secs), Draw(draw));
+            let wait = backoff.delay(n, previous.map(Duration::from_secs), RandomDraw(draw));
             prop_assert!(wait <= Duration::from_secs_f64(cap));
             if matches!(jitter, Jitter::Full | Jitter::Equal) {
                 prop_assert!(wait <= backoff.curve_delay(n));

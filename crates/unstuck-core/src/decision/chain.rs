@@ -1,15 +1,15 @@
 //! The order in which a kind's strategies are tried.
 
 use crate::failure::{Kind, Layer};
-use crate::knowledge::Link;
+use crate::knowledge::ChainEntry;
 
-use super::odds::Odds;
+use super::success_rates::SuccessRates;
 
 /// A link of a chain with what speaks for it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Ranked<'a> {
+pub struct RankedStrategy<'a> {
     /// The link.
-    pub link: &'a Link,
+    pub entry: &'a ChainEntry,
     /// The chance that it helps, after what was learned.
     pub confidence: f64,
     /// What it is ordered by: the chance over the root of the turns it takes, so that the simple comes first.
@@ -19,24 +19,24 @@ pub struct Ranked<'a> {
 /// Orders the links of a kind that are for a layer: the best first, none twice, those that ask a person last.
 ///
 /// Equal scores keep the given order.
-pub fn order<'a>(
+pub fn rank_chain<'a>(
     kind: Kind,
     layer: Layer,
-    links: &'a [Link],
-    odds: &Odds,
+    links: &'a [ChainEntry],
+    odds: &SuccessRates,
     asks: impl Fn(&str) -> bool,
-) -> Vec<Ranked<'a>> {
-    let mut ranked: Vec<(bool, Ranked<'a>)> = Vec::with_capacity(links.len());
+) -> Vec<RankedStrategy<'a>> {
+    let mut ranked: Vec<(bool, RankedStrategy<'a>)> = Vec::with_capacity(links.len());
     for link in links {
         let fits = link.layers.is_empty() || link.layers.contains(&layer);
         let known = ranked
             .iter()
-            .any(|(_, one)| one.link.strategy == link.strategy);
+            .any(|(_, one)| one.entry.strategy == link.strategy);
         if fits && !known {
-            let confidence = odds.adjusted(kind, &link.strategy, link.confidence);
+            let confidence = odds.adjusted_confidence(kind, &link.strategy, link.confidence);
             let score = confidence / f64::from(link.iterations.max(1)).sqrt();
-            let one = Ranked {
-                link,
+            let one = RankedStrategy {
+                entry: link,
                 confidence,
                 score,
             };
@@ -53,8 +53,8 @@ mod tests {
 
     use super::*;
 
-    fn link(strategy: &str, confidence: f64, iterations: u32, layers: &[Layer]) -> Link {
-        Link {
+    fn link(strategy: &str, confidence: f64, iterations: u32, layers: &[Layer]) -> ChainEntry {
+        ChainEntry {
             strategy: strategy.into(),
             confidence,
             iterations,
@@ -62,8 +62,8 @@ mod tests {
         }
     }
 
-    fn names<'a>(ranked: &[Ranked<'a>]) -> Vec<&'a str> {
-        ranked.iter().map(|one| &*one.link.strategy).collect()
+    fn names<'a>(ranked: &[RankedStrategy<'a>]) -> Vec<&'a str> {
+        ranked.iter().map(|one| &*one.entry.strategy).collect()
     }
 
     fn asks(strategy: &str) -> bool {
@@ -79,7 +79,13 @@ mod tests {
             link("equal", 0.6, 1, &[]),
             link("elsewhere", 1.0, 1, &[Layer::Api]),
         ];
-        let ranked = order(Kind::Timeout, Layer::Tool, &links, &Odds::none(), asks);
+        let ranked = rank_chain(
+            Kind::Timeout,
+            Layer::Tool,
+            &links,
+            &SuccessRates::empty(),
+            asks,
+        );
         assert_eq!(names(&ranked), ["quick", "equal", "slow", "ask_user"]);
     }
 
@@ -87,10 +93,10 @@ mod tests {
     #[test]
     fn what_was_learned_changes_the_order() {
         let links = [link("first", 0.7, 1, &[]), link("second", 0.6, 1, &[])];
-        let mut odds = Odds::none();
+        let mut odds = SuccessRates::empty();
         odds.record(Kind::Timeout, "second", true);
         odds.record(Kind::Timeout, "first", false);
-        let ranked = order(Kind::Timeout, Layer::Tool, &links, &odds, asks);
+        let ranked = rank_chain(Kind::Timeout, Layer::Tool, &links, &odds, asks);
         assert_eq!(names(&ranked), ["second", "first"]);
     }
 
@@ -101,7 +107,7 @@ mod tests {
             given in proptest::collection::vec((0_u8..6, 0.0..1.0_f64, 0_u32..9), 0..12),
         ) {
             let links: Vec<_> = given.iter().map(|(id, c, i)| link(&format!("s{id}"), *c, *i, &[])).collect();
-            let ranked = order(Kind::Stuck, Layer::Agent, &links, &Odds::none(), asks);
+            let ranked = rank_chain(Kind::Stuck, Layer::Agent, &links, &SuccessRates::empty(), asks);
             let mut ids = names(&ranked);
             ids.sort_unstable();
             let mut wanted: Vec<_> = links.iter().map(|link| &*link.strategy).collect();

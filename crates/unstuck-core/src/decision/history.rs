@@ -5,11 +5,11 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::failure::{Kind, Level};
-use crate::moment::Timestamp;
+use crate::time::Timestamp;
 
 /// One retry that was decided on and made.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Attempt {
+pub struct RetryRecord {
     /// The kind of failure that it was an answer to.
     pub kind: Kind,
     /// The level of that answer.
@@ -23,38 +23,42 @@ pub struct Attempt {
     pub delay: Duration,
     /// Whether that wait was one for a reset that the server stated.
     #[serde(default)]
-    pub stated: bool,
+    #[serde(rename = "stated")]
+    pub is_stated_reset: bool,
     /// What it cost, in USD, as far as is known.
     #[serde(default)]
     pub cost: f64,
     /// What a dearer model was estimated to cost more, in USD.
     #[serde(default)]
-    pub extra: f64,
+    #[serde(rename = "extra")]
+    pub extra_cost: f64,
     /// Whether time bounded it, so that it does not count against a number of attempts.
     #[serde(default)]
-    pub timed: bool,
+    #[serde(rename = "timed")]
+    pub is_time_bound: bool,
     /// Whether it waited for the network to come back, which counts against nothing.
     #[serde(default)]
-    pub offline: bool,
+    #[serde(rename = "offline")]
+    pub waited_for_network: bool,
 }
 
 /// A stretch of time in which nobody tried: the machine slept, or the supervisor was gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Gap {
+pub struct IdleInterval {
     /// When it began.
     pub at: Timestamp,
     /// How long it lasted.
     #[serde(with = "crate::duration::millis", rename = "lasted_ms")]
-    pub lasted: Duration,
+    pub duration: Duration,
 }
 
 /// So many waits for a stated reset do not count as time without progress; a reset that is stated again and again without
 /// a single success is none.
-const FREE_RESETS: usize = 3;
+const MAX_FREE_RESETS: usize = 3;
 
 /// What has been done in this episode so far.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct History {
+pub struct RecoveryHistory {
     /// When the first failure was seen: the time that the work took before does not count as recovery.
     pub started: Timestamp,
     /// What the first try cost, and whatever else belongs to no retry, in USD.
@@ -62,16 +66,17 @@ pub struct History {
     pub spent_before: f64,
     /// The retries, in order.
     #[serde(default)]
-    pub attempts: Vec<Attempt>,
+    pub attempts: Vec<RetryRecord>,
     /// When there was progress last: a successful API call, or a completed tool result.
     #[serde(default)]
     pub last_progress: Option<Timestamp>,
     /// When nobody tried.
     #[serde(default)]
-    pub gaps: Vec<Gap>,
+    #[serde(rename = "gaps")]
+    pub idle_intervals: Vec<IdleInterval>,
 }
 
-impl History {
+impl RecoveryHistory {
     /// The history of an episode in which nothing has been done yet.
     pub fn new(started: Timestamp) -> Self {
         Self {
@@ -79,22 +84,25 @@ impl History {
             spent_before: 0.0,
             attempts: Vec::new(),
             last_progress: None,
-            gaps: Vec::new(),
+            idle_intervals: Vec::new(),
         }
     }
 
     /// Takes note of progress.
-    pub fn progressed(&mut self, at: Timestamp) {
+    pub fn record_progress(&mut self, at: Timestamp) {
         self.last_progress = self.last_progress.max(Some(at));
     }
 
     /// Takes note of a time in which nobody tried.
-    pub fn paused(&mut self, at: Timestamp, lasted: Duration) {
-        self.gaps.push(Gap { at, lasted });
+    pub fn record_idle(&mut self, at: Timestamp, lasted: Duration) {
+        self.idle_intervals.push(IdleInterval {
+            at,
+            duration: lasted,
+        });
     }
 
     /// The newest retry began at this moment, earlier or later than it was to: what was really waited counts.
-    pub fn resumed(&mut self, at: Timestamp) {
+    pub fn record_actual_start(&mut self, at: Timestamp) {
         /// A wait that is over a little late is a busy machine, not one that slept.
         const LATE: Duration = Duration::from_secs(30);
         let Some(newest) = self.attempts.last_mut() else {
@@ -104,7 +112,7 @@ impl History {
         if at < due {
             newest.delay = at.since(newest.at);
         } else if at.since(due) > LATE {
-            self.paused(due, at.since(due));
+            self.record_idle(due, at.since(due));
         }
     }
 
@@ -115,35 +123,41 @@ impl History {
     }
 
     /// How long there has been no progress, without waits for stated resets and times in which nobody tried.
-    pub fn without_progress(&self, now: Timestamp) -> Duration {
+    pub fn time_without_progress(&self, now: Timestamp) -> Duration {
         let since = self.progress_or_start();
         let newer = || self.attempts.iter().filter(|one| one.at >= since);
-        let resets = newer().filter(|one| one.stated).take(FREE_RESETS);
+        let resets = newer()
+            .filter(|one| one.is_stated_reset)
+            .take(MAX_FREE_RESETS);
         let waited = sum(resets.map(|one| one.delay));
         now.since(since)
             .saturating_sub(waited)
-            .saturating_sub(self.idle_since(since))
+            .saturating_sub(self.idle_time_since(since))
     }
 
     /// How many retries there were for a kind since the newest progress.
     pub fn retries_without_progress(&self, kind: Kind) -> u32 {
         let since = self.progress_or_start();
-        count(self.of(kind).filter(|one| one.at >= since).count())
+        count(
+            self.retries_of_kind(kind)
+                .filter(|one| one.at >= since)
+                .count(),
+        )
     }
 
     /// How long the network was waited for.
-    pub fn offline(&self) -> Duration {
-        let waits = self.attempts.iter().filter(|one| one.offline);
+    pub fn time_offline(&self) -> Duration {
+        let waits = self.attempts.iter().filter(|one| one.waited_for_network);
         sum(waits.map(|one| one.delay))
     }
 
     /// How long nobody could try, or nobody did: waits for the network and gaps, of which others may have noted the same
     /// time. Each moment counts once.
-    fn idle_since(&self, since: Timestamp) -> Duration {
-        let offline = self.attempts.iter().filter(|one| one.offline);
+    fn idle_time_since(&self, since: Timestamp) -> Duration {
+        let offline = self.attempts.iter().filter(|one| one.waited_for_network);
         let offline = offline.map(|one| (one.at, one.at.after(one.delay)));
-        let gaps = self.gaps.iter();
-        let gaps = gaps.map(|gap| (gap.at, gap.at.after(gap.lasted)));
+        let gaps = self.idle_intervals.iter();
+        let gaps = gaps.map(|gap| (gap.at, gap.at.after(gap.duration)));
         let mut times: Vec<_> = offline.chain(gaps).filter(|(at, _)| *at >= since).collect();
         times.sort_unstable();
         let mut counted_until = since;
@@ -155,40 +169,44 @@ impl History {
     }
 
     /// Takes in one more retry.
-    pub fn record(&mut self, attempt: Attempt) {
+    pub fn record(&mut self, attempt: RetryRecord) {
         self.attempts.push(attempt);
     }
 
     /// How often it has been executed, the first try included.
-    pub fn executions(&self) -> u32 {
+    pub fn execution_count(&self) -> u32 {
         count(self.attempts.len()).saturating_add(1)
     }
 
     /// How often it has been executed, the first try included, without what only time bounds.
-    pub fn counted_executions(&self) -> u32 {
-        let counted = self.attempts.iter().filter(|one| !one.timed);
+    pub fn counted_execution_count(&self) -> u32 {
+        let counted = self.attempts.iter().filter(|one| !one.is_time_bound);
         count(counted.count()).saturating_add(1)
     }
 
     /// How many retries there were for a kind.
-    pub fn retries(&self, kind: Kind) -> u32 {
-        count(self.of(kind).count())
+    pub fn retry_count(&self, kind: Kind) -> u32 {
+        count(self.retries_of_kind(kind).count())
     }
 
     /// How many retries there were for a kind at a level.
-    pub fn retries_at(&self, kind: Kind, level: Level) -> u32 {
-        count(self.of(kind).filter(|one| one.level == level).count())
+    pub fn retry_count_at(&self, kind: Kind, level: Level) -> u32 {
+        count(
+            self.retries_of_kind(kind)
+                .filter(|one| one.level == level)
+                .count(),
+        )
     }
 
     /// How often a strategy was used for a kind.
-    pub fn uses(&self, kind: Kind, strategy: &str) -> u32 {
-        let used = |one: &&Attempt| one.strategy.as_deref() == Some(strategy);
-        count(self.of(kind).filter(used).count())
+    pub fn strategy_use_count(&self, kind: Kind, strategy: &str) -> u32 {
+        let used = |one: &&RetryRecord| one.strategy.as_deref() == Some(strategy);
+        count(self.retries_of_kind(kind).filter(used).count())
     }
 
     /// The wait before the newest retry for a kind.
     pub fn last_delay(&self, kind: Kind) -> Option<Duration> {
-        self.of(kind).last().map(|one| one.delay)
+        self.retries_of_kind(kind).last().map(|one| one.delay)
     }
 
     /// What it has cost so far, in USD.
@@ -197,8 +215,8 @@ impl History {
     }
 
     /// What dearer models were estimated to cost more so far, in USD.
-    pub fn extra(&self) -> f64 {
-        self.attempts.iter().map(|one| one.extra).sum()
+    pub fn extra_cost(&self) -> f64 {
+        self.attempts.iter().map(|one| one.extra_cost).sum()
     }
 
     /// How long it has been going on.
@@ -208,16 +226,16 @@ impl History {
 
     /// How long it has been going on, without the waits for resets that the server stated and for the network, and without
     /// the times in which nobody tried.
-    pub fn busy(&self, now: Timestamp) -> Duration {
-        let stated = self.attempts.iter().filter(|one| one.stated);
+    pub fn active_time(&self, now: Timestamp) -> Duration {
+        let stated = self.attempts.iter().filter(|one| one.is_stated_reset);
         self.elapsed(now)
             .saturating_sub(sum(stated.map(|one| one.delay)))
-            .saturating_sub(self.idle_since(self.started))
+            .saturating_sub(self.idle_time_since(self.started))
     }
 
     /// The retries for a kind; waits for the network are none.
-    fn of(&self, kind: Kind) -> impl Iterator<Item = &Attempt> {
-        let counts = move |one: &&Attempt| one.kind == kind && !one.offline;
+    fn retries_of_kind(&self, kind: Kind) -> impl Iterator<Item = &RetryRecord> {
+        let counts = move |one: &&RetryRecord| one.kind == kind && !one.waited_for_network;
         self.attempts.iter().filter(counts)
     }
 }
@@ -252,45 +270,45 @@ pub struct RetryAttempt {
 mod tests {
     use super::*;
 
-    fn attempt(kind: Kind, level: Level, strategy: Option<&str>) -> Attempt {
-        Attempt {
+    fn attempt(kind: Kind, level: Level, strategy: Option<&str>) -> RetryRecord {
+        RetryRecord {
             kind,
             level,
             strategy: strategy.map(str::to_owned),
             at: Timestamp::from_seconds(0),
             delay: Duration::from_secs(2),
-            stated: false,
+            is_stated_reset: false,
             cost: 0.25,
-            extra: 0.0,
-            timed: false,
-            offline: false,
+            extra_cost: 0.0,
+            is_time_bound: false,
+            waited_for_network: false,
         }
     }
 
     #[test]
     fn the_history_counts_what_was_done_per_kind() {
-        let mut history = History::new(Timestamp::from_seconds(0));
+        let mut history = RecoveryHistory::new(Timestamp::from_seconds(0));
         history.record(attempt(Kind::Timeout, Level::Same, None));
         history.record(attempt(Kind::Timeout, Level::Alternative, Some("simplify")));
         history.record(attempt(Kind::RateLimit, Level::Same, None));
-        assert_eq!(history.executions(), 4);
-        assert_eq!(history.retries(Kind::Timeout), 2);
-        assert_eq!(history.retries_at(Kind::Timeout, Level::Same), 1);
-        assert_eq!(history.uses(Kind::Timeout, "simplify"), 1);
-        assert_eq!(history.uses(Kind::RateLimit, "simplify"), 0);
+        assert_eq!(history.execution_count(), 4);
+        assert_eq!(history.retry_count(Kind::Timeout), 2);
+        assert_eq!(history.retry_count_at(Kind::Timeout, Level::Same), 1);
+        assert_eq!(history.strategy_use_count(Kind::Timeout, "simplify"), 1);
+        assert_eq!(history.strategy_use_count(Kind::RateLimit, "simplify"), 0);
         assert_eq!(history.spent(), 0.75);
     }
 
     #[test]
     fn waits_for_a_stated_reset_are_not_busy_time() {
-        let mut history = History::new(Timestamp::from_seconds(0));
-        history.record(Attempt {
-            stated: true,
+        let mut history = RecoveryHistory::new(Timestamp::from_seconds(0));
+        history.record(RetryRecord {
+            is_stated_reset: true,
             delay: Duration::from_secs(3600),
             ..attempt(Kind::RateLimitTimed, Level::Same, None)
         });
         let now = Timestamp::from_seconds(3700);
-        assert_eq!(history.busy(now), Duration::from_secs(100));
+        assert_eq!(history.active_time(now), Duration::from_secs(100));
         assert_eq!(history.elapsed(now), Duration::from_secs(3700));
     }
 
@@ -299,39 +317,54 @@ mod tests {
     fn the_time_without_progress_leaves_out_what_was_not_tried() {
         let at = Timestamp::from_seconds;
         let minutes = |n: u64| Duration::from_secs(n * 60);
-        let mut history = History::new(at(0));
-        assert_eq!(history.without_progress(at(90)), Duration::from_secs(90));
-        let reset = Attempt {
-            stated: true,
+        let mut history = RecoveryHistory::new(at(0));
+        assert_eq!(
+            history.time_without_progress(at(90)),
+            Duration::from_secs(90)
+        );
+        let reset = RetryRecord {
+            is_stated_reset: true,
             delay: minutes(60),
             ..attempt(Kind::RateLimitTimed, Level::Same, None)
         };
         history.record(reset.clone());
-        assert_eq!(history.without_progress(at(3700)), Duration::from_secs(100));
-        history.record(Attempt {
-            offline: true,
+        assert_eq!(
+            history.time_without_progress(at(3700)),
+            Duration::from_secs(100)
+        );
+        history.record(RetryRecord {
+            waited_for_network: true,
             at: at(3700),
             delay: minutes(600),
             ..attempt(Kind::NetworkError, Level::Same, None)
         });
         // The network came back after ten minutes.
-        history.resumed(at(4300));
-        assert_eq!(history.without_progress(at(4300)), Duration::from_secs(100));
-        assert_eq!(history.busy(at(4300)), Duration::from_secs(100));
-        assert_eq!(history.retries(Kind::NetworkError), 0);
-        history.record(Attempt {
+        history.record_actual_start(at(4300));
+        assert_eq!(
+            history.time_without_progress(at(4300)),
+            Duration::from_secs(100)
+        );
+        assert_eq!(history.active_time(at(4300)), Duration::from_secs(100));
+        assert_eq!(history.retry_count(Kind::NetworkError), 0);
+        history.record(RetryRecord {
             at: at(4300),
             delay: Duration::from_secs(10),
             ..attempt(Kind::NetworkError, Level::Same, None)
         });
         // The lid was closed for an hour.
-        history.resumed(at(7910));
-        assert_eq!(history.without_progress(at(7910)), Duration::from_secs(110));
-        history.progressed(at(7950));
-        assert_eq!(history.without_progress(at(8000)), Duration::from_secs(50));
+        history.record_actual_start(at(7910));
+        assert_eq!(
+            history.time_without_progress(at(7910)),
+            Duration::from_secs(110)
+        );
+        history.record_progress(at(7950));
+        assert_eq!(
+            history.time_without_progress(at(8000)),
+            Duration::from_secs(50)
+        );
         assert_eq!(history.retries_without_progress(Kind::NetworkError), 0);
-        assert_eq!(history.retries(Kind::NetworkError), 1);
-        history.progressed(at(100));
+        assert_eq!(history.retry_count(Kind::NetworkError), 1);
+        history.record_progress(at(100));
         assert_eq!(history.progress_or_start(), at(7950));
     }
 
@@ -340,33 +373,33 @@ mod tests {
     fn the_same_time_is_left_out_once() {
         let at = Timestamp::from_seconds;
         let seconds = Duration::from_secs;
-        let mut history = History::new(at(0));
-        history.record(Attempt {
-            offline: true,
+        let mut history = RecoveryHistory::new(at(0));
+        history.record(RetryRecord {
+            waited_for_network: true,
             at: at(100),
             delay: seconds(200),
             ..attempt(Kind::NetworkError, Level::Same, None)
         });
-        history.paused(at(50), seconds(150));
-        history.paused(at(120), seconds(30));
-        assert_eq!(history.without_progress(at(400)), seconds(150));
-        assert_eq!(history.busy(at(400)), seconds(150));
+        history.record_idle(at(50), seconds(150));
+        history.record_idle(at(120), seconds(30));
+        assert_eq!(history.time_without_progress(at(400)), seconds(150));
+        assert_eq!(history.active_time(at(400)), seconds(150));
     }
 
     /// A server that states one reset after the other without ever answering is not waited for without end.
     #[test]
     fn resets_that_never_bring_progress_count_after_a_while() {
-        let mut history = History::new(Timestamp::from_seconds(0));
+        let mut history = RecoveryHistory::new(Timestamp::from_seconds(0));
         for n in 0..5 {
-            history.record(Attempt {
-                stated: true,
+            history.record(RetryRecord {
+                is_stated_reset: true,
                 at: Timestamp::from_seconds(n * 100),
                 delay: Duration::from_secs(100),
                 ..attempt(Kind::RateLimitTimed, Level::Same, None)
             });
         }
         let now = Timestamp::from_seconds(500);
-        assert_eq!(history.without_progress(now), Duration::from_secs(200));
+        assert_eq!(history.time_without_progress(now), Duration::from_secs(200));
     }
 
     /// S4-20: the record of one try.

@@ -1,36 +1,37 @@
 //! Stage 3: what to do about a failure: level, strategy, wait, and why, in one sentence.
 //!
-//! [`decide`] is a pure function of its [`Situation`] and one random [`Draw`]: the same arguments always give the same
+//! [`decide`] is a pure function of its [`DecisionInput`] and one random [`RandomDraw`]: the same arguments always give the same
 //! [`Decision`], so that it can be tested by properties, replayed from the log, and asked "what if".
 
 mod backoff;
-mod breaker;
-mod budget;
 mod chain;
+mod circuit_breaker;
 mod decide;
-mod draw;
 mod history;
 mod model;
-mod odds;
 mod policy;
+mod randomness;
+mod retry_budget;
+mod success_rates;
 
-pub use backoff::{Backoff, Curve, Jitter, until_reset};
-pub use breaker::{Breaker, BreakerSettings, BreakerState};
-pub use budget::{Budget, BudgetSettings};
-pub use chain::{Ranked, order};
+pub use backoff::{Backoff, BackoffCurve, Jitter, delay_until_reset};
+pub use chain::{RankedStrategy, rank_chain};
+pub use circuit_breaker::{CircuitBreaker, CircuitBreakerSettings, CircuitState};
 pub use decide::{
-    AskWhy, Capabilities, Capability, Caps, Changed, Chosen, Decision, FellThrough, ModelUse,
-    Network, Proposed, RepairLeave, RepairOffer, Repeat, Situation, StopWhy, Strategies, Trigger,
-    WaitFor, decide,
+    Action, Capabilities, Capability, ConcreteChange, CurrentModel, Decision, DecisionInput,
+    EscalationReason, EscalationTrigger, NetworkStatus, ProposedAction, RepairOffer,
+    RepairPermission, Repeatable, SessionLimits, SkippedStrategy, StopReason, StrategyLookup,
+    WaitPurpose, decide,
 };
-pub use draw::{Dice, Draw, NotADraw};
-pub use history::{Attempt, Gap, History, RetryAttempt};
+pub use history::{IdleInterval, RecoveryHistory, RetryAttempt, RetryRecord};
 pub use model::{
-    Amount, Catalog, CostEstimate, EscalationReason, EscalationRecord, Ladder, LongPrice, Model,
-    NoModel, Price, RereadCost, Tokens,
+    CostEstimate, EstimatedAmount, LongPromptPrice, Model, ModelCatalog, ModelChoiceError,
+    ModelLadder, ModelSwitch, ModelSwitchReason, Price, RereadCost, TokenUsage,
 };
-pub use odds::{Odds, Tally};
 pub use policy::{
-    DEFAULT_TEMPLATE, InvalidPolicy, Limits, Override, Overrides, Problem, RetryPolicy,
-    default_template, policy_key, template, templates,
+    DEFAULT_TEMPLATE, InvalidPolicy, PolicyOverride, PolicyOverrides, PolicyProblem, RetryLimits,
+    RetryPolicy, default_template, policy_key, template, templates,
 };
+pub use randomness::{ParseRandomDrawError, RandomDraw, SeededRng};
+pub use retry_budget::{RetryBudget, RetryBudgetSettings};
+pub use success_rates::{SuccessCount, SuccessRates};

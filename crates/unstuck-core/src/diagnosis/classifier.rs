@@ -4,22 +4,22 @@ use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::sync::LazyLock;
 
-use super::automaton::{Automaton, Builder, PatternId, Place, Sightings};
-use super::rule::{Rule, StatedStatus, is_same_name};
-use super::view::View;
-use super::wait;
-use super::weigh::{self, Candidate};
+use super::compiled_rule::{CompiledRule, StatedStatus, is_same_name};
+use super::evidence_input::PreparedFailure;
+use super::pattern_index::{Matches, PatternId, PatternIndex, PatternIndexBuilder, TextSpan};
+use super::retry_after;
+use super::scoring::{self, ScoredRule};
 use super::{Diagnosis, Evidence, evidence, fingerprint};
 use crate::failure::{Failure, Kind};
-use crate::knowledge::{Admission, Aside, Knowledge, KnowledgeError, Stream};
-use crate::moment::Now;
+use crate::knowledge::{FailureAdmission, FailureStream, IgnoredLines, Knowledge, KnowledgeError};
+use crate::time::ClockReading;
 
 /// Tells what kind of failure it is.
 ///
 /// ```
-/// use unstuck_core::{Classifier, Failure, Kind, Now, Timestamp};
+/// use unstuck_core::{Classifier, Failure, Kind, ClockReading, Timestamp};
 ///
-/// let now = Now::utc(Timestamp::from_seconds(1_700_000_000));
+/// let now = ClockReading::utc(Timestamp::from_seconds(1_700_000_000));
 /// let failure = Failure::api("openai").with_status(429).with_body(r#"{"error":{"code":"insufficient_quota"}}"#);
 /// let diagnosis = Classifier::built_in().diagnose(&failure, &now);
 /// assert_eq!(diagnosis.kind, Kind::QuotaExhausted);
@@ -27,14 +27,14 @@ use crate::moment::Now;
 #[derive(Debug)]
 pub struct Classifier {
     knowledge: Cow<'static, Knowledge>,
-    automaton: Automaton,
-    rules: Vec<Rule>,
+    pattern_index: PatternIndex,
+    rules: Vec<CompiledRule>,
     /// Rules that need no text: they are tried on every failure.
-    plain: Vec<usize>,
+    untriggered_rules: Vec<usize>,
     /// For each pattern that triggers rules, those rules; sorted by pattern.
     triggered: Vec<(PatternId, usize)>,
-    admissions: Vec<Admissions>,
-    asides: Vec<Asides>,
+    admissions: Vec<CompiledAdmissions>,
+    asides: Vec<CompiledAsides>,
     pointers: Vec<PatternId>,
     noise: Vec<PatternId>,
     status: Vec<PatternId>,
@@ -43,16 +43,16 @@ pub struct Classifier {
 
 /// Lines with which a run admits that it failed.
 #[derive(Debug)]
-struct Admissions {
-    spec: Admission,
+struct CompiledAdmissions {
+    spec: FailureAdmission,
     any: Vec<PatternId>,
     none: Vec<PatternId>,
 }
 
 /// Lines that talk of failures without reporting one.
 #[derive(Debug)]
-struct Asides {
-    spec: Aside,
+struct CompiledAsides {
+    spec: IgnoredLines,
     any: Vec<PatternId>,
     none: Vec<PatternId>,
 }
@@ -72,27 +72,29 @@ impl Classifier {
     /// Compiles the rules of some knowledge.
     pub fn new(knowledge: impl Into<Cow<'static, Knowledge>>) -> Result<Self, KnowledgeError> {
         let knowledge = knowledge.into();
-        let mut builder = Builder::default();
+        let mut builder = PatternIndexBuilder::default();
         let mut rules = Vec::new();
         for (kind, file) in &knowledge.kinds {
             for spec in file.rule.iter().filter(|spec| !spec.disabled) {
                 let place = || format!("kind `{kind}`, rule `{}`", spec.id);
                 if let Some(problem) = spec.problem() {
                     return Err(KnowledgeError {
-                        place: place(),
+                        location: place(),
                         problem: problem.to_owned(),
                     });
                 }
-                rules.push(Rule::new(*kind, spec, &mut builder).map_err(|error| {
-                    KnowledgeError {
-                        place: place(),
-                        problem: error.to_string(),
-                    }
-                })?);
+                rules.push(
+                    CompiledRule::new(*kind, spec, &mut builder).map_err(|error| {
+                        KnowledgeError {
+                            location: place(),
+                            problem: error.to_string(),
+                        }
+                    })?,
+                );
             }
         }
         let in_reading = |error: super::PatternError| KnowledgeError {
-            place: "reading.toml".into(),
+            location: "reading.toml".into(),
             problem: error.to_string(),
         };
         let mut add = |sources: &[String]| {
@@ -103,11 +105,11 @@ impl Classifier {
                 .map_err(in_reading)
         };
         let admissions = knowledge
-            .reading
+            .text_rules
             .admission
             .iter()
             .map(|admission| {
-                Ok(Admissions {
+                Ok(CompiledAdmissions {
                     spec: admission.clone(),
                     any: add(&admission.any)?,
                     none: add(&admission.none)?,
@@ -115,17 +117,17 @@ impl Classifier {
             })
             .collect::<Result<Vec<_>, _>>()?;
         let mut asides = Vec::new();
-        for spec in &knowledge.reading.aside {
-            asides.push(Asides {
+        for spec in &knowledge.text_rules.ignored_lines {
+            asides.push(CompiledAsides {
                 spec: spec.clone(),
                 any: add(&spec.any)?,
                 none: add(&spec.none)?,
             });
         }
-        let pointers = add(&knowledge.reading.pointer)?;
-        let noise = add(&knowledge.reading.noise)?;
-        let status = add(&knowledge.reading.status)?;
-        let waits = add(&knowledge.reading.wait)?;
+        let pointers = add(&knowledge.text_rules.pointer)?;
+        let noise = add(&knowledge.text_rules.noise)?;
+        let status = add(&knowledge.text_rules.status)?;
+        let waits = add(&knowledge.text_rules.wait)?;
         let automaton = builder.build();
         let plain = (0..rules.len())
             .filter(|at| rules[*at].triggers().is_empty())
@@ -138,9 +140,9 @@ impl Classifier {
         triggered.sort_unstable();
         Ok(Self {
             knowledge,
-            automaton,
+            pattern_index: automaton,
             rules,
-            plain,
+            untriggered_rules: plain,
             triggered,
             admissions,
             asides,
@@ -153,8 +155,8 @@ impl Classifier {
 
     /// Compiles every pattern, which otherwise happens when it is first needed, and tells what is wrong.
     pub fn check(&self) -> Result<(), KnowledgeError> {
-        self.automaton.check().map_err(|error| KnowledgeError {
-            place: "rules".into(),
+        self.pattern_index.check().map_err(|error| KnowledgeError {
+            location: "rules".into(),
             problem: error.to_string(),
         })
     }
@@ -165,37 +167,41 @@ impl Classifier {
     }
 
     /// Tells what kind of failure it is, why, and when it may pass.
-    pub fn diagnose(&self, failure: &Failure, now: &Now) -> Diagnosis {
-        let mut view = View::new(failure, &self.knowledge.reading);
-        if view.succeeded() && self.admits_failure(&view) {
+    pub fn diagnose(&self, failure: &Failure, now: &ClockReading) -> Diagnosis {
+        let mut view = PreparedFailure::new(failure, &self.knowledge.text_rules);
+        if view.reports_success() && self.admits_failure(&view) {
             view.admit_failure();
         }
-        let seen = self.without_asides(self.automaton.scan(&view), &view);
+        let seen = self.without_ignored_lines(self.pattern_index.scan(&view), &view);
         let stated = self.stated_statuses(&seen);
-        let mut candidates = self.candidates(&view, &seen, &stated);
-        let noisy = places(&self.noise, &seen);
-        weigh::weigh(&mut candidates, &view, &noisy);
+        let mut candidates = self.scored_rules(&view, &seen, &stated);
+        let noisy = match_spans(&self.noise, &seen);
+        scoring::rank_rules(&mut candidates, &view, &noisy);
         candidates.sort_by_key(|candidate| {
             Reverse((
                 candidate.score,
-                candidate.place.as_ref().map(|place| place.range.start),
+                candidate.span.as_ref().map(|place| place.range.start),
             ))
         });
         self.conclude(&candidates, &view, &seen, now)
     }
 
     /// Leaves out the lines that talk of failures without reporting one.
-    fn without_asides<'a>(&self, seen: Sightings<'a>, view: &View<'_>) -> Sightings<'a> {
-        let mut left_out: Vec<Place> = Vec::new();
+    fn without_ignored_lines<'a>(
+        &self,
+        seen: Matches<'a>,
+        view: &PreparedFailure<'_>,
+    ) -> Matches<'a> {
+        let mut left_out: Vec<TextSpan> = Vec::new();
         for aside in &self.asides {
             let (layers, streams) = (&aside.spec.layer, &aside.spec.stream);
             if !layers.is_empty() && !layers.contains(&view.failure.layer) {
                 continue;
             }
-            let mut found = lines(&aside.any, &seen, view);
+            let mut found = match_lines(&aside.any, &seen, view);
             found.retain(|line| streams.is_empty() || streams.contains(&line.stream));
             if !found.is_empty() {
-                let counts = lines(&aside.none, &seen, view);
+                let counts = match_lines(&aside.none, &seen, view);
                 found.retain(|line| !counts.contains(line));
             }
             left_out.append(&mut found);
@@ -203,13 +209,13 @@ impl Classifier {
         if left_out.is_empty() {
             seen
         } else {
-            seen.without(&left_out)
+            seen.excluding_lines(&left_out)
         }
     }
 
-    fn admits_failure(&self, view: &View<'_>) -> bool {
-        let seen = self.automaton.scan(view);
-        let counts = |admission: &&Admissions| {
+    fn admits_failure(&self, view: &PreparedFailure<'_>) -> bool {
+        let seen = self.pattern_index.scan(view);
+        let counts = |admission: &&CompiledAdmissions| {
             let tools = &admission.spec.tool;
             admission.spec.layer.contains(&view.failure.layer)
                 && (tools.is_empty()
@@ -219,7 +225,7 @@ impl Classifier {
                         .as_ref()
                         .is_some_and(|name| tools.iter().any(|tool| is_same_name(tool, name))))
         };
-        let finds = |patterns: &[PatternId], streams: &[Stream]| {
+        let finds = |patterns: &[PatternId], streams: &[FailureStream]| {
             let mut patterns = patterns.iter();
             patterns.any(|pattern| seen.find(*pattern, streams).is_some())
         };
@@ -228,7 +234,7 @@ impl Classifier {
         })
     }
 
-    fn stated_statuses(&self, seen: &Sightings<'_>) -> Vec<StatedStatus> {
+    fn stated_statuses(&self, seen: &Matches<'_>) -> Vec<StatedStatus> {
         let captured = self
             .status
             .iter()
@@ -237,22 +243,22 @@ impl Classifier {
             .filter_map(|(place, groups)| {
                 Some(StatedStatus {
                     status: groups.first()?.1.parse().ok()?,
-                    place,
+                    span: place,
                 })
             })
             .collect();
-        stated.sort_by_key(|stated| stated.place.range.start);
+        stated.sort_by_key(|stated| stated.span.range.start);
         stated
     }
 
-    fn candidates<'c>(
+    fn scored_rules<'c>(
         &'c self,
-        view: &View<'_>,
-        seen: &Sightings<'_>,
+        view: &PreparedFailure<'_>,
+        seen: &Matches<'_>,
         stated: &[StatedStatus],
-    ) -> Vec<Candidate<'c>> {
-        let mut worth_trying = self.plain.clone();
-        for pattern in seen.seen() {
+    ) -> Vec<ScoredRule<'c>> {
+        let mut worth_trying = self.untriggered_rules.clone();
+        for pattern in seen.hit_patterns() {
             let start = self.triggered.partition_point(|(id, _)| *id < pattern);
             worth_trying.extend(
                 self.triggered[start..]
@@ -266,23 +272,23 @@ impl Classifier {
         let tried = worth_trying.into_iter().map(|at| &self.rules[at]);
         tried
             .filter_map(|rule| {
-                rule.holds(view, seen, stated)
-                    .map(|finding| weigh::candidate(rule, finding, view))
+                rule.match_failure(view, seen, stated)
+                    .map(|finding| scoring::score_rule(rule, finding, view))
             })
             .collect()
     }
 
     fn conclude(
         &self,
-        candidates: &[Candidate<'_>],
-        view: &View<'_>,
-        seen: &Sightings<'_>,
-        now: &Now,
+        candidates: &[ScoredRule<'_>],
+        view: &PreparedFailure<'_>,
+        seen: &Matches<'_>,
+        now: &ClockReading,
     ) -> Diagnosis {
         let best = candidates.first();
         let mut kind = best.map_or_else(
             || {
-                if view.ended_well() {
+                if view.is_presumed_success() {
                     Kind::None
                 } else {
                     Kind::Unknown
@@ -290,7 +296,7 @@ impl Classifier {
             },
             |best| best.rule.kind,
         );
-        let stated = wait::stated(
+        let stated = retry_after::stated_wait(
             &self.waits,
             best.map(|best| best.rule),
             kind,
@@ -304,17 +310,17 @@ impl Classifier {
             kind = long.becomes;
         }
         let file = self.knowledge.kind(kind);
-        let pointers = lines(&self.pointers, seen, view);
+        let pointers = match_lines(&self.pointers, seen, view);
         let (line, at) = match best {
             Some(best) => {
                 let alike = candidates
                     .iter()
                     .filter(|other| other.rule.kind == best.rule.kind);
-                let others = alike.flat_map(|other| other.rule.places(seen));
-                evidence::line_at(best.place.as_ref(), others, &pointers, view)
+                let others = alike.flat_map(|other| other.rule.match_spans(seen));
+                evidence::evidence_line(best.span.as_ref(), others, &pointers, view)
             }
             None if kind == Kind::None => None,
-            None => evidence::last_line(view, &pointers),
+            None => evidence::last_telling_line(view, &pointers),
         }
         .unwrap_or_default();
         let rule = best.map_or_else(
@@ -333,7 +339,7 @@ impl Classifier {
             level: best
                 .and_then(|best| best.rule.spec.level)
                 .or_else(|| file.level(kind, view.failure.layer)),
-            confidence: weigh::confidence(candidates, view),
+            confidence: scoring::confidence(candidates, view),
             retry_after: stated.map(|(wait, _)| wait),
             retry_after_source: stated.map(|(_, source)| source),
             fingerprint: fingerprint::fingerprint(
@@ -342,11 +348,15 @@ impl Classifier {
                 if line.is_empty() { &rule } else { &line },
                 at,
             ),
-            message: evidence::message(&file.title, reporter, &evidence::around(&line, at)),
+            message: evidence::summary_sentence(
+                &file.title,
+                reporter,
+                &evidence::excerpt_around(&line, at),
+            ),
             hint: file.hint_for(view.failure),
             evidence: Evidence {
                 rule,
-                line: evidence::around(&line, at),
+                line: evidence::excerpt_around(&line, at),
             },
             truncated: candidates
                 .iter()
@@ -356,20 +366,24 @@ impl Classifier {
 }
 
 /// Every place at which one of the patterns matches.
-fn places(patterns: &[PatternId], seen: &Sightings<'_>) -> Vec<Place> {
+fn match_spans(patterns: &[PatternId], seen: &Matches<'_>) -> Vec<TextSpan> {
     let found = patterns.iter();
     let found = found.flat_map(|pattern| seen.captures(*pattern, &[]));
     found.map(|(place, _)| place).collect()
 }
 
 /// The lines on which one of the patterns matches.
-fn lines(patterns: &[PatternId], seen: &Sightings<'_>, view: &View<'_>) -> Vec<Place> {
-    let line = |place: Place| {
-        let range = view.screen(place.stream)?.lines_of(&place.range);
+fn match_lines(
+    patterns: &[PatternId],
+    seen: &Matches<'_>,
+    view: &PreparedFailure<'_>,
+) -> Vec<TextSpan> {
+    let line = |place: TextSpan| {
+        let range = view.text(place.stream)?.line_range(&place.range);
         let stream = place.stream;
-        Some(Place { stream, range })
+        Some(TextSpan { stream, range })
     };
-    places(patterns, seen)
+    match_spans(patterns, seen)
         .into_iter()
         .filter_map(line)
         .collect()

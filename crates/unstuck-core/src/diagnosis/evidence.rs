@@ -1,19 +1,19 @@
 //! What a diagnosis rests on, as a person reads it.
 
-use super::automaton::Place;
-use super::loose;
-use super::view::View;
-use crate::knowledge::Stream;
+use super::evidence_input::PreparedFailure;
+use super::lenient_json;
+use super::pattern_index::TextSpan;
+use crate::knowledge::FailureStream;
 
 /// A line of evidence is cut to this many characters.
 const MAX_LINE: usize = 300;
 
 /// How far before a line that only points elsewhere the message may begin, in lines.
-const NEAR: usize = 30;
+const MAX_LINES_BEFORE_POINTER: usize = 30;
 /// Of how many lines at the end the one that tells of a failure is looked for.
-const LAST: usize = 12;
+const LAST_LINES: usize = 12;
 /// What lines that tell of a failure contain.
-const TELLING: [&str; 14] = [
+const FAILURE_WORDS: [&str; 14] = [
     "error",
     "fail",
     "fatal",
@@ -34,28 +34,30 @@ const TELLING: [&str; 14] = [
 ///
 /// A line that only points elsewhere is passed over for the first of the others near it at which the kind was
 /// recognised.
-pub(crate) fn line_at(
-    place: Option<&Place>,
-    others: impl Iterator<Item = Place>,
-    pointers: &[Place],
-    view: &View<'_>,
+pub(crate) fn evidence_line(
+    place: Option<&TextSpan>,
+    others: impl Iterator<Item = TextSpan>,
+    pointers: &[TextSpan],
+    view: &PreparedFailure<'_>,
 ) -> Option<(String, usize)> {
     let shown = match place {
-        Some(place) if is_pointer(place, pointers) => better(place, others, pointers, view)
-            .or_else(|| Some(place.clone()).filter(|_| last_line(view, pointers).is_none())),
+        Some(place) if is_pointer(place, pointers) => better_span(place, others, pointers, view)
+            .or_else(|| {
+                Some(place.clone()).filter(|_| last_telling_line(view, pointers).is_none())
+            }),
         place => place.cloned(),
     };
     let matched = shown.and_then(|place| {
-        let screen = view.screen(place.stream)?;
-        let lines = screen.lines_of(&place.range);
+        let screen = view.text(place.stream)?;
+        let lines = screen.line_range(&place.range);
         let at = place.range.start.saturating_sub(lines.start);
         let line = screen.lines()[lines].replace('\n', " ");
-        Some(said_in(&line).map_or((line, at), |message| (message, 0)))
+        Some(json_message(&line).map_or((line, at), |message| (message, 0)))
     });
-    matched.or_else(|| last_line(view, pointers))
+    matched.or_else(|| last_telling_line(view, pointers))
 }
 
-fn is_pointer(place: &Place, pointers: &[Place]) -> bool {
+fn is_pointer(place: &TextSpan, pointers: &[TextSpan]) -> bool {
     pointers
         .iter()
         .any(|pointer| pointer.stream == place.stream && pointer.range.contains(&place.range.start))
@@ -63,26 +65,28 @@ fn is_pointer(place: &Place, pointers: &[Place]) -> bool {
 
 /// Where else the kind was recognised: at the begin of what the pointer ends, else at the last place in its stream, else
 /// in another one.
-fn better(
-    place: &Place,
-    others: impl Iterator<Item = Place>,
-    pointers: &[Place],
-    view: &View<'_>,
-) -> Option<Place> {
-    let screen = view.screen(place.stream)?;
+fn better_span(
+    place: &TextSpan,
+    others: impl Iterator<Item = TextSpan>,
+    pointers: &[TextSpan],
+    view: &PreparedFailure<'_>,
+) -> Option<TextSpan> {
+    let screen = view.text(place.stream)?;
     let line = screen.line_number(place.range.start);
     let others = others.filter(|other| !is_pointer(other, pointers));
-    let (mut same, mut rest): (Vec<Place>, Vec<Place>) =
+    let (mut same, mut rest): (Vec<TextSpan>, Vec<TextSpan>) =
         others.partition(|other| other.stream == place.stream);
     same.sort_by_key(|other| other.range.start);
     rest.sort_by_key(|other| other.range.start);
-    let is_near = |other: &&Place| screen.line_number(other.range.start) + NEAR >= line;
+    let is_near = |other: &&TextSpan| {
+        screen.line_number(other.range.start) + MAX_LINES_BEFORE_POINTER >= line
+    };
     let found = same.iter().find(is_near).or(same.last());
     found.or(rest.first()).cloned()
 }
 
 /// What a line says, if it is a JSON document: people should not have to read that.
-fn said_in(line: &str) -> Option<String> {
+fn json_message(line: &str) -> Option<String> {
     const MESSAGES: [&str; 6] = [
         "/error/message",
         "/response/error/message",
@@ -92,7 +96,7 @@ fn said_in(line: &str) -> Option<String> {
         "/detail",
     ];
     let payload = line.strip_prefix("data: ").unwrap_or(line);
-    let document = loose::documents(payload)
+    let document = lenient_json::find_documents(payload)
         .pop()
         .filter(|_| payload.starts_with('{'))?;
     let texts = MESSAGES
@@ -104,14 +108,17 @@ fn said_in(line: &str) -> Option<String> {
 }
 
 /// The last line that says anything, where it most likely tells of a failure.
-pub(crate) fn last_line(view: &View<'_>, pointers: &[Place]) -> Option<(String, usize)> {
+pub(crate) fn last_telling_line(
+    view: &PreparedFailure<'_>,
+    pointers: &[TextSpan],
+) -> Option<(String, usize)> {
     let line = |stream| {
-        let text = view.screen(stream)?.lines();
+        let text = view.text(stream)?.lines();
         let mut end = text.len();
         let mut lines = Vec::new();
         for line in text.lines().rev() {
             let start = end.saturating_sub(line.len() + 1);
-            let place = Place {
+            let place = TextSpan {
                 stream,
                 range: start..end,
             };
@@ -119,27 +126,27 @@ pub(crate) fn last_line(view: &View<'_>, pointers: &[Place]) -> Option<(String, 
             if !line.is_empty() && !is_pointer(&place, pointers) {
                 lines.push(line);
             }
-            if lines.len() == LAST {
+            if lines.len() == LAST_LINES {
                 break;
             }
         }
-        let telling = lines.iter().find(|line| tells_of_failure(line));
+        let telling = lines.iter().find(|line| mentions_failure(line));
         let line = telling.or(lines.first())?;
-        Some((said_in(line).unwrap_or_else(|| (*line).to_owned()), 0))
+        Some((json_message(line).unwrap_or_else(|| (*line).to_owned()), 0))
     };
-    line(Stream::Validation)
-        .or_else(|| line(Stream::Stderr))
-        .or_else(|| line(Stream::Body))
-        .or_else(|| line(Stream::Stdout))
+    line(FailureStream::Validation)
+        .or_else(|| line(FailureStream::Stderr))
+        .or_else(|| line(FailureStream::Body))
+        .or_else(|| line(FailureStream::Stdout))
 }
 
-fn tells_of_failure(line: &str) -> bool {
+fn mentions_failure(line: &str) -> bool {
     let line = line.to_lowercase();
-    TELLING.iter().any(|word| line.contains(word))
+    FAILURE_WORDS.iter().any(|word| line.contains(word))
 }
 
 /// The part of a very long line around the byte that matters.
-pub(crate) fn around(line: &str, at: usize) -> String {
+pub(crate) fn excerpt_around(line: &str, at: usize) -> String {
     if line.chars().count() <= MAX_LINE {
         return line.to_owned();
     }
@@ -154,7 +161,7 @@ pub(crate) fn around(line: &str, at: usize) -> String {
 }
 
 /// One sentence for a person.
-pub(crate) fn message(title: &str, reporter: &str, line: &str) -> String {
+pub(crate) fn summary_sentence(title: &str, reporter: &str, line: &str) -> String {
     let who = if reporter.is_empty() {
         String::new()
     } else {

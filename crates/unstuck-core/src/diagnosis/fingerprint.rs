@@ -9,23 +9,23 @@ use regex::bytes::{Regex, RegexBuilder};
 use crate::failure::Kind;
 
 /// A masked line that is longer than this is cut.
-const LONG: usize = 300;
+const MAX_MASKED_LEN: usize = 300;
 /// No more than this many bytes of a line are masked.
-const REACH: usize = 4096;
+const MAX_MASKED_BYTES: usize = 4096;
 
 /// Something that varies.
 struct Mask {
     regex: &'static str,
     /// A match contains one of these bytes; empty means that nothing of the kind is known.
-    needs: &'static [u8],
-    stands_in: &'static str,
+    required_bytes: &'static [u8],
+    replacement: &'static str,
 }
 
 const fn mask(stands_in: &'static str, needs: &'static [u8], regex: &'static str) -> Mask {
     Mask {
         regex,
-        needs,
-        stands_in,
+        required_bytes: needs,
+        replacement: stands_in,
     }
 }
 
@@ -63,29 +63,29 @@ static MASKS: [Mask; 9] = [
     mask("<n>", b"", r"\d+(?:[.,:]\d+)*(?:\s?[ap]m\b)?"),
 ];
 
-type Compiled = [OnceLock<Option<Regex>>; MASKS.len()];
+type CompiledMasks = [OnceLock<Option<Regex>>; MASKS.len()];
 
 /// Nearly all lines are ASCII, and for these the expressions compile several times as fast.
-static FOR_ASCII: Compiled = [const { OnceLock::new() }; MASKS.len()];
-static FOR_ALL: Compiled = [const { OnceLock::new() }; MASKS.len()];
+static FOR_ASCII: CompiledMasks = [const { OnceLock::new() }; MASKS.len()];
+static FOR_ALL: CompiledMasks = [const { OnceLock::new() }; MASKS.len()];
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Letters {
+enum RegexAlphabet {
     Ascii,
     All,
 }
 
 impl Mask {
-    fn compile(&self, letters: Letters) -> Option<Regex> {
+    fn compile(&self, letters: RegexAlphabet) -> Option<Regex> {
         RegexBuilder::new(self.regex)
             .case_insensitive(true)
-            .unicode(letters == Letters::All)
+            .unicode(letters == RegexAlphabet::All)
             .build()
             .ok()
     }
 
     fn may_match(&self, text: &[u8]) -> bool {
-        self.needs.is_empty() || text.iter().any(|byte| self.needs.contains(byte))
+        self.required_bytes.is_empty() || text.iter().any(|byte| self.required_bytes.contains(byte))
     }
 }
 
@@ -96,32 +96,29 @@ impl Mask {
 ///
 /// assert_eq!(masked_text("Fix  issue 17 in src/cart.rs", 200), "Fix issue <n> in <path>");
 /// ```
-pub fn masked_text(text: &str, longest: usize) -> String {
-    let near = &text[..text.floor_char_boundary(REACH)];
-    masked_as_it_is(near.to_owned())
-        .chars()
-        .take(longest)
-        .collect()
+pub fn mask_text(text: &str, longest: usize) -> String {
+    let near = &text[..text.floor_char_boundary(MAX_MASKED_BYTES)];
+    mask_all(near.to_owned()).chars().take(longest).collect()
 }
 
 /// The line with everything that varies masked.
-pub(crate) fn template(line: &str) -> String {
-    masked_as_it_is(line.to_lowercase())
+pub(crate) fn mask_line(line: &str) -> String {
+    mask_all(line.to_lowercase())
 }
 
-fn masked_as_it_is(text: String) -> String {
+fn mask_all(text: String) -> String {
     let mut text = text.into_bytes();
     let (letters, compiled) = if text.is_ascii() {
-        (Letters::Ascii, &FOR_ASCII)
+        (RegexAlphabet::Ascii, &FOR_ASCII)
     } else {
-        (Letters::All, &FOR_ALL)
+        (RegexAlphabet::All, &FOR_ALL)
     };
     for (mask, compiled) in MASKS.iter().zip(compiled) {
         if !mask.may_match(&text) {
             continue;
         }
         let regex = compiled.get_or_init(|| mask.compile(letters)).as_ref();
-        let masked = regex.map(|regex| regex.replace_all(&text, mask.stands_in.as_bytes()));
+        let masked = regex.map(|regex| regex.replace_all(&text, mask.replacement.as_bytes()));
         if let Some(Cow::Owned(masked)) = masked {
             text = masked;
         }
@@ -132,21 +129,21 @@ fn masked_as_it_is(text: String) -> String {
 
 /// The masked line; of a very long one only what follows the byte that matters. Where it is cut must not
 /// depend on how long the things are that vary.
-fn masked(line: &str, at: usize) -> String {
-    let near = &line[..line.floor_char_boundary(REACH)];
-    let whole = template(near);
-    if near.len() == line.len() && whole.chars().count() <= LONG {
+fn mask_around(line: &str, at: usize) -> String {
+    let near = &line[..line.floor_char_boundary(MAX_MASKED_BYTES)];
+    let whole = mask_line(near);
+    if near.len() == line.len() && whole.chars().count() <= MAX_MASKED_LEN {
         return whole;
     }
     let rest = &line[line.floor_char_boundary(at)..];
-    let masked = template(&rest[..rest.floor_char_boundary(REACH)]);
-    masked.chars().take(LONG).collect()
+    let masked = mask_line(&rest[..rest.floor_char_boundary(MAX_MASKED_BYTES)]);
+    masked.chars().take(MAX_MASKED_LEN).collect()
 }
 
 /// Names a failure by its kind, who reported it and the masked line around the byte that matters.
 pub(crate) fn fingerprint(kind: Kind, reporter: &str, line: &str, at: usize) -> String {
-    let mut hash = Fnv::default();
-    for part in [kind.name(), reporter, &masked(line, at)] {
+    let mut hash = FnvHasher::default();
+    for part in [kind.name(), reporter, &mask_around(line, at)] {
         hash.write(part.as_bytes());
         hash.write(&[0]);
     }
@@ -154,15 +151,15 @@ pub(crate) fn fingerprint(kind: Kind, reporter: &str, line: &str, at: usize) -> 
 }
 
 /// FNV-1a, because a fingerprint must be the same on every machine and in every version.
-pub(crate) struct Fnv(u64);
+pub(crate) struct FnvHasher(u64);
 
-impl Default for Fnv {
+impl Default for FnvHasher {
     fn default() -> Self {
         Self(0xcbf2_9ce4_8422_2325)
     }
 }
 
-impl Hasher for Fnv {
+impl Hasher for FnvHasher {
     fn write(&mut self, bytes: &[u8]) {
         for byte in bytes {
             self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
@@ -202,17 +199,20 @@ mod tests {
                 "commit <id> in <path>",
             ),
         ] {
-            assert_eq!(template(line), masked);
+            assert_eq!(mask_line(line), masked);
         }
     }
 
     #[test]
     fn every_mask_compiles_and_other_alphabets_are_masked_alike() {
         for mask in &MASKS {
-            assert!(mask.compile(Letters::Ascii).is_some() && mask.compile(Letters::All).is_some());
+            assert!(
+                mask.compile(RegexAlphabet::Ascii).is_some()
+                    && mask.compile(RegexAlphabet::All).is_some()
+            );
         }
         assert_eq!(
-            template("Datei „a/b.txt“ fehlt seit 10:30: 0x1F ≠ ٣"),
+            mask_line("Datei „a/b.txt“ fehlt seit 10:30: 0x1F ≠ ٣"),
             "datei „<path>“ fehlt seit <n>: <id> ≠ <n>"
         );
     }

@@ -5,35 +5,35 @@
 //! rules whose literals were seen are tried; what holds is weighed: structure beats text, text beats a
 //! mere number, and the last error in a log beats early noise unless the earlier one explains more.
 
-mod automaton;
 mod classifier;
-mod clock;
+mod compiled_rule;
 mod evidence;
+mod evidence_input;
 mod fingerprint;
-mod loose;
+mod lenient_json;
+mod normalize;
 mod pattern;
-mod rule;
-mod screen;
-mod view;
-mod wait;
-mod wait_source;
-mod weigh;
+mod pattern_index;
+mod retry_after;
+mod retry_after_source;
+mod scoring;
+mod time_parsing;
 
 use std::time::Duration;
 
 pub use classifier::Classifier;
-pub(crate) use clock::duration as read_duration;
-pub use fingerprint::masked_text;
-pub(crate) use fingerprint::{fingerprint, template};
+pub use fingerprint::mask_text;
+pub(crate) use fingerprint::{fingerprint, mask_line};
+pub(crate) use normalize::NormalizedText;
 pub use pattern::PatternError;
-pub(crate) use screen::Screen;
-pub use wait_source::WaitSource;
+pub use retry_after_source::RetryAfterSource;
+pub(crate) use time_parsing::parse_duration as read_duration;
 
 use serde::{Deserialize, Serialize};
 
 use crate::failure::{Category, Failure, Kind, Layer, Level};
 use crate::knowledge::Knowledge;
-use crate::moment::Now;
+use crate::time::ClockReading;
 
 /// What a failure was found to be.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -55,7 +55,7 @@ pub struct Diagnosis {
     pub retry_after: Option<Duration>,
     /// Where that wait is stated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub retry_after_source: Option<WaitSource>,
+    pub retry_after_source: Option<RetryAfterSource>,
     /// What it was recognised by.
     pub evidence: Evidence,
     /// Recognises the same failure again.
@@ -75,7 +75,7 @@ impl Diagnosis {
     }
 
     /// What was seen to fail and needs no words to be known: certain, with a sentence that says what was seen.
-    pub fn observed(kind: Kind, layer: Layer, what: &str, sentence: &str) -> Self {
+    pub fn from_observation(kind: Kind, layer: Layer, what: &str, sentence: &str) -> Self {
         let known = Knowledge::built_in().kind(kind);
         let rule = format!("{kind}.{what}");
         Self {
@@ -97,16 +97,16 @@ impl Diagnosis {
     }
 
     /// What was said, with what varies masked; short enough for a list.
-    pub fn said(&self) -> String {
+    pub fn masked_evidence(&self) -> String {
         const LONGEST: usize = 200;
-        match masked_text(&self.evidence.line, LONGEST) {
-            line if line.is_empty() => masked_text(&self.message, LONGEST),
+        match mask_text(&self.evidence.line, LONGEST) {
+            line if line.is_empty() => mask_text(&self.message, LONGEST),
             line => line,
         }
     }
 
     /// Whether the very same call may succeed later.
-    pub fn retryable(&self) -> bool {
+    pub fn is_retryable(&self) -> bool {
         self.level == Some(Level::Same)
     }
 }
@@ -123,12 +123,12 @@ pub struct Evidence {
 /// Tells what kind of failure it is, by the embedded rules.
 ///
 /// ```
-/// use unstuck_core::{Failure, Kind, Now, Timestamp, classify};
+/// use unstuck_core::{Failure, Kind, ClockReading, Timestamp, classify};
 ///
-/// let now = Now::utc(Timestamp::from_seconds(0));
+/// let now = ClockReading::utc(Timestamp::from_seconds(0));
 /// let failure = Failure::tool("bash").with_exit_code(127).with_stderr("bash: line 1: rg: command not found");
 /// assert_eq!(classify(&failure, &now).kind, Kind::CommandNotFound);
 /// ```
-pub fn classify(failure: &Failure, now: &Now) -> Diagnosis {
+pub fn classify(failure: &Failure, now: &ClockReading) -> Diagnosis {
     Classifier::built_in().diagnose(failure, now)
 }

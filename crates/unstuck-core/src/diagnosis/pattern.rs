@@ -16,7 +16,7 @@ use regex_automata::meta::{BuildError, Config, Regex};
 use regex_automata::nfa::thompson::WhichCaptures;
 use regex_automata::util::syntax;
 
-use crate::literals;
+use crate::regex_literals;
 
 /// Why a pattern cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -34,7 +34,7 @@ pub enum PatternError {
 
 /// What to look for in a text.
 #[derive(Debug)]
-pub(crate) struct Pattern {
+pub(crate) struct TextPattern {
     literals: Vec<String>,
     regex: Option<LazyRegex>,
 }
@@ -47,26 +47,26 @@ struct LazyRegex {
     required: OnceLock<Vec<Vec<String>>>,
     uses: AtomicU32,
     /// Soon compiled, and quick enough on a line.
-    light: OnceLock<Option<Regex>>,
+    quick_to_compile: OnceLock<Option<Regex>>,
     /// Takes longer to compile and to get going, then is several times as fast.
-    swift: OnceLock<Option<Regex>>,
+    fast: OnceLock<Option<Regex>>,
 }
 
 /// After so many uses it pays to compile well.
-const OFTEN: u32 = 24;
+const FAST_AFTER_USES: u32 = 24;
 /// In a longer text it pays at once.
-const LONG: usize = 512;
+const FAST_FROM_LEN: usize = 512;
 /// An expression may take up so many bytes when compiled.
 const SIZE_LIMIT: usize = 10 << 20;
 
-impl Pattern {
+impl TextPattern {
     /// Reads a pattern as it is written in a knowledge file.
     pub(crate) fn parse(source: &str) -> Result<Self, PatternError> {
         let inner = source
             .strip_prefix('/')
             .and_then(|rest| rest.strip_suffix('/'));
         match inner {
-            Some(regex) => Self::regex(regex, literals::required(regex)),
+            Some(regex) => Self::regex(regex, regex_literals::required_literals(regex)),
             None if source.trim().is_empty() => Err(PatternError::Empty),
             None => Ok(Self {
                 literals: vec![source.to_ascii_lowercase()],
@@ -82,8 +82,8 @@ impl Pattern {
             source: source.to_owned(),
             required: OnceLock::new(),
             uses: AtomicU32::new(0),
-            light: OnceLock::new(),
-            swift: OnceLock::new(),
+            quick_to_compile: OnceLock::new(),
+            fast: OnceLock::new(),
         };
         Ok(Self {
             literals,
@@ -99,13 +99,16 @@ impl Pattern {
     /// Compiles the regular expression now, to find its mistakes.
     pub(crate) fn check(&self) -> Result<(), PatternError> {
         match &self.regex {
-            Some(regex) => regex.build(Effort::Swift).map(|_| ()).map_err(|error| {
-                let cause = error.syntax_error().map(ToString::to_string);
-                PatternError::Syntax(
-                    regex.source.clone(),
-                    cause.unwrap_or_else(|| error.to_string()),
-                )
-            }),
+            Some(regex) => regex
+                .build(CompileEffort::Swift)
+                .map(|_| ())
+                .map_err(|error| {
+                    let cause = error.syntax_error().map(ToString::to_string);
+                    PatternError::Syntax(
+                        regex.source.clone(),
+                        cause.unwrap_or_else(|| error.to_string()),
+                    )
+                }),
             None => Ok(()),
         }
     }
@@ -115,22 +118,24 @@ impl Pattern {
         self.regex.is_none()
     }
 
-    /// The first match of the regular expression within `window`.
+    /// The first match of the regular expression within `read_limit_status`.
     pub(crate) fn find(&self, text: &[u8], window: Range<usize>) -> Option<Range<usize>> {
-        let regex = self.regex.as_ref()?.get(&text[window.clone()])?;
-        regex.find(within(text, window)).map(|found| found.range())
+        let regex = self.regex.as_ref()?.compiled_for(&text[window.clone()])?;
+        regex
+            .find(window_input(text, window))
+            .map(|found| found.range())
     }
 
-    /// The first match of the regular expression within `window`, with the named groups that are wanted.
+    /// The first match of the regular expression within `read_limit_status`, with the named groups that are wanted.
     pub(crate) fn captures(
         &self,
         text: &[u8],
         window: Range<usize>,
         groups: &[&'static str],
-    ) -> Option<(Range<usize>, Groups)> {
-        let regex = self.regex.as_ref()?.get(&text[window.clone()])?;
+    ) -> Option<(Range<usize>, NamedGroups)> {
+        let regex = self.regex.as_ref()?.compiled_for(&text[window.clone()])?;
         let mut captures = regex.create_captures();
-        regex.captures(within(text, window), &mut captures);
+        regex.captures(window_input(text, window), &mut captures);
         let range = captures.get_match()?.range();
         let named = |name: &&'static str| {
             let group = &text[captures.get_group_by_name(name)?.range()];
@@ -146,16 +151,16 @@ impl Pattern {
 }
 
 /// Named groups, each with what it matched.
-pub(crate) type Groups = Vec<(&'static str, String)>;
+pub(crate) type NamedGroups = Vec<(&'static str, String)>;
 
 /// The window's end is cut off but its start is only where the search begins, so that `^` still means the start of
 /// a line.
-fn within(text: &[u8], window: Range<usize>) -> Input<'_> {
+fn window_input(text: &[u8], window: Range<usize>) -> Input<'_> {
     Input::new(&text[..window.end]).range(window.start..)
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Effort {
+enum CompileEffort {
     Light,
     Swift,
 }
@@ -163,7 +168,7 @@ enum Effort {
 impl LazyRegex {
     /// Without the searches for prefixes that the `regex` crate prepares: a window is short, and its literal is
     /// known to be there.
-    fn build(&self, effort: Effort) -> Result<Regex, Box<BuildError>> {
+    fn build(&self, effort: CompileEffort) -> Result<Regex, Box<BuildError>> {
         let is_named = ["(?P<", "(?<"]
             .iter()
             .any(|group| self.source.contains(group));
@@ -179,7 +184,7 @@ impl LazyRegex {
             .auto_prefilter(false)
             .onepass(false)
             .dfa(false)
-            .hybrid(effort == Effort::Swift);
+            .hybrid(effort == CompileEffort::Swift);
         let syntax = syntax::Config::new()
             .case_insensitive(true)
             .multi_line(true)
@@ -193,20 +198,20 @@ impl LazyRegex {
     }
 
     /// The expression, compiled for this window; none if something that it needs is not there.
-    fn get(&self, window: &[u8]) -> Option<&Regex> {
+    fn compiled_for(&self, window: &[u8]) -> Option<&Regex> {
         let required = self
             .required
-            .get_or_init(|| literals::all_required(&self.source));
+            .get_or_init(|| regex_literals::all_required_literals(&self.source));
         let there = |literal: &String| contains(window, literal.as_bytes());
         if !required.iter().all(|set| set.iter().any(there)) {
             return None;
         }
         let len = window.len();
-        let is_rare = || self.uses.fetch_add(1, Ordering::Relaxed) < OFTEN;
-        let (compiled, effort) = if len <= LONG && is_rare() {
-            (&self.light, Effort::Light)
+        let is_rare = || self.uses.fetch_add(1, Ordering::Relaxed) < FAST_AFTER_USES;
+        let (compiled, effort) = if len <= FAST_FROM_LEN && is_rare() {
+            (&self.quick_to_compile, CompileEffort::Light)
         } else {
-            (&self.swift, Effort::Swift)
+            (&self.fast, CompileEffort::Swift)
         };
         compiled.get_or_init(|| self.build(effort).ok()).as_ref()
     }
@@ -230,12 +235,12 @@ mod tests {
     #[test]
     fn what_has_nothing_to_look_for_is_refused() {
         assert!(matches!(
-            Pattern::parse(r"/\d+/"),
+            TextPattern::parse(r"/\d+/"),
             Err(PatternError::NoLiteral(_))
         ));
-        assert!(matches!(Pattern::parse(" "), Err(PatternError::Empty)));
+        assert!(matches!(TextPattern::parse(" "), Err(PatternError::Empty)));
         assert!(matches!(
-            Pattern::parse("/abc[/").unwrap().check(),
+            TextPattern::parse("/abc[/").unwrap().check(),
             Err(PatternError::Syntax(..))
         ));
     }

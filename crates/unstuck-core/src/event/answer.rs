@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// What a person can answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Answer {
+pub enum EscalationAnswer {
     /// Do what is proposed.
     Approve,
     /// Do not do it, and go on.
@@ -17,21 +17,22 @@ pub enum Answer {
     /// Again, with their words.
     Retry,
     /// Again, with a stronger model.
-    Escalate,
+    #[serde(rename = "escalate")]
+    SwitchModel,
     /// Leave this part out, and go on without it.
     Skip,
     /// End the run.
     Abort,
 }
 
-impl Answer {
+impl EscalationAnswer {
     /// Every answer.
     pub const ALL: [Self; 7] = [
         Self::Approve,
         Self::Reject,
         Self::Resolve,
         Self::Retry,
-        Self::Escalate,
+        Self::SwitchModel,
         Self::Skip,
         Self::Abort,
     ];
@@ -43,7 +44,7 @@ impl Answer {
             Self::Reject => "reject",
             Self::Resolve => "resolve",
             Self::Retry => "retry",
-            Self::Escalate => "escalate",
+            Self::SwitchModel => "escalate",
             Self::Skip => "skip",
             Self::Abort => "abort",
         }
@@ -58,7 +59,7 @@ impl Answer {
     }
 
     /// The answer of that name, or of that method.
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         let mut all = Self::ALL.into_iter();
         all.find(|answer| answer.name() == name || answer.method() == name)
     }
@@ -70,32 +71,32 @@ impl Answer {
             Self::Reject => 'r',
             Self::Resolve => 'd',
             Self::Retry => 't',
-            Self::Escalate => 'e',
+            Self::SwitchModel => 'e',
             Self::Skip => 's',
             Self::Abort => 'x',
         }
     }
 
     /// Whether the work goes on afterwards with what the question is about.
-    pub const fn goes_on(self) -> bool {
+    pub const fn continues(self) -> bool {
         !matches!(self, Self::Skip | Self::Abort)
     }
 
     /// What was answered, in the past.
-    pub const fn said(self) -> &'static str {
+    pub const fn past_tense(self) -> &'static str {
         match self {
             Self::Approve => "approved",
             Self::Reject => "rejected",
             Self::Resolve => "resolved by hand",
             Self::Retry => "retried with words",
-            Self::Escalate => "given a stronger model",
+            Self::SwitchModel => "given a stronger model",
             Self::Skip => "skipped",
             Self::Abort => "aborted",
         }
     }
 }
 
-impl fmt::Display for Answer {
+impl fmt::Display for EscalationAnswer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
     }

@@ -3,15 +3,15 @@
 use serde::{Deserialize, Serialize};
 
 use super::id::SessionId;
-use crate::action::shell_quote;
-use crate::decision::Tokens;
+use crate::decision::TokenUsage;
 use crate::diagnosis::Diagnosis;
 use crate::failure::{Failure, Kind, Layer, Level};
-use crate::moment::Timestamp;
+use crate::planner::shell_quote;
+use crate::time::Timestamp;
 
 /// What an attempt is an answer to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Answering {
+pub struct AttemptCause {
     /// The kind of the failure before.
     pub kind: Kind,
     /// The level of the answer.
@@ -38,7 +38,8 @@ pub struct AttemptStarted {
     pub timeout_ms: Option<u64>,
     /// What it is an answer to; none for the first.
     #[serde(default)]
-    pub answering: Option<Answering>,
+    #[serde(rename = "answering")]
+    pub cause: Option<AttemptCause>,
     /// What was changed about it, in words for a person.
     #[serde(default)]
     pub changes: Vec<String>,
@@ -55,13 +56,13 @@ pub struct AttemptStarted {
 
 /// What an attempt used, as far as the agent tells, or else as its calls were seen.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct Measured {
+pub struct AttemptUsage {
     /// What it cost, in USD.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
     /// How many tokens it used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tokens: Option<Tokens>,
+    pub tokens: Option<TokenUsage>,
     /// The agent's own id of the conversation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_session: Option<String>,
@@ -70,16 +71,17 @@ pub struct Measured {
     pub turns: Option<u32>,
     /// Whether the agent told neither cost nor tokens, and they are what the gateway saw.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub is_counted: bool,
+    #[serde(rename = "is_counted")]
+    pub is_from_gateway: bool,
     /// How long the conversation is, in tokens, as far as the agent tells.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_tokens: Option<u64>,
 }
 
-impl Measured {
+impl AttemptUsage {
     /// How long the conversation is, in tokens: as it was told, or else as long as a request was on average.
-    pub fn context(&self) -> Option<u64> {
-        let average = self.tokens.map(Tokens::conversation);
+    pub fn context_len(&self) -> Option<u64> {
+        let average = self.tokens.map(TokenUsage::average_conversation);
         self.context_tokens.or(average).filter(|tokens| *tokens > 0)
     }
 }
@@ -108,16 +110,19 @@ pub struct AttemptEnd {
     pub stderr_bytes: u64,
     /// How many of its processes were left and had to be ended.
     #[serde(default)]
-    pub left: u32,
+    #[serde(rename = "left")]
+    pub leftover_processes: u32,
     /// The model that answered, as far as is known.
     #[serde(default)]
     pub model: Option<String>,
     /// What it was an answer to.
     #[serde(default)]
-    pub answering: Option<Answering>,
+    #[serde(rename = "answering")]
+    pub cause: Option<AttemptCause>,
     /// What it used.
     #[serde(default)]
-    pub used: Measured,
+    #[serde(rename = "used")]
+    pub usage: AttemptUsage,
     /// The work tree after it, as the id of a git tree.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tree: Option<String>,
@@ -132,22 +137,22 @@ pub struct AttemptEnd {
 impl AttemptEnd {
     /// Whether it used something whose price nobody knows: tokens without a price, or an agent's work of which nothing is told.
     pub fn is_unpriced(&self, agent: Option<&str>) -> bool {
-        let is_agent = agent.is_some_and(|agent| agent != ANY_PROGRAM);
+        let is_agent = agent.is_some_and(|agent| agent != GENERIC_COMMAND_AGENT);
         let has_begun = !matches!(self.exit_code, Some(126 | 127));
-        self.used.cost_usd.is_none()
-            && match self.used.tokens {
-                Some(tokens) => tokens.conversation() > 0,
+        self.usage.cost_usd.is_none()
+            && match self.usage.tokens {
+                Some(tokens) => tokens.average_conversation() > 0,
                 None => is_agent && has_begun,
             }
     }
 }
 
 /// The agent of a role that is any program: that it costs nothing is known.
-const ANY_PROGRAM: &str = "command";
+const GENERIC_COMMAND_AGENT: &str = "command";
 
 /// The last that an attempt wrote, short enough to be kept for ever.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Excerpt {
+pub struct OutputExcerpt {
     /// The end of its standard output.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub stdout: String,
@@ -169,7 +174,7 @@ pub struct AttemptFailed {
     pub validation_errors: Vec<String>,
     /// The last that it wrote.
     #[serde(default)]
-    pub excerpt: Excerpt,
+    pub excerpt: OutputExcerpt,
     /// The check that did not pass afterwards, where that is what failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub check: Option<FailedCheck>,
@@ -182,19 +187,20 @@ pub struct AttemptFailed {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FailedCheck {
     /// The command line.
-    pub line: String,
+    #[serde(rename = "line")]
+    pub command: String,
     /// Its exit code.
     pub exit_code: i32,
     /// The last that it wrote.
     #[serde(flatten)]
-    pub excerpt: Excerpt,
+    pub excerpt: OutputExcerpt,
 }
 
 impl FailedCheck {
     /// What was seen of it, as far as it is kept.
-    pub fn failure(&self) -> Failure {
+    pub fn to_failure(&self) -> Failure {
         Failure {
-            command: Some(self.line.clone()),
+            command: Some(self.command.clone()),
             exit_code: Some(self.exit_code),
             stdout: Some(self.excerpt.stdout.clone().into()),
             stderr: Some(self.excerpt.stderr.clone().into()),
@@ -205,12 +211,12 @@ impl FailedCheck {
 
 impl AttemptFailed {
     /// What was seen of it, as far as it is kept: of the check where that is what failed.
-    pub fn failure(&self, command: &[String]) -> Failure {
+    pub fn to_failure(&self, command: &[String]) -> Failure {
         let seen = |text: &str| Some(text.to_owned().into());
         let failure = match &self.check {
-            Some(check) => check.failure(),
+            Some(check) => check.to_failure(),
             None => Failure {
-                command: Some(quoted(command)),
+                command: Some(quote_command(command)),
                 exit_code: self.end.exit_code,
                 signal: self.end.signal,
                 stdout: seen(&self.excerpt.stdout),
@@ -241,7 +247,7 @@ pub(super) fn with_evidence(mut failure: Failure, diagnosis: &Diagnosis) -> Fail
     failure
 }
 
-fn quoted(command: &[String]) -> String {
+fn quote_command(command: &[String]) -> String {
     let words: Vec<_> = command.iter().map(|word| shell_quote(word)).collect();
     words.join(" ")
 }
@@ -260,7 +266,7 @@ pub struct AttemptSucceeded {
 /// What cut an attempt off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum InterruptedBy {
+pub enum InterruptionCause {
     /// A person, by Ctrl-C or a request to stop.
     Person,
     /// SIGTERM to the process that supervised it.
@@ -281,11 +287,12 @@ pub struct AttemptInterrupted {
     /// Its number in the session.
     pub number: u32,
     /// What cut it off.
-    pub by: InterruptedBy,
+    pub by: InterruptionCause,
     /// The agent's conversation, where there is one to go on in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_session: Option<String>,
     /// Whether it had written something by then, which shows that it was well until it was cut off.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub progressed: bool,
+    #[serde(rename = "progressed")]
+    pub has_output: bool,
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::decision::Draw;
+use crate::decision::RandomDraw;
 
 /// The letters of ids: Crockford's, without those that are easily mistaken for another.
 const LETTERS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
@@ -16,7 +16,7 @@ pub struct RunId(String);
 
 impl RunId {
     /// The id that chance gives.
-    pub fn drawn(draw: Draw) -> Self {
+    pub fn random(draw: RandomDraw) -> Self {
         let letter = |place: u32| char::from(LETTERS[(draw.0 >> (place * 5)) as usize % 32]);
         Self((0..10).map(letter).collect())
     }
@@ -37,7 +37,7 @@ impl RunId {
     }
 
     /// The id of its session of that number.
-    pub fn session(&self, number: u32) -> SessionId {
+    pub fn session_id(&self, number: u32) -> SessionId {
         SessionId(format!("{}-{number}", self.0))
     }
 }
@@ -68,14 +68,14 @@ impl SessionId {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decision::Dice;
+    use crate::decision::SeededRng;
 
     #[test]
     fn ids_are_short_to_read_and_hard_to_mistake() {
-        let id = RunId::drawn(Dice::seeded(1).roll());
+        let id = RunId::random(SeededRng::seeded(1).next_draw());
         assert_eq!(id.as_str().len(), 10);
         assert!(id.as_str().bytes().all(|letter| LETTERS.contains(&letter)));
         assert_eq!(id.short().len(), 6);
-        assert_eq!(id.session(1).as_str(), format!("{id}-1"));
+        assert_eq!(id.session_id(1).as_str(), format!("{id}-1"));
     }
 }

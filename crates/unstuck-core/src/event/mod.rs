@@ -5,50 +5,50 @@
 
 mod answer;
 mod attempt;
-mod budget;
-mod call;
-mod call_failed;
+mod budget_reached;
+mod call_events;
+mod call_record;
+mod decision;
+mod escalation;
 mod id;
+mod json;
 mod outcome;
 mod pipeline;
-mod question;
-mod recovery;
 mod repair;
 mod run;
 mod session;
-mod wire;
 
-pub use answer::Answer;
+pub use answer::EscalationAnswer;
 pub use attempt::{
-    Answering, AttemptEnd, AttemptFailed, AttemptInterrupted, AttemptStarted, AttemptSucceeded,
-    Excerpt, FailedCheck, InterruptedBy, Measured,
+    AttemptCause, AttemptEnd, AttemptFailed, AttemptInterrupted, AttemptStarted, AttemptSucceeded,
+    AttemptUsage, FailedCheck, InterruptionCause, OutputExcerpt,
 };
-pub use budget::{BudgetReached, BudgetScope, BudgetUnit};
-pub use call::{CallOutcome, CallRecord, Finish, LastCall};
-pub use call_failed::{CallFailed, CallHeld, CallResumed, PassedOver};
+pub use budget_reached::{BudgetReached, BudgetScope, BudgetUnit};
+pub use call_events::{CallFailed, CallHeld, CallResumed, SkippedUpstream};
+pub use call_record::{CallOutcome, CallRecord, FinishReason, LastCall};
+pub use decision::{
+    ConfigRejected, ConfigReloaded, DecisionInputs, DecisionMade, EffectiveLimits, EscalationKind,
+    EscalationOpened, EscalationResolved, ModelSwitched, SessionParked, WaitEndCause, WaitEnded,
+    WaitStarted,
+};
+pub use escalation::{AnswerOption, EscalationDeadline, EscalationDetails, PriorAttempt};
 pub use id::{RunId, SessionId};
-pub use outcome::{Outcome, RunFinished};
+pub use outcome::{RunFinished, RunOutcome};
 pub use pipeline::{
     DiagnosedCheck, IterationFinished, IterationStarted, LoopStarted, OnStuck, OutputReused,
     PipelineStarted, RoleStarted,
 };
-pub use question::{Choice, Deadline, Shown, Tried};
-pub use recovery::{
-    ConfigRejected, ConfigReloaded, DecisionMade, EscalationKind, LimitsInForce, MadeFrom,
-    ModelEscalated, RecoveryEscalated, RecoveryResolved, SessionParked, WaitEnded, WaitEndedBy,
-    WaitingUntil,
-};
 pub use repair::{
-    ApprovalSource, GuardWord, Proposer, RecoveryApproved, RecoveryExecuted, RecoveryFailed,
-    RecoveryProposed, RecoveryRejected, RecoveryStarted, RepairConditions, RepairTraces,
+    ApprovalSource, PolicyVerdict, Proposer, RepairApproved, RepairConditions, RepairExecuted,
+    RepairFailed, RepairProposed, RepairRejected, RepairSideEffects, RepairStarted,
 };
-pub use run::{RunResumed, RunStarted, Work};
-pub use session::{Part, SessionFinished, SessionSpec, SessionStarted};
+pub use run::{RunKind, RunResumed, RunStarted};
+pub use session::{RoleInstance, SessionFinished, SessionSpec, SessionStarted};
 
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Kind;
-use crate::moment::Timestamp;
+use crate::time::Timestamp;
 
 /// The version of the events that this program writes.
 pub const VERSION: u32 = 1;
@@ -56,16 +56,16 @@ pub const VERSION: u32 = 1;
 /// An event with its place in the log: which run, which number, when.
 ///
 /// ```
-/// use unstuck_core::event::Recorded;
+/// use unstuck_core::event::EventRecord;
 ///
 /// let line = r#"{"v":1,"run":"k3v9x0m2qa","seq":4,"at":"2026-11-16T02:00:00Z","event":"moon_landed","crew":3}"#;
-/// let recorded: Recorded = serde_json::from_str(line)?;
+/// let recorded: EventRecord = serde_json::from_str(line)?;
 /// assert_eq!(recorded.event.name(), "moon_landed"); // not known here, and kept all the same
 /// assert_eq!(serde_json::to_string(&recorded)?, line);
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
-pub struct Recorded {
+pub struct EventRecord {
     /// The version in which it was written.
     pub version: u32,
     /// The run that it belongs to.
@@ -87,7 +87,7 @@ macro_rules! events {
             $($(#[$doc])+ #[serde(rename = $name)] $variant($payload),)+
             /// Something that only a newer unstuck knows, kept word for word.
             #[serde(skip)]
-            Unknown(Unknown),
+            Unknown(UnknownEvent),
         }
 
         impl Event {
@@ -137,7 +137,7 @@ events! {
     /// It was decided what to do about a failure.
     DecisionMade "decision_made" Box<DecisionMade>;
     /// A wait began.
-    WaitingUntil "waiting_until" WaitingUntil;
+    WaitStarted "waiting_until" WaitStarted;
     /// A wait was over before its time.
     WaitEnded "wait_ended" WaitEnded;
     /// There was no progress for so long that a session is only probed now and then.
@@ -151,23 +151,23 @@ events! {
     /// A call of an LLM API that did not simply work is over.
     CallFinished "call_finished" Box<CallRecord>;
     /// A session went over to another model.
-    ModelEscalated "model_escalated" ModelEscalated;
+    ModelSwitched "model_escalated" ModelSwitched;
     /// A repair was proposed.
-    RecoveryProposed "recovery_proposed" Box<RecoveryProposed>;
+    RepairProposed "recovery_proposed" Box<RepairProposed>;
     /// A proposal was refused as a whole.
-    RecoveryRejected "recovery_rejected" RecoveryRejected;
+    RepairRejected "recovery_rejected" RepairRejected;
     /// A repair was allowed.
-    RecoveryApproved "recovery_approved" RecoveryApproved;
+    RepairApproved "recovery_approved" RepairApproved;
     /// A repair began.
-    RecoveryStarted "recovery_started" RecoveryStarted;
+    RepairStarted "recovery_started" RepairStarted;
     /// A repair was run.
-    RecoveryExecuted "recovery_executed" RecoveryExecuted;
+    RepairExecuted "recovery_executed" RepairExecuted;
     /// A repair did not work.
-    RecoveryFailed "recovery_failed" RecoveryFailed;
+    RepairFailed "recovery_failed" RepairFailed;
     /// A person was asked.
-    RecoveryEscalated "recovery_escalated" Box<RecoveryEscalated>;
+    EscalationOpened "recovery_escalated" Box<EscalationOpened>;
     /// A person's question was settled.
-    RecoveryResolved "recovery_resolved" RecoveryResolved;
+    EscalationResolved "recovery_resolved" EscalationResolved;
     /// A changed configuration was taken over.
     ConfigReloaded "config_reloaded" ConfigReloaded;
     /// A changed configuration was refused.
@@ -192,18 +192,18 @@ impl Event {
             Self::CallResumed(call) => Some(&call.session),
             Self::CallFinished(call) => Some(&call.session),
             Self::DecisionMade(made) => made.session.as_ref(),
-            Self::WaitingUntil(wait) => wait.session.as_ref(),
+            Self::WaitStarted(wait) => wait.session.as_ref(),
             Self::WaitEnded(wait) => wait.session.as_ref(),
             Self::SessionParked(parked) => parked.session.as_ref(),
-            Self::ModelEscalated(change) => change.session.as_ref(),
-            Self::RecoveryProposed(repair) => repair.session.as_ref(),
-            Self::RecoveryRejected(repair) => repair.session.as_ref(),
-            Self::RecoveryApproved(repair) => repair.session.as_ref(),
-            Self::RecoveryStarted(repair) => repair.session.as_ref(),
-            Self::RecoveryExecuted(repair) => repair.session.as_ref(),
-            Self::RecoveryFailed(repair) => repair.session.as_ref(),
-            Self::RecoveryEscalated(asked) => asked.session.as_ref(),
-            Self::RecoveryResolved(resolved) => resolved.session.as_ref(),
+            Self::ModelSwitched(change) => change.session.as_ref(),
+            Self::RepairProposed(repair) => repair.session.as_ref(),
+            Self::RepairRejected(repair) => repair.session.as_ref(),
+            Self::RepairApproved(repair) => repair.session.as_ref(),
+            Self::RepairStarted(repair) => repair.session.as_ref(),
+            Self::RepairExecuted(repair) => repair.session.as_ref(),
+            Self::RepairFailed(repair) => repair.session.as_ref(),
+            Self::EscalationOpened(asked) => asked.session.as_ref(),
+            Self::EscalationResolved(resolved) => resolved.session.as_ref(),
             _ => None,
         }
     }
@@ -214,7 +214,7 @@ impl Event {
             Self::AttemptFailed(attempt) => Some(attempt.diagnosis.kind),
             Self::DecisionMade(made) => Some(made.decision.kind),
             Self::CallFailed(call) => Some(call.diagnosis.kind),
-            Self::RecoveryEscalated(asked) => Some(asked.kind),
+            Self::EscalationOpened(asked) => Some(asked.kind),
             Self::SessionParked(parked) => Some(parked.kind),
             _ => None,
         }
@@ -223,7 +223,7 @@ impl Event {
 
 /// An event that only a newer unstuck knows.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Unknown {
+pub struct UnknownEvent {
     /// Its name.
     pub name: String,
     /// All that it says.

@@ -9,7 +9,7 @@ use crate::failure::Level;
 /// How a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Outcome {
+pub enum RunOutcome {
     /// It did what it should at the first try.
     Succeeded,
     /// It did what it should after something had failed.
@@ -22,7 +22,7 @@ pub enum Outcome {
     Interrupted,
 }
 
-impl Outcome {
+impl RunOutcome {
     /// The name used on every wire.
     pub const fn name(self) -> &'static str {
         match self {
@@ -45,7 +45,7 @@ impl Outcome {
     }
 }
 
-impl fmt::Display for Outcome {
+impl fmt::Display for RunOutcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
     }
@@ -55,7 +55,7 @@ impl fmt::Display for Outcome {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunFinished {
     /// How it ended.
-    pub outcome: Outcome,
+    pub outcome: RunOutcome,
     /// The exit code that the caller got.
     pub exit_code: i32,
     /// Why, in one sentence.

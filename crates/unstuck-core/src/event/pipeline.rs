@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::attempt::{FailedCheck, with_evidence};
-use super::session::Part;
-use crate::budget::Budget;
+use super::session::RoleInstance;
 use crate::diagnosis::Diagnosis;
 use crate::failure::Failure;
+use crate::usage_budget::UsageBudget;
 
 /// What a pipeline is, as far as a later process needs to know.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -21,7 +21,8 @@ pub struct PipelineStarted {
     pub roles: Vec<RoleStarted>,
     /// The roles of the configuration that are no part of this run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub left_out: Vec<String>,
+    #[serde(rename = "left_out")]
+    pub excluded_roles: Vec<String>,
     /// What is to be done.
     #[serde(default)]
     pub task: String,
@@ -33,14 +34,14 @@ pub struct PipelineStarted {
     /// How many roles may run side by side.
     pub parallel: u32,
     /// Whether `checkpoint.json` is written when something failed.
-    #[serde(default = "yes")]
+    #[serde(default = "default_true")]
     pub checkpoint: bool,
     /// How often it is repeated, and until when; none for once.
     #[serde(default, rename = "loop", skip_serializing_if = "Option::is_none")]
-    pub looping: Option<LoopStarted>,
+    pub loop_settings: Option<LoopStarted>,
     /// What it and all runs of a day may use; none in a log of an older version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub budget: Option<Budget>,
+    pub budget: Option<UsageBudget>,
     /// The hash of what it goes by of the project's own files; none in a log of an older version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project_settings: Option<String>,
@@ -48,7 +49,7 @@ pub struct PipelineStarted {
     pub knowledge: String,
 }
 
-const fn yes() -> bool {
+const fn default_true() -> bool {
     true
 }
 
@@ -145,8 +146,8 @@ pub struct DiagnosedCheck {
 
 impl DiagnosedCheck {
     /// What was seen of it, as far as it is kept.
-    pub fn failure(&self) -> Failure {
-        with_evidence(self.check.failure(), &self.diagnosis)
+    pub fn to_failure(&self) -> Failure {
+        with_evidence(self.check.to_failure(), &self.diagnosis)
     }
 }
 
@@ -155,7 +156,7 @@ impl DiagnosedCheck {
 pub struct OutputReused {
     /// Which role it is the output of.
     #[serde(flatten)]
-    pub part: Part,
+    pub part: RoleInstance,
     /// The hash of the content.
     pub output: String,
     /// The run that it comes from.

@@ -3,11 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 use super::id::SessionId;
-use crate::guard::{Confidence, RepairCategory};
+use crate::command_policy::{Confidence, RepairCategory};
 
 /// A repair was proposed, by whomever, and judged.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RecoveryProposed {
+pub struct RepairProposed {
     /// The session that it is about; none where it is about the run as a whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionId>,
@@ -45,7 +45,7 @@ pub struct RecoveryProposed {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub document: Option<String>,
     /// What the guard says to it.
-    pub verdict: GuardWord,
+    pub verdict: PolicyVerdict,
     /// Why, in one sentence.
     pub reason: String,
     /// What an answer binds to: the hash of all that would run.
@@ -71,7 +71,7 @@ pub enum Proposer {
 /// What the guard says to a proposal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum GuardWord {
+pub enum PolicyVerdict {
     /// It may run.
     Run,
     /// A person must be asked.
@@ -82,7 +82,7 @@ pub enum GuardWord {
 
 /// A document was refused as a whole: nothing of it counts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RecoveryRejected {
+pub struct RepairRejected {
     /// The session that wrote it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionId>,
@@ -105,7 +105,7 @@ pub enum ApprovalSource {
 
 /// A repair was allowed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RecoveryApproved {
+pub struct RepairApproved {
     /// The session that it is about; none where it is about the run as a whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionId>,
@@ -119,7 +119,7 @@ pub struct RecoveryApproved {
 
 /// A repair began; only what began may have changed anything.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RecoveryStarted {
+pub struct RepairStarted {
     /// The session that it is about; none where it is about the run as a whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionId>,
@@ -134,12 +134,13 @@ pub struct RecoveryStarted {
     pub tree: Option<String>,
     /// Whether nobody listed it, and it ran because `on_unknown` is `allow`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub unlisted: bool,
+    #[serde(rename = "unlisted")]
+    pub is_unlisted: bool,
 }
 
 /// A repair was run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RecoveryExecuted {
+pub struct RepairExecuted {
     /// The session that it is about; none where it is about the run as a whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionId>,
@@ -161,14 +162,15 @@ pub struct RecoveryExecuted {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tree: Option<String>,
     /// What else is worth knowing about how it ran.
-    #[serde(default, skip_serializing_if = "RepairTraces::is_empty")]
-    pub traces: RepairTraces,
+    #[serde(default, skip_serializing_if = "RepairSideEffects::is_empty")]
+    #[serde(rename = "traces")]
+    pub side_effects: RepairSideEffects,
 }
 
 /// What a sandbox lacked, and what a repair left that was taken away or could not be kept.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct RepairTraces {
+pub struct RepairSideEffects {
     /// What was missing for a complete sandbox.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<String>,
@@ -177,22 +179,26 @@ pub struct RepairTraces {
     pub notes: Vec<String>,
     /// What it put where unstuck or git would obey it; that was removed or put back.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub planted: Vec<String>,
+    #[serde(rename = "planted")]
+    pub injected_files: Vec<String>,
     /// What it wrote to the home folder, which was a private copy and is gone; a few of it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub discarded: Vec<String>,
     /// What others changed in git's folder meanwhile, so that its own change was not kept.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub overtaken: Vec<String>,
+    #[serde(rename = "overtaken")]
+    pub overwritten_by_others: Vec<String>,
     /// How many processes it left behind that had to be ended.
     #[serde(skip_serializing_if = "is_zero")]
-    pub left: u32,
+    #[serde(rename = "left")]
+    pub leftover_processes: u32,
     /// How many of those could not be ended.
     #[serde(skip_serializing_if = "is_zero")]
-    pub survivors: u32,
+    #[serde(rename = "survivors")]
+    pub surviving_processes: u32,
 }
 
-impl RepairTraces {
+impl RepairSideEffects {
     /// Whether there is nothing to tell.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
@@ -205,7 +211,7 @@ impl RepairTraces {
             ("sandbox", &self.notes, "; "),
             (
                 "removed or put back, because git or unstuck would obey it",
-                &self.planted,
+                &self.injected_files,
                 ", ",
             ),
             (
@@ -215,15 +221,18 @@ impl RepairTraces {
             ),
             (
                 "not kept, because others changed it meanwhile",
-                &self.overtaken,
+                &self.overwritten_by_others,
                 ", ",
             ),
         ];
         let lists = lists.into_iter().filter(|(_, list, _)| !list.is_empty());
         let lines = lists.map(|(what, list, between)| format!("{what}: {}", list.join(between)));
         let counts = [
-            (self.left, "processes were left behind and ended"),
-            (self.survivors, "processes could not be ended"),
+            (
+                self.leftover_processes,
+                "processes were left behind and ended",
+            ),
+            (self.surviving_processes, "processes could not be ended"),
         ];
         let counts = counts.into_iter().filter(|(count, _)| *count > 0);
         lines
@@ -266,14 +275,14 @@ impl RepairConditions {
     }
 
     /// Whether it would reach the network, in a word.
-    pub fn network_word(&self) -> &'static str {
+    pub fn network_label(&self) -> &'static str {
         if self.network { "on" } else { "off" }
     }
 }
 
 /// A repair did not work.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RecoveryFailed {
+pub struct RepairFailed {
     /// The session that it is about; none where it is about the run as a whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionId>,
@@ -288,5 +297,6 @@ pub struct RecoveryFailed {
     pub error: String,
     /// Whether it was cut off, so that nobody knows what it had done.
     #[serde(default)]
-    pub cut_off: bool,
+    #[serde(rename = "cut_off")]
+    pub was_interrupted: bool,
 }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::pipeline::PipelineStarted;
-use super::session::{Part, SessionSpec};
+use super::session::{RoleInstance, SessionSpec};
 
 /// How a run began, with all that is needed to take it up again.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -16,13 +16,13 @@ pub struct RunStarted {
     pub head: Option<String>,
     /// What it does.
     #[serde(flatten)]
-    pub work: Work,
+    pub kind: RunKind,
 }
 
 /// What a run does.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
-pub enum Work {
+pub enum RunKind {
     /// Roles that build on each other.
     Pipeline(Box<PipelineStarted>),
     /// One command, which is its only session.
@@ -32,22 +32,22 @@ pub enum Work {
 impl RunStarted {
     /// Its only session, unless it is a pipeline.
     pub fn sole_session(&self) -> Option<&SessionSpec> {
-        match &self.work {
-            Work::Command(spec) => Some(spec),
-            Work::Pipeline(_) => None,
+        match &self.kind {
+            RunKind::Command(spec) => Some(spec),
+            RunKind::Pipeline(_) => None,
         }
     }
 
     /// Its roles, if it is a pipeline.
     pub fn pipeline(&self) -> Option<&PipelineStarted> {
-        match &self.work {
-            Work::Pipeline(pipeline) => Some(pipeline),
-            Work::Command(_) => None,
+        match &self.kind {
+            RunKind::Pipeline(pipeline) => Some(pipeline),
+            RunKind::Command(_) => None,
         }
     }
 
     /// How many play the role of a part at the same time.
-    pub fn instances(&self, part: Option<&Part>) -> u32 {
+    pub fn instances(&self, part: Option<&RoleInstance>) -> u32 {
         let roles = self.pipeline().map_or(&[][..], |plan| &plan.roles);
         let role = roles
             .iter()
@@ -57,31 +57,31 @@ impl RunStarted {
 
     /// The command line that began it.
     pub fn command(&self) -> &[String] {
-        match &self.work {
-            Work::Command(spec) => &spec.command,
-            Work::Pipeline(pipeline) => &pipeline.command,
+        match &self.kind {
+            RunKind::Command(spec) => &spec.command,
+            RunKind::Pipeline(pipeline) => &pipeline.command,
         }
     }
 
     /// The folder that it works in.
     pub fn cwd(&self) -> &str {
-        match &self.work {
-            Work::Command(spec) => &spec.cwd,
-            Work::Pipeline(pipeline) => &pipeline.cwd,
+        match &self.kind {
+            RunKind::Command(spec) => &spec.cwd,
+            RunKind::Pipeline(pipeline) => &pipeline.cwd,
         }
     }
 
     /// The id of the policy that counts where nothing else is said.
     pub fn policy(&self) -> &str {
-        match &self.work {
-            Work::Command(spec) => &spec.policy.id,
-            Work::Pipeline(pipeline) => &pipeline.policy,
+        match &self.kind {
+            RunKind::Command(spec) => &spec.policy.id,
+            RunKind::Pipeline(pipeline) => &pipeline.policy,
         }
     }
 
     /// Why it cannot be taken up again, if it cannot.
-    pub fn unrepeatable(&self) -> Option<&str> {
-        self.sole_session()?.unrepeatable.as_deref()
+    pub fn unrepeatable_reason(&self) -> Option<&str> {
+        self.sole_session()?.unrepeatable_reason.as_deref()
     }
 }
 
@@ -89,7 +89,8 @@ impl RunStarted {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunResumed {
     /// Why it had stopped.
-    pub after: String,
+    #[serde(rename = "after")]
+    pub stop_reason: String,
     /// The process that goes on with it.
     pub pid: u32,
     /// What a pipeline is from now on, where its configuration was changed.
@@ -108,9 +109,9 @@ pub struct RunResumed {
 
 impl RunResumed {
     /// A run that goes on as it was.
-    pub fn as_it_was(after: impl Into<String>, pid: u32) -> Self {
+    pub fn unchanged(after: impl Into<String>, pid: u32) -> Self {
         Self {
-            after: after.into(),
+            stop_reason: after.into(),
             pid,
             pipeline: None,
             restarted: Vec::new(),

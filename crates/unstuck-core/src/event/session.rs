@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::id::SessionId;
-use super::outcome::{Outcome, RunFinished};
+use super::outcome::{RunFinished, RunOutcome};
 use crate::decision::RetryPolicy;
 use crate::failure::Level;
 
@@ -41,14 +41,15 @@ pub struct SessionSpec {
     pub options: Value,
     /// Why it cannot be taken up again, if it cannot.
     #[serde(default)]
-    pub unrepeatable: Option<String>,
+    #[serde(rename = "unrepeatable")]
+    pub unrepeatable_reason: Option<String>,
     /// The version of the knowledge that decisions are made with.
     pub knowledge: String,
 }
 
 /// Which role a session plays, and when.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Part {
+pub struct RoleInstance {
     /// The role.
     pub role: String,
     /// The iteration of the loop, from 1.
@@ -57,9 +58,9 @@ pub struct Part {
     pub instance: u32,
 }
 
-impl Part {
+impl RoleInstance {
     /// Its name for people: the role, and its instance where there are several.
-    pub fn name(&self, instances: u32) -> String {
+    pub fn display_name(&self, instances: u32) -> String {
         match instances {
             0 | 1 => self.role.clone(),
             _ => format!("{}#{}", self.role, self.instance),
@@ -72,7 +73,7 @@ impl Part {
 pub struct SessionStarted {
     /// Which role it plays, and when.
     #[serde(flatten)]
-    pub part: Part,
+    pub part: RoleInstance,
     /// What it runs.
     #[serde(flatten)]
     pub spec: SessionSpec,
@@ -91,9 +92,9 @@ pub struct SessionFinished {
     pub session: SessionId,
     /// Which role it played, and when.
     #[serde(flatten)]
-    pub part: Part,
+    pub part: RoleInstance,
     /// How it ended.
-    pub outcome: Outcome,
+    pub outcome: RunOutcome,
     /// The exit code of its last attempt.
     pub exit_code: i32,
     /// Why, in one sentence.
@@ -117,7 +118,12 @@ pub struct SessionFinished {
 
 impl SessionFinished {
     /// The end of a role, with its output.
-    pub fn of(session: SessionId, part: Part, end: RunFinished, output: Option<String>) -> Self {
+    pub fn new(
+        session: SessionId,
+        part: RoleInstance,
+        end: RunFinished,
+        output: Option<String>,
+    ) -> Self {
         Self {
             session,
             part,
@@ -134,7 +140,7 @@ impl SessionFinished {
     }
 
     /// How it ended, as a run of a single session would tell it.
-    pub fn end(&self) -> RunFinished {
+    pub fn to_run_finished(&self) -> RunFinished {
         RunFinished {
             outcome: self.outcome,
             exit_code: self.exit_code,

@@ -5,25 +5,25 @@ fn started() -> Event {
     Event::from(Box::new(RunStarted {
         head: None,
         project: "/p".into(),
-        work: Work::Command(Box::new(SessionSpec {
+        kind: RunKind::Command(Box::new(SessionSpec {
             cwd: "/p/sub".into(),
             command: vec!["claude".into(), "-p".into(), "x".into()],
             agent: Some("claude".into()),
             model: None,
-            session: RunId::new("k3v9x0m2qa").session(1),
+            session: RunId::new("k3v9x0m2qa").session_id(1),
             policy: RetryPolicy::default(),
             origins: [("policy".to_owned(), "template standard".to_owned())].into(),
             timeout_ms: Some(1000),
             idle_timeout_ms: None,
             options: serde_json::json!({"tty": true}),
-            unrepeatable: None,
+            unrepeatable_reason: None,
             knowledge: "0.1.0".into(),
         })),
     }))
 }
 
-fn recorded(event: Event) -> Recorded {
-    Recorded {
+fn recorded(event: Event) -> EventRecord {
+    EventRecord {
         version: VERSION,
         run: RunId::new("k3v9x0m2qa"),
         seq: 1,
@@ -40,13 +40,13 @@ fn an_event_is_one_line_and_read_back_the_same() {
         r#"{"v":1,"run":"k3v9x0m2qa","seq":1,"at":"2026-11-15T21:10:00Z","event":"run_started","#
     ));
     assert!(!line.contains('\n'));
-    assert_eq!(serde_json::from_str::<Recorded>(&line).unwrap(), one);
+    assert_eq!(serde_json::from_str::<EventRecord>(&line).unwrap(), one);
 }
 
 #[test]
 fn an_event_of_a_newer_unstuck_is_kept_word_for_word() {
     let line = r#"{"v":2,"run":"r","seq":9,"at":"2026-11-15T21:10:00Z","event":"run_started","shape":["new"]}"#;
-    let one: Recorded = serde_json::from_str(line).unwrap();
+    let one: EventRecord = serde_json::from_str(line).unwrap();
     assert!(
         matches!(one.event, Event::Unknown(_)),
         "its fields are not those known here"
@@ -62,7 +62,7 @@ fn a_line_that_is_no_event_is_refused() {
         "[]",
         r#"{"v":1,"run":"r","seq":-1,"at":"x","event":"y"}"#,
     ] {
-        assert!(serde_json::from_str::<Recorded>(line).is_err(), "{line}");
+        assert!(serde_json::from_str::<EventRecord>(line).is_err(), "{line}");
     }
 }
 

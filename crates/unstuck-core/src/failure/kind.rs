@@ -164,7 +164,7 @@ impl FromStr for Kind {
         };
         exact.or_else(alias).copied().ok_or_else(|| UnknownKind {
             name: name.to_owned(),
-            suggestion: crate::nearest::nearest(
+            suggestion: crate::suggest::nearest(
                 &wanted,
                 Self::ALL.iter().map(|kind| (kind.name(), *kind)),
             ),

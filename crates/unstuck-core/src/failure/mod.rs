@@ -3,17 +3,17 @@
 //! A [`Failure`] is data about what happened to an agent, never an `Err` of ours. It says nothing about
 //! what kind of failure it is: that is the [diagnosis](crate::diagnosis).
 
-mod case;
+mod failure_record;
 mod headers;
 mod kind;
 mod level;
-mod text;
+mod lossy_text;
 
-pub use case::{Case, signal_number};
+pub use failure_record::{FailureRecord, signal_number};
 pub use headers::Headers;
 pub use kind::{Category, Kind, UnknownKind};
 pub use level::Level;
-pub use text::Text;
+pub use lossy_text::LossyText;
 
 use serde::{Deserialize, Serialize};
 
@@ -70,7 +70,7 @@ pub struct Failure {
     /// The HTTP headers of the answer.
     pub headers: Headers,
     /// The body of the answer, the events of its stream, or the transport error's text.
-    pub body: Option<Text>,
+    pub body: Option<LossyText>,
     /// The exit code of the process.
     pub exit_code: Option<i32>,
     /// The signal that ended the process.
@@ -78,9 +78,9 @@ pub struct Failure {
     /// Whether the supervisor ended it because its time was up.
     pub timed_out: bool,
     /// What the process wrote to its standard output.
-    pub stdout: Option<Text>,
+    pub stdout: Option<LossyText>,
     /// What the process wrote to its standard error.
-    pub stderr: Option<Text>,
+    pub stderr: Option<LossyText>,
     /// What the checks of an agent's output found wrong.
     pub validation_errors: Vec<String>,
     /// Whether the agent's output had to contain a diff.
@@ -158,7 +158,7 @@ impl Failure {
 
     /// Sets the answer's body, its stream, or the transport error's text.
     #[must_use]
-    pub fn with_body(self, body: impl Into<Text>) -> Self {
+    pub fn with_body(self, body: impl Into<LossyText>) -> Self {
         Self {
             body: Some(body.into()),
             ..self
@@ -194,7 +194,7 @@ impl Failure {
 
     /// Says that the supervisor ended it because its time was up.
     #[must_use]
-    pub fn with_time_up(self) -> Self {
+    pub fn with_timeout(self) -> Self {
         Self {
             timed_out: true,
             ..self
@@ -203,7 +203,7 @@ impl Failure {
 
     /// Sets the standard output.
     #[must_use]
-    pub fn with_stdout(self, text: impl Into<Text>) -> Self {
+    pub fn with_stdout(self, text: impl Into<LossyText>) -> Self {
         Self {
             stdout: Some(text.into()),
             ..self
@@ -212,7 +212,7 @@ impl Failure {
 
     /// Sets the standard error.
     #[must_use]
-    pub fn with_stderr(self, text: impl Into<Text>) -> Self {
+    pub fn with_stderr(self, text: impl Into<LossyText>) -> Self {
         Self {
             stderr: Some(text.into()),
             ..self

@@ -5,7 +5,7 @@ use serde::Deserialize;
 /// What is known about hosts.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Hosts {
+pub struct HostKnowledge {
     /// Where forges keep tarballs of repositories; the first that fits counts.
     pub forge: Vec<Forge>,
     /// Other addresses of the same content.
@@ -20,7 +20,7 @@ pub struct Hosts {
 pub struct Forge {
     /// Parts of a host's name by which it is recognised; empty means every host.
     pub hosts: Vec<String>,
-    /// The address of a tarball: a template over `host`, `path`, `repo` and `branch`.
+    /// The address of a tarball: a template over `host`, `failed_path`, `repo` and `branch`.
     pub archive: String,
 }
 

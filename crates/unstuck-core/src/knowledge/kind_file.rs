@@ -5,14 +5,14 @@ use std::sync::Arc;
 use serde::Deserialize;
 
 use crate::agent::Agents;
-use crate::failure::{Case, Category, Failure, Kind, Layer, Level};
+use crate::failure::{Category, Failure, FailureRecord, Kind, Layer, Level};
 
 use super::RuleSpec;
 
 /// All that is known about one kind.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct KindFile {
+pub struct KindKnowledge {
     /// What it is called in a heading.
     pub title: String,
     /// What a person can do about it.
@@ -36,24 +36,24 @@ pub struct KindFile {
     pub infra: LayerDefaults,
     /// The ways to recover, in the given priority.
     #[serde(default)]
-    pub chain: Vec<Link>,
+    pub chain: Vec<ChainEntry>,
     /// Whether a repair that fits and may run comes before the first plain retry, also where the kind passes by itself.
     #[serde(default)]
     pub repair_first: bool,
     /// The kind that it becomes when it states a long wait.
-    pub long_wait: Option<LongWait>,
+    pub long_wait: Option<LongWaitKind>,
     /// How it is recognised.
     #[serde(default)]
     pub rule: Vec<Arc<RuleSpec>>,
     /// Failures that must be diagnosed as this kind.
     #[serde(default)]
-    pub sample: Vec<Case>,
+    pub sample: Vec<FailureRecord>,
     /// Failures that look like this kind and must not be diagnosed as it.
     #[serde(default)]
-    pub decoy: Vec<Case>,
+    pub decoy: Vec<FailureRecord>,
 }
 
-impl KindFile {
+impl KindKnowledge {
     /// The level at which recovery of this kind starts in a layer; none for `code` and `none`.
     pub fn level(&self, kind: Kind, layer: Layer) -> Option<Level> {
         let by_category = match kind.category() {
@@ -63,7 +63,7 @@ impl KindFile {
             Category::Code | Category::None => return None,
         };
         Some(
-            self.defaults(layer)
+            self.layer_defaults(layer)
                 .level
                 .or(self.level)
                 .unwrap_or(by_category),
@@ -71,8 +71,11 @@ impl KindFile {
     }
 
     /// What a person can do about it where it happened.
-    pub fn hint_in(&self, layer: Layer) -> &str {
-        self.defaults(layer).hint.as_ref().unwrap_or(&self.hint)
+    pub fn hint_for_layer(&self, layer: Layer) -> &str {
+        self.layer_defaults(layer)
+            .hint
+            .as_ref()
+            .unwrap_or(&self.hint)
     }
 
     /// What a person can do about a failure; an agent's own command for signing in is named.
@@ -83,11 +86,11 @@ impl KindFile {
             let login = Some(&agent.file().login).filter(|login| !login.is_empty())?;
             Some(hint.replace("{login}", login))
         });
-        login.unwrap_or_else(|| self.hint_in(failure.layer).to_owned())
+        login.unwrap_or_else(|| self.hint_for_layer(failure.layer).to_owned())
     }
 
     /// What holds in a layer.
-    pub fn defaults(&self, layer: Layer) -> &LayerDefaults {
+    pub fn layer_defaults(&self, layer: Layer) -> &LayerDefaults {
         match layer {
             Layer::Api => &self.api,
             Layer::Tool => &self.tool,
@@ -100,7 +103,7 @@ impl KindFile {
 /// The kind that another becomes when it states a long wait.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct LongWait {
+pub struct LongWaitKind {
     /// A longer wait than this many seconds is long.
     pub over_seconds: u64,
     /// What it becomes.
@@ -127,19 +130,19 @@ pub struct LayerDefaults {
 /// One way to recover in a kind's chain.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Link {
+pub struct ChainEntry {
     /// The id of the strategy.
     pub strategy: String,
     /// The chance that it helps, from 0 to 1.
     pub confidence: f64,
     /// How many turns of the agent it takes.
-    #[serde(default = "one")]
+    #[serde(default = "default_iterations")]
     pub iterations: u32,
     /// The layers it is for; empty means all.
     #[serde(default)]
     pub layers: Vec<Layer>,
 }
 
-fn one() -> u32 {
+fn default_iterations() -> u32 {
     1
 }

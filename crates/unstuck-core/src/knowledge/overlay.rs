@@ -5,30 +5,30 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
-use super::{Knowledge, LayerDefaults, Link, RuleSpec, Strategy};
-use crate::failure::{Case, Kind, Level};
+use super::{ChainEntry, Knowledge, LayerDefaults, RuleSpec, Strategy};
+use crate::failure::{FailureRecord, Kind, Level};
 
 /// The `[kinds]` and `[strategies]` of a configuration.
 ///
 /// ```
-/// use unstuck_core::knowledge::{Knowledge, Overlay};
-/// use unstuck_core::{Classifier, Failure, Kind, Now, Timestamp};
+/// use unstuck_core::knowledge::{Knowledge, KnowledgeOverlay};
+/// use unstuck_core::{Classifier, Failure, Kind, ClockReading, Timestamp};
 ///
 /// let config = r#"
 ///     [[kinds.rate_limit.rule]]
 ///     id = "our_gateway"
 ///     any = ["the gateway is taking a breather"]
 /// "#;
-/// let overlay: Overlay = toml::from_str(config)?;
+/// let overlay: KnowledgeOverlay = toml::from_str(config)?;
 /// let classifier = Classifier::new(Knowledge::built_in().overlaid(overlay))?;
 /// let failure = Failure::tool("deploy").with_exit_code(1).with_stderr("The gateway is taking a breather.");
-/// let now = Now::utc(Timestamp::from_seconds(0));
+/// let now = ClockReading::utc(Timestamp::from_seconds(0));
 /// assert_eq!(classifier.diagnose(&failure, &now).kind, Kind::RateLimit);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Overlay {
+pub struct KnowledgeOverlay {
     /// What changes about kinds.
     pub kinds: BTreeMap<Kind, KindOverlay>,
     /// Strategies that are added or replaced.
@@ -54,19 +54,19 @@ pub struct KindOverlay {
     /// What holds for failures of the environment.
     pub infra: Option<LayerDefaults>,
     /// The ways to recover, instead of the known ones.
-    pub chain: Option<Vec<Link>>,
+    pub chain: Option<Vec<ChainEntry>>,
     /// Further rules; one with a known id replaces that one.
     pub rule: Vec<RuleSpec>,
     /// Further failures that must be diagnosed as this kind.
-    pub sample: Vec<Case>,
+    pub sample: Vec<FailureRecord>,
     /// Further failures that must not be.
-    pub decoy: Vec<Case>,
+    pub decoy: Vec<FailureRecord>,
 }
 
 impl Knowledge {
     /// The knowledge with a user's additions.
     #[must_use]
-    pub fn overlaid(&self, overlay: Overlay) -> Self {
+    pub fn with_overlay(&self, overlay: KnowledgeOverlay) -> Self {
         let mut knowledge = self.clone();
         knowledge.strategies.extend(overlay.strategies);
         for (kind, change) in overlay.kinds {
@@ -79,7 +79,7 @@ impl Knowledge {
 }
 
 impl KindOverlay {
-    pub(super) fn apply(self, file: &mut super::KindFile) {
+    pub(super) fn apply(self, file: &mut super::KindKnowledge) {
         file.title = self
             .title
             .unwrap_or_else(|| std::mem::take(&mut file.title));
@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     fn overlaid(config: &str) -> Knowledge {
-        Knowledge::built_in().overlaid(toml::from_str(config).unwrap())
+        Knowledge::built_in().with_overlay(toml::from_str(config).unwrap())
     }
 
     #[test]
@@ -153,7 +153,11 @@ mod tests {
 
     #[test]
     fn unknown_kinds_and_keys_are_refused() {
-        let error = |config: &str| toml::from_str::<Overlay>(config).unwrap_err().to_string();
+        let error = |config: &str| {
+            toml::from_str::<KnowledgeOverlay>(config)
+                .unwrap_err()
+                .to_string()
+        };
         assert!(error("[kinds.rate_limt]\nhint = \"x\"").contains("did you mean `rate_limit`?"));
         assert!(error("[kinds.rate_limit]\nhnit = \"x\"").contains("hnit"));
     }

@@ -6,8 +6,8 @@ use std::sync::LazyLock;
 use serde::Deserialize;
 
 use super::{
-    Hosts, KindFile, Knowledge, KnowledgeError, KnownTool, Link, Overlay, Role, Strategy, Variant,
-    read,
+    ChainEntry, HostKnowledge, KindKnowledge, Knowledge, KnowledgeError, KnowledgeOverlay,
+    KnownTool, Strategy, StrategyVariant, ToolRole, parse_file,
 };
 use crate::failure::{Kind, Layer};
 
@@ -18,23 +18,23 @@ use crate::failure::{Kind, Layer};
 /// use unstuck_core::{Kind, Layer};
 ///
 /// let playbook = Playbook::built_in();
-/// let first = playbook.chain(Kind::CommandNotFound, Layer::Tool).next().unwrap();
+/// let first = playbook.chain(Kind::CommandNotFound, Layer::WatchedTool).next().unwrap();
 /// assert_eq!((first.strategy.as_str(), first.confidence), ("alternative_command", 0.9));
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Playbook {
-    kinds: BTreeMap<Kind, KindFile>,
+    kinds: BTreeMap<Kind, KindKnowledge>,
     strategies: BTreeMap<String, Strategy>,
-    variants: Vec<Variant>,
+    variants: Vec<StrategyVariant>,
     tools: Vec<KnownTool>,
     options: BTreeMap<String, Vec<String>>,
     /// What is known about hosts.
-    pub hosts: Hosts,
+    pub hosts: HostKnowledge,
 }
 
 #[derive(Deserialize)]
 struct VariantFile {
-    variant: Vec<Variant>,
+    variant: Vec<StrategyVariant>,
 }
 
 #[derive(Deserialize)]
@@ -57,11 +57,11 @@ impl Playbook {
 
     /// The embedded steps for the kinds and strategies of some knowledge.
     pub fn new(knowledge: &Knowledge) -> Result<Self, KnowledgeError> {
-        let steps: VariantFile = read("steps.toml", include_str!("../../data/steps.toml"))?;
+        let steps: VariantFile = parse_file("steps.toml", include_str!("../../data/steps.toml"))?;
         let alternatives = include_str!("../../data/alternatives.toml");
-        let other: VariantFile = read("alternatives.toml", alternatives)?;
-        let tools: ToolFile = read("tools.toml", include_str!("../../data/tools.toml"))?;
-        let mut strategies: BTreeMap<String, Strategy> = read(
+        let other: VariantFile = parse_file("alternatives.toml", alternatives)?;
+        let tools: ToolFile = parse_file("tools.toml", include_str!("../../data/tools.toml"))?;
+        let mut strategies: BTreeMap<String, Strategy> = parse_file(
             "strategies.toml",
             include_str!("../../data/strategies.toml"),
         )?;
@@ -72,13 +72,13 @@ impl Playbook {
             variants: other.variant.into_iter().chain(steps.variant).collect(),
             tools: tools.tool,
             options: tools.options,
-            hosts: read("hosts.toml", include_str!("../../data/hosts.toml"))?,
+            hosts: parse_file("hosts.toml", include_str!("../../data/hosts.toml"))?,
         };
         playbook.check().map(|()| playbook)
     }
 
     /// The playbook with other chains and further strategies.
-    pub fn overlaid(&self, overlay: Overlay) -> Result<Self, KnowledgeError> {
+    pub fn with_overlay(&self, overlay: KnowledgeOverlay) -> Result<Self, KnowledgeError> {
         let mut playbook = self.clone();
         playbook.strategies.extend(overlay.strategies);
         for (kind, change) in overlay.kinds {
@@ -103,18 +103,21 @@ impl Playbook {
             None => Ok(()),
             Some((place, name)) => {
                 let problem = format!("there is no strategy `{name}`");
-                Err(KnowledgeError { place, problem })
+                Err(KnowledgeError {
+                    location: place,
+                    problem,
+                })
             }
         }
     }
 
     /// What is known about a kind.
-    pub fn kind(&self, kind: Kind) -> Option<&KindFile> {
+    pub fn kind(&self, kind: Kind) -> Option<&KindKnowledge> {
         self.kinds.get(&kind)
     }
 
     /// The ways to recover from a kind in a layer, in the given priority.
-    pub fn chain(&self, kind: Kind, layer: Layer) -> impl Iterator<Item = &Link> {
+    pub fn chain(&self, kind: Kind, layer: Layer) -> impl Iterator<Item = &ChainEntry> {
         let links = self.kinds.get(&kind).into_iter();
         links
             .flat_map(|file| &file.chain)
@@ -133,7 +136,7 @@ impl Playbook {
     }
 
     /// The ways to do a strategy by tool calls, the most special first.
-    pub fn variants<'a>(&'a self, strategy: &'a str) -> impl Iterator<Item = &'a Variant> {
+    pub fn variants<'a>(&'a self, strategy: &'a str) -> impl Iterator<Item = &'a StrategyVariant> {
         let all = self.variants.iter();
         all.filter(move |variant| variant.strategy == strategy)
     }
@@ -144,7 +147,7 @@ impl Playbook {
     }
 
     /// The known tools of a role, the usual one first.
-    pub fn tools(&self, role: Role) -> impl Iterator<Item = &KnownTool> {
+    pub fn tools(&self, role: ToolRole) -> impl Iterator<Item = &KnownTool> {
         self.tools.iter().filter(move |tool| tool.role == role)
     }
 

@@ -10,19 +10,20 @@ pub struct Strategy {
     pub title: String,
     /// What it changes about the next attempt; empty for "the same again" and for steps of tool calls.
     #[serde(default)]
-    pub changes: Vec<Change>,
+    pub changes: Vec<AttemptChange>,
     /// Words that a user may forbid it by, such as `sudo`, `install`, `delete`, `network`.
     #[serde(default)]
     pub risks: Vec<String>,
     /// Whether a person has to do it.
     #[serde(default)]
-    pub asks: bool,
+    #[serde(rename = "asks")]
+    pub asks_person: bool,
 }
 
 /// One thing that a strategy changes about the next attempt.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Change {
+pub enum AttemptChange {
     /// Add the named prompt template.
     Prompt(String),
     /// Multiply the time allowed.
@@ -32,7 +33,8 @@ pub enum Change {
     /// Use another model.
     Model(ModelChoice),
     /// Go on in the same conversation or start a new one.
-    Session(SessionChoice),
+    #[serde(rename = "session")]
+    Conversation(ConversationMode),
     /// Run a repair command that a human allowed.
     Repair,
 }
@@ -52,7 +54,7 @@ pub enum ModelChoice {
 /// Which conversation the next attempt belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum SessionChoice {
+pub enum ConversationMode {
     /// The one that failed, resumed.
     Resume,
     /// A new one that starts with a summary of the old.

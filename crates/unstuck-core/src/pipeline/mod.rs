@@ -3,48 +3,48 @@
 //! Whoever drives a pipeline asks [`Pipeline::next`] what is to be done, does it, and records what happened. After a
 //! crash the stored events are recorded again, and the drive goes on from there: what succeeded is not run again.
 
-mod changes;
+mod config_changes;
 
-pub use changes::{GONE, RoleChange, changes};
+pub use config_changes::{ROLE_REMOVED, RoleChange, role_changes};
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::decision::Changed;
+use crate::decision::ConcreteChange;
 use crate::event::{
-    Answer, Event, IterationFinished, OnStuck, Outcome, Part, PipelineStarted, Recorded,
-    RecoveryResolved, RoleStarted, RunFinished, RunId, SessionId,
+    EscalationAnswer, EscalationResolved, Event, EventRecord, IterationFinished, OnStuck,
+    PipelineStarted, RoleInstance, RoleStarted, RunFinished, RunId, RunOutcome, SessionId,
 };
-use crate::money::RaisedBudgets;
+use crate::money::BudgetRaises;
 
 /// What the one who drives a pipeline has to do next.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Step {
+pub enum PipelineStep {
     /// Begin the iteration of this number.
-    Iterate(u32),
+    BeginIteration(u32),
     /// Begin these parts, or go on with them; they do not depend on each other.
-    Run(Vec<Part>),
+    Run(Vec<RoleInstance>),
     /// Wait until a part that runs is at its end.
     Wait,
     /// Judge the iteration: all that could be run has run.
-    Judge,
+    EvaluateIteration,
     /// Ask a person: the loop does not get on.
-    AskAboutLoop(LoopTrouble),
+    EscalateLoop(LoopProblem),
     /// Bring the run to this end.
-    Finish(Outcome),
+    Finish(RunOutcome),
     /// Nothing: the run has come to its end.
-    Nothing,
+    Finished,
 }
 
 /// Why a loop does not get on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LoopTrouble {
+pub enum LoopProblem {
     /// Iteration after iteration leaves the same undone and changes nothing.
     Stuck {
         /// How many iterations.
         iterations: u32,
     },
     /// The allowed number of iterations is reached.
-    UsedUp {
+    IterationLimit {
         /// How many.
         iterations: u32,
     },
@@ -52,13 +52,13 @@ pub enum LoopTrouble {
 
 /// Where a part stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum State {
+enum RoleInstanceState {
     /// It began, and is not at its end.
     Open(SessionId),
     /// It did what it should, and this is its output.
     Done(Option<String>),
     /// It stopped without having done what it should.
-    Stopped(SessionId, Outcome),
+    Stopped(SessionId, RunOutcome),
 }
 
 /// Where a pipeline stands.
@@ -68,82 +68,82 @@ pub struct Pipeline {
     plan: PipelineStarted,
     iteration: u32,
     feedback: String,
-    parts: BTreeMap<Part, State>,
+    parts: BTreeMap<RoleInstance, RoleInstanceState>,
     /// The outputs of the iteration before, by role.
-    previous: BTreeMap<String, Vec<String>>,
-    judged: Option<IterationFinished>,
+    previous_outputs: BTreeMap<String, Vec<String>>,
+    last_iteration: Option<IterationFinished>,
     /// How often a person has allowed as many iterations again.
     extensions: u32,
     sessions: u32,
     /// What people have allowed beyond the budgets.
-    budgets: RaisedBudgets,
+    budget_raises: BudgetRaises,
     /// Whether a person was asked about the run as a whole, and has not seen to it.
-    asked: bool,
+    has_open_escalation: bool,
     /// Questions beside which the run goes on, and the project's settings that count once one of them is approved.
-    beside: BTreeMap<String, Option<String>>,
+    non_blocking_escalations: BTreeMap<String, Option<String>>,
     /// The hash of the project's settings that a person has approved, and that are to be taken over.
     approved_settings: Option<String>,
     /// The sessions that a person wants to be left out.
     skipped: BTreeSet<SessionId>,
     /// What a person said to the loop, for the next iteration.
-    words: Vec<String>,
+    user_messages: Vec<String>,
     /// Why a person wants it to end as it is.
-    given_up: Option<String>,
-    recovered: bool,
+    abort_reason: Option<String>,
+    has_recovered: bool,
     finished: Option<RunFinished>,
 }
 
 impl Pipeline {
     /// Begins with the event that began the run; none if it is no pipeline.
-    pub fn begin(first: &Recorded) -> Option<Self> {
+    pub fn from_first_event(first: &EventRecord) -> Option<Self> {
         match &first.event {
-            Event::RunStarted(run) => Some(Self::of(&first.run, run.pipeline()?)),
+            Event::RunStarted(run) => Some(Self::new(&first.run, run.pipeline()?)),
             _ => None,
         }
     }
 
     /// Where a pipeline stands that began like this.
-    pub fn of(id: &RunId, plan: &PipelineStarted) -> Self {
+    pub fn new(id: &RunId, plan: &PipelineStarted) -> Self {
         Self {
             id: id.clone(),
             plan: plan.clone(),
             iteration: 0,
             feedback: String::new(),
             parts: BTreeMap::new(),
-            previous: BTreeMap::new(),
-            judged: None,
+            previous_outputs: BTreeMap::new(),
+            last_iteration: None,
             extensions: 0,
             sessions: 0,
-            budgets: RaisedBudgets::default(),
-            asked: false,
-            beside: BTreeMap::new(),
+            budget_raises: BudgetRaises::default(),
+            has_open_escalation: false,
+            non_blocking_escalations: BTreeMap::new(),
             approved_settings: None,
             skipped: BTreeSet::new(),
-            words: Vec::new(),
-            given_up: None,
-            recovered: false,
+            user_messages: Vec::new(),
+            abort_reason: None,
+            has_recovered: false,
             finished: None,
         }
     }
 
     /// The whole fold; none if there is no beginning, or it is no pipeline.
-    pub fn fold<'a>(events: impl IntoIterator<Item = &'a Recorded>) -> Option<Self> {
+    pub fn from_events<'a>(events: impl IntoIterator<Item = &'a EventRecord>) -> Option<Self> {
         let mut events = events.into_iter();
-        let mut pipeline = Self::begin(events.next()?)?;
-        events.for_each(|recorded| pipeline.record(recorded));
+        let mut pipeline = Self::from_first_event(events.next()?)?;
+        events.for_each(|recorded| pipeline.apply(recorded));
         Some(pipeline)
     }
 
     /// Takes in what happened.
-    pub fn record(&mut self, recorded: &Recorded) {
-        self.budgets.record(recorded);
+    pub fn apply(&mut self, recorded: &EventRecord) {
+        self.budget_raises.apply(recorded);
         match &recorded.event {
             Event::RunResumed(resumed) => {
                 if let Some(plan) = &resumed.pipeline {
                     self.plan = (**plan).clone();
                 }
                 self.approved_settings = None;
-                self.resumed(&resumed.restarted);
+                self.on_resumed(&resumed.restarted);
             }
             Event::ConfigReloaded(reloaded) => {
                 if let Some(plan) = &reloaded.pipeline {
@@ -152,226 +152,242 @@ impl Pipeline {
                 }
             }
             Event::IterationStarted(started) => {
-                self.previous = self.outputs();
+                self.previous_outputs = self.available_outputs();
                 self.iteration = started.iteration;
                 self.feedback.clone_from(&started.feedback);
-                self.words.clear();
+                self.user_messages.clear();
                 self.parts.clear();
-                self.judged = None;
+                self.last_iteration = None;
             }
-            Event::IterationFinished(finished) => self.judged = Some(finished.clone()),
+            Event::IterationFinished(finished) => self.last_iteration = Some(finished.clone()),
             Event::OutputReused(reused) => {
-                let done = State::Done(Some(reused.output.clone()));
+                let done = RoleInstanceState::Done(Some(reused.output.clone()));
                 self.parts.insert(reused.part.clone(), done);
             }
             Event::SessionStarted(started) => {
                 let session = started.spec.session.clone();
-                self.sessions = self.sessions.max(number_of(&session));
+                self.sessions = self.sessions.max(session_number(&session));
                 self.parts
-                    .insert(started.part.clone(), State::Open(session));
+                    .insert(started.part.clone(), RoleInstanceState::Open(session));
             }
             Event::SessionFinished(end) => {
                 // A person who stops it is no failure.
-                let fine = [Outcome::Succeeded, Outcome::Interrupted];
-                self.recovered |= !fine.contains(&end.outcome);
+                let fine = [RunOutcome::Succeeded, RunOutcome::Interrupted];
+                self.has_recovered |= !fine.contains(&end.outcome);
                 let state = match end.outcome.is_success() {
-                    true => State::Done(end.output.clone()),
-                    false => State::Stopped(end.session.clone(), end.outcome),
+                    true => RoleInstanceState::Done(end.output.clone()),
+                    false => RoleInstanceState::Stopped(end.session.clone(), end.outcome),
                 };
                 if end.part.iteration == self.iteration {
                     self.parts.insert(end.part.clone(), state);
                 }
             }
-            Event::RecoveryEscalated(asked) if asked.lets_it_go_on() => {
-                let accepts = asked.shown.accepts.clone();
-                self.beside.insert(asked.id.clone(), accepts);
+            Event::EscalationOpened(asked) if asked.is_non_blocking() => {
+                let accepts = asked.details.accepted_settings.clone();
+                self.non_blocking_escalations
+                    .insert(asked.id.clone(), accepts);
             }
-            Event::RecoveryEscalated(asked) if asked.session.is_none() => self.asked = true,
-            Event::RecoveryResolved(resolved) if resolved.is_by_person() => self.answered(resolved),
+            Event::EscalationOpened(asked) if asked.session.is_none() => {
+                self.has_open_escalation = true
+            }
+            Event::EscalationResolved(resolved) if resolved.is_by_person() => {
+                self.on_escalation_resolved(resolved)
+            }
             Event::RunFinished(end) => self.finished = Some(end.clone()),
             _ => {}
         }
     }
 
     /// A person has answered: what waited for it goes on, is left out, or everything ends.
-    fn answered(&mut self, resolved: &RecoveryResolved) {
-        let answer = resolved.answer().unwrap_or(Answer::Resolve);
-        let beside = resolved.id.as_ref().and_then(|id| self.beside.get(id));
+    fn on_escalation_resolved(&mut self, resolved: &EscalationResolved) {
+        let answer = resolved.answer().unwrap_or(EscalationAnswer::Resolve);
+        let beside = resolved
+            .id
+            .as_ref()
+            .and_then(|id| self.non_blocking_escalations.get(id));
         if let Some(accepts) = beside {
-            if answer == Answer::Approve {
+            if answer == EscalationAnswer::Approve {
                 self.approved_settings.clone_from(accepts);
             }
             return;
         }
-        if answer == Answer::Abort || (answer == Answer::Skip && resolved.session.is_none()) {
-            self.given_up = Some(resolved.said());
+        if answer == EscalationAnswer::Abort
+            || (answer == EscalationAnswer::Skip && resolved.session.is_none())
+        {
+            self.abort_reason = Some(resolved.summary());
         }
         let Some(session) = &resolved.session else {
-            if std::mem::take(&mut self.asked) && answer.goes_on() {
-                self.loosened();
+            if std::mem::take(&mut self.has_open_escalation) && answer.continues() {
+                self.extend_iterations();
             }
-            let said = resolved.changes.iter().filter_map(Changed::words);
-            self.words.extend(said.map(str::to_owned));
+            let said = resolved
+                .changes
+                .iter()
+                .filter_map(ConcreteChange::user_message);
+            self.user_messages.extend(said.map(str::to_owned));
             return;
         };
-        if answer == Answer::Skip {
+        if answer == EscalationAnswer::Skip {
             self.skipped.insert(session.clone());
         }
         for state in self.parts.values_mut() {
-            if let State::Stopped(one, Outcome::AwaitingHuman) = state
+            if let RoleInstanceState::Stopped(one, RunOutcome::AwaitingHuman) = state
                 && one == session
             {
-                *state = State::Open(session.clone());
+                *state = RoleInstanceState::Open(session.clone());
             }
         }
     }
 
     /// A loop that did not get on may try as often again.
-    fn loosened(&mut self) {
-        if self.is_used_up() {
+    fn extend_iterations(&mut self) {
+        if self.is_iteration_limit_reached() {
             self.extensions += 1;
         }
-        if let Some(judged) = &mut self.judged {
+        if let Some(judged) = &mut self.last_iteration {
             judged.unchanged = 0;
         }
     }
 
     /// A person has taken it up again: what had stopped goes on, and what is to be run again is forgotten. What waits for
     /// money stays as it is until a person has answered.
-    fn resumed(&mut self, restarted: &[String]) {
-        self.loosened();
+    fn on_resumed(&mut self, restarted: &[String]) {
+        self.extend_iterations();
         // Whoever has ended it and takes it up again has changed their mind.
         if self.is_failed() {
-            self.given_up = None;
+            self.abort_reason = None;
         }
         self.finished = None;
-        self.asked = false;
+        self.has_open_escalation = false;
         self.parts.retain(|part, _| !restarted.contains(&part.role));
         if !restarted.is_empty() {
-            self.judged = None;
+            self.last_iteration = None;
         }
         for state in self.parts.values_mut() {
-            if let State::Stopped(session, _) = state
-                && self.budgets.question_of(session).is_none()
+            if let RoleInstanceState::Stopped(session, _) = state
+                && self.budget_raises.open_escalation_of(session).is_none()
             {
-                *state = State::Open(session.clone());
+                *state = RoleInstanceState::Open(session.clone());
             }
         }
     }
 
     fn is_failed(&self) -> bool {
         let end = self.finished.as_ref();
-        end.is_some_and(|end| end.outcome == Outcome::Failed)
+        end.is_some_and(|end| end.outcome == RunOutcome::Failed)
     }
 
     /// What is to be done, while these parts run.
-    pub fn next(&self, running: &BTreeSet<Part>) -> Step {
+    pub fn next(&self, running: &BTreeSet<RoleInstance>) -> PipelineStep {
         if self.finished.is_some() {
-            return Step::Nothing;
+            return PipelineStep::Finished;
         }
         if self.iteration == 0 {
-            return Step::Iterate(1);
+            return PipelineStep::BeginIteration(1);
         }
-        if self.given_up.is_some() {
+        if self.abort_reason.is_some() {
             return match running.is_empty() {
-                true => Step::Finish(Outcome::Failed),
-                false => Step::Wait,
+                true => PipelineStep::Finish(RunOutcome::Failed),
+                false => PipelineStep::Wait,
             };
         }
-        if let Some(judged) = &self.judged {
-            return self.after(judged);
+        if let Some(judged) = &self.last_iteration {
+            return self.step_after_iteration(judged);
         }
-        let ready = self.ready(running);
+        let ready = self.ready_instances(running);
         if !ready.is_empty() {
-            return Step::Run(ready);
+            return PipelineStep::Run(ready);
         }
         if !running.is_empty() {
-            return Step::Wait;
+            return PipelineStep::Wait;
         }
-        self.settled()
+        self.step_when_settled()
     }
 
     /// What follows when nothing of an iteration can be run any more.
-    fn settled(&self) -> Step {
-        let stopped = |wanted: Outcome| {
+    fn step_when_settled(&self) -> PipelineStep {
+        let stopped = |wanted: RunOutcome| {
             let mut parts = self.parts.iter();
             parts.any(|(part, state)| match state {
-                State::Stopped(session, outcome) => {
+                RoleInstanceState::Stopped(session, outcome) => {
                     let is_needed = !self.is_optional(&part.role) && !self.is_skipped(session);
                     *outcome == wanted && is_needed
                 }
                 _ => false,
             })
         };
-        if self.asked || stopped(Outcome::AwaitingHuman) {
-            Step::Finish(Outcome::AwaitingHuman)
-        } else if stopped(Outcome::Interrupted) {
-            Step::Finish(Outcome::Interrupted)
-        } else if self.plan.looping.is_some() {
-            Step::Judge
-        } else if stopped(Outcome::Failed) {
-            Step::Finish(Outcome::Failed)
+        if self.has_open_escalation || stopped(RunOutcome::AwaitingHuman) {
+            PipelineStep::Finish(RunOutcome::AwaitingHuman)
+        } else if stopped(RunOutcome::Interrupted) {
+            PipelineStep::Finish(RunOutcome::Interrupted)
+        } else if self.plan.loop_settings.is_some() {
+            PipelineStep::EvaluateIteration
+        } else if stopped(RunOutcome::Failed) {
+            PipelineStep::Finish(RunOutcome::Failed)
         } else {
-            self.done()
+            self.finish_step()
         }
     }
 
-    fn after(&self, judged: &IterationFinished) -> Step {
-        let Some(looping) = &self.plan.looping else {
-            return self.done();
+    fn step_after_iteration(&self, judged: &IterationFinished) -> PipelineStep {
+        let Some(looping) = &self.plan.loop_settings else {
+            return self.finish_step();
         };
         if judged.done {
-            return self.done();
+            return self.finish_step();
         }
-        if self.asked {
-            return Step::Finish(Outcome::AwaitingHuman);
+        if self.has_open_escalation {
+            return PipelineStep::Finish(RunOutcome::AwaitingHuman);
         }
         let stuck = judged.unchanged >= looping.stuck_after && looping.stuck_after > 0;
         match looping.on_stuck {
-            OnStuck::Stop if stuck => return Step::Finish(Outcome::Failed),
+            OnStuck::Stop if stuck => return PipelineStep::Finish(RunOutcome::Failed),
             OnStuck::Escalate if stuck => {
-                return Step::AskAboutLoop(LoopTrouble::Stuck {
+                return PipelineStep::EscalateLoop(LoopProblem::Stuck {
                     iterations: judged.unchanged,
                 });
             }
             _ => {}
         }
-        if self.iteration < self.most_iterations() {
-            return Step::Iterate(self.iteration + 1);
+        if self.iteration < self.max_iterations() {
+            return PipelineStep::BeginIteration(self.iteration + 1);
         }
-        Step::AskAboutLoop(LoopTrouble::UsedUp {
+        PipelineStep::EscalateLoop(LoopProblem::IterationLimit {
             iterations: self.iteration,
         })
     }
 
-    fn done(&self) -> Step {
-        Step::Finish(match self.recovered {
-            true => Outcome::Recovered,
-            false => Outcome::Succeeded,
+    fn finish_step(&self) -> PipelineStep {
+        PipelineStep::Finish(match self.has_recovered {
+            true => RunOutcome::Recovered,
+            false => RunOutcome::Succeeded,
         })
     }
 
     /// The most iterations, with those that a person has allowed since.
-    pub fn most_iterations(&self) -> u32 {
-        let looping = self.plan.looping.as_ref();
+    pub fn max_iterations(&self) -> u32 {
+        let looping = self.plan.loop_settings.as_ref();
         let most = looping.map_or(1, |looping| looping.max_iterations);
         most.saturating_mul(self.extensions + 1)
     }
 
-    fn is_used_up(&self) -> bool {
-        let judged = self.judged.as_ref();
-        judged.is_some_and(|judged| !judged.done) && self.iteration >= self.most_iterations()
+    fn is_iteration_limit_reached(&self) -> bool {
+        let judged = self.last_iteration.as_ref();
+        judged.is_some_and(|judged| !judged.done) && self.iteration >= self.max_iterations()
     }
 
     /// The parts that can be run now: not begun, or begun and not at their end.
-    fn ready(&self, running: &BTreeSet<Part>) -> Vec<Part> {
+    fn ready_instances(&self, running: &BTreeSet<RoleInstance>) -> Vec<RoleInstance> {
         let mut ready = Vec::new();
         for role in &self.plan.roles {
             if !role.needs.iter().all(|needed| self.is_settled(needed)) {
                 continue;
             }
-            for part in self.parts_of(role) {
-                let open = matches!(self.parts.get(&part), None | Some(State::Open(_)));
+            for part in self.instances_of(role) {
+                let open = matches!(
+                    self.parts.get(&part),
+                    None | Some(RoleInstanceState::Open(_))
+                );
                 if open && !running.contains(&part) {
                     ready.push(part);
                 }
@@ -380,9 +396,9 @@ impl Pipeline {
         ready
     }
 
-    fn parts_of(&self, role: &RoleStarted) -> impl Iterator<Item = Part> {
+    fn instances_of(&self, role: &RoleStarted) -> impl Iterator<Item = RoleInstance> {
         let (id, iteration) = (role.id.clone(), self.iteration);
-        (1..=role.instances.max(1)).map(move |instance| Part {
+        (1..=role.instances.max(1)).map(move |instance| RoleInstance {
             role: id.clone(),
             iteration,
             instance,
@@ -396,13 +412,14 @@ impl Pipeline {
             return true;
         };
         let optional = role.optional;
-        self.parts_of(role).all(|part| match self.parts.get(&part) {
-            Some(State::Done(_)) => true,
-            Some(State::Stopped(session, outcome)) => {
-                (optional || self.is_skipped(session)) && *outcome != Outcome::Interrupted
-            }
-            _ => false,
-        })
+        self.instances_of(role)
+            .all(|part| match self.parts.get(&part) {
+                Some(RoleInstanceState::Done(_)) => true,
+                Some(RoleInstanceState::Stopped(session, outcome)) => {
+                    (optional || self.is_skipped(session)) && *outcome != RunOutcome::Interrupted
+                }
+                _ => false,
+            })
     }
 
     /// Whether a person wants a session to be left out.
@@ -416,13 +433,13 @@ impl Pipeline {
     }
 
     /// What a person said to the loop, for the next iteration.
-    pub fn words(&self) -> &[String] {
-        &self.words
+    pub fn user_messages(&self) -> &[String] {
+        &self.user_messages
     }
 
     /// Why a person wants it to end as it is, if they do.
-    pub fn given_up(&self) -> Option<&str> {
-        self.given_up.as_deref()
+    pub fn abort_reason(&self) -> Option<&str> {
+        self.abort_reason.as_deref()
     }
 
     fn is_optional(&self, role: &str) -> bool {
@@ -435,10 +452,10 @@ impl Pipeline {
     }
 
     /// The outputs of this iteration, by role, as hashes.
-    pub fn outputs_now(&self) -> BTreeMap<String, Vec<String>> {
+    pub fn current_outputs(&self) -> BTreeMap<String, Vec<String>> {
         let mut outputs: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for (part, state) in &self.parts {
-            if let State::Done(Some(output)) = state {
+            if let RoleInstanceState::Done(Some(output)) = state {
                 let of_role = outputs.entry(part.role.clone()).or_default();
                 of_role.push(output.clone());
             }
@@ -447,14 +464,14 @@ impl Pipeline {
     }
 
     /// The outputs that can be built on, by role, as hashes: those of this iteration, else of the one before.
-    pub fn outputs(&self) -> BTreeMap<String, Vec<String>> {
-        let mut outputs = self.previous.clone();
-        outputs.extend(self.outputs_now());
+    pub fn available_outputs(&self) -> BTreeMap<String, Vec<String>> {
+        let mut outputs = self.previous_outputs.clone();
+        outputs.extend(self.current_outputs());
         outputs
     }
 
     /// How many iterations, one more included, left the same undone and changed nothing.
-    pub fn unchanged_with(
+    pub fn unchanged_iterations_with(
         &self,
         newest: &IterationFinished,
         before: Option<&IterationFinished>,
@@ -492,75 +509,79 @@ impl Pipeline {
     }
 
     /// How the newest iteration was judged, if it was.
-    pub fn judged(&self) -> Option<&IterationFinished> {
-        self.judged.as_ref()
+    pub fn last_iteration(&self) -> Option<&IterationFinished> {
+        self.last_iteration.as_ref()
     }
 
     /// The session of a part that has begun and is not done.
-    pub fn session_of(&self, part: &Part) -> Option<&SessionId> {
+    pub fn session_of(&self, part: &RoleInstance) -> Option<&SessionId> {
         match self.parts.get(part)? {
-            State::Open(session) | State::Stopped(session, _) => Some(session),
-            State::Done(_) => None,
+            RoleInstanceState::Open(session) | RoleInstanceState::Stopped(session, _) => {
+                Some(session)
+            }
+            RoleInstanceState::Done(_) => None,
         }
     }
 
     /// Whether a part has begun and is not at its end.
-    pub fn is_open(&self, part: &Part) -> bool {
-        matches!(self.parts.get(part), Some(State::Open(_)))
+    pub fn is_open(&self, part: &RoleInstance) -> bool {
+        matches!(self.parts.get(part), Some(RoleInstanceState::Open(_)))
     }
 
     /// What people have allowed beyond the budgets.
-    pub fn budgets(&self) -> &RaisedBudgets {
-        &self.budgets
+    pub fn budget_raises(&self) -> &BudgetRaises {
+        &self.budget_raises
     }
 
     /// The question about a budget without whose answer nothing of it can go on, and why it is asked.
-    pub fn waits_for_money(&self, restarted: &[String]) -> Option<(&str, &str)> {
-        let question = self.budgets.question()?;
+    pub fn blocking_budget_escalation(&self, restarted: &[String]) -> Option<(&str, &str)> {
+        let question = self.budget_raises.oldest_open_escalation()?;
         let is_restarted = self.parts.iter().any(|(part, state)| match state {
-            State::Open(session) | State::Stopped(session, _) => {
-                restarted.contains(&part.role) && self.budgets.question_of(session).is_some()
+            RoleInstanceState::Open(session) | RoleInstanceState::Stopped(session, _) => {
+                restarted.contains(&part.role)
+                    && self.budget_raises.open_escalation_of(session).is_some()
             }
-            State::Done(_) => false,
+            RoleInstanceState::Done(_) => false,
         });
         let mut again = self.clone();
-        again.resumed(restarted);
-        let is_held = again.next(&BTreeSet::new()) == Step::Finish(Outcome::AwaitingHuman);
+        again.on_resumed(restarted);
+        let is_held =
+            again.next(&BTreeSet::new()) == PipelineStep::Finish(RunOutcome::AwaitingHuman);
         (is_restarted || is_held).then_some(question)
     }
 
     /// How many sessions there were.
-    pub fn sessions(&self) -> u32 {
+    pub fn session_count(&self) -> u32 {
         self.sessions
     }
 
     /// The roles of which every part of this iteration is done.
-    pub fn completed(&self) -> Vec<&str> {
+    pub fn completed_roles(&self) -> Vec<&str> {
         let done = |role: &&RoleStarted| {
-            self.parts_of(role)
-                .all(|part| matches!(self.parts.get(&part), Some(State::Done(_))))
+            self.instances_of(role)
+                .all(|part| matches!(self.parts.get(&part), Some(RoleInstanceState::Done(_))))
         };
         let roles = self.plan.roles.iter().filter(done);
         roles.map(|role| role.id.as_str()).collect()
     }
 
     /// The parts that stopped without having done what they should, and how.
-    pub fn stopped(&self) -> impl Iterator<Item = (&Part, Outcome)> {
+    pub fn stopped_instances(&self) -> impl Iterator<Item = (&RoleInstance, RunOutcome)> {
         self.parts.iter().filter_map(|(part, state)| match state {
-            State::Stopped(_, outcome) => Some((part, *outcome)),
+            RoleInstanceState::Stopped(_, outcome) => Some((part, *outcome)),
             _ => None,
         })
     }
 
     /// The roles of this iteration that are not done, in the order in which they are run.
-    pub fn left(&self) -> Vec<&str> {
-        let done = self.completed();
+    pub fn remaining_roles(&self) -> Vec<&str> {
+        let done = self.completed_roles();
         let roles = self.plan.roles.iter().map(|role| role.id.as_str());
         roles.filter(|id| !done.contains(id)).collect()
     }
 
     /// How the run came to its end, if it did.
-    pub fn finished(&self) -> Option<&RunFinished> {
+    pub fn run_finished(&self) -> Option<&RunFinished> {
         self.finished.as_ref()
     }
 
@@ -590,7 +611,7 @@ impl Pipeline {
 }
 
 /// The number in a session's id.
-fn number_of(session: &SessionId) -> u32 {
+fn session_number(session: &SessionId) -> u32 {
     let number = session.as_str().rsplit_once('-').map(|(_, number)| number);
     number.and_then(|number| number.parse().ok()).unwrap_or(0)
 }

@@ -1,13 +1,13 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::decision::{AskWhy, Dice};
+use crate::decision::{EscalationReason, SeededRng};
 use crate::event::{
-    BudgetReached, BudgetScope, BudgetUnit, EscalationKind, IterationStarted, LoopStarted,
-    RecoveryEscalated, RecoveryResolved, RunResumed, RunStarted, SessionFinished, SessionSpec,
-    SessionStarted, Work,
+    BudgetReached, BudgetScope, BudgetUnit, EscalationKind, EscalationOpened, EscalationResolved,
+    IterationStarted, LoopStarted, RunKind, RunResumed, RunStarted, SessionFinished, SessionSpec,
+    SessionStarted,
 };
-use crate::moment::Timestamp;
+use crate::time::Timestamp;
 
 fn role(id: &str, needs: &[&str]) -> RoleStarted {
     RoleStarted {
@@ -25,13 +25,13 @@ fn plan(roles: Vec<RoleStarted>, iterations: Option<u32>) -> PipelineStarted {
         cwd: "/p".into(),
         command: vec!["unstuck".into(), "run".into()],
         roles,
-        left_out: Vec::new(),
+        excluded_roles: Vec::new(),
         task: "build it".into(),
         config_path: None,
         policy: "pipeline".into(),
         parallel: 4,
         checkpoint: true,
-        looping: iterations.map(|max_iterations| LoopStarted {
+        loop_settings: iterations.map(|max_iterations| LoopStarted {
             max_iterations,
             until: Some("DONE".into()),
             stuck_after: 3,
@@ -45,29 +45,29 @@ fn plan(roles: Vec<RoleStarted>, iterations: Option<u32>) -> PipelineStarted {
 
 /// A pipeline that is driven by hand; its log is kept, so that it can be folded again.
 struct Driven {
-    log: Vec<Recorded>,
+    log: Vec<EventRecord>,
     pipeline: Pipeline,
 }
 
 impl Driven {
     fn new(plan: PipelineStarted) -> Self {
-        let run = RunId::drawn(Dice::seeded(1).roll());
-        let work = Work::Pipeline(Box::new(plan.clone()));
+        let run = RunId::random(SeededRng::seeded(1).next_draw());
+        let work = RunKind::Pipeline(Box::new(plan.clone()));
         let started = RunStarted {
             head: None,
             project: "/p".into(),
-            work,
+            kind: work,
         };
         let mut driven = Self {
-            pipeline: Pipeline::of(&run, &plan),
+            pipeline: Pipeline::new(&run, &plan),
             log: Vec::new(),
         };
         driven.keep(Box::new(started).into());
         driven
     }
 
-    fn keep(&mut self, event: Event) -> Recorded {
-        let recorded = Recorded {
+    fn keep(&mut self, event: Event) -> EventRecord {
+        let recorded = EventRecord {
             version: 1,
             run: self.pipeline.id().clone(),
             seq: self.log.len() as u64 + 1,
@@ -80,17 +80,17 @@ impl Driven {
 
     fn note(&mut self, event: impl Into<Event>) {
         let recorded = self.keep(event.into());
-        self.pipeline.record(&recorded);
-        let again = Pipeline::fold(&self.log);
+        self.pipeline.apply(&recorded);
+        let again = Pipeline::from_events(&self.log);
         assert_eq!(again.as_ref(), Some(&self.pipeline), "replay equals life");
     }
 
-    fn next(&self) -> Step {
+    fn next(&self) -> PipelineStep {
         self.pipeline.next(&BTreeSet::new())
     }
 
     fn iterate(&mut self) {
-        let Step::Iterate(iteration) = self.next() else {
+        let PipelineStep::BeginIteration(iteration) = self.next() else {
             panic!("no iteration is due: {:?}", self.next());
         };
         let feedback = String::new();
@@ -102,18 +102,21 @@ impl Driven {
 
     fn ready(&self) -> Vec<String> {
         match self.next() {
-            Step::Run(parts) => parts.into_iter().map(|part| part.role).collect(),
+            PipelineStep::Run(parts) => parts.into_iter().map(|part| part.role).collect(),
             other => panic!("nothing is ready: {other:?}"),
         }
     }
 
-    fn start(&mut self, role: &str) -> (SessionId, Part) {
-        let part = Part {
+    fn start(&mut self, role: &str) -> (SessionId, RoleInstance) {
+        let part = RoleInstance {
             role: role.to_owned(),
             iteration: self.pipeline.iteration(),
             instance: 1,
         };
-        let session = self.pipeline.id().session(self.pipeline.sessions() + 1);
+        let session = self
+            .pipeline
+            .id()
+            .session_id(self.pipeline.session_count() + 1);
         self.note(Box::new(SessionStarted {
             part: part.clone(),
             spec: SessionSpec {
@@ -127,7 +130,7 @@ impl Driven {
                 timeout_ms: None,
                 idle_timeout_ms: None,
                 options: serde_json::Value::Null,
-                unrepeatable: None,
+                unrepeatable_reason: None,
                 knowledge: "1".into(),
             },
             inputs: BTreeMap::new(),
@@ -136,14 +139,14 @@ impl Driven {
         (session, part)
     }
 
-    fn end(&mut self, role: &str, outcome: Outcome) {
+    fn end(&mut self, role: &str, outcome: RunOutcome) {
         let (session, _) = self.start(role);
         self.stop(role, &session, outcome);
     }
 
     /// A session of this iteration comes to its end.
-    fn stop(&mut self, role: &str, session: &SessionId, outcome: Outcome) {
-        let part = Part {
+    fn stop(&mut self, role: &str, session: &SessionId, outcome: RunOutcome) {
+        let part = RoleInstance {
             role: role.to_owned(),
             iteration: self.pipeline.iteration(),
             instance: 1,
@@ -160,11 +163,11 @@ impl Driven {
             cost_usd: Some(0.0),
             duration_ms: 1,
         };
-        self.note(Box::new(SessionFinished::of(session, part, end, output)));
+        self.note(Box::new(SessionFinished::new(session, part, end, output)));
     }
 
     fn judge(&mut self, done: bool, tree: &str) {
-        assert_eq!(self.next(), Step::Judge);
+        assert_eq!(self.next(), PipelineStep::EvaluateIteration);
         let before = self.log.iter().rev().find_map(|one| match &one.event {
             Event::IterationFinished(before) => Some(before.clone()),
             _ => None,
@@ -178,13 +181,15 @@ impl Driven {
             failed_check: None,
             unchanged: 0,
         };
-        finished.unchanged = self.pipeline.unchanged_with(&finished, before.as_ref());
+        finished.unchanged = self
+            .pipeline
+            .unchanged_iterations_with(&finished, before.as_ref());
         self.note(finished);
     }
 
     fn resume(&mut self, restarted: &[&str]) {
         self.note(RunResumed {
-            after: String::new(),
+            stop_reason: String::new(),
             pid: 1,
             pipeline: None,
             restarted: restarted.iter().map(|role| (*role).to_owned()).collect(),
@@ -206,13 +211,16 @@ fn roles_run_when_what_they_need_is_done() {
     let mut run = Driven::new(plan(roles, None));
     run.iterate();
     assert_eq!(run.ready(), ["architect"]);
-    run.end("architect", Outcome::Succeeded);
+    run.end("architect", RunOutcome::Succeeded);
     assert_eq!(run.ready(), ["implementer", "reviewer"]);
-    run.end("reviewer", Outcome::Succeeded);
-    run.end("implementer", Outcome::Recovered);
-    run.end("tester", Outcome::Succeeded);
-    assert_eq!(run.next(), Step::Finish(Outcome::Recovered));
-    assert_eq!(run.pipeline.outputs()["architect"], ["hash of architect"]);
+    run.end("reviewer", RunOutcome::Succeeded);
+    run.end("implementer", RunOutcome::Recovered);
+    run.end("tester", RunOutcome::Succeeded);
+    assert_eq!(run.next(), PipelineStep::Finish(RunOutcome::Recovered));
+    assert_eq!(
+        run.pipeline.available_outputs()["architect"],
+        ["hash of architect"]
+    );
 }
 
 /// S1-38: what succeeded is reused, also out of order; the failed role goes on in its session, then those after it.
@@ -226,17 +234,17 @@ fn a_resumed_run_goes_on_at_the_failed_role() {
     ];
     let mut run = Driven::new(plan(roles, None));
     run.iterate();
-    run.end("architect", Outcome::Succeeded);
-    run.end("tester", Outcome::AwaitingHuman);
+    run.end("architect", RunOutcome::Succeeded);
+    run.end("tester", RunOutcome::AwaitingHuman);
     assert_eq!(run.ready(), ["docs"], "what does not depend on it goes on");
-    run.end("docs", Outcome::Succeeded);
-    assert_eq!(run.next(), Step::Finish(Outcome::AwaitingHuman));
+    run.end("docs", RunOutcome::Succeeded);
+    assert_eq!(run.next(), PipelineStep::Finish(RunOutcome::AwaitingHuman));
     run.resume(&[]);
     assert_eq!(run.ready(), ["tester"]);
-    assert_eq!(run.pipeline.completed(), ["architect", "docs"]);
+    assert_eq!(run.pipeline.completed_roles(), ["architect", "docs"]);
     let part = run.pipeline.parts.keys().find(|part| part.role == "tester");
     let session = run.pipeline.session_of(part.unwrap()).unwrap();
-    assert_eq!(*session, run.pipeline.id().session(2));
+    assert_eq!(*session, run.pipeline.id().session_id(2));
 }
 
 #[test]
@@ -244,7 +252,7 @@ fn a_role_that_was_cut_off_is_run_again_and_those_that_were_done_are_not() {
     let roles = vec![role("a", &[]), role("b", &["a"])];
     let mut run = Driven::new(plan(roles, None));
     run.iterate();
-    run.end("a", Outcome::Succeeded);
+    run.end("a", RunOutcome::Succeeded);
     run.start("b");
     assert_eq!(run.ready(), ["b"], "after a crash nothing runs");
     run.resume(&["a", "b"]);
@@ -256,21 +264,21 @@ fn a_loop_goes_on_until_it_is_done_or_its_iterations_are_used_up() {
     let mut run = Driven::new(plan(vec![role("a", &[])], Some(2)));
     for tree in ["t1", "t2"] {
         run.iterate();
-        run.end("a", Outcome::Succeeded);
+        run.end("a", RunOutcome::Succeeded);
         run.judge(false, tree);
     }
-    let used_up = LoopTrouble::UsedUp { iterations: 2 };
-    assert_eq!(run.next(), Step::AskAboutLoop(used_up));
+    let used_up = LoopProblem::IterationLimit { iterations: 2 };
+    assert_eq!(run.next(), PipelineStep::EscalateLoop(used_up));
     run.resume(&[]);
     assert_eq!(
         run.next(),
-        Step::Iterate(3),
+        PipelineStep::BeginIteration(3),
         "a person allows as many again"
     );
     run.iterate();
-    run.end("a", Outcome::Failed);
+    run.end("a", RunOutcome::Failed);
     run.judge(true, "t3");
-    assert_eq!(run.next(), Step::Finish(Outcome::Recovered));
+    assert_eq!(run.next(), PipelineStep::Finish(RunOutcome::Recovered));
 }
 
 #[test]
@@ -278,12 +286,12 @@ fn a_loop_that_changes_nothing_is_stuck() {
     let mut run = Driven::new(plan(vec![role("a", &[])], Some(9)));
     for unchanged in 1..=3 {
         run.iterate();
-        run.end("a", Outcome::Succeeded);
+        run.end("a", RunOutcome::Succeeded);
         run.judge(false, "same tree");
-        assert_eq!(run.pipeline.judged().unwrap().unchanged, unchanged);
+        assert_eq!(run.pipeline.last_iteration().unwrap().unchanged, unchanged);
     }
-    let stuck = LoopTrouble::Stuck { iterations: 3 };
-    assert_eq!(run.next(), Step::AskAboutLoop(stuck));
+    let stuck = LoopProblem::Stuck { iterations: 3 };
+    assert_eq!(run.next(), PipelineStep::EscalateLoop(stuck));
 }
 
 #[test]
@@ -298,33 +306,33 @@ fn what_was_changed_is_said_by_role() {
     set(&mut now.roles[0], "model", "sonnet");
     set(&mut now.roles[0], "prompt", "sha256:2");
     now.roles.pop();
-    let told: Vec<_> = changes(&then, &now);
+    let told: Vec<_> = role_changes(&then, &now);
     assert_eq!(
-        told[0].what,
+        told[0].descriptions,
         ["model was opus, is sonnet", "its prompt was changed"]
     );
-    assert_eq!(told[1].what, ["it is not there any more"]);
+    assert_eq!(told[1].descriptions, ["it is not there any more"]);
 }
 
 /// A question of a role about the budget of the run, or about something else.
-fn question(session: &SessionId, id: &str, why: AskWhy) -> Box<RecoveryEscalated> {
+fn question(session: &SessionId, id: &str, why: EscalationReason) -> Box<EscalationOpened> {
     let question = EscalationKind::CostConfirmation;
     let (scope, unit) = (BudgetScope::Run, BudgetUnit::Usd);
     let budget = BudgetReached::new(scope, unit, 41.6, 20.0, 20.0);
-    Box::new(RecoveryEscalated {
+    Box::new(EscalationOpened {
         session: Some(session.clone()),
         id: id.into(),
-        question,
+        escalation_kind: question,
         trigger: question.trigger().into(),
         kind: crate::failure::Kind::None,
-        why,
+        reason_code: why,
         reason: "the budget is used up".into(),
         awaiting: "human".into(),
         proposed: None,
         cost: None,
         repair: None,
-        budget: (why == AskWhy::MaxCost).then_some(budget),
-        shown: crate::question::Shown::default(),
+        budget: (why == EscalationReason::MaxCost).then_some(budget),
+        details: crate::escalation::EscalationDetails::default(),
     })
 }
 
@@ -333,17 +341,17 @@ fn out_of_money() -> (Driven, SessionId, SessionId) {
     let mut driven = Driven::new(plan(vec![role("a", &[]), role("b", &[])], None));
     driven.iterate();
     let ((a, _), (b, _)) = (driven.start("a"), driven.start("b"));
-    driven.note(question(&a, "a-e1", AskWhy::MaxCost));
-    driven.note(question(&b, "b-e1", AskWhy::MaxCost));
-    driven.stop("a", &a, Outcome::AwaitingHuman);
-    driven.stop("b", &b, Outcome::AwaitingHuman);
+    driven.note(question(&a, "a-e1", EscalationReason::MaxCost));
+    driven.note(question(&b, "b-e1", EscalationReason::MaxCost));
+    driven.stop("a", &a, RunOutcome::AwaitingHuman);
+    driven.stop("b", &b, RunOutcome::AwaitingHuman);
     (driven, a, b)
 }
 
 fn limit(driven: &Driven, session: &SessionId) -> f64 {
     let now = Timestamp::from_seconds(2_000_000_000);
-    let budgets = driven.pipeline.budgets();
-    budgets.limit(BudgetScope::Run, BudgetUnit::Usd, session, 20.0, now)
+    let budgets = driven.pipeline.budget_raises();
+    budgets.effective_limit(BudgetScope::Run, BudgetUnit::Usd, session, 20.0, now)
 }
 
 /// W1: neither a resume, nor a restart, nor a retry of a role answers a question about money.
@@ -351,36 +359,41 @@ fn limit(driven: &Driven, session: &SessionId) -> f64 {
 fn to_take_a_run_up_again_raises_no_budget() {
     let (mut driven, a, b) = out_of_money();
     assert_eq!(
-        driven.pipeline.waits_for_money(&[]),
+        driven.pipeline.blocking_budget_escalation(&[]),
         Some(("a-e1", "the budget is used up"))
     );
-    driven.note(RunResumed::as_it_was(String::new(), 1));
-    driven.note(RecoveryResolved::by_hand(Some(a.clone())));
-    driven.note(RecoveryResolved {
+    driven.note(RunResumed::unchanged(String::new(), 1));
+    driven.note(EscalationResolved::by_hand(Some(a.clone())));
+    driven.note(EscalationResolved {
         who: Some("ann".into()),
-        method: Answer::Retry.method().into(),
-        ..RecoveryResolved::by_hand(Some(b.clone()))
+        method: EscalationAnswer::Retry.method().into(),
+        ..EscalationResolved::by_hand(Some(b.clone()))
     });
     assert_eq!(limit(&driven, &a), 20.0);
-    assert!(driven.pipeline.waits_for_money(&["a".to_owned()]).is_some());
+    assert!(
+        driven
+            .pipeline
+            .blocking_budget_escalation(&["a".to_owned()])
+            .is_some()
+    );
 }
 
 /// Only approval by a person with a name raises it, and to the amount that was shown.
 #[test]
 fn approval_with_a_name_raises_the_budget_to_what_was_shown() {
     for (by, who, answer, raised) in [
-        ("human", Some("ann"), Answer::Approve, 61.6),
-        ("human", None, Answer::Approve, 20.0),
-        ("deadline", None, Answer::Approve, 20.0),
-        ("human", Some("ann"), Answer::Resolve, 20.0),
-        ("human", Some("ann"), Answer::Abort, 20.0),
+        ("human", Some("ann"), EscalationAnswer::Approve, 61.6),
+        ("human", None, EscalationAnswer::Approve, 20.0),
+        ("deadline", None, EscalationAnswer::Approve, 20.0),
+        ("human", Some("ann"), EscalationAnswer::Resolve, 20.0),
+        ("human", Some("ann"), EscalationAnswer::Abort, 20.0),
     ] {
         let (mut driven, a, b) = out_of_money();
-        let asked = question(&a, "a-e1", AskWhy::MaxCost);
-        driven.note(RecoveryResolved {
+        let asked = question(&a, "a-e1", EscalationReason::MaxCost);
+        driven.note(EscalationResolved {
             by: by.into(),
             who: who.map(str::to_owned),
-            ..RecoveryResolved::answering(&asked, answer)
+            ..EscalationResolved::answer_to(&asked, answer)
         });
         assert_eq!(limit(&driven, &a), raised, "{by} {who:?} {answer}");
         assert_eq!(limit(&driven, &b), raised, "all roles share it");
@@ -393,10 +406,10 @@ fn the_rest_goes_on_while_one_role_waits_for_money() {
     let mut driven = Driven::new(plan(vec![role("a", &[]), role("b", &[])], None));
     driven.iterate();
     let ((a, _), (b, part)) = (driven.start("a"), driven.start("b"));
-    driven.note(question(&a, "a-e1", AskWhy::MaxCost));
-    driven.stop("a", &a, Outcome::AwaitingHuman);
-    driven.stop("b", &b, Outcome::Interrupted);
-    assert_eq!(driven.pipeline.waits_for_money(&[]), None);
-    driven.note(RunResumed::as_it_was(String::new(), 1));
-    assert_eq!(driven.next(), Step::Run(vec![part]));
+    driven.note(question(&a, "a-e1", EscalationReason::MaxCost));
+    driven.stop("a", &a, RunOutcome::AwaitingHuman);
+    driven.stop("b", &b, RunOutcome::Interrupted);
+    assert_eq!(driven.pipeline.blocking_budget_escalation(&[]), None);
+    driven.note(RunResumed::unchanged(String::new(), 1));
+    assert_eq!(driven.next(), PipelineStep::Run(vec![part]));
 }

@@ -6,13 +6,13 @@ const FOR_ADDRESSES: &[u8; 64] =
 
 /// What a text looks like wherever it stands in a longer one: what its neighbours have no part in, for each place that it may
 /// begin at, in both alphabets.
-pub(super) fn inside(text: &str) -> Vec<String> {
+pub(super) fn encodings_inside(text: &str) -> Vec<String> {
     let mut forms = Vec::new();
     for before in 0..3 {
         let mut bytes = vec![0; before];
         bytes.extend_from_slice(text.as_bytes());
         for alphabet in [STANDARD, FOR_ADDRESSES] {
-            let digits = encoded(&bytes, alphabet);
+            let digits = encode_stable(&bytes, alphabet);
             let first = (before * 8).div_ceil(6);
             forms.push(digits.get(first..).unwrap_or_default().to_owned());
         }
@@ -21,12 +21,12 @@ pub(super) fn inside(text: &str) -> Vec<String> {
 }
 
 /// How a text begins that begins with this one.
-pub(super) fn beginning(text: &str) -> String {
-    encoded(text.as_bytes(), STANDARD)
+pub(super) fn encoded_prefix(text: &str) -> String {
+    encode_stable(text.as_bytes(), STANDARD)
 }
 
 /// The digits that are known, without one that depends on what follows.
-fn encoded(bytes: &[u8], alphabet: &[u8; 64]) -> String {
+fn encode_stable(bytes: &[u8], alphabet: &[u8; 64]) -> String {
     let mut digits = String::new();
     let (mut bits, mut count) = (0_u32, 0);
     for byte in bytes {
@@ -47,7 +47,7 @@ pub(super) fn is_digit(byte: u8) -> bool {
 }
 
 /// The text; none if it is not base64.
-pub(super) fn decoded(base64: &[u8]) -> Option<Vec<u8>> {
+pub(super) fn decode(base64: &[u8]) -> Option<Vec<u8>> {
     let digits = base64.iter().filter(|byte| **byte != b'=');
     let (mut out, mut bits, mut count) = (Vec::new(), 0_u32, 0);
     for one in digits {
@@ -79,17 +79,17 @@ mod tests {
 
     #[test]
     fn a_text_is_known_wherever_it_stands() {
-        let forms = inside("hunter2-hunter2");
+        let forms = encodings_inside("hunter2-hunter2");
         for around in ["", "a", "ab", "abc", "user:"] {
             let whole = format!("{around}hunter2-hunter2{around}");
-            let base64 = encoded(whole.as_bytes(), STANDARD);
+            let base64 = encode_stable(whole.as_bytes(), STANDARD);
             let is_there = |form: &String| base64.contains(form.as_str());
             assert!(forms.iter().any(is_there), "{around}");
             assert_eq!(
-                decoded(base64.as_bytes()).map(|text| text.len() + 1 >= whole.len()),
+                decode(base64.as_bytes()).map(|text| text.len() + 1 >= whole.len()),
                 Some(true)
             );
         }
-        assert_eq!(beginning("sk-ant-"), "c2stYW50L");
+        assert_eq!(encoded_prefix("sk-ant-"), "c2stYW50L");
     }
 }

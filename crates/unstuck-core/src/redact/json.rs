@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value as Json};
 
-use super::looks::Looks;
-use super::names::Names;
+use super::heuristics::SecretHeuristics;
+use super::key_names::SecretNames;
 use super::secrets_file::SecretsFile;
-use super::{Redactor, marker, name};
+use super::{Redactor, marker, rank_name};
 
 impl Redactor {
     /// Takes secrets out of every string of a value, also those that only their key betrays.
@@ -51,20 +51,20 @@ impl Redactor {
     }
 
     fn redact_text(&self, key: Option<&str>, text: &mut String) {
-        let wanted = key.and_then(|key| Names::built_in().wanted(key));
-        let is_marked = !marker::places(text.as_bytes()).is_empty();
+        let wanted = key.and_then(|key| SecretNames::built_in().value_class(key));
+        let is_marked = !marker::find_markers(text.as_bytes()).is_empty();
         if let Some(wanted) = wanted.filter(|_| !is_marked)
             && !text.contains(char::is_whitespace)
-            && Looks::built_in().like(wanted, text.as_bytes())
+            && SecretHeuristics::built_in().is_secret(wanted, text.as_bytes())
         {
-            *text = marker::text(name(SecretsFile::built_in().rank("secret")));
+            *text = marker::marker_for(rank_name(SecretsFile::built_in().rank("secret")));
         } else if let std::borrow::Cow::Owned(redacted) = self.redact(text) {
             *text = redacted;
         }
     }
 
     fn redact_keys(&self, fields: &mut Map<String, Json>) {
-        if fields.keys().any(|key| self.finds(key)) {
+        if fields.keys().any(|key| self.contains_secret(key)) {
             let renamed = std::mem::take(fields).into_iter();
             *fields = renamed
                 .map(|(key, value)| (self.redact(&key).into_owned(), value))

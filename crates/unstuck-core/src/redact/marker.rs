@@ -2,18 +2,18 @@
 
 use std::ops::Range;
 
-use super::KNOWN;
+use super::KNOWN_SECRET_NAME;
 use super::secrets_file::SecretsFile;
 
 const OPEN: &[u8] = b"[redacted:";
 
 /// The marker for a secret of that name.
-pub(super) fn text(name: &str) -> String {
+pub(super) fn marker_for(name: &str) -> String {
     format!("[redacted:{name}]")
 }
 
 /// Where markers stand already.
-pub(super) fn places(text: &[u8]) -> Vec<Range<usize>> {
+pub(super) fn find_markers(text: &[u8]) -> Vec<Range<usize>> {
     let mut places = Vec::new();
     let mut at = 0;
     while let Some(open) = find(&text[at..], OPEN) {
@@ -30,7 +30,10 @@ pub(super) fn places(text: &[u8]) -> Vec<Range<usize>> {
 }
 
 /// What of a range comes before the first marker that it touches; none if nothing is left.
-pub(super) fn before(places: &[Range<usize>], range: Range<usize>) -> Option<Range<usize>> {
+pub(super) fn before_first_marker(
+    places: &[Range<usize>],
+    range: Range<usize>,
+) -> Option<Range<usize>> {
     let next = places.partition_point(|place| place.end <= range.start);
     let end = places
         .get(next)
@@ -39,7 +42,7 @@ pub(super) fn before(places: &[Range<usize>], range: Range<usize>) -> Option<Ran
 }
 
 fn is_name(name: &[u8]) -> bool {
-    name == KNOWN.as_bytes() || SecretsFile::built_in().has(name)
+    name == KNOWN_SECRET_NAME.as_bytes() || SecretsFile::built_in().has_pattern(name)
 }
 
 fn find(text: &[u8], wanted: &[u8]) -> Option<usize> {

@@ -16,41 +16,41 @@
 //! ```
 
 mod base64;
-mod escapes;
+mod escape_boundaries;
+mod heuristics;
 mod json;
-mod known;
-mod looks;
+mod key_names;
+mod known_secrets;
+mod line_wraps;
 mod marker;
-mod names;
 mod patterns;
 mod pem;
 mod secrets_file;
-mod stream;
-mod wrapped;
+mod stream_redactor;
 
 use std::borrow::Cow;
 use std::ops::Range;
 
-use known::Known;
-pub use names::secret_values;
-use patterns::Patterns;
-use pem::Pem;
+pub use key_names::secret_values;
+use known_secrets::KnownSecrets;
+use line_wraps::JoinedLines;
+use patterns::SecretPatterns;
+use pem::PemTracker;
 use secrets_file::SecretsFile;
-pub use stream::Stream;
-use wrapped::Joined;
+pub use stream_redactor::StreamRedactor;
 
 /// The name under which values that the caller knows are hidden.
-const KNOWN: &str = "environment";
+const KNOWN_SECRET_NAME: &str = "environment";
 
 /// Takes secrets out of texts.
 #[derive(Debug)]
 pub struct Redactor {
-    known: Known,
+    known: KnownSecrets,
 }
 
 /// A place that must not be shown, and what it is called.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Secret {
+struct SecretSpan {
     range: Range<usize>,
     /// Of several that overlap the lowest gives the name.
     rank: usize,
@@ -60,7 +60,7 @@ impl Redactor {
     /// Hides what looks like a secret, and these values wherever they are; shorter ones than four bytes are ignored.
     pub fn new(known: impl IntoIterator<Item = String>) -> Self {
         Self {
-            known: Known::new(known),
+            known: KnownSecrets::new(known),
         }
     }
 
@@ -77,78 +77,78 @@ impl Redactor {
 
     /// The bytes without secrets; borrowed where there is none. They need not be text.
     pub fn redact_bytes<'t>(&self, bytes: &'t [u8]) -> Cow<'t, [u8]> {
-        self.redact_after(bytes, &mut Pem::default())
+        self.redact_continued(bytes, &mut PemTracker::default())
     }
 
     /// Whether there is a secret in the text.
-    pub fn finds(&self, text: &str) -> bool {
+    pub fn contains_secret(&self, text: &str) -> bool {
         !self
-            .secrets(text.as_bytes(), &mut Pem::default())
+            .find_secrets(text.as_bytes(), &mut PemTracker::default())
             .is_empty()
     }
 
     /// A text that comes in pieces.
-    pub fn stream(&self) -> Stream<'_> {
-        Stream::new(self)
+    pub fn stream(&self) -> StreamRedactor<'_> {
+        StreamRedactor::new(self)
     }
 
     /// Redacts what follows on lines that may have begun a private key.
-    fn redact_after<'t>(&self, bytes: &'t [u8], pem: &mut Pem) -> Cow<'t, [u8]> {
+    fn redact_continued<'t>(&self, bytes: &'t [u8], pem: &mut PemTracker) -> Cow<'t, [u8]> {
         let before = pem.clone();
-        let found = self.secrets(bytes, pem);
+        let found = self.find_secrets(bytes, pem);
         if found.is_empty() {
             return Cow::Borrowed(bytes);
         }
-        let mut bytes = masked(bytes, &found);
+        let mut bytes = insert_markers(bytes, &found);
         // What stood beside a secret may only now begin like one. Each round hides some bytes more, so this ends.
         loop {
-            let found = self.secrets(&bytes, &mut before.clone());
+            let found = self.find_secrets(&bytes, &mut before.clone());
             if found.is_empty() {
                 return Cow::Owned(bytes);
             }
-            bytes = masked(&bytes, &found);
+            bytes = insert_markers(&bytes, &found);
         }
     }
 
     /// Adds the secrets that go on on the next line.
-    fn find_wrapped(&self, text: &[u8], found: &mut Vec<Secret>) {
-        let joined = Joined::of(text);
+    fn find_wrapped(&self, text: &[u8], found: &mut Vec<SecretSpan>) {
+        let joined = JoinedLines::from_text(text);
         if joined.text.is_empty() {
             return;
         }
         let mut wrapped = Vec::new();
         self.known.find(&joined.text, &mut wrapped);
-        Patterns::built_in().find_unnamed(&joined.text, &mut wrapped);
+        SecretPatterns::built_in().find_unnamed(&joined.text, &mut wrapped);
         for secret in &wrapped {
             joined.add_to(secret, text, found);
         }
     }
 
     /// All secrets, in order, none overlapping another.
-    fn secrets(&self, text: &[u8], pem: &mut Pem) -> Vec<Secret> {
+    fn find_secrets(&self, text: &[u8], pem: &mut PemTracker) -> Vec<SecretSpan> {
         let mut found = Vec::new();
         self.known.find(text, &mut found);
-        Patterns::built_in().find(text, pem, &mut found);
+        SecretPatterns::built_in().find(text, pem, &mut found);
         self.find_wrapped(text, &mut found);
         if found.is_empty() {
             return found;
         }
-        let markers = marker::places(text);
-        let whole = |secret: Secret| Secret {
-            range: escapes::whole(text, secret.range),
+        let markers = marker::find_markers(text);
+        let whole = |secret: SecretSpan| SecretSpan {
+            range: escape_boundaries::widen_to_escapes(text, secret.range),
             rank: secret.rank,
         };
         let clear = found.into_iter().map(whole).filter_map(|secret| {
-            let range = marker::before(&markers, secret.range)?;
-            Some(Secret { range, ..secret })
+            let range = marker::before_first_marker(&markers, secret.range)?;
+            Some(SecretSpan { range, ..secret })
         });
-        merged(clear.collect())
+        merge_overlapping(clear.collect())
     }
 }
 
-fn merged(mut secrets: Vec<Secret>) -> Vec<Secret> {
+fn merge_overlapping(mut secrets: Vec<SecretSpan>) -> Vec<SecretSpan> {
     secrets.sort_unstable_by_key(|secret| (secret.range.start, secret.range.end));
-    let mut merged: Vec<Secret> = Vec::with_capacity(secrets.len());
+    let mut merged: Vec<SecretSpan> = Vec::with_capacity(secrets.len());
     for secret in secrets {
         match merged.last_mut() {
             Some(last) if secret.range.start < last.range.end => {
@@ -162,12 +162,12 @@ fn merged(mut secrets: Vec<Secret>) -> Vec<Secret> {
 }
 
 /// The text with markers in place of secrets.
-fn masked(text: &[u8], secrets: &[Secret]) -> Vec<u8> {
+fn insert_markers(text: &[u8], secrets: &[SecretSpan]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     let mut at = 0;
     for secret in secrets {
         out.extend_from_slice(&text[at..secret.range.start]);
-        out.extend_from_slice(marker::text(name(secret.rank)).as_bytes());
+        out.extend_from_slice(marker::marker_for(rank_name(secret.rank)).as_bytes());
         at = secret.range.end;
     }
     out.extend_from_slice(&text[at..]);
@@ -175,9 +175,9 @@ fn masked(text: &[u8], secrets: &[Secret]) -> Vec<u8> {
 }
 
 /// The name of a rank: known values come first, then the patterns in their order.
-fn name(rank: usize) -> &'static str {
+fn rank_name(rank: usize) -> &'static str {
     match rank.checked_sub(1) {
-        None => KNOWN,
+        None => KNOWN_SECRET_NAME,
         Some(pattern) => SecretsFile::built_in().id(pattern),
     }
 }

@@ -5,39 +5,39 @@ use std::sync::{LazyLock, OnceLock};
 
 use regex::bytes::{Regex, RegexBuilder};
 
-use super::Secret;
+use super::SecretSpan;
 use super::base64;
-use super::looks::Looks;
-use super::pem::Pem;
-use super::secrets_file::{PatternSpec, SecretsFile};
-use crate::needles::Needles;
+use super::heuristics::SecretHeuristics;
+use super::pem::PemTracker;
+use super::secrets_file::{SecretPatternSpec, SecretsFile};
+use crate::literal_index::LiteralIndex;
 
 /// What secrets look like.
 #[derive(Debug)]
-pub(super) struct Patterns {
-    patterns: Vec<Pattern>,
-    needles: Needles,
+pub(super) struct SecretPatterns {
+    patterns: Vec<SecretPattern>,
+    index: LiteralIndex,
     /// For each literal what it is.
-    literals: Vec<Literal>,
+    literals: Vec<PatternLiteral>,
 }
 
 #[derive(Debug)]
-struct Pattern {
-    spec: &'static PatternSpec,
+struct SecretPattern {
+    spec: &'static SecretPatternSpec,
     compiled: OnceLock<Vec<Regex>>,
 }
 
 /// A literal of a pattern.
 #[derive(Debug)]
-struct Literal {
+struct PatternLiteral {
     pattern: usize,
     text: String,
-    meaning: Meaning,
+    meaning: LiteralMeaning,
 }
 
 /// What it means that a literal is there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Meaning {
+enum LiteralMeaning {
     /// The pattern may match.
     MayMatch,
     /// The pattern may match, if the letter case is the same.
@@ -49,80 +49,80 @@ enum Meaning {
 /// Shorter beginnings in base64 are found everywhere.
 const SHORTEST_IN_BASE64: usize = 4;
 
-impl Patterns {
+impl SecretPatterns {
     pub(super) fn built_in() -> &'static Self {
-        static BUILT_IN: LazyLock<Patterns> =
-            LazyLock::new(|| Patterns::new(&SecretsFile::built_in().pattern));
+        static BUILT_IN: LazyLock<SecretPatterns> =
+            LazyLock::new(|| SecretPatterns::new(&SecretsFile::built_in().pattern));
         &BUILT_IN
     }
 
-    fn new(specs: &'static [PatternSpec]) -> Self {
+    fn new(specs: &'static [SecretPatternSpec]) -> Self {
         let mut literals = Vec::new();
         for (pattern, spec) in specs.iter().enumerate() {
             let meaning = match spec.ignores_case() {
-                true => Meaning::MayMatch,
-                false => Meaning::MayMatchInThisCase,
+                true => LiteralMeaning::MayMatch,
+                false => LiteralMeaning::MayMatchInThisCase,
             };
-            literals.extend(spec.each_literal().map(|text| Literal {
+            literals.extend(spec.each_literal().map(|text| PatternLiteral {
                 pattern,
                 text,
                 meaning,
             }));
             let plain = spec.literals.iter().filter(|text| !text.contains('['));
             let begins = plain
-                .filter(|_| !spec.named)
-                .map(|text| base64::beginning(text))
+                .filter(|_| !spec.needs_context)
+                .map(|text| base64::encoded_prefix(text))
                 .filter(|begin| begin.len() >= SHORTEST_IN_BASE64);
-            literals.extend(begins.map(|text| Literal {
+            literals.extend(begins.map(|text| PatternLiteral {
                 pattern,
                 text,
-                meaning: Meaning::BeginsInBase64,
+                meaning: LiteralMeaning::BeginsInBase64,
             }));
         }
-        let patterns = specs.iter().map(|spec| Pattern {
+        let patterns = specs.iter().map(|spec| SecretPattern {
             spec,
             compiled: OnceLock::new(),
         });
         Self {
-            needles: Needles::new(literals.iter().map(|literal| literal.text.as_str())),
+            index: LiteralIndex::new(literals.iter().map(|literal| literal.text.as_str())),
             literals,
             patterns: patterns.collect(),
         }
     }
 
     /// Adds every place at which a pattern matches.
-    pub(super) fn find(&self, text: &[u8], pem: &mut Pem, found: &mut Vec<Secret>) {
+    pub(super) fn find(&self, text: &[u8], pem: &mut PemTracker, found: &mut Vec<SecretSpan>) {
         let seen = self.find_if(text, found, |_| true);
         // The first pattern is the one for private keys, which go on over many lines.
         if pem.is_inside() || seen.first() == Some(&true) {
-            pem.walk(text, found);
+            pem.find_key_lines(text, found);
         }
     }
 
     /// The same for secrets that are known by themselves.
-    pub(super) fn find_unnamed(&self, text: &[u8], found: &mut Vec<Secret>) {
-        self.find_if(text, found, |spec| !spec.named);
+    pub(super) fn find_unnamed(&self, text: &[u8], found: &mut Vec<SecretSpan>) {
+        self.find_if(text, found, |spec| !spec.needs_context);
     }
 
     /// Adds what the patterns find that are wanted. Gives which have been seen.
     fn find_if(
         &self,
         text: &[u8],
-        found: &mut Vec<Secret>,
-        is_wanted: impl Fn(&PatternSpec) -> bool,
+        found: &mut Vec<SecretSpan>,
+        is_wanted: impl Fn(&SecretPatternSpec) -> bool,
     ) -> Vec<bool> {
         let mut seen = vec![false; self.patterns.len()];
-        self.needles.each(text, |place| {
-            let Some(literal) = self.literals.get(place.needle) else {
+        self.index.for_each_match(text, |place| {
+            let Some(literal) = self.literals.get(place.literal) else {
                 return;
             };
             // The search ignores letter case, most secrets do not.
             let is_same_case = text[place.start..place.end] == *literal.text.as_bytes();
             match literal.meaning {
-                Meaning::MayMatch => seen[literal.pattern] = true,
+                LiteralMeaning::MayMatch => seen[literal.pattern] = true,
                 _ if !is_same_case => {}
-                Meaning::MayMatchInThisCase => seen[literal.pattern] = true,
-                Meaning::BeginsInBase64 => self.patterns[literal.pattern].decode(
+                LiteralMeaning::MayMatchInThisCase => seen[literal.pattern] = true,
+                LiteralMeaning::BeginsInBase64 => self.patterns[literal.pattern].decode(
                     text,
                     place.start,
                     literal.pattern + 1,
@@ -139,13 +139,13 @@ impl Patterns {
     }
 }
 
-impl Pattern {
-    fn find(&self, text: &[u8], rank: usize, found: &mut Vec<Secret>) {
-        found.extend(self.places(text).map(|range| Secret { range, rank }));
+impl SecretPattern {
+    fn find(&self, text: &[u8], rank: usize, found: &mut Vec<SecretSpan>) {
+        found.extend(self.places(text).map(|range| SecretSpan { range, rank }));
     }
 
     /// Adds the base64 that begins here, if it is that of a secret.
-    fn decode(&self, text: &[u8], start: usize, rank: usize, found: &mut Vec<Secret>) {
+    fn decode(&self, text: &[u8], start: usize, rank: usize, found: &mut Vec<SecretSpan>) {
         let before = text[..start].iter().rev();
         let mut before = before.copied();
         let (last, second) = (before.next(), before.next());
@@ -159,10 +159,10 @@ impl Pattern {
             .take_while(|byte| base64::is_digit(**byte) || **byte == b'=')
             .count();
         let end = start + length;
-        let plain = base64::decoded(&text[start..end]).unwrap_or_default();
+        let plain = base64::decode(&text[start..end]).unwrap_or_default();
         if self.places(&plain).any(|place| place.start == 0) {
             let range = start..end;
-            found.push(Secret { range, rank });
+            found.push(SecretSpan { range, rank });
         }
     }
 
@@ -170,7 +170,8 @@ impl Pattern {
         self.compiled().iter().flat_map(move |regex| {
             regex.captures_iter(text).filter_map(|captures| {
                 let secret = captures.name("secret").or_else(|| captures.get(0))?;
-                let is_secret = Looks::built_in().like(self.spec.value, secret.as_bytes());
+                let is_secret =
+                    SecretHeuristics::built_in().is_secret(self.spec.value, secret.as_bytes());
                 is_secret.then(|| secret.range())
             })
         })
@@ -178,7 +179,8 @@ impl Pattern {
 
     fn compiled(&self) -> &[Regex] {
         self.compiled.get_or_init(|| {
-            let compile = |regex: &String| compile(&SecretsFile::built_in().expanded(regex)).ok();
+            let compile =
+                |regex: &String| compile(&SecretsFile::built_in().expand_parts(regex)).ok();
             self.spec.regex.iter().filter_map(compile).collect()
         })
     }
@@ -205,7 +207,7 @@ mod tests {
                 spec.id
             );
             for regex in &spec.regex {
-                compile(&file.expanded(regex))
+                compile(&file.expand_parts(regex))
                     .unwrap_or_else(|error| panic!("{}: {error}", spec.id));
             }
         }

@@ -1,33 +1,33 @@
 //! Private keys that go on over many lines.
 
-use super::Secret;
+use super::SecretSpan;
 use super::marker;
 use super::secrets_file::SecretsFile;
 
 /// As many lines without anything of a key end it, should its last line be missing.
-const PATIENCE: u8 = 3;
+const MAX_NON_KEY_LINES: u8 = 3;
 /// A run of as many base64 digits is a part of a key.
-const RUN: usize = 16;
+const MIN_KEY_RUN: usize = 16;
 
 /// Whether the lines that were seen last are inside a private key.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Pem {
+pub(super) struct PemTracker {
     /// How many more lines without anything of a key are waited for; none outside a key.
-    patience: Option<u8>,
+    lines_left: Option<u8>,
 }
 
-impl Pem {
+impl PemTracker {
     pub(super) fn is_inside(&self) -> bool {
-        self.patience.is_some()
+        self.lines_left.is_some()
     }
 
     /// Adds what belongs to a private key, line by line.
-    pub(super) fn walk(&mut self, text: &[u8], found: &mut Vec<Secret>) {
+    pub(super) fn find_key_lines(&mut self, text: &[u8], found: &mut Vec<SecretSpan>) {
         let rank = SecretsFile::built_in().rank("private_key");
         let mut start = 0;
         for line in text.split(|byte| matches!(byte, b'\n' | b'\r')) {
-            if let Some((from, to)) = self.line(line) {
-                found.push(Secret {
+            if let Some((from, to)) = self.key_range(line) {
+                found.push(SecretSpan {
                     range: start + from..start + to,
                     rank,
                 });
@@ -37,21 +37,22 @@ impl Pem {
     }
 
     /// What of a line belongs to a key.
-    fn line(&mut self, line: &[u8]) -> Option<(usize, usize)> {
-        if begins(line) {
-            self.patience = Some(PATIENCE);
+    fn key_range(&mut self, line: &[u8]) -> Option<(usize, usize)> {
+        if is_begin_line(line) {
+            self.lines_left = Some(MAX_NON_KEY_LINES);
             return None;
         }
-        let patience = self.patience?;
+        let patience = self.lines_left?;
         if contains(line, b"-----END ") {
-            self.patience = None;
+            self.lines_left = None;
             return None;
         }
         let part = longest_run(line);
-        let is_body =
-            part.is_some() || line.trim_ascii().is_empty() || !marker::places(line).is_empty();
-        self.patience = match is_body {
-            true => Some(PATIENCE),
+        let is_body = part.is_some()
+            || line.trim_ascii().is_empty()
+            || !marker::find_markers(line).is_empty();
+        self.lines_left = match is_body {
+            true => Some(MAX_NON_KEY_LINES),
             false => patience.checked_sub(1),
         };
         part
@@ -59,7 +60,7 @@ impl Pem {
 }
 
 /// Whether a private key begins on the next line.
-fn begins(line: &[u8]) -> bool {
+fn is_begin_line(line: &[u8]) -> bool {
     let line = line.trim_ascii_end();
     line.ends_with(b"-----") && contains(line, b"-----BEGIN ") && contains(line, b"PRIVATE KEY")
 }
@@ -77,7 +78,7 @@ fn longest_run(line: &[u8]) -> Option<(usize, usize)> {
     let run = &line[best.0..best.1];
     let is_word = run.iter().skip(1).all(u8::is_ascii_lowercase);
     let is_last = run.len() == line.trim_ascii().len() && !is_word;
-    (run.len() >= RUN || is_last).then_some(best)
+    (run.len() >= MIN_KEY_RUN || is_last).then_some(best)
 }
 
 fn contains(text: &[u8], wanted: &[u8]) -> bool {

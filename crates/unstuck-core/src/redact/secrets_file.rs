@@ -14,26 +14,28 @@ const FILE: &str = include_str!("../../data/secrets.toml");
 #[serde(deny_unknown_fields)]
 pub(super) struct SecretsFile {
     parts: BTreeMap<String, String>,
-    pub(super) names: NameLists,
-    pub(super) innocent: Innocent,
-    pub(super) pattern: Vec<PatternSpec>,
+    pub(super) names: SecretNameLists,
+    #[serde(rename = "innocent")]
+    pub(super) harmless: HarmlessValues,
+    pub(super) pattern: Vec<SecretPatternSpec>,
 }
 
 /// One pattern as it is written.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct PatternSpec {
+pub(super) struct SecretPatternSpec {
     pub(super) id: String,
     pub(super) literals: Vec<String>,
     pub(super) regex: Vec<String>,
     #[serde(default)]
-    pub(super) value: Value,
+    pub(super) value: SecretClass,
     /// Whether only what stands before a secret tells that it is one.
     #[serde(default)]
-    pub(super) named: bool,
+    #[serde(rename = "named")]
+    pub(super) needs_context: bool,
 }
 
-impl PatternSpec {
+impl SecretPatternSpec {
     /// True if it finds secrets also where their letters have another case than its literals.
     pub(super) fn ignores_case(&self) -> bool {
         self.regex.iter().any(|regex| regex.contains("(?i"))
@@ -41,12 +43,14 @@ impl PatternSpec {
 
     /// The literals, one for each character that a class in them stands for.
     pub(super) fn each_literal(&self) -> impl Iterator<Item = String> {
-        self.literals.iter().flat_map(|literal| expanded(literal))
+        self.literals
+            .iter()
+            .flat_map(|literal| expand_classes(literal))
     }
 }
 
 /// The literals that one with classes such as `[a-f0-9]` stands for.
-fn expanded(literal: &str) -> Vec<String> {
+fn expand_classes(literal: &str) -> Vec<String> {
     let Some((before, rest)) = literal.split_once('[') else {
         return vec![literal.to_owned()];
     };
@@ -57,7 +61,7 @@ fn expanded(literal: &str) -> Vec<String> {
         let last = chars.next_if_eq(&'-').and_then(|_| chars.next());
         letters.extend(first..=last.unwrap_or(first));
     }
-    let ends = expanded(after);
+    let ends = expand_classes(after);
     let each = letters.iter();
     each.flat_map(|letter| ends.iter().map(move |end| format!("{before}{letter}{end}")))
         .collect()
@@ -66,7 +70,7 @@ fn expanded(literal: &str) -> Vec<String> {
 /// What a secret must look like besides what its pattern says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Value {
+pub(super) enum SecretClass {
     #[default]
     Any,
     Random,
@@ -80,19 +84,23 @@ pub(super) enum Value {
 /// Names that say that their value is secret, and those that do not.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct NameLists {
-    pub(super) ends: Vec<String>,
-    pub(super) whole: HashSet<String>,
+pub(super) struct SecretNameLists {
+    #[serde(rename = "ends")]
+    pub(super) suffixes: Vec<String>,
+    #[serde(rename = "whole")]
+    pub(super) exact: HashSet<String>,
     pub(super) passwords: Vec<String>,
-    pub(super) innocent: HashSet<String>,
+    #[serde(rename = "innocent")]
+    pub(super) harmless: HashSet<String>,
 }
 
 /// Values that are no secrets.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Innocent {
+pub(super) struct HarmlessValues {
     pub(super) words: HashSet<String>,
-    pub(super) begins: Vec<String>,
+    #[serde(rename = "begins")]
+    pub(super) prefixes: Vec<String>,
 }
 
 impl SecretsFile {
@@ -111,7 +119,7 @@ impl SecretsFile {
     }
 
     /// The regular expression with the named parts in it.
-    pub(super) fn expanded(&self, regex: &str) -> String {
+    pub(super) fn expand_parts(&self, regex: &str) -> String {
         self.parts
             .iter()
             .fold(regex.to_owned(), |regex, (name, part)| {
@@ -126,7 +134,7 @@ impl SecretsFile {
             .map_or("secret", |pattern| pattern.id.as_str())
     }
 
-    pub(super) fn has(&self, id: &[u8]) -> bool {
+    pub(super) fn has_pattern(&self, id: &[u8]) -> bool {
         self.pattern
             .iter()
             .any(|pattern| pattern.id.as_bytes() == id)
@@ -145,8 +153,11 @@ mod tests {
 
     #[test]
     fn a_class_in_a_literal_stands_for_each_of_its_characters() {
-        assert_eq!(expanded("plain-"), ["plain-"]);
-        assert_eq!(expanded("a[xy0-2]b"), ["axb", "ayb", "a0b", "a1b", "a2b"]);
-        assert_eq!(expanded("[ab][cd]"), ["ac", "ad", "bc", "bd"]);
+        assert_eq!(expand_classes("plain-"), ["plain-"]);
+        assert_eq!(
+            expand_classes("a[xy0-2]b"),
+            ["axb", "ayb", "a0b", "a1b", "a2b"]
+        );
+        assert_eq!(expand_classes("[ab][cd]"), ["ac", "ad", "bc", "bd"]);
     }
 }

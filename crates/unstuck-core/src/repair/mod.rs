@@ -4,87 +4,89 @@
 //! knowledge in `data/repairs/`, and the [facts](Facts) of the project tell whether they go together. The owner's
 //! entries come first, and only those that the evidence supports; nothing is ever tried just because it is allowed.
 //!
-//! Offering is not allowing: whether a command may run is decided by [`guard`](crate::guard), whatever is offered here.
+//! Offering is not allowing: whether a command may run is decided by [`guard`](crate::command_policy), whatever is offered here.
 
-mod book;
-mod call;
-mod candidates;
-mod data;
-mod deed;
-mod facts;
-mod feasible;
-mod fit;
-mod instructions;
-mod message;
-mod need;
-mod network;
-mod never;
-mod offer;
+mod agent_instructions;
+mod call_arguments;
+mod command_candidates;
+mod default_check;
+mod denylist;
+mod effects;
+mod failure_message;
+mod failure_pattern;
+mod matching;
+mod network_access;
 mod paths;
-mod pattern;
-mod questions;
+mod preconditions;
+mod probes;
+mod project_facts;
+mod repair_catalog;
+mod repair_file;
+mod requirement;
 mod sample;
 mod sampling;
-mod usual_check;
+mod suggestion;
 
-pub use book::Book;
-pub use data::RepairFile;
-pub use facts::{Facts, PathFact, PidFile, PortFact, Thing};
-pub use instructions::instructions;
-pub use network::needs_network;
-pub use offer::{Offer, Offers, PassedOver, Refusal, Source};
-pub use questions::{Questions, questions};
+pub use agent_instructions::agent_instructions;
+pub use default_check::{default_check, default_check_probes};
+pub use network_access::needs_network;
+pub use probes::{ProjectProbes, probes_for};
+pub use project_facts::{FsEntry, PathFact, PidFile, PortFact, ProjectFacts};
+pub use repair_catalog::RepairCatalog;
+pub use repair_file::RepairFile;
 pub use sample::Sample;
-pub use usual_check::{usual_check, usual_check_questions};
+pub use suggestion::{
+    RepairRefusal, RepairSuggestion, RepairSuggestions, SkippedOwnerEntry, SuggestionSource,
+};
 
-use candidates::{Candidate, candidates, filled};
-use data::Work;
-use deed::Entry;
-use fit::{Fit, Judge};
-use message::Message;
-use need::{Need, clues, needs};
+use command_candidates::{CommandCandidate, builtin_candidates, fill_template};
+use effects::CommandAnalysis;
+use failure_message::FailureMessage;
+use matching::{RequirementMatch, RequirementMatcher};
+use repair_file::EffectKind;
+use requirement::{Requirement, find_hints, resolve_requirements};
 
+use crate::command_policy::{Confidence, RepairCategory};
 use crate::diagnosis::Diagnosis;
 use crate::failure::{Failure, Kind};
-use crate::guard::{Confidence, RepairCategory};
 
 /// How long a repair may take that installs or builds.
-const LONG: u32 = 900;
+const LONG_TIMEOUT_SECONDS: u32 = 900;
 /// How long any other may take.
-const SHORT: u32 = 120;
+const SHORT_TIMEOUT_SECONDS: u32 = 120;
 
 /// The repairs that fit a failure of a project, the best first: the owner's entries that the evidence supports, then
 /// what is built in.
-pub fn offers(
-    book: &Book,
+pub fn suggest_repairs(
+    book: &RepairCatalog,
     failure: &Failure,
     diagnosis: &Diagnosis,
-    facts: &Facts,
+    facts: &ProjectFacts,
     owner_entries: &[String],
-) -> Offers {
-    let message = Message::read(failure);
-    let refused = never::refusal(book, failure, diagnosis, &message);
+) -> RepairSuggestions {
+    let message = FailureMessage::from_failure(failure);
+    let refused = denylist::refuse_failure(book, failure, diagnosis, &message);
     if refused.is_some() {
-        return Offers {
-            refused,
-            ..Offers::default()
+        return RepairSuggestions {
+            refusal: refused,
+            ..RepairSuggestions::default()
         };
     }
-    let clues = clues(book, diagnosis.kind, &message);
-    let desk = Desk {
-        judge: Judge {
+    let clues = find_hints(book, diagnosis.kind, &message);
+    let desk = SuggestionBuilder {
+        judge: RequirementMatcher {
             book,
             facts,
             message: &message,
         },
         kind: diagnosis.kind,
         line: &diagnosis.evidence.line,
-        needs: needs(book, facts, &message, &clues),
+        needs: resolve_requirements(book, facts, &message, &clues),
     };
-    let (mut found, passed_over) = desk.owners(owner_entries);
+    let (mut found, passed_over) = desk.owner_suggestions(owner_entries);
     found.sort_by_key(|one| one.rank);
-    let mut offers: Vec<Offer> = found.into_iter().map(|one| one.offer).collect();
-    let mut built_in = desk.built_in();
+    let mut offers: Vec<RepairSuggestion> = found.into_iter().map(|one| one.offer).collect();
+    let mut built_in = desk.builtin_suggestions();
     built_in.sort_by_key(|one| one.rank);
     for one in built_in {
         if offers
@@ -94,19 +96,19 @@ pub fn offers(
             offers.push(one.offer);
         }
     }
-    Offers {
-        offers,
-        refused: None,
-        passed_over,
+    RepairSuggestions {
+        suggestions: offers,
+        refusal: None,
+        skipped_entries: passed_over,
     }
 }
 
 /// What an offer is ranked by, the better the smaller.
-type Rank = (bool, i32, u8, bool, usize, Reach, usize, usize);
+type SuggestionRank = (bool, i32, u8, bool, usize, PackageOrigin, usize, usize);
 
 /// Where packages come from, the surest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Reach {
+enum PackageOrigin {
     /// From a folder of the project.
     Project,
     /// From wherever the manager finds them.
@@ -115,27 +117,30 @@ enum Reach {
     Machine,
 }
 
-struct Found {
-    rank: Rank,
-    offer: Offer,
+struct RankedSuggestion {
+    rank: SuggestionRank,
+    offer: RepairSuggestion,
 }
 
 /// Where offers are made.
-struct Desk<'a> {
-    judge: Judge<'a>,
+struct SuggestionBuilder<'a> {
+    judge: RequirementMatcher<'a>,
     kind: Kind,
     line: &'a str,
-    needs: Vec<Need<'a>>,
+    needs: Vec<Requirement<'a>>,
 }
 
-impl<'a> Desk<'a> {
-    fn owners(&self, entries: &[String]) -> (Vec<Found>, Vec<PassedOver>) {
+impl<'a> SuggestionBuilder<'a> {
+    fn owner_suggestions(
+        &self,
+        entries: &[String],
+    ) -> (Vec<RankedSuggestion>, Vec<SkippedOwnerEntry>) {
         let (mut found, mut passed_over) = (Vec::new(), Vec::new());
         for (at, text) in entries.iter().enumerate() {
             let text = text.trim_matches([' ', '\t', '\n', '\r']);
-            match self.owner(text, at) {
+            match self.owner_suggestion(text, at) {
                 Ok(one) => found.push(one),
-                Err(reason) => passed_over.push(PassedOver {
+                Err(reason) => passed_over.push(SkippedOwnerEntry {
                     command: text.to_owned(),
                     reason,
                 }),
@@ -144,61 +149,67 @@ impl<'a> Desk<'a> {
         (found, passed_over)
     }
 
-    fn owner(&self, text: &str, at: usize) -> Result<Found, String> {
+    fn owner_suggestion(&self, text: &str, at: usize) -> Result<RankedSuggestion, String> {
         let judge = &self.judge;
-        let entry = Entry::read(judge.book, judge.facts, text);
-        if let Some(reason) = never::forbidden(judge.book, judge.facts, &entry) {
+        let entry = CommandAnalysis::analyze(judge.book, judge.facts, text);
+        if let Some(reason) = denylist::refuse_command(judge.book, judge.facts, &entry) {
             return Err(reason);
         }
-        if let Some(obstacle) = feasible::obstacle(judge.book, judge.facts, &entry) {
+        if let Some(obstacle) = preconditions::unmet_precondition(judge.book, judge.facts, &entry) {
             return Err(obstacle);
         }
-        let advised = judge.message.advises(text) && judge.harm(None, &entry).is_none();
+        let advised =
+            judge.message.advises(text) && judge.unrelated_removal(None, &entry).is_none();
         let fits = self
             .needs
             .iter()
-            .filter_map(|need| Some((need, judge.fit(need, &entry)?)));
+            .filter_map(|need| Some((need, judge.match_requirement(need, &entry)?)));
         let best = fits.min_by_key(|(need, fit)| (-need.priority, *fit));
         match best {
-            Some((need, fit)) => Ok(self.found(Some(need), fit, &entry, advised, at)),
+            Some((need, fit)) => Ok(self.ranked_suggestion(Some(need), fit, &entry, advised, at)),
             None if advised => {
-                let fit = Fit {
+                let fit = RequirementMatch {
                     preference: 0,
-                    tied: true,
+                    is_tied: true,
                 };
-                Ok(self.found(None, fit, &entry, true, at))
+                Ok(self.ranked_suggestion(None, fit, &entry, true, at))
             }
             None => Err("nothing in the failure calls for it".to_owned()),
         }
     }
 
-    fn found(
+    fn ranked_suggestion(
         &self,
-        need: Option<&Need<'a>>,
-        fit: Fit,
-        entry: &Entry,
+        need: Option<&Requirement<'a>>,
+        fit: RequirementMatch,
+        entry: &CommandAnalysis,
         advised: bool,
         at: usize,
-    ) -> Found {
+    ) -> RankedSuggestion {
         let priority = need.map_or(0, |need| need.priority);
-        let removed = entry.doing(Work::Remove).map(|deed| deed.of.len()).sum();
+        let removed = entry
+            .effects_of_kind(EffectKind::Remove)
+            .map(|deed| deed.targets.len())
+            .sum();
         let reach = match () {
-            () if entry.deeds.iter().any(|deed| !deed.sources.is_empty()) => Reach::Project,
-            () if entry.deeds.iter().any(|deed| deed.offline) => Reach::Machine,
-            () => Reach::Anywhere,
+            () if entry.effects.iter().any(|deed| !deed.sources.is_empty()) => {
+                PackageOrigin::Project
+            }
+            () if entry.effects.iter().any(|deed| deed.offline) => PackageOrigin::Machine,
+            () => PackageOrigin::Anywhere,
         };
-        let steps = entry.deeds.iter().filter(|deed| deed.depth == 0).count();
-        let mut offer = self.offer(need, fit, entry);
+        let steps = entry.effects.iter().filter(|deed| deed.depth == 0).count();
+        let mut offer = self.build_suggestion(need, fit, entry);
         if advised {
             offer.confidence = Confidence::High;
         }
-        offer.source = Source::Owner(self.rule(need));
-        Found {
+        offer.source = SuggestionSource::Owner(self.rule_id(need));
+        RankedSuggestion {
             rank: (
                 !advised,
                 -priority,
                 fit.preference,
-                !fit.tied,
+                !fit.is_tied,
                 removed,
                 reach,
                 steps,
@@ -208,95 +219,110 @@ impl<'a> Desk<'a> {
         }
     }
 
-    fn rule(&self, need: Option<&Need<'a>>) -> String {
+    fn rule_id(&self, need: Option<&Requirement<'a>>) -> String {
         need.map_or("advised", |need| need.rule.id.as_str())
             .to_owned()
     }
 
-    fn built_in(&self) -> Vec<Found> {
+    fn builtin_suggestions(&self) -> Vec<RankedSuggestion> {
         let judge = &self.judge;
         let mut all = Vec::new();
         for need in &self.needs {
-            for candidate in candidates(judge.book, judge.facts, self.kind, need) {
-                all.extend(self.candidate(need, candidate, all.len()));
+            for candidate in builtin_candidates(judge.book, judge.facts, self.kind, need) {
+                all.extend(self.candidate_suggestion(need, candidate, all.len()));
             }
         }
         if ![Kind::PermissionDenied, Kind::DiskFull, Kind::OutOfMemory].contains(&self.kind) {
-            let advised = candidates::advised(judge.book, judge.facts, judge.message);
-            all.extend(advised.iter().filter_map(|entry| self.advised(entry)));
+            let advised =
+                command_candidates::advised_commands(judge.book, judge.facts, judge.message);
+            all.extend(
+                advised
+                    .iter()
+                    .filter_map(|entry| self.advised_suggestion(entry)),
+            );
         }
         all
     }
 
     /// What the message itself says to run, if it is a script of the project.
-    fn advised(&self, entry: &Entry) -> Option<Found> {
+    fn advised_suggestion(&self, entry: &CommandAnalysis) -> Option<RankedSuggestion> {
         let judge = &self.judge;
-        let forbidden = never::forbidden(judge.book, judge.facts, entry).is_some();
-        let obstacle = feasible::obstacle(judge.book, judge.facts, entry).is_some();
-        if forbidden || obstacle || judge.harm(None, entry).is_some() {
+        let forbidden = denylist::refuse_command(judge.book, judge.facts, entry).is_some();
+        let obstacle = preconditions::unmet_precondition(judge.book, judge.facts, entry).is_some();
+        if forbidden || obstacle || judge.unrelated_removal(None, entry).is_some() {
             return None;
         }
-        let fit = Fit {
+        let fit = RequirementMatch {
             preference: 0,
-            tied: true,
+            is_tied: true,
         };
-        let mut found = self.found(None, fit, entry, true, 0);
-        found.offer.source = Source::BuiltIn(self.rule(None));
+        let mut found = self.ranked_suggestion(None, fit, entry, true, 0);
+        found.offer.source = SuggestionSource::BuiltIn(self.rule_id(None));
         Some(found)
     }
 
-    fn candidate(&self, need: &Need<'a>, candidate: Candidate, at: usize) -> Option<Found> {
+    fn candidate_suggestion(
+        &self,
+        need: &Requirement<'a>,
+        candidate: CommandCandidate,
+        at: usize,
+    ) -> Option<RankedSuggestion> {
         let judge = &self.judge;
-        let mut entry = Entry::read(judge.book, judge.facts, &candidate.command);
-        if never::forbidden(judge.book, judge.facts, &entry).is_some() {
+        let mut entry = CommandAnalysis::analyze(judge.book, judge.facts, &candidate.command);
+        if denylist::refuse_command(judge.book, judge.facts, &entry).is_some() {
             return None;
         }
-        let fit = match candidate.unproven {
-            true => judge.fit(need, &entry)?,
-            false => Fit {
+        let fit = match candidate.needs_proof {
+            true => judge.match_requirement(need, &entry)?,
+            false => RequirementMatch {
                 preference: 0,
-                tied: true,
+                is_tied: true,
             },
         };
-        if !candidate.folder.is_empty() {
-            entry = Entry::read(judge.book, judge.facts, &candidate.in_its_folder());
+        if !candidate.directory.is_empty() {
+            entry = CommandAnalysis::analyze(judge.book, judge.facts, &candidate.with_cd());
         }
-        if feasible::obstacle(judge.book, judge.facts, &entry).is_some() {
+        if preconditions::unmet_precondition(judge.book, judge.facts, &entry).is_some() {
             return None;
         }
         let advised = judge.message.advises(&candidate.command);
-        let mut found = self.found(Some(need), fit, &entry, advised, at);
+        let mut found = self.ranked_suggestion(Some(need), fit, &entry, advised, at);
         found.offer.command = candidate.command;
-        found.offer.source = Source::BuiltIn(need.rule.id.clone());
-        if !candidate.folder.is_empty() {
-            found.offer.working_dir = Some(candidate.folder);
+        found.offer.source = SuggestionSource::BuiltIn(need.rule.id.clone());
+        if !candidate.directory.is_empty() {
+            found.offer.working_dir = Some(candidate.directory);
         }
         Some(found)
     }
 
-    fn offer(&self, need: Option<&Need<'a>>, fit: Fit, entry: &Entry) -> Offer {
+    fn build_suggestion(
+        &self,
+        need: Option<&Requirement<'a>>,
+        fit: RequirementMatch,
+        entry: &CommandAnalysis,
+    ) -> RepairSuggestion {
         let works = [
-            Work::Install,
-            Work::Build,
-            Work::Lock,
-            Work::Rebuild,
-            Work::Provide,
+            EffectKind::Install,
+            EffectKind::Build,
+            EffectKind::Lock,
+            EffectKind::Rebuild,
+            EffectKind::Provide,
         ];
-        let long = entry.deeds.iter().any(|deed| deed.does_any(&works));
+        let long = entry.effects.iter().any(|deed| deed.has_any_effect(&works));
         let plain = |text: &str| text.to_owned();
-        let told = |template: &str, need: &Need<'_>| {
-            let told = filled(template, need, &plain);
+        let told = |template: &str, need: &Requirement<'_>| {
+            let told = fill_template(template, need, &plain);
             told.unwrap_or_else(|| template.to_owned())
         };
-        let sure = |need: &Need<'_>| match fit.tied {
+        let sure = |need: &Requirement<'_>| match fit.is_tied {
             true => need.rule.confidence,
             false => need.rule.confidence.min(Confidence::Medium),
         };
-        Offer {
+        RepairSuggestion {
             command: entry.text.clone(),
             working_dir: None,
-            source: Source::Owner(String::new()),
-            category: need.map_or_else(|| category(self.kind), |need| need.rule.category),
+            source: SuggestionSource::Owner(String::new()),
+            category: need.map_or_else(|| default_category(self.kind), |need| need.rule.category),
             confidence: need.map_or(Confidence::High, sure),
             root_cause: need.map_or_else(
                 || "The failure itself says what to run.".to_owned(),
@@ -307,13 +333,17 @@ impl<'a> Desk<'a> {
                 || "What the message asks for is done.".to_owned(),
                 |need| told(&need.rule.outcome, need),
             ),
-            timeout_seconds: if long { LONG } else { SHORT },
+            timeout_seconds: if long {
+                LONG_TIMEOUT_SECONDS
+            } else {
+                SHORT_TIMEOUT_SECONDS
+            },
         }
     }
 }
 
 /// The category of a failure for which no need was found.
-fn category(kind: Kind) -> RepairCategory {
+fn default_category(kind: Kind) -> RepairCategory {
     match kind {
         Kind::MissingDependency | Kind::DependencyConflict | Kind::LockfileDrift => {
             RepairCategory::Dependency

@@ -6,26 +6,26 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 /// So many paths of a text are looked at, the last ones.
-const MOST: usize = 150;
+const MAX_PATHS: usize = 150;
 
-/// The path relative to the root; none if it leads elsewhere. What is relative already starts at the folder `at`.
+/// The path relative to the root; none if it leads elsewhere. What is relative already starts at the folder `values_at`.
 pub(super) fn relative(roots: &[String], at: &str, path: &str) -> Option<String> {
     let path = path.strip_prefix("file://").unwrap_or(path);
     let path = path.replace('\\', "/");
     if !path.starts_with('/') {
         let is_home = path.starts_with('~') || path.contains("://");
-        return if is_home { None } else { resolved(at, &path) };
+        return if is_home { None } else { normalize(at, &path) };
     }
     let inside = |root: &String| {
         let rest = path.strip_prefix(root.trim_end_matches('/'))?;
         (rest.is_empty() || rest.starts_with('/')).then(|| rest.to_owned())
     };
     let rest = roots.iter().find_map(inside)?;
-    resolved("", &rest)
+    normalize("", &rest)
 }
 
 /// The path, begun at a folder, without `.` and `..`; none if it leads above the root.
-pub(super) fn resolved(folder: &str, path: &str) -> Option<String> {
+pub(super) fn normalize(folder: &str, path: &str) -> Option<String> {
     let mut parts: Vec<&str> = Vec::new();
     for part in folder.split('/').chain(path.split('/')) {
         match part {
@@ -53,12 +53,12 @@ pub(super) fn parent(path: &str) -> &str {
 }
 
 /// The last part of a path.
-pub(super) fn base(path: &str) -> &str {
+pub(super) fn base_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
 /// The path and every folder above it, the nearest first.
-pub(super) fn upwards(path: &str) -> impl Iterator<Item = &str> {
+pub(super) fn ancestors(path: &str) -> impl Iterator<Item = &str> {
     std::iter::successors(Some(path), |path| {
         let (folder, _) = path.rsplit_once('/')?;
         Some(folder)
@@ -78,11 +78,11 @@ pub(super) fn covers(outer: &str, inner: &str) -> bool {
     let anywhere = outer.strip_prefix("**/");
     contents.is_some_and(|folder| covers(folder, inner))
         || anywhere.is_some_and(|name| covers(name, inner))
-        || upwards(inner).any(|one| is_like(outer, one))
+        || ancestors(inner).any(|one| matches_glob(outer, one))
 }
 
 /// Whether a text is like a pattern in which `*` stands for any characters and `?` for one.
-pub(super) fn is_like(pattern: &str, text: &str) -> bool {
+pub(super) fn matches_glob(pattern: &str, text: &str) -> bool {
     fn like(pattern: &[u8], text: &[u8]) -> bool {
         match (pattern.split_first(), text.split_first()) {
             (None, None) => true,
@@ -98,7 +98,7 @@ pub(super) fn is_like(pattern: &str, text: &str) -> bool {
 }
 
 /// What looks like a path in a text, as it is written there.
-pub(super) fn mentioned(text: &str) -> BTreeSet<String> {
+pub(super) fn find_paths(text: &str) -> BTreeSet<String> {
     static WORD: LazyLock<Option<Regex>> = LazyLock::new(|| {
         Regex::new(r#"'([^'\n]{2,200})'|"([^"\n]{2,200})"|`([^`\n]{2,200})`|([^\s'"`()<>\[\]{},;=|]{2,300})"#).ok()
     });
@@ -116,7 +116,7 @@ pub(super) fn mentioned(text: &str) -> BTreeSet<String> {
         let named = whole.filter(|word| name(word)).map(str::to_owned);
         found.extend(named.or_else(|| whole.and_then(path_in)));
     }
-    let skip = found.len().saturating_sub(MOST);
+    let skip = found.len().saturating_sub(MAX_PATHS);
     found.into_iter().skip(skip).collect()
 }
 
@@ -164,7 +164,7 @@ fn is_file_name(word: &str) -> bool {
 
 /// The path without a part of its name that stands before a dot or at the end.
 pub(super) fn without_mark(path: &str, mark: &str) -> Option<String> {
-    let (before, after) = base(path).split_once(mark)?;
+    let (before, after) = base_name(path).split_once(mark)?;
     let is_whole = after.is_empty() || after.starts_with('.');
     let is_name = !before.is_empty() && before != ".";
     (is_whole && is_name).then(|| join(parent(path), &format!("{before}{after}")))
@@ -183,7 +183,7 @@ mod tests {
     #[test]
     fn paths_are_found_however_they_are_written() {
         let text = "Error: /w/app/node_modules/x/package.json: bad\n  File \"/w/app/a.py\", line 2\nsrc/b.ts(1,17): gone\nsee https://x.org/y and 'out/reports/summary.txt' or .env";
-        let found = mentioned(text);
+        let found = find_paths(text);
         for path in [
             "/w/app/node_modules/x/package.json",
             "/w/app/a.py",

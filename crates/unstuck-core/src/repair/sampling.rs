@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use super::book::Book;
-use super::facts::{Facts, PathFact, PidFile, PortFact, Thing};
-use super::offer::Offers;
+use super::project_facts::{FsEntry, PathFact, PidFile, PortFact, ProjectFacts};
+use super::repair_catalog::RepairCatalog;
 use super::sample::Sample;
-use super::{offers, paths, questions};
+use super::suggestion::RepairSuggestions;
+use super::{paths, probes, probes_for, suggest_repairs};
 use crate::diagnosis::Classifier;
-use crate::failure::Case;
-use crate::moment::Now;
+use crate::failure::FailureRecord;
+use crate::time::ClockReading;
 
 /// The folder of the project in every sample.
 const ROOT: &str = "/w/app";
@@ -19,16 +19,16 @@ const NOT_LISTED: [&str; 3] = ["node_modules", ".venv", "venv"];
 
 impl Sample {
     /// What is wrong about what is offered for it.
-    pub fn problem(&self, book: &Book) -> Option<String> {
+    pub fn problem(&self, book: &RepairCatalog) -> Option<String> {
         let offers = self.offers(book, &self.entries);
-        let first = |offers: &Offers, is_owner: bool| {
-            let mut all = offers.offers.iter();
+        let first = |offers: &RepairSuggestions, is_owner: bool| {
+            let mut all = offers.suggestions.iter();
             let found = all.find(|offer| offer.source.is_owner() == is_owner);
             found.map(|offer| offer.command.clone())
         };
         let owner = first(&offers, true);
         let built_in = first(&self.offers(book, &[]), false);
-        let rule = offers.refused.as_ref().map(|refusal| refusal.rule.clone());
+        let rule = offers.refusal.as_ref().map(|refusal| refusal.rule.clone());
         let wrong = owner != self.first
             || (self.built_in.is_some() && built_in != self.built_in)
             || (self.nothing && self.built_in.is_none() && built_in.is_some())
@@ -36,43 +36,43 @@ impl Sample {
         let said = format!("{}{}", self.stdout, self.stderr);
         let said: String = said.chars().take(120).collect();
         wrong.then(|| {
-            format!("`{said}`: offered {owner:?}, built in {built_in:?}, refused {rule:?}, passed over {:?}", offers.passed_over)
+            format!("`{said}`: offered {owner:?}, built in {built_in:?}, refused {rule:?}, passed over {:?}", offers.skipped_entries)
         })
     }
 
     /// What is offered for it.
-    fn offers(&self, book: &Book, entries: &[String]) -> Offers {
-        let failure = Case {
+    fn offers(&self, book: &RepairCatalog, entries: &[String]) -> RepairSuggestions {
+        let failure = FailureRecord {
             tool: Some(self.tool.clone()),
             exit_code: Some(1),
             stdout: Some(self.stdout.as_str().into()),
             stderr: Some(self.stderr.as_str().into()),
-            ..Case::default()
+            ..FailureRecord::default()
         };
         let failure = failure.into_failure();
-        let now = Now::utc(crate::moment::Timestamp::from_seconds(0));
+        let now = ClockReading::utc(crate::time::Timestamp::from_seconds(0));
         let diagnosis = Classifier::built_in().diagnose(&failure, &now);
-        let asked = questions(book, &failure, &diagnosis, entries);
+        let asked = probes_for(book, &failure, &diagnosis, entries);
         let facts = self.facts(&asked);
-        offers(book, &failure, &diagnosis, &facts, entries)
+        suggest_repairs(book, &failure, &diagnosis, &facts, entries)
     }
 
-    fn facts(&self, asked: &questions::Questions) -> Facts {
+    fn facts(&self, asked: &probes::ProjectProbes) -> ProjectFacts {
         let named = self.files.iter().chain(self.texts.keys()).chain(&self.crlf);
         let named = named
             .chain(&self.executable)
             .chain(&self.lfs_pointers)
             .chain(&self.in_use);
         let files: BTreeSet<String> = named.chain(self.pids.keys()).cloned().collect();
-        let mut facts = Facts {
+        let mut facts = ProjectFacts {
             roots: vec![ROOT.to_owned()],
             scripts: self.scripts.clone(),
             submodules: self.submodules.clone(),
-            ..Facts::default()
+            ..ProjectFacts::default()
         };
         let folders = files.iter().chain(&self.dangling).chain(&self.folders);
         let folders: BTreeSet<&str> = folders
-            .flat_map(|path| paths::upwards(path).skip(1))
+            .flat_map(|path| paths::ancestors(path).skip(1))
             .chain(self.folders.iter().map(String::as_str))
             .collect();
         facts.listed = files
@@ -82,7 +82,10 @@ impl Sample {
             .filter(|path| is_listed(path))
             .collect();
         let asked_paths = asked.paths.iter().filter_map(|path| facts.relative(path));
-        let copies = facts.listed.iter().filter_map(|file| asked.copy_of(file));
+        let copies = facts
+            .listed
+            .iter()
+            .filter_map(|file| asked.template_target(file));
         let all: BTreeSet<String> = asked_paths
             .chain(copies)
             .chain(facts.listed.clone())
@@ -94,7 +97,7 @@ impl Sample {
                 (path, fact)
             })
             .collect();
-        facts.follow_links();
+        facts.copy_facts_to_link_targets();
         facts.named_in = asked
             .names
             .iter()
@@ -115,7 +118,7 @@ impl Sample {
                     PidFile {
                         pid: 4711,
                         alive: *alive,
-                        ours: Some(*alive),
+                        in_project: Some(*alive),
                     },
                 )
             })
@@ -128,7 +131,7 @@ impl Sample {
                     port.parse().ok()?,
                     PortFact {
                         pid: Some(4711),
-                        ours: Some(*ours),
+                        in_project: Some(*ours),
                         command: "node server.js".to_owned(),
                     },
                 ))
@@ -144,19 +147,19 @@ impl Sample {
         folders: &BTreeSet<&str>,
     ) -> PathFact {
         let what = match () {
-            () if self.dangling.contains(path) => Thing::Dangling,
-            () if files.contains(path) => Thing::File,
-            () if folders.contains(path) || path.is_empty() => Thing::Folder,
-            () => Thing::Nothing,
+            () if self.dangling.contains(path) => FsEntry::DanglingLink,
+            () if files.contains(path) => FsEntry::File,
+            () if folders.contains(path) || path.is_empty() => FsEntry::Directory,
+            () => FsEntry::Nothing,
         };
         PathFact {
             link: self.links.get(path).cloned(),
-            what,
+            entry: what,
             executable: self.executable.contains(path),
             writable: true,
             empty: self.folders.contains(path),
             crlf: self.crlf.contains(path),
-            starts_with_mark: self
+            has_bom: self
                 .texts
                 .get(path)
                 .is_some_and(|text| text.starts_with('\u{feff}')),
@@ -169,6 +172,6 @@ impl Sample {
 
 /// Whether a survey lists a path by itself.
 fn is_listed(path: &str) -> bool {
-    let mut above = paths::upwards(path).skip(1);
+    let mut above = paths::ancestors(path).skip(1);
     !above.any(|folder| NOT_LISTED.contains(&folder))
 }

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use unstuck_core::agent::{
-    Agent, AgentFile, Agents, Built, Call, CallSession, CannotBuild, Invocation, Prompt, PromptWay,
+    Agent, AgentFile, Agents, BuildError, BuiltCommand, CommandInputs, ConversationRef, Invocation,
+    PromptChannel, PromptSource,
 };
 use unstuck_core::decision::Capability;
 
@@ -46,14 +47,14 @@ struct Sample {
 }
 
 impl Sample {
-    fn call(&self) -> Call<'_> {
+    fn call(&self) -> CommandInputs<'_> {
         let session = match (&self.resume, &self.message) {
-            (Some(id), Some(message)) => CallSession::Resume { id, message },
-            _ => CallSession::New {
+            (Some(id), Some(message)) => ConversationRef::Resume { id, message },
+            _ => ConversationRef::New {
                 id: self.new.as_deref(),
             },
         };
-        Call {
+        CommandInputs {
             command: &self.command,
             prompt: &self.prompt,
             prompt_file: self.prompt_file.as_deref(),
@@ -81,8 +82,8 @@ fn agent(id: &str) -> &'static Agent {
 #[test]
 fn every_call_is_built_as_its_sample_says() {
     for (agent, sample) in samples() {
-        let built = agent.build(&sample.call()).unwrap();
-        let expected = Built {
+        let built = agent.build_command(&sample.call()).unwrap();
+        let expected = BuiltCommand {
             command: words(&sample.gives),
             stdin: sample.stdin.clone(),
             session: sample.session.clone(),
@@ -98,19 +99,19 @@ fn a_built_command_line_is_read_as_it_was_meant() {
         if agent.id() == "command" {
             continue;
         }
-        let built = agent.build(&sample.call()).unwrap();
+        let built = agent.build_command(&sample.call()).unwrap();
         let shown = &built.command;
-        let recognised = Agents::built_in().recognise(shown);
+        let recognised = Agents::built_in().recognize(shown);
         assert_eq!(recognised.map(Agent::id), Some(agent.id()), "{shown:?}");
-        let read = Invocation::read(agent, shown);
+        let read = Invocation::parse(agent, shown);
         assert!(read.is_headless(), "{shown:?}");
         assert_eq!(read.model(), sample.model.as_deref(), "{shown:?}");
         assert_eq!(read.session().id, built.session, "{shown:?}");
         assert_eq!(read.session().resumes, sample.resume.is_some(), "{shown:?}");
-        let prompt = match agent.prompt_way(&[]) {
-            PromptWay::Stdin => Prompt::Stdin,
-            PromptWay::File => Prompt::File(sample.prompt_file.clone().unwrap()),
-            PromptWay::Argument => Prompt::Text(sample.prompt.clone()),
+        let prompt = match agent.prompt_channel(&[]) {
+            PromptChannel::Stdin => PromptSource::Stdin,
+            PromptChannel::File => PromptSource::File(sample.prompt_file.clone().unwrap()),
+            PromptChannel::Argument => PromptSource::Text(sample.prompt.clone()),
         };
         assert_eq!(read.prompt(), prompt, "{shown:?}");
     }
@@ -124,13 +125,13 @@ fn every_agent_is_told_in_a_way_that_takes_long_prompts() {
             "command" => &["./agent".to_owned()],
             _ => &[],
         };
-        let call = Call {
+        let call = CommandInputs {
             command,
             prompt: &prompt,
             prompt_file: Some("role.md"),
-            ..Call::default()
+            ..CommandInputs::default()
         };
-        let built = agent.build(&call).unwrap();
+        let built = agent.build_command(&call).unwrap();
         assert!(built.command.iter().all(|word| word.len() < 99));
     }
 }
@@ -149,9 +150,9 @@ fn no_agent_is_allowed_more_than_the_role_says() {
 fn what_can_be_changed_follows_from_the_placeholders() {
     let can = |line: &str| {
         let command = words(line);
-        let call = Call {
+        let call = CommandInputs {
             command: &command,
-            ..Call::default()
+            ..CommandInputs::default()
         };
         let can = agent("command").call_capabilities(&call);
         let always = [
@@ -168,7 +169,7 @@ fn what_can_be_changed_follows_from_the_placeholders() {
     assert_eq!(can("./agent --id={session}"), (false, true));
     assert_eq!(can("./agent {?resume}"), (false, true));
     for id in ["claude", "codex", "gemini", "opencode", "goose", "aider"] {
-        let can = agent(id).call_capabilities(&Call::default());
+        let can = agent(id).call_capabilities(&CommandInputs::default());
         assert!(
             can.has(Capability::Model) && can.has(Capability::Resume),
             "{id}"
@@ -178,25 +179,25 @@ fn what_can_be_changed_follows_from_the_placeholders() {
 
 #[test]
 fn what_an_agent_cannot_be_told_is_refused_before_it_runs() {
-    let of = |id: &str, call: Call<'_>| agent(id).build(&call).unwrap_err();
+    let of = |id: &str, call: CommandInputs<'_>| agent(id).build_command(&call).unwrap_err();
     let some = &["x".to_owned()][..];
-    let resume = CallSession::Resume {
+    let resume = ConversationRef::Resume {
         id: "",
         message: "go on",
     };
-    let call = Call::default();
+    let call = CommandInputs::default();
     let shown = [
         of("command", call),
         of(
             "claude",
-            Call {
+            CommandInputs {
                 command: some,
                 ..call
             },
         ),
         of(
             "command",
-            Call {
+            CommandInputs {
                 command: some,
                 model: Some("m"),
                 ..call
@@ -204,7 +205,7 @@ fn what_an_agent_cannot_be_told_is_refused_before_it_runs() {
         ),
         of(
             "command",
-            Call {
+            CommandInputs {
                 command: some,
                 session: resume,
                 ..call
@@ -212,21 +213,21 @@ fn what_an_agent_cannot_be_told_is_refused_before_it_runs() {
         ),
         of(
             "codex",
-            Call {
+            CommandInputs {
                 session: resume,
                 ..call
             },
         ),
         of(
             "codex",
-            Call {
+            CommandInputs {
                 tools: some,
                 ..call
             },
         ),
         of(
             "command",
-            Call {
+            CommandInputs {
                 command: some,
                 tools: some,
                 ..call
@@ -234,7 +235,7 @@ fn what_an_agent_cannot_be_told_is_refused_before_it_runs() {
         ),
         of("aider", call),
     ];
-    let shown: Vec<String> = shown.iter().map(CannotBuild::to_string).collect();
+    let shown: Vec<String> = shown.iter().map(BuildError::to_string).collect();
     let expected = [
         "the agent `command` has no command of its own: give the role one, such as command = [\"my-agent\", \"--model\", \"{model}\"]",
         "the agent `claude` has its own command: leave `command` out of the role, and put what you add into `args`",
@@ -252,14 +253,14 @@ fn what_an_agent_cannot_be_told_is_refused_before_it_runs() {
 fn a_command_without_a_program_is_none() {
     for words in [&[][..], &[""], &["{model}"], &["{?resume}"]] {
         let command: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-        let call = Call {
+        let call = CommandInputs {
             command: &command,
             args: &["x".to_owned()],
-            ..Call::default()
+            ..CommandInputs::default()
         };
-        let built = agent("command").build(&call);
+        let built = agent("command").build_command(&call);
         assert!(
-            matches!(built, Err(CannotBuild::NoCommand { .. })),
+            matches!(built, Err(BuildError::NoCommand { .. })),
             "{words:?}"
         );
     }
@@ -270,12 +271,12 @@ fn a_prompt_is_never_run_by_a_shell_nor_longer_than_a_word_may_be() {
     let prompt = "x".repeat(128 * 1024);
     let build = |words: &[&str], prompt: &str| {
         let command: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-        let call = Call {
+        let call = CommandInputs {
             command: &command,
             prompt,
-            ..Call::default()
+            ..CommandInputs::default()
         };
-        agent("command").build(&call)
+        agent("command").build_command(&call)
     };
     for words in [
         &["sh", "-c", "agent '{prompt}'"][..],
@@ -283,14 +284,14 @@ fn a_prompt_is_never_run_by_a_shell_nor_longer_than_a_word_may_be() {
     ] {
         let refused = build(words, "hi");
         assert!(
-            matches!(refused, Err(CannotBuild::PromptInShell { .. })),
+            matches!(refused, Err(BuildError::PromptInShell { .. })),
             "{words:?}"
         );
     }
     assert!(build(&["sh", "-c", "agent \"$1\"", "sh", "{prompt}"], "hi").is_ok());
     assert_eq!(
         build(&["agent", "{prompt}"], &prompt),
-        Err(CannotBuild::TooLong { bytes: 128 * 1024 })
+        Err(BuildError::TooLong { bytes: 128 * 1024 })
     );
     assert!(build(&["agent"], &prompt).is_ok());
 }
@@ -308,21 +309,21 @@ fn the_embedded_agents_have_no_problems() {
 #[test]
 fn a_users_agent_needs_no_more_than_its_command() {
     let text = "call.command = ['/opt/ours', 'run', ['--llm', '{model}'], ['--go-on', '{resume}']]";
-    let file = toml::from_str::<AgentFile>(text).unwrap().under("ours");
+    let file = toml::from_str::<AgentFile>(text).unwrap().with_id("ours");
     assert_eq!(file.check(), []);
     let agents = Agents::built_in().clone().with(file);
     let ours = agents.get("ours").unwrap();
     assert_eq!((ours.id(), ours.title()), ("ours", "ours"));
-    let call = Call {
+    let call = CommandInputs {
         prompt: "fix it",
         model: Some("m"),
-        ..Call::default()
+        ..CommandInputs::default()
     };
-    let built = ours.build(&call).unwrap();
+    let built = ours.build_command(&call).unwrap();
     assert_eq!(built.command, words("/opt/ours run --llm m"));
     assert_eq!(built.stdin.as_deref(), Some("fix it"));
     // It is known by its first word.
-    let known = |line: &str| agents.recognise(&words(line)).map(Agent::id);
+    let known = |line: &str| agents.recognize(&words(line)).map(Agent::id);
     assert_eq!(known("/opt/ours run"), Some("ours"));
     assert_eq!(ours.read_output("Done.", "").text.as_deref(), Some("Done."));
 }
@@ -330,11 +331,11 @@ fn a_users_agent_needs_no_more_than_its_command() {
 #[test]
 fn a_users_agent_is_known_by_its_section_and_its_program() {
     let with = |id: &str, text: &str| {
-        let file = toml::from_str::<AgentFile>(text).unwrap().under(id);
+        let file = toml::from_str::<AgentFile>(text).unwrap().with_id(id);
         Agents::built_in().clone().with(file)
     };
     let known = |agents: &Agents, line: &str| {
-        let agent = agents.recognise(&words(line));
+        let agent = agents.recognize(&words(line));
         agent.map(|agent| agent.id().to_owned())
     };
     let own = with("copilot", "call.command = ['copilot', '--ask', '{prompt}']");
@@ -382,7 +383,7 @@ fn what_cannot_work_in_a_users_agent_is_told() {
         output.text = [{ at = ["usage"] }, {}]
         output.session = [{ matches = "id: (" }, { matches = "id: .*" }]
     "#;
-    let file = toml::from_str::<AgentFile>(text).unwrap().under("ours");
+    let file = toml::from_str::<AgentFile>(text).unwrap().with_id("ours");
     let problems: Vec<String> = file.check().iter().map(ToString::to_string).collect();
     let begins = [
         "call.command: its first word must be a program",
@@ -408,7 +409,7 @@ fn every_agent_goes_through_a_gateway_as_its_samples_say() {
         let agent = agent(&samples.id);
         assert!(!samples.through.is_empty(), "{}", agent.id());
         for sample in samples.through {
-            let through = agent.through("http://g", &words(&sample.command));
+            let through = agent.through_gateway("http://g", &words(&sample.command));
             let Some(gives) = &sample.gives else {
                 assert_eq!(through, None, "{sample:?}");
                 continue;
@@ -417,7 +418,7 @@ fn every_agent_goes_through_a_gateway_as_its_samples_say() {
             assert_eq!(&through.command, gives, "{sample:?}");
             let map = |pairs: Vec<(String, String)>| pairs.into_iter().collect();
             assert_eq!(sample.env, map(through.env));
-            assert_eq!(sample.quiet, map(through.quiet));
+            assert_eq!(sample.quiet, map(through.default_env));
             assert_eq!(sample.files, map(through.files));
         }
     }
@@ -426,11 +427,11 @@ fn every_agent_goes_through_a_gateway_as_its_samples_say() {
 #[test]
 fn an_agent_may_be_like_another_one_but_for_its_program() {
     let text = "like = 'claude'\ncall.command = ['docker', 'run', '-i', 'box', 'claude', '-p', ['--model', '{model}']]";
-    let file = toml::from_str::<AgentFile>(text).unwrap().under("boxed");
+    let file = toml::from_str::<AgentFile>(text).unwrap().with_id("boxed");
     assert_eq!(file.check(), []);
     let agents = Agents::built_in().clone().with(file);
     let boxed = agents.get("boxed").unwrap();
-    let built = boxed.build(&Call::default()).unwrap();
+    let built = boxed.build_command(&CommandInputs::default()).unwrap();
     assert_eq!(built.command, words("docker run -i box claude -p"));
     let told = boxed.read_output(r#"{"type":"result","result":"Done.","session_id":"1"}"#, "");
     assert_eq!(
@@ -439,7 +440,7 @@ fn an_agent_may_be_like_another_one_but_for_its_program() {
     );
     assert_eq!(boxed.file().call.version, ["--version"]);
     assert_eq!(
-        agents.recognise(&words("claude -p x")).map(Agent::id),
+        agents.recognize(&words("claude -p x")).map(Agent::id),
         Some("claude")
     );
 }
@@ -472,21 +473,25 @@ fn the_guides_agents_are_in_order() {
         .collect();
     let mut agents = Agents::built_in().clone();
     for (id, file) in examples.iter().flat_map(|example| &example.agents) {
-        let file = file.clone().under(id);
+        let file = file.clone().with_id(id);
         assert_eq!(file.check(), [], "{id}");
         agents = agents.with(file);
     }
     for role in examples.iter().flat_map(|example| &example.role) {
-        let call = Call {
+        let call = CommandInputs {
             command: &role.command,
             prompt: "fix it",
             prompt_file: Some("role.md"),
             model: role.model.as_deref(),
             tools: &role.allowed_tools,
             args: &role.args,
-            ..Call::default()
+            ..CommandInputs::default()
         };
-        agents.get(&role.agent).unwrap().build(&call).unwrap();
+        agents
+            .get(&role.agent)
+            .unwrap()
+            .build_command(&call)
+            .unwrap();
     }
     assert!(examples.len() > 3);
 }

@@ -3,7 +3,8 @@
 use proptest::prelude::*;
 use serde::Deserialize;
 use unstuck_core::agent::{
-    Agent, AgentFile, Agents, CannotChange, Changes, Invocation, Prompt, Session,
+    Agent, AgentFile, Agents, ChangeError, CommandChanges, ConversationChoice, Invocation,
+    PromptSource,
 };
 use unstuck_core::decision::Capability;
 
@@ -101,14 +102,14 @@ pub(crate) fn words(line: &str) -> Vec<String> {
 
 fn read<'a>(agent: &'a Agent, sample: &Sample) -> Invocation<'a> {
     let command = words(&sample.command);
-    let recognised = Agents::built_in().recognise(&command);
+    let recognised = Agents::built_in().recognize(&command);
     assert_eq!(
         recognised.map(Agent::id),
         Some(agent.id()),
         "{}",
         sample.command
     );
-    Invocation::read(agent, &command)
+    Invocation::parse(agent, &command)
 }
 
 #[test]
@@ -126,10 +127,10 @@ fn every_command_line_is_read_as_its_sample_says() {
                 continue;
             }
             let prompt = match (&sample.prompt, &sample.file, sample.stdin) {
-                (Some(text), ..) => Prompt::Text(text.clone()),
-                (_, Some(file), _) => Prompt::File(file.clone()),
-                (.., true) => Prompt::Stdin,
-                _ => Prompt::Elsewhere,
+                (Some(text), ..) => PromptSource::Text(text.clone()),
+                (_, Some(file), _) => PromptSource::File(file.clone()),
+                (.., true) => PromptSource::Stdin,
+                _ => PromptSource::Elsewhere,
             };
             assert_eq!(invocation.prompt(), prompt, "{}", sample.command);
             assert_eq!(
@@ -165,16 +166,16 @@ fn every_command_line_is_changed_as_its_sample_says() {
     for (agent, samples) in samples() {
         for sample in &samples.sample {
             for change in &sample.changed {
-                let resume = change.resume.clone().map(|id| Session::Resume {
+                let resume = change.resume.clone().map(|id| ConversationChoice::Resume {
                     id,
                     message: change.message.clone().unwrap(),
                 });
-                let changes = Changes {
+                let changes = CommandChanges {
                     prompt: change.prompt.clone(),
                     model: change.model.clone(),
-                    session: resume.or(change.fresh.then_some(Session::Fresh)),
+                    session: resume.or(change.fresh.then_some(ConversationChoice::Fresh)),
                 };
-                let changed = read(agent, sample).with(&changes).unwrap();
+                let changed = read(agent, sample).with_changes(&changes).unwrap();
                 let shown = (&sample.command, &changes);
                 assert_eq!(changed.command, words(&change.gives), "{shown:?}");
                 assert_eq!(changed.stdin, change.stdin, "{shown:?}");
@@ -191,20 +192,20 @@ fn a_resumed_command_line_is_read_as_resuming() {
             .iter()
             .filter(|sample| sample.prompt.is_some() && !sample.interactive)
         {
-            let session = Session::Resume {
+            let session = ConversationChoice::Resume {
                 id: "job-7".to_owned(),
                 message: "go on".to_owned(),
             };
-            let changes = Changes {
+            let changes = CommandChanges {
                 session: Some(session),
-                ..Changes::default()
+                ..CommandChanges::default()
             };
-            let changed = read(agent, sample).with(&changes).unwrap();
-            let again = Invocation::read(agent, &changed.command);
+            let changed = read(agent, sample).with_changes(&changes).unwrap();
+            let again = Invocation::parse(agent, &changed.command);
             assert!(again.session().resumes, "{:?}", changed.command);
             assert_eq!(
                 again.prompt(),
-                Prompt::Text("go on".to_owned()),
+                PromptSource::Text("go on".to_owned()),
                 "{:?}",
                 changed.command
             );
@@ -298,8 +299,11 @@ fn a_conversation_that_is_not_there_is_told_by_the_agents_words() {
         ("opencode", "Error: Session not found"),
     ] {
         let agent = Agents::built_in().get(id).unwrap();
-        assert!(agent.misses_conversation("", words), "{id}");
-        assert!(!agent.misses_conversation("", "Rate limited"), "{id}");
+        assert!(agent.reports_missing_conversation("", words), "{id}");
+        assert!(
+            !agent.reports_missing_conversation("", "Rate limited"),
+            "{id}"
+        );
     }
 }
 
@@ -314,12 +318,12 @@ fn other_programs_are_no_agents() {
         "git commit -m claude",
         "sh -c claude",
     ] {
-        assert_eq!(Agents::built_in().recognise(&words(line)), None, "{line}");
+        assert_eq!(Agents::built_in().recognize(&words(line)), None, "{line}");
     }
-    assert_eq!(Agents::built_in().recognise(&[]), None);
+    assert_eq!(Agents::built_in().recognize(&[]), None);
     let line = words("timeout -k 5 10m nice -n 5 pnpm dlx @openai/codex@0.166.0 exec hi");
     assert_eq!(
-        Agents::built_in().recognise(&line).map(Agent::id),
+        Agents::built_in().recognize(&line).map(Agent::id),
         Some("codex")
     );
 }
@@ -327,28 +331,31 @@ fn other_programs_are_no_agents() {
 #[test]
 fn what_a_person_works_with_cannot_be_changed() {
     let claude = Agents::built_in().get("claude").unwrap();
-    let invocation = Invocation::read(claude, &words("claude fix"));
-    let changes = Changes {
+    let invocation = Invocation::parse(claude, &words("claude fix"));
+    let changes = CommandChanges {
         prompt: Some("other".to_owned()),
-        ..Changes::default()
+        ..CommandChanges::default()
     };
-    assert_eq!(invocation.with(&changes), Err(CannotChange::Interactive));
+    assert_eq!(
+        invocation.with_changes(&changes),
+        Err(ChangeError::Interactive)
+    );
     assert!(!invocation.capabilities().has(Capability::Prompt));
 }
 
 #[test]
 fn a_conversation_can_be_resumed_once_it_is_known() {
     let claude = Agents::built_in().get("claude").unwrap();
-    let invocation = Invocation::read(claude, &words("claude -p fix"));
+    let invocation = Invocation::parse(claude, &words("claude -p fix"));
     let can = invocation.capabilities();
     assert!(
         can.has(Capability::Prompt) && can.has(Capability::Model) && can.has(Capability::Fresh)
     );
     assert!(!can.has(Capability::Resume));
-    let knowing = invocation.knowing_session(Some("11-22".to_owned()));
+    let knowing = invocation.with_reported_session(Some("11-22".to_owned()));
     assert!(knowing.capabilities().has(Capability::Resume));
     let aider = Agents::built_in().get("aider").unwrap();
-    let invocation = Invocation::read(aider, &words("aider --message fix"));
+    let invocation = Invocation::parse(aider, &words("aider --message fix"));
     assert!(invocation.capabilities().has(Capability::Resume));
 }
 
@@ -358,14 +365,14 @@ fn a_user_may_add_an_agent() {
     let file: AgentFile = toml::from_str(text).unwrap();
     let agents = Agents::built_in().clone().with(file);
     let command = words("ours --do this");
-    let invocation = Invocation::read(agents.recognise(&command).unwrap(), &command);
-    let changes = Changes {
+    let invocation = Invocation::parse(agents.recognize(&command).unwrap(), &command);
+    let changes = CommandChanges {
         model: Some("x".to_owned()),
         prompt: Some("that".to_owned()),
-        ..Changes::default()
+        ..CommandChanges::default()
     };
     assert_eq!(
-        invocation.with(&changes).unwrap().command,
+        invocation.with_changes(&changes).unwrap().command,
         words("ours --llm x --do that")
     );
     assert!(toml::from_str::<AgentFile>(&format!("{text}\nunknown = 1")).is_err());
@@ -418,16 +425,18 @@ fn any_command() -> impl Strategy<Value = Vec<String>> {
 fn a_model_flag_without_its_value_gives_way_to_the_new_model() {
     let claude = Agents::built_in().get("claude").unwrap();
     let command = ["claude", "--model", "x", "-p", "--model"].map(str::to_owned);
-    let changes = Changes {
+    let changes = CommandChanges {
         model: Some("y".to_owned()),
-        session: Some(Session::Resume {
+        session: Some(ConversationChoice::Resume {
             id: "i".to_owned(),
             message: "go on".to_owned(),
         }),
-        ..Changes::default()
+        ..CommandChanges::default()
     };
-    let changed = Invocation::read(claude, &command).with(&changes).unwrap();
-    let again = Invocation::read(claude, &changed.command);
+    let changed = Invocation::parse(claude, &command)
+        .with_changes(&changes)
+        .unwrap();
+    let again = Invocation::parse(claude, &changed.command);
     assert_eq!(again.model(), Some("y"), "{:?}", changed.command);
 }
 
@@ -435,7 +444,7 @@ proptest! {
     #[test]
     fn without_changes_every_command_line_stays_as_it_is(command in any_command()) {
         for agent in Agents::built_in().iter() {
-            let changed = Invocation::read(agent, &command).with(&Changes::default()).unwrap();
+            let changed = Invocation::parse(agent, &command).with_changes(&CommandChanges::default()).unwrap();
             prop_assert_eq!((changed.command, changed.stdin), (command.clone(), None));
         }
     }
@@ -444,15 +453,15 @@ proptest! {
     fn any_command_line_may_be_changed_in_any_way(command in any_command(), what in 0_u8..16) {
         let session = match what & 3 {
             0 => None,
-            1 => Some(Session::Fresh),
-            _ => Some(Session::Resume { id: "i".to_owned(), message: "-m".to_owned() }),
+            1 => Some(ConversationChoice::Fresh),
+            _ => Some(ConversationChoice::Resume { id: "i".to_owned(), message: "-m".to_owned() }),
         };
         let (prompt, model) = ((what & 4 > 0).then(|| "p".to_owned()), (what & 8 > 0).then(|| "x".to_owned()));
-        let changes = Changes { prompt, model: model.clone(), session };
+        let changes = CommandChanges { prompt, model: model.clone(), session };
         for agent in Agents::built_in().iter() {
-            let invocation = Invocation::read(agent, &command);
-            if let (Ok(changed), Some(model)) = (invocation.with(&changes), model.as_deref()) {
-                let again = Invocation::read(agent, &changed.command);
+            let invocation = Invocation::parse(agent, &command);
+            if let (Ok(changed), Some(model)) = (invocation.with_changes(&changes), model.as_deref()) {
+                let again = Invocation::parse(agent, &changed.command);
                 prop_assert_eq!(again.model(), Some(model), "{:?}", changed.command);
             }
         }

@@ -11,7 +11,8 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use unstuck_core::knowledge::Knowledge;
 use unstuck_core::{
-    Category, Classifier, Diagnosis, Failure, Headers, Kind, Layer, Now, Text, Timestamp,
+    Category, Classifier, ClockReading, Diagnosis, Failure, Headers, Kind, Layer, LossyText,
+    Timestamp,
 };
 
 use crate::damage::{damaged, each_text};
@@ -41,7 +42,7 @@ static PIECES: LazyLock<Vec<String>> = LazyLock::new(|| {
     let knowledge = Knowledge::built_in();
     let rules = knowledge.kinds.values().flat_map(|file| &file.rule);
     let patterns = rules.flat_map(|rule| rule.any.iter().chain(&rule.all).chain(&rule.none));
-    let reading = &knowledge.reading;
+    let reading = &knowledge.text_rules;
     patterns
         .chain(&reading.wait)
         .chain(&reading.status)
@@ -97,12 +98,12 @@ fn piece() -> impl Strategy<Value = Vec<u8>> {
     ]
 }
 
-fn text() -> impl Strategy<Value = Option<Text>> {
+fn text() -> impl Strategy<Value = Option<LossyText>> {
     let bytes = prop_oneof![
         vec(any::<u8>(), 0..300),
         vec(piece(), 0..8).prop_map(|pieces| pieces.concat()),
     ];
-    option::weighted(0.6, bytes.prop_map(Text::from))
+    option::weighted(0.6, bytes.prop_map(LossyText::from))
 }
 
 fn layer() -> impl Strategy<Value = Layer> {
@@ -189,18 +190,19 @@ prop_compose! {
     }
 }
 
-fn any_moment() -> impl Strategy<Value = Now> {
+fn any_moment() -> impl Strategy<Value = ClockReading> {
     let sensible = 1_700_000_000_000..1_900_000_000_000_i64;
     let moment = prop_oneof![4 => sensible, 1 => any::<i64>()].prop_map(Timestamp::from_millis);
-    (moment, -90_000..90_000_i32)
-        .prop_map(|(at, east)| Now::at_offset(at, east).unwrap_or_else(|| Now::utc(at)))
+    (moment, -90_000..90_000_i32).prop_map(|(at, east)| {
+        ClockReading::at_offset(at, east).unwrap_or_else(|| ClockReading::utc(at))
+    })
 }
 
 /// A second classifier, so that nothing that the first one remembers can make two answers alike.
 static OTHER: LazyLock<Classifier> =
     LazyLock::new(|| Classifier::new(Knowledge::built_in().clone()).unwrap());
 
-fn sound(failure: &Failure, now: &Now) -> Result<(), TestCaseError> {
+fn sound(failure: &Failure, now: &ClockReading) -> Result<(), TestCaseError> {
     let diagnosis = Classifier::built_in().diagnose(failure, now);
     let Diagnosis {
         kind, retry_after, ..

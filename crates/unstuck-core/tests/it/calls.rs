@@ -3,19 +3,20 @@
 use std::time::Duration;
 
 use unstuck_core::agent::Agents;
-use unstuck_core::decision::{Chosen, Decision, Draw, EscalationReason, EscalationRecord};
-use unstuck_core::diagnosis::WaitSource;
-use unstuck_core::episode::{
-    Actor, RunFold, RunView, SessionStatus, SessionView, Status, Timeline, Untold,
-};
+use unstuck_core::decision::{Action, Decision, ModelSwitch, ModelSwitchReason, RandomDraw};
+use unstuck_core::diagnosis::RetryAfterSource;
 use unstuck_core::event::{
-    AttemptEnd, AttemptFailed, AttemptStarted, AttemptSucceeded, CallFailed, CallHeld, CallResumed,
-    Excerpt, Measured, ModelEscalated, Outcome, RunFinished, RunStarted, SessionSpec, VERSION,
-    Work,
+    AttemptEnd, AttemptFailed, AttemptStarted, AttemptSucceeded, AttemptUsage, CallFailed,
+    CallHeld, CallResumed, ModelSwitched, OutputExcerpt, RunFinished, RunKind, RunOutcome,
+    RunStarted, SessionSpec, VERSION,
 };
 use unstuck_core::event::{CallOutcome, CallRecord};
+use unstuck_core::views::{
+    Actor, RunProjection, RunStatus, RunSummary, RunTimeline, SessionStatus, SessionSummary,
+    UsageGap,
+};
 use unstuck_core::{
-    Event, Failure, Kind, Layer, Level, Recorded, Recovery, RetryPolicy, RunId, Timestamp,
+    Event, EventRecord, Failure, Kind, Layer, Level, RetryPolicy, RunId, SessionState, Timestamp,
 };
 
 use crate::diagnose;
@@ -32,18 +33,18 @@ pub(crate) fn started(agent: &str) -> Event {
     Event::from(Box::new(RunStarted {
         head: None,
         project: "/p".into(),
-        work: Work::Command(Box::new(SessionSpec {
+        kind: RunKind::Command(Box::new(SessionSpec {
             cwd: "/p".into(),
             command: vec![agent.into()],
             agent: None,
             model: Some("small".into()),
-            session: run().session(1),
+            session: run().session_id(1),
             policy: RetryPolicy::default(),
             origins: Default::default(),
             timeout_ms: None,
             idle_timeout_ms: None,
             options: serde_json::Value::Null,
-            unrepeatable: None,
+            unrepeatable_reason: None,
             knowledge: "test".into(),
         })),
     }))
@@ -51,12 +52,12 @@ pub(crate) fn started(agent: &str) -> Event {
 
 pub(crate) fn attempt(number: u32) -> Event {
     Event::from(Box::new(AttemptStarted {
-        session: run().session(1),
+        session: run().session_id(1),
         number,
         command: vec!["claude".into()],
         model: Some("small".into()),
         timeout_ms: None,
-        answering: None,
+        cause: None,
         changes: Vec::new(),
         agent_session: None,
         reaper: None,
@@ -66,7 +67,7 @@ pub(crate) fn attempt(number: u32) -> Event {
 
 pub(crate) fn end(number: u32, cost_usd: Option<f64>) -> AttemptEnd {
     AttemptEnd {
-        session: run().session(1),
+        session: run().session_id(1),
         number,
         exit_code: Some(1),
         signal: None,
@@ -74,12 +75,12 @@ pub(crate) fn end(number: u32, cost_usd: Option<f64>) -> AttemptEnd {
         duration_ms: 9_000,
         stdout_bytes: 0,
         stderr_bytes: 0,
-        left: 0,
+        leftover_processes: 0,
         model: None,
-        answering: None,
-        used: Measured {
+        cause: None,
+        usage: AttemptUsage {
             cost_usd,
-            ..Measured::default()
+            ..AttemptUsage::default()
         },
         tree: None,
         last_progress: None,
@@ -99,7 +100,7 @@ pub(crate) fn failed(number: u32) -> Event {
         end: end(number, None),
         diagnosis: diagnose(&Failure::new(Layer::Agent)),
         validation_errors: Vec::new(),
-        excerpt: Excerpt::default(),
+        excerpt: OutputExcerpt::default(),
         check: None,
         lost_conversation: false,
     }))
@@ -114,7 +115,7 @@ pub(crate) fn succeeded(number: u32) -> Event {
 
 pub(crate) fn finished() -> Event {
     Event::from(RunFinished {
-        outcome: Outcome::Recovered,
+        outcome: RunOutcome::Recovered,
         exit_code: 0,
         reason: "done".into(),
         attempts: 2,
@@ -128,7 +129,7 @@ pub(crate) fn finished() -> Event {
 pub(crate) fn call_failed() -> Event {
     let delay = Duration::from_secs(1);
     Event::from(Box::new(CallFailed {
-        session: run().session(1),
+        session: run().session_id(1),
         call: "c1".into(),
         number: 1,
         upstream: "first".into(),
@@ -138,24 +139,24 @@ pub(crate) fn call_failed() -> Event {
         decision: Decision {
             kind: Kind::ServerOverloaded,
             level: Some(Level::Alternative),
-            action: Chosen::Retry {
+            action: Action::Retry {
                 delay,
                 until: second(1),
             },
             strategy: None,
             reason: "trying again in 1 s".into(),
             attempt: 1,
-            of: 3,
-            fell_through: Vec::new(),
+            max_attempts: 3,
+            skipped: Vec::new(),
             cost: None,
-            stated: false,
+            is_stated_reset: false,
             give_up_at: None,
-            wait_for: Default::default(),
-            draw: Draw(1),
-            at: second(0),
+            wait_purpose: Default::default(),
+            draw: RandomDraw(1),
+            decided_at: second(0),
         },
         fallback: None,
-        passed_over: Vec::new(),
+        skipped_upstreams: Vec::new(),
         policy_hash: "h".into(),
         conversation: None,
     }))
@@ -165,14 +166,14 @@ pub(crate) fn call_finished() -> Event {
     Event::from(Box::new(CallRecord {
         call: "c1".into(),
         run: run(),
-        session: run().session(1),
+        session: run().session_id(1),
         at: second(0),
         protocol: "anthropic".into(),
         endpoint: "messages".into(),
         upstream: "first".into(),
-        asked_model: Some("small".into()),
+        requested_model: Some("small".into()),
         model: Some("small".into()),
-        stream: true,
+        is_stream: true,
         outcome: CallOutcome::Recovered,
         status: 200,
         kind: Some(Kind::ServerOverloaded),
@@ -187,21 +188,21 @@ pub(crate) fn call_finished() -> Event {
 }
 
 fn moved() -> Event {
-    Event::from(ModelEscalated {
-        session: Some(run().session(1)),
-        change: EscalationRecord {
+    Event::from(ModelSwitched {
+        session: Some(run().session_id(1)),
+        switch: ModelSwitch {
             from_model: "small".into(),
             to_model: "large".into(),
-            reason: EscalationReason::AutoAfterRetries,
+            reason: ModelSwitchReason::AutoAfterRetries,
             timestamp: second(0),
             cost_estimate: None,
         },
     })
 }
 
-pub(crate) fn log(events: Vec<(i64, Event)>) -> Vec<Recorded> {
+pub(crate) fn log(events: Vec<(i64, Event)>) -> Vec<EventRecord> {
     let numbered = (1..).zip(events);
-    let recorded = numbered.map(|(seq, (at, event))| Recorded {
+    let recorded = numbered.map(|(seq, (at, event))| EventRecord {
         version: VERSION,
         run: run(),
         seq,
@@ -223,8 +224,8 @@ fn driven() -> Vec<(i64, Event)> {
 }
 
 /// The same without what only tells when something last happened.
-fn timeless(view: &RunView) -> RunView {
-    RunView {
+fn timeless(view: &RunSummary) -> RunSummary {
+    RunSummary {
         seq: 0,
         updated: second(0),
         ..view.clone()
@@ -236,8 +237,8 @@ fn timeless(view: &RunView) -> RunView {
 fn calls_do_not_disturb_a_run_that_is_driven() {
     let plain = log(driven());
     let (fold, recovery) = (
-        RunFold::fold(&plain).unwrap(),
-        Recovery::fold(&plain).unwrap(),
+        RunProjection::from_events(&plain).unwrap(),
+        SessionState::from_events(&plain).unwrap(),
     );
     for place in 2..=driven().len() {
         let mut events = driven();
@@ -245,13 +246,21 @@ fn calls_do_not_disturb_a_run_that_is_driven() {
         let noted = [call_failed(), call_finished(), moved()];
         events.splice(place..place, noted.map(|event| (at, event)));
         let noted = log(events);
-        let again = RunFold::fold(&noted).unwrap();
-        assert_eq!(timeless(&again.view), timeless(&fold.view), "{place}");
+        let again = RunProjection::from_events(&noted).unwrap();
+        assert_eq!(timeless(&again.summary), timeless(&fold.summary), "{place}");
         assert_eq!(again.sessions, fold.sessions, "{place}");
         assert_eq!(again.repairs, fold.repairs, "{place}");
-        assert_eq!(again.questions, fold.questions, "{place}");
-        assert_eq!(Recovery::fold(&noted).unwrap(), recovery, "{place}");
-        assert_eq!(Untold::fold(&noted), Untold::fold(&plain), "{place}");
+        assert_eq!(again.open_escalations, fold.open_escalations, "{place}");
+        assert_eq!(
+            SessionState::from_events(&noted).unwrap(),
+            recovery,
+            "{place}"
+        );
+        assert_eq!(
+            UsageGap::from_events(&noted),
+            UsageGap::from_events(&plain),
+            "{place}"
+        );
     }
 }
 
@@ -261,17 +270,20 @@ fn calls_are_told_with_the_attempt_in_which_they_happened() {
     let mut events = driven();
     let late = [(5, call_failed()), (6, call_finished()), (6, moved())];
     events.splice(4..4, late);
-    let timeline = Timeline::fold(&log(events)).unwrap();
+    let timeline = RunTimeline::from_events(&log(events)).unwrap();
     let [first, second] = timeline.attempts.as_slice() else {
         panic!("{:?}", timeline.attempts);
     };
     assert_eq!(first.calls.len(), 1);
-    assert_eq!(first.calls[0].tries[0].kind, Kind::ServerOverloaded);
-    let ended = first.calls[0].ended.as_ref().unwrap();
+    assert_eq!(
+        first.calls[0].failed_attempts[0].kind,
+        Kind::ServerOverloaded
+    );
+    let ended = first.calls[0].finished.as_ref().unwrap();
     assert_eq!(ended.outcome, CallOutcome::Recovered);
-    assert_eq!(first.moved[0].to_model, "large");
-    assert_eq!(first.model_change, None);
-    assert!(second.calls.is_empty() && second.moved.is_empty());
+    assert_eq!(first.gateway_model_switches[0].to_model, "large");
+    assert_eq!(first.model_switch, None);
+    assert!(second.calls.is_empty() && second.gateway_model_switches.is_empty());
     assert!(timeline.calls.is_empty());
 }
 
@@ -284,8 +296,8 @@ fn a_clients_session_is_told_by_its_calls() {
         (2, call_finished()),
         (2, moved()),
     ];
-    let timeline = Timeline::fold(&log(events)).unwrap();
-    let view = &timeline.view;
+    let timeline = RunTimeline::from_events(&log(events)).unwrap();
+    let view = &timeline.summary;
     assert_eq!(view.kind, Some(Kind::ServerOverloaded));
     assert_eq!((view.error_count, view.retry_count), (1, 1));
     assert_eq!(view.model.as_deref(), Some("large"));
@@ -294,16 +306,16 @@ fn a_clients_session_is_told_by_its_calls() {
         "the calls themselves are counted elsewhere"
     );
     assert_eq!(timeline.calls.len(), 1);
-    assert_eq!(timeline.moved.len(), 1);
+    assert_eq!(timeline.model_switches.len(), 1);
 }
 
 /// An agent that tells what it cost has counted its calls itself.
 #[test]
 fn only_what_nobody_told_is_counted_by_calls() {
-    let times = Untold::fold(&log(driven()));
+    let times = UsageGap::from_events(&log(driven()));
     let told: Vec<_> = times
         .iter()
-        .map(|time| (time.from, time.to, time.cost, time.tokens))
+        .map(|time| (time.from, time.to, time.lacks_cost, time.lacks_tokens))
         .collect();
     let first = (second(0), Some(second(10)), true, true);
     let last = (second(20), Some(second(30)), false, true);
@@ -313,7 +325,11 @@ fn only_what_nobody_told_is_counted_by_calls() {
 #[test]
 fn agents_are_known_by_what_they_call_themselves_to_apis() {
     let agents = Agents::built_in();
-    let id = |client: &str| agents.of_client(client).map(|agent| agent.id().to_owned());
+    let id = |client: &str| {
+        agents
+            .by_user_agent(client)
+            .map(|agent| agent.id().to_owned())
+    };
     assert_eq!(
         id("claude-cli/2.0.31 (external, cli)").as_deref(),
         Some("claude")
@@ -346,22 +362,22 @@ fn agents_are_known_by_what_they_call_themselves_to_apis() {
 fn a_client_of_the_gateway_waits_with_its_calls() {
     let held = |call: &str, until| {
         Event::from(CallHeld {
-            session: run().session(1),
+            session: run().session_id(1),
             call: call.into(),
             until: second(until),
             kind: Kind::RateLimit,
-            source: WaitSource::Header,
+            source: RetryAfterSource::Header,
         })
     };
     let resumed = |call: &str| {
         Event::from(CallResumed {
-            session: run().session(1),
+            session: run().session_id(1),
             call: call.into(),
         })
     };
     let mut events = vec![started("(gateway)")];
     let state = |events: &[Event]| {
-        let recorded = (1..).zip(events).map(|(seq, event)| Recorded {
+        let recorded = (1..).zip(events).map(|(seq, event)| EventRecord {
             version: VERSION,
             run: run(),
             seq,
@@ -369,8 +385,9 @@ fn a_client_of_the_gateway_waits_with_its_calls() {
             event: event.clone(),
         });
         let recorded: Vec<_> = recorded.collect();
-        let of_run = SessionStatus::of_run(&RunView::fold(&recorded).unwrap(), true);
-        let of_session = SessionStatus::of_session(&SessionView::all(&recorded)[0], false);
+        let of_run = SessionStatus::for_run(&RunSummary::from_events(&recorded).unwrap(), true);
+        let of_session =
+            SessionStatus::for_session(&SessionSummary::from_events(&recorded)[0], false);
         assert_eq!(of_run, of_session);
         of_run
     };
@@ -380,20 +397,20 @@ fn a_client_of_the_gateway_waits_with_its_calls() {
     assert_eq!(
         (waits.state, waits.reason, waits.until, waits.source),
         (
-            Status::Waiting,
+            RunStatus::Waiting,
             Some(Kind::RateLimit),
             Some(second(60)),
-            Some(WaitSource::Header)
+            Some(RetryAfterSource::Header)
         )
     );
     assert_eq!(waits.next.unwrap().who, Actor::Gateway);
     events.push(resumed("c3"));
     assert_eq!(state(&events).until, Some(second(90)));
     events.push(resumed("c2"));
-    assert_eq!(state(&events).state, Status::Running);
+    assert_eq!(state(&events).state, RunStatus::Running);
     events.push(call_failed());
-    assert_eq!(state(&events).state, Status::Running, "its wait is over");
+    assert_eq!(state(&events).state, RunStatus::Running, "its wait is over");
     events.push(held("c1", 90));
     events.push(call_finished());
-    assert_eq!(state(&events).state, Status::Running);
+    assert_eq!(state(&events).state, RunStatus::Running);
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::Deserialize;
-use unstuck_core::{Case, Diagnosis, Kind};
+use unstuck_core::{Diagnosis, FailureRecord, Kind};
 
 /// The least share of right answers, in percent: a little less than was measured.
 struct Least {
@@ -28,7 +28,7 @@ const fn least(kinds: usize, none: usize, waits: usize) -> Least {
 #[derive(Deserialize)]
 struct Labelled {
     #[serde(flatten)]
-    case: Case,
+    case: FailureRecord,
     expected: Kind,
     #[serde(default)]
     also: Vec<Kind>,

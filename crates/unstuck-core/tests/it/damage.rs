@@ -3,7 +3,7 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
-use unstuck_core::{Failure, Text};
+use unstuck_core::{Failure, LossyText};
 
 use crate::texts;
 
@@ -55,7 +55,7 @@ impl Damage {
                 let at = place(at);
                 let other = other.get(others);
                 let texts = [&other.body, &other.stdout, &other.stderr];
-                let bytes = texts.into_iter().flatten().flat_map(Text::bytes);
+                let bytes = texts.into_iter().flatten().flat_map(LossyText::bytes);
                 text.splice(at..at, bytes.copied());
             }
             Self::Flip(at, bits) if !text.is_empty() => {

@@ -4,7 +4,7 @@ mod samples;
 
 use std::path::Path;
 
-use unstuck_core::event::{Event, Recorded, RunId, VERSION};
+use unstuck_core::event::{Event, EventRecord, RunId, VERSION};
 use unstuck_testkit::golden::assert_golden;
 
 /// The events that version 1 wrote. Later versions read this file; they do not write it anew.
@@ -19,7 +19,7 @@ fn lines() -> String {
     let line = |(seq, event): (u64, Event)| {
         let at = samples::later(seq);
         let run = RunId::new(samples::RUN);
-        let recorded = Recorded {
+        let recorded = EventRecord {
             version: VERSION,
             run,
             seq,
@@ -39,7 +39,7 @@ fn events_are_written_as_recorded() {
 #[test]
 fn recorded_events_are_read_and_written_again_byte_for_byte() {
     for line in recorded().lines() {
-        let read: Recorded = serde_json::from_str(line).unwrap();
+        let read: EventRecord = serde_json::from_str(line).unwrap();
         assert!(!matches!(read.event, Event::Unknown(_)), "{line}");
         assert_eq!(serde_json::to_string(&read).unwrap(), line);
     }
@@ -49,7 +49,7 @@ fn recorded_events_are_read_and_written_again_byte_for_byte() {
 fn recorded_events_are_read_as_the_values_that_were_written() {
     let text = recorded();
     let read = text.lines().map(|line| {
-        let read: Recorded = serde_json::from_str(line).unwrap();
+        let read: EventRecord = serde_json::from_str(line).unwrap();
         read.event
     });
     assert_eq!(read.collect::<Vec<_>>(), samples::all());
@@ -60,7 +60,7 @@ fn every_kind_of_event_is_recorded() {
     let text = recorded();
     let mut seen = [false; 31];
     for line in text.lines() {
-        let read: Recorded = serde_json::from_str(line).unwrap();
+        let read: EventRecord = serde_json::from_str(line).unwrap();
         let Some(index) = index(&read.event) else {
             panic!("{line}");
         };
@@ -86,22 +86,22 @@ fn index(event: &Event) -> Option<usize> {
         Event::AttemptSucceeded(_) => 9,
         Event::AttemptInterrupted(_) => 10,
         Event::DecisionMade(_) => 11,
-        Event::WaitingUntil(_) => 12,
+        Event::WaitStarted(_) => 12,
         Event::WaitEnded(_) => 13,
         Event::SessionParked(_) => 14,
         Event::CallFailed(_) => 15,
         Event::CallHeld(_) => 16,
         Event::CallResumed(_) => 17,
         Event::CallFinished(_) => 18,
-        Event::ModelEscalated(_) => 19,
-        Event::RecoveryProposed(_) => 20,
-        Event::RecoveryRejected(_) => 21,
-        Event::RecoveryApproved(_) => 22,
-        Event::RecoveryStarted(_) => 23,
-        Event::RecoveryExecuted(_) => 24,
-        Event::RecoveryFailed(_) => 25,
-        Event::RecoveryEscalated(_) => 26,
-        Event::RecoveryResolved(_) => 27,
+        Event::ModelSwitched(_) => 19,
+        Event::RepairProposed(_) => 20,
+        Event::RepairRejected(_) => 21,
+        Event::RepairApproved(_) => 22,
+        Event::RepairStarted(_) => 23,
+        Event::RepairExecuted(_) => 24,
+        Event::RepairFailed(_) => 25,
+        Event::EscalationOpened(_) => 26,
+        Event::EscalationResolved(_) => 27,
         Event::ConfigReloaded(_) => 28,
         Event::ConfigRejected(_) => 29,
         Event::RunFinished(_) => 30,

@@ -9,7 +9,9 @@ mod scripts;
 mod texts;
 
 use serde_json::{Value, json};
-use unstuck_core::guard::{Judgement, OnUnknown, Place, Proposal, Rules, Standing, judge};
+use unstuck_core::command_policy::{
+    DirectoryKind, Evaluation, OnUnknown, PolicyContext, Proposal, RepairPolicy, evaluate,
+};
 
 /// A well-formed proposal of a command.
 fn document(command: &str) -> Value {
@@ -42,19 +44,24 @@ fn texts(texts: &[&str]) -> Vec<String> {
 }
 
 /// Rules with these lists, nothing else asked for.
-fn rules(auto_approve: &[&str], require_human: &[&str], on_unknown: OnUnknown) -> Rules {
-    Rules {
+fn rules(auto_approve: &[&str], require_human: &[&str], on_unknown: OnUnknown) -> RepairPolicy {
+    RepairPolicy {
         auto_approve: texts(auto_approve),
         require_human: texts(require_human),
         on_unknown,
-        ..Rules::default()
+        ..RepairPolicy::default()
     }
 }
 
-fn judged(rules: &Rules, command: &str) -> Judgement {
-    judge(rules, command, &Place::Ordinary, &Standing::default())
+fn judged(rules: &RepairPolicy, command: &str) -> Evaluation {
+    evaluate(
+        rules,
+        command,
+        &DirectoryKind::Ordinary,
+        &PolicyContext::default(),
+    )
 }
 
-fn verdict(rules: &Rules, command: &str) -> &'static str {
+fn verdict(rules: &RepairPolicy, command: &str) -> &'static str {
     judged(rules, command).verdict.name()
 }

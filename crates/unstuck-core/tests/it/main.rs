@@ -19,13 +19,13 @@ mod stuck;
 mod texts;
 mod waits;
 
-use unstuck_core::{Classifier, Diagnosis, Failure, Kind, Now};
+use unstuck_core::{Classifier, ClockReading, Diagnosis, Failure, Kind};
 
 /// Sunday evening in Europe, half past eight in UTC.
 const NOW: &str = "2026-11-15T20:30:00Z";
 
-fn now() -> Now {
-    Now::utc(NOW.parse().unwrap())
+fn now() -> ClockReading {
+    ClockReading::utc(NOW.parse().unwrap())
 }
 
 fn diagnose(failure: &Failure) -> Diagnosis {

@@ -1,11 +1,11 @@
 //! The repair files' own samples, each against the whole book.
 
-use unstuck_core::repair::Book;
+use unstuck_core::repair::RepairCatalog;
 
 /// S3-45, S3-46: the package manager comes from the lockfile, and every sample gets the repair that fits it.
 #[test]
 fn every_sample_gets_its_repair_and_no_other() {
-    let book = Book::built_in();
+    let book = RepairCatalog::built_in();
     let wrong: Vec<_> = book
         .files()
         .iter()

@@ -1,14 +1,14 @@
 //! The knowledge files' own samples and decoys, each against all rules.
 
-use unstuck_core::knowledge::{KindFile, Knowledge};
-use unstuck_core::{Case, Classifier, Diagnosis, Failure, Kind, Level, Now};
+use unstuck_core::knowledge::{KindKnowledge, Knowledge};
+use unstuck_core::{Classifier, ClockReading, Diagnosis, Failure, FailureRecord, Kind, Level};
 
-fn read(case: &Case) -> Diagnosis {
+fn read(case: &FailureRecord) -> Diagnosis {
     let at = case.now.as_deref().unwrap_or(super::NOW).parse().unwrap();
-    Classifier::built_in().diagnose(&case.clone().into_failure(), &Now::utc(at))
+    Classifier::built_in().diagnose(&case.clone().into_failure(), &ClockReading::utc(at))
 }
 
-fn described(case: &Case, diagnosis: &Diagnosis) -> String {
+fn described(case: &FailureRecord, diagnosis: &Diagnosis) -> String {
     let text = [&case.body, &case.stdout, &case.stderr]
         .into_iter()
         .flatten()
@@ -21,8 +21,8 @@ fn described(case: &Case, diagnosis: &Diagnosis) -> String {
     )
 }
 
-fn misread(kind: Kind, file: &KindFile) -> Vec<String> {
-    let numbered = |word: &str, at: usize, case: &Case, read: &Diagnosis| {
+fn misread(kind: Kind, file: &KindKnowledge) -> Vec<String> {
+    let numbered = |word: &str, at: usize, case: &FailureRecord, read: &Diagnosis| {
         format!("{kind}, {word} {}: {}", at + 1, described(case, read))
     };
     let samples = file.sample.iter().enumerate().filter_map(|(at, case)| {
@@ -125,7 +125,7 @@ fn what_waiting_cannot_cure_is_never_plainly_repeated() {
     ] {
         let diagnosis = super::diagnose(&Failure::tool(tool).with_exit_code(1).with_stderr(text));
         assert_eq!(diagnosis.kind, kind);
-        assert!(!diagnosis.retryable());
+        assert!(!diagnosis.is_retryable());
     }
 }
 

@@ -1,12 +1,12 @@
 //! The state of a session in five fields, from its events and whether its supervisor is alive.
 
-use unstuck_core::decision::WaitFor;
-use unstuck_core::diagnosis::WaitSource;
-use unstuck_core::episode::{
-    Actor, NextAction, NextStep, RunView, SessionStatus, SessionView, Status,
+use unstuck_core::decision::WaitPurpose;
+use unstuck_core::diagnosis::RetryAfterSource;
+use unstuck_core::event::{AttemptFailed, OutputExcerpt, WaitStarted};
+use unstuck_core::views::{
+    Actor, ExpectedAction, NextAction, RunStatus, RunSummary, SessionStatus, SessionSummary,
 };
-use unstuck_core::event::{AttemptFailed, Excerpt, WaitingUntil};
-use unstuck_core::{Event, Failure, Kind, Recorded};
+use unstuck_core::{Event, EventRecord, Failure, Kind};
 
 use crate::calls::{
     attempt, call_failed, call_finished, end, finished, log, run, second, started, succeeded,
@@ -14,12 +14,12 @@ use crate::calls::{
 use crate::diagnose;
 
 /// The state of the run, which is that of its only session.
-fn status(events: &[Recorded], is_alive: bool) -> SessionStatus {
-    let view = RunView::fold(events).unwrap();
-    let of_run = SessionStatus::of_run(&view, is_alive);
-    let session = SessionView::all(events).pop().unwrap();
+fn status(events: &[EventRecord], is_alive: bool) -> SessionStatus {
+    let view = RunSummary::from_events(events).unwrap();
+    let of_run = SessionStatus::for_run(&view, is_alive);
+    let session = SessionSummary::from_events(events).pop().unwrap();
     let is_abandoned = view.finished.is_none() && !is_alive;
-    assert_eq!(of_run, SessionStatus::of_session(&session, is_abandoned));
+    assert_eq!(of_run, SessionStatus::for_session(&session, is_abandoned));
     of_run
 }
 
@@ -28,21 +28,21 @@ fn failed_with(failure: &Failure) -> Event {
         end: end(1, None),
         diagnosis: diagnose(failure),
         validation_errors: Vec::new(),
-        excerpt: Excerpt::default(),
+        excerpt: OutputExcerpt::default(),
         check: None,
         lost_conversation: false,
     }))
 }
 
 fn waiting(seconds: i64, stated: bool, parked: bool) -> Event {
-    Event::from(WaitingUntil {
-        session: Some(run().session(1)),
+    Event::from(WaitStarted {
+        session: Some(run().session_id(1)),
         until: second(seconds),
         reason: "a wait".into(),
-        stated,
-        wait_for: match parked {
-            true => WaitFor::Probe,
-            false => WaitFor::Retry,
+        is_stated: stated,
+        wait_purpose: match parked {
+            true => WaitPurpose::Probe,
+            false => WaitPurpose::Retry,
         },
         give_up_at: None,
         source: None,
@@ -50,8 +50,8 @@ fn waiting(seconds: i64, stated: bool, parked: bool) -> Event {
     })
 }
 
-fn step(who: Actor, action: NextAction, at: Option<i64>) -> Option<NextStep> {
-    Some(NextStep {
+fn step(who: Actor, action: NextAction, at: Option<i64>) -> Option<ExpectedAction> {
+    Some(ExpectedAction {
         who,
         action,
         at: at.map(second),
@@ -70,16 +70,16 @@ fn a_stated_limit_is_a_wait_with_its_source() {
         (2, waiting(18_000, true, false)),
     ]);
     let expected = SessionStatus {
-        state: Status::Waiting,
+        state: RunStatus::Waiting,
         reason: Some(Kind::RateLimitTimed),
         until: Some(second(18_000)),
-        source: Some(WaitSource::Screen),
+        source: Some(RetryAfterSource::Screen),
         next: step(Actor::Unstuck, NextAction::Retry, Some(18_000)),
     };
     assert_eq!(status(&events, true), expected);
     // The limit still holds when the process is gone, but nobody acts at its end.
     let crashed = SessionStatus {
-        state: Status::Crashed,
+        state: RunStatus::Crashed,
         next: step(Actor::Human, NextAction::Resume, None),
         ..expected
     };
@@ -98,7 +98,7 @@ fn a_wait_that_nothing_states_is_a_guess() {
         (2, waiting(3, false, false)),
     ]);
     let status = status(&events, true);
-    assert_eq!(status.source, Some(WaitSource::Guess));
+    assert_eq!(status.source, Some(RetryAfterSource::Guess));
     assert_eq!(status.reason, Some(Kind::NetworkError));
 }
 
@@ -121,10 +121,10 @@ fn a_call_that_the_gateway_holds_is_a_wait_until_it_ends() {
     assert_eq!(
         held,
         SessionStatus {
-            state: Status::Waiting,
+            state: RunStatus::Waiting,
             reason: Some(Kind::ServerOverloaded),
             until: Some(second(1)),
-            source: Some(WaitSource::Guess),
+            source: Some(RetryAfterSource::Guess),
             next: step(Actor::Gateway, NextAction::Retry, Some(1)),
         }
     );
@@ -132,21 +132,21 @@ fn a_call_that_the_gateway_holds_is_a_wait_until_it_ends() {
         let mut events = events.clone();
         events.push((2, over));
         let running = status(&log(events), true);
-        assert_eq!(running.state, Status::Running);
+        assert_eq!(running.state, RunStatus::Running);
         assert_eq!((running.reason, running.until), (None, None));
         assert_eq!(running.next, step(Actor::Agent, NextAction::Work, None));
     }
     events.push((2, finished()));
     let done = status(&log(events), false);
-    assert_eq!((done.state, done.next), (Status::Recovered, None));
+    assert_eq!((done.state, done.next), (RunStatus::Recovered, None));
 }
 
 #[test]
 fn a_killed_supervisor_is_a_crash_and_not_a_run() {
     let events = log(vec![(0, started("claude")), (0, attempt(1))]);
-    assert_eq!(status(&events, true).state, Status::Running);
+    assert_eq!(status(&events, true).state, RunStatus::Running);
     let crashed = status(&events, false);
-    assert_eq!(crashed.state, Status::Crashed);
+    assert_eq!(crashed.state, RunStatus::Crashed);
     assert_eq!(crashed.next, step(Actor::Human, NextAction::Resume, None));
 }
 
@@ -184,14 +184,14 @@ fn the_source_of_a_wait_is_where_it_is_stated() {
     for (failure, source) in [
         (
             limited().with_header("retry-after", "20"),
-            WaitSource::Header,
+            RetryAfterSource::Header,
         ),
         (
             limited().with_body("Please try again in 20s."),
-            WaitSource::Body,
+            RetryAfterSource::Body,
         ),
-        (said(limit), WaitSource::Screen),
-        (said(&result), WaitSource::Event),
+        (said(limit), RetryAfterSource::Screen),
+        (said(&result), RetryAfterSource::Event),
     ] {
         let diagnosis = diagnose(&failure);
         assert_eq!(diagnosis.retry_after_source, Some(source), "{failure:?}");

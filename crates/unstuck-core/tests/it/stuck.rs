@@ -7,9 +7,11 @@ mod outputs;
 use std::time::Duration;
 
 use serde::Deserialize;
-use unstuck_core::action::{PromptContext, PromptLimits, Prompts};
 use unstuck_core::agent::Agents;
-use unstuck_core::stuck::{StuckLimits, StuckSign, StuckWhat, Watcher, asks_back};
+use unstuck_core::loop_detection::{
+    LoopDetector, LoopKind, LoopLimits, LoopSignal, detect_question_answer,
+};
+use unstuck_core::planner::{PromptContext, PromptLimits, PromptTemplates};
 use unstuck_core::{Failure, Kind, Level};
 
 const FILE: &str = include_str!("../../data/stuck.toml");
@@ -47,14 +49,14 @@ fn samples() -> Samples {
 }
 
 /// What is seen when an agent, or any other program, writes this.
-fn watched(agent: &str, stdout: &str) -> Option<StuckSign> {
-    let mut watcher = Watcher::new(&StuckLimits::default(), Agents::built_in().get(agent));
-    watcher.stdout(stdout.as_bytes());
-    watcher.verdict()
+fn watched(agent: &str, stdout: &str) -> Option<LoopSignal> {
+    let mut watcher = LoopDetector::new(&LoopLimits::default(), Agents::built_in().get(agent));
+    watcher.push_stdout(stdout.as_bytes());
+    watcher.signal()
 }
 
-fn what(agent: &str, stdout: &str) -> Option<StuckWhat> {
-    watched(agent, stdout).map(|sign| sign.what)
+fn what(agent: &str, stdout: &str) -> Option<LoopKind> {
+    watched(agent, stdout).map(|sign| sign.kind)
 }
 
 #[test]
@@ -73,27 +75,32 @@ fn every_screen_is_judged_as_its_sample_says() {
     let minute = Duration::from_secs(60);
     for screen in samples().screen {
         for on_stderr in [false, true] {
-            let mut watcher = Watcher::new(&StuckLimits::default(), None);
+            let mut watcher = LoopDetector::new(&LoopLimits::default(), None);
             match on_stderr {
-                true => watcher.stderr(screen.text.as_bytes()),
-                false => watcher.stdout(screen.text.as_bytes()),
+                true => watcher.push_stderr(screen.text.as_bytes()),
+                false => watcher.push_stdout(screen.text.as_bytes()),
             }
-            let sign = watcher.silent(minute);
+            let sign = watcher.signal_after_silence(minute);
             assert_eq!(sign.is_some(), screen.waits, "{:?}", screen.text);
-            assert_eq!(watcher.silent(minute - Duration::from_secs(1)), None);
-            assert_eq!(watcher.verdict(), None);
+            assert_eq!(
+                watcher.signal_after_silence(minute - Duration::from_secs(1)),
+                None
+            );
+            assert_eq!(watcher.signal(), None);
         }
     }
 }
 
 #[test]
 fn what_was_written_last_counts_whichever_stream_it_was() {
-    let mut watcher = Watcher::new(&StuckLimits::default(), None);
-    watcher.stdout(b"Overwrite? (y/N) ");
-    watcher.stderr(b"overwritten\n");
-    assert_eq!(watcher.silent(Duration::from_secs(999)), None);
-    watcher.stdout(b"\nOverwrite? (y/N) ");
-    let sign = watcher.silent(Duration::from_secs(999)).unwrap();
+    let mut watcher = LoopDetector::new(&LoopLimits::default(), None);
+    watcher.push_stdout(b"Overwrite? (y/N) ");
+    watcher.push_stderr(b"overwritten\n");
+    assert_eq!(watcher.signal_after_silence(Duration::from_secs(999)), None);
+    watcher.push_stdout(b"\nOverwrite? (y/N) ");
+    let sign = watcher
+        .signal_after_silence(Duration::from_secs(999))
+        .unwrap();
     assert_eq!(
         sign.to_string(),
         "it waits for an answer that nobody will give: Overwrite? (y/N)"
@@ -103,21 +110,21 @@ fn what_was_written_last_counts_whichever_stream_it_was() {
 #[test]
 fn every_final_answer_is_judged_as_its_sample_says() {
     for answer in samples().r#final {
-        let sign = asks_back(&answer.text);
+        let sign = detect_question_answer(&answer.text);
         assert_eq!(sign.is_some(), answer.asks, "{:?}", answer.text);
     }
-    let sign = asks_back("It would drop a table. Should I go on?").unwrap();
+    let sign = detect_question_answer("It would drop a table. Should I go on?").unwrap();
     assert_eq!(sign.repeated, "Should I go on?");
 }
 
 #[test]
 fn who_is_not_to_be_watched_is_not() {
-    let mut watcher = Watcher::new(&StuckLimits::off(), None);
+    let mut watcher = LoopDetector::new(&LoopLimits::off(), None);
     let text = "I will read the file once more, then I will know.\n".repeat(999);
-    watcher.stdout(text.as_bytes());
-    watcher.stdout(b"Overwrite? (y/N) ");
-    assert_eq!(watcher.verdict(), None);
-    assert_eq!(watcher.silent(Duration::from_secs(999)), None);
+    watcher.push_stdout(text.as_bytes());
+    watcher.push_stdout(b"Overwrite? (y/N) ");
+    assert_eq!(watcher.signal(), None);
+    assert_eq!(watcher.signal_after_silence(Duration::from_secs(999)), None);
 }
 
 #[test]
@@ -133,19 +140,19 @@ fn a_sign_is_a_certain_diagnosis_and_the_next_prompt_names_what_was_repeated() {
         diagnosis.message,
         format!("Going round in circles: {}", diagnosis.evidence.line)
     );
-    let more = StuckSign {
+    let more = LoopSignal {
         times: 77,
         ..sign.clone()
     };
     assert_eq!(more.diagnosis().fingerprint, diagnosis.fingerprint);
-    let other = StuckSign {
+    let other = LoopSignal {
         repeated: "something else".to_owned(),
         ..sign
     };
     assert_ne!(other.diagnosis().fingerprint, diagnosis.fingerprint);
 
-    let context = PromptContext::read(&Failure::agent("claude"), &diagnosis);
-    let prompts = Prompts::builtin().unwrap();
+    let context = PromptContext::from_failure(&Failure::agent("claude"), &diagnosis);
+    let prompts = PromptTemplates::load_embedded().unwrap();
     let limits = PromptLimits::default();
     let prompt = prompts
         .apply("Task", "approach", &context, &limits)
@@ -162,5 +169,5 @@ fn signs_are_written_and_read_back() {
     let sign = watched("", &"Let me have another look at the file.\n".repeat(99)).unwrap();
     let written = serde_json::to_value(&sign).unwrap();
     assert_eq!(written["what"], "repeating_output");
-    assert_eq!(serde_json::from_value::<StuckSign>(written).unwrap(), sign);
+    assert_eq!(serde_json::from_value::<LoopSignal>(written).unwrap(), sign);
 }

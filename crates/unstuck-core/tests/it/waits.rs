@@ -2,7 +2,7 @@
 
 mod clocks;
 
-use unstuck_core::{Classifier, Failure, Kind, Now, Timestamp};
+use unstuck_core::{Classifier, ClockReading, Failure, Kind, Timestamp};
 
 fn limited() -> Failure {
     Failure::api("openai").with_status(429)
@@ -16,7 +16,7 @@ fn said(text: &str) -> Failure {
 }
 
 /// The stated wait in seconds.
-fn wait_at(failure: &Failure, now: &Now) -> Option<f64> {
+fn wait_at(failure: &Failure, now: &ClockReading) -> Option<f64> {
     Classifier::built_in()
         .diagnose(failure, now)
         .retry_after
@@ -36,7 +36,7 @@ fn epoch(text: &str) -> i64 {
 }
 
 /// When it may go on, according to the failure.
-fn until(failure: &Failure, now: &Now) -> String {
+fn until(failure: &Failure, now: &ClockReading) -> String {
     Classifier::built_in()
         .diagnose(failure, now)
         .retry_after
@@ -244,9 +244,9 @@ fn a_daily_google_quota_ends_at_midnight_in_california_whatever_the_delay_says()
     let failure = Failure::api("gemini").with_status(429).with_body(body);
     assert_eq!(super::kind(&failure), Kind::RateLimitTimed);
     assert_eq!(until(&failure, &super::now()), "2026-11-16T08:00:00Z");
-    let summer = Now::utc(moment("2026-07-01T06:59:00Z"));
+    let summer = ClockReading::utc(moment("2026-07-01T06:59:00Z"));
     assert_eq!(until(&failure, &summer), "2026-07-01T07:00:00Z");
-    let night_of_change = Now::utc(moment("2026-11-01T08:00:00Z"));
+    let night_of_change = ClockReading::utc(moment("2026-11-01T08:00:00Z"));
     assert_eq!(until(&failure, &night_of_change), "2026-11-02T08:00:00Z");
 }
 
@@ -322,10 +322,10 @@ fn a_rule_captures_the_wait_by_a_named_group() {
         id = "ours"
         any = ['/cooling down for (?P<seconds>\d+) ticks/', '/back at (?P<clock>\d+:\d+)/']
     "#;
-    let overlay: unstuck_core::knowledge::Overlay = toml::from_str(config).unwrap();
-    let knowledge = unstuck_core::knowledge::Knowledge::built_in().overlaid(overlay);
+    let overlay: unstuck_core::knowledge::KnowledgeOverlay = toml::from_str(config).unwrap();
+    let knowledge = unstuck_core::knowledge::Knowledge::built_in().with_overlay(overlay);
     let classifier = unstuck_core::Classifier::new(knowledge).unwrap();
-    let now = unstuck_core::Now::utc("2026-11-15T20:00:00Z".parse().unwrap());
+    let now = unstuck_core::ClockReading::utc("2026-11-15T20:00:00Z".parse().unwrap());
     let wait = |text: &str| {
         let failure = unstuck_core::Failure::tool("deploy")
             .with_exit_code(1)

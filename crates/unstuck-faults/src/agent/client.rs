@@ -9,46 +9,46 @@ use serde_json::json;
 use tokio::net::TcpStream;
 
 use super::args::AgentArgs;
-use super::outcome::Trouble;
+use super::outcome::AgentFailure;
 
 /// The longest answer that is read.
-const ANSWER_BYTES: usize = 16 * 1024 * 1024;
+const MAX_RESPONSE_BYTES: usize = 16 * 1024 * 1024;
 
 /// What came back, in full.
 #[derive(Debug)]
-pub(super) struct Response {
+pub(super) struct ApiResponse {
     pub(super) status: u16,
     pub(super) headers: HeaderMap,
     pub(super) body: Bytes,
 }
 
 /// Sends the prompt and reads what comes back.
-pub(super) async fn send(args: &AgentArgs, session: &str) -> Result<Response, Trouble> {
-    let base: Uri = args.api.parse().map_err(|_| not_an_address(&args.api))?;
-    let authority = base.authority().ok_or_else(|| not_an_address(&args.api))?;
+pub(super) async fn send(args: &AgentArgs, session: &str) -> Result<ApiResponse, AgentFailure> {
+    let base: Uri = args.api.parse().map_err(|_| invalid_address(&args.api))?;
+    let authority = base.authority().ok_or_else(|| invalid_address(&args.api))?;
     if base.scheme_str() != Some("http") {
-        return Err(not_an_address(&args.api));
+        return Err(invalid_address(&args.api));
     }
     let port = authority.port_u16().unwrap_or(80);
     let stream = TcpStream::connect((authority.host(), port))
         .await
-        .map_err(|error| Trouble::Unreachable(error.to_string()))?;
+        .map_err(|error| AgentFailure::Unreachable(error.to_string()))?;
     let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
         .await
-        .map_err(|_| Trouble::Lost)?;
+        .map_err(|_| AgentFailure::Lost)?;
     let request = request(args, session, base.path(), authority.as_str())
-        .map_err(|_| not_an_address(&args.api))?;
+        .map_err(|_| invalid_address(&args.api))?;
     let exchange = async {
         let response = sender
             .send_request(request)
             .await
-            .map_err(|_| Trouble::Lost)?;
+            .map_err(|_| AgentFailure::Lost)?;
         let (head, body) = response.into_parts();
-        let body = Limited::new(body, ANSWER_BYTES).collect().await;
-        Ok(Response {
+        let body = Limited::new(body, MAX_RESPONSE_BYTES).collect().await;
+        Ok(ApiResponse {
             status: head.status.as_u16(),
             headers: head.headers,
-            body: body.map_err(|_| Trouble::Lost)?.to_bytes(),
+            body: body.map_err(|_| AgentFailure::Lost)?.to_bytes(),
         })
     };
     tokio::pin!(exchange, connection);
@@ -58,8 +58,8 @@ pub(super) async fn send(args: &AgentArgs, session: &str) -> Result<Response, Tr
     }
 }
 
-fn not_an_address(api: &str) -> Trouble {
-    Trouble::Unreachable(format!(
+fn invalid_address(api: &str) -> AgentFailure {
+    AgentFailure::Unreachable(format!(
         "`{api}` is not an address like http://127.0.0.1:8080"
     ))
 }

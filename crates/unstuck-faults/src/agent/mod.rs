@@ -1,14 +1,14 @@
 //! A small agent CLI: one prompt, one request, one answer, no second try.
 //!
 //! It speaks Anthropic Messages over plain HTTP, prints answers and failures the way Claude Code does, and exits
-//! with 0 or 1. It runs no commands: where the script says `tool_failure`, it prints that text to its standard
+//! with 0 or 1. It runs no commands: where the script says `parse_tool_failure`, it prints that text to its standard
 //! error and exits with that code. It keeps no conversation; `--resume` only carries the session's id on.
 
 mod args;
 mod client;
 mod outcome;
-mod reading;
 mod report;
+mod response_parser;
 
 pub use args::{AgentArgs, OutputFormat};
 
@@ -17,8 +17,8 @@ use std::io::Write;
 
 use clap::Parser;
 
-use self::outcome::{Said, Trouble};
-use self::report::Report;
+use self::outcome::{AgentFailure, ModelAnswer};
+use self::report::AgentReport;
 use crate::clock;
 
 /// The tool whose call the agent acts out as a failure.
@@ -42,9 +42,9 @@ pub fn main(args: impl IntoIterator<Item = impl Into<OsString>>) -> i32 {
 
 /// Runs the agent and returns its exit code.
 pub fn run(args: &AgentArgs) -> i32 {
-    let session = args.resume.clone().unwrap_or_else(new_session);
+    let session = args.resume.clone().unwrap_or_else(new_session_id);
     let outcome = ask(args, &session);
-    let report = Report::new(&outcome, &session);
+    let report = AgentReport::new(&outcome, &session);
     let (stdout, stderr) = match args.output_format {
         OutputFormat::Text => (report.text(), report.stderr()),
         OutputFormat::Json => (report.json(), report.stderr()),
@@ -60,20 +60,20 @@ fn own_stderr() -> std::io::Stderr {
     std::io::stderr()
 }
 
-fn ask(args: &AgentArgs, session: &str) -> Result<Said, Trouble> {
+fn ask(args: &AgentArgs, session: &str) -> Result<ModelAnswer, AgentFailure> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|error| Trouble::Unreachable(error.to_string()))?;
+        .map_err(|error| AgentFailure::Unreachable(error.to_string()))?;
     runtime.block_on(async {
         let answered = tokio::time::timeout(args.timeout(), client::send(args, session));
-        let response = answered.await.map_err(|_| Trouble::TimedOut)??;
-        reading::read(&response)
+        let response = answered.await.map_err(|_| AgentFailure::TimedOut)??;
+        response_parser::parse_response(&response)
     })
 }
 
 /// An id in the form of a UUID, made of the clock and the process.
-fn new_session() -> String {
+fn new_session_id() -> String {
     let millis = clock::now().millis();
     let (high, low) = (millis >> 16, millis & 0xffff);
     format!("{high:08x}-{low:04x}-4000-8000-{:012x}", std::process::id())

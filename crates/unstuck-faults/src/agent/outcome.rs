@@ -4,7 +4,7 @@ use unstuck_core::Timestamp;
 
 /// What the model said.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Said {
+pub(super) struct ModelAnswer {
     pub(super) text: String,
     pub(super) input_tokens: u64,
     pub(super) output_tokens: u64,
@@ -14,9 +14,9 @@ pub(super) struct Said {
 
 /// Why there is no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Trouble {
+pub(super) enum AgentFailure {
     /// The API refused.
-    Refused(Refusal),
+    Refused(ApiRefusal),
     /// The model will not do this.
     Declined,
     /// There is no connection.
@@ -31,7 +31,7 @@ pub(super) enum Trouble {
 
 /// What the API said when it refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Refusal {
+pub(super) struct ApiRefusal {
     pub(super) status: u16,
     pub(super) message: String,
     /// The stated wait in seconds.

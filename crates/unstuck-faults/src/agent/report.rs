@@ -3,20 +3,20 @@
 use serde_json::{Value, json};
 use unstuck_core::Timestamp;
 
-use super::outcome::{Refusal, Said, Trouble};
+use super::outcome::{AgentFailure, ApiRefusal, ModelAnswer};
 
 /// Dollars for a million tokens of prompt and of answer.
 const PRICES: (f64, f64) = (3.0, 15.0);
 
 /// The end of a run, ready to be printed.
 #[derive(Debug)]
-pub(super) struct Report<'a> {
-    outcome: &'a Result<Said, Trouble>,
+pub(super) struct AgentReport<'a> {
+    outcome: &'a Result<ModelAnswer, AgentFailure>,
     session: &'a str,
 }
 
-impl<'a> Report<'a> {
-    pub(super) fn new(outcome: &'a Result<Said, Trouble>, session: &'a str) -> Self {
+impl<'a> AgentReport<'a> {
+    pub(super) fn new(outcome: &'a Result<ModelAnswer, AgentFailure>, session: &'a str) -> Self {
         Self { outcome, session }
     }
 
@@ -68,8 +68,8 @@ impl<'a> Report<'a> {
 
     fn status(&self) -> Value {
         match self.outcome {
-            Err(Trouble::Refused(refusal)) => json!(refusal.status),
-            Err(Trouble::Malformed { status }) if *status != 200 => json!(status),
+            Err(AgentFailure::Refused(refusal)) => json!(refusal.status),
+            Err(AgentFailure::Malformed { status }) if *status != 200 => json!(status),
             _ => Value::Null,
         }
     }
@@ -77,7 +77,7 @@ impl<'a> Report<'a> {
     fn result(&self) -> String {
         match self.outcome {
             Ok(said) => said.text.clone(),
-            Err(trouble) => words(trouble),
+            Err(trouble) => failure_text(trouble),
         }
     }
 }
@@ -86,24 +86,26 @@ fn cost(input: u64, output: u64) -> f64 {
     (input as f64 * PRICES.0 + output as f64 * PRICES.1) / 1e6
 }
 
-fn words(trouble: &Trouble) -> String {
+fn failure_text(trouble: &AgentFailure) -> String {
     match trouble {
-        Trouble::Refused(refusal) => refused(refusal),
-        Trouble::Declined => {
+        AgentFailure::Refused(refusal) => refusal_text(refusal),
+        AgentFailure::Declined => {
             "API Error: the model can't help with this (stop_reason: refusal)".into()
         }
-        Trouble::Unreachable(why) => format!("API Error: Can't reach the API server: {why}"),
-        Trouble::Lost => "API Error: Connection to the API was lost (ECONNRESET)".into(),
-        Trouble::TimedOut => "API Error: Request timed out".into(),
-        Trouble::Malformed { status: 200 } => {
+        AgentFailure::Unreachable(why) => format!("API Error: Can't reach the API server: {why}"),
+        AgentFailure::Lost => "API Error: Connection to the API was lost (ECONNRESET)".into(),
+        AgentFailure::TimedOut => "API Error: Request timed out".into(),
+        AgentFailure::Malformed { status: 200 } => {
             "API Error: API returned an empty or malformed response (HTTP 200)".into()
         }
-        Trouble::Malformed { status } => format!("API Error: {status} without a readable body"),
+        AgentFailure::Malformed { status } => {
+            format!("API Error: {status} without a readable body")
+        }
     }
 }
 
-fn refused(refusal: &Refusal) -> String {
-    let Refusal {
+fn refusal_text(refusal: &ApiRefusal) -> String {
+    let ApiRefusal {
         status, message, ..
     } = refusal;
     if let Some(reset) = refusal.reset {

@@ -3,11 +3,12 @@
 use serde_json::{Value, json};
 
 use super::{
-    Content, Headers, Message, OverLimit, Protocol, Refused, Rejection, Wait, pieces, whole_seconds,
+    Headers, MessageContent, ModelMessage, OverLimit, Protocol, RefusalResponse, Rejection,
+    RetryAfterHint, text_chunks, whole_seconds,
 };
 
 /// The answer as one document.
-pub(super) fn document(message: &Message) -> Value {
+pub(super) fn document(message: &ModelMessage) -> Value {
     let blocks: Vec<_> = block(message).into_iter().collect();
     envelope(
         message,
@@ -17,7 +18,7 @@ pub(super) fn document(message: &Message) -> Value {
 }
 
 /// The answer as events.
-pub(super) fn stream(message: &Message) -> Vec<String> {
+pub(super) fn stream(message: &ModelMessage) -> Vec<String> {
     let mut frames = vec![frame(&json!({
         "type": "message_start", "message": envelope(message, &json!([]), &Value::Null),
     }))];
@@ -36,7 +37,7 @@ fn frame(event: &Value) -> String {
     format!("event: {name}\ndata: {event}\n\n")
 }
 
-fn envelope(message: &Message, content: &Value, stop_reason: &Value) -> Value {
+fn envelope(message: &ModelMessage, content: &Value, stop_reason: &Value) -> Value {
     json!({
         "id": format!("msg_{:08}", message.number), "type": "message", "role": "assistant",
         "model": message.model, "content": content, "stop_reason": stop_reason, "stop_sequence": null,
@@ -44,7 +45,7 @@ fn envelope(message: &Message, content: &Value, stop_reason: &Value) -> Value {
     })
 }
 
-fn usage(message: &Message) -> Value {
+fn usage(message: &ModelMessage) -> Value {
     let usage = message.usage;
     json!({
         // What came from the cache or went into it is not in the input here.
@@ -54,48 +55,48 @@ fn usage(message: &Message) -> Value {
     })
 }
 
-fn stop_reason(content: &Content) -> &'static str {
+fn stop_reason(content: &MessageContent) -> &'static str {
     match content {
-        Content::Text(_) | Content::Nothing => "end_turn",
-        Content::CutShort(_) => "max_tokens",
-        Content::Refusal => "refusal",
-        Content::ToolCall { .. } => "tool_use",
+        MessageContent::Text(_) | MessageContent::Empty => "end_turn",
+        MessageContent::Truncated(_) => "max_tokens",
+        MessageContent::Refusal => "refusal",
+        MessageContent::ToolCall { .. } => "tool_use",
     }
 }
 
-fn block(message: &Message) -> Option<Value> {
+fn block(message: &ModelMessage) -> Option<Value> {
     match &message.content {
-        Content::Text(text) | Content::CutShort(text) => {
+        MessageContent::Text(text) | MessageContent::Truncated(text) => {
             Some(json!({"type": "text", "text": text}))
         }
-        Content::ToolCall { name, input } => Some(json!({
+        MessageContent::ToolCall { name, input } => Some(json!({
             "type": "tool_use", "id": tool_id(message), "name": name, "input": input,
         })),
-        Content::Refusal | Content::Nothing => None,
+        MessageContent::Refusal | MessageContent::Empty => None,
     }
 }
 
-fn tool_id(message: &Message) -> String {
+fn tool_id(message: &ModelMessage) -> String {
     format!("toolu_{:08}", message.number)
 }
 
-fn block_frames(message: &Message) -> Vec<String> {
+fn block_frames(message: &ModelMessage) -> Vec<String> {
     let delta =
         |delta: Value| frame(&json!({"type": "content_block_delta", "index": 0, "delta": delta}));
     let (start, deltas) = match &message.content {
-        Content::Text(text) | Content::CutShort(text) => (
+        MessageContent::Text(text) | MessageContent::Truncated(text) => (
             json!({"type": "text", "text": ""}),
-            pieces::frames(&message.pieces.of(text), |piece| {
+            text_chunks::frames(&message.pieces.split(text), |piece| {
                 delta(json!({"type": "text_delta", "text": piece}))
             }),
         ),
-        Content::ToolCall { name, input } => (
+        MessageContent::ToolCall { name, input } => (
             json!({"type": "tool_use", "id": tool_id(message), "name": name, "input": {}}),
             vec![delta(
                 json!({"type": "input_json_delta", "partial_json": input.to_string()}),
             )],
         ),
-        Content::Refusal | Content::Nothing => return Vec::new(),
+        MessageContent::Refusal | MessageContent::Empty => return Vec::new(),
     };
     let start = json!({"type": "content_block_start", "index": 0, "content_block": start});
     let opening = [frame(&start), frame(&json!({"type": "ping"}))];
@@ -104,12 +105,12 @@ fn block_frames(message: &Message) -> Vec<String> {
 }
 
 /// The refusal in Anthropic's words.
-pub(super) fn refuse(rejection: &Rejection, model: &str, number: u64) -> Refused {
-    let (status, kind, message) = words(rejection, model);
+pub(super) fn refuse(rejection: &Rejection, model: &str, number: u64) -> RefusalResponse {
+    let (status, kind, message) = error_content(rejection, model);
     let request_id = format!("req_{number:08}");
     let mut headers = vec![("request-id", request_id.clone())];
-    headers.extend(hints(rejection));
-    Refused {
+    headers.extend(retry_after_headers(rejection));
+    RefusalResponse {
         status,
         headers,
         body: json!({
@@ -119,23 +120,25 @@ pub(super) fn refuse(rejection: &Rejection, model: &str, number: u64) -> Refused
 }
 
 /// The headers that state a wait.
-fn hints(rejection: &Rejection) -> Headers {
+fn retry_after_headers(rejection: &Rejection) -> Headers {
     match rejection {
         Rejection::RateLimit { retry_after } | Rejection::Status { retry_after, .. } => {
-            let wait = retry_after.map(Wait::seconds);
+            let wait = retry_after.map(RetryAfterHint::seconds);
             wait.map_or_else(Vec::new, |wait| wait.headers(Protocol::Anthropic))
         }
-        Rejection::Limited(wait) => wait.headers(Protocol::Anthropic),
+        Rejection::StatedRateLimit(wait) => wait.headers(Protocol::Anthropic),
         Rejection::OverLimit(OverLimit {
             wait: Some(wait), ..
         }) => vec![("retry-after", whole_seconds(*wait).to_string())],
-        Rejection::UsageLimit { reset, seconds } => window(reset.millis(), *seconds).into(),
+        Rejection::UsageLimit { reset, seconds } => {
+            subscription_headers(reset.millis(), *seconds).into()
+        }
         _ => Vec::new(),
     }
 }
 
 /// The headers with which a subscription says that its five hours are used up.
-fn window(reset_millis: i64, seconds: u64) -> [(&'static str, String); 7] {
+fn subscription_headers(reset_millis: i64, seconds: u64) -> [(&'static str, String); 7] {
     // Rounded up: whoever comes back in the stated second must not come too early.
     let reset = reset_millis
         .saturating_add(999)
@@ -158,9 +161,9 @@ fn window(reset_millis: i64, seconds: u64) -> [(&'static str, String); 7] {
 const RATE_LIMITED: &str =
     "This request would exceed your account's rate limit. Please try again later.";
 
-fn words(rejection: &Rejection, model: &str) -> (u16, &'static str, String) {
+fn error_content(rejection: &Rejection, model: &str) -> (u16, &'static str, String) {
     match rejection {
-        Rejection::Limited(wait) => {
+        Rejection::StatedRateLimit(wait) => {
             let again = wait.in_message();
             let again = again.map(|wait| format!(" Please try again in {wait}."));
             let message = format!("{RATE_LIMITED}{}", again.unwrap_or_default());
@@ -168,7 +171,7 @@ fn words(rejection: &Rejection, model: &str) -> (u16, &'static str, String) {
         }
         Rejection::ModelNotFound => (404, "not_found_error", format!("model: {model}")),
         Rejection::Status { code, message, .. } => {
-            let (kind, usual) = of_status(*code);
+            let (kind, usual) = error_of_status(*code);
             (
                 *code,
                 kind,
@@ -176,14 +179,14 @@ fn words(rejection: &Rejection, model: &str) -> (u16, &'static str, String) {
             )
         }
         _ => {
-            let (status, kind, message) = plain_words(rejection);
+            let (status, kind, message) = default_error(rejection);
             (status, kind, message.to_owned())
         }
     }
 }
 
 /// The type of error that goes with a status, and its usual words.
-fn of_status(status: u16) -> (&'static str, &'static str) {
+fn error_of_status(status: u16) -> (&'static str, &'static str) {
     match status {
         400 | 405 | 422 => ("invalid_request_error", "Invalid request"),
         401 => ("authentication_error", "invalid x-api-key"),
@@ -199,7 +202,7 @@ fn of_status(status: u16) -> (&'static str, &'static str) {
     }
 }
 
-fn plain_words(rejection: &Rejection) -> (u16, &'static str, &'static str) {
+fn default_error(rejection: &Rejection) -> (u16, &'static str, &'static str) {
     let invalid = "invalid_request_error";
     match rejection {
         Rejection::Quota => (

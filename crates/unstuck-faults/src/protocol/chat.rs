@@ -2,14 +2,14 @@
 
 use serde_json::{Value, json};
 
-use super::{CREATED, Call, Content, Message, REFUSAL, pieces};
+use super::{CREATED, MessageContent, ModelCall, ModelMessage, REFUSAL, text_chunks};
 
 /// The answer as one document.
-pub(super) fn document(message: &Message) -> Value {
+pub(super) fn document(message: &ModelMessage) -> Value {
     json!({
         "id": id(message), "object": "chat.completion", "created": CREATED, "model": message.model,
         "choices": [{
-            "index": 0, "message": spoken(message), "logprobs": null,
+            "index": 0, "message": message_body(message), "logprobs": null,
             "finish_reason": finish_reason(&message.content),
         }],
         "usage": usage(message),
@@ -17,23 +17,23 @@ pub(super) fn document(message: &Message) -> Value {
 }
 
 /// The answer as events, ended by `[DONE]`.
-pub(super) fn stream(message: &Message, call: &Call) -> Vec<String> {
+pub(super) fn stream(message: &ModelMessage, call: &ModelCall) -> Vec<String> {
     let framed = |delta: &Value| frame(&chunk(message, delta, None));
     let mut frames = vec![framed(&json!({"role": "assistant", "content": ""}))];
     match &message.content {
-        Content::Text(text) | Content::CutShort(text) => {
-            let said = message.pieces.of(text);
-            frames.extend(pieces::frames(&said, |piece| {
+        MessageContent::Text(text) | MessageContent::Truncated(text) => {
+            let said = message.pieces.split(text);
+            frames.extend(text_chunks::frames(&said, |piece| {
                 framed(&json!({"content": piece}))
             }));
         }
-        Content::Refusal => frames.push(framed(&json!({"refusal": REFUSAL}))),
-        Content::ToolCall { name, input } => {
+        MessageContent::Refusal => frames.push(framed(&json!({"refusal": REFUSAL}))),
+        MessageContent::ToolCall { name, input } => {
             let mut call = tool_call(message, name, input);
             call["index"] = json!(0);
             frames.push(framed(&json!({"tool_calls": [call]})));
         }
-        Content::Nothing => {}
+        MessageContent::Empty => {}
     }
     let reason = finish_reason(&message.content);
     frames.push(frame(&chunk(message, &json!({}), Some(reason))));
@@ -51,48 +51,48 @@ fn frame(chunk: &Value) -> String {
     format!("data: {chunk}\n\n")
 }
 
-fn id(message: &Message) -> String {
+fn id(message: &ModelMessage) -> String {
     format!("chatcmpl-{:08}", message.number)
 }
 
-fn chunk(message: &Message, delta: &Value, finish_reason: Option<&str>) -> Value {
+fn chunk(message: &ModelMessage, delta: &Value, finish_reason: Option<&str>) -> Value {
     json!({
         "id": id(message), "object": "chat.completion.chunk", "created": CREATED, "model": message.model,
         "choices": [{"index": 0, "delta": delta, "logprobs": null, "finish_reason": finish_reason}],
     })
 }
 
-fn spoken(message: &Message) -> Value {
+fn message_body(message: &ModelMessage) -> Value {
     let (content, refusal) = match &message.content {
-        Content::Text(text) | Content::CutShort(text) => (Some(text.as_str()), None),
-        Content::Refusal => (None, Some(REFUSAL)),
-        Content::Nothing => (Some(""), None),
-        Content::ToolCall { .. } => (None, None),
+        MessageContent::Text(text) | MessageContent::Truncated(text) => (Some(text.as_str()), None),
+        MessageContent::Refusal => (None, Some(REFUSAL)),
+        MessageContent::Empty => (Some(""), None),
+        MessageContent::ToolCall { .. } => (None, None),
     };
     let mut spoken = json!({"role": "assistant", "content": content, "refusal": refusal});
-    if let Content::ToolCall { name, input } = &message.content {
+    if let MessageContent::ToolCall { name, input } = &message.content {
         spoken["tool_calls"] = json!([tool_call(message, name, input)]);
     }
     spoken
 }
 
-fn tool_call(message: &Message, name: &str, input: &Value) -> Value {
+fn tool_call(message: &ModelMessage, name: &str, input: &Value) -> Value {
     json!({
         "id": format!("call_{:08}", message.number), "type": "function",
         "function": {"name": name, "arguments": input.to_string()},
     })
 }
 
-fn finish_reason(content: &Content) -> &'static str {
+fn finish_reason(content: &MessageContent) -> &'static str {
     match content {
-        Content::Text(_) | Content::Nothing => "stop",
-        Content::CutShort(_) => "length",
-        Content::Refusal => "content_filter",
-        Content::ToolCall { .. } => "tool_calls",
+        MessageContent::Text(_) | MessageContent::Empty => "stop",
+        MessageContent::Truncated(_) => "length",
+        MessageContent::Refusal => "content_filter",
+        MessageContent::ToolCall { .. } => "tool_calls",
     }
 }
 
-fn usage(message: &Message) -> Value {
+fn usage(message: &ModelMessage) -> Value {
     let usage = message.usage;
     json!({
         "prompt_tokens": usage.input, "completion_tokens": usage.output, "total_tokens": usage.total(),

@@ -2,31 +2,34 @@
 
 use serde_json::{Value, json};
 
-use super::{Content, Message, OverLimit, Protocol, Refused, Rejection, Unit, pieces};
+use super::{
+    LimitUnit, MessageContent, ModelMessage, OverLimit, Protocol, RefusalResponse, Rejection,
+    text_chunks,
+};
 
 /// The answer as one document.
-pub(super) fn document(message: &Message) -> Value {
+pub(super) fn document(message: &ModelMessage) -> Value {
     match &message.content {
-        Content::Refusal => blocked(message),
-        Content::Text(text) | Content::CutShort(text) => {
+        MessageContent::Refusal => blocked_response(message),
+        MessageContent::Text(text) | MessageContent::Truncated(text) => {
             let reason = finish_reason(&message.content);
             answer(message, &json!([{"text": text}]), Some(reason))
         }
-        Content::ToolCall { name, input } => {
+        MessageContent::ToolCall { name, input } => {
             let part = json!({"functionCall": {"name": name, "args": input}});
             answer(message, &json!([part]), Some("STOP"))
         }
-        Content::Nothing => answer(message, &json!([]), Some("STOP")),
+        MessageContent::Empty => answer(message, &json!([]), Some("STOP")),
     }
 }
 
 /// The answer as events; the last one has the reason why it ends.
-pub(super) fn stream(message: &Message) -> Vec<String> {
+pub(super) fn stream(message: &ModelMessage) -> Vec<String> {
     let framed = |chunk: &Value| format!("data: {chunk}\r\n\r\n");
     match &message.content {
-        Content::Text(text) | Content::CutShort(text) => {
+        MessageContent::Text(text) | MessageContent::Truncated(text) => {
             let said = |piece: &str| framed(&answer(message, &json!([{"text": piece}]), None));
-            let mut frames = pieces::frames(&message.pieces.of(text), said);
+            let mut frames = text_chunks::frames(&message.pieces.split(text), said);
             let reason = finish_reason(&message.content);
             frames.push(framed(&answer(
                 message,
@@ -39,14 +42,14 @@ pub(super) fn stream(message: &Message) -> Vec<String> {
     }
 }
 
-fn finish_reason(content: &Content) -> &'static str {
+fn finish_reason(content: &MessageContent) -> &'static str {
     match content {
-        Content::CutShort(_) => "MAX_TOKENS",
+        MessageContent::Truncated(_) => "MAX_TOKENS",
         _ => "STOP",
     }
 }
 
-fn answer(message: &Message, parts: &Value, finish_reason: Option<&str>) -> Value {
+fn answer(message: &ModelMessage, parts: &Value, finish_reason: Option<&str>) -> Value {
     let mut candidate = json!({"content": {"parts": parts, "role": "model"}, "index": 0});
     if let Some(reason) = finish_reason {
         candidate["finishReason"] = json!(reason);
@@ -57,14 +60,14 @@ fn answer(message: &Message, parts: &Value, finish_reason: Option<&str>) -> Valu
     })
 }
 
-fn blocked(message: &Message) -> Value {
+fn blocked_response(message: &ModelMessage) -> Value {
     json!({
         "promptFeedback": {"blockReason": "SAFETY"}, "usageMetadata": usage(message),
         "modelVersion": message.model,
     })
 }
 
-fn usage(message: &Message) -> Value {
+fn usage(message: &ModelMessage) -> Value {
     let usage = message.usage;
     let mut told = json!({
         "promptTokenCount": usage.input, "candidatesTokenCount": usage.output,
@@ -77,29 +80,29 @@ fn usage(message: &Message) -> Value {
 }
 
 /// The refusal in Google's words.
-pub(super) fn refuse(rejection: &Rejection, model: &str) -> Refused {
-    let (code, status, message) = words(rejection, model);
+pub(super) fn refuse(rejection: &Rejection, model: &str) -> RefusalResponse {
+    let (code, status, message) = error_content(rejection, model);
     let mut error = json!({"code": code, "message": message, "status": status});
     let details = details(rejection);
     if !details.is_empty() {
         error["details"] = json!(details);
     }
     let headers = match rejection {
-        Rejection::Limited(wait) => wait.headers(Protocol::Gemini),
+        Rejection::StatedRateLimit(wait) => wait.headers(Protocol::Gemini),
         Rejection::Status {
             retry_after: Some(seconds),
             ..
         } => vec![("retry-after", seconds.to_string())],
         _ => Vec::new(),
     };
-    Refused {
+    RefusalResponse {
         status: code,
         headers,
         body: json!({"error": error}),
     }
 }
 
-fn words(rejection: &Rejection, model: &str) -> (u16, &'static str, String) {
+fn error_content(rejection: &Rejection, model: &str) -> (u16, &'static str, String) {
     let limited = |limit: u64, again: Option<String>| {
         let again = again.map(|wait| format!("\nPlease retry in {wait}."));
         let message = format!(
@@ -113,13 +116,13 @@ fn words(rejection: &Rejection, model: &str) -> (u16, &'static str, String) {
         Rejection::RateLimit { retry_after } => {
             limited(5, retry_after.map(|seconds| format!("{seconds}s")))
         }
-        Rejection::Limited(wait) => limited(5, wait.in_message()),
+        Rejection::StatedRateLimit(wait) => limited(5, wait.in_message()),
         Rejection::OverLimit(over) => {
             let wait = over.wait.map(|wait| format!("{}s", wait.as_secs_f64()));
             limited(u64::from(over.limit), wait)
         }
         Rejection::Status { code, message, .. } => {
-            let (status, usual) = of_status(*code);
+            let (status, usual) = error_of_status(*code);
             (
                 *code,
                 status,
@@ -141,14 +144,14 @@ fn words(rejection: &Rejection, model: &str) -> (u16, &'static str, String) {
             ),
         ),
         _ => {
-            let (code, status, message) = plain_words(rejection);
+            let (code, status, message) = default_error(rejection);
             (code, status, message.to_owned())
         }
     }
 }
 
 /// The word that goes with a status, and its usual sentence.
-fn of_status(status: u16) -> (&'static str, &'static str) {
+fn error_of_status(status: u16) -> (&'static str, &'static str) {
     match status {
         400 | 413 => ("INVALID_ARGUMENT", "Request contains an invalid argument."),
         401 => (
@@ -170,7 +173,7 @@ fn of_status(status: u16) -> (&'static str, &'static str) {
     }
 }
 
-fn plain_words(rejection: &Rejection) -> (u16, &'static str, &'static str) {
+fn default_error(rejection: &Rejection) -> (u16, &'static str, &'static str) {
     match rejection {
         Rejection::Quota => (
             429,
@@ -231,11 +234,11 @@ fn details(rejection: &Rejection) -> Vec<Value> {
         Rejection::RateLimit { retry_after } => {
             limited(retry_after.map(|seconds| format!("{seconds}s")))
         }
-        Rejection::Limited(wait) => limited(wait.in_details()),
+        Rejection::StatedRateLimit(wait) => limited(wait.in_details()),
         Rejection::OverLimit(OverLimit { unit, wait, .. }) => {
             let id = match unit {
-                Unit::Requests => "GenerateRequestsPerMinutePerProjectPerModel",
-                Unit::Tokens => "GenerateContentInputTokensPerMinutePerProjectPerModel",
+                LimitUnit::Requests => "GenerateRequestsPerMinutePerProjectPerModel",
+                LimitUnit::Tokens => "GenerateContentInputTokensPerMinutePerProjectPerModel",
             };
             let delay = wait.map(|wait| format!("{}s", wait.as_secs_f64()));
             [quota(id)].into_iter().chain(delay.map(retry)).collect()

@@ -1,25 +1,25 @@
 //! The wire protocols: how each one asks, answers and refuses.
 
 mod anthropic;
-mod budget;
-mod call;
+mod auxiliary_endpoints;
 mod chat;
 mod gemini;
+mod model_call;
 mod openai_error;
-mod pieces;
+mod rate_limit_headers;
 mod responses;
+mod retry_after;
+mod retry_after_format;
 mod route;
-mod side;
-mod wait;
-mod wait_form;
+mod text_chunks;
 
-pub(crate) use budget::{Budget, Left, OverLimit, Unit};
-pub(crate) use call::{Call, tokens};
-pub(crate) use pieces::Pieces;
-pub(crate) use route::{Route, Side};
-pub(crate) use side::answer as side_answer;
-pub(crate) use wait::{Headers, Wait, whole_seconds};
-pub use wait_form::WaitForm;
+pub(crate) use auxiliary_endpoints::answer as side_answer;
+pub(crate) use model_call::{ModelCall, estimate_tokens};
+pub(crate) use rate_limit_headers::{LimitUnit, OverLimit, RateLimitStatus, RemainingLimit};
+pub(crate) use retry_after::{Headers, RetryAfterHint, whole_seconds};
+pub use retry_after_format::RetryAfterFormat;
+pub(crate) use route::{AuxiliaryQuery, Route};
+pub(crate) use text_chunks::ChunkSpec;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -41,32 +41,32 @@ pub enum Protocol {
 
 /// What the model says.
 #[derive(Debug, Clone)]
-pub(crate) enum Content {
+pub(crate) enum MessageContent {
     Text(String),
     /// A text that ends where the allowed length does.
-    CutShort(String),
+    Truncated(String),
     Refusal,
     ToolCall {
         name: String,
         input: Value,
     },
-    Nothing,
+    Empty,
 }
 
 /// A successful answer, before it takes the form of a protocol.
 #[derive(Debug, Clone)]
-pub(crate) struct Message {
+pub(crate) struct ModelMessage {
     /// The number of the request, from which all ids are made.
     pub(crate) number: u64,
     pub(crate) model: String,
-    pub(crate) content: Content,
-    pub(crate) usage: Usage,
-    pub(crate) pieces: Pieces,
+    pub(crate) content: MessageContent,
+    pub(crate) usage: ChargedTokens,
+    pub(crate) pieces: ChunkSpec,
 }
 
 /// The tokens that are charged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Usage {
+pub(crate) struct ChargedTokens {
     /// All of the prompt, the cached part included.
     pub(crate) input: u64,
     pub(crate) output: u64,
@@ -80,7 +80,7 @@ pub(crate) enum Rejection {
     RateLimit {
         retry_after: Option<u64>,
     },
-    Limited(Wait),
+    StatedRateLimit(RetryAfterHint),
     OverLimit(OverLimit),
     UsageLimit {
         reset: Timestamp,
@@ -108,7 +108,7 @@ pub(crate) enum Rejection {
 
 /// A refusal in the form of a protocol.
 #[derive(Debug)]
-pub(crate) struct Refused {
+pub(crate) struct RefusalResponse {
     pub(crate) status: u16,
     pub(crate) headers: Headers,
     pub(crate) body: Value,
@@ -122,7 +122,7 @@ const REFUSAL: &str = "I'm sorry, but I can't help with that.";
 
 impl Protocol {
     /// The whole answer as one JSON document.
-    pub(crate) fn document(self, message: &Message) -> Value {
+    pub(crate) fn document(self, message: &ModelMessage) -> Value {
         match self {
             Self::Anthropic => anthropic::document(message),
             Self::Responses => responses::document(message),
@@ -132,7 +132,7 @@ impl Protocol {
     }
 
     /// The answer as the frames of an event stream.
-    pub(crate) fn stream(self, message: &Message, call: &Call) -> Vec<String> {
+    pub(crate) fn stream(self, message: &ModelMessage, call: &ModelCall) -> Vec<String> {
         match self {
             Self::Anthropic => anthropic::stream(message),
             Self::Responses => responses::stream(message),
@@ -144,14 +144,14 @@ impl Protocol {
     /// The frame with which a stream says that it failed, after so many others.
     pub(crate) fn error_frame(
         self,
-        message: &Message,
+        message: &ModelMessage,
         rejection: &Rejection,
         after: usize,
     ) -> String {
-        let refused = self.refuse(rejection, &message.model, message.number);
+        let refused = self.refusal_response(rejection, &message.model, message.number);
         match self {
             Self::Anthropic => format!("event: error\ndata: {}\n\n", refused.body),
-            Self::Responses => responses::failed(message, &refused, after),
+            Self::Responses => responses::failed_event(message, &refused, after),
             Self::Chat => format!("data: {}\n\n", refused.body),
             Self::Gemini => format!("data: {}\r\n\r\n", refused.body),
         }
@@ -171,14 +171,14 @@ impl Protocol {
     }
 
     /// How many frames end a stream of text, and how many of those only say that it is over.
-    pub(crate) fn closing_frames(self, call: &Call) -> Closing {
+    pub(crate) fn closing_frames(self, call: &ModelCall) -> ClosingFrames {
         let usage = usize::from(call.wants_usage);
         let (marker, with_reason) = match self {
             Self::Anthropic => (1, 2),
             Self::Chat => (1, 2 + usage),
             Self::Responses | Self::Gemini => (1, 1),
         };
-        Closing {
+        ClosingFrames {
             marker,
             with_reason,
         }
@@ -203,7 +203,12 @@ impl Protocol {
     }
 
     /// The refusal in the provider's own words.
-    pub(crate) fn refuse(self, rejection: &Rejection, model: &str, number: u64) -> Refused {
+    pub(crate) fn refusal_response(
+        self,
+        rejection: &Rejection,
+        model: &str,
+        number: u64,
+    ) -> RefusalResponse {
         match self {
             Self::Anthropic => anthropic::refuse(rejection, model, number),
             Self::Responses | Self::Chat => openai_error::refuse(rejection, model, number),
@@ -214,14 +219,14 @@ impl Protocol {
 
 /// The last frames of a stream.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Closing {
+pub(crate) struct ClosingFrames {
     /// The end marker alone.
     pub(crate) marker: usize,
     /// From the reason why the model stopped to the end.
     pub(crate) with_reason: usize,
 }
 
-impl Usage {
+impl ChargedTokens {
     pub(crate) fn total(self) -> u64 {
         self.input.saturating_add(self.output)
     }

@@ -2,29 +2,32 @@
 
 use serde_json::{Value, json};
 
-use super::wait::go_duration;
-use super::{Headers, OverLimit, Protocol, Refused, Rejection, Unit, Wait, whole_seconds};
+use super::retry_after::go_duration;
+use super::{
+    Headers, LimitUnit, OverLimit, Protocol, RefusalResponse, Rejection, RetryAfterHint,
+    whole_seconds,
+};
 
 /// The refusal in OpenAI's words.
-pub(super) fn refuse(rejection: &Rejection, model: &str, number: u64) -> Refused {
+pub(super) fn refuse(rejection: &Rejection, model: &str, number: u64) -> RefusalResponse {
     let mut headers = vec![("x-request-id", format!("req_{number:08}"))];
     let (status, error) = match rejection {
         Rejection::UsageLimit { reset, seconds } => {
             // Rounded up: whoever comes back in the stated second must not come too early.
             let reset = reset.millis().saturating_add(999).div_euclid(1000);
-            headers.extend(window(reset));
+            headers.extend(plan_limit_headers(reset));
             (429, usage_limit(reset, *seconds))
         }
         _ => {
-            let (status, kind, code, message) = words(rejection, model);
+            let (status, kind, code, message) = error_parts(rejection, model);
             (
                 status,
                 json!({"message": message, "type": kind, "param": null, "code": code}),
             )
         }
     };
-    headers.extend(hints(rejection));
-    Refused {
+    headers.extend(retry_after_headers(rejection));
+    RefusalResponse {
         status,
         headers,
         body: json!({"error": error}),
@@ -32,13 +35,13 @@ pub(super) fn refuse(rejection: &Rejection, model: &str, number: u64) -> Refused
 }
 
 /// The headers that state a wait.
-fn hints(rejection: &Rejection) -> Headers {
+fn retry_after_headers(rejection: &Rejection) -> Headers {
     match rejection {
         Rejection::RateLimit { retry_after } | Rejection::Status { retry_after, .. } => {
-            let wait = retry_after.map(Wait::seconds);
+            let wait = retry_after.map(RetryAfterHint::seconds);
             wait.map_or_else(Vec::new, |wait| wait.headers(Protocol::Chat))
         }
-        Rejection::Limited(wait) => wait.headers(Protocol::Chat),
+        Rejection::StatedRateLimit(wait) => wait.headers(Protocol::Chat),
         Rejection::OverLimit(OverLimit {
             wait: Some(wait), ..
         }) => vec![
@@ -57,7 +60,7 @@ fn usage_limit(reset: i64, seconds: u64) -> Value {
     })
 }
 
-fn window(reset: i64) -> [(&'static str, String); 3] {
+fn plan_limit_headers(reset: i64) -> [(&'static str, String); 3] {
     [
         ("x-codex-primary-used-percent", "100.0".into()),
         ("x-codex-primary-window-minutes", "300".into()),
@@ -65,17 +68,17 @@ fn window(reset: i64) -> [(&'static str, String); 3] {
     ]
 }
 
-type Words = (u16, &'static str, Option<&'static str>, String);
+type OpenAiErrorParts = (u16, &'static str, Option<&'static str>, String);
 
-fn words(rejection: &Rejection, model: &str) -> Words {
+fn error_parts(rejection: &Rejection, model: &str) -> OpenAiErrorParts {
     match rejection {
         Rejection::RateLimit { retry_after } => {
-            limited(model, retry_after.map(|seconds| format!("{seconds}s")))
+            rate_limit_error(model, retry_after.map(|seconds| format!("{seconds}s")))
         }
-        Rejection::Limited(wait) => limited(model, wait.in_message()),
-        Rejection::OverLimit(over) => over_limit(model, over),
+        Rejection::StatedRateLimit(wait) => rate_limit_error(model, wait.in_message()),
+        Rejection::OverLimit(over) => over_limit_error(model, over),
         Rejection::Status { code, message, .. } => {
-            let (kind, usual) = of_status(*code);
+            let (kind, usual) = error_of_status(*code);
             (
                 *code,
                 kind,
@@ -90,13 +93,13 @@ fn words(rejection: &Rejection, model: &str) -> Words {
             format!("The model `{model}` does not exist or you do not have access to it."),
         ),
         _ => {
-            let (status, kind, code, message) = plain_words(rejection);
+            let (status, kind, code, message) = default_error(rejection);
             (status, kind, code, message.to_owned())
         }
     }
 }
 
-fn limited(model: &str, again: Option<String>) -> Words {
+fn rate_limit_error(model: &str, again: Option<String>) -> OpenAiErrorParts {
     let again = again.map(|wait| format!(" Please try again in {wait}."));
     let message = format!(
         "Rate limit reached for {model} on tokens per min (TPM): Limit 30000, Used 22999, Requested 12528.{}",
@@ -106,10 +109,10 @@ fn limited(model: &str, again: Option<String>) -> Words {
 }
 
 /// The refusal of a limit that is really counted.
-fn over_limit(model: &str, over: &OverLimit) -> Words {
+fn over_limit_error(model: &str, over: &OverLimit) -> OpenAiErrorParts {
     let (kind, unit) = match over.unit {
-        Unit::Requests => ("requests", "requests per min (RPM)"),
-        Unit::Tokens => ("tokens", "tokens per min (TPM)"),
+        LimitUnit::Requests => ("requests", "requests per min (RPM)"),
+        LimitUnit::Tokens => ("tokens", "tokens per min (TPM)"),
     };
     let (limit, used, requested) = (over.limit, over.used, over.requested);
     let message = match over.wait {
@@ -127,7 +130,7 @@ fn over_limit(model: &str, over: &OverLimit) -> Words {
 }
 
 /// The type of error that goes with a status, and its usual words.
-fn of_status(status: u16) -> (&'static str, &'static str) {
+fn error_of_status(status: u16) -> (&'static str, &'static str) {
     match status {
         401 => ("invalid_request_error", "Incorrect API key provided."),
         403 => ("invalid_request_error", "You do not have access to this."),
@@ -141,7 +144,7 @@ fn of_status(status: u16) -> (&'static str, &'static str) {
     }
 }
 
-fn plain_words(rejection: &Rejection) -> (u16, &'static str, Option<&'static str>, &'static str) {
+fn default_error(rejection: &Rejection) -> (u16, &'static str, Option<&'static str>, &'static str) {
     match rejection {
         Rejection::Quota => (
             429,

@@ -2,27 +2,27 @@
 
 use serde_json::{Value, json};
 
-use super::{CREATED, Content, Message, Pieces, REFUSAL, Refused};
+use super::{CREATED, ChunkSpec, MessageContent, ModelMessage, REFUSAL, RefusalResponse};
 
 /// The answer as one document.
-pub(super) fn document(message: &Message) -> Value {
+pub(super) fn document(message: &ModelMessage) -> Value {
     let items: Vec<_> = item(message).into_iter().collect();
     let mut document = response(message, status(message), &json!(items), &usage(message));
-    if let Content::CutShort(_) = message.content {
+    if let MessageContent::Truncated(_) = message.content {
         document["incomplete_details"] = json!({"reason": "max_output_tokens"});
     }
     document
 }
 
-fn status(message: &Message) -> &'static str {
+fn status(message: &ModelMessage) -> &'static str {
     match message.content {
-        Content::CutShort(_) => "incomplete",
+        MessageContent::Truncated(_) => "incomplete",
         _ => "completed",
     }
 }
 
 /// The answer as events, numbered in their order.
-pub(super) fn stream(message: &Message) -> Vec<String> {
+pub(super) fn stream(message: &ModelMessage) -> Vec<String> {
     let begun = response(message, "in_progress", &json!([]), &Value::Null);
     let mut events = vec![
         json!({"type": "response.created", "response": begun}),
@@ -37,7 +37,11 @@ pub(super) fn stream(message: &Message) -> Vec<String> {
 }
 
 /// The event that ends a stream which failed after it had begun.
-pub(super) fn failed(message: &Message, refused: &Refused, number: usize) -> String {
+pub(super) fn failed_event(
+    message: &ModelMessage,
+    refused: &RefusalResponse,
+    number: usize,
+) -> String {
     let mut response = response(message, "failed", &json!([]), &Value::Null);
     let error = &refused.body["error"];
     response["error"] = json!({"code": error["code"], "message": error["message"]});
@@ -53,7 +57,7 @@ fn frame((number, mut event): (usize, Value)) -> String {
     format!("event: {name}\ndata: {event}\n\n")
 }
 
-fn response(message: &Message, status: &str, output: &Value, usage: &Value) -> Value {
+fn response(message: &ModelMessage, status: &str, output: &Value, usage: &Value) -> Value {
     json!({
         "id": format!("resp_{:08}", message.number), "object": "response", "created_at": CREATED,
         "status": status, "model": message.model, "output": output, "usage": usage,
@@ -61,7 +65,7 @@ fn response(message: &Message, status: &str, output: &Value, usage: &Value) -> V
     })
 }
 
-fn usage(message: &Message) -> Value {
+fn usage(message: &ModelMessage) -> Value {
     let usage = message.usage;
     json!({
         "input_tokens": usage.input, "input_tokens_details": {"cached_tokens": usage.cache_read},
@@ -70,7 +74,7 @@ fn usage(message: &Message) -> Value {
     })
 }
 
-fn item(message: &Message) -> Option<Value> {
+fn item(message: &ModelMessage) -> Option<Value> {
     let said = |part: Value| {
         json!({
             "id": format!("msg_{:08}", message.number), "type": "message", "status": status(message),
@@ -78,13 +82,15 @@ fn item(message: &Message) -> Option<Value> {
         })
     };
     match &message.content {
-        Content::Text(text) | Content::CutShort(text) => Some(said(output_text(text))),
-        Content::Refusal => Some(said(json!({"type": "refusal", "refusal": REFUSAL}))),
-        Content::ToolCall { name, input } => Some(json!({
+        MessageContent::Text(text) | MessageContent::Truncated(text) => {
+            Some(said(output_text(text)))
+        }
+        MessageContent::Refusal => Some(said(json!({"type": "refusal", "refusal": REFUSAL}))),
+        MessageContent::ToolCall { name, input } => Some(json!({
             "id": format!("fc_{:08}", message.number), "type": "function_call", "status": "completed",
             "call_id": format!("call_{:08}", message.number), "name": name, "arguments": input.to_string(),
         })),
-        Content::Nothing => None,
+        MessageContent::Empty => None,
     }
 }
 
@@ -92,37 +98,37 @@ fn output_text(text: &str) -> Value {
     json!({"type": "output_text", "text": text, "annotations": []})
 }
 
-fn item_events(message: &Message, item: &Value) -> Vec<Value> {
+fn item_events(message: &ModelMessage, item: &Value) -> Vec<Value> {
     let mut begun = item.clone();
     begun["status"] = json!("in_progress");
     let middle = match &message.content {
-        Content::Text(text) | Content::CutShort(text) => {
+        MessageContent::Text(text) | MessageContent::Truncated(text) => {
             begun["content"] = json!([]);
             text_events(&item["id"], text, message.pieces)
         }
-        Content::Refusal => {
+        MessageContent::Refusal => {
             begun["content"] = json!([]);
             refusal_events(&item["id"])
         }
-        Content::ToolCall { .. } => {
+        MessageContent::ToolCall { .. } => {
             begun["arguments"] = json!("");
             argument_events(item)
         }
-        Content::Nothing => Vec::new(),
+        MessageContent::Empty => Vec::new(),
     };
     let added = json!({"type": "response.output_item.added", "output_index": 0, "item": begun});
     let done = json!({"type": "response.output_item.done", "output_index": 0, "item": item});
     [added].into_iter().chain(middle).chain([done]).collect()
 }
 
-fn text_events(id: &Value, text: &str, pieces: Pieces) -> Vec<Value> {
+fn text_events(id: &Value, text: &str, pieces: ChunkSpec) -> Vec<Value> {
     let part = |kind: &str, text: &str| {
         json!({
             "type": kind, "item_id": id, "output_index": 0, "content_index": 0, "part": output_text(text),
         })
     };
     let mut events = vec![part("response.content_part.added", "")];
-    events.extend(pieces.of(text).into_iter().map(|piece| {
+    events.extend(pieces.split(text).into_iter().map(|piece| {
         json!({
             "type": "response.output_text.delta", "item_id": id, "output_index": 0, "content_index": 0,
             "delta": piece,

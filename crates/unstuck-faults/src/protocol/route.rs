@@ -10,7 +10,7 @@ pub(crate) enum Route {
     /// The model shall answer: this is what takes a step of the script.
     Generate(Protocol),
     /// A question that no model is needed for.
-    Aside(Protocol, Side),
+    Auxiliary(Protocol, AuxiliaryQuery),
     /// What was counted so far?
     Stats,
     /// The script shall begin anew.
@@ -19,7 +19,7 @@ pub(crate) enum Route {
 
 /// What clients ask besides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Side {
+pub(crate) enum AuxiliaryQuery {
     /// Is anyone there?
     Probe,
     /// Which models are there, or what is this one?
@@ -35,7 +35,7 @@ pub(crate) enum Side {
 }
 
 impl Route {
-    pub(crate) fn of(method: &Method, uri: &Uri, headers: &HeaderMap) -> Self {
+    pub(crate) fn from_request(method: &Method, uri: &Uri, headers: &HeaderMap) -> Self {
         let path = uri.path().trim_end_matches('/');
         if let Some(own) = path.strip_prefix("/__faults/") {
             match (own, method) {
@@ -44,34 +44,34 @@ impl Route {
                 _ => {}
             }
         }
-        let protocol = spoken(path, headers);
-        if method == Method::POST && GENERATING.iter().any(|end| path.ends_with(end)) {
+        let protocol = protocol_of(path, headers);
+        if method == Method::POST && GENERATE_PATHS.iter().any(|end| path.ends_with(end)) {
             return Self::Generate(protocol);
         }
-        Self::Aside(protocol, aside(method, path))
+        Self::Auxiliary(protocol, auxiliary_query(method, path))
     }
 }
 
-fn aside(method: &Method, path: &str) -> Side {
+fn auxiliary_query(method: &Method, path: &str) -> AuxiliaryQuery {
     let is_get = method == Method::GET;
     let is_post = method == Method::POST;
     let ends = |ends: &[&str]| ends.iter().any(|end| path.ends_with(end));
     if path.is_empty() && (is_get || method == Method::HEAD) {
-        Side::Probe
+        AuxiliaryQuery::Probe
     } else if is_get && (path.ends_with("/models") || path.contains("/models/")) {
-        Side::Models
-    } else if is_post && ends(&COUNTING) {
-        Side::CountTokens
-    } else if is_post && ends(&EMBEDDING) {
-        Side::Embeddings
+        AuxiliaryQuery::Models
+    } else if is_post && ends(&TOKEN_COUNT_PATHS) {
+        AuxiliaryQuery::CountTokens
+    } else if is_post && ends(&EMBEDDING_PATHS) {
+        AuxiliaryQuery::Embeddings
     } else if path.ends_with("/files") || path.contains("/files/") {
-        Side::Files
+        AuxiliaryQuery::Files
     } else {
-        Side::Unknown
+        AuxiliaryQuery::Unknown
     }
 }
 
-const GENERATING: [&str; 5] = [
+const GENERATE_PATHS: [&str; 5] = [
     "/messages",
     "/responses",
     "/chat/completions",
@@ -79,11 +79,11 @@ const GENERATING: [&str; 5] = [
     ":streamGenerateContent",
 ];
 
-const COUNTING: [&str; 3] = ["/messages/count_tokens", ":countTokens", "/input_tokens"];
+const TOKEN_COUNT_PATHS: [&str; 3] = ["/messages/count_tokens", ":countTokens", "/input_tokens"];
 
-const EMBEDDING: [&str; 3] = ["/embeddings", ":embedContent", ":batchEmbedContents"];
+const EMBEDDING_PATHS: [&str; 3] = ["/embeddings", ":embedContent", ":batchEmbedContents"];
 
-fn spoken(path: &str, headers: &HeaderMap) -> Protocol {
+fn protocol_of(path: &str, headers: &HeaderMap) -> Protocol {
     if path.contains("/v1beta/") || path.contains(':') || headers.contains_key("x-goog-api-key") {
         Protocol::Gemini
     } else if path.contains("/messages") || headers.contains_key("anthropic-version") {
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     fn route(method: Method, uri: &'static str) -> Route {
-        Route::of(&method, &Uri::from_static(uri), &HeaderMap::new())
+        Route::from_request(&method, &Uri::from_static(uri), &HeaderMap::new())
     }
 
     #[test]
@@ -110,12 +110,12 @@ mod tests {
             ("/v1/messages?beta=true", Route::Generate(Anthropic)),
             (
                 "/v1/messages/count_tokens",
-                Route::Aside(Anthropic, Side::CountTokens),
+                Route::Auxiliary(Anthropic, AuxiliaryQuery::CountTokens),
             ),
             ("/v1/responses", Route::Generate(Responses)),
             (
                 "/v1/responses/input_tokens",
-                Route::Aside(Responses, Side::CountTokens),
+                Route::Auxiliary(Responses, AuxiliaryQuery::CountTokens),
             ),
             ("/v1/chat/completions", Route::Generate(Chat)),
             (
@@ -124,17 +124,20 @@ mod tests {
             ),
             (
                 "/v1beta/models/m:countTokens",
-                Route::Aside(Gemini, Side::CountTokens),
+                Route::Auxiliary(Gemini, AuxiliaryQuery::CountTokens),
             ),
-            ("/v1/embeddings", Route::Aside(Chat, Side::Embeddings)),
+            (
+                "/v1/embeddings",
+                Route::Auxiliary(Chat, AuxiliaryQuery::Embeddings),
+            ),
             (
                 "/v1beta/models/m:embedContent",
-                Route::Aside(Gemini, Side::Embeddings),
+                Route::Auxiliary(Gemini, AuxiliaryQuery::Embeddings),
             ),
-            ("/v1/files", Route::Aside(Chat, Side::Files)),
+            ("/v1/files", Route::Auxiliary(Chat, AuxiliaryQuery::Files)),
             (
                 "/v1/messages/batches",
-                Route::Aside(Anthropic, Side::Unknown),
+                Route::Auxiliary(Anthropic, AuxiliaryQuery::Unknown),
             ),
             ("/__faults/restart", Route::Restart),
         ];
@@ -142,15 +145,27 @@ mod tests {
             assert_eq!(route(Method::POST, uri), expected, "{uri}");
         }
         let got = [
-            ("/v1/models", Route::Aside(Chat, Side::Models)),
-            ("/v1/models/gpt-5.1", Route::Aside(Chat, Side::Models)),
-            ("/v1/files/file-1/content", Route::Aside(Chat, Side::Files)),
-            ("/v1/messages", Route::Aside(Anthropic, Side::Unknown)),
+            ("/v1/models", Route::Auxiliary(Chat, AuxiliaryQuery::Models)),
+            (
+                "/v1/models/gpt-5.1",
+                Route::Auxiliary(Chat, AuxiliaryQuery::Models),
+            ),
+            (
+                "/v1/files/file-1/content",
+                Route::Auxiliary(Chat, AuxiliaryQuery::Files),
+            ),
+            (
+                "/v1/messages",
+                Route::Auxiliary(Anthropic, AuxiliaryQuery::Unknown),
+            ),
             ("/__faults/stats", Route::Stats),
         ];
         for (uri, expected) in got {
             assert_eq!(route(Method::GET, uri), expected, "{uri}");
         }
-        assert_eq!(route(Method::HEAD, "/"), Route::Aside(Chat, Side::Probe));
+        assert_eq!(
+            route(Method::HEAD, "/"),
+            Route::Auxiliary(Chat, AuxiliaryQuery::Probe)
+        );
     }
 }

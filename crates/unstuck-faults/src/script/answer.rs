@@ -13,9 +13,9 @@ use super::headers;
 /// A proper answer.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Answer {
+pub struct AnswerSpec {
     /// What the model says; that the tests pass if absent from a script.
-    #[serde(default = "text")]
+    #[serde(default = "default_text")]
     pub text: String,
     /// How long it takes, such as `"300ms"`; no time if absent.
     #[serde(default, deserialize_with = "duration::required")]
@@ -31,7 +31,7 @@ pub struct Answer {
     #[serde(default)]
     pub cache_write_tokens: u64,
     /// Further headers.
-    #[serde(default, deserialize_with = "headers::valid")]
+    #[serde(default, deserialize_with = "headers::deserialize_headers")]
     pub headers: BTreeMap<String, String>,
 }
 
@@ -45,7 +45,8 @@ pub struct UsageLimit {
     /// The moment itself; it goes before `resets_in`.
     pub resets_at: Option<Timestamp>,
     /// Whether requests that come before the reset are refused too, as the real limit does.
-    pub holds: bool,
+    #[serde(rename = "holds")]
+    pub is_enforced: bool,
 }
 
 /// The call of a tool.
@@ -53,7 +54,7 @@ pub struct UsageLimit {
 #[serde(deny_unknown_fields)]
 pub struct ToolCall {
     /// The tool; `run_tests` if absent.
-    #[serde(default = "tool")]
+    #[serde(default = "default_tool")]
     pub name: String,
     /// Its arguments; none if absent.
     #[serde(default = "no_arguments")]
@@ -67,7 +68,7 @@ pub struct ToolFailure {
     /// What it writes to its standard error.
     pub stderr: String,
     /// The exit code; 1 if absent.
-    #[serde(default = "one")]
+    #[serde(default = "default_exit_code")]
     pub exit_code: u8,
 }
 
@@ -76,16 +77,16 @@ impl Default for UsageLimit {
         Self {
             resets_in: Duration::from_secs(5 * 60 * 60),
             resets_at: None,
-            holds: false,
+            is_enforced: false,
         }
     }
 }
 
-fn text() -> String {
+fn default_text() -> String {
     "All twelve tests pass.".to_owned()
 }
 
-fn tool() -> String {
+fn default_tool() -> String {
     "run_tests".to_owned()
 }
 
@@ -93,6 +94,6 @@ fn no_arguments() -> Value {
     Value::Object(serde_json::Map::new())
 }
 
-const fn one() -> u8 {
+const fn default_exit_code() -> u8 {
     1
 }

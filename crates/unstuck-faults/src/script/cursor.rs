@@ -4,65 +4,65 @@ use std::sync::Arc;
 
 use unstuck_core::Timestamp;
 
-use super::{Asking, Mix, Pace, Reply, Script, Step, Times};
+use super::{FaultMix, Reply, RequestView, ResponsePace, Script, ScriptStep, StepRepeat};
 
 /// A script that is being played.
 #[derive(Debug)]
-pub(crate) struct Cursor {
-    steps: Vec<Playing>,
-    mix: Option<Mixing>,
-    pace: Pace,
+pub(crate) struct ScriptCursor {
+    steps: Vec<StepProgress>,
+    mix: Option<MixProgress>,
+    pace: ResponsePace,
 }
 
 #[derive(Debug)]
-struct Playing {
-    step: Step,
+struct StepProgress {
+    step: ScriptStep,
     reply: Arc<Reply>,
     taken: u32,
     /// When it was first taken.
-    begun: Option<Timestamp>,
+    first_taken: Option<Timestamp>,
     /// How many requests fitted, their place aside.
-    fitted: u64,
+    matched: u64,
     /// The moment at which its usage limit ends, once it was met.
     reset: Option<Timestamp>,
 }
 
 #[derive(Debug)]
-struct Mixing {
-    mix: Mix,
+struct MixProgress {
+    mix: FaultMix,
     answer: Arc<Reply>,
     drawn: u64,
 }
 
 /// What a request gets.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Taken {
+pub(crate) struct SelectedReply {
     pub(crate) reply: Arc<Reply>,
-    pub(crate) pace: Pace,
+    pub(crate) pace: ResponsePace,
     /// The moment at which the usage limit ends, if it is one.
     pub(crate) reset: Option<Timestamp>,
 }
 
 /// Whether a request asks a model; other questions only get steps that name their path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Asked {
+pub(crate) enum RequestKind {
     Model,
-    Aside,
+    Auxiliary,
 }
 
-impl Cursor {
+impl ScriptCursor {
     pub(crate) fn new(script: &Script) -> Self {
-        let playing = |step: &Step| Playing {
+        let playing = |step: &ScriptStep| StepProgress {
             step: step.clone(),
             reply: Arc::new(step.reply.clone()),
             taken: 0,
-            begun: None,
-            fitted: 0,
+            first_taken: None,
+            matched: 0,
             reset: None,
         };
         Self {
             steps: script.steps.iter().map(playing).collect(),
-            mix: script.mix.clone().map(Mixing::new),
+            mix: script.mix.clone().map(MixProgress::new),
             pace: script.pace,
         }
     }
@@ -70,56 +70,62 @@ impl Cursor {
     /// The step for a request; `None` if the script has none for it.
     ///
     /// `failures` takes the place of the mix's own share.
-    pub(crate) fn take(
+    pub(crate) fn select(
         &mut self,
-        asking: &Asking<'_>,
-        asked: Asked,
+        asking: &RequestView<'_>,
+        asked: RequestKind,
         failures: Option<f64>,
         now: Timestamp,
-    ) -> Option<Taken> {
+    ) -> Option<SelectedReply> {
         let mut last = None;
         for (index, playing) in self.steps.iter_mut().enumerate() {
-            let is_for = asked == Asked::Model || playing.step.when.path.is_some();
-            if !is_for || !playing.fits(asking) {
+            let is_for = asked == RequestKind::Model || playing.step.when.path.is_some();
+            if !is_for || !playing.matches(asking) {
                 continue;
             }
             last = Some(index);
-            if !playing.is_used_up(now) {
-                return Some(playing.take(self.pace, now));
+            if !playing.is_exhausted(now) {
+                return Some(playing.take_reply(self.pace, now));
             }
         }
         match (&mut self.mix, asked, last) {
-            (Some(mixing), Asked::Model, _) => Some(mixing.take(asking, failures, self.pace)),
-            (_, Asked::Model, Some(index)) => Some(self.steps[index].take(self.pace, now)),
+            (Some(mixing), RequestKind::Model, _) => {
+                Some(mixing.draw_reply(asking, failures, self.pace))
+            }
+            (_, RequestKind::Model, Some(index)) => {
+                Some(self.steps[index].take_reply(self.pace, now))
+            }
             _ => None,
         }
     }
 }
 
-impl Playing {
+impl StepProgress {
     /// Whether a request is meant; it is counted if it fits but for its place.
-    fn fits(&mut self, asking: &Asking<'_>) -> bool {
-        if !self.step.when.fits(asking) {
+    fn matches(&mut self, asking: &RequestView<'_>) -> bool {
+        if !self.step.when.matches(asking) {
             return false;
         }
-        self.fitted = self.fitted.saturating_add(1);
-        self.step.when.fits_place(self.fitted)
+        self.matched = self.matched.saturating_add(1);
+        self.step.when.matches_position(self.matched)
     }
 
-    fn is_used_up(&self, now: Timestamp) -> bool {
+    fn is_exhausted(&self, now: Timestamp) -> bool {
         match (&*self.reply, self.step.times) {
-            (Reply::UsageLimit(limit), _) if limit.holds => {
+            (Reply::UsageLimit(limit), _) if limit.is_enforced => {
                 self.reset.is_some_and(|reset| now >= reset)
             }
-            (_, Times::Count(count)) => self.taken >= count,
-            (_, Times::Within(time)) => self.begun.is_some_and(|begun| begun.after(time) <= now),
-            (_, Times::Always) => false,
+            (_, StepRepeat::Count(count)) => self.taken >= count,
+            (_, StepRepeat::Within(time)) => self
+                .first_taken
+                .is_some_and(|begun| begun.after(time) <= now),
+            (_, StepRepeat::Always) => false,
         }
     }
 
-    fn take(&mut self, pace: Pace, now: Timestamp) -> Taken {
+    fn take_reply(&mut self, pace: ResponsePace, now: Timestamp) -> SelectedReply {
         self.taken = self.taken.saturating_add(1);
-        self.begun.get_or_insert(now);
+        self.first_taken.get_or_insert(now);
         if let Reply::UsageLimit(limit) = &*self.reply {
             let stated = || {
                 limit
@@ -128,7 +134,7 @@ impl Playing {
             };
             self.reset.get_or_insert_with(stated);
         }
-        Taken {
+        SelectedReply {
             reply: Arc::clone(&self.reply),
             pace: self.step.pace.unwrap_or(pace),
             reset: self.reset,
@@ -136,22 +142,27 @@ impl Playing {
     }
 }
 
-impl Mixing {
-    fn new(mix: Mix) -> Self {
+impl MixProgress {
+    fn new(mix: FaultMix) -> Self {
         Self {
             answer: Arc::new(Reply::Answer(mix.answer.clone())),
-            mix: mix.complete(),
+            mix: mix.with_default_faults(),
             drawn: 0,
         }
     }
 
-    fn take(&mut self, asking: &Asking<'_>, failures: Option<f64>, pace: Pace) -> Taken {
+    fn draw_reply(
+        &mut self,
+        asking: &RequestView<'_>,
+        failures: Option<f64>,
+        pace: ResponsePace,
+    ) -> SelectedReply {
         self.drawn = self.drawn.saturating_add(1);
         let failures = failures.unwrap_or(self.mix.failures);
         let fault = self
             .mix
-            .draw(self.drawn, failures, |when| when.fits(asking));
-        Taken {
+            .draw_fault(self.drawn, failures, |when| when.matches(asking));
+        SelectedReply {
             reply: fault.unwrap_or_else(|| Arc::clone(&self.answer)),
             pace,
             reset: None,

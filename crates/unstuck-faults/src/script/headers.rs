@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error};
 
 /// Names and values of headers.
-pub(super) fn valid<'de, D: Deserializer<'de>>(
+pub(super) fn deserialize_headers<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<BTreeMap<String, String>, D::Error> {
     let headers = BTreeMap::<String, String>::deserialize(deserializer)?;

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error, MapAccess, Visitor, value::MapAccessDeserializer};
 
 use super::duration;
-use crate::chance::{Chance, Purpose};
+use crate::randomness::{DrawPurpose, RequestRng};
 
 /// The point of the bell curve below which 99 of 100 draws are.
 const P99: f64 = 2.326_347_874_040_841;
@@ -39,7 +39,7 @@ impl Latency {
     /// No time at all.
     pub const NONE: Self = Self::Fixed(Duration::ZERO);
 
-    pub(crate) fn draw(self, chance: Chance, purpose: Purpose, index: u64) -> Duration {
+    pub(crate) fn draw(self, chance: RequestRng, purpose: DrawPurpose, index: u64) -> Duration {
         match self {
             Self::Fixed(time) => time,
             Self::Uniform { min, max } => {
@@ -49,7 +49,8 @@ impl Latency {
             Self::Lognormal { median, p99 } => {
                 let ratio = p99.as_secs_f64() / median.as_secs_f64().max(f64::MIN_POSITIVE);
                 let spread = ratio.max(1.0).ln() / P99;
-                let seconds = median.as_secs_f64() * (spread * chance.bell(purpose, index)).exp();
+                let seconds =
+                    median.as_secs_f64() * (spread * chance.draw_normal(purpose, index)).exp();
                 Duration::try_from_secs_f64(seconds).unwrap_or(p99)
             }
         }
@@ -70,7 +71,7 @@ impl From<Duration> for Latency {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
+struct LatencyTable {
     #[serde(default, deserialize_with = "duration::optional")]
     min: Option<Duration>,
     #[serde(default, deserialize_with = "duration::optional")]
@@ -104,7 +105,7 @@ impl<'de> Visitor<'de> for LatencyVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Latency, A::Error> {
-        let written = Written::deserialize(MapAccessDeserializer::new(map))?;
+        let written = LatencyTable::deserialize(MapAccessDeserializer::new(map))?;
         match (written.min, written.max, written.median, written.p99) {
             (Some(min), Some(max), None, None) if min <= max => Ok(Latency::Uniform { min, max }),
             (None, None, Some(median), Some(p99)) if median <= p99 && !median.is_zero() => {
@@ -123,7 +124,13 @@ mod tests {
 
     fn drawn(latency: Latency) -> Vec<Duration> {
         let mut times: Vec<_> = (0..10_000)
-            .map(|number| latency.draw(Chance::of(3, number), Purpose::FirstByte, 0))
+            .map(|number| {
+                latency.draw(
+                    RequestRng::for_request(3, number),
+                    DrawPurpose::FirstByte,
+                    0,
+                )
+            })
             .collect();
         times.sort();
         times

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use serde::de::{Deserialize, Deserializer, MapAccess};
 
-use super::answer::Answer;
-use super::entry::{Entry, Extra};
+use super::answer::AnswerSpec;
+use super::bounded_numbers::share;
 use super::reply::Reply;
-use super::share::share;
-use super::when::When;
-use crate::chance::{Chance, Purpose};
+use super::reply_table::{ExtraKeys, ReplyTable};
+use super::request_condition::RequestCondition;
+use crate::randomness::{DrawPurpose, RequestRng};
 
 /// What requests get for which no step is left: a fault for a share of them, an answer for the others.
 ///
@@ -35,31 +35,31 @@ use crate::chance::{Chance, Purpose};
 /// ```
 #[derive(Debug, Clone, PartialEq, serde::Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Mix {
+pub struct FaultMix {
     /// What the draws begin with.
     pub seed: u64,
     /// The share of requests that fail, from 0 to 1.
     #[serde(deserialize_with = "share")]
     pub failures: f64,
     /// What the others get.
-    pub answer: Answer,
+    pub answer: AnswerSpec,
     /// The faults; the usual transient ones if there are none.
     #[serde(rename = "fault")]
-    pub faults: Vec<Weighted>,
+    pub faults: Vec<WeightedFault>,
 }
 
 /// One fault of a mix.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Weighted {
+pub struct WeightedFault {
     /// How often it is taken, compared with the others; 1 if absent.
     pub weight: u32,
     /// The requests that it is for.
-    pub when: When,
+    pub when: RequestCondition,
     /// What they are answered.
     pub reply: Arc<Reply>,
 }
 
-impl Mix {
+impl FaultMix {
     /// A mix in which this share of the requests meets one of the usual transient faults.
     pub fn failing(failures: f64, seed: u64) -> Self {
         Self {
@@ -71,20 +71,20 @@ impl Mix {
 
     /// Adds a fault with this weight.
     #[must_use]
-    pub fn with(mut self, weight: u32, reply: Reply) -> Self {
-        self.faults.push(Weighted::new(weight, reply));
+    pub fn with_fault(mut self, weight: u32, reply: Reply) -> Self {
+        self.faults.push(WeightedFault::new(weight, reply));
         self
     }
 
     /// The fault that a request meets; `None` if it gets an answer. Only faults that `fits` says yes to are drawn.
-    pub(crate) fn draw(
+    pub(crate) fn draw_fault(
         &self,
         number: u64,
         failures: f64,
-        fits: impl Fn(&When) -> bool,
+        fits: impl Fn(&RequestCondition) -> bool,
     ) -> Option<Arc<Reply>> {
-        let chance = Chance::of(self.seed, number);
-        if chance.draw(Purpose::Fails, 0) >= failures {
+        let chance = RequestRng::for_request(self.seed, number);
+        if chance.draw(DrawPurpose::WhetherFails, 0) >= failures {
             return None;
         }
         let fitting = || {
@@ -92,7 +92,7 @@ impl Mix {
             faults.filter(|fault| fault.weight > 0 && fits(&fault.when))
         };
         let total: u64 = fitting().map(|fault| u64::from(fault.weight)).sum();
-        let mut point = chance.draw(Purpose::Fault, 0) * total as f64;
+        let mut point = chance.draw(DrawPurpose::Fault, 0) * total as f64;
         let mut last = None;
         for fault in fitting() {
             last = Some(Arc::clone(&fault.reply));
@@ -105,41 +105,41 @@ impl Mix {
     }
 
     /// The mix with the usual faults where none are named.
-    pub(crate) fn complete(mut self) -> Self {
+    pub(crate) fn with_default_faults(mut self) -> Self {
         if self.faults.is_empty() {
-            self.faults = usual();
+            self.faults = default_faults();
         }
         self
     }
 }
 
-impl Default for Mix {
+impl Default for FaultMix {
     fn default() -> Self {
         Self {
             seed: 0,
             failures: 0.2,
-            answer: Answer {
+            answer: AnswerSpec {
                 text: "All twelve tests pass.".to_owned(),
-                ..Answer::default()
+                ..AnswerSpec::default()
             },
             faults: Vec::new(),
         }
     }
 }
 
-impl Weighted {
+impl WeightedFault {
     /// A fault for all requests.
     pub fn new(weight: u32, reply: Reply) -> Self {
         Self {
             weight,
-            when: When::default(),
+            when: RequestCondition::default(),
             reply: Arc::new(reply),
         }
     }
 }
 
 /// What passes by itself, in about the shares in which it is met.
-fn usual() -> Vec<Weighted> {
+fn default_faults() -> Vec<WeightedFault> {
     let stall = Reply::StallAt {
         after: 3,
         wait: Some(Duration::from_millis(500)),
@@ -160,7 +160,7 @@ fn usual() -> Vec<Weighted> {
         (
             1,
             Reply::Reset {
-                by: super::BrokenBy::BeforeHeaders,
+                by: super::ResetPoint::BeforeHeaders,
             },
         ),
         (1, Reply::Close),
@@ -170,17 +170,21 @@ fn usual() -> Vec<Weighted> {
     ];
     faults
         .into_iter()
-        .map(|(weight, reply)| Weighted::new(weight, reply))
+        .map(|(weight, reply)| WeightedFault::new(weight, reply))
         .collect()
 }
 
 #[derive(Default)]
 struct Weight(Option<u32>);
 
-impl Extra for Weight {
+impl ExtraKeys for Weight {
     const KEYS: &'static str = "`when` and `weight`";
 
-    fn read<'de, A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<bool, A::Error> {
+    fn read_key<'de, A: MapAccess<'de>>(
+        &mut self,
+        key: &str,
+        map: &mut A,
+    ) -> Result<bool, A::Error> {
         let is_ours = key == "weight";
         if is_ours {
             self.0 = Some(map.next_value()?);
@@ -189,9 +193,9 @@ impl Extra for Weight {
     }
 }
 
-impl<'de> Deserialize<'de> for Weighted {
+impl<'de> Deserialize<'de> for WeightedFault {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let entry = Entry::<Weight>::deserialize(deserializer)?;
+        let entry = ReplyTable::<Weight>::deserialize(deserializer)?;
         Ok(Self {
             weight: entry.extra.0.unwrap_or(1),
             when: entry.when,
@@ -204,10 +208,10 @@ impl<'de> Deserialize<'de> for Weighted {
 mod tests {
     use super::*;
 
-    fn drawn(mix: &Mix) -> Vec<&'static str> {
+    fn drawn(mix: &FaultMix) -> Vec<&'static str> {
         (0..2_000)
             .map(|number| {
-                let fault = mix.draw(number, mix.failures, |_| true);
+                let fault = mix.draw_fault(number, mix.failures, |_| true);
                 fault.map_or("answer", |fault| fault.name())
             })
             .collect()
@@ -215,16 +219,16 @@ mod tests {
 
     #[test]
     fn a_mix_is_the_same_for_the_same_seed() {
-        let mix = |seed| drawn(&Mix::failing(0.3, seed).complete());
+        let mix = |seed| drawn(&FaultMix::failing(0.3, seed).with_default_faults());
         assert_eq!(mix(7), mix(7));
         assert_ne!(mix(7), mix(8));
     }
 
     #[test]
     fn faults_come_in_the_share_of_their_weights() {
-        let mix = Mix::failing(0.5, 1)
-            .with(3, Reply::Overloaded)
-            .with(1, Reply::Auth);
+        let mix = FaultMix::failing(0.5, 1)
+            .with_fault(3, Reply::Overloaded)
+            .with_fault(1, Reply::Auth);
         let drawn = drawn(&mix);
         let count = |name| drawn.iter().filter(|drawn| **drawn == name).count();
         assert!(

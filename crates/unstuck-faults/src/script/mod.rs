@@ -4,33 +4,33 @@
 //! its turn; without one, the last of those steps is taken again.
 
 mod answer;
+mod bounded_numbers;
+mod capacity;
 mod cursor;
 mod duration;
-mod entry;
 mod headers;
 mod latency;
-mod load;
 mod mix;
 mod pace;
 mod reply;
-mod share;
+mod reply_table;
+mod request_condition;
 mod step;
 mod stream_fault;
 mod tls;
-mod when;
 
-pub use answer::{Answer, ToolCall, ToolFailure, UsageLimit};
-pub(crate) use cursor::{Asked, Cursor, Taken};
+pub use answer::{AnswerSpec, ToolCall, ToolFailure, UsageLimit};
+pub use capacity::{Capacity, CapacityPhase, KeyLimits};
+pub(crate) use cursor::{RequestKind, ScriptCursor, SelectedReply};
 pub use latency::Latency;
-pub use load::{Capacity, Limits, Phase};
-pub use mix::{Mix, Weighted};
-pub use pace::Pace;
+pub use mix::{FaultMix, WeightedFault};
+pub use pace::ResponsePace;
 pub use reply::Reply;
-pub use step::{Step, Times};
-pub use stream_fault::{BrokenBy, CutBy, InStream};
-pub use tls::{Certificate, HandshakeFault, Tls};
-pub(crate) use when::Asking;
-pub use when::{Nth, When};
+pub(crate) use request_condition::RequestView;
+pub use request_condition::{RequestCondition, RequestRange};
+pub use step::{ScriptStep, StepRepeat};
+pub use stream_fault::{CutMode, ResetPoint, StreamErrorKind};
+pub use tls::{CertificateFault, HandshakeFault, TlsScript};
 
 use std::path::Path;
 
@@ -42,12 +42,12 @@ use crate::error::FaultsError;
 ///
 /// | key | what it says |
 /// |---|---|
-/// | `[[step]]` | what one request, or several, are answered ([`Step`]): one reply (below), `times`, `when` ([`When`]), `pace` |
-/// | `[mix]`, `[[mix.fault]]` | a seeded random mix for requests that no step is left for ([`Mix`]) |
-/// | `[pace]` | `first_byte`, `between`, `chunks`, `chunk_bytes` ([`Pace`], [`Latency`]) |
-/// | `[limits]` | requests and tokens per minute and key ([`Limits`]) |
-/// | `[capacity]`, `[[phase]]` | what the server can carry, and when it can carry less ([`Capacity`], [`Phase`]) |
-/// | `[tls]` | the port speaks TLS as well, with a bad certificate or broken handshakes ([`Tls`]) |
+/// | `[[step]]` | what one request, or several, are answered ([`ScriptStep`]): one reply (below), `times`, `when` ([`RequestCondition`]), `pace` |
+/// | `[mix]`, `[[mix.fault]]` | a seeded random mix for requests that no step is left for ([`FaultMix`]) |
+/// | `[pace]` | `first_byte`, `between`, `chunks`, `chunk_bytes` ([`ResponsePace`], [`Latency`]) |
+/// | `[limits]` | requests and tokens per minute and key ([`KeyLimits`]) |
+/// | `[capacity]`, `[[phase]]` | what the server can carry, and when it can carry less ([`Capacity`], [`CapacityPhase`]) |
+/// | `[tls]` | the port speaks TLS as well, with a bad certificate or broken handshakes ([`TlsScript`]) |
 /// | `passthrough = "echo"` | side questions are answered with what exactly came in ([`Passthrough`]) |
 /// | `record = false` | requests are counted but not kept, for benchmarks |
 ///
@@ -55,16 +55,16 @@ use crate::error::FaultsError;
 /// |---|---|
 /// | `answer = { text = "…", delay = "1s", input_tokens = 9, output_tokens = 9, cache_read_tokens = 4 }` | a proper answer; all may be left out |
 /// | `rate_limit = { retry_after = 7 }` | too many requests; the wait may be left out |
-/// | `rate_limit_as = { form = "http_date", wait = "1.5s" }` | the same, with the wait in one form ([`WaitForm`](crate::WaitForm)) |
+/// | `rate_limit_as = { form = "http_date", wait = "1.5s" }` | the same, with the wait in one form ([`RetryAfterFormat`](crate::RetryAfterFormat)) |
 /// | `usage_limit = { resets_in = "5s", holds = true }` | a plan that is used up until then; `resets_at` names the moment itself |
 /// | `quota`, `overloaded`, `server_error`, `auth`, `auth_expired`, `context_limit`, `model_not_found`, `content_filter`, `prefill_rejected` | the provider's own error |
 /// | `status = { code = 504, retry_after = 2, message = "…", headers = { x-should-retry = "false" } }` | the provider's error with that status |
-/// | `refusal`, `empty`, `max_tokens = { text = "…" }` | an answer in which the model refuses, says nothing, or is cut short |
+/// | `parse_refusal`, `empty`, `max_tokens = { text = "…" }` | an answer in which the model refuses, says nothing, or is cut short |
 /// | `tool_call = { name = "…", input = { … } }` | the call of a tool |
 /// | `tool_failure = { stderr = "…", exit_code = 1 }` | the call of a tool that the scripted agent acts out |
 /// | `hang`, `stall`, `close`, `reset = { by = "mid_body" }` | no headers; headers and no body; a closed or reset connection |
 /// | `stall_at = { after = 3, wait = "5s", pings = "1s", cut = true }`, `slow_first_token = { wait = "5s" }` | a stream that falls silent |
-/// | `cut`, `cut_at = { after = 3, by = "end" }`, `missing_end` | half an answer; a stream cut after a frame; one without its end |
+/// | `cut_error`, `cut_at = { after = 3, by = "end" }`, `missing_end` | half an answer; a stream cut after a frame; one without its end |
 /// | `stream_error`, `error_at = { after = 3, error = "rate_limit" }`, `bad_chunk = { after = 3, extra = true }` | a stream with an error or nonsense in it |
 /// | `malformed`, `invalid_json`, `wrong_length = { by = 100 }`, `bad_framing`, `not_http`, `html = { status = 502 }` | answers that are not what they should be |
 /// | `echo` | what exactly came in |
@@ -73,7 +73,7 @@ use crate::error::FaultsError;
 /// once if left out.
 ///
 /// ```
-/// use unstuck_faults::{Reply, Script, Step};
+/// use unstuck_faults::{Reply, Script, ScriptStep};
 ///
 /// let written: Script = r#"
 ///     [[step]]
@@ -92,7 +92,7 @@ use crate::error::FaultsError;
 /// assert_eq!(written.steps().len(), 3);
 ///
 /// let built = Script::default()
-///     .then(Step::from(Reply::Overloaded).times(2))
+///     .then(ScriptStep::from(Reply::Overloaded).times(2))
 ///     .then(Reply::answer("Done"));
 /// assert_eq!(built.steps()[0], written.steps()[0]);
 /// # Ok::<(), unstuck_faults::FaultsError>(())
@@ -101,14 +101,14 @@ use crate::error::FaultsError;
 #[serde(deny_unknown_fields, default)]
 pub struct Script {
     #[serde(rename = "step")]
-    pub(crate) steps: Vec<Step>,
-    pub(crate) mix: Option<Mix>,
-    pub(crate) pace: Pace,
-    pub(crate) limits: Option<Limits>,
+    pub(crate) steps: Vec<ScriptStep>,
+    pub(crate) mix: Option<FaultMix>,
+    pub(crate) pace: ResponsePace,
+    pub(crate) limits: Option<KeyLimits>,
     pub(crate) capacity: Option<Capacity>,
     #[serde(rename = "phase")]
-    pub(crate) phases: Vec<Phase>,
-    pub(crate) tls: Option<Tls>,
+    pub(crate) phases: Vec<CapacityPhase>,
+    pub(crate) tls: Option<TlsScript>,
     pub(crate) passthrough: Passthrough,
     pub(crate) record: bool,
 }
@@ -129,7 +129,7 @@ impl Default for Script {
         Self {
             steps: Vec::new(),
             mix: None,
-            pace: Pace::default(),
+            pace: ResponsePace::default(),
             limits: None,
             capacity: None,
             phases: Vec::new(),
@@ -143,33 +143,33 @@ impl Default for Script {
 impl Script {
     /// A script whose only step answers every request with this text.
     pub fn answering(text: impl Into<String>) -> Self {
-        Self::default().then(Reply::answer(text))
+        Self::default().with_step(Reply::answer(text))
     }
 
     /// Adds a step at the end.
     #[must_use]
-    pub fn then(mut self, step: impl Into<Step>) -> Self {
+    pub fn with_step(mut self, step: impl Into<ScriptStep>) -> Self {
         self.steps.push(step.into());
         self
     }
 
     /// Answers what no step is left for by this mix.
     #[must_use]
-    pub fn with_mix(mut self, mix: Mix) -> Self {
+    pub fn with_mix(mut self, mix: FaultMix) -> Self {
         self.mix = Some(mix);
         self
     }
 
     /// Answers at this pace where a step has none of its own.
     #[must_use]
-    pub fn with_pace(mut self, pace: Pace) -> Self {
+    pub fn with_pace(mut self, pace: ResponsePace) -> Self {
         self.pace = pace;
         self
     }
 
     /// Gives every key these limits.
     #[must_use]
-    pub fn with_limits(mut self, limits: Limits) -> Self {
+    pub fn with_limits(mut self, limits: KeyLimits) -> Self {
         self.limits = Some(limits);
         self
     }
@@ -183,14 +183,14 @@ impl Script {
 
     /// Adds a time in which the server can carry less, or fails more often.
     #[must_use]
-    pub fn with_phase(mut self, phase: Phase) -> Self {
+    pub fn with_phase(mut self, phase: CapacityPhase) -> Self {
         self.phases.push(phase);
         self
     }
 
     /// Lets the server speak TLS as well.
     #[must_use]
-    pub fn with_tls(mut self, tls: Tls) -> Self {
+    pub fn with_tls(mut self, tls: TlsScript) -> Self {
         self.tls = Some(tls);
         self
     }
@@ -210,12 +210,12 @@ impl Script {
     }
 
     /// The steps in their order.
-    pub fn steps(&self) -> &[Step] {
+    pub fn steps(&self) -> &[ScriptStep] {
         &self.steps
     }
 
     /// Reads a script from a TOML file.
-    pub fn read(path: &Path) -> Result<Self, FaultsError> {
+    pub fn from_file(path: &Path) -> Result<Self, FaultsError> {
         let text = std::fs::read_to_string(path).map_err(FaultsError::file(path))?;
         toml::from_str(&text).map_err(FaultsError::script_file(path))
     }
@@ -226,7 +226,7 @@ impl Script {
     }
 
     /// Whether an answer may have to tell exactly what came in.
-    pub(crate) fn echoes(&self) -> bool {
+    pub(crate) fn may_echo(&self) -> bool {
         let of_steps = self.steps.iter().map(|step| &step.reply);
         let of_mix = self.mix.iter().flat_map(|mix| &mix.faults);
         let mut all = of_steps.chain(of_mix.map(|fault| &*fault.reply));

@@ -9,7 +9,7 @@ use super::latency::Latency;
 /// Times are those of proper answers and of streams that break later; refusals come at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Pace {
+pub struct ResponsePace {
     /// How long it takes until the headers come.
     pub first_byte: Latency,
     /// How long it takes from one frame of a stream to the next.

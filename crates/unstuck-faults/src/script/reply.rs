@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use super::answer::{Answer, ToolCall, ToolFailure, UsageLimit};
+use super::answer::{AnswerSpec, ToolCall, ToolFailure, UsageLimit};
 use super::duration;
 use super::headers;
-use super::stream_fault::{BrokenBy, CutBy, InStream};
-use crate::protocol::WaitForm;
+use super::stream_fault::{CutMode, ResetPoint, StreamErrorKind};
+use crate::protocol::RetryAfterFormat;
 
 /// What a request is answered; errors come in the shape of the protocol that was spoken.
 ///
@@ -19,7 +19,7 @@ use crate::protocol::WaitForm;
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Reply {
     /// A proper answer.
-    Answer(Answer),
+    Answer(AnswerSpec),
     /// Too many requests for now.
     RateLimit {
         /// The wait that is stated, in seconds; none if absent.
@@ -28,9 +28,9 @@ pub enum Reply {
     /// Too many requests for now, with the wait stated in one chosen form.
     RateLimitAs {
         /// Where and how the wait is stated.
-        form: WaitForm,
+        form: RetryAfterFormat,
         /// How long to wait; a second if absent.
-        #[serde(default = "second", deserialize_with = "duration::required")]
+        #[serde(default = "default_wait", deserialize_with = "duration::required")]
         wait: Duration,
     },
     /// The plan is used up until a stated moment.
@@ -50,7 +50,7 @@ pub enum Reply {
         /// What it says; the provider's usual words if absent.
         message: Option<String>,
         /// Further headers, such as `x-should-retry`.
-        #[serde(default, deserialize_with = "headers::valid")]
+        #[serde(default, deserialize_with = "headers::deserialize_headers")]
         headers: BTreeMap<String, String>,
     },
     /// The key is not valid.
@@ -85,7 +85,7 @@ pub enum Reply {
     /// A stream that falls silent after some frames.
     StallAt {
         /// How many frames come before; 3 if absent.
-        #[serde(default = "three")]
+        #[serde(default = "default_after")]
         after: usize,
         /// How long the silence is; for ever if absent.
         #[serde(default, deserialize_with = "duration::optional")]
@@ -111,17 +111,17 @@ pub enum Reply {
     /// A stream that breaks off after some frames.
     CutAt {
         /// How many frames come before; 3 if absent.
-        #[serde(default = "three")]
+        #[serde(default = "default_after")]
         after: usize,
         /// In which way it breaks off; the connection is closed if absent.
         #[serde(default)]
-        by: CutBy,
+        by: CutMode,
     },
     /// The connection is reset (a real RST).
     Reset {
         /// How far the answer gets; not even to its headers if absent.
         #[serde(default)]
-        by: BrokenBy,
+        by: ResetPoint,
     },
     /// The connection is closed without any answer.
     Close,
@@ -130,16 +130,16 @@ pub enum Reply {
     /// A stream that says after some frames what went wrong.
     ErrorAt {
         /// How many frames come before; 3 if absent.
-        #[serde(default = "three")]
+        #[serde(default = "default_after")]
         after: usize,
         /// What it says; that the provider is overloaded if absent.
         #[serde(default)]
-        error: InStream,
+        error: StreamErrorKind,
     },
     /// A stream one of whose frames is no JSON; the others are all there.
     BadChunk {
         /// How many frames come before; 3 if absent.
-        #[serde(default = "three")]
+        #[serde(default = "default_after")]
         after: usize,
         /// Whether it comes besides the good ones, and takes the place of none.
         #[serde(default)]
@@ -158,7 +158,7 @@ pub enum Reply {
     /// An answer whose `content-length` is wrong by so many bytes: too large, or (below 0) too small.
     WrongLength {
         /// How much is added to the true length; 100 if absent.
-        #[serde(default = "hundred")]
+        #[serde(default = "default_by")]
         by: i64,
     },
     /// An answer whose chunked body has a size that is no number.
@@ -177,9 +177,9 @@ pub enum Reply {
 impl Reply {
     /// A proper answer with this text.
     pub fn answer(text: impl Into<String>) -> Self {
-        Self::Answer(Answer {
+        Self::Answer(AnswerSpec {
             text: text.into(),
-            ..Answer::default()
+            ..AnswerSpec::default()
         })
     }
 
@@ -188,7 +188,7 @@ impl Reply {
         Self::UsageLimit(UsageLimit {
             resets_in,
             resets_at: None,
-            holds: true,
+            is_enforced: true,
         })
     }
 
@@ -247,14 +247,14 @@ impl Reply {
     }
 }
 
-const fn second() -> Duration {
+const fn default_wait() -> Duration {
     Duration::from_secs(1)
 }
 
-const fn three() -> usize {
+const fn default_after() -> usize {
     3
 }
 
-const fn hundred() -> i64 {
+const fn default_by() -> i64 {
     100
 }

@@ -5,7 +5,7 @@ use serde::Deserialize;
 /// In which way a stream breaks off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum CutBy {
+pub enum CutMode {
     /// The connection is closed without the end that HTTP asks for.
     #[default]
     Close,
@@ -18,7 +18,7 @@ pub enum CutBy {
 /// How far an answer gets before its connection is reset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum BrokenBy {
+pub enum ResetPoint {
     /// Nothing is answered.
     #[default]
     BeforeHeaders,
@@ -31,7 +31,7 @@ pub enum BrokenBy {
 /// What an error inside of a stream says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum InStream {
+pub enum StreamErrorKind {
     /// The provider has too much to do.
     #[default]
     Overloaded,

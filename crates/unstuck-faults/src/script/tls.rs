@@ -4,18 +4,20 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 
-use super::step::Times;
+use super::step::StepRepeat;
 
 /// With this the server's port also speaks TLS, by a certificate that is made when it starts.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Tls {
+pub struct TlsScript {
     /// What is wrong with the certificate.
-    pub certificate: Certificate,
+    pub certificate: CertificateFault,
     /// How many handshakes fail before the others work: a number or `"always"`.
-    pub fails: Times,
+    #[serde(rename = "fails")]
+    pub failing_handshakes: StepRepeat,
     /// How they fail.
-    pub how: HandshakeFault,
+    #[serde(rename = "how")]
+    pub handshake_fault: HandshakeFault,
     /// Where the certificate is written as PEM, for clients that shall trust it.
     pub pem_file: Option<PathBuf>,
 }
@@ -23,7 +25,7 @@ pub struct Tls {
 /// What is wrong with a certificate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Certificate {
+pub enum CertificateFault {
     /// Only that nobody has signed it: for `localhost` and `127.0.0.1`.
     #[default]
     SelfSigned,
@@ -46,12 +48,12 @@ pub enum HandshakeFault {
     Reset,
 }
 
-impl Default for Tls {
+impl Default for TlsScript {
     fn default() -> Self {
         Self {
-            certificate: Certificate::default(),
-            fails: Times::Count(0),
-            how: HandshakeFault::default(),
+            certificate: CertificateFault::default(),
+            failing_handshakes: StepRepeat::Count(0),
+            handshake_fault: HandshakeFault::default(),
             pem_file: None,
         }
     }

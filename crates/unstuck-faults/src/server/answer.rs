@@ -8,90 +8,94 @@ use hyper::{Response, StatusCode};
 use serde_json::{Value, json};
 use unstuck_core::Timestamp;
 
-use super::body::{End, Piece, Pieces};
-use super::line::{Line, Severed, Takeover};
-use super::state::State;
-use crate::chance::{Chance, Purpose};
+use super::body::{BodyEnd, BodyPiece, PacedBody};
+use super::raw_connection::{ConnectionEnded, RawConnection, Takeover};
+use super::state::ServerState;
 use crate::protocol::Headers;
 use crate::protocol::{
-    Call, Content, Message, Pieces as Cut, Protocol, Rejection, Usage, Wait, tokens, whole_seconds,
+    ChargedTokens, ChunkSpec as Cut, MessageContent, ModelCall, ModelMessage, Protocol, Rejection,
+    RetryAfterHint, estimate_tokens, whole_seconds,
 };
-use crate::script::{Answer, Pace, Reply, Taken};
+use crate::randomness::{DrawPurpose, RequestRng};
+use crate::script::{AnswerSpec, Reply, ResponsePace, SelectedReply};
 
 pub(super) const EVENTS: &str = "text/event-stream; charset=utf-8";
 pub(super) const JSON: &str = "application/json";
 
 /// The text of an answer that does not arrive in full.
-const LOST: &str =
+const INTERRUPTED_TEXT: &str =
     "This answer would have gone on for a while, but its connection was lost on the way.";
 
 /// The text of an answer that is cut short.
-const SHORT: &str = "First I would look at the failing test, and then";
+const TRUNCATED_TEXT: &str = "First I would look at the failing test, and then";
 
-const PAGE: &str = "<html>\n<head><title>502 Bad Gateway</title></head>\n<body>\n<center><h1>502 Bad Gateway</h1></center>\n\
+const PROXY_ERROR_PAGE: &str = "<html>\n<head><title>502 Bad Gateway</title></head>\n<body>\n<center><h1>502 Bad Gateway</h1></center>\n\
                     <hr><center>nginx</center>\n</body>\n</html>\n";
 
-pub(super) type Answered = Response<Pieces>;
+pub(super) type PacedResponse = Response<PacedBody>;
 
 /// A call that has its step: everything that an answer is made of.
-pub(super) struct Asked<'a> {
-    pub(super) state: &'a State,
-    pub(super) line: &'a Arc<Line>,
+pub(super) struct ReplyContext<'a> {
+    pub(super) state: &'a ServerState,
+    pub(super) line: &'a Arc<RawConnection>,
     pub(super) protocol: Protocol,
-    pub(super) call: &'a Call,
+    pub(super) call: &'a ModelCall,
     pub(super) key: &'a str,
     pub(super) number: u64,
     pub(super) now: Timestamp,
-    pub(super) chance: Chance,
-    pub(super) pace: Pace,
+    pub(super) chance: RequestRng,
+    pub(super) pace: ResponsePace,
 }
 
-impl Asked<'_> {
+impl ReplyContext<'_> {
     /// The answer that a step has for the call.
-    pub(super) async fn reply(&self, taken: &Taken) -> Result<Answered, Severed> {
+    pub(super) async fn reply(
+        &self,
+        taken: &SelectedReply,
+    ) -> Result<PacedResponse, ConnectionEnded> {
         if let Some(rejection) = self.rejection(taken) {
-            let refused = self.refused(&rejection);
+            let refused = self.refusal(&rejection);
             return Ok(match &*taken.reply {
-                Reply::Status { headers, .. } => with_further(refused, headers),
+                Reply::Status { headers, .. } => with_script_headers(refused, headers),
                 _ => refused,
             });
         }
         let content = match &*taken.reply {
             Reply::Answer(answer) => {
                 let answered = self.answer(answer).await;
-                return Ok(with_further(answered, &answer.headers));
+                return Ok(with_script_headers(answered, &answer.headers));
             }
-            Reply::Html { status } => return Ok(page(status.unwrap_or(502))),
-            Reply::Close => return Err(self.severed(Takeover::Close)),
-            Reply::Refusal | Reply::ContentFilter => Content::Refusal,
-            Reply::Empty => Content::Nothing,
+            Reply::Html { status } => return Ok(proxy_error_page(status.unwrap_or(502))),
+            Reply::Close => return Err(self.end_connection(Takeover::Close)),
+            Reply::Refusal | Reply::ContentFilter => MessageContent::Refusal,
+            Reply::Empty => MessageContent::Empty,
             Reply::MaxTokens { text } => {
-                Content::CutShort(text.clone().unwrap_or_else(|| SHORT.to_owned()))
+                MessageContent::Truncated(text.clone().unwrap_or_else(|| TRUNCATED_TEXT.to_owned()))
             }
-            Reply::ToolCall(call) => Content::ToolCall {
+            Reply::ToolCall(call) => MessageContent::ToolCall {
                 name: call.name.clone(),
                 input: call.input.clone(),
             },
-            Reply::ToolFailure(failure) => Content::ToolCall {
+            Reply::ToolFailure(failure) => MessageContent::ToolCall {
                 name: crate::agent::FAILING_TOOL.to_owned(),
                 input: json!({"stderr": failure.stderr, "exit_code": failure.exit_code}),
             },
             broken => {
                 self.first_byte().await;
-                return self.trouble(broken);
+                return self.broken_response(broken);
             }
         };
         self.first_byte().await;
-        Ok(self.whole(&self.message(content)))
+        Ok(self.full_response(&self.message(content)))
     }
 
     /// The refusal that a reply is, if it is one.
-    fn rejection(&self, taken: &Taken) -> Option<Rejection> {
+    fn rejection(&self, taken: &SelectedReply) -> Option<Rejection> {
         Some(match &*taken.reply {
             Reply::RateLimit { retry_after } => Rejection::RateLimit {
                 retry_after: *retry_after,
             },
-            Reply::RateLimitAs { form, wait } => Rejection::Limited(Wait {
+            Reply::RateLimitAs { form, wait } => Rejection::StatedRateLimit(RetryAfterHint {
                 form: *form,
                 time: *wait,
                 now: self.now,
@@ -125,132 +129,140 @@ impl Asked<'_> {
         })
     }
 
-    async fn answer(&self, answer: &Answer) -> Answered {
+    async fn answer(&self, answer: &AnswerSpec) -> PacedResponse {
         if !answer.delay.is_zero() {
             tokio::time::sleep(answer.delay).await;
         }
         self.first_byte().await;
-        let mut message = self.message(Content::Text(answer.text.clone()));
+        let mut message = self.message(MessageContent::Text(answer.text.clone()));
         let counted = message.usage;
-        message.usage = Usage {
+        message.usage = ChargedTokens {
             input: answer.input_tokens.unwrap_or(counted.input),
             output: answer.output_tokens.unwrap_or(counted.output),
             cache_read: answer.cache_read_tokens,
             cache_write: answer.cache_write_tokens,
         };
-        self.whole(&message)
+        self.full_response(&message)
     }
 
     async fn first_byte(&self) {
         let wait = self
             .pace
             .first_byte
-            .draw(self.chance, Purpose::FirstByte, 0);
+            .draw(self.chance, DrawPurpose::FirstByte, 0);
         if !wait.is_zero() {
             tokio::time::sleep(wait).await;
         }
     }
 
-    pub(super) fn lost(&self) -> Message {
-        self.message(Content::Text(LOST.to_owned()))
+    pub(super) fn interrupted_message(&self) -> ModelMessage {
+        self.message(MessageContent::Text(INTERRUPTED_TEXT.to_owned()))
     }
 
-    fn message(&self, content: Content) -> Message {
+    fn message(&self, content: MessageContent) -> ModelMessage {
         let pieces = Cut {
             count: self.pace.chunks,
             bytes: self.pace.chunk_bytes,
         };
         let content = match content {
-            Content::Text(text) => Content::Text(pieces.stretched(text)),
+            MessageContent::Text(text) => MessageContent::Text(pieces.resize(text)),
             other => other,
         };
         let output = match &content {
-            Content::Text(text) | Content::CutShort(text) => tokens(text),
-            Content::ToolCall { input, .. } => tokens(&input.to_string()),
-            Content::Refusal | Content::Nothing => 1,
+            MessageContent::Text(text) | MessageContent::Truncated(text) => estimate_tokens(text),
+            MessageContent::ToolCall { input, .. } => estimate_tokens(&input.to_string()),
+            MessageContent::Refusal | MessageContent::Empty => 1,
         };
-        Message {
+        ModelMessage {
             number: self.number,
             model: self.call.model.clone(),
             content,
-            usage: Usage {
-                input: self.call.tokens(),
+            usage: ChargedTokens {
+                input: self.call.estimated_tokens(),
                 output,
-                ..Usage::default()
+                ..ChargedTokens::default()
             },
             pieces,
         }
     }
 
-    pub(super) fn refused(&self, rejection: &Rejection) -> Answered {
-        refused(self.protocol, rejection, &self.call.model, self.number)
+    pub(super) fn refusal(&self, rejection: &Rejection) -> PacedResponse {
+        refusal(self.protocol, rejection, &self.call.model, self.number)
     }
 
     pub(super) fn content_type(&self) -> &'static str {
-        if self.call.streams { EVENTS } else { JSON }
+        if self.call.wants_stream { EVENTS } else { JSON }
     }
 
     /// The answer in full.
-    fn whole(&self, message: &Message) -> Answered {
+    fn full_response(&self, message: &ModelMessage) -> PacedResponse {
         let output = message.usage.output;
-        self.state.play(|play| {
+        self.state.with_script_run(|play| {
             if let Some(buckets) = &mut play.buckets {
                 buckets.charge(self.key, output, self.state.now());
             }
         });
-        if self.call.streams {
+        if self.call.wants_stream {
             let frames = self.protocol.stream(message, self.call);
-            let pieces = self.paced(frames);
-            answered(StatusCode::OK, EVENTS, Pieces::new(pieces, End::Complete))
+            let pieces = self.paced_frames(frames);
+            paced_response(
+                StatusCode::OK,
+                EVENTS,
+                PacedBody::new(pieces, BodyEnd::Complete),
+            )
         } else {
-            document(StatusCode::OK, &self.protocol.document(message))
+            json_response(StatusCode::OK, &self.protocol.document(message))
         }
     }
 
     /// The frames at the step's pace; those that open the stream come at once.
-    pub(super) fn paced(&self, frames: Vec<String>) -> Vec<Piece> {
+    pub(super) fn paced_frames(&self, frames: Vec<String>) -> Vec<BodyPiece> {
         let opening = self.protocol.opening_frames();
         let wait = |index: usize| {
             let between = u64::try_from(index).unwrap_or(u64::MAX);
             self.pace
                 .between
-                .draw(self.chance, Purpose::Between, between)
+                .draw(self.chance, DrawPurpose::Between, between)
         };
-        let piece = |(index, frame): (usize, String)| Piece {
+        let piece = |(index, frame): (usize, String)| BodyPiece {
             wait: if index > opening {
                 wait(index)
             } else {
                 Default::default()
             },
-            ..Piece::from(frame)
+            ..BodyPiece::from(frame)
         };
         frames.into_iter().enumerate().map(piece).collect()
     }
 
-    pub(super) fn severed(&self, takeover: Takeover) -> Severed {
+    pub(super) fn end_connection(&self, takeover: Takeover) -> ConnectionEnded {
         self.line.take_over(takeover);
-        Severed
+        ConnectionEnded
     }
 }
 
-fn page(status: u16) -> Answered {
+fn proxy_error_page(status: u16) -> PacedResponse {
     let status = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_GATEWAY);
-    answered(status, "text/html", Pieces::new([PAGE], End::Complete))
+    paced_response(
+        status,
+        "text/html",
+        PacedBody::new([PROXY_ERROR_PAGE], BodyEnd::Complete),
+    )
 }
 
-pub(super) fn refused(
+pub(super) fn refusal(
     protocol: Protocol,
     rejection: &Rejection,
     model: &str,
     number: u64,
-) -> Answered {
-    let refused = protocol.refuse(rejection, model, number);
+) -> PacedResponse {
+    let refused = protocol.refusal_response(rejection, model, number);
     let status = StatusCode::from_u16(refused.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    with_headers(document(status, &refused.body), &refused.headers)
+    with_headers(json_response(status, &refused.body), &refused.headers)
 }
 
 /// The answer with these headers, unless it has its own of that name.
-pub(super) fn with_headers(mut answered: Answered, headers: &Headers) -> Answered {
+pub(super) fn with_headers(mut answered: PacedResponse, headers: &Headers) -> PacedResponse {
     for (name, value) in headers {
         if let Ok(value) = HeaderValue::from_str(value) {
             answered.headers_mut().entry(*name).or_insert(value);
@@ -260,7 +272,10 @@ pub(super) fn with_headers(mut answered: Answered, headers: &Headers) -> Answere
 }
 
 /// The answer with the headers that the script has for it; what is no header is left out.
-fn with_further(mut answered: Answered, headers: &BTreeMap<String, String>) -> Answered {
+fn with_script_headers(
+    mut answered: PacedResponse,
+    headers: &BTreeMap<String, String>,
+) -> PacedResponse {
     for (name, value) in headers {
         let pair = (name.parse::<HeaderName>(), HeaderValue::from_str(value));
         if let (Ok(name), Ok(value)) = pair {
@@ -270,11 +285,19 @@ fn with_further(mut answered: Answered, headers: &BTreeMap<String, String>) -> A
     answered
 }
 
-pub(super) fn document(status: StatusCode, body: &Value) -> Answered {
-    answered(status, JSON, Pieces::new([body.to_string()], End::Complete))
+pub(super) fn json_response(status: StatusCode, body: &Value) -> PacedResponse {
+    paced_response(
+        status,
+        JSON,
+        PacedBody::new([body.to_string()], BodyEnd::Complete),
+    )
 }
 
-pub(super) fn answered(status: StatusCode, content_type: &'static str, body: Pieces) -> Answered {
+pub(super) fn paced_response(
+    status: StatusCode,
+    content_type: &'static str,
+    body: PacedBody,
+) -> PacedResponse {
     let mut response = Response::new(body);
     *response.status_mut() = status;
     let content_type = HeaderValue::from_static(content_type);

@@ -10,21 +10,21 @@ use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
 use tokio::time::{Instant, Sleep};
 
-use super::flight::Flight;
-use super::line::{Line, Takeover};
+use super::in_flight::InFlightRequest;
+use super::raw_connection::{RawConnection, Takeover};
 
 /// How long what was written has to get out before the connection breaks.
 const BEFORE_CUT: Duration = Duration::from_millis(20);
 
 /// What comes after the last piece.
 #[derive(Debug)]
-pub(super) enum End {
+pub(super) enum BodyEnd {
     /// The proper end.
     Complete,
     /// The connection is closed.
     Cut,
     /// The connection is reset.
-    Reset(Arc<Line>),
+    Reset(Arc<RawConnection>),
     /// Nothing but pings, for ever.
     Silence(Option<Pings>),
 }
@@ -38,7 +38,7 @@ pub(super) struct Pings {
 
 /// A part of a body, and how long it is waited for.
 #[derive(Debug)]
-pub(super) struct Piece {
+pub(super) struct BodyPiece {
     pub(super) bytes: Bytes,
     pub(super) wait: Duration,
     pub(super) pings: Option<Pings>,
@@ -46,24 +46,24 @@ pub(super) struct Piece {
 
 /// A body that is sent piece by piece.
 #[derive(Debug)]
-pub(super) struct Pieces {
-    pieces: VecDeque<Piece>,
-    end: End,
-    pause: Option<Pause>,
+pub(super) struct PacedBody {
+    pieces: VecDeque<BodyPiece>,
+    end: BodyEnd,
+    pause: Option<BodyPause>,
     ended: bool,
-    flight: Option<Flight>,
+    in_flight: Option<InFlightRequest>,
 }
 
 /// A wait that is under way.
 #[derive(Debug)]
-struct Pause {
+struct BodyPause {
     /// When it is over; never if absent.
     until: Option<Instant>,
     pings: Option<Pings>,
     timer: Pin<Box<Sleep>>,
 }
 
-impl<B: Into<Bytes>> From<B> for Piece {
+impl<B: Into<Bytes>> From<B> for BodyPiece {
     fn from(bytes: B) -> Self {
         Self {
             bytes: bytes.into(),
@@ -73,20 +73,23 @@ impl<B: Into<Bytes>> From<B> for Piece {
     }
 }
 
-impl Pieces {
-    pub(super) fn new(pieces: impl IntoIterator<Item = impl Into<Piece>>, end: End) -> Self {
+impl PacedBody {
+    pub(super) fn new(
+        pieces: impl IntoIterator<Item = impl Into<BodyPiece>>,
+        end: BodyEnd,
+    ) -> Self {
         Self {
             pieces: pieces.into_iter().map(Into::into).collect(),
             end,
             pause: None,
             ended: false,
-            flight: None,
+            in_flight: None,
         }
     }
 
     /// Ties the request's place in the counts to the end of its answer.
-    pub(super) fn carrying(mut self, flight: Flight) -> Self {
-        self.flight = Some(flight);
+    pub(super) fn with_in_flight(mut self, flight: InFlightRequest) -> Self {
+        self.in_flight = Some(flight);
         self
     }
 
@@ -96,7 +99,9 @@ impl Pieces {
         pings: Option<Pings>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Bytes>> {
-        let pause = self.pause.get_or_insert_with(|| Pause::new(wait, pings));
+        let pause = self
+            .pause
+            .get_or_insert_with(|| BodyPause::new(wait, pings));
         match pause.poll(context) {
             Poll::Ready(None) => {
                 self.pause = None;
@@ -108,26 +113,26 @@ impl Pieces {
 
     fn poll_end(&mut self, context: &mut Context<'_>) -> Poll<Option<std::io::Result<Bytes>>> {
         match &self.end {
-            End::Complete => {}
-            End::Silence(pings) => {
+            BodyEnd::Complete => {}
+            BodyEnd::Silence(pings) => {
                 let pings = *pings;
                 return match self.poll_pause(None, pings, context) {
                     Poll::Ready(ping) => Poll::Ready(ping.map(Ok)),
                     Poll::Pending => Poll::Pending,
                 };
             }
-            End::Cut | End::Reset(_) => {
+            BodyEnd::Cut | BodyEnd::Reset(_) => {
                 if self
                     .poll_pause(Some(BEFORE_CUT), None, context)
                     .is_pending()
                 {
                     return Poll::Pending;
                 }
-                if let End::Reset(line) = &self.end {
+                if let BodyEnd::Reset(line) = &self.end {
                     line.take_over(Takeover::Reset);
                 }
                 self.ended = true;
-                return Poll::Ready(Some(Err(cut())));
+                return Poll::Ready(Some(Err(cut_error())));
             }
         }
         self.ended = true;
@@ -135,7 +140,7 @@ impl Pieces {
     }
 }
 
-impl Pause {
+impl BodyPause {
     fn new(wait: Option<Duration>, pings: Option<Pings>) -> Self {
         let now = Instant::now();
         let until = wait.map(|wait| now + wait);
@@ -175,11 +180,11 @@ impl Pause {
     }
 }
 
-fn cut() -> std::io::Error {
+fn cut_error() -> std::io::Error {
     std::io::Error::new(std::io::ErrorKind::ConnectionAborted, "cut by the script")
 }
 
-impl Body for Pieces {
+impl Body for PacedBody {
     type Data = Bytes;
     type Error = std::io::Error;
 
@@ -208,23 +213,25 @@ impl Body for Pieces {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.pieces.is_empty() && matches!(self.end, End::Complete)
+        self.pieces.is_empty() && matches!(self.end, BodyEnd::Complete)
     }
 
     fn size_hint(&self) -> SizeHint {
         let lengths = self.pieces.iter().map(|piece| piece.bytes.len());
         match (&self.end, u64::try_from(lengths.sum::<usize>())) {
-            (End::Complete, Ok(length)) if self.pieces.len() <= 1 => SizeHint::with_exact(length),
+            (BodyEnd::Complete, Ok(length)) if self.pieces.len() <= 1 => {
+                SizeHint::with_exact(length)
+            }
             _ => SizeHint::default(),
         }
     }
 }
 
-impl Drop for Pieces {
+impl Drop for PacedBody {
     fn drop(&mut self) {
         let is_whole = self.ended || self.is_end_stream();
-        if let (false, Some(flight)) = (is_whole, &self.flight) {
-            flight.abandoned();
+        if let (false, Some(flight)) = (is_whole, &self.in_flight) {
+            flight.mark_abandoned();
         }
     }
 }

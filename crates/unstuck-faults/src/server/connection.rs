@@ -10,9 +10,9 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
-use super::line::{Line, Tapped, Wire};
+use super::raw_connection::{RawConnection, ResettableStream, TappedStream};
 use super::respond::respond;
-use super::state::State;
+use super::state::ServerState;
 use super::tls::Handshake;
 use crate::script::HandshakeFault;
 
@@ -24,50 +24,50 @@ const HTTP2: &[u8] = b"PRI";
 const BEFORE_NEXT_LOOK: Duration = Duration::from_millis(1);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Speech {
+enum WireProtocol {
     Http1,
     Http2,
     Tls,
 }
 
 /// Serves a connection until it ends.
-pub(super) async fn serve(stream: TcpStream, state: Arc<State>) {
+pub(super) async fn serve(stream: TcpStream, state: Arc<ServerState>) {
     // Without it small frames may be held back for 40 ms; and if it fails, that is all.
     let _ = stream.set_nodelay(true);
-    let Ok(speech) = hear(&stream).await else {
+    let Ok(speech) = detect_protocol(&stream).await else {
         return;
     };
     match speech {
-        Speech::Http1 => converse1(stream, state).await,
-        Speech::Http2 => converse2(stream, state).await,
-        Speech::Tls => secure(stream, state).await,
+        WireProtocol::Http1 => serve_http1(stream, state).await,
+        WireProtocol::Http2 => serve_http2(stream, state).await,
+        WireProtocol::Tls => serve_tls(stream, state).await,
     }
 }
 
 /// Finds out what is spoken, and leaves the bytes where they are.
-async fn hear(stream: &TcpStream) -> std::io::Result<Speech> {
+async fn detect_protocol(stream: &TcpStream) -> std::io::Result<WireProtocol> {
     loop {
         let mut first = [0; 3];
         let heard = stream.peek(&mut first).await?;
         let first = &first[..heard];
         if first.first() == Some(&TLS) {
-            return Ok(Speech::Tls);
+            return Ok(WireProtocol::Tls);
         }
         if first == HTTP2 {
-            return Ok(Speech::Http2);
+            return Ok(WireProtocol::Http2);
         }
         if heard == 0 || !HTTP2.starts_with(first) {
-            return Ok(Speech::Http1);
+            return Ok(WireProtocol::Http1);
         }
         tokio::time::sleep(BEFORE_NEXT_LOOK).await;
     }
 }
 
-async fn secure(mut stream: TcpStream, state: Arc<State>) {
+async fn serve_tls(mut stream: TcpStream, state: Arc<ServerState>) {
     let Some(tls) = &state.tls else {
         return;
     };
-    match tls.next() {
+    match tls.next_handshake() {
         Handshake::Fails(HandshakeFault::Garbage) => {
             let _ = stream.write_all(b"\x00\x01this is not TLS\r\n").await;
             let _ = stream.shutdown().await;
@@ -81,22 +81,22 @@ async fn secure(mut stream: TcpStream, state: Arc<State>) {
             };
             let is_http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
             match is_http2 {
-                true => converse2(stream, state).await,
-                false => converse1(stream, state).await,
+                true => serve_http2(stream, state).await,
+                false => serve_http1(stream, state).await,
             }
         }
     }
 }
 
-async fn converse1<W: Wire>(wire: W, state: Arc<State>) {
-    let line = Arc::new(Line::new(state.script.echoes()));
+async fn serve_http1<W: ResettableStream>(wire: W, state: Arc<ServerState>) {
+    let line = Arc::new(RawConnection::new(state.script.may_echo()));
     let shared = Arc::clone(&line);
     let service = service_fn(move |request| {
         Box::pin(respond(Arc::clone(&state), Arc::clone(&shared), request))
     });
-    let io = TokioIo::new(Tapped {
+    let io = TokioIo::new(TappedStream {
         wire,
-        line: Arc::clone(&line),
+        connection: Arc::clone(&line),
     });
     let mut connection = http1::Builder::new().serve_connection(io, service);
     // A client that goes away in the middle is no concern of the server's.
@@ -105,8 +105,8 @@ async fn converse1<W: Wire>(wire: W, state: Arc<State>) {
     line.finish(parts.io.into_inner().wire).await;
 }
 
-async fn converse2<W: Wire>(wire: W, state: Arc<State>) {
-    let line = Arc::new(Line::new(false));
+async fn serve_http2<W: ResettableStream>(wire: W, state: Arc<ServerState>) {
+    let line = Arc::new(RawConnection::new(false));
     let service =
         service_fn(move |request| respond(Arc::clone(&state), Arc::clone(&line), request));
     let _ = http2::Builder::new(TokioExecutor::new())

@@ -11,7 +11,7 @@ pub(super) fn echo(head: &Parts, raw_head: Option<&[u8]>, body: &[u8]) -> Value 
     json!({
         "method": head.method.as_str(), "path": head.uri.path(), "query": head.uri.query(),
         "version": format!("{:?}", head.version),
-        "headers": raw_head.map_or_else(|| known(head), raw),
+        "headers": raw_head.map_or_else(|| parsed_headers(head), raw_headers),
         "body": {"bytes": body.len(), "sha256": sha256(body), "base64": STANDARD.encode(body)},
     })
 }
@@ -22,7 +22,7 @@ pub(super) fn sha256(bytes: &[u8]) -> String {
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn known(head: &Parts) -> Vec<[String; 2]> {
+fn parsed_headers(head: &Parts) -> Vec<[String; 2]> {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     head.headers
         .iter()
@@ -30,7 +30,7 @@ fn known(head: &Parts) -> Vec<[String; 2]> {
         .collect()
 }
 
-fn raw(head: &[u8]) -> Vec<[String; 2]> {
+fn raw_headers(head: &[u8]) -> Vec<[String; 2]> {
     let text = String::from_utf8_lossy(head);
     let lines = text.split("\r\n").skip(1);
     lines

@@ -5,22 +5,22 @@
 
 mod answer;
 mod body;
+mod broken_responses;
+mod capacity;
+mod capacity_schedule;
 mod connection;
-mod curve;
 mod echo;
-mod flight;
-mod gate;
-mod limits;
-mod line;
+mod in_flight;
+mod key_limits;
+mod raw_connection;
+mod request_log;
 mod respond;
-mod seen;
 mod state;
 mod stats;
 mod tls;
-mod trouble;
 
-pub use seen::Request;
-pub use stats::Stats;
+pub use request_log::RequestRecord;
+pub use stats::ServerStats;
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::PathBuf;
@@ -32,8 +32,8 @@ use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
-use self::seen::Seen;
-use self::state::State;
+use self::request_log::RequestLog;
+use self::state::ServerState;
 use crate::error::FaultsError;
 use crate::script::Script;
 
@@ -41,14 +41,14 @@ use crate::script::Script;
 #[derive(Debug)]
 pub struct FaultServer {
     address: SocketAddr,
-    state: Arc<State>,
+    state: Arc<ServerState>,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 /// Where a server listens and what it leaves behind.
 #[derive(Debug, Clone, Default)]
-pub struct Options {
+pub struct ServerOptions {
     /// The port on 127.0.0.1; any free one if it is 0.
     pub port: u16,
     /// Another address to listen on, in the place of 127.0.0.1 and the port.
@@ -62,16 +62,16 @@ const BEFORE_NEXT_ACCEPT: Duration = Duration::from_millis(50);
 impl FaultServer {
     /// Starts a server on a free port.
     pub fn start(script: Script) -> Result<Self, FaultsError> {
-        Self::start_with(script, &Options::default())
+        Self::start_with(script, &ServerOptions::default())
     }
 
     /// Starts a server.
-    pub fn start_with(script: Script, options: &Options) -> Result<Self, FaultsError> {
-        let seen = Seen::new(options.log.as_deref())?;
-        let state = Arc::new(State::new(script, seen)?);
+    pub fn start_with(script: Script, options: &ServerOptions) -> Result<Self, FaultsError> {
+        let seen = RequestLog::new(options.log.as_deref())?;
+        let state = Arc::new(ServerState::new(script, seen)?);
         let local = SocketAddr::from((Ipv4Addr::LOCALHOST, options.port));
         let (listener, address) =
-            listen(options.listen.unwrap_or(local)).map_err(FaultsError::Start)?;
+            bind(options.listen.unwrap_or(local)).map_err(FaultsError::Start)?;
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
@@ -104,7 +104,7 @@ impl FaultServer {
 
     /// The certificate as PEM, for clients that shall trust it; `None` if the script has no `[tls]`.
     pub fn certificate(&self) -> Option<&str> {
-        self.state.tls.as_ref().map(tls::Secured::pem)
+        self.state.tls.as_ref().map(tls::TlsState::pem)
     }
 
     /// Where it listens.
@@ -118,13 +118,13 @@ impl FaultServer {
     }
 
     /// What came in so far, oldest first; only the last thousand requests are kept.
-    pub fn requests(&self) -> Vec<Request> {
-        locked(&self.state.seen).all()
+    pub fn requests(&self) -> Vec<RequestRecord> {
+        lock(&self.state.request_log).all()
     }
 
     /// What was counted so far.
-    pub fn stats(&self) -> Stats {
-        locked(&self.state.tally).stats()
+    pub fn stats(&self) -> ServerStats {
+        lock(&self.state.tally).stats()
     }
 
     /// Begins the script anew, with nothing counted and nothing kept.
@@ -148,11 +148,11 @@ impl Drop for FaultServer {
     }
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn listen(address: SocketAddr) -> std::io::Result<(TcpListener, SocketAddr)> {
+fn bind(address: SocketAddr) -> std::io::Result<(TcpListener, SocketAddr)> {
     let listener = TcpListener::bind(address)?;
     listener.set_nonblocking(true)?;
     let address = listener.local_addr()?;
@@ -162,7 +162,7 @@ fn listen(address: SocketAddr) -> std::io::Result<(TcpListener, SocketAddr)> {
 fn serve(
     runtime: &Runtime,
     listener: TcpListener,
-    state: &Arc<State>,
+    state: &Arc<ServerState>,
     stopped: oneshot::Receiver<()>,
 ) {
     runtime.block_on(async {
@@ -173,7 +173,7 @@ fn serve(
     });
 }
 
-async fn accept(listener: TcpListener, state: &Arc<State>) {
+async fn accept(listener: TcpListener, state: &Arc<ServerState>) {
     let Ok(listener) = tokio::net::TcpListener::from_std(listener) else {
         return;
     };
@@ -184,7 +184,7 @@ async fn accept(listener: TcpListener, state: &Arc<State>) {
             accepted = listener.accept() => {
                 match accepted {
                     Ok((stream, _)) => {
-                        locked(&state.tally).connected();
+                        lock(&state.tally).count_connection();
                         connections.spawn(connection::serve(stream, Arc::clone(state)));
                     }
                     // Out of file handles, most likely: some may be free soon.

@@ -9,57 +9,59 @@ use hyper::http::request::Parts;
 use hyper::{HeaderMap, StatusCode, Uri};
 use serde_json::{Value, json};
 
-use super::answer::{Answered, Asked, document, refused, with_headers};
+use super::answer::{PacedResponse, ReplyContext, json_response, refusal, with_headers};
 use super::echo::echo;
-use super::flight::Flight;
-use super::limits::Moment;
-use super::line::{Line, Severed};
-use super::locked;
-use super::seen::Request;
-use super::state::State;
-use crate::chance::{Chance, Purpose};
-use crate::protocol::{Call, Headers, OverLimit, Protocol, Rejection, Route, Side, side_answer};
-use crate::script::{Asked as Kind, Asking, Passthrough, Reply, Taken};
+use super::in_flight::InFlightRequest;
+use super::key_limits::ServerTime;
+use super::lock;
+use super::raw_connection::{ConnectionEnded, RawConnection};
+use super::request_log::RequestRecord;
+use super::state::ServerState;
+use crate::protocol::{
+    AuxiliaryQuery, Headers, ModelCall, OverLimit, Protocol, Rejection, Route, side_answer,
+};
+use crate::randomness::{DrawPurpose, RequestRng};
+use crate::script::{Passthrough, Reply, RequestKind as Kind, RequestView, SelectedReply};
 
 /// The longest request that is read; the real APIs refuse longer ones too.
 const REQUEST_BYTES: usize = 32 * 1024 * 1024;
 
 /// Answers a request.
 pub(super) async fn respond(
-    state: Arc<State>,
-    line: Arc<Line>,
+    state: Arc<ServerState>,
+    line: Arc<RawConnection>,
     request: hyper::Request<Incoming>,
-) -> Result<Answered, Severed> {
-    let route = Route::of(request.method(), request.uri(), request.headers());
+) -> Result<PacedResponse, ConnectionEnded> {
+    let route = Route::from_request(request.method(), request.uri(), request.headers());
     let (protocol, side) = match route {
         Route::Stats => {
-            let stats = locked(&state.tally).stats();
-            return Ok(document(StatusCode::OK, &json!(stats)));
+            let stats = lock(&state.tally).stats();
+            return Ok(json_response(StatusCode::OK, &json!(stats)));
         }
         Route::Restart => {
             state.restart();
-            return Ok(document(StatusCode::OK, &json!({})));
+            return Ok(json_response(StatusCode::OK, &json!({})));
         }
         Route::Generate(protocol) => (protocol, None),
-        Route::Aside(protocol, side) => (protocol, Some(side)),
+        Route::Auxiliary(protocol, side) => (protocol, Some(side)),
     };
-    let flight = Flight::begin(&state, request.uri().path());
+    let flight = InFlightRequest::begin(&state, request.uri().path());
     let (head, body) = request.into_parts();
-    let arrived = Arrived {
+    let arrived = IncomingRequest {
         number: state.next_number(),
         at: state.now(),
-        line: &line,
+        connection: &line,
         raw_head: line.head(),
-        body: read(body).await,
+        body: read_body(body).await,
         state: &state,
         protocol,
-        side,
+        auxiliary: side,
         head,
     };
     arrived.answer(flight).await
 }
 
-async fn read(body: Incoming) -> Result<Bytes, Rejection> {
+async fn read_body(body: Incoming) -> Result<Bytes, Rejection> {
     let whole = Limited::new(body, REQUEST_BYTES).collect().await;
     whole
         .map(|whole| whole.to_bytes())
@@ -67,77 +69,77 @@ async fn read(body: Incoming) -> Result<Bytes, Rejection> {
 }
 
 /// A request that was read to its end.
-struct Arrived<'a> {
-    state: &'a Arc<State>,
-    line: &'a Arc<Line>,
+struct IncomingRequest<'a> {
+    state: &'a Arc<ServerState>,
+    connection: &'a Arc<RawConnection>,
     protocol: Protocol,
     /// What it asks, if no model.
-    side: Option<Side>,
+    auxiliary: Option<AuxiliaryQuery>,
     head: Parts,
     raw_head: Option<Vec<u8>>,
     body: Result<Bytes, Rejection>,
     number: u64,
-    at: Moment,
+    at: ServerTime,
 }
 
 /// What a request gets instead of a step.
-enum Barred {
+enum AdmissionError {
     OverLimit(OverLimit),
     OverCapacity,
 }
 
-impl Arrived<'_> {
-    async fn answer(self, mut flight: Flight) -> Result<Answered, Severed> {
-        let parsed = self.parsed();
+impl IncomingRequest<'_> {
+    async fn answer(self, mut flight: InFlightRequest) -> Result<PacedResponse, ConnectionEnded> {
+        let parsed = self.parse_body();
         let (body, json) = match parsed {
             Ok(parsed) => parsed,
             Err(rejection) => {
-                self.keep(&Call::default(), &Bytes::new(), None);
-                locked(&self.state.tally).chose("bad_request");
-                return self.done(Ok(self.refused(&rejection, "")), flight);
+                self.log_request(&ModelCall::default(), &Bytes::new(), None);
+                lock(&self.state.tally).count_reply("bad_request");
+                return self.finish(Ok(self.refusal(&rejection, "")), flight);
             }
         };
-        let call = Call::read(self.protocol, &self.head.uri, &json);
-        let key = key(&self.head.headers, &self.head.uri);
+        let call = ModelCall::read(self.protocol, &self.head.uri, &json);
+        let key = api_key(&self.head.headers, &self.head.uri);
         let mut told = self.protocol.id_headers(self.number);
         if let Err(barred) = self.admit(&call, &key, &mut told, &mut flight).await {
             let (name, rejection) = match barred {
-                Barred::OverLimit(over) => ("over_limit", Rejection::OverLimit(over)),
-                Barred::OverCapacity => ("over_capacity", Rejection::Overloaded),
+                AdmissionError::OverLimit(over) => ("over_limit", Rejection::OverLimit(over)),
+                AdmissionError::OverCapacity => ("over_capacity", Rejection::Overloaded),
             };
-            self.keep(&call, &body, Some(name));
-            locked(&self.state.tally).chose(name);
-            let refused = with_headers(self.refused(&rejection, &call.model), &told);
-            return self.done(Ok(refused), flight);
+            self.log_request(&call, &body, Some(name));
+            lock(&self.state.tally).count_reply(name);
+            let refused = with_headers(self.refusal(&rejection, &call.model), &told);
+            return self.finish(Ok(refused), flight);
         }
-        let taken = self.step(&call, &key, &body);
+        let taken = self.select_reply(&call, &key, &body);
         let name = taken.as_ref().map(|taken| taken.reply.name());
-        self.keep(&call, &body, name);
-        self.count(&call, name);
+        self.log_request(&call, &body, name);
+        self.count_request(&call, name);
         let answered = match taken {
-            Some(taken) if *taken.reply == Reply::Echo => Ok(self.echoed(&body)),
+            Some(taken) if *taken.reply == Reply::Echo => Ok(self.echo_response(&body)),
             Some(taken) => {
-                let asked = self.asked(&call, &key, &taken);
+                let asked = self.reply_context(&call, &key, &taken);
                 if *taken.reply == Reply::Hang {
-                    locked(&self.state.tally).answered(0, self.state.second());
-                    let _waiting = Abandoned(flight);
+                    lock(&self.state.tally).count_response(0, self.state.uptime_seconds());
+                    let _waiting = HangingRequest(flight);
                     std::future::pending::<()>().await;
-                    return Err(Severed);
+                    return Err(ConnectionEnded);
                 }
                 asked.reply(&taken).await
             }
-            None => Ok(self.without_step(&call, &body, &json)),
+            None => Ok(self.no_step_response(&call, &body, &json)),
         };
         let answered = answered.map(|answered| with_headers(answered, &told));
-        self.done(answered, flight)
+        self.finish(answered, flight)
     }
 
     /// The body and what it says; only questions to models must be JSON.
-    fn parsed(&self) -> Result<(Bytes, Value), Rejection> {
+    fn parse_body(&self) -> Result<(Bytes, Value), Rejection> {
         let body = self.body.clone()?;
         match serde_json::from_slice(&body) {
             Ok(json) => Ok((body, json)),
-            Err(_) if self.side.is_some() => Ok((body, Value::Null)),
+            Err(_) if self.auxiliary.is_some() => Ok((body, Value::Null)),
             Err(_) => Err(Rejection::NotJson),
         }
     }
@@ -145,43 +147,50 @@ impl Arrived<'_> {
     /// Lets a question to a model in, within the limits of its key and the capacity of the server.
     async fn admit(
         &self,
-        call: &Call,
+        call: &ModelCall,
         key: &str,
         told: &mut Headers,
-        flight: &mut Flight,
-    ) -> Result<(), Barred> {
-        if self.side.is_some() {
+        flight: &mut InFlightRequest,
+    ) -> Result<(), AdmissionError> {
+        if self.auxiliary.is_some() {
             return Ok(());
         }
-        let tokens = call.tokens();
-        let limited = self.state.play(|play| {
+        let tokens = call.estimated_tokens();
+        let limited = self.state.with_script_run(|play| {
             let buckets = play.buckets.as_mut();
-            buckets.map(|buckets| buckets.take(key, tokens, self.at))
+            buckets.map(|buckets| buckets.take_request(key, tokens, self.at))
         });
         if let Some((budget, verdict)) = limited {
             told.extend(budget.headers(self.protocol));
-            verdict.map_err(Barred::OverLimit)?;
+            verdict.map_err(AdmissionError::OverLimit)?;
         }
-        let (gate, first) = self.state.play(|play| (play.gate.clone(), play.first()));
+        let (gate, first) = self
+            .state
+            .with_script_run(|play| (play.capacity.clone(), play.first_request()));
         let (Some(gate), Some(capacity)) = (gate, self.state.script.capacity) else {
             return Ok(());
         };
         let now = || first.elapsed().as_secs_f64();
-        let pass = gate.enter(now).await.ok_or(Barred::OverCapacity)?;
-        flight.hold(pass);
-        let service = capacity.service.draw(self.chance(), Purpose::Service, 0);
+        let pass = gate
+            .acquire(now)
+            .await
+            .ok_or(AdmissionError::OverCapacity)?;
+        flight.hold_permit(pass);
+        let service = capacity
+            .service
+            .draw(self.chance(), DrawPurpose::Service, 0);
         if !service.is_zero() {
             tokio::time::sleep(service).await;
         }
         Ok(())
     }
 
-    fn chance(&self) -> Chance {
-        Chance::of(self.state.script.seed(), self.number)
+    fn chance(&self) -> RequestRng {
+        RequestRng::for_request(self.state.script.seed(), self.number)
     }
 
-    fn step(&self, call: &Call, key: &str, body: &Bytes) -> Option<Taken> {
-        let asking = Asking {
+    fn select_reply(&self, call: &ModelCall, key: &str, body: &Bytes) -> Option<SelectedReply> {
+        let asking = RequestView {
             protocol: self.protocol,
             path: self.head.uri.path(),
             headers: &self.head.headers,
@@ -189,22 +198,27 @@ impl Arrived<'_> {
             call,
             body,
         };
-        let kind = self.side.map_or(Kind::Model, |_| Kind::Aside);
-        self.state.play(|play| {
-            let passed = play.first().elapsed();
+        let kind = self.auxiliary.map_or(Kind::Model, |_| Kind::Auxiliary);
+        self.state.with_script_run(|play| {
+            let passed = play.first_request().elapsed();
             let mut phases = self.state.script.phases.iter().rev();
             let phase = phases.find(|phase| {
                 phase.failures.is_some() && (phase.from..phase.from + phase.lasts).contains(&passed)
             });
             let failures = phase.and_then(|phase| phase.failures);
-            play.cursor.take(&asking, kind, failures, self.at.clock)
+            play.cursor.select(&asking, kind, failures, self.at.clock)
         })
     }
 
-    fn asked<'b>(&'b self, call: &'b Call, key: &'b str, taken: &Taken) -> Asked<'b> {
-        Asked {
+    fn reply_context<'b>(
+        &'b self,
+        call: &'b ModelCall,
+        key: &'b str,
+        taken: &SelectedReply,
+    ) -> ReplyContext<'b> {
+        ReplyContext {
             state: self.state,
-            line: self.line,
+            line: self.connection,
             protocol: self.protocol,
             number: self.number,
             now: self.at.clock,
@@ -216,80 +230,80 @@ impl Arrived<'_> {
     }
 
     /// What a request gets for which the script has nothing.
-    fn without_step(&self, call: &Call, body: &Bytes, json: &Value) -> Answered {
-        let Some(side) = self.side else {
-            return self.refused(&Rejection::NoStep, &call.model);
+    fn no_step_response(&self, call: &ModelCall, body: &Bytes, json: &Value) -> PacedResponse {
+        let Some(side) = self.auxiliary else {
+            return self.refusal(&Rejection::NoStep, &call.model);
         };
         let path = self.head.uri.path();
         if self.state.script.passthrough == Passthrough::Echo {
-            return self.echoed(body);
+            return self.echo_response(body);
         }
         let method = &self.head.method;
         match side_answer(self.protocol, side, method, path, json, call) {
-            Some(answer) => document(StatusCode::OK, &answer),
-            None => self.refused(&Rejection::NoSuchPath, ""),
+            Some(answer) => json_response(StatusCode::OK, &answer),
+            None => self.refusal(&Rejection::NoSuchPath, ""),
         }
     }
 
-    fn echoed(&self, body: &Bytes) -> Answered {
+    fn echo_response(&self, body: &Bytes) -> PacedResponse {
         let echoed = echo(&self.head, self.raw_head.as_deref(), body);
-        document(StatusCode::OK, &echoed)
+        json_response(StatusCode::OK, &echoed)
     }
 
-    fn refused(&self, rejection: &Rejection, model: &str) -> Answered {
-        refused(self.protocol, rejection, model, self.number)
+    fn refusal(&self, rejection: &Rejection, model: &str) -> PacedResponse {
+        refusal(self.protocol, rejection, model, self.number)
     }
 
-    fn keep(&self, call: &Call, body: &Bytes, reply: Option<&'static str>) {
-        if !self.state.keeps {
+    fn log_request(&self, call: &ModelCall, body: &Bytes, reply: Option<&'static str>) {
+        if !self.state.is_recording {
             return;
         }
         let (method, headers) = (self.head.method.as_str(), &self.head.headers);
-        let mut request = Request::new(self.at.clock, method, &self.head.uri, headers)
-            .asking(call)
-            .saying(body);
+        let mut request = RequestRecord::new(self.at.clock, method, &self.head.uri, headers)
+            .with_call(call)
+            .with_body(body);
         request.reply = reply;
-        locked(&self.state.seen).record(request);
+        lock(&self.state.request_log).record(request);
     }
 
-    fn count(&self, call: &Call, reply: Option<&'static str>) {
-        let mut tally = locked(&self.state.tally);
-        let aside = if self.side.is_some() {
+    fn count_request(&self, call: &ModelCall, reply: Option<&'static str>) {
+        let mut tally = lock(&self.state.tally);
+        let aside = if self.auxiliary.is_some() {
             "aside"
         } else {
             "no_step"
         };
-        tally.chose(reply.unwrap_or(aside));
-        if self.side.is_none() {
-            tally.asked(&call.model);
+        tally.count_reply(reply.unwrap_or(aside));
+        if self.auxiliary.is_none() {
+            tally.count_model(&call.model);
         }
     }
 
     /// Counts the answer and lets the request end with it.
-    fn done(
+    fn finish(
         &self,
-        answered: Result<Answered, Severed>,
-        flight: Flight,
-    ) -> Result<Answered, Severed> {
+        answered: Result<PacedResponse, ConnectionEnded>,
+        flight: InFlightRequest,
+    ) -> Result<PacedResponse, ConnectionEnded> {
         let status = answered
             .as_ref()
             .map_or(0, |answer| answer.status().as_u16());
-        locked(&self.state.tally).answered(status, self.state.second());
-        answered.map(|answer| answer.map(|body| body.carrying(flight)))
+        lock(&self.state.tally).count_response(status, self.state.uptime_seconds());
+        answered.map(|answer| answer.map(|body| body.with_in_flight(flight)))
     }
 }
 
 /// A request that hangs until its client goes away.
-struct Abandoned(Flight);
+struct HangingRequest(InFlightRequest);
 
-impl Drop for Abandoned {
+impl Drop for HangingRequest {
     fn drop(&mut self) {
-        self.0.abandoned();
+        self.0.mark_abandoned();
     }
 }
 
 /// The key that a request came with; empty if it had none.
-fn key(headers: &HeaderMap, uri: &Uri) -> String {
+fn api_key(headers: &HeaderMap, uri: &Uri) -> String {
     let header = |name: &str| headers.get(name)?.to_str().ok();
     let bearer = || {
         let value = header("authorization")?;

@@ -5,51 +5,51 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use tokio::time::Instant;
 
-use super::gate::Gate;
-use super::limits::{Buckets, Moment};
-use super::locked;
-use super::seen::Seen;
-use super::stats::Tally;
-use super::tls::Secured;
+use super::capacity::CapacityGate;
+use super::key_limits::{Buckets, ServerTime};
+use super::lock;
+use super::request_log::RequestLog;
+use super::stats::StatsCounter;
+use super::tls::TlsState;
 use crate::clock;
 use crate::error::FaultsError;
-use crate::script::{Cursor, Script};
+use crate::script::{Script, ScriptCursor};
 
 /// What all connections of a server share.
 #[derive(Debug)]
-pub(super) struct State {
+pub(super) struct ServerState {
     pub(super) script: Script,
-    pub(super) seen: Mutex<Seen>,
-    pub(super) tally: Mutex<Tally>,
-    pub(super) tls: Option<Secured>,
+    pub(super) request_log: Mutex<RequestLog>,
+    pub(super) tally: Mutex<StatsCounter>,
+    pub(super) tls: Option<TlsState>,
     /// Whether requests are kept or logged.
-    pub(super) keeps: bool,
-    play: Mutex<Play>,
+    pub(super) is_recording: bool,
+    script_run: Mutex<ScriptRun>,
     number: AtomicU64,
     /// When the server began; read only inside its runtime.
-    begun: OnceLock<Instant>,
+    started: OnceLock<Instant>,
 }
 
 /// What begins anew with the script.
 #[derive(Debug)]
-pub(super) struct Play {
-    pub(super) cursor: Cursor,
+pub(super) struct ScriptRun {
+    pub(super) cursor: ScriptCursor,
     pub(super) buckets: Option<Buckets>,
-    pub(super) gate: Option<Arc<Gate>>,
+    pub(super) capacity: Option<Arc<CapacityGate>>,
     /// When the first request to a model came.
-    first: Option<Instant>,
+    first_request: Option<Instant>,
 }
 
-impl State {
-    pub(super) fn new(script: Script, seen: Seen) -> Result<Self, FaultsError> {
+impl ServerState {
+    pub(super) fn new(script: Script, seen: RequestLog) -> Result<Self, FaultsError> {
         Ok(Self {
-            keeps: script.record || seen.is_logged(),
-            seen: Mutex::new(seen),
+            is_recording: script.record || seen.is_logged(),
+            request_log: Mutex::new(seen),
             tally: Mutex::default(),
-            tls: script.tls.as_ref().map(Secured::new).transpose()?,
-            play: Mutex::new(Play::new(&script)),
+            tls: script.tls.as_ref().map(TlsState::new).transpose()?,
+            script_run: Mutex::new(ScriptRun::new(&script)),
             number: AtomicU64::new(0),
-            begun: OnceLock::new(),
+            started: OnceLock::new(),
             script,
         })
     }
@@ -60,46 +60,46 @@ impl State {
     }
 
     /// Looks at or changes what is being played.
-    pub(super) fn play<T>(&self, look: impl FnOnce(&mut Play) -> T) -> T {
-        look(&mut locked(&self.play))
+    pub(super) fn with_script_run<T>(&self, look: impl FnOnce(&mut ScriptRun) -> T) -> T {
+        look(&mut lock(&self.script_run))
     }
 
     /// Begins the script anew, with nothing counted.
     pub(super) fn restart(&self) {
-        self.play(|play| *play = Play::new(&self.script));
+        self.with_script_run(|play| *play = ScriptRun::new(&self.script));
         self.number.store(0, Ordering::Relaxed);
-        locked(&self.tally).restart();
-        locked(&self.seen).forget();
+        lock(&self.tally).restart();
+        lock(&self.request_log).clear();
     }
 
     /// The seconds since the server began.
-    pub(super) fn second(&self) -> u64 {
-        self.begun.get_or_init(Instant::now).elapsed().as_secs()
+    pub(super) fn uptime_seconds(&self) -> u64 {
+        self.started.get_or_init(Instant::now).elapsed().as_secs()
     }
 
     /// The present moment.
-    pub(super) fn now(&self) -> Moment {
-        let begun = self.begun.get_or_init(Instant::now);
-        Moment {
+    pub(super) fn now(&self) -> ServerTime {
+        let begun = self.started.get_or_init(Instant::now);
+        ServerTime {
             clock: clock::now(),
             seconds: begun.elapsed().as_secs_f64(),
         }
     }
 }
 
-impl Play {
+impl ScriptRun {
     fn new(script: &Script) -> Self {
-        let gate = |capacity| Arc::new(Gate::new(capacity, &script.phases));
+        let gate = |capacity| Arc::new(CapacityGate::new(capacity, &script.phases));
         Self {
-            cursor: Cursor::new(script),
+            cursor: ScriptCursor::new(script),
             buckets: script.limits.map(Buckets::new),
-            gate: script.capacity.map(gate),
-            first: None,
+            capacity: script.capacity.map(gate),
+            first_request: None,
         }
     }
 
     /// When the first request to a model came: now, if this is it.
-    pub(super) fn first(&mut self) -> Instant {
-        *self.first.get_or_insert_with(Instant::now)
+    pub(super) fn first_request(&mut self) -> Instant {
+        *self.first_request.get_or_insert_with(Instant::now)
     }
 }

@@ -5,15 +5,15 @@ use std::collections::{BTreeMap, HashMap};
 use serde::Serialize;
 
 /// So many different paths and models are told apart; the others are counted together.
-const NAMES: usize = 200;
+const MAX_NAMES: usize = 200;
 const OTHERS: &str = "(others)";
 
 /// So many seconds are counted one by one.
-const SECONDS: usize = 24 * 60 * 60;
+const MAX_SECONDS: usize = 24 * 60 * 60;
 
 /// What a server counted; `GET /__faults/stats` gives it as JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
-pub struct Stats {
+pub struct ServerStats {
     /// Requests that came in; those for the counts themselves are left out.
     pub requests: u64,
     /// Connections that were made.
@@ -24,7 +24,7 @@ pub struct Stats {
     pub most_in_flight: u64,
     /// Answers that the client did not wait for.
     pub abandoned: u64,
-    /// By what was done: a reply's name, `over_limit`, `over_capacity`, `no_step`, `bad_request` or `aside` (side questions).
+    /// By what was done: a reply's name, `over_limit_error`, `over_capacity`, `no_step`, `bad_request` or `auxiliary_query` (side questions).
     pub by_reply: BTreeMap<String, u64>,
     /// By HTTP status; 0 for those that got none.
     pub by_status: BTreeMap<u16, u64>,
@@ -40,7 +40,7 @@ pub struct Stats {
 
 /// The counts while they grow.
 #[derive(Debug, Default)]
-pub(super) struct Tally {
+pub(super) struct StatsCounter {
     requests: u64,
     connections: u64,
     in_flight: u64,
@@ -55,43 +55,43 @@ pub(super) struct Tally {
     good_per_second: Vec<u64>,
 }
 
-impl Tally {
-    pub(super) fn connected(&mut self) {
+impl StatsCounter {
+    pub(super) fn count_connection(&mut self) {
         self.connections += 1;
     }
 
     /// Counts a request that came in during this second.
-    pub(super) fn began(&mut self, path: &str, second: u64) {
+    pub(super) fn count_request(&mut self, path: &str, second: u64) {
         self.requests += 1;
         self.in_flight += 1;
         self.most_in_flight = self.most_in_flight.max(self.in_flight);
-        named(&mut self.by_path, path);
+        count_name(&mut self.by_path, path);
         let first = *self.first.get_or_insert(second);
-        counted(&mut self.per_second, second - first.min(second));
+        count_second(&mut self.per_second, second - first.min(second));
     }
 
-    pub(super) fn asked(&mut self, model: &str) {
-        named(&mut self.by_model, model);
+    pub(super) fn count_model(&mut self, model: &str) {
+        count_name(&mut self.by_model, model);
     }
 
-    pub(super) fn chose(&mut self, reply: &'static str) {
+    pub(super) fn count_reply(&mut self, reply: &'static str) {
         *self.by_reply.entry(reply).or_default() += 1;
     }
 
     /// Counts an answer whose headers go out during this second; 0 for none.
-    pub(super) fn answered(&mut self, status: u16, second: u64) {
+    pub(super) fn count_response(&mut self, status: u16, second: u64) {
         *self.by_status.entry(status).or_default() += 1;
         if (200..300).contains(&status) {
             let first = self.first.unwrap_or(second);
-            counted(&mut self.good_per_second, second - first.min(second));
+            count_second(&mut self.good_per_second, second - first.min(second));
         }
     }
 
-    pub(super) fn ended(&mut self) {
+    pub(super) fn count_end(&mut self) {
         self.in_flight = self.in_flight.saturating_sub(1);
     }
 
-    pub(super) fn abandoned(&mut self) {
+    pub(super) fn count_abandoned(&mut self) {
         self.abandoned += 1;
     }
 
@@ -104,13 +104,13 @@ impl Tally {
         };
     }
 
-    pub(super) fn stats(&self) -> Stats {
+    pub(super) fn stats(&self) -> ServerStats {
         let by_name = |counts: &HashMap<String, u64>| {
             let counts = counts.iter();
             counts.map(|(name, count)| (name.clone(), *count)).collect()
         };
         let by_reply = self.by_reply.iter();
-        Stats {
+        ServerStats {
             requests: self.requests,
             connections: self.connections,
             in_flight: self.in_flight,
@@ -128,19 +128,23 @@ impl Tally {
     }
 }
 
-fn named(counts: &mut HashMap<String, u64>, name: &str) {
+fn count_name(counts: &mut HashMap<String, u64>, name: &str) {
     if let Some(count) = counts.get_mut(name) {
         *count += 1;
         return;
     }
-    let name = if counts.len() < NAMES { name } else { OTHERS };
+    let name = if counts.len() < MAX_NAMES {
+        name
+    } else {
+        OTHERS
+    };
     *counts.entry(name.to_owned()).or_default() += 1;
 }
 
-fn counted(seconds: &mut Vec<u64>, second: u64) {
+fn count_second(seconds: &mut Vec<u64>, second: u64) {
     let Some(place) = usize::try_from(second)
         .ok()
-        .filter(|place| *place < SECONDS)
+        .filter(|place| *place < MAX_SECONDS)
     else {
         return;
     };
@@ -156,12 +160,12 @@ mod tests {
 
     #[test]
     fn seconds_count_from_the_first_request() {
-        let mut tally = Tally::default();
+        let mut tally = StatsCounter::default();
         for second in [100, 100, 103] {
-            tally.began("/", second);
-            tally.answered(200, second);
+            tally.count_request("/", second);
+            tally.count_response(200, second);
         }
-        tally.answered(500, 103);
+        tally.count_response(500, 103);
         let stats = tally.stats();
         assert_eq!(stats.per_second, [2, 0, 0, 1]);
         assert_eq!(stats.good_per_second, [2, 0, 0, 1]);
@@ -170,12 +174,12 @@ mod tests {
 
     #[test]
     fn many_names_are_counted_together() {
-        let mut tally = Tally::default();
+        let mut tally = StatsCounter::default();
         for number in 0..1_000 {
-            tally.began(&format!("/{number}"), 0);
+            tally.count_request(&format!("/{number}"), 0);
         }
         let stats = tally.stats();
-        assert_eq!(stats.by_path.len(), NAMES + 1);
+        assert_eq!(stats.by_path.len(), MAX_NAMES + 1);
         assert_eq!(stats.by_path[OTHERS], 800);
     }
 }

@@ -10,13 +10,13 @@ use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 
 use crate::error::FaultsError;
-use crate::script::{Certificate, HandshakeFault, Times, Tls};
+use crate::script::{CertificateFault, HandshakeFault, StepRepeat, TlsScript};
 
 /// The TLS side of a server.
-pub(super) struct Secured {
+pub(super) struct TlsState {
     acceptor: TlsAcceptor,
     pem: String,
-    script: Tls,
+    script: TlsScript,
     begun: AtomicU32,
 }
 
@@ -26,9 +26,9 @@ pub(super) enum Handshake {
     Works(TlsAcceptor),
 }
 
-impl Secured {
-    pub(super) fn new(script: &Tls) -> Result<Self, FaultsError> {
-        let made = make(script.certificate).map_err(FaultsError::Tls)?;
+impl TlsState {
+    pub(super) fn new(script: &TlsScript) -> Result<Self, FaultsError> {
+        let made = make_certificate(script.certificate).map_err(FaultsError::Tls)?;
         if let Some(path) = &script.pem_file {
             std::fs::write(path, &made.1).map_err(FaultsError::file(path))?;
         }
@@ -45,34 +45,34 @@ impl Secured {
     }
 
     /// What comes of the next handshake.
-    pub(super) fn next(&self) -> Handshake {
+    pub(super) fn next_handshake(&self) -> Handshake {
         let before = self.begun.fetch_add(1, Ordering::Relaxed);
-        let fails = match self.script.fails {
-            Times::Within(_) | Times::Always => true,
-            Times::Count(count) => before < count,
+        let fails = match self.script.failing_handshakes {
+            StepRepeat::Within(_) | StepRepeat::Always => true,
+            StepRepeat::Count(count) => before < count,
         };
         match fails {
-            true => Handshake::Fails(self.script.how),
+            true => Handshake::Fails(self.script.handshake_fault),
             false => Handshake::Works(self.acceptor.clone()),
         }
     }
 }
 
-impl std::fmt::Debug for Secured {
+impl std::fmt::Debug for TlsState {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Secured").finish_non_exhaustive()
     }
 }
 
-fn make(certificate: Certificate) -> Result<(TlsAcceptor, String), String> {
+fn make_certificate(certificate: CertificateFault) -> Result<(TlsAcceptor, String), String> {
     let names = match certificate {
-        Certificate::WrongHost => vec!["elsewhere.example".to_owned()],
-        Certificate::SelfSigned | Certificate::Expired => {
+        CertificateFault::WrongHost => vec!["elsewhere.example".to_owned()],
+        CertificateFault::SelfSigned | CertificateFault::Expired => {
             vec!["localhost".to_owned(), "127.0.0.1".to_owned()]
         }
     };
     let mut params = CertificateParams::new(names).map_err(|error| error.to_string())?;
-    if certificate == Certificate::Expired {
+    if certificate == CertificateFault::Expired {
         params.not_before = rcgen::date_time_ymd(2019, 1, 1);
         params.not_after = rcgen::date_time_ymd(2020, 1, 1);
     }

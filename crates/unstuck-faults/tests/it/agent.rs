@@ -45,7 +45,7 @@ fn agent(url: &str, args: &[&str]) -> Ended {
 }
 
 fn meets(reply: Reply, args: &[&str]) -> Ended {
-    let server = FaultServer::start(Script::default().then(reply)).unwrap();
+    let server = FaultServer::start(Script::default().with_step(reply)).unwrap();
     agent(&server.url(), args)
 }
 
@@ -88,7 +88,7 @@ fn a_failure_is_understood_in_both_formats_and_never_tried_again() {
     let mut wrong = Vec::new();
     for (reply, kind) in expected {
         for format in ["text", "json"] {
-            let server = FaultServer::start(Script::default().then(reply.clone())).unwrap();
+            let server = FaultServer::start(Script::default().with_step(reply.clone())).unwrap();
             let ended = agent(&server.url(), &["--output-format", format]);
             let found = (ended.code, ended.kind(), server.requests().len());
             if found != (1, kind, 1) {

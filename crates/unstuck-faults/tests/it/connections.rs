@@ -13,16 +13,17 @@ use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName, pem::PemObject};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 use unstuck_faults::{
-    BrokenBy, Certificate, CutBy, FaultServer, HandshakeFault, Reply, Script, Times, Tls,
+    CertificateFault, CutMode, FaultServer, HandshakeFault, Reply, ResetPoint, Script, StepRepeat,
+    TlsScript,
 };
 
 use crate::exchange::{ANTHROPIC, CHAT, DIALECTS, PROMPT};
 
 fn serving(reply: Reply) -> FaultServer {
-    FaultServer::start(Script::default().then(reply)).unwrap()
+    FaultServer::start(Script::default().with_step(reply)).unwrap()
 }
 
-fn resetting(by: BrokenBy) -> FaultServer {
+fn resetting(by: ResetPoint) -> FaultServer {
     serving(Reply::Reset { by })
 }
 
@@ -31,12 +32,12 @@ async fn a_reset_comes_before_the_headers_after_them_or_in_the_body() {
     for dialect in DIALECTS {
         for streams in [false, true] {
             let raw = dialect
-                .raw(&resetting(BrokenBy::BeforeHeaders), streams)
+                .raw(&resetting(ResetPoint::BeforeHeaders), streams)
                 .await;
             assert!(raw.is_reset() && raw.bytes.is_empty(), "{raw:?}");
 
             let raw = dialect
-                .raw(&resetting(BrokenBy::AfterHeaders), streams)
+                .raw(&resetting(ResetPoint::AfterHeaders), streams)
                 .await;
             assert!(
                 raw.is_reset() && raw.text().starts_with("HTTP/1.1 200"),
@@ -44,7 +45,7 @@ async fn a_reset_comes_before_the_headers_after_them_or_in_the_body() {
             );
             assert!(raw.text().ends_with("\r\n\r\n"), "{raw:?}");
 
-            let raw = dialect.raw(&resetting(BrokenBy::MidBody), streams).await;
+            let raw = dialect.raw(&resetting(ResetPoint::MidBody), streams).await;
             let text = raw.text();
             let body = text.split_once("\r\n\r\n").map(|(_, body)| body);
             assert!(
@@ -66,9 +67,9 @@ async fn a_closed_connection_answers_nothing() {
 #[tokio::test]
 async fn a_stream_is_cut_by_a_reset_or_by_a_plain_end() {
     for (by, is_reset, is_ended) in [
-        (CutBy::Reset, true, false),
-        (CutBy::Close, false, false),
-        (CutBy::End, false, true),
+        (CutMode::Reset, true, false),
+        (CutMode::Close, false, false),
+        (CutMode::End, false, true),
     ] {
         let raw = ANTHROPIC
             .raw(&serving(Reply::CutAt { after: 4, by }), true)
@@ -108,8 +109,8 @@ async fn bytes_may_be_no_http_and_chunks_no_chunks() {
 #[tokio::test]
 async fn http2_is_spoken_by_those_who_know_and_resets_only_the_stream() {
     let script = Script::default()
-        .then(Reply::Close)
-        .then(Reply::answer("Done"));
+        .with_step(Reply::Close)
+        .with_step(Reply::answer("Done"));
     let server = FaultServer::start(script).unwrap();
     let stream = TcpStream::connect(server.address()).await.unwrap();
     let (mut sender, connection) =
@@ -152,13 +153,13 @@ async fn secure(server: &FaultServer) -> std::io::Result<TlsStream<TcpStream>> {
         .await
 }
 
-fn secured(tls: Tls) -> FaultServer {
+fn secured(tls: TlsScript) -> FaultServer {
     FaultServer::start(Script::answering("Done").with_tls(tls)).unwrap()
 }
 
 #[tokio::test]
 async fn the_same_port_speaks_tls_to_those_who_trust_its_certificate() {
-    let server = secured(Tls::default());
+    let server = secured(TlsScript::default());
     assert!(server.tls_url().unwrap().starts_with("https://127.0.0.1:"));
     let stream = secure(&server).await.unwrap();
     let io = TokioIo::new(stream);
@@ -176,12 +177,12 @@ async fn the_same_port_speaks_tls_to_those_who_trust_its_certificate() {
 #[tokio::test]
 async fn a_certificate_may_be_for_another_name_or_expired() {
     for (certificate, complaint) in [
-        (Certificate::WrongHost, "not valid for name"),
-        (Certificate::Expired, "expired"),
+        (CertificateFault::WrongHost, "not valid for name"),
+        (CertificateFault::Expired, "expired"),
     ] {
-        let server = secured(Tls {
+        let server = secured(TlsScript {
             certificate,
-            ..Tls::default()
+            ..TlsScript::default()
         });
         let error = secure(&server).await.unwrap_err().to_string();
         assert!(error.contains(complaint), "{error}");
@@ -195,10 +196,10 @@ async fn some_handshakes_may_fail_before_the_others_work() {
         HandshakeFault::Close,
         HandshakeFault::Reset,
     ] {
-        let server = secured(Tls {
-            fails: Times::Count(2),
-            how,
-            ..Tls::default()
+        let server = secured(TlsScript {
+            failing_handshakes: StepRepeat::Count(2),
+            handshake_fault: how,
+            ..TlsScript::default()
         });
         for works in [false, false, true] {
             assert_eq!(secure(&server).await.is_ok(), works, "{how:?}");

@@ -10,7 +10,7 @@ use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
-use unstuck_core::{Diagnosis, Failure, Now, Timestamp, classify};
+use unstuck_core::{ClockReading, Diagnosis, Failure, Timestamp, classify};
 use unstuck_faults::FaultServer;
 
 /// The prompt that every call asks.
@@ -175,14 +175,14 @@ impl Reached {
     }
 }
 
-pub(crate) fn now() -> Now {
+pub(crate) fn now() -> ClockReading {
     #[expect(
         clippy::disallowed_methods,
         reason = "resets lie ahead of the real clock"
     )]
     let now = std::time::SystemTime::now();
     let since_epoch = now.duration_since(std::time::UNIX_EPOCH).unwrap();
-    Now::utc(Timestamp::from_millis(
+    ClockReading::utc(Timestamp::from_millis(
         since_epoch.as_millis().try_into().unwrap(),
     ))
 }

@@ -9,7 +9,7 @@ use unstuck_faults::{FaultServer, Reply, Script};
 use crate::exchange::{ANTHROPIC, CHAT, DIALECTS, Dialect, GEMINI, RESPONSES, Reached, post};
 
 async fn reached(dialect: Dialect, reply: Reply) -> Reached {
-    let server = FaultServer::start(Script::default().then(reply)).unwrap();
+    let server = FaultServer::start(Script::default().with_step(reply)).unwrap();
     dialect.ask(&server).await
 }
 
@@ -18,14 +18,14 @@ async fn diagnosis(dialect: Dialect, reply: Reply) -> Diagnosis {
 }
 
 fn serving(reply: Reply) -> FaultServer {
-    FaultServer::start(Script::default().then(reply)).unwrap()
+    FaultServer::start(Script::default().with_step(reply)).unwrap()
 }
 
 /// What is wrong about the kinds of a fault, in both forms of all protocols.
 async fn misjudged(reply: &Reply, expected: Kind) -> Vec<String> {
     let mut wrong = Vec::new();
     for dialect in DIALECTS {
-        let script = Script::default().then(reply.clone());
+        let script = Script::default().with_step(reply.clone());
         let server = FaultServer::start(script).unwrap();
         let answers = [dialect.ask(&server).await, dialect.stream(&server).await];
         for answer in answers {

@@ -5,7 +5,9 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use unstuck_core::Kind;
-use unstuck_faults::{Capacity, FaultServer, Latency, Limits, Pace, Phase, Reply, Script};
+use unstuck_faults::{
+    Capacity, CapacityPhase, FaultServer, KeyLimits, Latency, Reply, ResponsePace, Script,
+};
 
 use crate::exchange::{ANTHROPIC, CHAT, DIALECTS, Dialect, GEMINI, post_with};
 
@@ -15,10 +17,10 @@ fn start(script: Script) -> FaultServer {
 
 /// A server with two requests per window for each key.
 fn two_per(window: Duration) -> FaultServer {
-    start(Script::answering("Done").with_limits(Limits {
+    start(Script::answering("Done").with_limits(KeyLimits {
         requests_per_minute: Some(2),
         window,
-        ..Limits::default()
+        ..KeyLimits::default()
     }))
 }
 
@@ -70,10 +72,10 @@ async fn whoever_exceeds_a_limit_is_told_the_true_wait_and_fits_after_it() {
 
 #[tokio::test]
 async fn good_answers_tell_what_is_left_in_the_headers_of_each_provider() {
-    let limits = Limits {
+    let limits = KeyLimits {
         requests_per_minute: Some(10),
         tokens_per_minute: Some(1_000),
-        ..Limits::default()
+        ..KeyLimits::default()
     };
     let server = start(Script::answering("Done").with_limits(limits));
     let claude = ANTHROPIC.ask(&server).await;
@@ -128,9 +130,9 @@ async fn each_key_has_limits_of_its_own() {
 
 #[tokio::test]
 async fn a_request_that_is_larger_than_the_whole_limit_is_told_that_no_wait_helps() {
-    let limits = Limits {
+    let limits = KeyLimits {
         tokens_per_minute: Some(2),
-        ..Limits::default()
+        ..KeyLimits::default()
     };
     let server = start(Script::answering("Done").with_limits(limits));
     let limited = CHAT.ask(&server).await;
@@ -170,7 +172,7 @@ async fn in_a_brownout_less_gets_through_and_afterwards_all_does_again() {
                 service: Latency::Fixed(Duration::from_millis(500)),
                 ..Capacity::default()
             })
-            .with_phase(Phase {
+            .with_phase(CapacityPhase {
                 from: Duration::ZERO,
                 lasts: Duration::from_secs(2),
                 share: 0.3,
@@ -186,9 +188,9 @@ async fn in_a_brownout_less_gets_through_and_afterwards_all_does_again() {
 
 #[tokio::test]
 async fn a_stream_keeps_its_place_until_it_ends() {
-    let pace = Pace {
+    let pace = ResponsePace {
         between: Latency::Fixed(Duration::from_millis(60)),
-        ..Pace::default()
+        ..ResponsePace::default()
     };
     let server = start(
         Script::answering("one two three four")
@@ -211,7 +213,7 @@ async fn a_stream_keeps_its_place_until_it_ends() {
 
 #[tokio::test]
 async fn the_first_byte_and_each_further_frame_take_their_time() {
-    let pace = |first_byte, between| Pace {
+    let pace = |first_byte, between| ResponsePace {
         first_byte: Latency::Fixed(Duration::from_millis(first_byte)),
         between: Latency::Fixed(Duration::from_millis(between)),
         chunks: Some(4),
@@ -227,7 +229,7 @@ async fn the_first_byte_and_each_further_frame_take_their_time() {
         assert!(took >= Duration::from_millis(least), "{took:?}");
     }
     let refusing = Script::default()
-        .then(Reply::Overloaded)
+        .with_step(Reply::Overloaded)
         .with_pace(pace(60_000, 0));
     assert_eq!(CHAT.ask(&start(refusing)).await.status, 503);
 }

@@ -1,10 +1,10 @@
 //! Random mixes that are not: the same seed and order give the same failures.
 
-use unstuck_faults::{FaultServer, Mix, Reply, Script};
+use unstuck_faults::{FaultMix, FaultServer, Reply, Script};
 
 use crate::exchange::{ANTHROPIC, CHAT};
 
-fn mixed(mix: Mix) -> Script {
+fn mixed(mix: FaultMix) -> Script {
     Script::default().with_mix(mix)
 }
 
@@ -21,9 +21,9 @@ async fn drawn(script: &Script, count: usize) -> Vec<Option<&'static str>> {
 async fn the_same_seed_gives_the_same_failures_in_the_same_order() {
     let mix = |seed| {
         mixed(
-            Mix::failing(0.4, seed)
-                .with(2, Reply::Overloaded)
-                .with(1, Reply::status(502)),
+            FaultMix::failing(0.4, seed)
+                .with_fault(2, Reply::Overloaded)
+                .with_fault(1, Reply::status(502)),
         )
     };
     let first = drawn(&mix(7), 60).await;
@@ -58,7 +58,8 @@ async fn a_mix_is_written_with_weights_and_conditions() {
 
 #[tokio::test]
 async fn a_restart_plays_the_same_again() {
-    let script = mixed(Mix::failing(0.5, 5).with(1, Reply::Auth)).then(Reply::Quota);
+    let script =
+        mixed(FaultMix::failing(0.5, 5).with_fault(1, Reply::Auth)).with_step(Reply::Quota);
     let server = FaultServer::start(script).unwrap();
     let play = async || {
         for _ in 0..20 {

@@ -7,7 +7,7 @@ use http_body_util::Full;
 use hyper::{Method, Request};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use unstuck_faults::{FaultServer, Passthrough, Reply, Script, Step, When};
+use unstuck_faults::{FaultServer, Passthrough, Reply, RequestCondition, Script, ScriptStep};
 
 use crate::exchange::{ANTHROPIC, CHAT, DIALECTS, End, bare, post, post_with, send};
 
@@ -76,7 +76,7 @@ async fn an_echo_tells_exactly_what_came_in() {
 
 #[tokio::test]
 async fn echoes_follow_each_other_on_one_connection_and_can_be_steps() {
-    let script = Script::default().then(Step::from(Reply::Echo).always());
+    let script = Script::default().with_step(ScriptStep::from(Reply::Echo).always());
     let server = FaultServer::start(script).unwrap();
     let one = |number: usize, end: &str| {
         let body = format!("{{\"n\":{number}}}");
@@ -106,8 +106,8 @@ async fn echoes_follow_each_other_on_one_connection_and_can_be_steps() {
 #[tokio::test]
 async fn a_step_that_names_a_path_is_for_side_questions_too() {
     let script = Script::default()
-        .then(Step::from(Reply::Overloaded).when_path("/models"))
-        .then(Reply::answer("Done"));
+        .with_step(ScriptStep::from(Reply::Overloaded).when_path("/models"))
+        .with_step(Reply::answer("Done"));
     let server = FaultServer::start(script).unwrap();
     assert_eq!(bare(&server, Method::GET, "/v1/models").await.status, 503);
     assert_eq!(bare(&server, Method::GET, "/v1/models").await.status, 200);
@@ -116,13 +116,17 @@ async fn a_step_that_names_a_path_is_for_side_questions_too() {
 
 #[tokio::test]
 async fn keys_and_headers_choose_the_step() {
-    let of_key = |key: &str| When {
+    let of_key = |key: &str| RequestCondition {
         key: Some(key.to_owned()),
-        ..When::default()
+        ..RequestCondition::default()
     };
     let script = Script::default()
-        .then(Step::from(Reply::Auth).when(of_key("sk-bad")).always())
-        .then(Reply::answer("Done"));
+        .with_step(
+            ScriptStep::from(Reply::Auth)
+                .when(of_key("sk-bad"))
+                .always(),
+        )
+        .with_step(Reply::answer("Done"));
     let server = FaultServer::start(script).unwrap();
     for (name, value, status) in [
         ("x-api-key", "sk-bad", 401),
@@ -141,8 +145,8 @@ async fn keys_and_headers_choose_the_step() {
 #[tokio::test]
 async fn what_was_counted_can_be_asked_for_from_outside() {
     let script = Script::default()
-        .then(Step::from(Reply::Overloaded).times(2))
-        .then(Reply::answer("Done"))
+        .with_step(ScriptStep::from(Reply::Overloaded).times(2))
+        .with_step(Reply::answer("Done"))
         .without_record();
     let server = FaultServer::start(script).unwrap();
     for _ in 0..3 {
@@ -170,7 +174,7 @@ async fn what_was_counted_can_be_asked_for_from_outside() {
 #[tokio::test]
 async fn a_client_that_goes_away_is_counted() {
     for reply in [Reply::Hang, Reply::Stall] {
-        let server = FaultServer::start(Script::default().then(reply)).unwrap();
+        let server = FaultServer::start(Script::default().with_step(reply)).unwrap();
         let asked = tokio::time::timeout(Duration::from_millis(50), ANTHROPIC.stream(&server));
         assert!(asked.await.is_err());
         for _ in 0..400 {
@@ -222,5 +226,5 @@ async fn what_came_in_is_kept_byte_for_byte() {
     let requests = server.requests();
     assert_eq!(requests[0].body, body);
     assert_eq!(requests[0].body_sha256.len(), 64);
-    assert!(!requests[0].streams && requests[1..].iter().all(|request| request.streams));
+    assert!(!requests[0].wants_stream && requests[1..].iter().all(|request| request.wants_stream));
 }

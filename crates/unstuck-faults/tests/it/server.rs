@@ -2,7 +2,7 @@
 
 use hyper::Method;
 use serde_json::json;
-use unstuck_faults::{FaultServer, FaultsError, Reply, Script, Step};
+use unstuck_faults::{FaultServer, FaultsError, Reply, Script, ScriptStep};
 
 use crate::exchange::{ANTHROPIC, CHAT, DIALECTS, PROMPT, bare, post};
 
@@ -46,7 +46,7 @@ async fn a_key_in_the_address_is_not_kept() {
 
 #[tokio::test]
 async fn side_questions_take_no_step() {
-    let server = FaultServer::start(Script::default().then(Reply::Overloaded)).unwrap();
+    let server = FaultServer::start(Script::default().with_step(Reply::Overloaded)).unwrap();
     assert_eq!(bare(&server, Method::HEAD, "/").await.status, 200);
     let models = bare(&server, Method::GET, "/v1/models").await.json();
     assert_eq!(models["object"], "list");
@@ -101,7 +101,8 @@ async fn a_request_that_is_no_json_object_is_refused_or_answered_but_never_break
 
 #[tokio::test]
 async fn a_request_for_which_the_script_has_nothing_is_told_so() {
-    let script = Script::default().then(Step::from(Reply::Quota).when_prompt("elsewhere"));
+    let script =
+        Script::default().with_step(ScriptStep::from(Reply::Quota).when_prompt("elsewhere"));
     let server = FaultServer::start(script).unwrap();
     let reached = CHAT.ask(&server).await;
     assert_eq!(reached.status, 500);
@@ -122,7 +123,7 @@ async fn the_same_script_gives_the_same_bytes() {
 
 #[tokio::test]
 async fn a_stopped_server_no_longer_listens() {
-    let server = FaultServer::start(Script::default().then(Reply::Hang)).unwrap();
+    let server = FaultServer::start(Script::default().with_step(Reply::Hang)).unwrap();
     let address = server.url().trim_start_matches("http://").to_owned();
     let open = tokio::net::TcpStream::connect(&address).await;
     assert!(open.is_ok());

@@ -4,12 +4,14 @@ use std::time::Duration;
 
 use serde_json::Value;
 use unstuck_core::Kind;
-use unstuck_faults::{CutBy, FaultServer, InStream, Pace, Reply, Script, Step};
+use unstuck_faults::{
+    CutMode, FaultServer, Reply, ResponsePace, Script, ScriptStep, StreamErrorKind,
+};
 
 use crate::exchange::{ANTHROPIC, CHAT, DIALECTS, Dialect, End, GEMINI, RESPONSES, Reached};
 
 fn serving(reply: Reply) -> FaultServer {
-    FaultServer::start(Script::default().then(reply)).unwrap()
+    FaultServer::start(Script::default().with_step(reply)).unwrap()
 }
 
 /// The frames of a body, each with its end.
@@ -45,9 +47,9 @@ async fn a_stream_can_be_cut_after_every_frame() {
         assert!(all.len() > 4, "{dialect:?}");
         let steps = (0..all.len()).map(|after| Reply::CutAt {
             after,
-            by: CutBy::End,
+            by: CutMode::End,
         });
-        let server = FaultServer::start(steps.fold(Script::default(), Script::then)).unwrap();
+        let server = FaultServer::start(steps.fold(Script::default(), Script::with_step)).unwrap();
         for after in 0..all.len() {
             let reached = dialect.stream(&server).await;
             assert_eq!((reached.status, reached.end), (200, End::Complete));
@@ -60,7 +62,7 @@ async fn a_stream_can_be_cut_after_every_frame() {
 
 #[tokio::test]
 async fn a_cut_without_the_end_of_http_is_seen_as_broken() {
-    for by in [CutBy::Close, CutBy::Reset] {
+    for by in [CutMode::Close, CutMode::Reset] {
         for dialect in DIALECTS {
             let reached = dialect
                 .stream(&serving(Reply::CutAt { after: 2, by }))
@@ -144,10 +146,10 @@ async fn a_slow_first_token_comes_after_the_opening_of_the_stream() {
 #[tokio::test]
 async fn an_error_comes_after_any_frame_and_is_known_for_what_it_is() {
     let errors = [
-        (InStream::Overloaded, Kind::ServerOverloaded),
-        (InStream::ServerError, Kind::ServerError),
-        (InStream::RateLimit, Kind::RateLimit),
-        (InStream::ContextLimit, Kind::ContextLimit),
+        (StreamErrorKind::Overloaded, Kind::ServerOverloaded),
+        (StreamErrorKind::ServerError, Kind::ServerError),
+        (StreamErrorKind::RateLimit, Kind::RateLimit),
+        (StreamErrorKind::ContextLimit, Kind::ContextLimit),
     ];
     for (error, kind) in errors {
         for dialect in DIALECTS {
@@ -225,12 +227,13 @@ async fn invalid_json_has_the_length_of_the_right_answer() {
 
 #[tokio::test]
 async fn a_stream_has_as_many_pieces_as_asked_for() {
-    let pace = Pace {
+    let pace = ResponsePace {
         chunks: Some(100),
         chunk_bytes: Some(40),
-        ..Pace::default()
+        ..ResponsePace::default()
     };
-    let script = Script::default().then(Step::from(Reply::answer("Done.")).at(pace));
+    let script =
+        Script::default().with_step(ScriptStep::from(Reply::answer("Done.")).with_pace(pace));
     let server = FaultServer::start(script).unwrap();
     let places = [
         (ANTHROPIC, "/delta/text"),

@@ -10,7 +10,7 @@ use crate::exchange::{ANTHROPIC, CHAT, DIALECTS, End, GEMINI, RESPONSES};
 const ANSWER: &str = "The tests pass again:\n  all twelve of them, in ünder a second.";
 
 fn serving(reply: Reply) -> FaultServer {
-    FaultServer::start(Script::default().then(reply)).unwrap()
+    FaultServer::start(Script::default().with_step(reply)).unwrap()
 }
 
 /// All texts at a place in the events, put together.

@@ -3,20 +3,20 @@
 use std::time::Duration;
 
 use unstuck_core::Kind;
-use unstuck_faults::{FaultServer, Reply, Script, WaitForm};
+use unstuck_faults::{FaultServer, Reply, RetryAfterFormat, Script};
 
 use crate::exchange::{ANTHROPIC, DIALECTS, Dialect, GEMINI, Reached};
 
 const WAIT: Duration = Duration::from_millis(7_500);
 
-async fn limited(dialect: Dialect, form: WaitForm) -> Reached {
+async fn limited(dialect: Dialect, form: RetryAfterFormat) -> Reached {
     let reply = Reply::RateLimitAs { form, wait: WAIT };
-    let server = FaultServer::start(Script::default().then(reply)).unwrap();
+    let server = FaultServer::start(Script::default().with_step(reply)).unwrap();
     dialect.ask(&server).await
 }
 
 /// What unstuck reads out of a refusal in this form, in each protocol.
-async fn read(form: WaitForm) -> Vec<Option<Duration>> {
+async fn read(form: RetryAfterFormat) -> Vec<Option<Duration>> {
     let mut waits = Vec::new();
     for dialect in DIALECTS {
         let reached = limited(dialect, form).await;
@@ -31,10 +31,10 @@ async fn read(form: WaitForm) -> Vec<Option<Duration>> {
 #[tokio::test]
 async fn what_is_stated_to_the_millisecond_is_understood_so() {
     for form in [
-        WaitForm::Fractional,
-        WaitForm::Millis,
-        WaitForm::Body,
-        WaitForm::Message,
+        RetryAfterFormat::Fractional,
+        RetryAfterFormat::Millis,
+        RetryAfterFormat::Body,
+        RetryAfterFormat::Message,
     ] {
         assert_eq!(read(form).await, [Some(WAIT); 4], "{form:?}");
     }
@@ -42,7 +42,7 @@ async fn what_is_stated_to_the_millisecond_is_understood_so() {
 
 #[tokio::test]
 async fn what_is_stated_in_seconds_or_as_a_moment_is_never_too_short() {
-    for form in [WaitForm::Seconds, WaitForm::HttpDate] {
+    for form in [RetryAfterFormat::Seconds, RetryAfterFormat::HttpDate] {
         for wait in read(form).await {
             // A moment is a little nearer when it is read than when it was written.
             let expected = Duration::from_millis(7_000)..=Duration::from_millis(8_500);
@@ -57,8 +57,16 @@ async fn what_is_stated_in_seconds_or_as_a_moment_is_never_too_short() {
 #[tokio::test]
 async fn rate_limit_headers_state_the_reset_in_each_form() {
     let forms = [
-        (WaitForm::Duration, "x-ratelimit-reset-requests", "7.5s"),
-        (WaitForm::BareSeconds, "x-ratelimit-reset-tokens", "8"),
+        (
+            RetryAfterFormat::Duration,
+            "x-ratelimit-reset-requests",
+            "7.5s",
+        ),
+        (
+            RetryAfterFormat::BareSeconds,
+            "x-ratelimit-reset-tokens",
+            "8",
+        ),
     ];
     for (form, name, value) in forms {
         for dialect in DIALECTS {
@@ -67,30 +75,30 @@ async fn rate_limit_headers_state_the_reset_in_each_form() {
             assert_eq!(reached.header("retry-after"), None);
         }
     }
-    let anthropic = limited(ANTHROPIC, WaitForm::Rfc3339).await;
+    let anthropic = limited(ANTHROPIC, RetryAfterFormat::Rfc3339).await;
     let reset = anthropic.header("anthropic-ratelimit-requests-reset");
     assert!(reset.unwrap().parse::<unstuck_core::Timestamp>().is_ok());
-    let epoch = limited(GEMINI, WaitForm::EpochSeconds).await;
+    let epoch = limited(GEMINI, RetryAfterFormat::EpochSeconds).await;
     let seconds: i64 = epoch.header("x-ratelimit-reset").unwrap().parse().unwrap();
-    let millis = limited(GEMINI, WaitForm::EpochMillis).await;
+    let millis = limited(GEMINI, RetryAfterFormat::EpochMillis).await;
     let millis: i64 = millis.header("x-ratelimit-reset").unwrap().parse().unwrap();
     assert!((millis / 1000 - seconds).abs() <= 2, "{millis} {seconds}");
 }
 
 #[tokio::test]
 async fn gemini_has_its_retry_info_in_the_body() {
-    let reached = limited(GEMINI, WaitForm::Body).await;
+    let reached = limited(GEMINI, RetryAfterFormat::Body).await;
     let details = &reached.json()["error"]["details"];
     let delays = details.as_array().unwrap().iter();
     let delays: Vec<_> = delays
         .filter_map(|detail| detail["retryDelay"].as_str())
         .collect();
     assert_eq!(delays, ["7.5s"]);
-    let reached = limited(GEMINI, WaitForm::Message).await;
+    let reached = limited(GEMINI, RetryAfterFormat::Message).await;
     assert!(!reached.body.contains("retryDelay"));
 }
 
 #[tokio::test]
 async fn no_wait_may_be_stated_at_all() {
-    assert_eq!(read(WaitForm::None).await, [None; 4]);
+    assert_eq!(read(RetryAfterFormat::None).await, [None; 4]);
 }

@@ -11,88 +11,88 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use hyper::body::{Body, Frame as BodyFrame};
 use tokio::time::{Instant, Sleep};
-use unstuck_core::agent::StreamError;
+use unstuck_core::agent::StreamErrorSignal;
 
-use super::account::Account;
-use super::attempt::{MALFORMED, NO_END, Opened};
-use super::broken::{Broken, STOPPED};
-use crate::elsewhere::PageError;
-use crate::ending::Hearing;
-use crate::protocol::{Frame, Frames, Protocol, Reading, error_event};
-use crate::upstream::Arriving;
+use super::call_recorder::CallRecorder;
+use super::upstream_attempt::{MALFORMED, NO_END, StreamStarted};
+use super::upstream_error::{STOPPED, UpstreamError};
+use crate::fallback::BodyError;
+use crate::protocol::{FrameKind, FrameSplitter, Protocol, ResponseReader, error_event};
+use crate::shutdown::ShutdownSignal;
+use crate::upstream::UpstreamBody;
 
 /// So much is merged at most, so that nothing waits for long behind what keeps coming.
-const MERGED: usize = 16 << 10;
+const MAX_MERGED: usize = 16 << 10;
 /// A frame that has not ended after so many bytes never will. No more is kept back after one that could not be read.
-const LONGEST_FRAME: usize = 32 << 20;
+const MAX_FRAME: usize = 32 << 20;
 /// So often in a row the runtime is given the chance to bring more of what is already there, where that comes from another
 /// task.
-const LOOKS: u8 = 2;
+const MAX_POLLS: u8 = 2;
 
 /// So long what was passed on is given to go out before the connection is ended.
-const LAST_WORDS: Duration = Duration::from_millis(50);
+const FLUSH_GRACE: Duration = Duration::from_millis(50);
 
 /// A stream that is passed on.
-pub(crate) struct Relay {
+pub(crate) struct StreamRelay {
     protocol: Protocol,
-    body: Arriving,
-    frames: Frames,
-    reading: Reading,
+    body: UpstreamBody,
+    frames: FrameSplitter,
+    reader: ResponseReader,
     /// What can be passed on now.
     ready: BytesMut,
     /// What has come since a frame that could not be read: passed on once it is known that nothing is missing.
-    doubtful: Option<BytesMut>,
+    unverified: Option<BytesMut>,
     looks: u8,
     stall: Pin<Box<Sleep>>,
     /// When the last came that was more than a sign of life.
-    alive: Instant,
-    patience: Duration,
-    state: State,
+    last_content: Instant,
+    stall_timeout: Duration,
+    state: RelayState,
     /// How the client is told that it breaks.
-    stream_error: StreamError,
+    stream_error: StreamErrorSignal,
     /// After this the connection is ended, and what was passed on before has gone out.
     severed: Option<Pin<Box<Sleep>>>,
-    ending: Hearing,
-    account: Box<Account>,
+    shutdown: ShutdownSignal,
+    recorder: Box<CallRecorder>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum RelayState {
     /// More may come.
     Open,
     /// Nothing more comes; what is ready is still to be passed on.
-    Over,
+    Finished,
 }
 
-impl Relay {
+impl StreamRelay {
     /// Goes on where the first content has been read.
     pub(crate) fn new(
-        opened: Opened,
+        opened: StreamStarted,
         protocol: Protocol,
         patience: Duration,
-        stream_error: StreamError,
-        account: Box<Account>,
+        stream_error: StreamErrorSignal,
+        account: Box<CallRecorder>,
     ) -> Self {
         let mut relay = Self {
             protocol,
             body: opened.body,
             frames: opened.frames,
-            reading: opened.reading,
+            reader: opened.reader,
             ready: opened.held,
-            doubtful: None,
+            unverified: None,
             looks: 0,
             stall: Box::pin(tokio::time::sleep(patience)),
-            alive: Instant::now(),
-            patience,
-            state: State::Open,
+            last_content: Instant::now(),
+            stall_timeout: patience,
+            state: RelayState::Open,
             stream_error,
             severed: None,
-            ending: account.shared.ending.hear(),
-            account,
+            shutdown: account.state.shutdown.signal(),
+            recorder: account,
         };
         relay.take_frames();
         if opened.is_over {
-            relay.ended();
+            relay.on_upstream_end();
         }
         relay
     }
@@ -101,118 +101,118 @@ impl Relay {
     /// is missing.
     fn take_frames(&mut self) {
         let mut is_alive = false;
-        while self.state == State::Open {
+        while self.state == RelayState::Open {
             let Some(bytes) = self.frames.next() else {
                 break;
             };
-            match self.reading.frame(&bytes) {
-                Frame::Ping => self.ready.extend_from_slice(&bytes),
-                Frame::Lifecycle | Frame::Content | Frame::End => {
-                    let to = self.doubtful.as_mut().unwrap_or(&mut self.ready);
+            match self.reader.read_frame(&bytes) {
+                FrameKind::Ping => self.ready.extend_from_slice(&bytes),
+                FrameKind::Lifecycle | FrameKind::Content | FrameKind::End => {
+                    let to = self.unverified.as_mut().unwrap_or(&mut self.ready);
                     to.extend_from_slice(&bytes);
                     is_alive = true;
                 }
-                Frame::Error => {
+                FrameKind::Error => {
                     self.ready.extend_from_slice(&bytes);
                     let error = String::from_utf8_lossy(&bytes).into_owned();
-                    let head = self.account.head();
-                    let broken = Broken::said(self.protocol, head, &error);
+                    let head = self.recorder.response_head();
+                    let broken = UpstreamError::in_stream(self.protocol, head, &error);
                     self.break_off(&broken, false);
                 }
-                Frame::Malformed => {
-                    self.doubtful.get_or_insert_default();
+                FrameKind::Malformed => {
+                    self.unverified.get_or_insert_default();
                 }
             }
         }
         if is_alive {
-            self.alive = Instant::now();
+            self.last_content = Instant::now();
         }
     }
 
     /// The upstream has nothing more to say.
-    fn ended(&mut self) {
-        if self.state == State::Over {
+    fn on_upstream_end(&mut self) {
+        if self.state == RelayState::Finished {
             return;
         }
         // The blank line after the last frame is often left out.
-        let rest = self.frames.rest().trim_ascii();
-        if !rest.is_empty() && !self.reading.is_complete() {
-            self.reading.frame(rest);
+        let rest = self.frames.remainder().trim_ascii();
+        if !rest.is_empty() && !self.reader.is_complete() {
+            self.reader.read_frame(rest);
         }
-        let doubtful = self.doubtful.take();
-        if doubtful.is_some() && !(self.reading.is_finished() && self.reading.lost_nothing()) {
-            let broken = Broken::damaged(self.protocol, MALFORMED);
+        let doubtful = self.unverified.take();
+        if doubtful.is_some() && !(self.reader.is_finished() && self.reader.is_gapless()) {
+            let broken = UpstreamError::malformed(self.protocol, MALFORMED);
             self.break_off(&broken, true);
-        } else if self.reading.is_finished() {
+        } else if self.reader.is_finished() {
             self.ready.extend_from_slice(&doubtful.unwrap_or_default());
-            let rest = self.frames.rest();
+            let rest = self.frames.remainder();
             self.ready.extend_from_slice(rest);
-            self.state = State::Over;
-            self.account.sent(self.ready.len());
-            self.account.close(&self.reading);
+            self.state = RelayState::Finished;
+            self.recorder.add_sent_bytes(self.ready.len());
+            self.recorder.finish(&self.reader);
         } else {
-            let broken = Broken::damaged(self.protocol, NO_END);
+            let broken = UpstreamError::malformed(self.protocol, NO_END);
             self.break_off(&broken, true);
         }
     }
 
     /// The gateway ends before the stream does.
     fn cut_off(&mut self) {
-        if self.state == State::Open {
-            let broken = Broken::damaged(self.protocol, STOPPED);
+        if self.state == RelayState::Open {
+            let broken = UpstreamError::malformed(self.protocol, STOPPED);
             self.break_off(&broken, true);
         }
     }
 
     /// Ends the stream with an error that the client understands.
-    fn break_off(&mut self, broken: &Broken, tell: bool) {
-        self.account.sent(self.ready.len());
-        let trouble = self.account.cut(broken, &self.reading);
-        if self.stream_error == StreamError::Disconnect {
-            self.severed = Some(Box::pin(tokio::time::sleep(LAST_WORDS)));
+    fn break_off(&mut self, broken: &UpstreamError, tell: bool) {
+        self.recorder.add_sent_bytes(self.ready.len());
+        let trouble = self.recorder.break_off(broken, &self.reader);
+        if self.stream_error == StreamErrorSignal::Disconnect {
+            self.severed = Some(Box::pin(tokio::time::sleep(FLUSH_GRACE)));
         } else if tell {
-            let event = error_event(&self.reading, &trouble.told());
+            let event = error_event(&self.reader, &trouble.details());
             self.ready.extend_from_slice(&event);
         }
-        self.state = State::Over;
+        self.state = RelayState::Finished;
     }
 
-    fn give(&mut self) -> Poll<Option<Result<BodyFrame<Bytes>, PageError>>> {
+    fn poll_ready_bytes(&mut self) -> Poll<Option<Result<BodyFrame<Bytes>, BodyError>>> {
         self.looks = 0;
         let bytes = self.ready.split().freeze();
         // What is passed on at the end was counted when the account was closed.
-        if self.state == State::Open {
-            self.account.sent(bytes.len());
+        if self.state == RelayState::Open {
+            self.recorder.add_sent_bytes(bytes.len());
         }
         Poll::Ready(Some(Ok(BodyFrame::data(bytes))))
     }
 }
 
-impl Drop for Relay {
+impl Drop for StreamRelay {
     /// The client went away, or the gateway has ended: what was used so far counts.
     fn drop(&mut self) {
-        if self.state == State::Open {
-            self.account.abandon(&self.reading);
+        if self.state == RelayState::Open {
+            self.recorder.abandon(&self.reader);
         }
     }
 }
 
-impl Body for Relay {
+impl Body for StreamRelay {
     type Data = Bytes;
-    type Error = PageError;
+    type Error = BodyError;
 
     fn poll_frame(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<BodyFrame<Bytes>, PageError>>> {
+    ) -> Poll<Option<Result<BodyFrame<Bytes>, BodyError>>> {
         let relay = self.get_mut();
-        if Pin::new(&mut relay.ending).poll(context).is_ready() {
+        if Pin::new(&mut relay.shutdown).poll(context).is_ready() {
             relay.cut_off();
         }
         loop {
-            if relay.state == State::Over {
+            if relay.state == RelayState::Finished {
                 if !relay.ready.is_empty() {
-                    return relay.give();
+                    return relay.poll_ready_bytes();
                 }
                 let Some(severed) = &mut relay.severed else {
                     return Poll::Ready(None);
@@ -220,8 +220,8 @@ impl Body for Relay {
                 let cut = || Some(Err("the stream broke".into()));
                 return severed.as_mut().poll(context).map(|()| cut());
             }
-            if relay.ready.len() >= MERGED {
-                return relay.give();
+            if relay.ready.len() >= MAX_MERGED {
+                return relay.poll_ready_bytes();
             }
             match Pin::new(&mut relay.body).poll_frame(context) {
                 Poll::Ready(Some(Ok(frame))) => {
@@ -229,22 +229,23 @@ impl Body for Relay {
                         relay.looks = 0;
                         relay.frames.push(data);
                         relay.take_frames();
-                        let doubtful = relay.doubtful.as_ref().map_or(0, BytesMut::len);
-                        if relay.frames.rest().len() + doubtful > LONGEST_FRAME {
-                            let broken = Broken::damaged(relay.protocol, "a frame without end");
+                        let doubtful = relay.unverified.as_ref().map_or(0, BytesMut::len);
+                        if relay.frames.remainder().len() + doubtful > MAX_FRAME {
+                            let broken =
+                                UpstreamError::malformed(relay.protocol, "a frame without end");
                             relay.break_off(&broken, true);
                         }
                     }
                 }
                 Poll::Ready(Some(Err(error))) => {
                     let doing = "connection reset in the middle of the stream";
-                    let broken = Broken::transport(relay.protocol, doing, &error);
+                    let broken = UpstreamError::transport(relay.protocol, doing, &error);
                     relay.break_off(&broken, true);
                 }
-                Poll::Ready(None) => relay.ended(),
+                Poll::Ready(None) => relay.on_upstream_end(),
                 Poll::Pending if !relay.ready.is_empty() => {
-                    if relay.body.is_at_hand() || relay.looks >= LOOKS {
-                        return relay.give();
+                    if relay.body.is_read_here() || relay.looks >= MAX_POLLS {
+                        return relay.poll_ready_bytes();
                     }
                     relay.looks += 1;
                     context.waker().wake_by_ref();
@@ -254,13 +255,14 @@ impl Body for Relay {
                     if relay.stall.as_mut().poll(context).is_pending() {
                         return Poll::Pending;
                     }
-                    let until = relay.alive + relay.patience;
+                    let until = relay.last_content + relay.stall_timeout;
                     if until > Instant::now() {
                         relay.stall.as_mut().reset(until);
                         continue;
                     }
                     let what = "the stream stalled: nothing more";
-                    let broken = Broken::silent(relay.protocol, what, relay.patience);
+                    let broken =
+                        UpstreamError::timed_out(relay.protocol, what, relay.stall_timeout);
                     relay.break_off(&broken, true);
                 }
             }

@@ -78,7 +78,7 @@ impl Endpoint {
     }
 
     /// Which call this is. The path is what follows the [prefix](Protocol::prefix), without the query.
-    pub fn of(protocol: Protocol, method: &str, path: &str) -> Self {
+    pub fn from_request(protocol: Protocol, method: &str, path: &str) -> Self {
         if method != "POST" {
             return Self::Other;
         }
@@ -142,9 +142,13 @@ mod tests {
             ),
         ];
         for (protocol, path, endpoint) in cases {
-            assert_eq!(Endpoint::of(protocol, "POST", path), endpoint, "{path}");
             assert_eq!(
-                Endpoint::of(protocol, "GET", path),
+                Endpoint::from_request(protocol, "POST", path),
+                endpoint,
+                "{path}"
+            );
+            assert_eq!(
+                Endpoint::from_request(protocol, "GET", path),
                 Endpoint::Other,
                 "{path}"
             );
@@ -167,7 +171,7 @@ mod tests {
         ];
         for (protocol, path) in others {
             assert_eq!(
-                Endpoint::of(protocol, "POST", path),
+                Endpoint::from_request(protocol, "POST", path),
                 Endpoint::Other,
                 "{path}"
             );

@@ -2,9 +2,9 @@
 
 /// The hash of a text that comes in pieces (FNV-1a, 64 bits).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Hash(u64);
+pub(super) struct TextHash(u64);
 
-impl Hash {
+impl TextHash {
     pub(super) const EMPTY: Self = Self(0xcbf2_9ce4_8422_2325);
 
     pub(super) fn of(bytes: &[u8]) -> u64 {
@@ -35,12 +35,12 @@ impl Hash {
 /// The hash of a JSON text that comes in pieces; white space between its parts does not count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct JsonHash {
-    hash: Hash,
-    at: At,
+    hash: TextHash,
+    at: JsonPosition,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum At {
+enum JsonPosition {
     Structure,
     String,
     Escape,
@@ -48,8 +48,8 @@ enum At {
 
 impl JsonHash {
     pub(super) const EMPTY: Self = Self {
-        hash: Hash::EMPTY,
-        at: At::Structure,
+        hash: TextHash::EMPTY,
+        at: JsonPosition::Structure,
     };
 
     pub(super) fn of(json: &[u8]) -> u64 {
@@ -60,14 +60,14 @@ impl JsonHash {
 
     pub(super) fn add(&mut self, json: &[u8]) {
         for &byte in json {
-            if self.at == At::Structure && byte.is_ascii_whitespace() {
+            if self.at == JsonPosition::Structure && byte.is_ascii_whitespace() {
                 continue;
             }
             self.hash.add_byte(byte);
             self.at = match (self.at, byte) {
-                (At::Structure, b'"') | (At::Escape, _) => At::String,
-                (At::String, b'"') => At::Structure,
-                (At::String, b'\\') => At::Escape,
+                (JsonPosition::Structure, b'"') | (JsonPosition::Escape, _) => JsonPosition::String,
+                (JsonPosition::String, b'"') => JsonPosition::Structure,
+                (JsonPosition::String, b'\\') => JsonPosition::Escape,
                 (at, _) => at,
             };
         }
@@ -100,10 +100,10 @@ mod tests {
     #[test]
     fn pieces_hash_like_the_whole() {
         let text = br#"{"a": "x \" y", "b": 1}"#;
-        let mut whole = Hash::EMPTY;
+        let mut whole = TextHash::EMPTY;
         whole.add(text);
         for cut in 0..=text.len() {
-            let (mut hash, mut json) = (Hash::EMPTY, JsonHash::EMPTY);
+            let (mut hash, mut json) = (TextHash::EMPTY, JsonHash::EMPTY);
             for piece in [&text[..cut], &text[cut..]] {
                 hash.add(piece);
                 json.add(piece);

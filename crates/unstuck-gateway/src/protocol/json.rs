@@ -12,24 +12,24 @@ use serde_json::value::RawValue;
 
 /// An object of which some members are wanted. The last of several members of one name counts, `null` is as good as absent,
 /// and anything that is no object has none of them.
-pub(super) trait Object<'a>: Default {
+pub(super) trait JsonObject<'a>: Default {
     /// Takes the value of the member of that name, if it is wanted.
-    fn take<A: MapAccess<'a>>(&mut self, key: &str, map: &mut A) -> Result<bool, A::Error>;
+    fn read_member<A: MapAccess<'a>>(&mut self, key: &str, map: &mut A) -> Result<bool, A::Error>;
 }
 
-/// What a member of an [`Object`] can be.
-pub(super) trait Member<'a>: Sized {
-    fn take<A: MapAccess<'a>>(map: &mut A) -> Result<Self, A::Error>;
+/// What a member of an [`JsonObject`] can be.
+pub(super) trait JsonMember<'a>: Sized {
+    fn read_value<A: MapAccess<'a>>(map: &mut A) -> Result<Self, A::Error>;
 }
 
-impl<'a> Member<'a> for Option<&'a RawValue> {
-    fn take<A: MapAccess<'a>>(map: &mut A) -> Result<Self, A::Error> {
+impl<'a> JsonMember<'a> for Option<&'a RawValue> {
+    fn read_value<A: MapAccess<'a>>(map: &mut A) -> Result<Self, A::Error> {
         let value: &'a RawValue = map.next_value()?;
         Ok(Some(value).filter(|value| value.get() != "null"))
     }
 }
 
-/// Declares an [`Object`]: `object!(Name { field: "key" | "other key", … })`. A member stays raw, unless it is said to be an
+/// Declares an [`JsonObject`]: `object!(Name { field: "key" | "other key", … })`. A member stays raw, unless it is said to be an
 /// object, `field{Other}: "key"`, or an array of objects, `field[Other]: "key"`.
 macro_rules! object {
     ($(#[$meta:meta])* $name:ident {
@@ -41,18 +41,18 @@ macro_rules! object {
             $($field: $crate::protocol::json::member!('a $({$inner})? $([$each])?)),+
         }
 
-        impl<'a> $crate::protocol::json::Object<'a> for $name<'a> {
-            fn take<A: serde::de::MapAccess<'a>>(&mut self, key: &str, map: &mut A) -> Result<bool, A::Error> {
+        impl<'a> $crate::protocol::json::JsonObject<'a> for $name<'a> {
+            fn read_member<A: serde::de::MapAccess<'a>>(&mut self, key: &str, map: &mut A) -> Result<bool, A::Error> {
                 match key {
-                    $($($key)|+ => self.$field = $crate::protocol::json::Member::take(map)?,)+
+                    $($($key)|+ => self.$field = $crate::protocol::json::JsonMember::read_value(map)?,)+
                     _ => return Ok(false),
                 }
                 Ok(true)
             }
         }
 
-        impl<'a> $crate::protocol::json::Member<'a> for $name<'a> {
-            fn take<A: serde::de::MapAccess<'a>>(map: &mut A) -> Result<Self, A::Error> {
+        impl<'a> $crate::protocol::json::JsonMember<'a> for $name<'a> {
+            fn read_value<A: serde::de::MapAccess<'a>>(map: &mut A) -> Result<Self, A::Error> {
                 map.next_value()
             }
         }
@@ -70,15 +70,15 @@ pub(super) use object;
 macro_rules! member {
     ($a:lifetime) => { Option<&$a serde_json::value::RawValue> };
     ($a:lifetime {$inner:ident}) => { $inner<$a> };
-    ($a:lifetime [$each:ident]) => { $crate::protocol::json::Each<$each<$a>> };
+    ($a:lifetime [$each:ident]) => { $crate::protocol::json::JsonList<$each<$a>> };
 }
 pub(super) use member;
 
 /// The elements of an array; none if it is something else, or absent.
 #[derive(Debug, Clone)]
-pub(super) struct Each<T>(Option<Vec<T>>);
+pub(super) struct JsonList<T>(Option<Vec<T>>);
 
-impl<T> Each<T> {
+impl<T> JsonList<T> {
     pub(super) fn is_absent(&self) -> bool {
         self.0.is_none()
     }
@@ -88,25 +88,25 @@ impl<T> Each<T> {
     }
 }
 
-impl<T> Default for Each<T> {
+impl<T> Default for JsonList<T> {
     fn default() -> Self {
         Self(None)
     }
 }
 
-impl<'a, T: Deserialize<'a>> Member<'a> for Each<T> {
-    fn take<A: MapAccess<'a>>(map: &mut A) -> Result<Self, A::Error> {
+impl<'a, T: Deserialize<'a>> JsonMember<'a> for JsonList<T> {
+    fn read_value<A: MapAccess<'a>>(map: &mut A) -> Result<Self, A::Error> {
         map.next_value()
     }
 }
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Each<T> {
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for JsonList<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(EachVisitor(PhantomData))
     }
 }
 
-pub(super) fn read_object<'de, T: Object<'de>, D: Deserializer<'de>>(
+pub(super) fn read_object<'de, T: JsonObject<'de>, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<T, D::Error> {
     deserializer.deserialize_any(ObjectVisitor(PhantomData))
@@ -148,35 +148,35 @@ macro_rules! passed_over {
 struct EachVisitor<T>(PhantomData<T>);
 
 impl<'de, T: Deserialize<'de>> Visitor<'de> for EachVisitor<T> {
-    type Value = Each<T>;
+    type Value = JsonList<T>;
 
-    passed_over!(Each(Some(Vec::new())));
+    passed_over!(JsonList(Some(Vec::new())));
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Each<T>, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<JsonList<T>, A::Error> {
         let mut elements = Vec::new();
         while let Some(element) = seq.next_element()? {
             elements.push(element);
         }
-        Ok(Each(Some(elements)))
+        Ok(JsonList(Some(elements)))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Each<T>, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<JsonList<T>, A::Error> {
         while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-        Ok(Each(Some(Vec::new())))
+        Ok(JsonList(Some(Vec::new())))
     }
 }
 
 struct ObjectVisitor<T>(PhantomData<T>);
 
-impl<'de, T: Object<'de>> Visitor<'de> for ObjectVisitor<T> {
+impl<'de, T: JsonObject<'de>> Visitor<'de> for ObjectVisitor<T> {
     type Value = T;
 
     passed_over!(T::default());
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<T, A::Error> {
         let mut object = T::default();
-        while let Some(Key(key)) = map.next_key()? {
-            if !object.take(&key, &mut map)? {
+        while let Some(MemberKey(key)) = map.next_key()? {
+            if !object.read_member(&key, &mut map)? {
                 map.next_value::<IgnoredAny>()?;
             }
         }
@@ -191,7 +191,7 @@ impl<'de, T: Object<'de>> Visitor<'de> for ObjectVisitor<T> {
 
 #[derive(serde::Deserialize)]
 #[serde(transparent)]
-struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
+struct MemberKey<'a>(#[serde(borrow)] Cow<'a, str>);
 
 /// The members of an object in their order; `None` if it is none.
 pub(super) fn members(json: &[u8]) -> Option<Vec<(Cow<'_, str>, &RawValue)>> {
@@ -208,7 +208,7 @@ pub(super) fn members(json: &[u8]) -> Option<Vec<(Cow<'_, str>, &RawValue)>> {
 
         fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
             let mut members = Vec::new();
-            while let Some(Key(key)) = map.next_key()? {
+            while let Some(MemberKey(key)) = map.next_key()? {
                 members.push((key, map.next_value()?));
             }
             Ok(Members(members))
@@ -227,14 +227,14 @@ pub(super) fn members(json: &[u8]) -> Option<Vec<(Cow<'_, str>, &RawValue)>> {
 }
 
 /// The value as an object; one without members if it is something else.
-pub(super) fn read<'a, T: Object<'a> + Deserialize<'a>>(value: Option<&'a RawValue>) -> T {
+pub(super) fn to_object<'a, T: JsonObject<'a> + Deserialize<'a>>(value: Option<&'a RawValue>) -> T {
     value
         .and_then(|value| serde_json::from_str(value.get()).ok())
         .unwrap_or_default()
 }
 
 /// The elements of an array; none if it is something else.
-pub(super) fn list<'a, T: Deserialize<'a>>(value: Option<&'a RawValue>) -> Vec<T> {
+pub(super) fn to_list<'a, T: Deserialize<'a>>(value: Option<&'a RawValue>) -> Vec<T> {
     value
         .filter(|value| value.get().starts_with('['))
         .and_then(|value| serde_json::from_str(value.get()).ok())
@@ -278,7 +278,7 @@ pub(super) fn filled_text(value: Option<&RawValue>) -> Option<Cow<'_, str>> {
 }
 
 /// Whether the value is that string.
-pub(super) fn is(value: Option<&RawValue>, word: &str) -> bool {
+pub(super) fn is_string(value: Option<&RawValue>, word: &str) -> bool {
     text(value).is_some_and(|text| text == word)
 }
 
@@ -288,7 +288,7 @@ pub(super) fn is_true(value: Option<&RawValue>) -> bool {
 }
 
 /// The count; a fraction is cut off. `None` if the value is none.
-pub(super) fn count(value: Option<&RawValue>) -> Option<u64> {
+pub(super) fn to_count(value: Option<&RawValue>) -> Option<u64> {
     let number = value?.get();
     number.parse().ok().or_else(|| {
         let float = number.parse::<f64>().ok()?;
@@ -303,7 +303,7 @@ pub(super) fn quoted(text: &str) -> String {
 }
 
 /// Where the value, which was read out of `body`, stands in it.
-pub(super) fn place(body: &[u8], value: &RawValue) -> Option<Range<usize>> {
+pub(super) fn span_in(body: &[u8], value: &RawValue) -> Option<Range<usize>> {
     let start = value
         .get()
         .as_ptr()
@@ -325,7 +325,7 @@ mod tests {
     fn thing(json: &str) -> (Option<String>, Option<u64>) {
         let thing: Thing<'_> = serde_json::from_str(json).unwrap();
         let model = text(thing.model).map(Cow::into_owned);
-        (model, count(thing.most))
+        (model, to_count(thing.most))
     }
 
     #[test]
@@ -361,7 +361,7 @@ mod tests {
     #[test]
     fn a_count_is_a_number_that_is_not_negative() {
         let value = |json: &str| serde_json::from_str::<Box<RawValue>>(json).unwrap();
-        let read = |json: &str| count(Some(&value(json)));
+        let read = |json: &str| to_count(Some(&value(json)));
         assert_eq!(
             (read("12"), read("1e3"), read("7.0")),
             (Some(12), Some(1000), Some(7))

@@ -1,9 +1,9 @@
 //! Listens, and gives each request to whoever sees to it.
 
-mod doorkeeper;
-mod guarded;
-mod pass;
-mod path;
+mod access;
+mod contained_path;
+mod handler;
+mod passthrough;
 mod route;
 
 use std::convert::Infallible;
@@ -24,34 +24,34 @@ use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 use unstuck_network::PeerOwner;
 
-use crate::answer::Answer;
-use crate::elsewhere::Peer;
+use crate::body::ResponseBody;
+use crate::coalescing_waker::CoalescingWaker;
 use crate::error::GatewayError;
-use crate::quiet::Quiet;
-use crate::shared::Shared;
+use crate::fallback::Peer;
+use crate::state::GatewayState;
 
 /// So long the calls under way are given to end.
 const GRACE: Duration = Duration::from_secs(5);
 /// So long whoever is cut off is given to take in that it is.
-const FAREWELL: Duration = Duration::from_millis(500);
+const CUT_OFF_GRACE: Duration = Duration::from_millis(500);
 /// So long is waited for the next bytes of a client that has sent a few only.
-const NEXT_BYTES: Duration = Duration::from_millis(5);
+const PREFACE_RETRY: Duration = Duration::from_millis(5);
 /// So long is waited when no connection can be taken, such as when there are too many open files.
-const BREATHER: Duration = Duration::from_millis(50);
+const ACCEPT_RETRY: Duration = Duration::from_millis(50);
 
 /// Whether it is to end, and how soon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stopping {
+pub(crate) enum StopMode {
     No,
     /// When the calls under way have ended, or have had their time.
-    Gently,
-    AtOnce,
+    Graceful,
+    Immediate,
 }
 
 /// Starts to listen.
 pub(crate) async fn start(
-    shared: Arc<Shared>,
-    stop: watch::Receiver<Stopping>,
+    shared: Arc<GatewayState>,
+    stop: watch::Receiver<StopMode>,
 ) -> Result<(SocketAddr, JoinHandle<()>), GatewayError> {
     let wanted = shared.settings.listen;
     let failed = |source| GatewayError::Listen {
@@ -64,7 +64,11 @@ pub(crate) async fn start(
     Ok((address, serving))
 }
 
-async fn serve(listener: TcpListener, shared: Arc<Shared>, mut stop: watch::Receiver<Stopping>) {
+async fn serve(
+    listener: TcpListener,
+    shared: Arc<GatewayState>,
+    mut stop: watch::Receiver<StopMode>,
+) {
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
@@ -72,37 +76,37 @@ async fn serve(listener: TcpListener, shared: Arc<Shared>, mut stop: watch::Rece
             accepted = listener.accept() => match accepted {
                 Ok((stream, from)) => {
                     let stream = (stream, from);
-                    connections.spawn(connection(stream, Arc::clone(&shared), stop.clone()));
+                    connections.spawn(serve_connection(stream, Arc::clone(&shared), stop.clone()));
                 }
-                Err(_) => tokio::time::sleep(BREATHER).await,
+                Err(_) => tokio::time::sleep(ACCEPT_RETRY).await,
             },
             Some(_) = connections.join_next(), if !connections.is_empty() => {}
         }
     }
     drop(listener);
     tokio::select! {
-        () = ended(&mut connections) => {}
+        () = join_all(&mut connections) => {}
         () = tokio::time::sleep(GRACE) => {}
-        _ = stop.wait_for(|stop| *stop == Stopping::AtOnce) => {}
+        _ = stop.wait_for(|stop| *stop == StopMode::Immediate) => {}
     }
-    shared.ending.cut_off();
+    shared.shutdown.cut_off();
     // What has not ended by then is dropped with its task, and written down when it is.
-    let _ = tokio::time::timeout(FAREWELL, ended(&mut connections)).await;
+    let _ = tokio::time::timeout(CUT_OFF_GRACE, join_all(&mut connections)).await;
     connections.shutdown().await;
 }
 
-async fn ended(connections: &mut JoinSet<()>) {
+async fn join_all(connections: &mut JoinSet<()>) {
     while connections.join_next().await.is_some() {}
 }
 
-async fn connection(
+async fn serve_connection(
     (stream, from): (TcpStream, SocketAddr),
-    shared: Arc<Shared>,
-    stop: watch::Receiver<Stopping>,
+    shared: Arc<GatewayState>,
+    stop: watch::Receiver<StopMode>,
 ) {
     // Without it small pieces of a stream wait for each other.
     let _ = stream.set_nodelay(true);
-    let Some(from) = peer(&stream, from) else {
+    let Some(from) = identify_peer(&stream, from) else {
         return;
     };
     let limit = shared.settings.limits.request;
@@ -110,13 +114,13 @@ async fn connection(
         return;
     };
     let stream = TokioIo::new(stream);
-    let service = service_fn(move |request| answered(Arc::clone(&shared), request, from));
+    let service = service_fn(move |request| handle_request(Arc::clone(&shared), request, from));
     if is_http2 {
         let connection = http2::Builder::new(TokioExecutor::new())
             .timer(TokioTimer::new())
             .max_concurrent_streams(1024)
             .serve_connection(stream, service);
-        until_stopped(connection, stop, |connection| {
+        drive_until_stopped(connection, stop, |connection| {
             connection.graceful_shutdown();
         })
         .await;
@@ -125,7 +129,7 @@ async fn connection(
             .timer(TokioTimer::new())
             .header_read_timeout(limit)
             .serve_connection(stream, service);
-        until_stopped(connection, stop, |connection| {
+        drive_until_stopped(connection, stop, |connection| {
             connection.graceful_shutdown();
         })
         .await;
@@ -133,9 +137,9 @@ async fn connection(
 }
 
 /// Who is at the other end, asked once for each connection and before anything of it is read; none if it is gone.
-fn peer(stream: &TcpStream, address: SocketAddr) -> Option<Peer> {
+fn identify_peer(stream: &TcpStream, address: SocketAddr) -> Option<Peer> {
     let owner = match stream.local_addr() {
-        Ok(local) => PeerOwner::of(local, address),
+        Ok(local) => PeerOwner::lookup(local, address),
         Err(_) => PeerOwner::Unknown,
     };
     // Once a connection is cut off, somebody else may have its address. What it had sent must not pass for theirs.
@@ -158,21 +162,21 @@ async fn speaks_http2(stream: &TcpStream) -> bool {
             return true;
         }
         // `POST` begins with the same letter; the rest is on its way.
-        tokio::time::sleep(NEXT_BYTES).await;
+        tokio::time::sleep(PREFACE_RETRY).await;
     }
 }
 
 /// Drives a connection to its end, and asks it to come to one when all is to stop. How it ends is its client's business.
-async fn until_stopped<C: Future>(
+async fn drive_until_stopped<C: Future>(
     connection: C,
-    stop: watch::Receiver<Stopping>,
+    stop: watch::Receiver<StopMode>,
     shut: impl FnOnce(Pin<&mut C>),
 ) {
     let mut connection = pin!(connection);
     let mut told = stop.clone();
     let mut stopped = pin!(told.changed());
     let mut listens = false;
-    let quiet: Arc<Quiet> = Arc::default();
+    let quiet: Arc<CoalescingWaker> = Arc::default();
     let is_over = poll_fn(|context| {
         let polled = quiet.poll(context, |context| connection.as_mut().poll(context));
         if polled.is_ready() {
@@ -194,19 +198,19 @@ async fn until_stopped<C: Future>(
     }
 }
 
-async fn answered(
-    shared: Arc<Shared>,
+async fn handle_request(
+    shared: Arc<GatewayState>,
     mut request: Request<Incoming>,
     from: Peer,
-) -> Result<Response<Answer>, Infallible> {
-    if let Some(elsewhere) = &shared.settings.elsewhere
-        && !route::is_gateways(request.uri().path())
+) -> Result<Response<ResponseBody>, Infallible> {
+    if let Some(elsewhere) = &shared.settings.fallback
+        && !route::is_gateway_path(request.uri().path())
     {
-        let answer = elsewhere.answer(request, from).await;
-        return Ok(answer.map(Answer::Elsewhere));
+        let answer = elsewhere.handle(request, from).await;
+        return Ok(answer.map(ResponseBody::Fallback));
     }
-    if let Err(refused) = doorkeeper::admit(&shared, &mut request, from) {
+    if let Err(refused) = access::admit(&shared, &mut request, from) {
         return Ok(*refused);
     }
-    Ok(guarded::answer(shared, request).await)
+    Ok(handler::handle(shared, request).await)
 }

@@ -14,7 +14,7 @@ pub(crate) struct Route<'a> {
 
 impl<'a> Route<'a> {
     /// Reads an address; none if it means nothing here.
-    pub(crate) fn of(path: &'a str) -> Option<Self> {
+    pub(crate) fn parse(path: &'a str) -> Option<Self> {
         let (session, rest) = match path.strip_prefix("/s/") {
             Some(rest) => {
                 let end = rest.find('/')?;
@@ -22,7 +22,7 @@ impl<'a> Route<'a> {
             }
             None => (None, path),
         };
-        if session.is_some_and(|name| !is_name(name)) {
+        if session.is_some_and(|name| !is_session_name(name)) {
             return None;
         }
         Protocol::ALL.into_iter().find_map(|protocol| {
@@ -38,14 +38,14 @@ impl<'a> Route<'a> {
 }
 
 /// Whether an address is the gateway's to answer, be it that it means nothing there.
-pub(crate) fn is_gateways(path: &str) -> bool {
+pub(crate) fn is_gateway_path(path: &str) -> bool {
     let first = path.strip_prefix('/').unwrap_or(path);
     let first = first.split('/').next().unwrap_or_default();
     matches!(first, "s" | "health" | "anthropic" | "openai" | "gemini")
 }
 
 /// Whether a text can be the name of a session.
-pub(crate) fn is_name(text: &str) -> bool {
+pub(crate) fn is_session_name(text: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b':');
     !text.is_empty() && text.len() <= 128 && text.bytes().all(fits)
 }
@@ -56,7 +56,7 @@ mod tests {
 
     #[test]
     fn an_address_names_protocol_path_and_session() {
-        let route = |path| Route::of(path).map(|one| (one.session, one.protocol, one.path));
+        let route = |path| Route::parse(path).map(|one| (one.session, one.protocol, one.path));
         assert_eq!(
             route("/anthropic/v1/messages"),
             Some((None, Protocol::Anthropic, "/v1/messages"))
@@ -79,13 +79,13 @@ mod tests {
     #[test]
     fn what_is_mistyped_below_a_base_url_is_still_the_gateways_to_tell() {
         for protocol in Protocol::ALL {
-            assert!(is_gateways(protocol.prefix()), "{}", protocol.name());
+            assert!(is_gateway_path(protocol.prefix()), "{}", protocol.name());
         }
         for path in ["/s/", "/s/a/anthropic/v1", "/openai/v2/x", "/health"] {
-            assert!(is_gateways(path), "{path}");
+            assert!(is_gateway_path(path), "{path}");
         }
         for path in ["/", "", "/api/runs", "/settings", "/sessions/a", "/healthy"] {
-            assert!(!is_gateways(path), "{path}");
+            assert!(!is_gateway_path(path), "{path}");
         }
     }
 
@@ -100,7 +100,7 @@ mod tests {
             "/s//anthropic/v1",
             "/s/a b/anthropic/v1",
         ] {
-            assert_eq!(Route::of(path), None, "{path}");
+            assert_eq!(Route::parse(path), None, "{path}");
         }
     }
 }

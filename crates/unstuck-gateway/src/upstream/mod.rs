@@ -1,16 +1,16 @@
 //! Whom the gateway asks, and how what it sends gets there.
 
-mod arriving;
-mod believed;
-mod body;
-mod connect;
-mod line;
+mod client;
+mod connector;
+mod http1_conn;
 mod pool;
 mod proxy;
 mod request;
-mod sender;
+mod request_body;
+mod response_body;
+mod trust_roots;
 
-pub(crate) use arriving::Arriving;
-pub(crate) use body::Outgoing;
-pub(crate) use request::{Sending, TOKEN, own_headers};
-pub(crate) use sender::Sender;
+pub(crate) use client::UpstreamClient;
+pub(crate) use request::{TOKEN_HEADER, UpstreamRequest, remove_hop_by_hop};
+pub(crate) use request_body::RequestBody;
+pub(crate) use response_body::UpstreamBody;

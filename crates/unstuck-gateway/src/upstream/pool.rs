@@ -8,38 +8,38 @@ use hyper::client::conn::http2;
 use hyper::http::uri::{Authority, Scheme};
 use tokio::time::Instant;
 
-use super::body::Outgoing;
-use super::line::Line;
+use super::http1_conn::Http1Conn;
+use super::request_body::RequestBody;
 
 /// How long an unused connection is kept.
-const IDLE: Duration = Duration::from_secs(60);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 /// How often is looked for connections that are kept for nothing.
-const SWEEP: Duration = Duration::from_secs(15);
+const SWEEP_INTERVAL: Duration = Duration::from_secs(15);
 
 /// Whom a connection leads to.
-pub(super) type Place = (Scheme, Authority);
+pub(super) type Origin = (Scheme, Authority);
 
 /// A connection that carries many calls at a time.
-pub(super) type Trunk = http2::SendRequest<Outgoing>;
+pub(super) type Http2Conn = http2::SendRequest<RequestBody>;
 
 /// Connections that are kept for the next call.
 #[derive(Default)]
-pub(super) struct Pool(Mutex<Kept>);
+pub(super) struct Pool(Mutex<IdleConnections>);
 
 #[derive(Default)]
-struct Kept {
-    lines: HashMap<Place, Vec<Line>>,
-    trunks: HashMap<Place, Trunk>,
+struct IdleConnections {
+    http1: HashMap<Origin, Vec<Http1Conn>>,
+    http2: HashMap<Origin, Http2Conn>,
     is_swept: bool,
 }
 
 impl Pool {
     /// The connection that was used last and can carry another call.
-    pub(super) fn line(&self, place: &Place) -> Option<Line> {
-        let mut kept = self.kept();
-        let lines = kept.lines.get_mut(place)?;
+    pub(super) fn take_http1(&self, place: &Origin) -> Option<Http1Conn> {
+        let mut kept = self.lock();
+        let lines = kept.http1.get_mut(place)?;
         while let Some(mut line) = lines.pop() {
-            if line.is_free() && line.used.elapsed() < IDLE {
+            if line.is_free() && line.last_used.elapsed() < IDLE_TIMEOUT {
                 return Some(line);
             }
         }
@@ -47,43 +47,43 @@ impl Pool {
     }
 
     /// Keeps a connection for the next call, if it can carry one.
-    pub(super) fn keep(self: &Arc<Self>, place: Place, mut line: Line) {
+    pub(super) fn put_http1(self: &Arc<Self>, place: Origin, mut line: Http1Conn) {
         if !line.is_free() {
             return;
         }
-        line.used = Instant::now();
-        let mut kept = self.kept();
-        kept.lines.entry(place).or_default().push(line);
+        line.last_used = Instant::now();
+        let mut kept = self.lock();
+        kept.http1.entry(place).or_default().push(line);
         if !std::mem::replace(&mut kept.is_swept, true) {
             tokio::spawn(sweep(Arc::downgrade(self)));
         }
     }
 
     /// The connection that carries many calls, where there is one.
-    pub(super) fn trunk(&self, place: &Place) -> Option<Trunk> {
-        let mut kept = self.kept();
-        if kept.trunks.get(place)?.is_closed() {
-            kept.trunks.remove(place);
+    pub(super) fn get_http2(&self, place: &Origin) -> Option<Http2Conn> {
+        let mut kept = self.lock();
+        if kept.http2.get(place)?.is_closed() {
+            kept.http2.remove(place);
         }
-        kept.trunks.get(place).cloned()
+        kept.http2.get(place).cloned()
     }
 
-    pub(super) fn keep_trunk(&self, place: Place, trunk: Trunk) {
-        self.kept().trunks.insert(place, trunk);
+    pub(super) fn put_http2(&self, place: Origin, trunk: Http2Conn) {
+        self.lock().http2.insert(place, trunk);
     }
 
     /// Lets go what nobody has used for long or what the other side has closed; whether anything is left.
-    fn let_go(&self) -> bool {
-        let mut kept = self.kept();
-        kept.lines.retain(|_, lines| {
-            lines.retain_mut(|line| line.used.elapsed() < IDLE && line.is_free());
+    fn remove_stale(&self) -> bool {
+        let mut kept = self.lock();
+        kept.http1.retain(|_, lines| {
+            lines.retain_mut(|line| line.last_used.elapsed() < IDLE_TIMEOUT && line.is_free());
             !lines.is_empty()
         });
-        kept.is_swept = !kept.lines.is_empty();
+        kept.is_swept = !kept.http1.is_empty();
         kept.is_swept
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
+    fn lock(&self) -> MutexGuard<'_, IdleConnections> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -91,8 +91,8 @@ impl Pool {
 /// Lets go of connections that are kept for nothing, for as long as there are any.
 async fn sweep(pool: Weak<Pool>) {
     loop {
-        tokio::time::sleep(SWEEP).await;
-        let is_any = pool.upgrade().is_some_and(|pool| pool.let_go());
+        tokio::time::sleep(SWEEP_INTERVAL).await;
+        let is_any = pool.upgrade().is_some_and(|pool| pool.remove_stale());
         if !is_any {
             return;
         }

@@ -18,17 +18,17 @@ use tokio::net::TcpStream;
 use tower_service::Service;
 
 use crate::error::{GatewayError, with_causes};
-use crate::settings::Network;
+use crate::settings::NetworkSettings;
 
 /// Which proxy stands before an address.
 pub(super) struct Proxies(Matcher);
 
 impl Proxies {
     /// Those that were named; one that cannot be spoken to is an error.
-    pub(super) fn new(network: &Network) -> Result<Self, GatewayError> {
+    pub(super) fn new(network: &NetworkSettings) -> Result<Self, GatewayError> {
         let named = [&network.http_proxy, &network.https_proxy];
         for proxy in named.into_iter().flatten() {
-            check(proxy)?;
+            check_proxy(proxy)?;
         }
         let text = |value: &Option<String>| value.clone().unwrap_or_default();
         let matcher = Matcher::builder()
@@ -40,24 +40,24 @@ impl Proxies {
     }
 
     /// The proxy before an address; this machine is always reached directly.
-    fn before(&self, target: &Uri) -> Option<Intercept> {
-        match target.host().is_none_or(is_here) {
+    fn proxy_for(&self, target: &Uri) -> Option<Intercept> {
+        match target.host().is_none_or(is_loopback) {
             true => None,
             false => self.0.intercept(target),
         }
     }
 
     /// What a proxy wants to see in the request itself, where it is no tunnel.
-    pub(super) fn word_in(&self, target: &Uri) -> Option<HeaderValue> {
+    pub(super) fn proxy_authorization(&self, target: &Uri) -> Option<HeaderValue> {
         match target.scheme_str() {
-            Some("http") => self.before(target)?.basic_auth().cloned(),
+            Some("http") => self.proxy_for(target)?.basic_auth().cloned(),
             _ => None,
         }
     }
 }
 
 /// Whether a proxy can be spoken to.
-fn check(proxy: &str) -> Result<(), GatewayError> {
+fn check_proxy(proxy: &str) -> Result<(), GatewayError> {
     // What stands before an `@` is a secret.
     let shown = proxy.rsplit('@').next().unwrap_or_default().to_owned();
     let wrong = |why| Err(GatewayError::Proxy { proxy: shown, why });
@@ -72,7 +72,7 @@ fn check(proxy: &str) -> Result<(), GatewayError> {
     }
 }
 
-fn is_here(host: &str) -> bool {
+fn is_loopback(host: &str) -> bool {
     let host = host.trim_start_matches('[').trim_end_matches(']');
     let is_loopback = |address: IpAddr| address.is_loopback();
     host.eq_ignore_ascii_case("localhost") || host.parse().is_ok_and(is_loopback)
@@ -80,23 +80,23 @@ fn is_here(host: &str) -> bool {
 
 /// Connects directly, or through the proxy before an address.
 #[derive(Clone)]
-pub(super) struct Connector {
+pub(super) struct ProxyConnector {
     http: HttpConnector,
     proxies: Arc<Proxies>,
 }
 
-impl Connector {
+impl ProxyConnector {
     pub(super) fn new(http: HttpConnector, proxies: Arc<Proxies>) -> Self {
         Self { http, proxies }
     }
 }
 
-type Connecting = dyn Future<Output = Result<Link, io::Error>> + Send;
+type ConnectFuture = dyn Future<Output = Result<ProxiedStream, io::Error>> + Send;
 
-impl Service<Uri> for Connector {
-    type Response = Link;
+impl Service<Uri> for ProxyConnector {
+    type Response = ProxiedStream;
     type Error = io::Error;
-    type Future = Pin<Box<Connecting>>;
+    type Future = Pin<Box<ConnectFuture>>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), io::Error>> {
         Poll::Ready(Ok(()))
@@ -104,22 +104,26 @@ impl Service<Uri> for Connector {
 
     fn call(&mut self, target: Uri) -> Self::Future {
         let http = self.http.clone();
-        let proxy = self.proxies.before(&target);
+        let proxy = self.proxies.proxy_for(&target);
         Box::pin(async move {
             match proxy {
-                None => direct(http, target).await,
-                Some(proxy) => through(http, &proxy, target).await,
+                None => connect_direct(http, target).await,
+                Some(proxy) => connect_through(http, &proxy, target).await,
             }
         })
     }
 }
 
-async fn direct(mut http: HttpConnector, target: Uri) -> io::Result<Link> {
+async fn connect_direct(mut http: HttpConnector, target: Uri) -> io::Result<ProxiedStream> {
     let stream = http.call(target).await.map_err(io::Error::other)?;
-    Ok(Link::new(stream))
+    Ok(ProxiedStream::new(stream))
 }
 
-async fn through(mut http: HttpConnector, proxy: &Intercept, target: Uri) -> io::Result<Link> {
+async fn connect_through(
+    mut http: HttpConnector,
+    proxy: &Intercept,
+    target: Uri,
+) -> io::Result<ProxiedStream> {
     let is_socks = matches!(proxy.uri().scheme_str(), Some("socks5" | "socks5h"));
     let failed = |error: Box<dyn std::error::Error + Send + Sync>| {
         // Its name is enough; it may hold a password.
@@ -138,12 +142,12 @@ async fn through(mut http: HttpConnector, proxy: &Intercept, target: Uri) -> io:
             .call(target)
             .await
             .map_err(|error| failed(error.into()))?;
-        return Ok(Link::new(stream));
+        return Ok(ProxiedStream::new(stream));
     }
     if target.scheme_str() == Some("http") {
         let stream = http.call(proxy.uri().clone()).await;
         let stream = stream.map_err(|error| failed(error.into()))?;
-        return Ok(Link {
+        return Ok(ProxiedStream {
             stream,
             is_proxied: true,
         });
@@ -156,17 +160,17 @@ async fn through(mut http: HttpConnector, proxy: &Intercept, target: Uri) -> io:
         .call(target)
         .await
         .map_err(|error| failed(error.into()))?;
-    Ok(Link::new(stream))
+    Ok(ProxiedStream::new(stream))
 }
 
 /// A connection to an upstream, or to a proxy that is asked for it.
-pub(super) struct Link {
+pub(super) struct ProxiedStream {
     stream: TokioIo<TcpStream>,
     /// Whether requests name the whole address, since a proxy reads them.
     is_proxied: bool,
 }
 
-impl Link {
+impl ProxiedStream {
     fn new(stream: TokioIo<TcpStream>) -> Self {
         Self {
             stream,
@@ -175,13 +179,13 @@ impl Link {
     }
 }
 
-impl Connection for Link {
+impl Connection for ProxiedStream {
     fn connected(&self) -> Connected {
         self.stream.connected().proxy(self.is_proxied)
     }
 }
 
-impl Read for Link {
+impl Read for ProxiedStream {
     fn poll_read(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -191,7 +195,7 @@ impl Read for Link {
     }
 }
 
-impl Write for Link {
+impl Write for ProxiedStream {
     fn poll_write(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,

@@ -7,12 +7,12 @@ use hyper::header::{
 };
 use hyper::{HeaderMap, Method, Request, Uri};
 
-use super::body::Outgoing;
+use super::request_body::RequestBody;
 use crate::protocol::Protocol;
 use crate::settings::{Secret, Upstream};
 
 /// Headers that belong to one connection and are not passed on.
-const OF_A_CONNECTION: [HeaderName; 8] = [
+const HOP_BY_HOP: [HeaderName; 8] = [
     CONNECTION,
     HeaderName::from_static("keep-alive"),
     PROXY_AUTHENTICATE,
@@ -24,38 +24,46 @@ const OF_A_CONNECTION: [HeaderName; 8] = [
 ];
 
 /// Where a token for the gateway itself is sent; it is nobody else's business.
-pub(crate) const TOKEN: HeaderName = HeaderName::from_static("x-unstuck-token");
+pub(crate) const TOKEN_HEADER: HeaderName = HeaderName::from_static("x-unstuck-token");
 
 /// What is sent to an upstream.
-pub(crate) struct Sending<'a> {
+pub(crate) struct UpstreamRequest<'a> {
     pub(crate) method: &'a Method,
     pub(crate) headers: &'a HeaderMap,
     /// The path after the prefix of the protocol.
     pub(crate) path: &'a str,
     pub(crate) query: Option<&'a str>,
     /// Whether the answer is looked into, and must therefore not be compressed.
-    pub(crate) is_read: bool,
+    pub(crate) is_inspected: bool,
 }
 
-impl Sending<'_> {
+impl UpstreamRequest<'_> {
     /// The request with a body that is all here.
-    pub(crate) fn whole(&self, upstream: &Upstream, body: Bytes) -> Option<Request<Outgoing>> {
-        self.request(upstream, Outgoing::whole(body))
+    pub(crate) fn with_bytes(
+        &self,
+        upstream: &Upstream,
+        body: Bytes,
+    ) -> Option<Request<RequestBody>> {
+        self.with_body(upstream, RequestBody::whole(body))
     }
 
     /// The request; none if its address cannot be one.
-    pub(crate) fn request(&self, upstream: &Upstream, body: Outgoing) -> Option<Request<Outgoing>> {
-        let mut headers = passed_on(self.headers);
+    pub(crate) fn with_body(
+        &self,
+        upstream: &Upstream,
+        body: RequestBody,
+    ) -> Option<Request<RequestBody>> {
+        let mut headers = forwarded_headers(self.headers);
         headers.remove(HOST);
-        headers.remove(TOKEN);
+        headers.remove(TOKEN_HEADER);
         headers.remove(EXPECT);
-        if let Outgoing::Whole(bytes) = &body
+        if let RequestBody::Whole(bytes) = &body
             && (bytes.is_some() || headers.contains_key(CONTENT_LENGTH))
         {
             let length = bytes.as_ref().map_or(0, Bytes::len);
             headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
         }
-        if self.is_read {
+        if self.is_inspected {
             headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         }
         let mut query = self.query.map(str::to_owned);
@@ -67,21 +75,21 @@ impl Sending<'_> {
         }
         let mut request = Request::new(body);
         *request.method_mut() = self.method.clone();
-        *request.uri_mut() = address(&upstream.base, self.path, query.as_deref())?;
+        *request.uri_mut() = upstream_uri(&upstream.base, self.path, query.as_deref())?;
         *request.headers_mut() = headers;
         Some(request)
     }
 }
 
 /// The headers that are passed on, in either direction.
-pub(crate) fn passed_on(headers: &HeaderMap) -> HeaderMap {
+pub(crate) fn forwarded_headers(headers: &HeaderMap) -> HeaderMap {
     let mut passed = headers.clone();
-    own_headers(&mut passed);
+    remove_hop_by_hop(&mut passed);
     passed
 }
 
 /// Takes out the headers that belong to one connection, and those that it names itself.
-pub(crate) fn own_headers(headers: &mut HeaderMap) {
+pub(crate) fn remove_hop_by_hop(headers: &mut HeaderMap) {
     if headers.contains_key(CONNECTION) {
         let named: Vec<HeaderName> = headers
             .get_all(CONNECTION)
@@ -94,12 +102,12 @@ pub(crate) fn own_headers(headers: &mut HeaderMap) {
             headers.remove(name);
         }
     }
-    for name in OF_A_CONNECTION {
+    for name in HOP_BY_HOP {
         headers.remove(name);
     }
 }
 
-fn address(base: &Uri, path: &str, query: Option<&str>) -> Option<Uri> {
+fn upstream_uri(base: &Uri, path: &str, query: Option<&str>) -> Option<Uri> {
     let before = base.path().trim_end_matches('/');
     let whole = match query {
         Some(query) => format!("{before}{path}?{query}"),

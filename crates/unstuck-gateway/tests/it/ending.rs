@@ -10,7 +10,7 @@ use hyper_util::client::legacy::Client;
 use hyper_util::rt::TokioExecutor;
 use unstuck_core::Kind;
 use unstuck_core::event::CallOutcome;
-use unstuck_gateway::Settings;
+use unstuck_gateway::GatewaySettings;
 
 use crate::Ground;
 use crate::streams::{APIS, Api};
@@ -38,7 +38,7 @@ async fn asked(ground: &Ground, api: &Api, spoken: Spoken) -> Response<Incoming>
 /// Ends the gateway at once, and gives what of the answer came after that.
 async fn rest(ground: Ground, response: Response<Incoming>) -> String {
     let reading = tokio::spawn(response.into_body().collect());
-    ground.gateway.stop_unless(std::future::ready(())).await;
+    ground.gateway.stop_or_abort(std::future::ready(())).await;
     let rest = reading.await.unwrap().expect("it comes to a proper end");
     String::from_utf8(rest.to_bytes().to_vec()).unwrap()
 }
@@ -62,7 +62,7 @@ async fn a_stream_that_is_cut_off_ends_with_the_protocols_error() {
             let [call] = &calls[..] else {
                 panic!("{calls:?}");
             };
-            assert_eq!(call.outcome, CallOutcome::Cut, "{place}");
+            assert_eq!(call.outcome, CallOutcome::Truncated, "{place}");
             assert_eq!(call.kind, Some(Kind::NetworkError), "{place}");
             let event = rest.find(api.error).unwrap();
             let sent = first.len() as u64..=(first.len() + event) as u64;
@@ -74,7 +74,8 @@ async fn a_stream_that_is_cut_off_ends_with_the_protocols_error() {
 /// Whoever got only signs of life so far gets the error as part of the stream.
 #[tokio::test]
 async fn a_client_that_is_held_is_told_in_its_stream() {
-    let lively = |settings: &mut Settings| settings.limits.keep_alive = Duration::from_millis(20);
+    let lively =
+        |settings: &mut GatewaySettings| settings.limits.keep_alive = Duration::from_millis(20);
     for api in &APIS[..3] {
         let ground = Ground::with(api.protocol, &[SILENT], lively).await;
         let book = std::sync::Arc::clone(&ground.book);
@@ -108,7 +109,7 @@ async fn a_client_that_waits_for_its_answer_is_told() {
         async move { client.request(request).await.unwrap() }
     });
     waiting.await;
-    ground.gateway.stop_unless(std::future::ready(())).await;
+    ground.gateway.stop_or_abort(std::future::ready(())).await;
     let response = call.await.unwrap();
     assert_eq!(response.status().as_u16(), 503);
     let body = response.into_body().collect().await.unwrap().to_bytes();

@@ -1,8 +1,8 @@
 //! Sessions that move up the ladder of models.
 
 use unstuck_core::Event;
-use unstuck_core::decision::EscalationReason;
-use unstuck_gateway::Settings;
+use unstuck_core::decision::ModelSwitchReason;
+use unstuck_gateway::GatewaySettings;
 use unstuck_gateway::protocol::Protocol::Anthropic;
 
 use crate::Ground;
@@ -10,9 +10,9 @@ use crate::Ground;
 /// Only the larger model answers.
 const LARGER: &str = "[[step]]\nwhen = { model = \"haiku\" }\noverloaded = {}\ntimes = \"always\"\n\n[[step]]\nanswer = {}\ntimes = \"always\"\n";
 
-fn climbs(settings: &mut Settings) {
-    settings.policy.auto_escalate = true;
-    settings.policy.escalate_after_retries = 1;
+fn climbs(settings: &mut GatewaySettings) {
+    settings.policy.auto_switch_model = true;
+    settings.policy.switch_model_after_retries = 1;
 }
 
 fn body(model: &str) -> String {
@@ -25,11 +25,11 @@ async fn asked(ground: &Ground, model: &str) -> crate::Reply {
         .await
 }
 
-fn moves(ground: &Ground) -> Vec<(String, String, EscalationReason)> {
+fn moves(ground: &Ground) -> Vec<(String, String, ModelSwitchReason)> {
     let events = ground.book.events.lock().unwrap();
     let moves = events.iter().filter_map(|event| match event {
-        Event::ModelEscalated(moved) => {
-            let change = &moved.change;
+        Event::ModelSwitched(moved) => {
+            let change = &moved.switch;
             Some((
                 change.from_model.clone(),
                 change.to_model.clone(),
@@ -53,7 +53,7 @@ async fn after_failures_the_next_model_is_asked_and_kept() {
         [(
             "claude-haiku-5-5".into(),
             "claude-sonnet-5-5".into(),
-            EscalationReason::AutoAfterRetries
+            ModelSwitchReason::AutoAfterRetries
         )]
     );
     let before = ground.asked()[0];
@@ -71,7 +71,7 @@ async fn a_prompt_that_is_too_long_goes_to_a_model_with_more_room() {
     assert_eq!(reply.status.as_u16(), 200, "{reply:?}");
     let moved = moves(&ground);
     assert_eq!(moved.len(), 1, "{moved:?}");
-    assert_eq!(moved[0].2, EscalationReason::ContextLimit);
+    assert_eq!(moved[0].2, ModelSwitchReason::ContextLimit);
     // Without leave to change models, the client is told.
     let ground = Ground::new(Anthropic, &[script]).await;
     assert_eq!(
@@ -83,7 +83,7 @@ async fn a_prompt_that_is_too_long_goes_to_a_model_with_more_room() {
 /// S4-13, S4-35: a model that may cost more than a person wants to be asked about is not taken by itself.
 #[tokio::test]
 async fn a_dearer_model_that_needs_a_yes_is_not_taken() {
-    let careful = |settings: &mut Settings| {
+    let careful = |settings: &mut GatewaySettings| {
         climbs(settings);
         settings.policy.confirm_above = Some(0.0);
     };
@@ -98,7 +98,7 @@ async fn a_dearer_model_that_needs_a_yes_is_not_taken() {
 /// S4-13, S4-35: a model that costs more than the session has left is not taken by itself either.
 #[tokio::test]
 async fn a_dearer_model_that_the_budget_does_not_pay_is_not_taken() {
-    let poor = |settings: &mut Settings| {
+    let poor = |settings: &mut GatewaySettings| {
         climbs(settings);
         settings.budgets.session = Some(0.000_01);
     };
@@ -108,7 +108,7 @@ async fn a_dearer_model_that_the_budget_does_not_pay_is_not_taken() {
     assert_eq!(moves(&ground), []);
     let events = ground.book.events.lock().unwrap();
     let told = events.iter().rev().find_map(|event| match event {
-        Event::CallFailed(call) => call.passed_over.first().map(ToString::to_string),
+        Event::CallFailed(call) => call.skipped_upstreams.first().map(ToString::to_string),
         _ => None,
     });
     let told = told.expect("it is written down");

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use unstuck_core::event::CallOutcome;
 use unstuck_gateway::protocol::Protocol::{Gemini, OpenAi};
-use unstuck_gateway::{Lacks, Settings};
+use unstuck_gateway::{GatewaySettings, MissingCapabilities};
 
 use crate::Ground;
 use crate::ground::impatient;
@@ -150,7 +150,7 @@ async fn a_cut_stream_is_never_passed_off_as_complete() {
             reply.body
         );
         let record = ground.record().await;
-        assert_eq!(record.outcome, CallOutcome::Cut);
+        assert_eq!(record.outcome, CallOutcome::Truncated);
         assert!(record.sent_bytes > 0);
     }
 }
@@ -219,7 +219,7 @@ async fn a_stream_that_does_not_say_why_it_ends_was_cut() {
     let reply = ground.chat(true).await;
     assert_eq!(ground.asked(), [1, 0], "{reply:?}");
     assert!(reply.body.contains("\"error\""), "{}", reply.body);
-    assert_eq!(ground.record().await.outcome, CallOutcome::Cut);
+    assert_eq!(ground.record().await.outcome, CallOutcome::Truncated);
 }
 
 /// S4-23: 12. a prompt that is too long is not tried again, nor where there is no more room.
@@ -238,7 +238,7 @@ async fn a_prompt_that_is_too_long_is_told_at_once() {
 /// 12b. … but where there is more room, that is used.
 #[tokio::test]
 async fn a_prompt_that_is_too_long_goes_where_there_is_more_room() {
-    let room = |settings: &mut Settings| {
+    let room = |settings: &mut GatewaySettings| {
         settings.upstreams[0].context = Some(1000);
         settings.upstreams[1].context = Some(100_000);
     };
@@ -262,7 +262,7 @@ async fn a_refusal_is_not_gone_round() {
         (400, vec![1, 0]),
         "{reply:?}"
     );
-    let around = |settings: &mut Settings| settings.route_around_refusals = true;
+    let around = |settings: &mut GatewaySettings| settings.route_around_refusals = true;
     let ground = Ground::with(OpenAi, &scripts, around).await;
     let reply = ground.chat(false).await;
     assert_eq!(
@@ -275,10 +275,10 @@ async fn a_refusal_is_not_gone_round() {
 /// 14. a fallback that does not go on with a begun answer is not asked to.
 #[tokio::test]
 async fn a_fallback_that_rejects_prefill_is_not_asked() {
-    let lacks = |settings: &mut Settings| {
-        settings.upstreams[1].lacks = Lacks {
+    let lacks = |settings: &mut GatewaySettings| {
+        settings.upstreams[1].missing = MissingCapabilities {
             prefill: true,
-            ..Lacks::default()
+            ..MissingCapabilities::default()
         };
     };
     let scripts = [
@@ -332,7 +332,7 @@ async fn attempts_tokens_and_cost_are_accounted_for() {
         (tokens.input + tokens.cached, tokens.output),
         (1_000_000, 100_000)
     );
-    let catalog = unstuck_core::decision::Catalog::embedded();
+    let catalog = unstuck_core::decision::ModelCatalog::embedded();
     let expected = catalog.find("gpt-6.1-terra").unwrap().cost(tokens);
     assert_eq!(record.cost_usd, expected);
     assert!(expected.is_some_and(|usd| usd > 0.0));

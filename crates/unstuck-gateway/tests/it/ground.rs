@@ -16,9 +16,10 @@ use unstuck_core::{Event, RetryPolicy, RunId, Timestamp};
 use unstuck_faults::{FaultServer, Script};
 use unstuck_gateway::protocol::Protocol;
 use unstuck_gateway::{
-    BuiltIn, Gateway, Ledger, Lookup, Session, SessionSetup, Settings, TimeLimits, Upstream,
+    BuiltInKnowledge, Gateway, GatewaySession, GatewaySettings, Lookup, Recorder, SessionSetup,
+    TimeLimits, Upstream,
 };
-use unstuck_store::ProbeSlot;
+use unstuck_store::ProbeGrant;
 
 /// What was written down.
 #[derive(Debug, Default)]
@@ -27,39 +28,39 @@ pub(crate) struct Book {
     pub(crate) events: Mutex<Vec<Event>>,
 }
 
-impl Ledger for Book {
-    fn begin(&self, name: &str, _: Option<&str>, policy: &RetryPolicy) -> SessionSetup {
+impl Recorder for Book {
+    fn begin_session(&self, name: &str, _: Option<&str>, policy: &RetryPolicy) -> SessionSetup {
         let run = RunId::new("testrun000");
         SessionSetup {
             name: name.to_owned(),
-            session: run.session(1),
+            session: run.session_id(1),
             run,
             project: String::new(),
             policy: policy.clone(),
             budget: None,
             spent: 0.0,
-            asks: true,
+            escalates: true,
             agent: None,
         }
     }
 
-    fn call(&self, record: CallRecord) {
+    fn record_call(&self, record: CallRecord) {
         self.calls.lock().unwrap().push(record);
     }
 
-    fn event(&self, _: &Session, _: Timestamp, event: Event) {
+    fn record_event(&self, _: &GatewaySession, _: Timestamp, event: Event) {
         self.events.lock().unwrap().push(event);
     }
 
-    fn take_probe<'a>(&'a self, _: &'a str, _: Timestamp, _: Duration) -> Lookup<'a, ProbeSlot> {
+    fn claim_probe<'a>(&'a self, _: &'a str, _: Timestamp, _: Duration) -> Lookup<'a, ProbeGrant> {
         Box::pin(std::future::ready(None))
     }
 
-    fn recovered_at<'a>(&'a self, _: &'a str) -> Lookup<'a, Timestamp> {
+    fn upstream_recovered_at<'a>(&'a self, _: &'a str) -> Lookup<'a, Timestamp> {
         Box::pin(std::future::ready(None))
     }
 
-    fn recovered(&self, _: &str, _: Timestamp) {}
+    fn record_upstream_recovery(&self, _: &str, _: Timestamp) {}
 }
 
 /// A gateway and what is around it.
@@ -100,7 +101,7 @@ pub(crate) fn quick() -> RetryPolicy {
 }
 
 /// Little is waited for, where it is waited in vain.
-pub(crate) fn impatient(settings: &mut Settings) {
+pub(crate) fn impatient(settings: &mut GatewaySettings) {
     let short = Duration::from_millis(500);
     settings.limits = TimeLimits {
         response: short,
@@ -125,7 +126,7 @@ impl Ground {
     pub(crate) async fn with(
         protocol: Protocol,
         scripts: &[&str],
-        change: impl FnOnce(&mut Settings),
+        change: impl FnOnce(&mut GatewaySettings),
     ) -> Self {
         let upstreams: Vec<_> = scripts.iter().map(|text| script(text)).collect();
         let named = upstreams.iter().enumerate().map(|(at, server)| {
@@ -135,12 +136,12 @@ impl Ground {
             };
             Upstream::new(&format!("u{at}"), protocol, &base).unwrap()
         });
-        let mut settings = Settings::new(named.collect());
+        let mut settings = GatewaySettings::new(named.collect());
         settings.policy = quick();
         change(&mut settings);
         let book = Arc::new(Book::default());
-        let knows = Arc::new(BuiltIn::default());
-        let gateway = Gateway::start(settings, knows, Arc::clone(&book) as Arc<dyn Ledger>)
+        let knows = Arc::new(BuiltInKnowledge::default());
+        let gateway = Gateway::start(settings, knows, Arc::clone(&book) as Arc<dyn Recorder>)
             .await
             .unwrap();
         Self {

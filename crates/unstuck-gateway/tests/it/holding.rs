@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use hyper::Method;
-use unstuck_core::agent::OwnRetries;
+use unstuck_core::agent::ClientRetries;
 use unstuck_core::decision::Jitter;
 use unstuck_core::event::CallOutcome;
 use unstuck_core::{Event, RetryPolicy};
-use unstuck_gateway::Settings;
+use unstuck_gateway::GatewaySettings;
 use unstuck_gateway::protocol::Protocol::{Anthropic, Gemini, OpenAi};
 
 use crate::streams::APIS;
@@ -23,7 +23,7 @@ fn down_for(time: &str) -> String {
 }
 
 /// The default policy, a hundred times as fast.
-fn patient(settings: &mut Settings) {
+fn patient(settings: &mut GatewaySettings) {
     settings.policy = RetryPolicy {
         backoff_base: 0.005,
         max_backoff: 0.6,
@@ -31,11 +31,11 @@ fn patient(settings: &mut Settings) {
         jitter: Jitter::Equal,
         ..RetryPolicy::default()
     };
-    settings.own_retries = OwnRetries {
+    settings.client_retries = ClientRetries {
         waits: [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0]
             .map(|wait| wait / 100.0)
             .into(),
-        ..OwnRetries::default()
+        ..ClientRetries::default()
     };
     settings.probe_every = Duration::from_millis(600);
 }
@@ -44,7 +44,7 @@ fn patient(settings: &mut Settings) {
 #[tokio::test]
 async fn a_stream_is_held_through_an_outage() {
     for api in &APIS[..3] {
-        let set = |settings: &mut Settings| {
+        let set = |settings: &mut GatewaySettings| {
             patient(settings);
             settings.limits.keep_alive = Duration::from_millis(100);
             settings.limits.hold = Duration::from_millis(200);
@@ -98,9 +98,9 @@ async fn all_who_wait_share_one_probe() {
 /// While the client would try by itself, no more tries are made on its behalf than it would make, and one.
 #[tokio::test]
 async fn no_more_is_asked_than_the_client_would_ask() {
-    let set = |settings: &mut Settings| {
+    let set = |settings: &mut GatewaySettings| {
         patient(settings);
-        settings.own_retries.waits = vec![0.4, 0.8, 1.2];
+        settings.client_retries.waits = vec![0.4, 0.8, 1.2];
         settings.policy.give_up_after = Some(Duration::from_secs(2));
     };
     let ground = Ground::with(OpenAi, &[&down_for("always")], set).await;
@@ -117,7 +117,7 @@ async fn no_more_is_asked_than_the_client_would_ask() {
 /// A client that cannot be held is told to come back while there is hope, and goes on where it was.
 #[tokio::test]
 async fn a_client_that_cannot_be_held_is_told_to_come_back() {
-    let set = |settings: &mut Settings| {
+    let set = |settings: &mut GatewaySettings| {
         patient(settings);
         settings.limits.hold = Duration::from_millis(300);
     };
@@ -151,7 +151,7 @@ async fn a_client_that_cannot_be_held_is_told_to_come_back() {
 /// When the time is over it is over: the client is told once and for all.
 #[tokio::test]
 async fn in_the_end_the_client_is_told_to_stop() {
-    let set = |settings: &mut Settings| {
+    let set = |settings: &mut GatewaySettings| {
         patient(settings);
         settings.policy.give_up_after = Some(Duration::from_millis(400));
     };
@@ -176,14 +176,14 @@ async fn a_client_that_does_not_heed_errors_in_streams_sees_the_connection_end()
     let response = client.request(request).await.unwrap();
     let body = http_body_util::BodyExt::collect(response.into_body()).await;
     assert!(body.is_err(), "{body:?}");
-    assert_eq!(ground.record().await.outcome, CallOutcome::Cut);
+    assert_eq!(ground.record().await.outcome, CallOutcome::Truncated);
 }
 
 /// A configured fallback is asked after two retries at most; a silent upstream only once before.
 #[tokio::test]
 async fn a_fallback_is_not_starved_by_patience() {
     for (fault, tries) in [("status = { code = 503 }", 3), ("hang = {}", 1)] {
-        let set = |settings: &mut Settings| {
+        let set = |settings: &mut GatewaySettings| {
             settings.policy = RetryPolicy::default();
             settings.limits.fallback_silence = Duration::from_millis(200);
         };

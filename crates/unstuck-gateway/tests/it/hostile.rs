@@ -6,7 +6,9 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use unstuck_gateway::protocol::Protocol::{Anthropic, OpenAi};
-use unstuck_gateway::{BuiltIn, Forgetful, Gateway, GatewayError, Secret, Settings};
+use unstuck_gateway::{
+    BuiltInKnowledge, Gateway, GatewayError, GatewaySettings, NullRecorder, Secret,
+};
 
 use crate::Ground;
 
@@ -249,10 +251,18 @@ async fn beyond_this_machine_a_token_is_needed() {
             .header("x-unstuck-token")
             .is_none()
     );
-    let mut open = Settings::new(Vec::new());
+    let mut open = GatewaySettings::new(Vec::new());
     open.listen = ([0, 0, 0, 0], 0).into();
-    let refused = Gateway::start(open, Arc::new(BuiltIn::default()), Arc::new(Forgetful)).await;
-    assert!(matches!(refused.err(), Some(GatewayError::Unguarded(_))));
+    let refused = Gateway::start(
+        open,
+        Arc::new(BuiltInKnowledge::default()),
+        Arc::new(NullRecorder),
+    )
+    .await;
+    assert!(matches!(
+        refused.err(),
+        Some(GatewayError::TokenRequired(_))
+    ));
 }
 
 #[tokio::test]

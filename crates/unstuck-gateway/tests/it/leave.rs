@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use unstuck_core::Event;
+use unstuck_gateway::loop_detection::WatchLimits;
 use unstuck_gateway::protocol::Protocol::{Anthropic, OpenAi};
-use unstuck_gateway::watch::WatchLimits;
-use unstuck_gateway::{Noticed, OnCircles, Settings};
+use unstuck_gateway::{GatewaySettings, OnLoop, SessionEventKind};
 
 use crate::{Ground, Reply};
 
@@ -38,10 +38,10 @@ async fn repeat(ground: &Ground, turns: usize) -> Reply {
     reply.unwrap()
 }
 
-fn circles(then: OnCircles) -> impl FnOnce(&mut Settings) {
+fn circles(then: OnLoop) -> impl FnOnce(&mut GatewaySettings) {
     move |settings| {
-        settings.watch.then = then;
-        settings.watch.limits = WatchLimits {
+        settings.loop_rules.action = then;
+        settings.loop_rules.limits = WatchLimits {
             repeats: 3,
             ..WatchLimits::default()
         };
@@ -51,9 +51,9 @@ fn circles(then: OnCircles) -> impl FnOnce(&mut Settings) {
 /// S4-35: what may be spent is checked before each call, and the client is told in its own protocol.
 #[tokio::test]
 async fn a_budget_that_is_used_up_is_told_in_the_clients_protocol() {
-    let set = |settings: &mut Settings| settings.budgets.session = Some(0.000_001);
+    let set = |settings: &mut GatewaySettings| settings.budgets.session = Some(0.000_001);
     let ground = Ground::with(Anthropic, &[PRICED], set).await;
-    let mut notices = ground.gateway.notices();
+    let mut notices = ground.gateway.subscribe();
     assert_eq!(ask(&ground).await.status, 200);
     let refused = ask(&ground).await;
     assert_eq!(refused.status, 402, "{}", refused.body);
@@ -63,17 +63,20 @@ async fn a_budget_that_is_used_up_is_told_in_the_clients_protocol() {
     assert_eq!(ask(&ground).await.status, 402);
     assert_eq!(ground.asked(), [1]);
     let notice = notices.try_recv().unwrap();
-    assert!(matches!(notice.what, Noticed::SpentUp { .. }), "{notice:?}");
+    assert!(
+        matches!(notice.kind, SessionEventKind::BudgetExhausted { .. }),
+        "{notice:?}"
+    );
     assert!(notices.try_recv().is_err(), "it is told once");
     let session = ground.gateway.session("one-1").unwrap();
     assert_eq!(
-        session.trouble().unwrap().kind.to_string(),
+        session.last_failure().unwrap().kind.to_string(),
         "quota_exhausted"
     );
     // A person lets it go on.
-    session.allow(session.spent() + 1.0);
+    session.allow_spending(session.spent() + 1.0);
     assert_eq!(ask(&ground).await.status, 200);
-    assert!(session.trouble().is_none());
+    assert!(session.last_failure().is_none());
 }
 
 /// A budget that cannot count what calls cost would be believed to hold them: it is told, once.
@@ -93,16 +96,16 @@ async fn a_budget_that_cannot_count_is_told() {
         (chat("gpt-6.1-terra", usage), None),
         (chat("gpt-6.1-terra", ""), None),
     ] {
-        let set = |settings: &mut Settings| settings.budgets.session = Some(5.0);
+        let set = |settings: &mut GatewaySettings| settings.budgets.session = Some(5.0);
         let ground = Ground::with(OpenAi, &[PRICED], set).await;
-        let mut notices = ground.gateway.notices();
+        let mut notices = ground.gateway.subscribe();
         for _ in 0..2 {
             let path = "/s/one-1/openai/v1/chat/completions";
             assert_eq!(ground.post(path, &body).await.status, 200);
         }
-        let notice = notices.try_recv().ok().map(|notice| notice.what);
+        let notice = notices.try_recv().ok().map(|notice| notice.kind);
         match (told, notice) {
-            (Some(told), Some(Noticed::Uncounted { sentence })) => {
+            (Some(told), Some(SessionEventKind::CostUnknown { sentence })) => {
                 assert!(sentence.contains(told), "{sentence}");
             }
             (None, None) => {}
@@ -111,7 +114,7 @@ async fn a_budget_that_cannot_count_is_told() {
         assert!(notices.try_recv().is_err(), "it is told once");
     }
     let ground = Ground::new(OpenAi, &[PRICED]).await;
-    let mut notices = ground.gateway.notices();
+    let mut notices = ground.gateway.subscribe();
     let path = "/openai/v1/chat/completions";
     assert_eq!(ground.post(path, &streamed).await.status, 200);
     assert!(
@@ -122,10 +125,10 @@ async fn a_budget_that_cannot_count_is_told() {
 
 #[tokio::test]
 async fn the_budget_of_a_day_is_that_of_all_sessions() {
-    let set = |settings: &mut Settings| settings.budgets.day = Some(5.0);
+    let set = |settings: &mut GatewaySettings| settings.budgets.day = Some(5.0);
     let ground = Ground::with(Anthropic, &[PRICED], set).await;
     assert_eq!(ask(&ground).await.status, 200);
-    ground.gateway.spent_today(5.0);
+    ground.gateway.note_spent_today(5.0);
     let refused = ask(&ground).await;
     assert_eq!(refused.status, 402, "{}", refused.body);
     assert!(
@@ -138,39 +141,42 @@ async fn the_budget_of_a_day_is_that_of_all_sessions() {
 /// A conversation that repeats itself is held, and no other of the same client.
 #[tokio::test]
 async fn an_agent_in_circles_is_held_until_somebody_lets_it_go() {
-    let set = |settings: &mut Settings| {
-        circles(OnCircles::Hold)(settings);
+    let set = |settings: &mut GatewaySettings| {
+        circles(OnLoop::Hold)(settings);
         settings.limits.hold = Duration::from_millis(200);
     };
     let ground = Ground::with(Anthropic, &[PRICED], set).await;
-    let mut notices = ground.gateway.notices();
+    let mut notices = ground.gateway.subscribe();
     let told = repeat(&ground, 4).await;
     assert_eq!(told.status, 503, "{}", told.body);
     assert!(told.body.contains("goes in circles"), "{}", told.body);
     assert_eq!(told.header("x-should-retry"), "true");
     let notice = notices.try_recv().unwrap();
-    assert!(matches!(notice.what, Noticed::Circling(_)), "{notice:?}");
+    assert!(
+        matches!(notice.kind, SessionEventKind::LoopDetected(_)),
+        "{notice:?}"
+    );
     assert_eq!(ask(&ground).await.status, 200, "another conversation");
-    ground.gateway.session("one-1").unwrap().begin_anew();
+    ground.gateway.session("one-1").unwrap().begin_attempt();
     assert_eq!(repeat(&ground, 1).await.status, 200);
 }
 
 /// Where nobody answers, a conversation that is held goes on after a while, and the question is settled.
 #[tokio::test]
 async fn a_conversation_that_nobody_answers_for_goes_on() {
-    let set = |settings: &mut Settings| {
-        circles(OnCircles::Hold)(settings);
-        settings.watch.hold = Duration::from_millis(300);
+    let set = |settings: &mut GatewaySettings| {
+        circles(OnLoop::Hold)(settings);
+        settings.loop_rules.hold = Duration::from_millis(300);
     };
     let ground = Ground::with(Anthropic, &[PRICED], set).await;
     assert_eq!(repeat(&ground, 4).await.status, 200);
     let events = ground.book.events.lock().unwrap();
     let asked = events.iter().find_map(|event| match event {
-        Event::RecoveryEscalated(asked) => Some(asked.id.clone()),
+        Event::EscalationOpened(asked) => Some(asked.id.clone()),
         _ => None,
     });
     let settled = events.iter().find_map(|event| match event {
-        Event::RecoveryResolved(resolved) => Some((resolved.by.clone(), resolved.id.clone())),
+        Event::EscalationResolved(resolved) => Some((resolved.by.clone(), resolved.id.clone())),
         _ => None,
     });
     assert_eq!(settled, Some(("deadline".to_owned(), asked)));
@@ -179,7 +185,7 @@ async fn a_conversation_that_nobody_answers_for_goes_on() {
 /// The same question asked again and again, by whomever, is no circle that is held.
 #[tokio::test]
 async fn equal_requests_are_not_held() {
-    let ground = Ground::with(Anthropic, &[PRICED], circles(OnCircles::Hold)).await;
+    let ground = Ground::with(Anthropic, &[PRICED], circles(OnLoop::Hold)).await;
     for _ in 0..40 {
         assert_eq!(ask(&ground).await.status, 200);
     }
@@ -187,14 +193,14 @@ async fn equal_requests_are_not_held() {
 
 #[tokio::test]
 async fn whoever_is_only_warned_about_goes_on() {
-    let ground = Ground::with(Anthropic, &[PRICED], circles(OnCircles::Warn)).await;
+    let ground = Ground::with(Anthropic, &[PRICED], circles(OnLoop::Warn)).await;
     assert_eq!(repeat(&ground, 4).await.status, 200);
     assert!(
         ground
             .gateway
             .session("one-1")
             .unwrap()
-            .circling()
+            .loop_signal()
             .is_some()
     );
 }
@@ -202,7 +208,7 @@ async fn whoever_is_only_warned_about_goes_on() {
 /// The note comes once for each sign, after all else that the model is shown.
 #[tokio::test]
 async fn a_note_tells_the_model_that_it_goes_in_circles() {
-    let ground = Ground::with(Anthropic, &[PRICED], circles(OnCircles::Note)).await;
+    let ground = Ground::with(Anthropic, &[PRICED], circles(OnLoop::Note)).await;
     assert_eq!(repeat(&ground, 5).await.status, 200);
     let noted = ground.upstreams[0].requests();
     let noted = noted
@@ -220,10 +226,10 @@ async fn a_session_keeps_the_model_that_it_was_moved_to() {
     let ground = Ground::new(Anthropic, &[PRICED]).await;
     ask(&ground).await;
     let session = ground.gateway.session("one-1").unwrap();
-    session.moved("claude-sonnet-5-5", "claude-opus-5-5");
+    session.switch_model("claude-sonnet-5-5", "claude-opus-5-5");
     ask(&ground).await;
     ask(&ground).await;
-    session.moved("claude-opus-5-5", "claude-sonnet-5-5");
+    session.switch_model("claude-opus-5-5", "claude-sonnet-5-5");
     ask(&ground).await;
     assert_eq!(session.model(), None);
     let models: Vec<_> = ground.upstreams[0]

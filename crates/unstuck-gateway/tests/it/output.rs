@@ -1,14 +1,14 @@
 //! Output that cannot be used, asked for again where that is wanted.
 
 use unstuck_core::event::CallOutcome;
-use unstuck_gateway::Settings;
+use unstuck_gateway::GatewaySettings;
 use unstuck_gateway::protocol::Protocol::OpenAi;
 
 use crate::Ground;
 
 const JSON: &str = r#"{"model":"gpt-6-luna","response_format":{"type":"json_object"},"messages":[{"role":"user","content":"As JSON"}]}"#;
 
-fn corrects(settings: &mut Settings) {
+fn corrects(settings: &mut GatewaySettings) {
     settings.retry_bad_output = true;
 }
 

@@ -6,9 +6,9 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
-use unstuck_core::decision::BreakerSettings;
-use unstuck_core::event::{CallOutcome, Finish};
-use unstuck_gateway::Settings;
+use unstuck_core::decision::CircuitBreakerSettings;
+use unstuck_core::event::{CallOutcome, FinishReason};
+use unstuck_gateway::GatewaySettings;
 use unstuck_gateway::protocol::Protocol::{self, Anthropic, Gemini, OpenAi};
 
 use crate::{Ground, Reply};
@@ -130,13 +130,13 @@ async fn sessions_slow_down_together_before_the_limit() {
 #[tokio::test]
 async fn an_upstream_that_is_down_is_left_alone_and_used_again() {
     let script = format!("[[step]]\nserver_error = {{}}\ntimes = 12\n{ANSWER}");
-    let patient = |settings: &mut Settings| {
+    let patient = |settings: &mut GatewaySettings| {
         settings.limits.hold = Duration::from_millis(100);
-        settings.lanes.breaker = BreakerSettings {
+        settings.lanes.breaker = CircuitBreakerSettings {
             failures: 4,
             cool_down: Duration::from_millis(300),
             max_cool_down: Duration::from_millis(300),
-            ..BreakerSettings::default()
+            ..CircuitBreakerSettings::default()
         };
     };
     let ground = Ground::with(OpenAi, &[&script], patient).await;
@@ -197,7 +197,7 @@ async fn a_half_closed_request_is_given_up() {
 #[tokio::test]
 async fn a_busy_session_does_not_starve_another() {
     let script = "[[step]]\nanswer = { text = \"Done.\", delay = \"30ms\" }\ntimes = \"always\"\n";
-    let one_at_a_time = |settings: &mut Settings| settings.lanes.max_in_flight = Some(1);
+    let one_at_a_time = |settings: &mut GatewaySettings| settings.lanes.max_in_flight = Some(1);
     let ground = Ground::with(OpenAi, &[script], one_at_a_time).await;
     let order = Mutex::new(Vec::new());
     let (place, done) = (&ground, &order);
@@ -251,7 +251,7 @@ async fn what_streams_used_is_accounted_for() {
         let reply = ground.post(path, &body).await;
         assert_eq!(reply.status.as_u16(), 200, "{path}: {reply:?}");
         let record = ground.record().await;
-        assert!(record.stream, "{path}");
+        assert!(record.is_stream, "{path}");
         let tokens = record.tokens.unwrap();
         let sums = (tokens.input + tokens.cached, tokens.output);
         assert_eq!(sums, (1000, 100), "{path}");
@@ -270,7 +270,7 @@ async fn the_end_of_the_newest_call_is_known() {
         (last.outcome, last.is_usable()),
         (CallOutcome::Answered, true)
     );
-    assert_eq!(last.finish, Some(Finish::Stop));
+    assert_eq!(last.finish, Some(FinishReason::Stop));
     let success = session.last_success().unwrap();
     ground.chat(true).await;
     let last = session.last_call().unwrap();
@@ -280,9 +280,12 @@ async fn the_end_of_the_newest_call_is_known() {
     );
     ground.chat(true).await;
     let last = session.last_call().unwrap();
-    assert_eq!((last.outcome, last.is_usable()), (CallOutcome::Cut, false));
+    assert_eq!(
+        (last.outcome, last.is_usable()),
+        (CallOutcome::Truncated, false)
+    );
     assert!(session.last_success().unwrap() >= success);
-    session.begin_anew();
+    session.begin_attempt();
     assert_eq!(session.last_call(), None);
     assert!(session.last_success().is_some());
 }

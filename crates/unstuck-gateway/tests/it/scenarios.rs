@@ -15,7 +15,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 use unstuck_core::Timestamp;
 use unstuck_gateway::protocol::Protocol::OpenAi;
-use unstuck_gateway::{Lacks, Settings, StreamMode};
+use unstuck_gateway::{GatewaySettings, MissingCapabilities, StreamMode};
 
 use crate::Ground;
 
@@ -46,7 +46,7 @@ impl Scale {
     }
 
     /// The settings that come with the gateway, at this scale.
-    fn set(self, settings: &mut Settings) {
+    fn set(self, settings: &mut GatewaySettings) {
         settings.policy = unstuck_core::RetryPolicy::default();
         settings.upstreams[1].models = [(MODEL.into(), OTHER_MODEL.into())].into();
         if self.0 == 1.0 {
@@ -266,13 +266,13 @@ async fn play(scenario: &Scenario, scale: Scale, mode: StreamMode) -> (Verdict, 
         ),
         _ => format!("{PACE}{GOOD}"),
     };
-    let set = |settings: &mut Settings| {
+    let set = |settings: &mut GatewaySettings| {
         scale.set(settings);
         settings.stream = mode;
         if scenario.id == "S14" {
-            settings.upstreams[1].lacks = Lacks {
+            settings.upstreams[1].missing = MissingCapabilities {
                 prefill: true,
-                ..Lacks::default()
+                ..MissingCapabilities::default()
             };
         }
     };
@@ -312,7 +312,7 @@ async fn play_outage(scale: Scale, mode: StreamMode) -> (Verdict, String) {
     let outage = scale.text(60.0);
     let primary = step("status = { code = 503 }", &format!("\"{outage}\""));
     let fallback = format!("{PACE}{GOOD}");
-    let set = |settings: &mut Settings| {
+    let set = |settings: &mut GatewaySettings| {
         scale.set(settings);
         settings.stream = mode;
     };

@@ -2,7 +2,7 @@
 
 use unstuck_core::Event;
 use unstuck_core::event::CallFailed;
-use unstuck_gateway::Settings;
+use unstuck_gateway::GatewaySettings;
 use unstuck_gateway::protocol::Protocol::Anthropic;
 
 use crate::Ground;
@@ -14,7 +14,7 @@ const GOOD: &str = "[[step]]\nanswer = { text = \"Done\", input_tokens = 1000, o
 const BETWEEN: f64 = 0.005;
 
 /// The second upstream has a dearer model in the place of the first one's.
-fn dear(settings: &mut Settings) {
+fn dear(settings: &mut GatewaySettings) {
     let names = [("claude-haiku-5-5".into(), "claude-opus-5-5".into())];
     settings.upstreams[1].models.extend(names);
 }
@@ -37,7 +37,7 @@ fn failed(ground: &Ground) -> CallFailed {
 /// S4-35: a fallback whose price does not fit into what the session has left is passed over; the next one is asked.
 #[tokio::test]
 async fn a_fallback_that_the_budget_does_not_pay_is_passed_over() {
-    let poor = |settings: &mut Settings| {
+    let poor = |settings: &mut GatewaySettings| {
         dear(settings);
         settings.budgets.session = Some(BETWEEN);
     };
@@ -50,8 +50,8 @@ async fn a_fallback_that_the_budget_does_not_pay_is_passed_over() {
     );
     let failed = failed(&ground);
     assert_eq!(failed.fallback.as_deref(), Some("u2"));
-    let [passed] = &failed.passed_over[..] else {
-        panic!("{:?}", failed.passed_over);
+    let [passed] = &failed.skipped_upstreams[..] else {
+        panic!("{:?}", failed.skipped_upstreams);
     };
     assert_eq!(
         (&*passed.upstream, passed.model.as_deref()),
@@ -63,7 +63,7 @@ async fn a_fallback_that_the_budget_does_not_pay_is_passed_over() {
 /// S4-35: so it is with what all sessions of a day may spend; without anybody else the client gets the upstream's own words.
 #[tokio::test]
 async fn a_fallback_that_the_day_does_not_pay_is_not_asked() {
-    let poor = |settings: &mut Settings| {
+    let poor = |settings: &mut GatewaySettings| {
         dear(settings);
         settings.budgets.day = Some(BETWEEN);
     };
@@ -74,7 +74,7 @@ async fn a_fallback_that_the_day_does_not_pay_is_not_asked() {
         (503, vec![3, 0]),
         "{reply:?}"
     );
-    let passed = failed(&ground).passed_over;
+    let passed = failed(&ground).skipped_upstreams;
     assert!(passed[0].why.contains("today's budget has"), "{passed:?}");
     // Where nobody counts the money, the same fallback answers.
     let ground = Ground::with(Anthropic, &[DOWN, GOOD], dear).await;
@@ -85,21 +85,21 @@ async fn a_fallback_that_the_day_does_not_pay_is_not_asked() {
 /// S4-13: a fallback with a dearer model needs the same yes as a step up the ladder does.
 #[tokio::test]
 async fn a_dearer_fallback_that_needs_a_yes_is_not_asked() {
-    let careful = |settings: &mut Settings| {
+    let careful = |settings: &mut GatewaySettings| {
         dear(settings);
         settings.policy.confirm_above = Some(0.0);
     };
     let ground = Ground::with(Anthropic, &[DOWN, GOOD], careful).await;
     assert_eq!(asked(&ground).await.status.as_u16(), 503);
     assert_eq!(ground.asked(), [3, 0]);
-    let passed = failed(&ground).passed_over;
+    let passed = failed(&ground).skipped_upstreams;
     assert!(passed[0].why.contains("needs your yes"), "{passed:?}");
 }
 
 /// What an upstream is given a rest for is told with who could not stand in for it.
 #[tokio::test]
 async fn whoever_waits_for_a_resting_upstream_is_told_why_nobody_stands_in() {
-    let poor = |settings: &mut Settings| {
+    let poor = |settings: &mut GatewaySettings| {
         dear(settings);
         settings.budgets.session = Some(BETWEEN);
     };

@@ -121,7 +121,7 @@ async fn a_stream_cut_at_any_frame_is_made_good_or_told() {
                     other => panic!("asked {other} times: {place}"),
                 }
                 let expected = match (is_told, ground.asked()[0]) {
-                    (true, _) => CallOutcome::Cut,
+                    (true, _) => CallOutcome::Truncated,
                     (false, 1) => CallOutcome::Answered,
                     (false, _) => CallOutcome::Recovered,
                 };

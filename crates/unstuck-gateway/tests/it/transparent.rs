@@ -4,7 +4,7 @@ use base64::Engine;
 use hyper::Method;
 use serde_json::Value;
 use unstuck_gateway::protocol::Protocol::{Anthropic, Gemini, OpenAi};
-use unstuck_gateway::{Secret, Settings};
+use unstuck_gateway::{GatewaySettings, Secret};
 
 use crate::Ground;
 
@@ -110,8 +110,9 @@ async fn an_upstreams_own_key_replaces_the_clients() {
             "/gemini/v1beta/models/g:generateContent?key=key-1&x=1",
         ),
     ] {
-        let own =
-            |settings: &mut Settings| settings.upstreams[0].key = Some(Secret::new("own-key"));
+        let own = |settings: &mut GatewaySettings| {
+            settings.upstreams[0].key = Some(Secret::new("own-key"))
+        };
         let ground = Ground::with(protocol, &[ECHO], own).await;
         let reply = ground.post(path, "{}").await;
         assert!(
@@ -130,10 +131,10 @@ async fn a_moved_session_asks_its_new_model() {
     let body = r#"{"model":"claude-x","max_tokens":9,"messages":[{"role":"user","content":"x"}]}"#;
     ground.post(path, body).await;
     let session = ground.gateway.session("moved").unwrap();
-    session.move_to(Some("claude-y".into()));
+    session.set_model(Some("claude-y".into()));
     let reply = ground.post(path, body).await;
     assert_eq!(reply.header("x-unstuck-model"), "claude-y");
-    session.move_to(None);
+    session.set_model(None);
     ground.post(path, body).await;
     let models: Vec<_> = ground.upstreams[0]
         .requests()

@@ -8,7 +8,7 @@ use hyper::{Request, Version};
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::TokioExecutor;
 use unstuck_gateway::protocol::Protocol::{self, Anthropic, OpenAi};
-use unstuck_gateway::{Settings, Upstream};
+use unstuck_gateway::{GatewaySettings, Upstream};
 
 use crate::Ground;
 use crate::ground::script;
@@ -25,7 +25,7 @@ async fn secured(protocol: Protocol, tls: &str, steps: &str, is_believed: bool) 
         OpenAi => format!("{}/v1", server.tls_url().unwrap()),
         _ => server.tls_url().unwrap(),
     };
-    let change = |settings: &mut Settings| {
+    let change = |settings: &mut GatewaySettings| {
         settings.upstreams = vec![Upstream::new("u0", protocol, &base).unwrap()];
         if is_believed {
             settings.network.authorities = vec![pem];

@@ -8,12 +8,12 @@ use hyper::Method;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
-use unstuck_core::agent::OwnRetries;
-use unstuck_core::decision::{Jitter, WaitFor};
+use unstuck_core::agent::ClientRetries;
+use unstuck_core::decision::{Jitter, WaitPurpose};
 use unstuck_core::event::{CallFailed, CallHeld, CallOutcome};
 use unstuck_core::{Event, Kind, RetryPolicy};
 use unstuck_gateway::protocol::Protocol::OpenAi;
-use unstuck_gateway::{Settings, Upstream};
+use unstuck_gateway::{GatewaySettings, Upstream};
 use unstuck_network::NetworkProbe;
 
 use crate::Ground;
@@ -39,14 +39,14 @@ fn whole(max_tokens: u64) -> String {
 }
 
 /// The default policy, with short waits.
-fn patient(settings: &mut Settings) {
+fn patient(settings: &mut GatewaySettings) {
     settings.policy = RetryPolicy {
         backoff_base: 0.005,
         max_backoff: 0.05,
         jitter: Jitter::Equal,
         ..RetryPolicy::default()
     };
-    settings.own_retries.waits = vec![0.01; 1000];
+    settings.client_retries.waits = vec![0.01; 1000];
 }
 
 impl Ground {
@@ -86,11 +86,11 @@ impl Ground {
 #[tokio::test]
 async fn a_silent_upstream_is_asked_again_for_a_whole_answer() {
     let (_tell, told) = watch::channel(false);
-    let set = |settings: &mut Settings| {
+    let set = |settings: &mut GatewaySettings| {
         patient(settings);
         settings.limits.response = Duration::from_millis(300);
         settings.upstreams[0].is_nearby = false;
-        settings.network_probe = NetworkProbe::Told(told);
+        settings.network_probe = NetworkProbe::Simulated(told);
     };
     let ground = Ground::with(OpenAi, &[&once("hang = {}")], set).await;
     let body = whole(9);
@@ -103,7 +103,7 @@ async fn a_silent_upstream_is_asked_again_for_a_whole_answer() {
 /// One that writes for longer than its head may take in a stream is not cut off.
 #[tokio::test]
 async fn a_long_whole_answer_gets_its_time() {
-    let set = |settings: &mut Settings| {
+    let set = |settings: &mut GatewaySettings| {
         patient(settings);
         settings.limits.response = Duration::from_millis(100);
         settings.upstreams[0].is_nearby = false;
@@ -132,7 +132,7 @@ async fn a_whole_answer_whose_body_comes_late_gets_its_time() {
         tokio::time::sleep(Duration::from_millis(800)).await;
         stream.write_all(body.as_bytes()).await.unwrap();
     });
-    let set = |settings: &mut Settings| {
+    let set = |settings: &mut GatewaySettings| {
         patient(settings);
         settings.limits.stall = Duration::from_millis(100);
         settings.upstreams[0] = Upstream::new("u0", OpenAi, &url).unwrap();
@@ -149,7 +149,7 @@ async fn a_whole_answer_whose_body_comes_late_gets_its_time() {
 /// Where somebody stands in, a silent upstream is left much earlier, without a stream as well.
 #[tokio::test]
 async fn a_silent_upstream_is_left_for_the_fallback_without_a_stream() {
-    let set = |settings: &mut Settings| {
+    let set = |settings: &mut GatewaySettings| {
         patient(settings);
         settings.limits.fallback_silence = Duration::from_millis(200);
     };
@@ -176,7 +176,7 @@ async fn a_client_that_comes_back_from_a_silent_upstream_gets_the_fallback() {
 /// A stream that stalls before its first content is tried again unseen.
 #[tokio::test]
 async fn a_stall_before_the_first_content_is_tried_again() {
-    let set = |settings: &mut Settings| {
+    let set = |settings: &mut GatewaySettings| {
         patient(settings);
         settings.limits.first_content = Duration::from_millis(300);
     };
@@ -191,9 +191,9 @@ async fn a_stall_before_the_first_content_is_tried_again() {
 /// to probe.
 #[tokio::test]
 async fn answers_that_keep_breaking_off_are_asked_for_as_rarely_as_any_probe() {
-    let set = |settings: &mut Settings| {
+    let set = |settings: &mut GatewaySettings| {
         patient(settings);
-        settings.own_retries.waits = vec![0.01; 2];
+        settings.client_retries.waits = vec![0.01; 2];
         settings.probe_every = Duration::from_secs(3600);
     };
     let ground = Ground::with(OpenAi, &[&always("cut = {}")], set).await;
@@ -217,7 +217,7 @@ async fn answers_to_other_calls_of_the_session_are_progress() {
     let script = format!(
         "[[step]]\nwhen = {{ model = \"down\" }}\nstatus = {{ code = 503 }}\ntimes = \"always\"\n\n{GOOD}"
     );
-    let set = |settings: &mut Settings| {
+    let set = |settings: &mut GatewaySettings| {
         patient(settings);
         settings.policy.give_up_after = Some(Duration::from_millis(900));
     };
@@ -246,11 +246,11 @@ async fn answers_to_other_calls_of_the_session_are_progress() {
 /// Each of several calls of a session would be tried by its client; all together they are tried once more at most.
 #[tokio::test]
 async fn several_calls_of_a_session_are_one_try_ahead_together() {
-    let set = |settings: &mut Settings| {
+    let set = |settings: &mut GatewaySettings| {
         patient(settings);
-        settings.own_retries = OwnRetries {
+        settings.client_retries = ClientRetries {
             waits: vec![0.5, 1.0, 1.0],
-            ..OwnRetries::default()
+            ..ClientRetries::default()
         };
         settings.policy.give_up_after = Some(Duration::from_secs(2));
     };
@@ -274,11 +274,11 @@ async fn several_calls_of_a_session_are_one_try_ahead_together() {
 #[tokio::test]
 async fn a_call_waits_for_the_network() {
     let (tell, told) = watch::channel(true);
-    let set = |settings: &mut Settings| {
+    let set = |settings: &mut GatewaySettings| {
         patient(settings);
         settings.limits.response = Duration::from_millis(200);
         settings.upstreams[0].is_nearby = false;
-        settings.network_probe = NetworkProbe::Told(told);
+        settings.network_probe = NetworkProbe::Simulated(told);
         settings.policy.give_up_after = Some(Duration::from_millis(600));
     };
     let ground = Ground::with(OpenAi, &[&once("hang = {}")], set).await;
@@ -288,7 +288,7 @@ async fn a_call_waits_for_the_network() {
         reply = &mut asking => panic!("it has not waited: {reply:?}"),
         failed = ground.failed() => failed,
     };
-    assert_eq!(failed.decision.wait_for, WaitFor::Network);
+    assert_eq!(failed.decision.wait_purpose, WaitPurpose::Network);
     // For longer than it may go without progress.
     let waited = tokio::time::timeout(Duration::from_millis(1500), &mut asking).await;
     assert!(waited.is_err(), "{waited:?}");
@@ -303,12 +303,12 @@ async fn a_call_waits_for_the_network() {
 #[tokio::test]
 async fn a_client_comes_back_while_there_is_no_network() {
     let (tell, told) = watch::channel(true);
-    let set = |settings: &mut Settings| {
+    let set = |settings: &mut GatewaySettings| {
         patient(settings);
         settings.limits.response = Duration::from_millis(200);
         settings.limits.hold = Duration::from_secs(2);
         settings.upstreams[0].is_nearby = false;
-        settings.network_probe = NetworkProbe::Told(told);
+        settings.network_probe = NetworkProbe::Simulated(told);
     };
     let ground = Ground::with(OpenAi, &[&once("hang = {}")], set).await;
     for _ in 0..2 {
@@ -331,11 +331,11 @@ async fn a_client_comes_back_while_there_is_no_network() {
 #[tokio::test]
 async fn a_host_that_nobody_knows_gets_a_short_time() {
     let (_tell, told) = watch::channel(false);
-    let set = |settings: &mut Settings| {
+    let set = |settings: &mut GatewaySettings| {
         patient(settings);
         // No resolver is asked for such a name.
         settings.upstreams[0] = Upstream::new("u0", OpenAi, "http://nosuch..invalid/v1").unwrap();
-        settings.network_probe = NetworkProbe::Told(told);
+        settings.network_probe = NetworkProbe::Simulated(told);
     };
     let ground = Ground::with(OpenAi, &[GOOD], set).await;
     let body = whole(9);
@@ -346,14 +346,14 @@ async fn a_host_that_nobody_knows_gets_a_short_time() {
     };
     assert_eq!(failed.diagnosis.kind, Kind::NetworkError, "{failed:?}");
     let decision = failed.decision;
-    let time = decision.give_up_at.unwrap().since(decision.at);
+    let time = decision.give_up_at.unwrap().since(decision.decided_at);
     assert!(time <= Duration::from_secs(30), "{time:?}");
 }
 
 /// Whoever stands in line for a turn is seen to wait, and to go on.
 #[tokio::test]
 async fn a_wait_for_a_turn_can_be_seen() {
-    let set = |settings: &mut Settings| {
+    let set = |settings: &mut GatewaySettings| {
         patient(settings);
         settings.lanes.max_in_flight = Some(1);
     };

@@ -5,9 +5,9 @@
 //! so there the owner stays unknown, and whoever asks has to bring a token.
 
 #[cfg(target_os = "linux")]
-mod diag;
+mod proc_net_tcp;
 #[cfg(target_os = "linux")]
-mod table;
+mod sock_diag;
 
 use std::net::SocketAddr;
 
@@ -25,16 +25,17 @@ pub enum PeerOwner {
 impl PeerOwner {
     /// Finds the owner of `peer`, the other end of a connection to our own `local` address.
     #[cfg(target_os = "linux")]
-    pub fn of(local: SocketAddr, peer: SocketAddr) -> Self {
+    pub fn lookup(local: SocketAddr, peer: SocketAddr) -> Self {
         let canonical =
             |address: SocketAddr| SocketAddr::new(address.ip().to_canonical(), address.port());
         let (local, peer) = (canonical(local), canonical(peer));
         if !peer.ip().is_loopback() {
             return Self::Unknown;
         }
-        let found = diag::find(peer, local).unwrap_or_else(|_| table::find(peer, local));
-        let viewer = Viewer::of_this_process();
-        found.map_or(Self::Unknown, |socket| viewer.owner(socket))
+        let found = sock_diag::find_socket(peer, local)
+            .unwrap_or_else(|_| proc_net_tcp::find_socket(peer, local));
+        let viewer = UserNamespaceView::current();
+        found.map_or(Self::Unknown, |socket| viewer.owner_of(socket))
     }
 
     /// Not known on this system.
@@ -47,7 +48,7 @@ impl PeerOwner {
 /// A socket as the kernel lists it.
 #[cfg(target_os = "linux")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Socket {
+struct KernelSocket {
     uid: u32,
     /// Zero once no process has it open any more; the kernel then calls root its owner.
     inode: u32,
@@ -56,7 +57,7 @@ struct Socket {
 /// The circumstances under which this process sees the numbers of users.
 #[cfg(target_os = "linux")]
 #[derive(Debug, Clone, Copy)]
-struct Viewer {
+struct UserNamespaceView {
     uid: u32,
     /// Stands for every user who has no number in this user namespace; none where all have one.
     unmapped: Option<u32>,
@@ -65,10 +66,10 @@ struct Viewer {
 }
 
 #[cfg(target_os = "linux")]
-impl Viewer {
-    fn of_this_process() -> Self {
+impl UserNamespaceView {
+    fn current() -> Self {
         use std::sync::OnceLock;
-        static VIEWER: OnceLock<Viewer> = OnceLock::new();
+        static VIEWER: OnceLock<UserNamespaceView> = OnceLock::new();
         *VIEWER.get_or_init(|| {
             let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
             let map = read("/proc/self/uid_map");
@@ -84,13 +85,13 @@ impl Viewer {
         })
     }
 
-    fn owner(self, socket: Socket) -> PeerOwner {
+    fn owner_of(self, socket: KernelSocket) -> PeerOwner {
         match socket {
-            Socket { inode: 0, .. } => PeerOwner::Unknown,
-            Socket { uid, .. } if Some(uid) == self.unmapped => PeerOwner::Unknown,
-            Socket { uid: 0, .. } if self.root_relays => PeerOwner::Unknown,
-            Socket { uid, .. } if uid == self.uid || uid == 0 => PeerOwner::SameUser,
-            Socket { uid, .. } => PeerOwner::OtherUser(uid),
+            KernelSocket { inode: 0, .. } => PeerOwner::Unknown,
+            KernelSocket { uid, .. } if Some(uid) == self.unmapped => PeerOwner::Unknown,
+            KernelSocket { uid: 0, .. } if self.root_relays => PeerOwner::Unknown,
+            KernelSocket { uid, .. } if uid == self.uid || uid == 0 => PeerOwner::SameUser,
+            KernelSocket { uid, .. } => PeerOwner::OtherUser(uid),
         }
     }
 }
@@ -119,9 +120,13 @@ mod tests {
         for address in ["127.0.0.1:0", "[::1]:0", "127.5.6.7:0"] {
             let (server, from, _client) = connected(address);
             let local = server.local_addr().unwrap();
-            assert_eq!(PeerOwner::of(local, from), PeerOwner::SameUser, "{address}");
-            let asked = diag::find(from, local).unwrap().unwrap();
-            let listed = table::find(from, local).unwrap();
+            assert_eq!(
+                PeerOwner::lookup(local, from),
+                PeerOwner::SameUser,
+                "{address}"
+            );
+            let asked = sock_diag::find_socket(from, local).unwrap().unwrap();
+            let listed = proc_net_tcp::find_socket(from, local).unwrap();
             assert_eq!(asked, listed, "{address}");
             assert_eq!(asked.uid, own(), "{address}");
         }
@@ -134,8 +139,8 @@ mod tests {
         let _client = TcpStream::connect(("::ffff:127.0.0.1", port)).unwrap();
         let (server, from) = listener.accept().unwrap();
         let local = server.local_addr().unwrap();
-        assert_eq!(PeerOwner::of(local, from), PeerOwner::SameUser);
-        assert!(table::find(from, local).is_some());
+        assert_eq!(PeerOwner::lookup(local, from), PeerOwner::SameUser);
+        assert!(proc_net_tcp::find_socket(from, local).is_some());
     }
 
     /// The kernel calls root the owner of a socket that nobody has open any more: a request that is sent and left behind must
@@ -146,7 +151,7 @@ mod tests {
         client.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
         drop(client);
         let local = server.local_addr().unwrap();
-        assert_eq!(PeerOwner::of(local, from), PeerOwner::Unknown);
+        assert_eq!(PeerOwner::lookup(local, from), PeerOwner::Unknown);
     }
 
     #[test]
@@ -154,37 +159,37 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let listening = listener.local_addr().unwrap();
         let nobody: SocketAddr = "127.0.0.1:1".parse().unwrap();
-        assert_eq!(PeerOwner::of(nobody, listening), PeerOwner::Unknown);
-        assert_eq!(table::find(listening, nobody), None);
+        assert_eq!(PeerOwner::lookup(nobody, listening), PeerOwner::Unknown);
+        assert_eq!(proc_net_tcp::find_socket(listening, nobody), None);
         let elsewhere = "192.0.2.7:80".parse().unwrap();
-        assert_eq!(PeerOwner::of(listening, elsewhere), PeerOwner::Unknown);
+        assert_eq!(PeerOwner::lookup(listening, elsewhere), PeerOwner::Unknown);
     }
 
     #[test]
     fn numbers_of_users_are_read_as_far_as_they_mean_something() {
-        let socket = |uid| Socket { uid, inode: 7 };
-        let plain = Viewer {
+        let socket = |uid| KernelSocket { uid, inode: 7 };
+        let plain = UserNamespaceView {
             uid: 1000,
             unmapped: None,
             root_relays: false,
         };
-        assert_eq!(plain.owner(socket(1000)), PeerOwner::SameUser);
-        assert_eq!(plain.owner(socket(0)), PeerOwner::SameUser);
-        assert_eq!(plain.owner(socket(1001)), PeerOwner::OtherUser(1001));
-        assert_eq!(plain.owner(socket(65_534)), PeerOwner::OtherUser(65_534));
-        let orphan = Socket { uid: 0, inode: 0 };
-        assert_eq!(plain.owner(orphan), PeerOwner::Unknown);
-        let contained = Viewer {
+        assert_eq!(plain.owner_of(socket(1000)), PeerOwner::SameUser);
+        assert_eq!(plain.owner_of(socket(0)), PeerOwner::SameUser);
+        assert_eq!(plain.owner_of(socket(1001)), PeerOwner::OtherUser(1001));
+        assert_eq!(plain.owner_of(socket(65_534)), PeerOwner::OtherUser(65_534));
+        let orphan = KernelSocket { uid: 0, inode: 0 };
+        assert_eq!(plain.owner_of(orphan), PeerOwner::Unknown);
+        let contained = UserNamespaceView {
             uid: 65_534,
             unmapped: Some(65_534),
             ..plain
         };
-        assert_eq!(contained.owner(socket(65_534)), PeerOwner::Unknown);
-        let in_wsl = Viewer {
+        assert_eq!(contained.owner_of(socket(65_534)), PeerOwner::Unknown);
+        let in_wsl = UserNamespaceView {
             root_relays: true,
             ..plain
         };
-        assert_eq!(in_wsl.owner(socket(0)), PeerOwner::Unknown);
-        assert_eq!(in_wsl.owner(socket(1000)), PeerOwner::SameUser);
+        assert_eq!(in_wsl.owner_of(socket(0)), PeerOwner::Unknown);
+        assert_eq!(in_wsl.owner_of(socket(1000)), PeerOwner::SameUser);
     }
 }

@@ -2,27 +2,27 @@
 
 use serde_json::json;
 
-use crate::message::Message;
-use crate::text::short;
+use crate::message::NotificationMessage;
+use crate::text::truncate;
 
 /// Discord takes no longer message.
-const DISCORD: usize = 2000;
+const DISCORD_MAX: usize = 2000;
 /// Slack shortens longer ones by itself, in the middle.
-const SLACK: usize = 3000;
+const SLACK_MAX: usize = 3000;
 
 /// A message for Slack, and for what understands the same.
-pub(super) fn slack(message: &Message) -> String {
+pub(super) fn slack(message: &NotificationMessage) -> String {
     let plain = |text: &str| {
         let text = text.replace('&', "&amp;").replace('<', "&lt;");
         text.replace('>', "&gt;")
     };
-    let text = lines(message, &plain, "*", SLACK);
+    let text = lines(message, &plain, "*", SLACK_MAX);
     json!({ "text": text }).to_string()
 }
 
 /// A message for Discord; nobody is called by what is in it.
-pub(super) fn discord(message: &Message) -> String {
-    let text = lines(message, &str::to_owned, "**", DISCORD);
+pub(super) fn discord(message: &NotificationMessage) -> String {
+    let text = lines(message, &str::to_owned, "**", DISCORD_MAX);
     json!({
         "username": "unstuck",
         "content": text,
@@ -31,19 +31,24 @@ pub(super) fn discord(message: &Message) -> String {
     .to_string()
 }
 
-fn lines(message: &Message, plain: &dyn Fn(&str) -> String, bold: &str, most: usize) -> String {
+fn lines(
+    message: &NotificationMessage,
+    plain: &dyn Fn(&str) -> String,
+    bold: &str,
+    most: usize,
+) -> String {
     let block = |text: &str| format!("```\n{}\n```", plain(&text.replace("```", "'''")));
     let mut parts = vec![format!("{bold}{}{bold}", plain(&message.title))];
     if !message.text.is_empty() {
-        parts.push(plain(&short(&message.text, 900)));
+        parts.push(plain(&truncate(&message.text, 900)));
     }
     let evidence = message.evidence.as_deref();
-    parts.extend(evidence.map(|line| block(&short(line, 300))));
+    parts.extend(evidence.map(|line| block(&truncate(line, 300))));
     let proposal = message.proposal.as_deref();
-    parts.extend(proposal.map(|command| format!("Proposed:\n{}", block(&short(command, 300)))));
-    let answers: Vec<_> = message.answers().collect();
+    parts.extend(proposal.map(|command| format!("Proposed:\n{}", block(&truncate(command, 300)))));
+    let answers: Vec<_> = message.answer_lines().collect();
     if !answers.is_empty() {
         parts.push(block(&answers.join("\n")));
     }
-    short(&parts.join("\n"), most)
+    truncate(&parts.join("\n"), most)
 }

@@ -3,22 +3,22 @@
 mod chat;
 mod template;
 
-pub use template::{TemplateFault, check_template};
+pub use template::{TemplateError, check_template};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-use crate::message::Message;
-use crate::occasion::Occasion;
-use crate::target::Format;
-use crate::text::short;
+use crate::event::NotificationEvent;
+use crate::message::NotificationMessage;
+use crate::target::MessageFormat;
+use crate::text::truncate;
 
 const PLAIN: &str = "text/plain; charset=utf-8";
 const JSON: &str = "application/json";
 
 /// A message, ready to be sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rendered {
+pub struct RenderedMessage {
     /// Its text.
     pub body: String,
     /// What that is.
@@ -27,7 +27,7 @@ pub struct Rendered {
     pub headers: Vec<(&'static str, String)>,
 }
 
-impl Rendered {
+impl RenderedMessage {
     fn new(content_type: &str, body: String) -> Self {
         Self {
             body,
@@ -38,37 +38,40 @@ impl Rendered {
 }
 
 /// Writes a message in a format.
-pub fn render(format: &Format, message: &Message) -> Result<Rendered, TemplateFault> {
+pub fn render(
+    format: &MessageFormat,
+    message: &NotificationMessage,
+) -> Result<RenderedMessage, TemplateError> {
     Ok(match format {
-        Format::Json => Rendered::new(JSON, json(message)),
-        Format::Slack => Rendered::new(JSON, chat::slack(message)),
-        Format::Discord => Rendered::new(JSON, chat::discord(message)),
-        Format::Ntfy => ntfy(message),
-        Format::Text => {
+        MessageFormat::Json => RenderedMessage::new(JSON, json(message)),
+        MessageFormat::Slack => RenderedMessage::new(JSON, chat::slack(message)),
+        MessageFormat::Discord => RenderedMessage::new(JSON, chat::discord(message)),
+        MessageFormat::Ntfy => ntfy(message),
+        MessageFormat::Text => {
             let text = format!("{}\n\n{}\n", message.title, message.body());
-            Rendered::new(PLAIN, text)
+            RenderedMessage::new(PLAIN, text)
         }
-        Format::Template { text, content_type } => {
-            Rendered::new(content_type, template::fill(text, message)?)
+        MessageFormat::Template { text, content_type } => {
+            RenderedMessage::new(content_type, template::fill_template(text, message)?)
         }
     })
 }
 
 /// The message as it is.
-pub(crate) fn json(message: &Message) -> String {
+pub(crate) fn json(message: &NotificationMessage) -> String {
     serde_json::to_string(message).unwrap_or_default()
 }
 
 /// ntfy takes the text as it is and the rest in headers; it makes a file of what is longer than 4 kB.
-fn ntfy(message: &Message) -> Rendered {
+fn ntfy(message: &NotificationMessage) -> RenderedMessage {
     let (priority, tag) = match message.occasion {
-        Occasion::Escalation => ("high", "raised_hand"),
-        Occasion::Resolved | Occasion::Recovered => ("low", "white_check_mark"),
-        Occasion::RunFinished => ("default", "checkered_flag"),
+        NotificationEvent::Escalation => ("high", "raised_hand"),
+        NotificationEvent::Resolved | NotificationEvent::Recovered => ("low", "white_check_mark"),
+        NotificationEvent::RunFinished => ("default", "checkered_flag"),
     };
-    let mut rendered = Rendered::new(PLAIN, short(&message.body(), 1200));
+    let mut rendered = RenderedMessage::new(PLAIN, truncate(&message.body(), 1200));
     rendered.headers = vec![
-        ("title", header(&message.title)),
+        ("title", header_value(&message.title)),
         ("priority", priority.to_owned()),
         ("tags", tag.to_owned()),
     ];
@@ -76,7 +79,7 @@ fn ntfy(message: &Message) -> Rendered {
 }
 
 /// A text as a header can hold it.
-fn header(text: &str) -> String {
+fn header_value(text: &str) -> String {
     match text.chars().all(|c| c == ' ' || c.is_ascii_graphic()) {
         true => text.to_owned(),
         false => format!("=?UTF-8?B?{}?=", STANDARD.encode(text)),

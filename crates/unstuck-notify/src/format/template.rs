@@ -3,21 +3,24 @@
 use minijinja::value::Serde;
 use minijinja::{Environment, UndefinedBehavior, Value};
 
-use crate::message::Message;
-use crate::occasion::Occasion;
+use crate::event::NotificationEvent;
+use crate::message::NotificationMessage;
 
 /// More than a template needs that ends.
 const FUEL: u64 = 50_000;
 /// The longest message that is sent, in bytes.
-const LONGEST: usize = 64 * 1024;
+const MAX_LEN: usize = 64 * 1024;
 
 /// Why a template makes no message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the template of the message: {0}")]
-pub struct TemplateFault(String);
+pub struct TemplateError(String);
 
 /// Fills a template with a message.
-pub(super) fn fill(text: &str, message: &Message) -> Result<String, TemplateFault> {
+pub(super) fn fill_template(
+    text: &str,
+    message: &NotificationMessage,
+) -> Result<String, TemplateError> {
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     environment.set_fuel(Some(FUEL));
@@ -25,23 +28,23 @@ pub(super) fn fill(text: &str, message: &Message) -> Result<String, TemplateFaul
         serde_json::to_string(&value).unwrap_or_default()
     });
     let filled = environment.render_str(text, Serde(message));
-    let filled = filled.map_err(|error| TemplateFault(told(&error)))?;
-    match filled.len() > LONGEST {
-        true => Err(TemplateFault("it makes more than 64 kB".to_owned())),
+    let filled = filled.map_err(|error| TemplateError(error_text(&error)))?;
+    match filled.len() > MAX_LEN {
+        true => Err(TemplateError("it makes more than 64 kB".to_owned())),
         false => Ok(filled),
     }
 }
 
 /// What is wrong with a template, if anything is: it is filled with a sample.
-pub fn check_template(text: &str) -> Result<(), TemplateFault> {
-    let sample = Message::sample(
-        Occasion::Escalation,
+pub fn check_template(text: &str) -> Result<(), TemplateError> {
+    let sample = NotificationMessage::sample(
+        NotificationEvent::Escalation,
         unstuck_core::Timestamp::from_seconds(0),
     );
-    fill(text, &sample).map(drop)
+    fill_template(text, &sample).map(drop)
 }
 
-fn told(error: &minijinja::Error) -> String {
+fn error_text(error: &minijinja::Error) -> String {
     let what = error
         .detail()
         .map_or_else(|| error.kind().to_string(), str::to_owned);

@@ -9,39 +9,43 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, Command};
 use unstuck_core::Timestamp;
 
-use super::{Answer, SendError};
-use crate::message::Message;
-use crate::occasion::Occasion;
-use crate::text::{clean, short};
+use super::{ReceiverResponse, SendError};
+use crate::event::NotificationEvent;
+use crate::message::NotificationMessage;
+use crate::text::{sanitize, truncate};
 
 /// How long a command may take.
-const TIME: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 /// What was to be shown on a desktop and is older than this is no news.
-const NEWS: Duration = Duration::from_secs(3600);
+const MAX_DESKTOP_AGE: Duration = Duration::from_secs(3600);
 /// So much of what a command complains is shown.
-const SHOWN: usize = 200;
+const MAX_SHOWN: usize = 200;
 
 /// Runs the user's command line with the message on its standard input.
-pub(super) async fn run(line: &str, message: &Message, json: &str) -> Result<Answer, SendError> {
+pub(super) async fn run_command(
+    line: &str,
+    message: &NotificationMessage,
+    json: &str,
+) -> Result<ReceiverResponse, SendError> {
     let mut command = Command::new("/bin/sh");
     command
         .args(["-c", line])
         .env("UNSTUCK_EVENT", message.occasion.name())
         .env("UNSTUCK_RUN", &message.run)
         .env("UNSTUCK_TITLE", &message.title);
-    ended(command, json).await
+    run_with_timeout(command, json).await
 }
 
 /// Shows a message on the desktop, where there is one.
-pub(super) async fn show(
-    message: &Message,
+pub(super) async fn show_on_desktop(
+    message: &NotificationMessage,
     path: &str,
     now: Timestamp,
-) -> Result<Answer, SendError> {
-    if now.since(message.timestamp) > NEWS {
-        return Err(SendError::never("too old to be shown on a desktop"));
+) -> Result<ReceiverResponse, SendError> {
+    if now.since(message.timestamp) > MAX_DESKTOP_AGE {
+        return Err(SendError::permanent("too old to be shown on a desktop"));
     }
-    let body = short(&message.text, 300);
+    let body = truncate(&message.text, 300);
     let has = |program: &str| {
         let mut folders = std::env::split_paths(path);
         folders.any(|folder| folder.join(program).is_file())
@@ -49,7 +53,7 @@ pub(super) async fn show(
     let mut command;
     if has("notify-send") {
         let urgency = match message.occasion {
-            Occasion::Escalation => "critical",
+            NotificationEvent::Escalation => "critical",
             _ => "normal",
         };
         command = Command::new("notify-send");
@@ -68,14 +72,14 @@ pub(super) async fn show(
             &body,
         ]);
     } else {
-        return Err(SendError::never(
+        return Err(SendError::permanent(
             "there is neither notify-send nor osascript here",
         ));
     }
     // What was not shown at once is no news later.
-    let shown = ended(command, "").await;
+    let shown = run_with_timeout(command, "").await;
     shown.map_err(|error| SendError {
-        again: super::Again::Never,
+        retryable: super::Retryable::Never,
         ..error
     })
 }
@@ -87,7 +91,10 @@ fn without_markup(text: &str) -> String {
 }
 
 /// Runs a command to its end, and ends all that it started if it takes too long.
-async fn ended(mut command: Command, input: &str) -> Result<Answer, SendError> {
+async fn run_with_timeout(
+    mut command: Command,
+    input: &str,
+) -> Result<ReceiverResponse, SendError> {
     command
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
@@ -96,21 +103,21 @@ async fn ended(mut command: Command, input: &str) -> Result<Answer, SendError> {
         .kill_on_drop(true);
     let mut child = command
         .spawn()
-        .map_err(|error| SendError::later(format!("cannot be started: {error}")))?;
+        .map_err(|error| SendError::temporary(format!("cannot be started: {error}")))?;
     let group = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
-    match tokio::time::timeout(TIME, finished(&mut child, input)).await {
+    match tokio::time::timeout(TIMEOUT, run_to_end(&mut child, input)).await {
         Ok(done) => done,
         Err(_) => {
             if let Some(group) = group {
                 // It may have ended in this very moment.
                 let _ = kill_process_group(group, Signal::KILL);
             }
-            Err(SendError::later("did not end within 30 s"))
+            Err(SendError::temporary("did not end within 30 s"))
         }
     }
 }
 
-async fn finished(child: &mut Child, input: &str) -> Result<Answer, SendError> {
+async fn run_to_end(child: &mut Child, input: &str) -> Result<ReceiverResponse, SendError> {
     if let Some(mut stdin) = child.stdin.take() {
         // Whoever does not read it does not want it.
         let _ = stdin.write_all(input.as_bytes()).await;
@@ -121,16 +128,16 @@ async fn finished(child: &mut Child, input: &str) -> Result<Answer, SendError> {
         let _ = stderr.take(4096).read_to_end(&mut said).await;
     }
     let status = child.wait().await;
-    let status = status.map_err(|error| SendError::later(error.to_string()))?;
-    let said = clean(&String::from_utf8_lossy(&said), SHOWN);
+    let status = status.map_err(|error| SendError::temporary(error.to_string()))?;
+    let said = sanitize(&String::from_utf8_lossy(&said), MAX_SHOWN);
     match status.success() {
-        true => Ok(Answer {
+        true => Ok(ReceiverResponse {
             status: status.to_string(),
-            said,
+            excerpt: said,
         }),
         false => Err(SendError {
-            said,
-            ..SendError::later(format!("ended with {status}"))
+            excerpt: said,
+            ..SendError::temporary(format!("ended with {status}"))
         }),
     }
 }

@@ -13,40 +13,40 @@ use hyper_util::client::legacy::Client;
 use hyper_util::rt::TokioExecutor;
 use unstuck_core::Timestamp;
 
-use super::reach::{Connector, Refused};
-use super::{Again, Answer, SendError};
+use super::address_filter::{FilteringConnector, PrivateAddressError};
+use super::{ReceiverResponse, Retryable, SendError};
 use crate::format::render;
-use crate::message::Message;
-use crate::sign::sign;
-use crate::target::Address;
-use crate::text::clean;
+use crate::message::NotificationMessage;
+use crate::signature::sign;
+use crate::target::WebhookAddress;
+use crate::text::sanitize;
 
 /// So much of an answer is read at most.
-const READ: usize = 4096;
+const MAX_READ: usize = 4096;
 /// So much of it is shown.
-const SHOWN: usize = 200;
+const MAX_SHOWN: usize = 200;
 
-type Environment = dyn Fn(&str) -> Option<String> + Send + Sync;
+type EnvironmentFn = dyn Fn(&str) -> Option<String> + Send + Sync;
 
 /// The whole request; what is wrong with it never tells a secret.
 pub(super) fn request(
-    address: &Address,
-    message: &Message,
-    environment: &Environment,
+    address: &WebhookAddress,
+    message: &NotificationMessage,
+    environment: &EnvironmentFn,
     now: Timestamp,
 ) -> Result<Request<Full<Bytes>>, SendError> {
     let named = |name: &str| {
-        let missing = || SendError::later(format!("{name} is not set here"));
+        let missing = || SendError::temporary(format!("{name} is not set here"));
         environment(name).ok_or_else(missing)
     };
     let url = match (&address.url, &address.url_env) {
         (Some(url), _) => url.clone(),
         (None, Some(name)) => named(name)?,
-        (None, None) => return Err(SendError::never("there is no address")),
+        (None, None) => return Err(SendError::permanent("there is no address")),
     };
-    let uri = parsed(url.trim()).ok_or_else(|| SendError::never("the address is none"))?;
+    let uri = parse_url(url.trim()).ok_or_else(|| SendError::permanent("the address is none"))?;
     let rendered = render(&address.format, message);
-    let rendered = rendered.map_err(|fault| SendError::never(fault.to_string()))?;
+    let rendered = rendered.map_err(|fault| SendError::permanent(fault.to_string()))?;
     let seconds = now.millis() / 1000;
     let mut request = Request::post(uri)
         .header(CONTENT_TYPE, &rendered.content_type)
@@ -63,20 +63,20 @@ pub(super) fn request(
             seconds,
             rendered.body.as_bytes(),
         );
-        let signed = signed.map_err(|why| SendError::later(format!("{name} {why}")))?;
+        let signed = signed.map_err(|why| SendError::temporary(format!("{name} {why}")))?;
         request = request.header("webhook-signature", signed);
     }
     if let Some(name) = &address.token_env {
         let token = HeaderValue::from_str(&format!("Bearer {}", named(name)?.trim()));
-        let mut token = token.map_err(|_| SendError::later(format!("{name} is no token")))?;
+        let mut token = token.map_err(|_| SendError::temporary(format!("{name} is no token")))?;
         token.set_sensitive(true);
         request = request.header(AUTHORIZATION, token);
     }
     let request = request.body(Full::from(rendered.body));
-    request.map_err(|_| SendError::never("the message cannot be sent: a header is malformed"))
+    request.map_err(|_| SendError::permanent("the message cannot be sent: a header is malformed"))
 }
 
-fn parsed(url: &str) -> Option<Uri> {
+fn parse_url(url: &str) -> Option<Uri> {
     let uri: Uri = url.parse().ok()?;
     let is_known = matches!(uri.scheme_str(), Some("http" | "https"));
     (is_known && uri.host().is_some_and(|host| !host.is_empty())).then_some(uri)
@@ -85,13 +85,13 @@ fn parsed(url: &str) -> Option<Uri> {
 /// Sends it, and waits for the answer.
 pub(super) async fn post(
     request: Request<Full<Bytes>>,
-    address: &Address,
-) -> Result<Answer, SendError> {
+    address: &WebhookAddress,
+) -> Result<ReceiverResponse, SendError> {
     let allow_private = address.allow_private;
-    let connector = trusting(request.uri())
+    let connector = tls_connector(request.uri())
         .https_or_http()
         .enable_http1()
-        .wrap_connector(Connector { allow_private });
+        .wrap_connector(FilteringConnector { allow_private });
     let client = Client::builder(TokioExecutor::new())
         .pool_max_idle_per_host(0)
         .build::<_, Full<Bytes>>(connector);
@@ -99,21 +99,23 @@ pub(super) async fn post(
         let response = client
             .request(request)
             .await
-            .map_err(|error| failed(&error))?;
-        Ok(read(response).await)
+            .map_err(|error| transport_error(&error))?;
+        Ok(read_response(response).await)
     };
     let timeout = Duration::from_millis(address.timeout_ms);
     match tokio::time::timeout(timeout, asked).await {
         Err(_) => {
             let seconds = timeout.as_secs_f32();
-            Err(SendError::later(format!("no answer within {seconds} s")))
+            Err(SendError::temporary(format!(
+                "no answer within {seconds} s"
+            )))
         }
-        Ok(answered) => answered.and_then(judged),
+        Ok(answered) => answered.and_then(to_result),
     }
 }
 
 /// Whom to believe: those whom this machine does, and the usual ones where it does not say.
-fn trusting(uri: &Uri) -> HttpsConnectorBuilder<WantsSchemes> {
+fn tls_connector(uri: &Uri) -> HttpsConnectorBuilder<WantsSchemes> {
     let usual = || HttpsConnectorBuilder::new().with_webpki_roots();
     match uri.scheme_str() {
         Some("https") => {
@@ -126,13 +128,13 @@ fn trusting(uri: &Uri) -> HttpsConnectorBuilder<WantsSchemes> {
 }
 
 /// What came back.
-struct Came {
+struct HttpResponse {
     status: StatusCode,
     retry_after: Option<Duration>,
-    said: String,
+    excerpt: String,
 }
 
-async fn read<B>(response: Response<B>) -> Came
+async fn read_response<B>(response: Response<B>) -> HttpResponse
 where
     B: hyper::body::Body<Data = Bytes> + Send + 'static,
     B::Error: Into<Box<dyn Error + Send + Sync>>,
@@ -140,20 +142,20 @@ where
     let status = response.status();
     let after = response.headers().get(RETRY_AFTER);
     let after = after.and_then(|value| value.to_str().ok()?.trim().parse().ok());
-    let body = Limited::new(response.into_body(), READ).collect().await;
+    let body = Limited::new(response.into_body(), MAX_READ).collect().await;
     let said = body.map(|body| String::from_utf8_lossy(&body.to_bytes()).into_owned());
-    Came {
+    HttpResponse {
         status,
         retry_after: after.map(Duration::from_secs),
-        said: clean(&said.unwrap_or_default(), SHOWN),
+        excerpt: sanitize(&said.unwrap_or_default(), MAX_SHOWN),
     }
 }
 
-fn judged(came: Came) -> Result<Answer, SendError> {
-    let Came {
+fn to_result(came: HttpResponse) -> Result<ReceiverResponse, SendError> {
+    let HttpResponse {
         status,
         retry_after,
-        said,
+        excerpt: said,
     } = came;
     let passes = [
         StatusCode::REQUEST_TIMEOUT,
@@ -161,9 +163,9 @@ fn judged(came: Came) -> Result<Answer, SendError> {
         StatusCode::TOO_MANY_REQUESTS,
     ];
     if status.is_success() {
-        return Ok(Answer {
+        return Ok(ReceiverResponse {
             status: status.to_string(),
-            said,
+            excerpt: said,
         });
     }
     let why = match status.is_redirection() {
@@ -171,24 +173,28 @@ fn judged(came: Came) -> Result<Answer, SendError> {
         false => format!("answered {status}"),
     };
     let again = match status.is_client_error() && !passes.contains(&status) {
-        true => Again::Never,
-        false => Again::After(retry_after),
+        true => Retryable::Never,
+        false => Retryable::After(retry_after),
     };
-    Err(SendError { why, said, again })
+    Err(SendError {
+        reason: why,
+        excerpt: said,
+        retryable: again,
+    })
 }
 
 /// Why there was no answer at all.
-fn failed(error: &(dyn Error + 'static)) -> SendError {
+fn transport_error(error: &(dyn Error + 'static)) -> SendError {
     let mut chain = vec![error];
-    while let Some(source) = chain.last().and_then(|error| source(*error)) {
+    while let Some(source) = chain.last().and_then(|error| inner_source(*error)) {
         chain.push(source);
     }
     if let Some(refused) = chain
         .iter()
-        .find_map(|error| error.downcast_ref::<Refused>())
+        .find_map(|error| error.downcast_ref::<PrivateAddressError>())
     {
         let hint = "`allow_private = true` in [webhooks] of your own configuration allows it, where agents cannot write it";
-        return SendError::never(format!("{refused}; {hint}"));
+        return SendError::permanent(format!("{refused}; {hint}"));
     }
     // The first ones only say that something failed.
     let told: Vec<_> = chain.iter().skip(1).map(ToString::to_string).collect();
@@ -198,11 +204,11 @@ fn failed(error: &(dyn Error + 'static)) -> SendError {
         told
     };
     told.dedup();
-    SendError::later(clean(&told.join(": "), SHOWN))
+    SendError::temporary(sanitize(&told.join(": "), MAX_SHOWN))
 }
 
 /// What is behind an error; an error of input and output hides what it was made of.
-fn source<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e (dyn Error + 'static)> {
+fn inner_source<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e (dyn Error + 'static)> {
     let io = error.downcast_ref::<std::io::Error>();
     match io.and_then(std::io::Error::get_ref) {
         Some(inner) => Some(inner),

@@ -1,20 +1,25 @@
 //! What is told about which events.
 
 use unstuck_core::event::RunId;
-use unstuck_notify::{Address, Hooks, Message, Occasion};
-use unstuck_store::Outgoing;
+use unstuck_notify::{NotificationEvent, NotificationMessage, Subscriptions, WebhookAddress};
+use unstuck_store::NewMessage;
 
 use crate::samples::{START, answered, asked, ended, failed, fold, hook, started};
 
-fn everyone() -> Hooks {
-    let told = |on: Occasion| hook(on, Address::of(format!("https://example.org/{on}")));
-    Hooks {
-        list: Occasion::ALL.map(told).into(),
-        option: " --store /x/y.db".into(),
+fn everyone() -> Subscriptions {
+    let told = |on: NotificationEvent| {
+        hook(
+            on,
+            WebhookAddress::unsigned_json(format!("https://example.org/{on}")),
+        )
+    };
+    Subscriptions {
+        list: NotificationEvent::ALL.map(told).into(),
+        store_option: " --store /x/y.db".into(),
     }
 }
 
-fn message(outgoing: &Outgoing) -> Message {
+fn message(outgoing: &NewMessage) -> NotificationMessage {
     serde_json::from_value(outgoing.body.clone()).unwrap()
 }
 
@@ -26,7 +31,7 @@ fn a_question_is_told_with_its_answers() {
         &run,
         &[started(&run), failed(&run, "f1", "401 token expired")],
     );
-    let told = everyone().announce(&before, &[asked(&run, "Sign in again.")], START);
+    let told = everyone().build_messages(&before, &[asked(&run, "Sign in again.")], START);
     let [one] = &told[..] else {
         panic!("{told:?}");
     };
@@ -78,7 +83,7 @@ fn each_occasion_reaches_those_who_want_it() {
     let run = RunId::new("k3v9x0m2qa");
     let before = fold(&run, &[started(&run), failed(&run, "f1", "401")]);
     let told = |events: &[_]| {
-        let told = everyone().announce(&before, events, START);
+        let told = everyone().build_messages(&before, events, START);
         let told = told.iter().map(|one| (one.event, message(one).title));
         told.collect::<Vec<_>>()
     };
@@ -104,7 +109,7 @@ fn the_same_failure_is_one_group_and_another_is_not() {
     let group = |fingerprint: &str| {
         let run = RunId::new("k3v9x0m2qa");
         let before = fold(&run, &[started(&run), failed(&run, fingerprint, "x")]);
-        let told = everyone().announce(&before, &[asked(&run, "y")], START);
+        let told = everyone().build_messages(&before, &[asked(&run, "y")], START);
         told[0].group.clone()
     };
     assert_eq!(group("f1"), group("f1"));
@@ -116,7 +121,7 @@ fn what_others_wrote_is_bounded_and_steers_no_terminal() {
     let run = RunId::new("k3v9x0m2qa");
     let line = format!("\u{1b}]0;owned\u{7}{}", "x".repeat(100_000));
     let before = fold(&run, &[started(&run), failed(&run, "f1", &line)]);
-    let told = everyone().announce(&before, &[asked(&run, &"y".repeat(100_000))], START);
+    let told = everyone().build_messages(&before, &[asked(&run, &"y".repeat(100_000))], START);
     let text = told[0].body.to_string();
     assert!(text.len() < 6000, "{}", text.len());
     assert!(!text.contains("\\u001b") && !text.contains("\\u0007"));
@@ -126,6 +131,6 @@ fn what_others_wrote_is_bounded_and_steers_no_terminal() {
 fn nobody_is_told_where_nobody_wants_it() {
     let run = RunId::new("k3v9x0m2qa");
     let before = fold(&run, &[started(&run)]);
-    let told = Hooks::default().announce(&before, &[asked(&run, "y")], START);
+    let told = Subscriptions::default().build_messages(&before, &[asked(&run, "y")], START);
     assert_eq!(told, []);
 }

@@ -9,16 +9,19 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use tempfile::TempDir;
 use unstuck_core::Timestamp;
-use unstuck_notify::{Address, Courier, Delivery, Hook, Hooks, Occasion, Sender, Target};
-use unstuck_store::{LetterState, OUTBOX_HELD, OutboxFilter, Sent, Store};
+use unstuck_notify::{
+    DeliveryReport, DeliveryWorker, MessageSender, NotificationEvent, NotificationTarget,
+    Subscription, Subscriptions, WebhookAddress,
+};
+use unstuck_store::{DeliveryResult, DeliveryState, OUTBOX_CLAIM_TTL, OutboxFilter, Store};
 
 use crate::receiver::{Receiver, Reply};
 use crate::samples::{START, ask, here, hook, later, open};
 
 const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
-fn sender() -> Sender {
-    Sender::new(Arc::new(|name| match name {
+fn sender() -> MessageSender {
+    MessageSender::new(Arc::new(|name| match name {
         "HOOK_SECRET" => Some(SECRET.to_owned()),
         "HOOK_TOKEN" => Some("tk_123".to_owned()),
         "HOOK_BAD" => Some("whsec_%%%".to_owned()),
@@ -26,31 +29,34 @@ fn sender() -> Sender {
     }))
 }
 
-fn telling(address: Address) -> Hooks {
-    Hooks {
-        list: vec![hook(Occasion::Escalation, address)],
-        option: String::new(),
+fn telling(address: WebhookAddress) -> Subscriptions {
+    Subscriptions {
+        list: vec![hook(NotificationEvent::Escalation, address)],
+        store_option: String::new(),
     }
 }
 
 /// A store in which one run asks a person, and the courier for it.
-async fn asking(folder: &TempDir, address: Address) -> (Store, Courier) {
+async fn asking(folder: &TempDir, address: WebhookAddress) -> (Store, DeliveryWorker) {
     let store = open(folder).await;
     ask(&store, &telling(address), "k3v9x0m2qa", START).await;
-    let courier = Courier::new(store.clone(), sender());
+    let courier = DeliveryWorker::new(store.clone(), sender());
     (store, courier)
 }
 
-async fn states(store: &Store) -> Vec<LetterState> {
-    let letters = store.outbox(&OutboxFilter::default()).await.unwrap();
+async fn states(store: &Store) -> Vec<DeliveryState> {
+    let letters = store
+        .outbox_messages(&OutboxFilter::default())
+        .await
+        .unwrap();
     letters.iter().map(|letter| letter.state).collect()
 }
 
-fn failure(deliveries: &[Delivery]) -> (&str, Option<Timestamp>) {
+fn failure(deliveries: &[DeliveryReport]) -> (&str, Option<Timestamp>) {
     match deliveries {
         [
-            Delivery {
-                sent: Sent::Failed { error, next },
+            DeliveryReport {
+                result: DeliveryResult::Failed { error, next },
                 ..
             },
         ] => (error, *next),
@@ -73,7 +79,7 @@ fn expected(id: &str, timestamp: &str, body: &str) -> String {
 async fn a_question_arrives_signed() {
     let folder = tempfile::tempdir().unwrap();
     let server = Receiver::start([]).await;
-    let address = Address {
+    let address = WebhookAddress {
         secret_env: Some("HOOK_SECRET".into()),
         token_env: Some("HOOK_TOKEN".into()),
         ..here(server.url("/hook"))
@@ -96,7 +102,7 @@ async fn a_question_arrives_signed() {
         (&"k3v9x0m2qa.3.1".into(), &"escalation".into())
     );
     assert_eq!(json["answers"]["manual"], "unstuck resolve k3v9x0m2qa-e1");
-    assert_eq!(states(&store).await, [LetterState::Delivered]);
+    assert_eq!(states(&store).await, [DeliveryState::Delivered]);
     assert_eq!(courier.deliver(later(9999)).await.unwrap(), []);
 }
 
@@ -128,7 +134,7 @@ async fn a_server_in_trouble_gets_it_later_under_the_same_id() {
         .map(|got| got.header("webhook-id").to_owned())
         .collect();
     assert_eq!(ids, ["k3v9x0m2qa.3.1"; 3]);
-    assert_eq!(states(&store).await, [LetterState::Delivered]);
+    assert_eq!(states(&store).await, [DeliveryState::Delivered]);
 }
 
 /// The server is down for a minute, and nothing is lost.
@@ -147,7 +153,7 @@ async fn a_server_that_is_down_gets_it_once_it_is_up() {
     let server = Receiver::at(at, []).await;
     courier.deliver(now).await.unwrap();
     assert_eq!(server.got().len(), 1);
-    assert_eq!(states(&store).await, [LetterState::Delivered]);
+    assert_eq!(states(&store).await, [DeliveryState::Delivered]);
 }
 
 /// A process dies while it sends: nobody knows whether it arrived, so the next one sends it again, with the same id.
@@ -161,18 +167,18 @@ async fn what_a_dead_process_was_sending_is_sent_by_the_next() {
     store.close().await.unwrap();
 
     let store = open(&folder).await;
-    let next = Courier::new(store.clone(), sender());
+    let next = DeliveryWorker::new(store.clone(), sender());
     assert_eq!(
         next.deliver(later(1)).await.unwrap(),
         [],
         "the first may still live"
     );
-    next.deliver(START.after(OUTBOX_HELD)).await.unwrap();
+    next.deliver(START.after(OUTBOX_CLAIM_TTL)).await.unwrap();
     let got = server.got();
     assert_eq!(got.len(), 2);
     assert_eq!(got[0].header("webhook-id"), got[1].header("webhook-id"));
     assert_eq!(got[0].body, got[1].body);
-    assert_eq!(states(&store).await, [LetterState::Delivered]);
+    assert_eq!(states(&store).await, [DeliveryState::Delivered]);
 }
 
 #[tokio::test]
@@ -182,14 +188,14 @@ async fn who_does_not_want_it_is_not_asked_again() {
         let server = Receiver::start([Reply::Status(status)]).await;
         let (store, courier) = asking(&folder, here(server.url("/"))).await;
         courier.deliver(START).await.unwrap();
-        assert_eq!(states(&store).await, [LetterState::GivenUp], "{status}");
+        assert_eq!(states(&store).await, [DeliveryState::GivenUp], "{status}");
     }
     for status in [408, 425, 429, 500, 302] {
         let folder = tempfile::tempdir().unwrap();
         let server = Receiver::start([Reply::Status(status)]).await;
         let (store, courier) = asking(&folder, here(server.url("/"))).await;
         courier.deliver(START).await.unwrap();
-        assert_eq!(states(&store).await, [LetterState::Waiting], "{status}");
+        assert_eq!(states(&store).await, [DeliveryState::Waiting], "{status}");
     }
 }
 
@@ -221,7 +227,7 @@ async fn after_three_days_it_is_given_up() {
         "{}",
         server.got().len()
     );
-    assert_eq!(states(&store).await, [LetterState::GivenUp]);
+    assert_eq!(states(&store).await, [DeliveryState::GivenUp]);
 }
 
 #[tokio::test]
@@ -237,7 +243,7 @@ async fn this_machine_and_private_networks_are_not_reached_unless_allowed() {
         "169.254.169.254",
     ] {
         let folder = tempfile::tempdir().unwrap();
-        let address = Address::of(format!("http://{host}:{port}/"));
+        let address = WebhookAddress::unsigned_json(format!("http://{host}:{port}/"));
         let (store, courier) = asking(&folder, address).await;
         let sent = courier.deliver(START).await.unwrap();
         let (error, next) = failure(&sent);
@@ -248,7 +254,7 @@ async fn this_machine_and_private_networks_are_not_reached_unless_allowed() {
                 error.contains("private network") && error.contains("allow_private"),
                 "{error}"
             );
-            assert_eq!(states(&store).await, [LetterState::GivenUp], "{host}");
+            assert_eq!(states(&store).await, [DeliveryState::GivenUp], "{host}");
         }
     }
     assert_eq!(server.got().len(), 0);
@@ -258,7 +264,7 @@ async fn this_machine_and_private_networks_are_not_reached_unless_allowed() {
 async fn a_slow_server_is_not_waited_for_and_a_talkative_one_not_listened_to() {
     let folder = tempfile::tempdir().unwrap();
     let server = Receiver::start([Reply::Never, Reply::Long(50_000_000)]).await;
-    let address = Address {
+    let address = WebhookAddress {
         timeout_ms: 200,
         ..here(server.url("/"))
     };
@@ -266,7 +272,7 @@ async fn a_slow_server_is_not_waited_for_and_a_talkative_one_not_listened_to() {
     let sent = courier.deliver(START).await.unwrap();
     assert_eq!(failure(&sent).0, "no answer within 0.2 s");
     courier.deliver(later(60)).await.unwrap();
-    assert_eq!(states(&store).await, [LetterState::Delivered]);
+    assert_eq!(states(&store).await, [DeliveryState::Delivered]);
 }
 
 /// A secret that is not there, or no secret, is told without telling it; nothing goes out unsigned.
@@ -281,7 +287,7 @@ async fn without_its_secret_nothing_is_sent() {
     ] {
         let folder = tempfile::tempdir().unwrap();
         let server = Receiver::start([]).await;
-        let address = Address {
+        let address = WebhookAddress {
             secret_env: Some(name.into()),
             ..here(server.url("/"))
         };
@@ -290,7 +296,7 @@ async fn without_its_secret_nothing_is_sent() {
         assert_eq!(failure(&sent).0, why);
         assert_eq!(server.got().len(), 0);
         // Another process may have it.
-        assert_eq!(states(&store).await, [LetterState::Waiting]);
+        assert_eq!(states(&store).await, [DeliveryState::Waiting]);
     }
 }
 
@@ -298,7 +304,7 @@ async fn without_its_secret_nothing_is_sent() {
 async fn no_secret_is_kept_in_the_store() {
     let folder = tempfile::tempdir().unwrap();
     let server = Receiver::start([Reply::Status(500)]).await;
-    let address = Address {
+    let address = WebhookAddress {
         secret_env: Some("HOOK_SECRET".into()),
         token_env: Some("HOOK_TOKEN".into()),
         ..here(server.url("/"))
@@ -321,7 +327,7 @@ async fn repeated_questions_are_grouped() {
     let server = Receiver::start([]).await;
     let store = open(&folder).await;
     let hooks = telling(here(server.url("/")));
-    let courier = Courier::new(store.clone(), sender());
+    let courier = DeliveryWorker::new(store.clone(), sender());
     for n in 0..20 {
         ask(&store, &hooks, &format!("r{n}"), later(n)).await;
         courier.deliver(later(n)).await.unwrap();
@@ -345,7 +351,7 @@ async fn repeated_questions_are_grouped() {
         states(&store)
             .await
             .iter()
-            .all(|state| *state == LetterState::Delivered)
+            .all(|state| *state == DeliveryState::Delivered)
     );
 }
 
@@ -357,7 +363,7 @@ async fn two_couriers_send_each_message_once() {
     let mut hooks = telling(here(server.url("/")));
     hooks.list[0].window = Duration::ZERO;
     let (one, two) = (open(&folder).await, open(&folder).await);
-    let couriers = [&one, &two].map(|store| Courier::new(store.clone(), sender()));
+    let couriers = [&one, &two].map(|store| DeliveryWorker::new(store.clone(), sender()));
     for n in 0..10 {
         ask(&one, &hooks, &format!("r{n}"), later(n)).await;
         let [first, second] = couriers.each_ref().map(|courier| courier.deliver(later(n)));
@@ -377,16 +383,16 @@ async fn a_command_is_told() {
         "{{ echo \"$UNSTUCK_EVENT $UNSTUCK_RUN $UNSTUCK_TITLE\"; cat; }} > {}",
         file.display()
     );
-    let hooks = Hooks {
-        list: vec![Hook {
-            on: Occasion::Escalation,
-            target: Target::Command(line),
+    let hooks = Subscriptions {
+        list: vec![Subscription {
+            event: NotificationEvent::Escalation,
+            target: NotificationTarget::Command(line),
             window: Duration::ZERO,
         }],
-        option: String::new(),
+        store_option: String::new(),
     };
     ask(&store, &hooks, "k3v9x0m2qa", START).await;
-    let courier = Courier::new(store.clone(), sender());
+    let courier = DeliveryWorker::new(store.clone(), sender());
     courier.deliver(START).await.unwrap();
     let told = std::fs::read_to_string(file).unwrap();
     let (first, json) = told.split_once('\n').unwrap();
@@ -396,24 +402,24 @@ async fn a_command_is_told() {
     );
     let json: serde_json::Value = serde_json::from_str(json).unwrap();
     assert_eq!(json["id"], "k3v9x0m2qa.3.1");
-    assert_eq!(states(&store).await, [LetterState::Delivered]);
+    assert_eq!(states(&store).await, [DeliveryState::Delivered]);
 }
 
 #[tokio::test]
 async fn a_command_that_fails_is_run_again_later() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(&folder).await;
-    let target = Target::Command("echo sorry >&2; exit 3".into());
-    let hooks = Hooks {
-        list: vec![Hook {
-            on: Occasion::Escalation,
+    let target = NotificationTarget::Command("echo sorry >&2; exit 3".into());
+    let hooks = Subscriptions {
+        list: vec![Subscription {
+            event: NotificationEvent::Escalation,
             target,
             window: Duration::ZERO,
         }],
-        option: String::new(),
+        store_option: String::new(),
     };
     ask(&store, &hooks, "k3v9x0m2qa", START).await;
-    let courier = Courier::new(store.clone(), sender());
+    let courier = DeliveryWorker::new(store.clone(), sender());
     let sent = courier.deliver(START).await.unwrap();
     assert_eq!(failure(&sent).0, "ended with exit status: 3");
     assert!(failure(&sent).1.is_some());

@@ -1,30 +1,32 @@
 //! Messages as their readers get them.
 
-use unstuck_notify::{Format, Message, Occasion, check_template, render};
+use unstuck_notify::{
+    MessageFormat, NotificationEvent, NotificationMessage, check_template, render,
+};
 
 use crate::samples::{START, later};
 
-fn question() -> Message {
-    Message {
+fn question() -> NotificationMessage {
+    NotificationMessage {
         id: "k3v9.4.1".into(),
         evidence: Some("error: <!channel> @everyone ```lock``` & more".into()),
-        ..Message::sample(Occasion::Escalation, START)
+        ..NotificationMessage::sample(NotificationEvent::Escalation, START)
     }
 }
 
-fn body(format: &Format, message: &Message) -> String {
+fn body(format: &MessageFormat, message: &NotificationMessage) -> String {
     render(format, message).unwrap().body
 }
 
 /// The `text` or `content` of a chat message.
-fn chat(format: &Format, key: &str) -> String {
+fn chat(format: &MessageFormat, key: &str) -> String {
     let value: serde_json::Value = serde_json::from_str(&body(format, &question())).unwrap();
     value[key].as_str().unwrap().to_owned()
 }
 
 #[test]
 fn slack_calls_nobody_and_shows_what_can_be_answered() {
-    insta::assert_snapshot!(chat(&Format::Slack, "text"), @r"
+    insta::assert_snapshot!(chat(&MessageFormat::Slack, "text"), @r"
     *shop: builder needs your word for a repair*
     This is a test of unstuck's messages. Nothing has happened.
     ```
@@ -43,7 +45,7 @@ fn slack_calls_nobody_and_shows_what_can_be_answered() {
 
 #[test]
 fn discord_calls_nobody_and_takes_it_whole() {
-    insta::assert_snapshot!(chat(&Format::Discord, "content"), @r"
+    insta::assert_snapshot!(chat(&MessageFormat::Discord, "content"), @r"
     **shop: builder needs your word for a repair**
     This is a test of unstuck's messages. Nothing has happened.
     ```
@@ -58,23 +60,24 @@ fn discord_calls_nobody_and_takes_it_whole() {
     reject: unstuck reject sample-e1
     ```
     ");
-    let json = body(&Format::Discord, &question());
+    let json = body(&MessageFormat::Discord, &question());
     assert!(
         json.contains(r#""allowed_mentions":{"parse":[]}"#),
         "{json}"
     );
-    let long = Message {
+    let long = NotificationMessage {
         text: "y".repeat(5000),
         title: "z".repeat(5000),
         ..question()
     };
-    let json: serde_json::Value = serde_json::from_str(&body(&Format::Discord, &long)).unwrap();
+    let json: serde_json::Value =
+        serde_json::from_str(&body(&MessageFormat::Discord, &long)).unwrap();
     assert!(json["content"].as_str().unwrap().chars().count() <= 2000);
 }
 
 #[test]
 fn text_is_for_people() {
-    insta::assert_snapshot!(body(&Format::Text, &question()), @r"
+    insta::assert_snapshot!(body(&MessageFormat::Text, &question()), @r"
     shop: builder needs your word for a repair
 
     This is a test of unstuck's messages. Nothing has happened.
@@ -90,7 +93,7 @@ fn text_is_for_people() {
 
 #[test]
 fn ntfy_gets_title_and_priority_in_headers_that_any_title_fits() {
-    let ascii = render(&Format::Ntfy, &question()).unwrap();
+    let ascii = render(&MessageFormat::Ntfy, &question()).unwrap();
     let header = |name: &str| {
         let found = ascii.headers.iter().find(|(known, _)| *known == name);
         found.unwrap().1.clone()
@@ -103,17 +106,17 @@ fn ntfy_gets_title_and_priority_in_headers_that_any_title_fits() {
         (&*header("priority"), &*header("tags")),
         ("high", "raised_hand")
     );
-    let umlaut = Message {
+    let umlaut = NotificationMessage {
         title: "Bücher\nX: y".into(),
         ..question()
     };
-    let rendered = render(&Format::Ntfy, &umlaut).unwrap();
+    let rendered = render(&MessageFormat::Ntfy, &umlaut).unwrap();
     assert_eq!(rendered.headers[0].1, "=?UTF-8?B?QsO8Y2hlcgpYOiB5?=");
 }
 
 #[test]
 fn a_template_makes_what_its_owner_wants() {
-    let template = |text: &str| Format::Template {
+    let template = |text: &str| MessageFormat::Template {
         text: text.into(),
         content_type: "application/json".into(),
     };
@@ -142,14 +145,14 @@ fn a_template_makes_what_its_owner_wants() {
 /// Repeated questions about the same are one message, with how many there were and the first lines.
 #[test]
 fn a_digest_says_how_many_and_what() {
-    let all = (0..23).map(|n| Message {
+    let all = (0..23).map(|n| NotificationMessage {
         id: format!("r{n}.4.1"),
         run: format!("r{n}"),
         timestamp: later(n),
         title: format!("shop: run {n} needs you"),
         ..question()
     });
-    let digest = Message::digest(all.collect()).unwrap();
+    let digest = NotificationMessage::digest(all.collect()).unwrap();
     assert_eq!(
         (&*digest.id, digest.count, digest.messages.len()),
         ("r22.4.1", 23, 23)
@@ -169,6 +172,9 @@ fn a_digest_says_how_many_and_what() {
     … and 13 more
     The newest: This is a test of unstuck's messages. Nothing has happened.
     ");
-    assert_eq!(Message::digest(Vec::new()), None);
-    assert_eq!(Message::digest(vec![question()]), Some(question()));
+    assert_eq!(NotificationMessage::digest(Vec::new()), None);
+    assert_eq!(
+        NotificationMessage::digest(vec![question()]),
+        Some(question())
+    );
 }

@@ -2,11 +2,13 @@
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use unstuck_core::episode::RunFold;
-use unstuck_core::event::{Event, Recorded, RunId};
+use unstuck_core::event::{Event, EventRecord, RunId};
+use unstuck_core::views::RunProjection;
 use unstuck_core::{RetryPolicy, Timestamp};
-use unstuck_notify::{Address, Hook, Hooks, Occasion, Target};
-use unstuck_store::{Append, Location, Options, Store};
+use unstuck_notify::{
+    NotificationEvent, NotificationTarget, Subscription, Subscriptions, WebhookAddress,
+};
+use unstuck_store::{Append, Store, StoreLocation, StoreOptions};
 
 pub(crate) const START: Timestamp = Timestamp::from_seconds(1_794_777_609);
 
@@ -27,7 +29,7 @@ pub(crate) fn started(run: &RunId) -> Event {
     event(json!({
         "event": "run_started",
         "project": "/home/me/shop",
-        "session": run.session(1),
+        "session": run.session_id(1),
         "cwd": "/home/me/shop",
         "command": ["claude", "-p", "fix the tests"],
         "agent": "claude",
@@ -39,7 +41,7 @@ pub(crate) fn started(run: &RunId) -> Event {
 pub(crate) fn failed(run: &RunId, fingerprint: &str, line: &str) -> Event {
     event(json!({
         "event": "attempt_failed",
-        "session": run.session(1),
+        "session": run.session_id(1),
         "number": 1,
         "exit_code": 1,
         "signal": null,
@@ -66,7 +68,7 @@ pub(crate) fn failed(run: &RunId, fingerprint: &str, line: &str) -> Event {
 pub(crate) fn asked(run: &RunId, reason: &str) -> Event {
     event(json!({
         "event": "recovery_escalated",
-        "session": run.session(1),
+        "session": run.session_id(1),
         "id": format!("{run}-e1"),
         "type": "hiccup",
         "trigger": "HICCUP",
@@ -81,7 +83,7 @@ pub(crate) fn asked(run: &RunId, reason: &str) -> Event {
 pub(crate) fn answered(run: &RunId) -> Event {
     event(json!({
         "event": "recovery_resolved",
-        "session": run.session(1),
+        "session": run.session_id(1),
         "id": format!("{run}-e1"),
         "by": "human",
         "method": "manual",
@@ -103,46 +105,48 @@ pub(crate) fn ended(outcome: &str) -> Event {
 }
 
 /// What is known after these events.
-pub(crate) fn fold(run: &RunId, events: &[Event]) -> RunFold {
-    let recorded = (1..).zip(events).map(|(seq, event)| Recorded {
+pub(crate) fn fold(run: &RunId, events: &[Event]) -> RunProjection {
+    let recorded = (1..).zip(events).map(|(seq, event)| EventRecord {
         version: 1,
         run: run.clone(),
         seq,
         at: START,
         event: event.clone(),
     });
-    RunFold::fold(&recorded.collect::<Vec<_>>()).unwrap()
+    RunProjection::from_events(&recorded.collect::<Vec<_>>()).unwrap()
 }
 
-pub(crate) fn hook(on: Occasion, address: Address) -> Hook {
-    Hook {
-        on,
-        target: Target::Address(address),
+pub(crate) fn hook(on: NotificationEvent, address: WebhookAddress) -> Subscription {
+    Subscription {
+        event: on,
+        target: NotificationTarget::Address(address),
         window: std::time::Duration::from_secs(600),
     }
 }
 
 /// An address on this machine, which the user allows.
-pub(crate) fn here(url: String) -> Address {
-    Address {
+pub(crate) fn here(url: String) -> WebhookAddress {
+    WebhookAddress {
         allow_private: true,
-        ..Address::of(url)
+        ..WebhookAddress::unsigned_json(url)
     }
 }
 
 pub(crate) async fn open(folder: &TempDir) -> Store {
-    let location = Location::file(folder.path().join("unstuck.db"));
-    Store::open(&location, Options::default()).await.unwrap()
+    let location = StoreLocation::file(folder.path().join("unstuck.db"));
+    Store::open(&location, StoreOptions::default())
+        .await
+        .unwrap()
 }
 
 /// Writes a run that asks a person, and has those told whom it concerns.
-pub(crate) async fn ask(store: &Store, hooks: &Hooks, run: &str, at: Timestamp) {
+pub(crate) async fn ask(store: &Store, hooks: &Subscriptions, run: &str, at: Timestamp) {
     let run = RunId::new(run);
     let before = [started(&run), failed(&run, "f1", "401 token expired")];
     let events = vec![asked(&run, "The login has expired: a person has to act.")];
-    let outbox = hooks.announce(&fold(&run, &before), &events, at);
+    let outbox = hooks.build_messages(&fold(&run, &before), &events, at);
     let begin = Append::new(run.clone(), at, before);
     store.append(begin).await.unwrap();
-    let append = Append::new(run, at, events).telling(outbox);
+    let append = Append::new(run, at, events).with_messages(outbox);
     store.append(append).await.unwrap();
 }

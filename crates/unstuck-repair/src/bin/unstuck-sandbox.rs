@@ -4,5 +4,5 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().collect();
-    ExitCode::from(unstuck_repair::sandbox::called(&arguments).unwrap_or(2))
+    ExitCode::from(unstuck_repair::sandbox::run_if_called(&arguments).unwrap_or(2))
 }

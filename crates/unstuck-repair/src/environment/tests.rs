@@ -3,12 +3,12 @@ use proptest::prelude::*;
 
 const ROOT: &str = "/home/me/project";
 
-fn rebuilt(owner: &[(&str, &str)], keep: &[&str]) -> Environment {
+fn rebuilt(owner: &[(&str, &str)], keep: &[&str]) -> RepairEnvironment {
     let owner = owner
         .iter()
         .map(|(name, value)| (name.into(), value.into()));
     let keep: Vec<_> = keep.iter().map(|name| (*name).to_owned()).collect();
-    Environment::rebuilt(owner, Path::new(ROOT), &keep)
+    RepairEnvironment::from_owner(owner, Path::new(ROOT), &keep)
 }
 
 /// S3-50: what could name a program, code to load or a secret does not reach a repair.
@@ -97,7 +97,10 @@ fn what_a_repair_needs_is_taken_along() {
     }
     assert_eq!(environment.get("CI"), Some(OsStr::new("1")));
     assert_eq!(environment.get("TERM"), Some(OsStr::new("dumb")));
-    assert_eq!(environment.get("PATH"), Some(OsStr::new(USUAL)));
+    assert_eq!(
+        environment.get("PATH"),
+        Some(OsStr::new(DEFAULT_SEARCH_PATH))
+    );
 }
 
 #[test]
@@ -152,7 +155,7 @@ fn a_folder_of_programs_that_leads_into_the_project_by_a_symlink_is_left_out() {
     std::fs::create_dir(&tools).unwrap();
     std::os::unix::fs::symlink(project.join("bin"), &link).unwrap();
     let search = std::env::join_paths([&link, &tools]).unwrap();
-    let environment = Environment::rebuilt([("PATH".into(), search)], &project, &[]);
+    let environment = RepairEnvironment::from_owner([("PATH".into(), search)], &project, &[]);
     let environment = environment.without_links_into(&project);
     assert_eq!(environment.get("PATH"), Some(tools.as_os_str()));
 }

@@ -7,41 +7,41 @@ use rustix::fs::fstat;
 use rustix::io::Errno;
 use rustix::process::geteuid;
 
-use super::change::{Changes, How, Touched, permissions};
-use super::compare::{Compared, compare};
+use super::apply_journal::{ApplyJournal, ApplyPhase, DirModeChange, PlannedMove, fingerprint_at};
+use super::change::{ChangeSet, SwapMode, TouchedPath, permissions};
+use super::compare::{CompareInput, compare};
+use super::dir_handle;
 use super::error::ApplyError;
-use super::handle;
-use super::journal::{Folder, Journal, Move, Phase, print};
-use super::layers::Layers;
-use super::moving::{Moving, set};
-use super::path::TreePath;
-use super::preview::Preview;
-use super::report::Counts;
-use super::stage::{Stage, times};
+use super::overlay_layers::OverlayDir;
+use super::report::FileChangeCounts;
+use super::staging::{StagingCopier, file_times};
+use super::stored_preview::Preview;
+use super::swap::{SwapOperation, set_dir_mode};
+use super::tree_path::TreePath;
 
 type Result<T> = std::result::Result<T, ApplyError>;
 
 /// How many paths are named in an error.
-const NAMED: usize = 5;
+const MAX_NAMED_PATHS: usize = 5;
 /// What an owner needs to put something into a folder.
-const ENTRY: u32 = 0o300;
+const DIR_WRITE_MODE: u32 = 0o300;
 
 /// What was done.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Applied {
+pub struct ApplyReport {
     /// How many files were added, changed and deleted.
-    pub counts: Counts,
+    pub counts: FileChangeCounts,
     /// What could not be removed although nobody needs it any more, fit to be shown.
-    pub left: Vec<String>,
+    pub leftovers: Vec<String>,
 }
 
 impl Preview {
     /// What would be changed now.
-    pub(super) fn compared(&self, root: &OwnedFd, upper: &OwnedFd) -> Result<Changes> {
-        Ok(compare(&Compared {
+    pub(super) fn current_changes(&self, root: &OwnedFd, upper: &OwnedFd) -> Result<ChangeSet> {
+        Ok(compare(&CompareInput {
             lower: root,
             upper,
-            guarded: self.guarded(),
+            protected: self.protected(),
             bounds: self.bounds(),
         })?)
     }
@@ -49,20 +49,20 @@ impl Preview {
     /// Makes true what was shown, all or nothing, and removes the preview.
     ///
     /// Refused if the project differs in what it would touch, or the preview from what was shown.
-    pub fn apply(self) -> Result<Applied> {
-        if !self.report().unsettled.is_empty() {
-            let paths = self.report().unsettled.clone();
-            return Err(ApplyError::Unsettled { paths });
+    pub fn apply(self) -> Result<ApplyReport> {
+        if !self.report().changed_during_run.is_empty() {
+            let paths = self.report().changed_during_run.clone();
+            return Err(ApplyError::ChangedDuringRun { paths });
         }
-        let (root, upper) = (self.project()?, self.upper()?);
-        let _claim = self.claim()?;
-        let changes = self.compared(&root, &upper)?;
-        let shown = self.touched()?;
+        let (root, upper) = (self.open_project()?, self.open_upper()?);
+        let _claim = self.lock_project()?;
+        let changes = self.current_changes(&root, &upper)?;
+        let shown = self.read_touched()?;
         if changes.touched != shown {
-            let paths = named(&changes.touched, &shown);
+            let paths = differing_paths(&changes.touched, &shown);
             return Err(ApplyError::Changed { paths });
         }
-        let work = Work {
+        let work = ApplyOperation {
             preview: &self,
             root: &root,
             upper: &upper,
@@ -71,93 +71,105 @@ impl Preview {
         let left = work.apply()?;
         let counts = self.report().counts;
         self.discard()?;
-        Ok(Applied { counts, left })
+        Ok(ApplyReport {
+            counts,
+            leftovers: left,
+        })
     }
 }
 
 /// The paths in which two lists differ, the first few.
-fn named(now: &[Touched], shown: &[Touched]) -> Vec<String> {
-    let of = |list: &[Touched], other: &[Touched]| -> BTreeSet<TreePath> {
-        let other: BTreeSet<_> = other.iter().map(key).collect();
-        let new = list.iter().filter(|touched| !other.contains(&key(touched)));
+fn differing_paths(now: &[TouchedPath], shown: &[TouchedPath]) -> Vec<String> {
+    let of = |list: &[TouchedPath], other: &[TouchedPath]| -> BTreeSet<TreePath> {
+        let other: BTreeSet<_> = other.iter().map(touched_key).collect();
+        let new = list
+            .iter()
+            .filter(|touched| !other.contains(&touched_key(touched)));
         new.map(|touched| touched.path.clone()).collect()
     };
     let mut paths = of(now, shown);
     paths.extend(of(shown, now));
-    paths.iter().take(NAMED).map(TreePath::shown).collect()
+    paths
+        .iter()
+        .take(MAX_NAMED_PATHS)
+        .map(TreePath::display)
+        .collect()
 }
 
-fn key(touched: &Touched) -> (TreePath, String) {
+fn touched_key(touched: &TouchedPath) -> (TreePath, String) {
     (touched.path.clone(), format!("{touched:?}"))
 }
 
 /// What is applied, and where.
-pub(super) struct Work<'a> {
+pub(super) struct ApplyOperation<'a> {
     pub(super) preview: &'a Preview,
     pub(super) root: &'a OwnedFd,
     pub(super) upper: &'a OwnedFd,
-    pub(super) changes: &'a Changes,
+    pub(super) changes: &'a ChangeSet,
 }
 
-impl Work<'_> {
+impl ApplyOperation<'_> {
     fn apply(&self) -> Result<Vec<String>> {
-        let folder = self.preview.folder();
-        let keeping = |source| self.preview.keeping(source);
-        let mut journal = self.planned()?;
+        let folder = self.preview.dir();
+        let keeping = |source| self.preview.storage_error(source);
+        let mut journal = self.plan_journal()?;
         journal.write(folder).map_err(keeping)?;
-        if let Err(error) = self.stage(&mut journal) {
-            let moving = self.moving(&journal);
-            moving.clear();
-            moving.permit(|folder| folder.before);
-            self.preview.forget_journal().map_err(keeping)?;
+        if let Err(error) = self.stage_copies(&mut journal) {
+            let moving = self.swap(&journal);
+            moving.remove_staged();
+            moving.set_dir_modes(|folder| folder.before);
+            self.preview.remove_journal().map_err(keeping)?;
             return Err(error);
         }
-        sync(self.root);
-        journal.phase = Phase::Moving;
+        sync_filesystem(self.root);
+        journal.phase = ApplyPhase::Moving;
         journal.write(folder).map_err(keeping)?;
-        let moved = self.moving(&journal).all(|step| self.touched(step));
+        let moved = self
+            .swap(&journal)
+            .perform_all(|step| self.touched_by_move(step));
         if let Err(error) = moved {
-            if !matches!(error, ApplyError::Half { .. }) {
-                self.preview.forget_journal().map_err(keeping)?;
+            if !matches!(error, ApplyError::PartiallyApplied { .. }) {
+                self.preview.remove_journal().map_err(keeping)?;
             }
             return Err(error);
         }
-        sync(self.root);
-        journal.phase = Phase::Clearing;
+        sync_filesystem(self.root);
+        journal.phase = ApplyPhase::Clearing;
         journal.write(folder).map_err(keeping)?;
-        let left = self.moving(&journal).clear();
+        let left = self.swap(&journal).remove_staged();
         // As long as something is removed from them, folders have to be open, and their times change.
-        self.settle_folders(&journal);
+        self.restore_dir_metadata(&journal);
         Ok(left)
     }
 
-    fn moving<'a>(&'a self, journal: &'a Journal) -> Moving<'a> {
-        Moving {
+    fn swap<'a>(&'a self, journal: &'a ApplyJournal) -> SwapOperation<'a> {
+        SwapOperation {
             root: self.root,
             journal,
         }
     }
 
     /// What has to be done, before anything is.
-    pub(super) fn planned(&self) -> Result<Journal> {
+    pub(super) fn plan_journal(&self) -> Result<ApplyJournal> {
         let id = &self.preview.report().id;
         let units = self.changes.units.iter().enumerate();
-        let moves = units.map(|(number, unit)| Move::new(id, number, &unit.path, unit.how));
-        let mut folders: Vec<Folder> = Vec::new();
-        for (path, permitted) in &self.changes.permitted {
-            folders.push(Folder {
+        let moves = units.map(|(number, unit)| PlannedMove::new(id, number, &unit.path, unit.how));
+        let mut folders: Vec<DirModeChange> = Vec::new();
+        for (path, permitted) in &self.changes.mode_changes {
+            folders.push(DirModeChange {
                 path: path.clone(),
                 before: permitted.before,
                 after: permitted.after,
             });
         }
-        for path in self.parents() {
-            let folder = handle::folder_at(self.root, &path).map_err(|e| failed(&path, e))?;
-            let mode = permissions(&fstat(&folder).map_err(|e| failed(&path, e))?);
+        for path in self.parent_dirs() {
+            let folder =
+                dir_handle::open_dir_at(self.root, &path).map_err(|e| apply_failed(&path, e))?;
+            let mode = permissions(&fstat(&folder).map_err(|e| apply_failed(&path, e))?);
             let known = folders.iter().any(|folder| folder.path == path);
-            if mode & ENTRY != ENTRY && !known {
+            if mode & DIR_WRITE_MODE != DIR_WRITE_MODE && !known {
                 let (before, after) = (mode, mode);
-                folders.push(Folder {
+                folders.push(DirModeChange {
                     path,
                     before,
                     after,
@@ -165,15 +177,15 @@ impl Work<'_> {
             }
         }
         folders.sort_by(|one, other| one.path.cmp(&other.path));
-        Ok(Journal {
-            phase: Phase::Staging,
+        Ok(ApplyJournal {
+            phase: ApplyPhase::Staging,
             moves: moves.collect(),
             folders,
         })
     }
 
     /// The folders in which something is put in place.
-    fn parents(&self) -> BTreeSet<TreePath> {
+    fn parent_dirs(&self) -> BTreeSet<TreePath> {
         let units = self.changes.units.iter();
         units
             .filter_map(|unit| unit.path.split().map(|(folder, _)| folder))
@@ -181,73 +193,77 @@ impl Work<'_> {
     }
 
     /// Copies all beside their places.
-    pub(super) fn stage(&self, journal: &mut Journal) -> Result<()> {
+    pub(super) fn stage_copies(&self, journal: &mut ApplyJournal) -> Result<()> {
         for folder in &journal.folders {
             // Root needs no permission, and no wrong one must be seen meanwhile.
             if !geteuid().is_root() {
-                let mode = folder.before | ENTRY;
-                set(self.root, folder, mode).map_err(|e| failed(&folder.path, e))?;
+                let mode = folder.before | DIR_WRITE_MODE;
+                set_dir_mode(self.root, folder, mode).map_err(|e| apply_failed(&folder.path, e))?;
             }
         }
-        let mut stage = Stage::new(self.root);
+        let mut stage = StagingCopier::new(self.root);
         for step in &mut journal.moves {
             let path = step.path.clone();
             self.stage_one(step, &mut stage)
                 .map_err(|source| ApplyError::Failed {
-                    path: path.shown(),
+                    path: path.display(),
                     source,
                 })?;
         }
         Ok(())
     }
 
-    fn stage_one(&self, step: &mut Move, stage: &mut Stage<'_>) -> std::io::Result<()> {
-        let folder = step.folder(self.root)?;
-        step.old = print(&folder, step.name())?;
-        if step.how == How::Take {
+    fn stage_one(
+        &self,
+        step: &mut PlannedMove,
+        stage: &mut StagingCopier<'_>,
+    ) -> std::io::Result<()> {
+        let folder = step.open_dir(self.root)?;
+        step.old = fingerprint_at(&folder, step.name())?;
+        if step.how == SwapMode::Remove {
             return Ok(());
         }
         let (parent, name) = step.path.split().ok_or(Errno::INVAL)?;
-        let upper = handle::folder(self.upper, b".")?;
-        let layers = Layers::merged(upper, handle::folder(self.root, b".")?);
-        let layers = layers.at(&parent, self.root)?;
-        let item = layers.item(name)?.ok_or(Errno::NOENT)?;
-        stage.copy(&item, &step.beside())?;
-        step.new = print(&folder, step.beside_name())?;
+        let upper = dir_handle::open_dir(self.upper, b".")?;
+        let layers = OverlayDir::merged(upper, dir_handle::open_dir(self.root, b".")?);
+        let layers = layers.descend(&parent, self.root)?;
+        let item = layers.entry(name)?.ok_or(Errno::NOENT)?;
+        stage.copy(&item, &step.staging_path())?;
+        step.new = fingerprint_at(&folder, step.staging_file_name())?;
         Ok(())
     }
 
-    fn touched(&self, step: &Move) -> &[Touched] {
+    fn touched_by_move(&self, step: &PlannedMove) -> &[TouchedPath] {
         let mut units = self.changes.units.iter();
         let unit = units.find(|unit| unit.path == step.path);
         unit.map_or(&[], |unit| self.changes.touched_by(unit))
     }
 
     /// Folders that stay get the permissions and the times that the command left them with.
-    fn settle_folders(&self, journal: &Journal) {
-        for path in self.parents() {
-            let folders = handle::folder_at(self.root, &path)
-                .and_then(|lower| Ok((lower, handle::folder_at(self.upper, &path)?)));
+    fn restore_dir_metadata(&self, journal: &ApplyJournal) {
+        for path in self.parent_dirs() {
+            let folders = dir_handle::open_dir_at(self.root, &path)
+                .and_then(|lower| Ok((lower, dir_handle::open_dir_at(self.upper, &path)?)));
             if let Ok((lower, upper)) = folders
                 && let Ok(data) = fstat(&upper)
             {
                 // The time of a folder is a courtesy to tools that compare it.
-                let _ = rustix::fs::futimens(&lower, &times(&data));
+                let _ = rustix::fs::futimens(&lower, &file_times(&data));
             }
         }
-        self.moving(journal).permit(|folder| folder.after);
+        self.swap(journal).set_dir_modes(|folder| folder.after);
     }
 }
 
-fn failed(path: &TreePath, error: Errno) -> ApplyError {
+fn apply_failed(path: &TreePath, error: Errno) -> ApplyError {
     ApplyError::Failed {
-        path: path.shown(),
+        path: path.display(),
         source: error.into(),
     }
 }
 
 /// Brings all that was written to the disk.
-fn sync(root: &OwnedFd) {
+fn sync_filesystem(root: &OwnedFd) {
     #[cfg(target_os = "linux")]
     let _ = rustix::fs::syncfs(root);
     #[cfg(not(target_os = "linux"))]

@@ -8,123 +8,129 @@ use std::os::unix::ffi::OsStrExt;
 use rustix::fs::{FileType, Stat};
 use rustix::io::Errno;
 
-use super::bounds::Bounds;
 use super::change::{
-    After, Change, Changes, How, Kind, Permitted, Print, Rewritten, Thing, Touched, Unit,
-    permissions,
+    ChangeSet, EntryChange, EntryState, ModeChange, PlannedState, RewrittenFiles, StatFingerprint,
+    SwapMode, SwapUnit, TouchedPath, TreeEntryKind, permissions,
 };
 use super::content;
+use super::dir_handle;
 use super::error::PreviewError;
-use super::handle;
-use super::layers::{self, Bond, Item, Layers, Mark};
-use super::path::TreePath;
-use super::units::refine;
-use crate::sandbox::{GitFolders, git};
+use super::limits::PreviewLimits;
+use super::overlay_layers::{self, LayerBond, OverlayDir, OverlayEntry, UpperMark};
+use super::swap_units::minimize_units;
+use super::tree_path::TreePath;
+use crate::sandbox::{GitDirs, git_dirs};
 
 type Result<T> = std::result::Result<T, PreviewError>;
 
 /// What is compared.
 #[derive(Debug)]
-pub(super) struct Compared<'a> {
+pub(super) struct CompareInput<'a> {
     /// The root of the project.
     pub(super) lower: &'a OwnedFd,
     /// What the command wrote.
     pub(super) upper: &'a OwnedFd,
     /// What no repair may make or change; what was made there all the same is told and left out.
-    pub(super) guarded: &'a [TreePath],
-    pub(super) bounds: Bounds,
+    pub(super) protected: &'a [TreePath],
+    pub(super) bounds: PreviewLimits,
 }
 
 /// All that differs.
-pub(super) fn compare(what: &Compared<'_>) -> Result<Changes> {
+pub(super) fn compare(what: &CompareInput<'_>) -> Result<ChangeSet> {
     let root = TreePath::default();
-    let again = |folder: &OwnedFd| handle::folder(folder, b".");
+    let again = |folder: &OwnedFd| dir_handle::open_dir(folder, b".");
     let failed = |error| unreadable(&root, error);
     let upper = again(what.upper).map_err(failed)?;
-    let here = Layers::merged(upper, again(what.lower).map_err(failed)?);
-    let mut walk = Walk {
-        what,
-        found: Changes::default(),
+    let here = OverlayDir::merged(upper, again(what.lower).map_err(failed)?);
+    let mut walk = LayerWalk {
+        input: what,
+        found: ChangeSet::default(),
         rewritten: BTreeMap::new(),
         entries: 0,
         bytes: 0,
     };
     walk.permissions_of_root(&root)?;
-    walk.merged(&root, &here, 0)?;
+    walk.compare_merged_dir(&root, &here, 0)?;
     let rewritten = walk.rewritten.into_iter();
-    let rewritten = rewritten.map(|(folder, files)| Rewritten { folder, files });
+    let rewritten = rewritten.map(|(folder, files)| RewrittenFiles { folder, files });
     walk.found.rewritten = rewritten.collect();
-    Ok(refine(walk.found))
+    Ok(minimize_units(walk.found))
 }
 
 pub(super) fn unreadable(path: &TreePath, error: Errno) -> PreviewError {
     PreviewError::Unreadable {
-        path: path.shown(),
+        path: path.display(),
         source: error.into(),
     }
 }
 
-struct Walk<'a> {
-    what: &'a Compared<'a>,
-    found: Changes,
+struct LayerWalk<'a> {
+    input: &'a CompareInput<'a>,
+    found: ChangeSet,
     /// Files that were written again as they were, by their folder.
     rewritten: BTreeMap<TreePath, u64>,
     entries: u64,
     bytes: u64,
 }
 
-impl Walk<'_> {
+impl LayerWalk<'_> {
     fn permissions_of_root(&mut self, root: &TreePath) -> Result<()> {
         let data = |folder| rustix::fs::fstat(folder).map_err(|error| unreadable(root, error));
-        let (before, after) = (data(self.what.lower)?, data(self.what.upper)?);
-        self.permissions(root, &before, &after)
+        let (before, after) = (data(self.input.lower)?, data(self.input.upper)?);
+        self.compare_permissions(root, &before, &after)
     }
 
     /// A folder that was there and stays: only what was written into it can differ.
-    fn merged(&mut self, path: &TreePath, here: &Layers, depth: usize) -> Result<()> {
-        self.deeper(path, depth)?;
+    fn compare_merged_dir(
+        &mut self,
+        path: &TreePath,
+        here: &OverlayDir,
+        depth: usize,
+    ) -> Result<()> {
+        self.check_limits(path, depth)?;
         let failed = |error| unreadable(path, error);
-        for (name, mark) in here.written().map_err(failed)? {
+        for (name, mark) in here.written_entries().map_err(failed)? {
             let at = path.join(&name);
-            if self.what.guarded.contains(&at) {
-                self.found.refused.push(at);
+            if self.input.protected.contains(&at) {
+                self.found.protected.push(at);
                 continue;
             }
-            let below = here.below(&name).map_err(failed)?;
-            if self.is_gits(&at, here, &name, &mark, below.is_some()) {
-                self.found.refused.push(at);
+            let below = here.lower_stat(&name).map_err(failed)?;
+            if self.is_protected_git_entry(&at, here, &name, &mark, below.is_some()) {
+                self.found.protected.push(at);
                 continue;
             }
-            if let (Mark::Here(data), Some(below)) = (&mark, &below)
-                && [data, below].map(Kind::of) == [Some(Kind::Folder); 2]
-                && here.bond(&name).map_err(failed)? == Bond::Merged
+            if let (UpperMark::Present(data), Some(below)) = (&mark, &below)
+                && [data, below].map(TreeEntryKind::from_stat)
+                    == [Some(TreeEntryKind::Directory); 2]
+                && here.bond_of(&name).map_err(failed)? == LayerBond::Merged
             {
-                self.permissions(&at, below, data)?;
-                let inner = here.child(&name, self.what.lower).map_err(failed)?;
-                self.merged(&at, &inner, depth + 1)?;
+                self.compare_permissions(&at, below, data)?;
+                let inner = here.child(&name, self.input.lower).map_err(failed)?;
+                self.compare_merged_dir(&at, &inner, depth + 1)?;
                 continue;
             }
-            self.unit(&at, here, &name, depth)?;
+            self.compare_unit(&at, here, &name, depth)?;
         }
         Ok(())
     }
 
     /// Whether git would obey what was made here: a new repository, wherever it lies in what is new, or what of one that
     /// was there no repair may change.
-    fn is_gits(
+    fn is_protected_git_entry(
         &self,
         at: &TreePath,
-        here: &Layers,
+        here: &OverlayDir,
         name: &[u8],
-        mark: &Mark,
+        mark: &UpperMark,
         was_there: bool,
     ) -> bool {
         let mut inside = at
             .parts()
             .skip_while(|part| !part.eq_ignore_ascii_case(b".git"));
         let kind = match mark {
-            Mark::Gone => None,
-            Mark::Here(data) => Some(layers::kind(data)),
+            UpperMark::Whiteout => None,
+            UpperMark::Present(data) => Some(overlay_layers::kind(data)),
         };
         if inside.next().is_some() {
             return match inside.next() {
@@ -132,53 +138,59 @@ impl Walk<'_> {
                 None => !was_there || kind != Some(FileType::Directory),
                 Some(first) => {
                     let first = std::ffi::OsStr::from_bytes(first);
-                    !git::is_writable(first) || kind == Some(FileType::Symlink)
+                    !git_dirs::is_writable_git_name(first) || kind == Some(FileType::Symlink)
                 }
             };
         }
         if was_there || kind != Some(FileType::Directory) {
             return false;
         }
-        here.upper_folder(name).is_some_and(|folder| {
-            let found = GitFolders::look(&folder);
-            git::is_repository(&git::list(&folder)) || !found.found.is_empty()
+        here.upper_dir(name).is_some_and(|folder| {
+            let found = GitDirs::find(&folder);
+            git_dirs::has_repository_layout(&git_dirs::list_dir(&folder)) || !found.found.is_empty()
         })
     }
 
-    fn permissions(&mut self, path: &TreePath, before: &Stat, after: &Stat) -> Result<()> {
+    fn compare_permissions(&mut self, path: &TreePath, before: &Stat, after: &Stat) -> Result<()> {
         let bits = (permissions(before), permissions(after));
         if bits.0 == bits.1 {
             return Ok(());
         }
-        let permitted = Permitted {
+        let permitted = ModeChange {
             before: bits.0,
             after: bits.1,
         };
-        self.found.permitted.push((path.clone(), permitted));
-        self.found.changes.push(Change {
+        self.found.mode_changes.push((path.clone(), permitted));
+        self.found.changes.push(EntryChange {
             path: path.clone(),
-            before: Some(thing(path, before)?),
-            after: Some(thing(path, after)?),
+            before: Some(entry_state_from_stat(path, before)?),
+            after: Some(entry_state_from_stat(path, after)?),
         });
         Ok(())
     }
 
     /// A path that is put in place as one, if anything of it differs.
-    fn unit(&mut self, at: &TreePath, here: &Layers, name: &[u8], depth: usize) -> Result<()> {
+    fn compare_unit(
+        &mut self,
+        at: &TreePath,
+        here: &OverlayDir,
+        name: &[u8],
+        depth: usize,
+    ) -> Result<()> {
         let failed = |error| unreadable(at, error);
         let (changes, touched) = (self.found.changes.len(), self.found.touched.len());
-        let base = here.base().map_err(failed)?;
-        let before = base.item(name).map_err(failed)?;
-        let after = here.item(name).map_err(failed)?;
-        self.tree(at, before.as_ref(), after.as_ref(), depth)?;
+        let base = here.lower_only().map_err(failed)?;
+        let before = base.entry(name).map_err(failed)?;
+        let after = here.entry(name).map_err(failed)?;
+        self.compare_entry(at, before.as_ref(), after.as_ref(), depth)?;
         let how = match (before.is_some(), after.is_some()) {
             (false, false) => None,
-            (false, true) => Some(How::Put),
-            (true, true) => Some(How::Exchange),
-            (true, false) => Some(How::Take),
+            (false, true) => Some(SwapMode::Create),
+            (true, true) => Some(SwapMode::Exchange),
+            (true, false) => Some(SwapMode::Remove),
         };
         match how.filter(|_| self.found.changes.len() > changes) {
-            Some(how) => self.found.units.push(Unit {
+            Some(how) => self.found.units.push(SwapUnit {
                 path: at.clone(),
                 how,
                 touched: touched..self.found.touched.len(),
@@ -189,47 +201,52 @@ impl Walk<'_> {
     }
 
     /// Two trees, entry by entry.
-    fn tree(
+    fn compare_entry(
         &mut self,
         at: &TreePath,
-        before: Option<&Item<'_>>,
-        after: Option<&Item<'_>>,
+        before: Option<&OverlayEntry<'_>>,
+        after: Option<&OverlayEntry<'_>>,
         depth: usize,
     ) -> Result<()> {
-        self.deeper(at, depth)?;
-        let was = before.map(|item| described(at, item)).transpose()?;
-        let mut will_be = after.map(|item| described(at, item)).transpose()?;
+        self.check_limits(at, depth)?;
+        let was = before.map(|item| entry_state(at, item)).transpose()?;
+        let mut will_be = after.map(|item| entry_state(at, item)).transpose()?;
         if was.is_none() && will_be.is_none() {
             return Ok(());
         }
         if let (Some(after), Some(will_be)) = (after, &mut will_be)
-            && will_be.kind == Kind::File
+            && will_be.kind == TreeEntryKind::File
         {
-            will_be.content = self.new_content(at, before, after)?;
+            will_be.content = self.new_content_hash(at, before, after)?;
         }
         let is_same = match (&was, &will_be) {
             (Some(was), Some(will_be)) => was == will_be,
             _ => false,
         };
-        self.found.touched.push(Touched {
+        self.found.touched.push(TouchedPath {
             path: at.clone(),
-            before: before.map(|item| Print::of(&item.data)),
+            before: before.map(|item| StatFingerprint::from_stat(&item.data)),
             after: match (&will_be, is_same) {
-                (_, true) => After::Same,
-                (Some(thing), false) => After::Other(thing.clone()),
-                (None, false) => After::Gone,
+                (_, true) => PlannedState::Unchanged,
+                (Some(thing), false) => PlannedState::Replaced(thing.clone()),
+                (None, false) => PlannedState::Absent,
             },
         });
-        let is_folder = |thing: &Option<Thing>| {
+        let is_folder = |thing: &Option<EntryState>| {
             thing
                 .as_ref()
-                .is_some_and(|thing| thing.kind == Kind::Folder)
+                .is_some_and(|thing| thing.kind == TreeEntryKind::Directory)
         };
         let folders = (is_folder(&was), is_folder(&will_be));
         match is_same {
-            true if was.as_ref().is_some_and(|was| was.kind == Kind::File) => self.note_same(at),
+            true if was
+                .as_ref()
+                .is_some_and(|was| was.kind == TreeEntryKind::File) =>
+            {
+                self.count_rewritten(at)
+            }
             true => {}
-            false => self.found.changes.push(Change {
+            false => self.found.changes.push(EntryChange {
                 path: at.clone(),
                 before: was,
                 after: will_be,
@@ -237,105 +254,105 @@ impl Walk<'_> {
         }
         let before = before.filter(|_| folders.0);
         let after = after.filter(|_| folders.1);
-        self.inside(at, before, after, depth)
+        self.compare_children(at, before, after, depth)
     }
 
     /// What is inside of two folders, or of one that takes the place of something else.
-    fn inside(
+    fn compare_children(
         &mut self,
         at: &TreePath,
-        before: Option<&Item<'_>>,
-        after: Option<&Item<'_>>,
+        before: Option<&OverlayEntry<'_>>,
+        after: Option<&OverlayEntry<'_>>,
         depth: usize,
     ) -> Result<()> {
         let failed = |error| unreadable(at, error);
-        let entered = |item: Option<&Item<'_>>| match item {
-            Some(item) => item.enter(self.what.lower).map_err(failed),
-            None => Ok(Layers::empty()),
+        let entered = |item: Option<&OverlayEntry<'_>>| match item {
+            Some(item) => item.open_dir(self.input.lower).map_err(failed),
+            None => Ok(OverlayDir::empty()),
         };
         let (before, after) = (entered(before)?, entered(after)?);
         let mut names: BTreeSet<_> = before.names().map_err(failed)?.into_iter().collect();
         names.extend(after.names().map_err(failed)?);
         for name in &names {
-            let was = before.item(name).map_err(failed)?;
-            let will_be = after.item(name).map_err(failed)?;
-            self.tree(&at.join(name), was.as_ref(), will_be.as_ref(), depth + 1)?;
+            let was = before.entry(name).map_err(failed)?;
+            let will_be = after.entry(name).map_err(failed)?;
+            self.compare_entry(&at.join(name), was.as_ref(), will_be.as_ref(), depth + 1)?;
         }
         Ok(())
     }
 
     /// The hash of what a file holds, unless it holds what was there before.
-    fn new_content(
+    fn new_content_hash(
         &mut self,
         at: &TreePath,
-        before: Option<&Item<'_>>,
-        after: &Item<'_>,
+        before: Option<&OverlayEntry<'_>>,
+        after: &OverlayEntry<'_>,
     ) -> Result<Option<String>> {
         let failed = |source| PreviewError::Unreadable {
-            path: at.shown(),
+            path: at.display(),
             source,
         };
-        let is_like = |before: &&Item<'_>| {
+        let is_like = |before: &&OverlayEntry<'_>| {
             before.kind() == FileType::RegularFile && before.data.st_size == after.data.st_size
         };
         if let Some(before) = before.filter(is_like) {
             let before = before.open().map_err(|error| failed(error.into()))?;
-            let after = self.written(at, after)?;
-            if content::is_same(before, after).map_err(failed)? {
+            let after = self.open_written_file(at, after)?;
+            if content::has_same_bytes(before, after).map_err(failed)? {
                 return Ok(None);
             }
         }
-        let file = self.written(at, after)?;
+        let file = self.open_written_file(at, after)?;
         content::hash(file).map(Some).map_err(failed)
     }
 
     /// A file that the command left, to be read.
-    fn written(&mut self, at: &TreePath, item: &Item<'_>) -> Result<File> {
+    fn open_written_file(&mut self, at: &TreePath, item: &OverlayEntry<'_>) -> Result<File> {
         self.bytes += item.data.st_size.unsigned_abs();
-        self.what.bounds.allow_bytes(self.bytes)?;
+        self.input.bounds.check_bytes(self.bytes)?;
         let file = item.open().map_err(|error| unreadable(at, error))?;
-        match layers::is_hollow(&file).map_err(|error| unreadable(at, error))? {
+        match overlay_layers::is_metacopy(&file).map_err(|error| unreadable(at, error))? {
             false => Ok(file),
-            true => Err(PreviewError::Unknown {
-                path: at.shown(),
+            true => Err(PreviewError::UnsupportedEntry {
+                path: at.display(),
                 what: "a file of which only the description was written",
             }),
         }
     }
 
-    fn note_same(&mut self, at: &TreePath) {
+    fn count_rewritten(&mut self, at: &TreePath) {
         let folder = at.split().map(|(folder, _)| folder).unwrap_or_default();
         *self.rewritten.entry(folder).or_default() += 1;
     }
 
     /// Counts an entry, against trees without an end.
-    fn deeper(&mut self, at: &TreePath, depth: usize) -> Result<()> {
+    fn check_limits(&mut self, at: &TreePath, depth: usize) -> Result<()> {
         self.entries += 1;
-        self.what.bounds.allow_depth(at, depth)?;
-        self.what.bounds.allow_entries(self.entries)
+        self.input.bounds.check_depth(at, depth)?;
+        self.input.bounds.check_entries(self.entries)
     }
 }
 
 /// All that counts of an item.
-fn described(at: &TreePath, item: &Item<'_>) -> Result<Thing> {
-    let mut thing = thing(at, &item.data)?;
-    if thing.kind == Kind::Link {
+fn entry_state(at: &TreePath, item: &OverlayEntry<'_>) -> Result<EntryState> {
+    let mut thing = entry_state_from_stat(at, &item.data)?;
+    if thing.kind == TreeEntryKind::Link {
         let target = item.target().map_err(|error| unreadable(at, error))?;
         thing.target = Some(TreePath::from_bytes(&target));
     }
     Ok(thing)
 }
 
-fn thing(at: &TreePath, data: &Stat) -> Result<Thing> {
-    let kind = Kind::of(data).ok_or_else(|| PreviewError::Unknown {
-        path: at.shown(),
+fn entry_state_from_stat(at: &TreePath, data: &Stat) -> Result<EntryState> {
+    let kind = TreeEntryKind::from_stat(data).ok_or_else(|| PreviewError::UnsupportedEntry {
+        path: at.display(),
         what: "a device",
     })?;
-    Ok(Thing {
+    Ok(EntryState {
         kind,
         mode: permissions(data),
         size: match kind {
-            Kind::File => data.st_size.unsigned_abs(),
+            TreeEntryKind::File => data.st_size.unsigned_abs(),
             _ => 0,
         },
         target: None,

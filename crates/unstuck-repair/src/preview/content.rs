@@ -8,17 +8,20 @@ use sha2::{Digest, Sha256};
 use super::change::hex;
 
 /// How much of a file is held at once.
-const PIECE: usize = 128 * 1024;
+const CHUNK_BYTES: usize = 128 * 1024;
 
 /// Whether two files hold the same bytes.
-pub(super) fn is_same(mut one: File, mut other: File) -> io::Result<bool> {
-    let (mut left, mut right) = (vec![0; PIECE], vec![0; PIECE]);
+pub(super) fn has_same_bytes(mut one: File, mut other: File) -> io::Result<bool> {
+    let (mut left, mut right) = (vec![0; CHUNK_BYTES], vec![0; CHUNK_BYTES]);
     loop {
-        let (some, more) = (fill(&mut one, &mut left)?, fill(&mut other, &mut right)?);
+        let (some, more) = (
+            fill_chunk(&mut one, &mut left)?,
+            fill_chunk(&mut other, &mut right)?,
+        );
         if left[..some] != right[..more] {
             return Ok(false);
         }
-        if some < PIECE {
+        if some < CHUNK_BYTES {
             return Ok(true);
         }
     }
@@ -26,19 +29,19 @@ pub(super) fn is_same(mut one: File, mut other: File) -> io::Result<bool> {
 
 /// The hash of what a file holds.
 pub(super) fn hash(mut file: File) -> io::Result<String> {
-    let mut piece = vec![0; PIECE];
+    let mut piece = vec![0; CHUNK_BYTES];
     let mut hash = Sha256::new();
     loop {
-        let length = fill(&mut file, &mut piece)?;
+        let length = fill_chunk(&mut file, &mut piece)?;
         hash.update(&piece[..length]);
-        if length < PIECE {
+        if length < CHUNK_BYTES {
             return Ok(hex(&hash.finalize()));
         }
     }
 }
 
 /// Reads until the piece is full or the file is at its end.
-fn fill(file: &mut File, piece: &mut [u8]) -> io::Result<usize> {
+fn fill_chunk(file: &mut File, piece: &mut [u8]) -> io::Result<usize> {
     let mut length = 0;
     while length < piece.len() {
         match file.read(&mut piece[length..]) {

@@ -16,7 +16,7 @@ pub enum PreviewError {
     },
     /// The state folder lies in the project, so a preview would show itself.
     #[error("unstuck keeps its state inside the project, in {}", state.display())]
-    StateInside {
+    StateInsideProject {
         /// The state folder.
         state: PathBuf,
     },
@@ -31,7 +31,7 @@ pub enum PreviewError {
     TooMuch(String),
     /// Something that no command in a sandbox can make, or that we do not know.
     #[error("{path} is something that a preview does not understand ({what})")]
-    Unknown {
+    UnsupportedEntry {
         /// Its path, fit to be shown.
         path: String,
         /// What it is.
@@ -47,7 +47,7 @@ pub enum PreviewError {
     },
     /// The place for previews cannot be used.
     #[error("cannot keep a preview in {}", path.display())]
-    Keeping {
+    Storage {
         /// Where it should be.
         path: PathBuf,
         /// What is wrong with it.
@@ -55,7 +55,7 @@ pub enum PreviewError {
     },
     /// There is no preview of that name.
     #[error("there is no preview {id}")]
-    None {
+    NotFound {
         /// What was asked for.
         id: String,
     },
@@ -81,7 +81,7 @@ pub enum PreviewError {
     },
 }
 
-/// Why a preview was not applied. The project is as it was, unless [`ApplyError::Half`] says otherwise.
+/// Why a preview was not applied. The project is as it was, unless [`ApplyError::PartiallyApplied`] says otherwise.
 #[derive(Debug, thiserror::Error)]
 pub enum ApplyError {
     /// The project or the preview is not what was shown.
@@ -92,13 +92,13 @@ pub enum ApplyError {
     },
     /// The project changed while the command ran, so what was shown may be half of each.
     #[error("changed while the preview was made: {}", paths.join(", "))]
-    Unsettled {
+    ChangedDuringRun {
         /// What changed, fit to be shown; the first few.
         paths: Vec<String>,
     },
     /// There is another folder at the path of the project.
     #[error("{} is not the folder that the preview was made of", path.display())]
-    AnotherProject {
+    ProjectReplaced {
         /// The path of the project.
         path: PathBuf,
     },
@@ -115,7 +115,7 @@ pub enum ApplyError {
     },
     /// It could neither be finished nor undone.
     #[error("only a part could be put in place: {}", left.join(", "))]
-    Half {
+    PartiallyApplied {
         /// What is left to look at, fit to be shown.
         left: Vec<String>,
     },

@@ -1,6 +1,6 @@
 //! What a command would change, seen before it is allowed; then applied or dropped.
 //!
-//! A command runs on an overlay of the project: it sees all files, and what it writes goes elsewhere. [`Draft`] is such
+//! A command runs on an overlay of the project: it sees all files, and what it writes goes elsewhere. [`PendingPreview`] is such
 //! an overlay before the command ran, [`Preview`] what is known afterwards, [`Report`] what a person is shown. Files
 //! are compared by what they hold, so a reinstall that changes nothing shows nothing.
 //!
@@ -8,39 +8,41 @@
 //! what was there is looked at once more before it is removed. A crash in between is settled at the next call.
 
 mod apply;
-mod bounds;
+mod apply_journal;
 mod change;
 mod compare;
 mod content;
+pub(crate) mod dir_handle;
+mod disk_usage;
 mod error;
-pub(crate) mod handle;
-mod journal;
-pub(crate) mod layers;
+mod limits;
 mod mounts;
-mod moving;
-mod path;
+pub(crate) mod overlay_layers;
+mod preview_store;
+mod recover;
+pub(crate) mod remove_tree;
+mod report;
+mod report_builder;
+mod report_rows;
+mod staging;
 #[expect(
     clippy::module_inception,
     reason = "the preview itself is one of its parts"
 )]
-mod preview;
-mod previews;
-pub(crate) mod remove;
-mod report;
-mod rows;
-mod settle;
-mod stage;
-mod tell;
-mod texts;
-mod units;
-mod usage;
+mod stored_preview;
+mod swap;
+mod swap_units;
+mod text_diffs;
+mod tree_path;
 
-pub use apply::Applied;
-pub use bounds::Bounds;
-pub use change::Kind;
+pub use apply::ApplyReport;
+pub use change::TreeEntryKind;
 pub use error::{ApplyError, PreviewError};
-pub use preview::Preview;
-pub use previews::{Draft, KEPT_AT_MOST, KEPT_FOR, Previews};
-pub use report::{Counts, Ran, Report, Row, Text, What};
-pub use rows::{size_of, spaced};
-pub use settle::{End, Settled};
+pub use limits::PreviewLimits;
+pub use preview_store::{MAX_AGE, MAX_PREVIEWS, PendingPreview, PreviewStore};
+pub use recover::{RecoveredPreview, RecoveryOutcome};
+pub use report::{
+    ExecutedCommand, FileChangeCounts, FileTextDiff, PreviewReport, ReportRow, RowChange,
+};
+pub use report_rows::{display_size, grouped_number};
+pub use stored_preview::Preview;

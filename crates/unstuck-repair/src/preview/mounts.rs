@@ -5,19 +5,19 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
 /// What is mounted below a folder, by the kernel's own list.
-pub(super) fn below(folder: &Path, list: &[u8]) -> Option<PathBuf> {
-    let mut points = list.split(|byte| *byte == b'\n').filter_map(point);
+pub(super) fn mount_below(folder: &Path, list: &[u8]) -> Option<PathBuf> {
+    let mut points = list.split(|byte| *byte == b'\n').filter_map(mount_point);
     points.find(|point| point != folder && point.starts_with(folder))
 }
 
 /// The mount point in a line of `/proc/self/mountinfo`.
-fn point(line: &[u8]) -> Option<PathBuf> {
+fn mount_point(line: &[u8]) -> Option<PathBuf> {
     let written = line.split(|byte| *byte == b' ').nth(4)?;
     let mut bytes = Vec::with_capacity(written.len());
     let mut rest = written;
     while let Some((first, after)) = rest.split_first() {
         let code = after.first_chunk::<3>().filter(|_| *first == b'\\');
-        match code.and_then(octal) {
+        match code.and_then(parse_octal) {
             Some(byte) => {
                 bytes.push(byte);
                 rest = &after[3..];
@@ -31,7 +31,7 @@ fn point(line: &[u8]) -> Option<PathBuf> {
     Some(PathBuf::from(OsString::from_vec(bytes)))
 }
 
-fn octal(digits: &[u8; 3]) -> Option<u8> {
+fn parse_octal(digits: &[u8; 3]) -> Option<u8> {
     let text = std::str::from_utf8(digits).ok()?;
     u8::from_str_radix(text, 8).ok()
 }
@@ -45,7 +45,7 @@ mod tests {
         let list = b"22 1 254:0 / / rw - ext4 /dev/vda rw\n\
             30 22 0:5 / /shop rw - ext4 /dev/vdb rw\n\
             31 30 0:6 / /shop/my\\040modules rw - tmpfs tmpfs rw\n";
-        let found = |folder: &str| below(Path::new(folder), list);
+        let found = |folder: &str| mount_below(Path::new(folder), list);
         assert_eq!(found("/shop"), Some("/shop/my modules".into()));
         assert_eq!(found("/shop/my modules"), None);
         assert_eq!(found("/sho"), None);

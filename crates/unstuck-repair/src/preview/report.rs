@@ -8,7 +8,7 @@ use unstuck_core::Timestamp;
 
 /// A command that ran in a copy of a project, and what it would change there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Report {
+pub struct PreviewReport {
     /// Twelve letters that stand for exactly this: the command, its end and all that it would change.
     pub id: String,
     /// The root of the project.
@@ -16,30 +16,35 @@ pub struct Report {
     /// When it was made.
     pub made_at: Timestamp,
     /// What ran.
-    pub ran: Ran,
+    #[serde(rename = "ran")]
+    pub execution: ExecutedCommand,
     /// How many files it would add, change and delete.
-    pub counts: Counts,
+    pub counts: FileChangeCounts,
     /// How many files were written again exactly as they were.
-    pub same: u64,
+    #[serde(rename = "same")]
+    pub rewritten_unchanged: u64,
     /// Where they are: names in the root of the project.
-    pub same_in: Vec<String>,
+    #[serde(rename = "same_in")]
+    pub rewritten_in: Vec<String>,
     /// What it would change, in few lines.
-    pub rows: Vec<Row>,
+    pub rows: Vec<ReportRow>,
     /// How many lines more there would be.
     pub more_rows: u64,
     /// How the texts of small files would change.
-    pub texts: Vec<Text>,
+    pub texts: Vec<FileTextDiff>,
     /// How many changed texts are not among them.
     pub more_texts: u64,
     /// What the command made where unstuck or git would obey it; that is never applied.
-    pub refused: Vec<String>,
+    #[serde(rename = "refused")]
+    pub protected: Vec<String>,
     /// What changed in the project while the command ran; then nothing can be applied.
-    pub unsettled: Vec<String>,
+    #[serde(rename = "unsettled")]
+    pub changed_during_run: Vec<String>,
 }
 
 /// A command that ran, and how it ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Ran {
+pub struct ExecutedCommand {
     /// The command.
     pub command: String,
     /// The folder it ran in, below the root of the project; empty for the root.
@@ -57,19 +62,20 @@ pub struct Ran {
     /// The last lines of what it wrote.
     pub output: Vec<String>,
     /// What it wrote outside of the project, a few of it; that was a private copy and is gone.
-    pub discarded: Vec<String>,
+    #[serde(rename = "discarded")]
+    pub discarded_writes: Vec<String>,
 }
 
-impl Ran {
+impl ExecutedCommand {
     /// Whether it did not come to a good end, so that what it left is not what it would change.
-    pub fn failed(&self) -> bool {
+    pub fn has_failed(&self) -> bool {
         self.timed_out || self.exit_code != 0
     }
 }
 
 /// How many files are added, changed and deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Counts {
+pub struct FileChangeCounts {
     /// Files that are new.
     pub added: u64,
     /// Files that are different.
@@ -80,13 +86,14 @@ pub struct Counts {
 
 /// One line about a file or a folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Row {
+pub struct ReportRow {
     /// What would happen to it.
-    pub what: What,
+    #[serde(rename = "what")]
+    pub change: RowChange,
     /// Its path; that of a folder ends with a slash.
     pub path: String,
     /// How many files that is.
-    pub counts: Counts,
+    pub counts: FileChangeCounts,
     /// What is to be said about it.
     pub note: String,
 }
@@ -94,7 +101,7 @@ pub struct Row {
 /// What would happen to a file or a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum What {
+pub enum RowChange {
     /// It is new.
     Add,
     /// It is different.
@@ -107,7 +114,7 @@ pub enum What {
 
 /// How the text of a file would change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Text {
+pub struct FileTextDiff {
     /// Its path.
     pub path: String,
     /// The difference; each line begins with `@`, `+`, `-` or a blank.
@@ -116,21 +123,21 @@ pub struct Text {
     pub more_lines: u64,
 }
 
-impl Report {
+impl PreviewReport {
     /// Whether it would change nothing at all.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 }
 
-impl Counts {
+impl FileChangeCounts {
     /// All together.
     pub fn sum(&self) -> u64 {
         self.added + self.changed + self.deleted
     }
 }
 
-impl std::ops::AddAssign for Counts {
+impl std::ops::AddAssign for FileChangeCounts {
     fn add_assign(&mut self, other: Self) {
         self.added += other.added;
         self.changed += other.changed;
@@ -138,7 +145,7 @@ impl std::ops::AddAssign for Counts {
     }
 }
 
-impl What {
+impl RowChange {
     /// It in one word.
     pub const fn name(self) -> &'static str {
         match self {
@@ -154,10 +161,10 @@ mod millis {
     use std::time::Duration;
 
     use serde::{Deserialize, Deserializer, Serializer};
-    use unstuck_core::duration::in_millis;
+    use unstuck_core::duration::to_millis;
 
     pub(super) fn serialize<S: Serializer>(time: &Duration, to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_u64(in_millis(*time))
+        to.serialize_u64(to_millis(*time))
     }
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {

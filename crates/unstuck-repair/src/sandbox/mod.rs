@@ -5,23 +5,23 @@
 //! what happened, so that a sandbox that could not be set up is never taken for a command that failed.
 //! `docs/design/sandbox.md` tells what each layer stops and what is not closed.
 
-mod checked;
-mod discarded;
-mod effective;
-mod failure;
-pub(crate) mod git;
-mod inner;
-mod link;
-mod lists;
-mod outer;
-mod planted;
-mod profile;
+mod config_injection;
+mod confinement;
+mod discarded_writes;
+pub(crate) mod git_dirs;
+mod host;
+mod init;
+mod launcher;
+mod parent_socket;
+mod path_lists;
+mod process_scope;
 mod programs;
-mod reach;
-mod runner;
-mod scratch;
-mod surroundings;
-mod wakes;
+mod sandbox_profile;
+mod scratch_dir;
+mod setup_failure;
+mod signals;
+mod step_runner;
+mod watched_files;
 pub mod wire;
 
 #[cfg(target_os = "linux")]
@@ -35,30 +35,33 @@ use elsewhere as system;
 
 use std::ffi::OsString;
 
-pub use effective::{Confinement, Effective};
-pub use git::{GitEffects, GitFolders, git_effects_shown};
-pub use link::own_program;
-pub use lists::guarded;
-pub use planted::Before;
-pub use profile::{Bounds, Demand, Network, Overlay, Profile, Reach, Rights};
-pub use reach::{reach, rights};
-pub use scratch::Scratch;
-pub use surroundings::{surroundings, user_of};
+pub use config_injection::ProtectedState;
+pub use confinement::{ConfinementLevel, ConfinementReport};
+pub use git_dirs::{GitDirs, GitEffects, describe_git_effects};
+pub use host::{host_paths, run_as_user};
+pub use parent_socket::own_program;
+pub use path_lists::protected_paths;
+pub use process_scope::{file_scope, process_scope};
+pub use sandbox_profile::{
+    FileScope, NetworkAccess, OverlayDirs, ProcessScope, ResourceLimits, SandboxMode,
+    SandboxProfile,
+};
+pub use scratch_dir::ScratchDir;
 
 /// The argument that makes the program the outer process of a sandbox.
-pub const SANDBOX: &str = "__sandbox";
+pub const SANDBOX_ARG: &str = "__sandbox";
 /// The argument that makes the program the inner one.
-const INIT: &str = "__sandbox-init";
+const INIT_ARG: &str = "__sandbox-init";
 /// The exit code of a sandbox that could not be set up; the link tells why.
-const SET_UP_FAILED: i32 = 125;
+const EXIT_SETUP_FAILED: i32 = 125;
 
 /// Does the work of a process of a sandbox if the program was started as one, and returns its exit code.
-pub fn called(arguments: &[OsString]) -> Option<u8> {
+pub fn run_if_called(arguments: &[OsString]) -> Option<u8> {
     let mode = arguments.get(1)?;
-    let code = if mode == SANDBOX {
-        outer::main()
-    } else if mode == INIT {
-        inner::main(&arguments[2..])
+    let code = if mode == SANDBOX_ARG {
+        launcher::main()
+    } else if mode == INIT_ARG {
+        init::main(&arguments[2..])
     } else {
         return None;
     };

@@ -2,26 +2,26 @@
 
 use std::path::{Path, PathBuf};
 
-use super::profile::Profile;
-use super::wire::Steps;
+use super::sandbox_profile::SandboxProfile;
+use super::wire::CommandSteps;
 
 /// A program that must not be run.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Refusal {
+pub(super) enum ProgramRefusal {
     /// The search path led into the project.
     #[error("`{name}` was found inside of the project ({}), and the entry does not say so", path.display())]
     InProject { name: String, path: PathBuf },
 }
 
 /// The programs of plain commands, each as a path; a name that is not found stays a name.
-pub(super) fn find(
-    steps: &Steps,
-    profile: &Profile,
+pub(super) fn find_programs(
+    steps: &CommandSteps,
+    profile: &SandboxProfile,
     search: &str,
-) -> Result<Vec<PathBuf>, Refusal> {
+) -> Result<Vec<PathBuf>, ProgramRefusal> {
     let commands = match steps {
-        Steps::Words(commands) => commands.as_slice(),
-        Steps::Shell(_) => return Ok(vec!["/bin/sh".into()]),
+        CommandSteps::Argv(commands) => commands.as_slice(),
+        CommandSteps::Shell(_) => return Ok(vec!["/bin/sh".into()]),
     };
     let programs = commands.iter().filter_map(|words| words.first());
     programs
@@ -30,11 +30,11 @@ pub(super) fn find(
             if name.contains('/') {
                 return Ok(PathBuf::from(name));
             }
-            let Some(path) = look_up(name, search) else {
+            let Some(path) = find_program(name, search) else {
                 return Ok(PathBuf::from(name));
             };
-            match is_inside(&path, &profile.root) {
-                true => Err(Refusal::InProject {
+            match is_inside_project(&path, &profile.root) {
+                true => Err(ProgramRefusal::InProject {
                     name: name.clone(),
                     path,
                 }),
@@ -44,7 +44,7 @@ pub(super) fn find(
         .collect()
 }
 
-fn look_up(name: &str, search: &str) -> Option<PathBuf> {
+fn find_program(name: &str, search: &str) -> Option<PathBuf> {
     let folders = search.split(':').filter(|folder| folder.starts_with('/'));
     folders
         .map(|folder| Path::new(folder).join(name))
@@ -56,7 +56,7 @@ fn is_program(path: &Path) -> bool {
 }
 
 /// Wherever symlinks lead: a folder outside may hold one into the project.
-fn is_inside(path: &Path, root: &Path) -> bool {
+fn is_inside_project(path: &Path, root: &Path) -> bool {
     let real = path.canonicalize();
     path.starts_with(root) || real.is_ok_and(|real| real.starts_with(root))
 }
@@ -73,9 +73,9 @@ mod tests {
         fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
     }
 
-    fn words(words: &[&str]) -> Steps {
+    fn words(words: &[&str]) -> CommandSteps {
         let words = words.iter().map(|word| (*word).to_owned()).collect();
-        Steps::Words(vec![words])
+        CommandSteps::Argv(vec![words])
     }
 
     #[test]
@@ -86,19 +86,19 @@ mod tests {
         program(&tools.join("npm"));
         program(&root.join("bin/npx"));
         symlink(root.join("bin/npx"), tools.join("npx")).unwrap();
-        let profile = Profile::of(&root);
+        let profile = SandboxProfile::strict(&root);
         let search = format!("::relative:{}", tools.display());
-        let found = find(&words(&["npm", "ci"]), &profile, &search);
+        let found = find_programs(&words(&["npm", "ci"]), &profile, &search);
         assert_eq!(found, Ok(vec![tools.join("npm")]));
-        assert!(find(&words(&["npx"]), &profile, &search).is_err());
+        assert!(find_programs(&words(&["npx"]), &profile, &search).is_err());
         let inside = format!("{}:{}", root.join("bin").display(), tools.display());
-        assert!(find(&words(&["npx"]), &profile, &inside).is_err());
+        assert!(find_programs(&words(&["npx"]), &profile, &inside).is_err());
     }
 
     #[test]
     fn a_program_that_the_owner_named_by_its_path_is_the_owners_word() {
-        let profile = Profile::of("/project");
-        let named = find(&words(&[".venv/bin/pip"]), &profile, "/usr/bin");
+        let profile = SandboxProfile::strict("/project");
+        let named = find_programs(&words(&[".venv/bin/pip"]), &profile, "/usr/bin");
         assert_eq!(named, Ok(vec![PathBuf::from(".venv/bin/pip")]));
     }
 }

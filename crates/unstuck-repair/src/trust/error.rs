@@ -15,7 +15,7 @@ pub enum TrustError {
     },
     /// The folder is not only its owner's.
     #[error("others than you can write to {}, so nothing that is kept there can be trusted", path.display())]
-    Open {
+    NotPrivate {
         /// The folder.
         path: PathBuf,
     },

@@ -11,5 +11,5 @@ mod store;
 mod tests;
 
 pub use error::TrustError;
-pub use record::{Record, Trusted};
-pub use store::{Standing, Trust};
+pub use record::{TrustRecord, TrustedContent};
+pub use store::{TrustStatus, TrustStore};

@@ -2,15 +2,15 @@
 
 use serde::{Deserialize, Serialize};
 use unstuck_core::Timestamp;
-use unstuck_core::guard_files::Baseline;
+use unstuck_core::watched_files::AcceptedParts;
 
 /// The form of records that this version writes and reads.
-pub(super) const VERSION: u32 = 1;
+pub(super) const RECORD_VERSION: u32 = 1;
 
 /// What is remembered about one project.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Record {
+pub struct TrustRecord {
     pub(super) version: u32,
     /// The path of the project.
     pub project: String,
@@ -18,28 +18,34 @@ pub struct Record {
     pub(super) inode: u64,
     /// The content that was trusted; none if only files were accepted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub trusted: Option<Trusted>,
+    #[serde(rename = "trusted")]
+    pub trusted_content: Option<TrustedContent>,
     /// The hash of a content that its owner did not want to trust.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub declined: Option<String>,
+    #[serde(rename = "declined")]
+    pub declined_hash: Option<String>,
     /// The hash of what else the project's files said when they were trusted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub settings: Option<String>,
+    #[serde(rename = "settings")]
+    pub settings_hash: Option<String>,
     /// The guard files as they were accepted.
-    #[serde(default, skip_serializing_if = "Baseline::is_empty")]
-    pub files: Baseline,
+    #[serde(default, skip_serializing_if = "AcceptedParts::is_empty")]
+    #[serde(rename = "files")]
+    pub watched_files: AcceptedParts,
 }
 
 /// A content that was trusted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Trusted {
+pub struct TrustedContent {
     /// Its SHA-256.
     pub hash: String,
     /// The content itself, so that a difference can be told later.
     pub content: String,
     /// When it was trusted.
-    pub at: Timestamp,
+    #[serde(rename = "at")]
+    pub trusted_at: Timestamp,
     /// By whom.
-    pub by: String,
+    #[serde(rename = "by")]
+    pub trusted_by: String,
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 use unstuck_core::Timestamp;
-use unstuck_core::guard_files::{Accepted, Baseline};
+use unstuck_core::watched_files::{AcceptedPart, AcceptedParts};
 
 use super::*;
 
@@ -25,16 +25,16 @@ impl Place {
         self.folder.path().join("project")
     }
 
-    fn trust(&self) -> Trust {
-        Trust::open(&self.folder.path().join("state"))
+    fn trust(&self) -> TrustStore {
+        TrustStore::open(&self.folder.path().join("state"))
     }
 
     fn accept(&self, hash: &str) {
-        let trusted = Trusted {
+        let trusted = TrustedContent {
             hash: hash.to_owned(),
             content: format!("content of {hash}"),
-            at: Timestamp::from_seconds(7),
-            by: "me".to_owned(),
+            trusted_at: Timestamp::from_seconds(7),
+            trusted_by: "me".to_owned(),
         };
         let accepted = self
             .trust()
@@ -42,8 +42,8 @@ impl Place {
         accepted.unwrap();
     }
 
-    fn standing(&self, hash: &str) -> Standing {
-        self.trust().standing(&self.project(), hash)
+    fn standing(&self, hash: &str) -> TrustStatus {
+        self.trust().status(&self.project(), hash)
     }
 
     fn only_file(&self) -> PathBuf {
@@ -54,12 +54,12 @@ impl Place {
     }
 }
 
-fn files(name: &str) -> Baseline {
-    let accepted = Accepted {
+fn files(name: &str) -> AcceptedParts {
+    let accepted = AcceptedPart {
         hash: "h".to_owned(),
-        shown: String::new(),
+        excerpt: String::new(),
     };
-    Baseline([(name.to_owned(), accepted)].into())
+    AcceptedParts([(name.to_owned(), accepted)].into())
 }
 
 fn mode(path: &Path) -> u32 {
@@ -69,10 +69,10 @@ fn mode(path: &Path) -> u32 {
 #[test]
 fn only_the_very_content_that_was_trusted_is_trusted() {
     let place = Place::new();
-    assert_eq!(place.standing("one"), Standing::Unknown);
+    assert_eq!(place.standing("one"), TrustStatus::NeverTrusted);
     place.accept("one");
-    assert_eq!(place.standing("one"), Standing::Trusted);
-    let changed = Standing::Changed {
+    assert_eq!(place.standing("one"), TrustStatus::Trusted);
+    let changed = TrustStatus::Changed {
         since: Timestamp::from_seconds(7),
         content: "content of one".to_owned(),
     };
@@ -80,12 +80,12 @@ fn only_the_very_content_that_was_trusted_is_trusted() {
     assert!(
         place
             .trust()
-            .files(&place.project())
+            .accepted_files(&place.project())
             .get("package.json")
             .is_some()
     );
     assert!(place.trust().forget(&place.project()).unwrap());
-    assert_eq!(place.standing("one"), Standing::Unknown);
+    assert_eq!(place.standing("one"), TrustStatus::NeverTrusted);
     assert!(!place.trust().forget(&place.project()).unwrap());
 }
 
@@ -112,18 +112,18 @@ fn a_record_that_is_damaged_or_open_to_others_is_none() {
     ];
     for broken in breakages {
         fs::write(&file, &broken).unwrap();
-        assert_eq!(place.standing("one"), Standing::Unknown, "{broken}");
+        assert_eq!(place.standing("one"), TrustStatus::NeverTrusted, "{broken}");
     }
     fs::write(&file, &whole).unwrap();
-    assert_eq!(place.standing("one"), Standing::Trusted);
+    assert_eq!(place.standing("one"), TrustStatus::Trusted);
     fs::set_permissions(&file, fs::Permissions::from_mode(0o620)).unwrap();
-    assert_eq!(place.standing("one"), Standing::Unknown);
+    assert_eq!(place.standing("one"), TrustStatus::NeverTrusted);
     fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
     let folder = file.parent().unwrap();
     fs::set_permissions(folder, fs::Permissions::from_mode(0o777)).unwrap();
-    assert_eq!(place.standing("one"), Standing::Unknown);
+    assert_eq!(place.standing("one"), TrustStatus::NeverTrusted);
     let refused = place.trust().accept_files(&place.project(), files("a"));
-    assert!(matches!(refused, Err(TrustError::Open { .. })));
+    assert!(matches!(refused, Err(TrustError::NotPrivate { .. })));
 }
 
 #[test]
@@ -134,7 +134,7 @@ fn a_link_in_place_of_a_record_is_none() {
     let elsewhere = place.folder.path().join("elsewhere.json");
     fs::rename(&file, &elsewhere).unwrap();
     symlink(&elsewhere, &file).unwrap();
-    assert_eq!(place.standing("one"), Standing::Unknown);
+    assert_eq!(place.standing("one"), TrustStatus::NeverTrusted);
 }
 
 #[test]
@@ -143,9 +143,12 @@ fn another_project_in_the_same_place_is_another_one() {
     place.accept("one");
     fs::rename(place.project(), place.folder.path().join("moved")).unwrap();
     fs::create_dir(place.project()).unwrap();
-    assert_eq!(place.standing("one"), Standing::Unknown);
+    assert_eq!(place.standing("one"), TrustStatus::NeverTrusted);
     let moved = place.folder.path().join("moved");
-    assert_eq!(place.trust().standing(&moved, "one"), Standing::Unknown);
+    assert_eq!(
+        place.trust().status(&moved, "one"),
+        TrustStatus::NeverTrusted
+    );
 }
 
 #[test]
@@ -154,20 +157,20 @@ fn a_project_is_known_by_every_path_that_leads_to_it() {
     place.accept("one");
     let link = place.folder.path().join("link");
     symlink(place.project(), &link).unwrap();
-    assert_eq!(place.trust().standing(&link, "one"), Standing::Trusted);
+    assert_eq!(place.trust().status(&link, "one"), TrustStatus::Trusted);
 }
 
 #[test]
 fn what_was_declined_is_not_asked_again_and_takes_nothing_away() {
     let place = Place::new();
     place.trust().decline(&place.project(), "two").unwrap();
-    assert_eq!(place.standing("two"), Standing::Declined);
+    assert_eq!(place.standing("two"), TrustStatus::Declined);
     place.accept("one");
     place.trust().decline(&place.project(), "two").unwrap();
-    assert_eq!(place.standing("two"), Standing::Declined);
-    assert_eq!(place.standing("one"), Standing::Trusted);
+    assert_eq!(place.standing("two"), TrustStatus::Declined);
+    assert_eq!(place.standing("one"), TrustStatus::Trusted);
     place.accept("two");
-    assert_eq!(place.standing("two"), Standing::Trusted);
+    assert_eq!(place.standing("two"), TrustStatus::Trusted);
 }
 
 #[test]
@@ -175,10 +178,10 @@ fn files_are_accepted_without_trusting_anything_else() {
     let place = Place::new();
     let accept = |name| place.trust().accept_files(&place.project(), files(name));
     accept("Makefile").unwrap();
-    assert_eq!(place.standing("one"), Standing::Unknown);
+    assert_eq!(place.standing("one"), TrustStatus::NeverTrusted);
     place.accept("one");
     accept("build.rs").unwrap();
-    assert_eq!(place.standing("one"), Standing::Trusted);
-    let known = place.trust().files(&place.project());
+    assert_eq!(place.standing("one"), TrustStatus::Trusted);
+    let known = place.trust().accepted_files(&place.project());
     assert!(known.get("build.rs").is_some() && known.get("package.json").is_some());
 }

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use unstuck_repair::place::Root;
+use unstuck_repair::project_dir::ProjectRoot;
 
 /// A project with what may be on the way to a folder, and a folder beside it that nothing may touch.
 struct Place {
@@ -69,8 +69,8 @@ impl Place {
         self.folder.path().join("outside")
     }
 
-    fn root(&self) -> Root {
-        Root::open(&self.project()).unwrap()
+    fn root(&self) -> ProjectRoot {
+        ProjectRoot::open(&self.project()).unwrap()
     }
 }
 

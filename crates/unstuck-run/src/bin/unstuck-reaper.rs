@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().collect();
-    if let Some(code) = unstuck_repair::sandbox::called(&arguments) {
+    if let Some(code) = unstuck_repair::sandbox::run_if_called(&arguments) {
         return ExitCode::from(code);
     }
     let code = unstuck_run::reaper::main(arguments.into_iter().skip(1));

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 pub enum ProcessError {
     /// The reaper could not be started.
     #[error("the reaper {} could not be started", program.display())]
-    NoReaper {
+    ReaperStartFailed {
         /// The program that should be the reaper.
         program: PathBuf,
         /// Why not.
@@ -19,27 +19,27 @@ pub enum ProcessError {
     ReaperDied,
     /// The standard input was larger than what is kept for a second attempt.
     #[error("the standard input is too large to be given to a second attempt")]
-    StdinSpent,
+    StdinNotReplayable,
     /// The system refused a pipe, a terminal or the like.
-    #[error("cannot {doing}")]
+    #[error("cannot {operation}")]
     System {
         /// What was tried.
-        doing: &'static str,
+        operation: &'static str,
         /// What the system said.
         source: io::Error,
     },
 }
 
 /// Says what was tried when the system refuses it.
-pub(crate) trait While<T> {
+pub(crate) trait ProcessIoContext<T> {
     /// Makes an error of ours of it.
-    fn to(self, doing: &'static str) -> Result<T, ProcessError>;
+    fn context(self, doing: &'static str) -> Result<T, ProcessError>;
 }
 
-impl<T, E: Into<io::Error>> While<T> for Result<T, E> {
-    fn to(self, doing: &'static str) -> Result<T, ProcessError> {
+impl<T, E: Into<io::Error>> ProcessIoContext<T> for Result<T, E> {
+    fn context(self, doing: &'static str) -> Result<T, ProcessError> {
         self.map_err(|error| ProcessError::System {
-            doing,
+            operation: doing,
             source: error.into(),
         })
     }

@@ -2,49 +2,49 @@
 //!
 //! A [`Supervisor`] owns a small [reaper](crate::reaper) process that starts the children, so that whatever they start
 //! in turn can be ended too: when the attempt ends, when it is stopped, and also when the supervising process itself is
-//! killed. The output goes to a [`Sink`] at once; its beginning and end are kept in an [`Ended`].
+//! killed. The output goes to a [`OutputSink`] at once; its beginning and end are kept in an [`ProcessResult`].
 //!
 //! ```no_run
 //! use tokio::sync::watch;
-//! use unstuck_run::process::{Discard, ProcessError, ReaperProgram, Spec, Stdin, Stop, Supervisor};
+//! use unstuck_run::process::{DiscardOutput, ProcessError, ReaperProgram, ProcessSpec, Stdin, StopRequest, Supervisor};
 //!
 //! # async fn example() -> Result<(), ProcessError> {
 //! let mut supervisor = Supervisor::start(&ReaperProgram::own())?;
-//! let (_keep, stop) = watch::channel(Stop::No);
-//! let spec = Spec::new("echo").with(["hello"]);
-//! let ended = supervisor.run(&spec, &mut Stdin::null(), &mut Discard, stop).await?;
+//! let (_keep, stop) = watch::channel(StopRequest::Continue);
+//! let spec = ProcessSpec::new("echo").with(["hello"]);
+//! let ended = supervisor.run(&spec, &mut Stdin::null(), &mut DiscardOutput, stop).await?;
 //! assert_eq!(ended.stdout.text(), "hello\n");
 //! # Ok(())
 //! # }
 //! ```
 
-mod attempt;
-mod captured;
-mod channel;
-mod check;
+mod async_fd;
+mod capture;
+mod check_command;
+mod child_attempt;
+mod child_streams;
 mod deadlines;
-mod ended;
 mod error;
-mod link;
-mod order;
-mod orphans;
-mod outlet;
+mod orphan_cleanup;
+mod output_sink;
+mod output_stream;
+mod process_result;
 mod pty;
+mod reaper_connection;
 mod reaper_handle;
-mod sink;
 mod spec;
+mod start_request;
 mod stdin;
-mod streams;
 mod supervisor;
-mod terminal;
+mod user_terminal;
 
-pub use crate::host::{IgnoredSignals, ProcessId, Status};
-pub use captured::{Captured, HEAD, TAIL};
-pub use check::{Check, CheckResult, check};
-pub use ended::{Ended, Limit};
+pub use crate::procs::{ChildStatus, IgnoredSignals, ProcessId};
+pub use capture::{CapturedOutput, MAX_HEAD_BYTES, MAX_TAIL_BYTES};
+pub use check_command::{CheckCommand, CheckResult, run_check};
 pub use error::ProcessError;
-pub(crate) use orphans::COOKIE;
-pub use sink::{Discard, Sink};
-pub use spec::{Inherits, Limits, Spec, Stop, StopCause, Wiring};
-pub use stdin::{Recorded, Stdin};
-pub use supervisor::{ReaperProgram, Remote, Supervisor};
+pub(crate) use orphan_cleanup::REAPER_COOKIE;
+pub use output_sink::{DiscardOutput, OutputSink};
+pub use process_result::{ProcessResult, TimeLimit};
+pub use spec::{EnvInheritance, ProcessLimits, ProcessSpec, StopCause, StopRequest, StreamWiring};
+pub use stdin::{Stdin, StdinContents};
+pub use supervisor::{ChildSignalSender, ReaperProgram, Supervisor};

@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStringExt;
 use rustix::pty::OpenptFlags;
 use rustix::termios::{LocalModes, SpecialCodeIndex, Winsize};
 
-use super::channel::{Reader, Writer};
+use super::async_fd::{FdReader, FdWriter};
 
 /// The size when we have no terminal ourselves.
 const DEFAULT_SIZE: Winsize = Winsize {
@@ -45,17 +45,17 @@ impl Pty {
     }
 
     /// Our side, to read what the child says.
-    pub(super) fn reader(&self) -> io::Result<Reader> {
-        Reader::ours(self.master.try_clone()?)
+    pub(super) fn reader(&self) -> io::Result<FdReader> {
+        FdReader::from_owned(self.master.try_clone()?)
     }
 
     /// Our side, to type something.
-    pub(super) fn writer(&self) -> io::Result<Writer> {
-        Writer::ours(self.master.try_clone()?)
+    pub(super) fn writer(&self) -> io::Result<FdWriter> {
+        FdWriter::from_owned(self.master.try_clone()?)
     }
 
     /// How often these keys interrupt what runs behind it: never if that takes the key itself.
-    pub(super) fn interrupts(&self, keys: &[u8]) -> usize {
+    pub(super) fn count_interrupts(&self, keys: &[u8]) -> usize {
         let Ok(modes) = rustix::termios::tcgetattr(&self.master) else {
             return 0;
         };
@@ -82,7 +82,7 @@ fn open_master() -> io::Result<OwnedFd> {
 #[cfg(not(target_os = "linux"))]
 fn open_master() -> io::Result<OwnedFd> {
     let master = rustix::pty::openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY)?;
-    crate::host::descriptor::keep(&master)?;
+    crate::procs::descriptor::keep(&master)?;
     Ok(master)
 }
 

@@ -7,31 +7,31 @@ use std::process::{Child, Command, Stdio};
 
 use tokio::sync::mpsc;
 
-use crate::host::ProcessId;
+use crate::procs::ProcessId;
 use crate::reaper;
 use crate::reaper::cgroup::Cgroup;
-use crate::reaper::wire::{Report, Request};
+use crate::reaper::wire::{ReaperReport, ReaperRequest};
 
 use super::error::ProcessError;
-use super::link::Link;
-use super::orphans::Orphans;
+use super::orphan_cleanup::OrphanedProcesses;
+use super::reaper_connection::ReaperConnection;
 
 /// A reaper, which is replaced when it was killed; dropping it ends what still runs and waits for that.
 #[derive(Debug)]
 pub(super) struct ReaperHandle {
     pub(super) program: PathBuf,
-    pub(super) link: Link,
+    pub(super) connection: ReaperConnection,
     pub(super) id: ProcessId,
     /// What it has yet to pass on to the child.
     pub(super) signals: mpsc::UnboundedReceiver<i32>,
-    pub(super) state: State,
+    pub(super) state: ReaperState,
     process: Child,
     cgroup: Option<PathBuf>,
 }
 
 /// What the reaper does, as far as we know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum ReaperState {
     Idle,
     /// It was asked to start a child and has not told its end.
     Busy {
@@ -46,58 +46,62 @@ impl ReaperHandle {
         program: PathBuf,
         signals: mpsc::UnboundedReceiver<i32>,
     ) -> Result<Self, ProcessError> {
-        let (link, process, id) = start(&program)?;
+        let (link, process, id) = start_reaper(&program)?;
         Ok(Self {
             program,
-            link,
+            connection: link,
             id,
             signals,
-            state: State::Idle,
+            state: ReaperState::Idle,
             process,
             cgroup: None,
         })
     }
 
     /// Waits for the end of a child whose run was dropped, and replaces a dead reaper.
-    pub(super) async fn settle(&mut self) -> Result<(), ProcessError> {
-        while let State::Busy { .. } = self.state {
-            match self.link.next().await {
-                Ok(Some(report)) => self.note(&report),
-                Ok(None) | Err(_) => drop(self.bury().await),
+    pub(super) async fn ensure_idle(&mut self) -> Result<(), ProcessError> {
+        while let ReaperState::Busy { .. } = self.state {
+            match self.connection.next_report().await {
+                Ok(Some(report)) => self.note_report(&report),
+                Ok(None) | Err(_) => drop(self.clean_up_dead_reaper().await),
             }
         }
-        if self.state == State::Dead {
-            (self.link, self.process, self.id) = start(&self.program)?;
-            self.state = State::Idle;
+        if self.state == ReaperState::Dead {
+            (self.connection, self.process, self.id) = start_reaper(&self.program)?;
+            self.state = ReaperState::Idle;
         }
         while self.signals.try_recv().is_ok() {}
         Ok(())
     }
 
     /// Keeps in mind what a report means for the next run.
-    pub(super) fn note(&mut self, report: &Report) {
+    pub(super) fn note_report(&mut self, report: &ReaperReport) {
         match report {
-            Report::Gathered { cgroup } => self.cgroup = Some(PathBuf::from(cgroup.clone())),
-            Report::Started { pid } => self.state = State::Busy { child: Some(*pid) },
-            Report::Refused(_) | Report::Ended { .. } => self.state = State::Idle,
-            Report::Stopped { .. } | Report::Interrupted => {}
+            ReaperReport::MovedToCgroup { cgroup } => {
+                self.cgroup = Some(PathBuf::from(cgroup.clone()))
+            }
+            ReaperReport::Started { pid } => self.state = ReaperState::Busy { child: Some(*pid) },
+            ReaperReport::SpawnFailed(_) | ReaperReport::Ended { .. } => {
+                self.state = ReaperState::Idle
+            }
+            ReaperReport::Stopped { .. } | ReaperReport::Interrupted => {}
         }
     }
 
     /// Cleans up after a reaper that was killed.
-    pub(super) async fn bury(&mut self) -> ProcessError {
+    pub(super) async fn clean_up_dead_reaper(&mut self) -> ProcessError {
         let child = match self.state {
-            State::Busy { child } => child,
-            State::Idle | State::Dead => None,
+            ReaperState::Busy { child } => child,
+            ReaperState::Idle | ReaperState::Dead => None,
         };
-        self.state = State::Dead;
+        self.state = ReaperState::Dead;
         // It is gone; this only takes its status off the table.
         let _ = self.process.kill();
         let _ = self.process.wait();
-        let orphans = Orphans {
+        let orphans = OrphanedProcesses {
             reaper: self.id,
             child,
-            cgroup: self.cgroup.take().map(Cgroup::at),
+            cgroup: self.cgroup.take().map(Cgroup::from_path),
         };
         orphans.kill().await;
         ProcessError::ReaperDied
@@ -106,23 +110,24 @@ impl ReaperHandle {
 
 impl Drop for ReaperHandle {
     fn drop(&mut self) {
-        if let State::Busy { .. } = self.state {
-            self.link.try_send(&Request::End { grace_ms: 0 });
+        if let ReaperState::Busy { .. } = self.state {
+            self.connection
+                .try_send(&ReaperRequest::End { grace_ms: 0 });
         }
-        self.link.close();
+        self.connection.close();
         let _ = self.process.wait();
     }
 }
 
-fn start(program: &PathBuf) -> Result<(Link, Child, ProcessId), ProcessError> {
-    launch(program).map_err(|source| ProcessError::NoReaper {
+fn start_reaper(program: &PathBuf) -> Result<(ReaperConnection, Child, ProcessId), ProcessError> {
+    spawn_reaper(program).map_err(|source| ProcessError::ReaperStartFailed {
         program: program.clone(),
         source,
     })
 }
 
-fn launch(program: &PathBuf) -> io::Result<(Link, Child, ProcessId)> {
-    let (link, theirs) = Link::pair()?;
+fn spawn_reaper(program: &PathBuf) -> io::Result<(ReaperConnection, Child, ProcessId)> {
+    let (link, theirs) = ReaperConnection::pair()?;
     #[expect(
         clippy::disallowed_methods,
         reason = "the reaper starts everything else, and somebody must start the reaper"
@@ -130,13 +135,13 @@ fn launch(program: &PathBuf) -> io::Result<(Link, Child, ProcessId)> {
     let mut command = Command::new(program);
     // In a group of its own no Ctrl-C reaches it, unless it joins that of a child.
     let child = command
-        .arg(reaper::REAPER)
+        .arg(reaper::REAPER_ARG)
         .stdin(theirs)
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .process_group(0)
         .spawn()?;
     let pid = child.id();
-    let id = ProcessId::of(pid).unwrap_or(ProcessId { pid, started: 0 });
+    let id = ProcessId::from_pid(pid).unwrap_or(ProcessId { pid, started: 0 });
     Ok((link, child, id))
 }

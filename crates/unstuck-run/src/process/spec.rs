@@ -6,7 +6,7 @@ use std::time::Duration;
 
 /// How a child gets its output streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Wiring {
+pub enum StreamWiring {
     /// One pipe for each stream.
     #[default]
     Pipes,
@@ -16,7 +16,7 @@ pub enum Wiring {
 
 /// What of our environment a child gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Inherits {
+pub enum EnvInheritance {
     /// All of it.
     #[default]
     All,
@@ -26,7 +26,7 @@ pub enum Inherits {
 
 /// How long an attempt may take; nothing is limited by default, the grace is 5 s.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct ProcessLimits {
     /// The whole attempt.
     pub timeout: Option<Duration>,
     /// Without a byte on either stream.
@@ -35,7 +35,7 @@ pub struct Limits {
     pub grace: Duration,
 }
 
-impl Default for Limits {
+impl Default for ProcessLimits {
     fn default() -> Self {
         Self {
             timeout: None,
@@ -48,13 +48,13 @@ impl Default for Limits {
 /// One command to run.
 ///
 /// ```
-/// use unstuck_run::process::Spec;
+/// use unstuck_run::process::ProcessSpec;
 ///
-/// let spec = Spec::new("git").with(["status", "--short"]);
+/// let spec = ProcessSpec::new("git").with(["status", "--short"]);
 /// assert_eq!(spec.arguments.len(), 2);
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Spec {
+pub struct ProcessSpec {
     /// The program: a path, or a name to look up on the search path of the child.
     pub program: OsString,
     /// Its arguments.
@@ -62,20 +62,20 @@ pub struct Spec {
     /// The folder it runs in; ours by default.
     pub folder: Option<PathBuf>,
     /// What of our variables it gets.
-    pub inherits: Inherits,
+    pub env_inheritance: EnvInheritance,
     /// Variables in addition to those.
-    pub set: Vec<(OsString, OsString)>,
+    pub env: Vec<(OsString, OsString)>,
     /// Variables of ours that it does not get.
-    pub remove: Vec<OsString>,
+    pub env_remove: Vec<OsString>,
     /// How long it may take.
-    pub limits: Limits,
+    pub limits: ProcessLimits,
     /// How its streams are connected.
-    pub wiring: Wiring,
+    pub wiring: StreamWiring,
     /// Where the exit status is written when the child ends by itself, even if nobody supervises any more.
     pub exit_record: Option<PathBuf>,
 }
 
-impl Spec {
+impl ProcessSpec {
     /// A program without arguments and limits.
     pub fn new(program: impl Into<OsString>) -> Self {
         Self {
@@ -86,12 +86,12 @@ impl Spec {
 
     /// A line for `sh`.
     pub fn shell(line: impl Into<OsString>) -> Self {
-        Self::new("sh").with([OsString::from("-c"), line.into()])
+        Self::new("sh").with_args([OsString::from("-c"), line.into()])
     }
 
     /// Adds arguments.
     #[must_use]
-    pub fn with<A: Into<OsString>>(mut self, arguments: impl IntoIterator<Item = A>) -> Self {
+    pub fn with_args<A: Into<OsString>>(mut self, arguments: impl IntoIterator<Item = A>) -> Self {
         self.arguments.extend(arguments.into_iter().map(Into::into));
         self
     }
@@ -99,31 +99,31 @@ impl Spec {
 
 /// Whether an attempt should go on, said from outside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Stop {
+pub enum StopRequest {
     /// It goes on.
     #[default]
-    No,
+    Continue,
     /// It is asked to end and killed after the grace.
-    Gently(StopCause),
+    Graceful(StopCause),
     /// It is killed.
-    AtOnce(StopCause),
+    Kill(StopCause),
 }
 
-impl Stop {
+impl StopRequest {
     /// The cause of the first request to stop; none if there was no request.
     pub fn cause(self) -> Option<StopCause> {
         match self {
-            Self::No => None,
-            Self::Gently(cause) | Self::AtOnce(cause) => Some(cause),
+            Self::Continue => None,
+            Self::Graceful(cause) | Self::Kill(cause) => Some(cause),
         }
     }
 
     /// Returns what a further request makes of it: the first request is gentle, the second kills.
     #[must_use]
-    pub fn again(self, cause: StopCause) -> Self {
+    pub fn escalate_stop(self, cause: StopCause) -> Self {
         match self.cause() {
-            None => Self::Gently(cause),
-            Some(first) => Self::AtOnce(first),
+            None => Self::Graceful(cause),
+            Some(first) => Self::Kill(first),
         }
     }
 }

@@ -5,17 +5,17 @@ use std::path::PathBuf;
 use tokio::sync::{mpsc, watch};
 use unstuck_repair::sandbox::own_program;
 
-use crate::host::ProcessId;
+use crate::procs::ProcessId;
 
-use super::attempt::Attempt;
-use super::ended::Ended;
+use super::child_attempt::ChildAttempt;
 use super::error::ProcessError;
+use super::output_sink::OutputSink;
+use super::process_result::ProcessResult;
 use super::reaper_handle::ReaperHandle;
-use super::sink::Sink;
-use super::spec::{Spec, Stop};
+use super::spec::{ProcessSpec, StopRequest};
 use super::stdin::Stdin;
 
-/// The program that is the reaper when its first argument is [`REAPER`](crate::reaper::REAPER).
+/// The program that is the reaper when its first argument is [`REAPER`](crate::reaper_id::REAPER_ARG).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReaperProgram {
     /// Where it is.
@@ -33,9 +33,9 @@ impl ReaperProgram {
 
 /// Sends signals to whatever child runs at the moment.
 #[derive(Debug, Clone)]
-pub struct Remote(mpsc::UnboundedSender<i32>);
+pub struct ChildSignalSender(mpsc::UnboundedSender<i32>);
 
-impl Remote {
+impl ChildSignalSender {
     /// Passes a signal on to the child's group; without a child, or for an unknown signal, nothing happens.
     pub fn signal(&self, signal: i32) {
         // Without a supervisor there is no child either.
@@ -50,7 +50,7 @@ impl Remote {
 #[derive(Debug)]
 pub struct Supervisor {
     reaper: ReaperHandle,
-    remote: Remote,
+    remote: ChildSignalSender,
 }
 
 impl Supervisor {
@@ -59,36 +59,36 @@ impl Supervisor {
         let (send, signals) = mpsc::unbounded_channel();
         Ok(Self {
             reaper: ReaperHandle::start(reaper.program.clone(), signals)?,
-            remote: Remote(send),
+            remote: ChildSignalSender(send),
         })
     }
 
     /// Runs a command until nothing of it is left.
     ///
-    /// Dropping the future ends the command at once. A child that fails is an [`Ended`], not an error. If the reaper was
+    /// Dropping the future ends the command at once. A child that fails is an [`ProcessResult`], not an error. If the reaper was
     /// killed before, a new one is started.
     pub async fn run(
         &mut self,
-        spec: &Spec,
+        spec: &ProcessSpec,
         stdin: &mut Stdin,
-        sink: &mut dyn Sink,
-        stop: watch::Receiver<Stop>,
-    ) -> Result<Ended, ProcessError> {
-        self.reaper.settle().await?;
-        let attempt = Attempt::new(&mut self.reaper, spec, stdin, sink, stop)?;
+        sink: &mut dyn OutputSink,
+        stop: watch::Receiver<StopRequest>,
+    ) -> Result<ProcessResult, ProcessError> {
+        self.reaper.ensure_idle().await?;
+        let attempt = ChildAttempt::new(&mut self.reaper, spec, stdin, sink, stop)?;
         match attempt.run(spec).await {
-            Err(ProcessError::ReaperDied) => Err(self.reaper.bury().await),
+            Err(ProcessError::ReaperDied) => Err(self.reaper.clean_up_dead_reaper().await),
             other => other,
         }
     }
 
     /// Sends signals to the child while [`Supervisor::run`] runs it.
-    pub fn remote(&self) -> Remote {
+    pub fn signal_sender(&self) -> ChildSignalSender {
         self.remote.clone()
     }
 
     /// The reaper, so that another process can tell whether it is still alive.
-    pub fn reaper(&self) -> ProcessId {
+    pub fn reaper_id(&self) -> ProcessId {
         self.reaper.id
     }
 }

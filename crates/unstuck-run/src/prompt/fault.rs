@@ -6,8 +6,8 @@ use unstuck_core::Kind;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PromptFault {
     /// There is no such placeholder.
-    #[error("the prompt of `{role}` has `{{{{ {placeholder} }}}}`, which nothing fills{}", near(.suggestion))]
-    Unknown {
+    #[error("the prompt of `{role}` has `{{{{ {placeholder} }}}}`, which nothing fills{}", did_you_mean(.suggestion))]
+    UnknownPlaceholder {
         /// The role.
         role: String,
         /// What is not known.
@@ -16,8 +16,8 @@ pub enum PromptFault {
         suggestion: Option<String>,
     },
     /// The output of a role that there is not.
-    #[error("the prompt of `{role}` uses the output of `{other}`, but there is no role `{other}`{}", instead(.suggestion, .known))]
-    NoRole {
+    #[error("the prompt of `{role}` uses the output of `{other}`, but there is no role `{other}`{}", suggestion_or_list(.suggestion, .known))]
+    UnknownRole {
         /// The role.
         role: String,
         /// The role whose output it uses.
@@ -31,7 +31,7 @@ pub enum PromptFault {
     #[error(
         "the prompt of `{role}` has `outputs.{other}`, where `-` means minus; write `outputs[\"{other}\"]`"
     )]
-    Minus {
+    HyphenInName {
         /// The role.
         role: String,
         /// The role whose output it uses.
@@ -41,14 +41,14 @@ pub enum PromptFault {
     #[error(
         "the prompt of `{role}` uses the output of `{other}`, which may not have run by then; add `{other}` to the `needs` of `{role}`"
     )]
-    NotNeeded {
+    MissingDependency {
         /// The role.
         role: String,
         /// The role whose output it uses.
         other: String,
     },
     /// There is no such file.
-    #[error("the prompt of `{role}` includes the file `{path}`: {reason}{}", near(.suggestion))]
+    #[error("the prompt of `{role}` includes the file `{path}`: {reason}{}", did_you_mean(.suggestion))]
     File {
         /// The role.
         role: String,
@@ -61,7 +61,7 @@ pub enum PromptFault {
     },
     /// It is not a template.
     #[error("the prompt of `{role}` cannot be read{}: {reason}", line.map(|line| format!(" (its line {line})")).unwrap_or_default())]
-    Broken {
+    InvalidTemplate {
         /// The role.
         role: String,
         /// What is wrong with it.
@@ -78,18 +78,18 @@ impl PromptFault {
     }
 }
 
-fn near(suggestion: &Option<String>) -> String {
+fn did_you_mean(suggestion: &Option<String>) -> String {
     suggestion
         .as_ref()
         .map(|known| format!(", did you mean `{known}`?"))
         .unwrap_or_default()
 }
 
-fn instead(suggestion: &Option<String>, known: &[String]) -> String {
+fn suggestion_or_list(suggestion: &Option<String>, known: &[String]) -> String {
     match (suggestion, known) {
         (None, []) => String::new(),
         (None, [one]) => format!("; there is only `{one}`"),
         (None, known) => format!("; there are {}", known.join(", ")),
-        (Some(_), _) => near(suggestion),
+        (Some(_), _) => did_you_mean(suggestion),
     }
 }

@@ -4,43 +4,43 @@
 //! nearest name that there is, before any agent has cost anything.
 //!
 //! ```
-//! use unstuck_run::prompt::{Names, NoFiles, PromptSource, Values};
+//! use unstuck_run::prompt::{PromptScope, NoFiles, RolePromptTemplate, PromptValues};
 //!
-//! let prompt = PromptSource::new("builder", "Do {{ task }} as planned:\n{{ outputs.planner }}");
-//! prompt.check(&Names::new(["planner", "builder"], ["planner"]), &NoFiles)?;
-//! let mut values = Values { task: "the thing".into(), ..Values::default() };
+//! let prompt = RolePromptTemplate::new("builder", "Do {{ task }} as planned:\n{{ outputs.planner }}");
+//! prompt.check(&PromptScope::new(["planner", "builder"], ["planner"]), &NoFiles)?;
+//! let mut values = PromptValues { task: "the thing".into(), ..PromptValues::default() };
 //! values.outputs.insert("planner".into(), "1. begin".into());
 //! assert_eq!(prompt.render(&values, &NoFiles)?, "Do the thing as planned:\n1. begin");
 //!
-//! let wrong = PromptSource::new("builder", "{{ outputs.planer }}");
-//! let fault = wrong.check(&Names::new(["planner", "builder"], ["planner"]), &NoFiles).unwrap_err();
+//! let wrong = RolePromptTemplate::new("builder", "{{ outputs.planer }}");
+//! let fault = wrong.check(&PromptScope::new(["planner", "builder"], ["planner"]), &NoFiles).unwrap_err();
 //! assert!(fault.to_string().ends_with("there is no role `planer`, did you mean `planner`?"));
 //! # Ok::<(), unstuck_run::prompt::PromptFault>(())
 //! ```
 
-mod check;
 mod fault;
-mod files;
-mod look;
-mod names;
-mod template;
-mod uses;
+mod include_files;
+mod lookup;
+mod render;
+mod scope;
+mod validate;
+mod variables;
 
 #[cfg(test)]
 mod tests;
 
 pub use fault::PromptFault;
-pub use files::{Files, NoFiles, ProjectFiles};
-pub use names::{Names, Values};
+pub use include_files::{IncludeFiles, NoFiles, ProjectFiles};
+pub use scope::{PromptScope, PromptValues};
 
 /// A prompt as it is written, with its placeholders.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PromptSource {
+pub struct RolePromptTemplate {
     role: String,
     text: String,
 }
 
-impl PromptSource {
+impl RolePromptTemplate {
     /// The prompt of a role.
     pub fn new(role: impl Into<String>, text: impl Into<String>) -> Self {
         Self {

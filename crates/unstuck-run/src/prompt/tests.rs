@@ -7,15 +7,15 @@ use unstuck_core::Kind;
 
 use super::*;
 
-fn names() -> Names {
-    Names::new(
+fn names() -> PromptScope {
+    PromptScope::new(
         ["planner", "builder", "my-tester"],
         ["planner", "my-tester"],
     )
 }
 
 fn check(text: &str) -> Result<(), String> {
-    let checked = PromptSource::new("builder", text).check(&names(), &NoFiles);
+    let checked = RolePromptTemplate::new("builder", text).check(&names(), &NoFiles);
     checked.map_err(|fault| fault.to_string())
 }
 
@@ -28,7 +28,7 @@ fn every_placeholder_can_be_used() {
     let text = "{{ task }}|{{ iteration }}/{{ max_iterations }}|{{ role }} {{ instance }} of {{ instances }}|\
         {{ outputs.planner }}|{{ outputs['my-tester'] }}|{{ feedback }}|{{ run }}|{{ unstuck.recovery_instructions }}\n";
     assert_eq!(check(text), Ok(()));
-    let values = Values {
+    let values = PromptValues {
         task: "T".into(),
         iteration: 2,
         max_iterations: 5,
@@ -42,7 +42,7 @@ fn every_placeholder_can_be_used() {
         run: "R".into(),
         recovery_instructions: String::new(),
     };
-    let prompt = PromptSource::new("builder", text);
+    let prompt = RolePromptTemplate::new("builder", text);
     assert_eq!(
         prompt.render(&values, &NoFiles).unwrap(),
         "T|2/5|builder 1 of 3|P|M|F|R|\n"
@@ -63,14 +63,14 @@ fn a_placeholder_that_nothing_fills_is_told_with_the_nearest_one() {
     );
     assert!(told("{{ task.length }}").contains("task.length"));
     assert!(told("{{ unstuck.version }}").contains("unstuck.version"));
-    let fault = PromptSource::new("a", "{{ x }}").check(&names(), &NoFiles);
+    let fault = RolePromptTemplate::new("a", "{{ x }}").check(&names(), &NoFiles);
     assert_eq!(fault.unwrap_err().kind(), Kind::ContextError);
 }
 
 #[test]
 fn all_that_is_wrong_with_a_prompt_is_told() {
     let text = "{{ taks }} {{ outputs.b }} {{ outputs['c'] }} {{ file('gone.md') }} {{ files['lost.md'] }} {{ task.length }}";
-    let faults = PromptSource::new("builder", text).faults(&names(), &NoFiles);
+    let faults = RolePromptTemplate::new("builder", text).faults(&names(), &NoFiles);
     let all: Vec<_> = faults.iter().map(ToString::to_string).collect();
     assert_eq!(all.len(), 6, "{all:#?}");
     for words in [
@@ -90,7 +90,8 @@ fn all_that_is_wrong_with_a_prompt_is_told() {
 
 #[test]
 fn a_role_with_a_dash_is_told_how_to_be_written() {
-    let faults = PromptSource::new("builder", "{{ outputs.my-tester }}").faults(&names(), &NoFiles);
+    let faults =
+        RolePromptTemplate::new("builder", "{{ outputs.my-tester }}").faults(&names(), &NoFiles);
     let all: Vec<_> = faults.iter().map(ToString::to_string).collect();
     assert_eq!(
         all,
@@ -102,8 +103,8 @@ fn a_role_with_a_dash_is_told_how_to_be_written() {
 
 #[test]
 fn a_word_is_not_a_placeholder() {
-    assert!(!PromptSource::new("a", "Your task is to write").uses("task"));
-    assert!(PromptSource::new("a", "{% if task %}x{% endif %}").uses("task"));
+    assert!(!RolePromptTemplate::new("a", "Your task is to write").uses_variable("task"));
+    assert!(RolePromptTemplate::new("a", "{% if task %}x{% endif %}").uses_variable("task"));
 }
 
 #[test]
@@ -118,7 +119,7 @@ fn a_name_in_a_branch_that_is_rarely_taken_is_found_too() {
 
 #[test]
 fn an_output_that_is_not_needed_says_what_to_add() {
-    let prompt = PromptSource::new("planner", "{{ outputs.builder }}");
+    let prompt = RolePromptTemplate::new("planner", "{{ outputs.builder }}");
     let told = prompt.check(&names(), &NoFiles).unwrap_err().to_string();
     assert!(
         told.ends_with("add `builder` to the `needs` of `planner`"),
@@ -136,7 +137,7 @@ fn a_prompt_that_is_no_template_is_told_with_its_line() {
 #[test]
 fn an_endless_prompt_ends() {
     let text = "{% for a in range(9999) %}{% for b in range(9999) %}{% endfor %}{% endfor %}";
-    let rendered = PromptSource::new("a", text).render(&Values::default(), &NoFiles);
+    let rendered = RolePromptTemplate::new("a", text).render(&PromptValues::default(), &NoFiles);
     assert!(rendered.unwrap_err().to_string().contains("too many steps"));
 }
 
@@ -150,9 +151,9 @@ fn files_of_the_project_are_included_and_no_others() {
     std::os::unix::fs::symlink(folder.path().join("secret"), root.join("link")).unwrap();
     let files = ProjectFiles::new(&root);
     let fill = |text: &str| {
-        let prompt = PromptSource::new("a", text);
-        let checked = prompt.check(&Names::default(), &files);
-        let rendered = prompt.render(&Values::default(), &files);
+        let prompt = RolePromptTemplate::new("a", text);
+        let checked = prompt.check(&PromptScope::default(), &files);
+        let rendered = prompt.render(&PromptValues::default(), &files);
         assert_eq!(checked.is_ok(), rendered.is_ok(), "{text}");
         checked.and(rendered).map_err(|fault| fault.to_string())
     };

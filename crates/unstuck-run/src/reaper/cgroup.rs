@@ -12,9 +12,9 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::host::ProcessId;
+use crate::procs::ProcessId;
 
-const PREFIX: &str = "unstuck-";
+const CGROUP_PREFIX: &str = "unstuck-";
 
 /// A cgroup that children are moved into.
 #[derive(Debug)]
@@ -22,11 +22,11 @@ pub(crate) struct Cgroup(PathBuf);
 
 impl Cgroup {
     /// Makes a cgroup below the present one; nothing where that is not allowed.
-    pub(super) fn make() -> Option<Self> {
+    pub(super) fn create() -> Option<Self> {
         let own = ProcessId::own();
-        let present = present()?;
-        clear_abandoned(&present);
-        let path = present.join(format!("{PREFIX}{}-{}", own.pid, own.started));
+        let present = current_cgroup()?;
+        remove_abandoned(&present);
+        let path = present.join(format!("{CGROUP_PREFIX}{}-{}", own.pid, own.started));
         fs::create_dir(&path).ok()?;
         let cgroup = Self(path);
         if cgroup.0.join("cgroup.kill").exists() {
@@ -37,7 +37,7 @@ impl Cgroup {
     }
 
     /// Moves processes into it; what they start from then on is in it too.
-    pub(super) fn take(&self, processes: &[ProcessId]) {
+    pub(super) fn add_processes(&self, processes: &[ProcessId]) {
         for process in processes {
             // One that has just ended need not be moved, and another user's cannot be.
             let _ = fs::write(self.0.join("cgroup.procs"), process.pid.to_string());
@@ -45,7 +45,7 @@ impl Cgroup {
     }
 
     /// The cgroup at a path that a reaper told.
-    pub(crate) fn at(path: PathBuf) -> Self {
+    pub(crate) fn from_path(path: PathBuf) -> Self {
         Self(path)
     }
 
@@ -66,10 +66,14 @@ impl Cgroup {
 }
 
 /// Ends what is left of reapers that were killed together with their supervisor.
-fn clear_abandoned(parent: &Path) {
+fn remove_abandoned(parent: &Path) {
     let entries = fs::read_dir(parent).into_iter().flatten().flatten();
     for path in entries.map(|entry| entry.path()) {
-        let Some(owner) = path.file_name().and_then(OsStr::to_str).and_then(owner) else {
+        let Some(owner) = path
+            .file_name()
+            .and_then(OsStr::to_str)
+            .and_then(owner_from_name)
+        else {
             continue;
         };
         let members = fs::read_to_string(path.join("cgroup.procs")).unwrap_or_default();
@@ -83,8 +87,8 @@ fn clear_abandoned(parent: &Path) {
 }
 
 /// The reaper that made a cgroup of this name.
-fn owner(name: &str) -> Option<ProcessId> {
-    let (pid, started) = name.strip_prefix(PREFIX)?.split_once('-')?;
+fn owner_from_name(name: &str) -> Option<ProcessId> {
+    let (pid, started) = name.strip_prefix(CGROUP_PREFIX)?.split_once('-')?;
     Some(ProcessId {
         pid: pid.parse().ok()?,
         started: started.parse().ok()?,
@@ -92,14 +96,14 @@ fn owner(name: &str) -> Option<ProcessId> {
 }
 
 /// Whether this process is in a cgroup that a reaper made.
-pub(crate) fn is_inside_one() -> bool {
+pub(crate) fn is_inside_reaper_cgroup() -> bool {
     let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let mut names = groups.lines().flat_map(|line| line.split('/'));
-    names.any(|name| owner(name).is_some())
+    names.any(|name| owner_from_name(name).is_some())
 }
 
 /// The folder of the cgroup that this process is in.
-fn present() -> Option<PathBuf> {
+fn current_cgroup() -> Option<PathBuf> {
     let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
     let name = groups.lines().find_map(|line| line.strip_prefix("0::/"))?;
     let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
@@ -135,8 +139,11 @@ mod tests {
     #[test]
     fn only_our_own_names_have_an_owner() {
         let (pid, started) = (12, 34);
-        assert_eq!(owner("unstuck-12-34"), Some(ProcessId { pid, started }));
-        assert_eq!(owner("unstuck-12"), None);
-        assert_eq!(owner("user.slice"), None);
+        assert_eq!(
+            owner_from_name("unstuck-12-34"),
+            Some(ProcessId { pid, started })
+        );
+        assert_eq!(owner_from_name("unstuck-12"), None);
+        assert_eq!(owner_from_name("user.slice"), None);
     }
 }

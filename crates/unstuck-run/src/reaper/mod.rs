@@ -5,32 +5,32 @@
 //! one thread and sleeps until something happens.
 
 pub(crate) mod cgroup;
-mod child;
-mod serve;
-mod signals;
-mod socket;
-mod start;
-mod strays;
-mod sweep;
+mod event_loop;
+mod kill_tree;
+mod reaper_signals;
+mod spawn_child;
+mod stray_processes;
+mod supervised_child;
+mod supervisor_socket;
 mod tty;
 pub(crate) mod wire;
 
 use std::ffi::OsString;
 use std::io;
 
-use serve::Reaper;
-use signals::Wakes;
-use socket::Socket;
+use event_loop::ReaperLoop;
+use reaper_signals::ReaperSignals;
+use supervisor_socket::SupervisorSocket;
 
 /// The argument that makes the program a reaper.
-pub const REAPER: &str = "__reaper";
+pub const REAPER_ARG: &str = "__reaper";
 /// The argument that makes the program put another one behind a pseudo-terminal.
-pub const TTY: &str = "__tty";
+pub const TTY_ARG: &str = "__tty";
 
 /// Does the work of the reaper or of the terminal if the program was started as one of them, and returns its exit code.
-pub fn called(arguments: &[OsString]) -> Option<u8> {
+pub fn run_if_called(arguments: &[OsString]) -> Option<u8> {
     let mode = arguments.get(1)?;
-    let ours = mode == REAPER || mode == TTY;
+    let ours = mode == REAPER_ARG || mode == TTY_ARG;
     ours.then(|| u8::try_from(main(arguments.iter().skip(1).cloned())).unwrap_or(1))
 }
 
@@ -39,17 +39,17 @@ pub fn called(arguments: &[OsString]) -> Option<u8> {
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> i32 {
     let mut arguments = arguments.into_iter();
     match arguments.next() {
-        Some(mode) if mode == REAPER => i32::from(reap().is_err()),
-        Some(mode) if mode == TTY => tty::main(arguments),
+        Some(mode) if mode == REAPER_ARG => i32::from(run_reaper().is_err()),
+        Some(mode) if mode == TTY_ARG => tty::main(arguments),
         _ => 2,
     }
 }
 
-fn reap() -> io::Result<()> {
-    let socket = Socket::from_stdin()?;
+fn run_reaper() -> io::Result<()> {
+    let socket = SupervisorSocket::from_stdin()?;
     #[cfg(target_os = "linux")]
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
-    let wakes = Wakes::listen()?;
-    Reaper::new(socket, wakes).serve();
+    let wakes = ReaperSignals::install()?;
+    ReaperLoop::new(socket, wakes).run();
     Ok(())
 }

@@ -9,9 +9,9 @@ use std::path::Path;
 
 use rustix::fs::{Mode, OFlags};
 
-use crate::host::Status;
+use crate::procs::ChildStatus;
 
-use super::start;
+use super::spawn_child;
 
 /// Runs `<terminal> -- <program> <arguments…>`; it only returns when that is impossible.
 ///
@@ -24,18 +24,18 @@ pub(super) fn main(mut arguments: impl Iterator<Item = OsString>) -> i32 {
     let Ok(report) = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdout(), 3) else {
         return 2;
     };
-    let status = match attach(Path::new(&terminal)) {
+    let status = match attach_terminal(Path::new(&terminal)) {
         Ok(()) => {
-            let error = start::command(&program).args(arguments).exec();
-            start::refusal(&program, None, &error)
+            let error = spawn_child::new_command(&program).args(arguments).exec();
+            spawn_child::spawn_error_status(&program, None, &error)
         }
-        Err(error) => Status::CannotStart(format!("no terminal: {error}")),
+        Err(error) => ChildStatus::CannotStart(format!("no terminal: {error}")),
     };
-    tell(report, &status);
+    report_failure(report, &status);
     status.code()
 }
 
-fn attach(terminal: &Path) -> io::Result<()> {
+fn attach_terminal(terminal: &Path) -> io::Result<()> {
     rustix::process::setsid()?;
     let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOCTTY;
     let terminal = rustix::fs::open(terminal, flags, Mode::empty())?;
@@ -47,6 +47,6 @@ fn attach(terminal: &Path) -> io::Result<()> {
 }
 
 /// If nobody listens any more, nobody is left to be told.
-fn tell(report: OwnedFd, status: &Status) {
+fn report_failure(report: OwnedFd, status: &ChildStatus) {
     let _ = serde_json::to_writer(std::fs::File::from(report), status);
 }

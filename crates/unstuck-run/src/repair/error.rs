@@ -11,12 +11,12 @@ pub enum RepairError {
     #[error("another repair of this project is running")]
     Busy,
     /// The sandbox could not be set up; nothing of the command ran.
-    #[error("the sandbox could not be set up: cannot {doing}: {why}")]
-    SetUp {
+    #[error("the sandbox could not be set up: cannot {operation}: {reason}")]
+    SandboxSetup {
         /// What was tried.
-        doing: String,
+        operation: String,
         /// Why it did not work.
-        why: String,
+        reason: String,
     },
     /// The command must not run as it stands.
     #[error("{reason}")]
@@ -38,13 +38,13 @@ pub enum RepairError {
 }
 
 /// Says what was tried when the system refuses it.
-pub(super) trait While<T> {
+pub(super) trait RepairIoContext<T> {
     /// Makes an error of ours of it.
-    fn to(self, doing: &'static str) -> Result<T, RepairError>;
+    fn context(self, doing: &'static str) -> Result<T, RepairError>;
 }
 
-impl<T> While<T> for io::Result<T> {
-    fn to(self, doing: &'static str) -> Result<T, RepairError> {
+impl<T> RepairIoContext<T> for io::Result<T> {
+    fn context(self, doing: &'static str) -> Result<T, RepairError> {
         self.map_err(|source| RepairError::System { doing, source })
     }
 }

@@ -8,35 +8,36 @@ use std::time::Duration;
 use nix::unistd::{Uid, User};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
-use unstuck_core::guard::Approved;
+use unstuck_core::command_policy::ApprovedCommand;
 use unstuck_core::redact::Redactor;
-use unstuck_repair::environment::Environment;
-use unstuck_repair::lock::ProjectLock;
-use unstuck_repair::place::Root;
-use unstuck_repair::sandbox::wire::{CheckedFile, End, Order, RunAs};
+use unstuck_repair::environment::RepairEnvironment;
+use unstuck_repair::project_dir::ProjectRoot;
+use unstuck_repair::project_lock::ProjectLock;
+use unstuck_repair::sandbox::wire::{CheckedWatchedFile, CommandExit, RunAs, SandboxRequest};
 use unstuck_repair::sandbox::{
-    Before, Demand, Effective, GitEffects, GitFolders, Rights, SANDBOX, Scratch, surroundings,
-    user_of,
+    ConfinementReport, FileScope, GitDirs, GitEffects, ProtectedState, SANDBOX_ARG, SandboxMode,
+    ScratchDir, host_paths, run_as_user,
 };
 
 use crate::process::{
-    Discard, Ended, Inherits, Limits, ReaperProgram, Sink, Spec, Status, Stdin, Stop, Supervisor,
+    ChildStatus, DiscardOutput, EnvInheritance, OutputSink, ProcessLimits, ProcessResult,
+    ProcessSpec, ReaperProgram, Stdin, StopRequest, Supervisor,
 };
 
-use super::error::{RepairError, While};
-use super::job::Job;
-use super::link::{Failure, Link, Told};
-use super::ran::Ran;
+use super::error::{RepairError, RepairIoContext};
+use super::job::RepairJob;
+use super::outcome::RepairOutcome;
+use super::sandbox_connection::{SandboxConnection, SandboxReport, SandboxSetupFailure};
 
 /// How often another repair of the project is looked for while one waits for it.
-const PACE: Duration = Duration::from_millis(50);
+const LOCK_POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// Between the request to end and the kill.
-const GRACE: Duration = Duration::from_secs(2);
-const KILLED: i32 = 9;
+const KILL_GRACE: Duration = Duration::from_secs(2);
+const SIGKILL: i32 = 9;
 
 /// Runs repairs.
 #[derive(Debug)]
-pub struct Executor {
+pub struct RepairExecutor {
     supervisor: Supervisor,
     program: PathBuf,
     state: PathBuf,
@@ -44,7 +45,7 @@ pub struct Executor {
     redactor: Redactor,
 }
 
-impl Executor {
+impl RepairExecutor {
     /// Runs repairs with the help of a program that is reaper and sandbox alike. `state` is unstuck's own folder,
     /// `temporary` one for temporary files; the redactor knows what must not be shown.
     pub fn start(
@@ -66,126 +67,130 @@ impl Executor {
     /// take.
     pub async fn run(
         &mut self,
-        job: &Job<'_>,
-        stop: watch::Receiver<Stop>,
-    ) -> Result<Ran, RepairError> {
-        self.run_with(job, &mut Discard, stop).await
+        job: &RepairJob<'_>,
+        stop: watch::Receiver<StopRequest>,
+    ) -> Result<RepairOutcome, RepairError> {
+        self.run_with(job, &mut DiscardOutput, stop).await
     }
 
     /// The same, with somebody who sees the output as it comes. It is not redacted then.
     pub async fn run_with(
         &mut self,
-        job: &Job<'_>,
-        sink: &mut dyn Sink,
-        stop: watch::Receiver<Stop>,
-    ) -> Result<Ran, RepairError> {
-        if job.is_out_of_place() {
+        job: &RepairJob<'_>,
+        sink: &mut dyn OutputSink,
+        stop: watch::Receiver<StopRequest>,
+    ) -> Result<RepairOutcome, RepairError> {
+        if job.is_unapproved_without_overlay() {
             return Err(RepairError::Refused {
                 reason: "nobody approved this command; it can only be previewed".to_owned(),
             });
         }
-        let _lock = self.lock(job, &stop).await?;
-        let first = self.attempt(job, None, sink, stop.clone());
+        let _lock = self.lock_project(job, &stop).await?;
+        let first = self.run_attempt(job, None, sink, stop.clone());
         let (ended, told) = first.await?;
         let Some(failure) = told.failure else {
-            return self.ran(&ended, told);
+            return self.repair_outcome(&ended, told);
         };
-        if !(failure.without_namespaces && job.strict_profile().demand == Demand::BestEffort) {
+        if !(failure.without_namespaces && job.effective_profile().mode == SandboxMode::BestEffort)
+        {
             return Err(failure.into());
         }
-        let obstacle = format!("cannot {}: {}", failure.doing, failure.why);
-        let second = self.attempt(job, Some(obstacle), sink, stop);
+        let obstacle = format!("cannot {}: {}", failure.operation, failure.reason);
+        let second = self.run_attempt(job, Some(obstacle), sink, stop);
         let (ended, told) = second.await?;
         match told.failure {
             Some(failure) => Err(failure.into()),
-            None => self.ran(&ended, told),
+            None => self.repair_outcome(&ended, told),
         }
     }
 
     /// What a sandbox can do on this machine for the user of a project, tried for real.
-    pub async fn survey(
+    pub async fn probe_sandbox(
         &mut self,
         project: &Path,
-        environment: &Environment,
-    ) -> Result<Effective, RepairError> {
-        let user = user_of(project);
-        let project = Scratch::make(&self.temporary, user).to("make a folder")?;
+        environment: &RepairEnvironment,
+    ) -> Result<ConfinementReport, RepairError> {
+        let user = run_as_user(project);
+        let project = ScratchDir::create(&self.temporary, user).context("make a folder")?;
         let system = |error: &dyn std::fmt::Display| RepairError::Refused {
             reason: error.to_string(),
         };
-        let root = Root::open(project.path()).map_err(|error| system(&error))?;
-        let folder = root.folder(None).map_err(|error| system(&error))?;
-        let nothing = Approved::by_person("true").map_err(|error| system(&error))?;
-        let mut job = Job::new(&nothing, &root, &folder, environment.clone());
-        job.profile.demand = Demand::BestEffort;
+        let root = ProjectRoot::open(project.path()).map_err(|error| system(&error))?;
+        let folder = root
+            .open_working_dir(None)
+            .map_err(|error| system(&error))?;
+        let nothing = ApprovedCommand::by_person("true").map_err(|error| system(&error))?;
+        let mut job = RepairJob::new(&nothing, &root, &folder, environment.clone());
+        job.profile.mode = SandboxMode::BestEffort;
         // Not what root may do with entries that only work on files.
-        job.profile.rights = Rights::Own;
-        let (_keep, stop) = watch::channel(Stop::No);
-        Ok(self.run(&job, stop).await?.sandbox)
+        job.profile.file_scope = FileScope::Own;
+        let (_keep, stop) = watch::channel(StopRequest::Continue);
+        Ok(self.run(&job, stop).await?.confinement)
     }
 
-    async fn lock(
+    async fn lock_project(
         &self,
-        job: &Job<'_>,
-        stop: &watch::Receiver<Stop>,
+        job: &RepairJob<'_>,
+        stop: &watch::Receiver<StopRequest>,
     ) -> Result<ProjectLock, RepairError> {
         let until = Instant::now() + job.timeout;
         loop {
-            let lock = ProjectLock::take(&self.state, job.root.path());
-            if let Some(lock) = lock.to("lock the project")? {
+            let lock = ProjectLock::try_acquire(&self.state, job.root.path());
+            if let Some(lock) = lock.context("lock the project")? {
                 return Ok(lock);
             }
-            if Instant::now() >= until || *stop.borrow() != Stop::No {
+            if Instant::now() >= until || *stop.borrow() != StopRequest::Continue {
                 return Err(RepairError::Busy);
             }
-            sleep(PACE).await;
+            sleep(LOCK_POLL_INTERVAL).await;
         }
     }
 
-    async fn attempt(
+    async fn run_attempt(
         &mut self,
-        job: &Job<'_>,
+        job: &RepairJob<'_>,
         obstacle: Option<String>,
-        sink: &mut dyn Sink,
-        stop: watch::Receiver<Stop>,
-    ) -> Result<(Ended, Told), RepairError> {
-        let run_as = user_of(job.root.path());
-        let temporary = self.temporary_beside(job.root.path());
-        let scratch = Scratch::make(temporary, run_as).to("make a private folder")?;
+        sink: &mut dyn OutputSink,
+        stop: watch::Receiver<StopRequest>,
+    ) -> Result<(ProcessResult, SandboxReport), RepairError> {
+        let run_as = run_as_user(job.root.path());
+        let temporary = self.temporary_dir(job.root.path());
+        let scratch = ScratchDir::create(temporary, run_as).context("make a private folder")?;
         let environment = job.environment.clone();
         let environment = environment.without_links_into(job.root.path());
-        let environment = for_user(environment, run_as).pairs();
-        let order = Order {
-            profile: self.own_hidden(job),
-            surroundings: surroundings(&environment, scratch.path(), run_as),
-            obstacle,
-            unbounded: false,
+        let environment = environment_for_user(environment, run_as).pairs();
+        let order = SandboxRequest {
+            profile: self.profile_hiding_state(job),
+            host: host_paths(&environment, scratch.path(), run_as),
+            namespace_obstacle: obstacle,
+            has_no_process_limit: false,
             run_as,
             folder: job.folder.relative().to_owned(),
             steps: job.steps(),
-            git: GitFolders::look(job.root),
-            checked: checked(job, &scratch).to("keep the checked files")?,
+            git: GitDirs::find(job.root),
+            watched_files: checked_files(job, &scratch).context("keep the checked files")?,
             copies: Vec::new(),
         };
-        let before = (order.profile.overlay.is_none())
-            .then(|| Before::look(job.root, order.kept(), order.git.clone(), false));
-        let (link, theirs) = Link::open(&order, job).to("reach the sandbox")?;
-        let spec = self.spec(job, environment);
-        let mut stdin = Stdin::handed_over(theirs);
+        let before = (order.profile.overlay.is_none()).then(|| {
+            ProtectedState::record(job.root, order.protected_paths(), order.git.clone(), false)
+        });
+        let (link, theirs) = SandboxConnection::open(&order, job).context("reach the sandbox")?;
+        let spec = self.process_spec(job, environment);
+        let mut stdin = Stdin::passed_through(theirs);
         let ended = self.supervisor.run(&spec, &mut stdin, sink, stop).await?;
         drop(stdin);
-        let mut told = link.told().to("hear of the sandbox")?;
+        let mut told = link.read_report().context("hear of the sandbox")?;
         // The sandbox does this itself, unless it was killed. Then git's folder may be its private copy or not.
         if let Some(before) = before.filter(|_| !told.is_cleared) {
-            let effects = GitEffects::of(&order.steps);
-            told.planted
+            let effects = GitEffects::from_steps(&order.steps);
+            told.removed_injections
                 .extend(before.restore(job.root, effects, false));
         }
         Ok((ended, told))
     }
 
     /// A folder for temporary files that the command cannot write to.
-    fn temporary_beside(&self, root: &Path) -> &Path {
+    fn temporary_dir(&self, root: &Path) -> &Path {
         let real = self.temporary.canonicalize();
         match real.is_ok_and(|real| real.starts_with(root)) {
             true => &self.state,
@@ -194,81 +199,100 @@ impl Executor {
     }
 
     /// The profile of a job, in which our own state is hidden.
-    fn own_hidden(&self, job: &Job<'_>) -> unstuck_repair::sandbox::Profile {
-        let mut profile = job.strict_profile();
-        profile.own.push(self.state.clone());
+    fn profile_hiding_state(&self, job: &RepairJob<'_>) -> unstuck_repair::sandbox::SandboxProfile {
+        let mut profile = job.effective_profile();
+        profile.hidden_paths.push(self.state.clone());
         profile
     }
 
-    fn spec(&self, job: &Job<'_>, environment: Vec<(OsString, OsString)>) -> Spec {
-        Spec {
-            inherits: Inherits::Nothing,
-            set: environment,
+    fn process_spec(
+        &self,
+        job: &RepairJob<'_>,
+        environment: Vec<(OsString, OsString)>,
+    ) -> ProcessSpec {
+        ProcessSpec {
+            env_inheritance: EnvInheritance::Nothing,
+            env: environment,
             // The sandbox goes to the folder by its handle; until then it is somewhere that is always there.
             folder: Some(PathBuf::from("/")),
-            limits: Limits {
+            limits: ProcessLimits {
                 timeout: Some(job.timeout),
                 idle_timeout: None,
-                grace: GRACE,
+                grace: KILL_GRACE,
             },
-            ..Spec::new(&self.program).with([SANDBOX])
+            ..ProcessSpec::new(&self.program).with_args([SANDBOX_ARG])
         }
     }
 
-    fn ran(&self, ended: &Ended, told: Told) -> Result<Ran, RepairError> {
+    fn repair_outcome(
+        &self,
+        ended: &ProcessResult,
+        told: SandboxReport,
+    ) -> Result<RepairOutcome, RepairError> {
         if let Some(reason) = told.refusal {
             return Err(RepairError::Refused { reason });
         }
         // Without a word the processes of the sandbox were killed, by us or by somebody else.
-        let Some(sandbox) = told.effective else {
-            let is_ours = ended.stopped || ended.timed_out.is_some();
+        let Some(sandbox) = told.confinement else {
+            let is_ours = ended.was_stopped || ended.timed_out.is_some();
             return match is_ours {
-                true => Ok(self.told(ended, &Status::Signaled(KILLED), Told::default(), unknown())),
-                false => Err(silent(&ended.status)),
+                true => Ok(self.outcome_from_report(
+                    ended,
+                    &ChildStatus::Signaled(SIGKILL),
+                    SandboxReport::default(),
+                    unknown_confinement(),
+                )),
+                false => Err(no_report_error(&ended.status)),
             };
         };
         let status = match (told.end, &ended.status) {
-            (Some(End::Exited(code)), _) => Status::Exited(code),
-            (Some(End::Signaled(signal)), _) => Status::Signaled(signal),
-            (None, Status::Signaled(signal)) => Status::Signaled(*signal),
-            (None, _) => Status::Signaled(KILLED),
+            (Some(CommandExit::Exited(code)), _) => ChildStatus::Exited(code),
+            (Some(CommandExit::Signaled(signal)), _) => ChildStatus::Signaled(signal),
+            (None, ChildStatus::Signaled(signal)) => ChildStatus::Signaled(*signal),
+            (None, _) => ChildStatus::Signaled(SIGKILL),
         };
-        let rest = Told {
-            effective: None,
+        let rest = SandboxReport {
+            confinement: None,
             refusal: None,
             ..told
         };
-        Ok(self.told(ended, &status, rest, sandbox))
+        Ok(self.outcome_from_report(ended, &status, rest, sandbox))
     }
 
-    fn told(&self, ended: &Ended, status: &Status, told: Told, sandbox: Effective) -> Ran {
-        Ran {
+    fn outcome_from_report(
+        &self,
+        ended: &ProcessResult,
+        status: &ChildStatus,
+        told: SandboxReport,
+        sandbox: ConfinementReport,
+    ) -> RepairOutcome {
+        RepairOutcome {
             status: status.clone(),
             duration: ended.duration,
             timed_out: ended.timed_out.is_some(),
-            stopped: ended.stopped,
+            stopped: ended.was_stopped,
             stdout: self.redactor.redact(&ended.stdout.text()).into_owned(),
             stderr: self.redactor.redact(&ended.stderr.text()).into_owned(),
-            sandbox,
+            confinement: sandbox,
             programs: told.programs,
-            left: told.left.max(ended.left),
-            survivors: ended.survivors,
-            planted: told.planted,
-            discarded: told.discarded,
-            overtaken: told.overtaken,
+            leftover_count: told.leftover_count.max(ended.leftover_count),
+            survivors: ended.survivor_count,
+            removed_injections: told.removed_injections,
+            discarded_writes: told.discarded_writes,
+            conflicting_git_changes: told.conflicting_git_changes,
         }
     }
 }
 
 /// The files that decide what the command does, with private copies of what was checked.
-fn checked(job: &Job<'_>, scratch: &Scratch) -> io::Result<Vec<CheckedFile>> {
+fn checked_files(job: &RepairJob<'_>, scratch: &ScratchDir) -> io::Result<Vec<CheckedWatchedFile>> {
     let mut files = Vec::new();
-    for (number, file) in job.checked.iter().enumerate() {
+    for (number, file) in job.watched_files.iter().enumerate() {
         let copy = match file.is_written {
             true => None,
-            false => Some(scratch.keep(number, &file.bytes, file.is_program)?),
+            false => Some(scratch.add_watched_copy(number, &file.bytes, file.is_program)?),
         };
-        files.push(CheckedFile {
+        files.push(CheckedWatchedFile {
             path: PathBuf::from(&file.path),
             sha256: file.sha256(),
             copy,
@@ -277,37 +301,37 @@ fn checked(job: &Job<'_>, scratch: &Scratch) -> io::Result<Vec<CheckedFile>> {
     Ok(files)
 }
 
-impl From<Failure> for RepairError {
-    fn from(failure: Failure) -> Self {
-        Self::SetUp {
-            doing: failure.doing,
-            why: failure.why,
+impl From<SandboxSetupFailure> for RepairError {
+    fn from(failure: SandboxSetupFailure) -> Self {
+        Self::SandboxSetup {
+            operation: failure.operation,
+            reason: failure.reason,
         }
     }
 }
 
-fn unknown() -> Effective {
-    Effective::none("it was stopped before the sandbox stood")
+fn unknown_confinement() -> ConfinementReport {
+    ConfinementReport::none("it was stopped before the sandbox stood")
 }
 
-fn silent(status: &Status) -> RepairError {
-    RepairError::SetUp {
-        doing: "hear of the sandbox".to_owned(),
-        why: format!("its process ended with {}", status.code()),
+fn no_report_error(status: &ChildStatus) -> RepairError {
+    RepairError::SandboxSetup {
+        operation: "hear of the sandbox".to_owned(),
+        reason: format!("its process ended with {}", status.code()),
     }
 }
 
 /// The environment for the user that the command runs as, where that is another one than ours.
-fn for_user(environment: Environment, user: Option<RunAs>) -> Environment {
+fn environment_for_user(environment: RepairEnvironment, user: Option<RunAs>) -> RepairEnvironment {
     let Some(user) = user else {
         return environment;
     };
     match User::from_uid(Uid::from_raw(user.uid)) {
         Ok(Some(known)) => environment
-            .with("HOME", known.dir)
-            .with("USER", &known.name)
-            .with("LOGNAME", known.name),
+            .with_variable("HOME", known.dir)
+            .with_variable("USER", &known.name)
+            .with_variable("LOGNAME", known.name),
         // Without a home one is made for it.
-        Ok(None) | Err(_) => environment.with("HOME", ""),
+        Ok(None) | Err(_) => environment.with_variable("HOME", ""),
     }
 }

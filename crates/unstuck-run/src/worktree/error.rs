@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 pub enum WorktreeError {
     /// There is no git program.
     #[error("git is not installed, or not on the search path")]
-    NoGit,
+    GitNotFound,
     /// The project is in no repository with a work tree.
     #[error("{} is not in a git repository", project.display())]
     NoRepository {
@@ -17,40 +17,40 @@ pub enum WorktreeError {
     },
     /// Git refuses a repository that belongs to somebody else.
     #[error("git does not trust the repository of {}, since another user owns it", project.display())]
-    Distrusted {
+    UnsafeOwner {
         /// The folder that was looked at.
         project: PathBuf,
     },
     /// Git would work on another folder than the one that the repository is in, or something in the repository leads elsewhere.
-    #[error("{}: {why}; unstuck takes no snapshots there", repository.display())]
+    #[error("{}: {reason}; unstuck takes no snapshots there", repository.display())]
     Redirected {
         /// The repository.
         repository: PathBuf,
         /// What leads elsewhere.
-        why: String,
+        reason: String,
     },
     /// Another program holds a lock of the repository.
-    #[error("another program is working on the git repository: {said}")]
+    #[error("another program is working on the git repository: {message}")]
     Locked {
         /// What git said.
-        said: String,
+        message: String,
     },
     /// There is no room.
     #[error("the disk is full")]
     DiskFull,
     /// Something may not be read or written.
-    #[error("no permission: {said}")]
+    #[error("no permission: {message}")]
     Denied {
         /// What may not be done.
-        said: String,
+        message: String,
     },
     /// Git did not come to an end.
     #[error(
-        "git did not come to an end, and could not {doing}; a FIFO may be in the place of a file that it reads"
+        "git did not come to an end, and could not {operation}; a FIFO may be in the place of a file that it reads"
     )]
-    TookTooLong {
+    GitTimedOut {
         /// What it was doing.
-        doing: &'static str,
+        operation: &'static str,
     },
     /// A snapshot is not there any more.
     #[error("the snapshot {tree} is not in the repository any more")]
@@ -60,17 +60,17 @@ pub enum WorktreeError {
     },
     /// There is more than can be looked at in a short time.
     #[error("{} has too many files to look at all of them in time", project.display())]
-    TooMany {
+    TooManyFiles {
         /// The folder that was looked at.
         project: PathBuf,
     },
     /// Git failed otherwise.
-    #[error("git could not {doing}: {said}")]
+    #[error("git could not {doing}: {message}")]
     Git {
         /// What it was doing.
         doing: &'static str,
         /// What it said.
-        said: String,
+        message: String,
     },
     /// The system refused something.
     #[error("cannot {doing} {}", path.display())]
@@ -86,7 +86,7 @@ pub enum WorktreeError {
 
 impl WorktreeError {
     /// What the words of git mean.
-    pub(super) fn said(doing: &'static str, stderr: &[u8]) -> Self {
+    pub(super) fn from_git_stderr(doing: &'static str, stderr: &[u8]) -> Self {
         let text = String::from_utf8_lossy(stderr);
         let said = text.trim().lines().next().unwrap_or_default().to_owned();
         let says = |words: &str| text.contains(words);
@@ -94,20 +94,23 @@ impl WorktreeError {
             return Self::DiskFull;
         }
         if says("Permission denied") || says("Read-only file system") {
-            return Self::Denied { said };
+            return Self::Denied { message: said };
         }
         if says(".lock': File exists") {
-            return Self::Locked { said };
+            return Self::Locked { message: said };
         }
-        Self::Git { doing, said }
+        Self::Git {
+            doing,
+            message: said,
+        }
     }
 
     /// What a refusal of the system means.
-    pub(super) fn system(doing: &'static str, path: &Path, source: io::Error) -> Self {
+    pub(super) fn from_io_error(doing: &'static str, path: &Path, source: io::Error) -> Self {
         match source.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::DiskFull,
             io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => Self::Denied {
-                said: format!("cannot {doing} {}", path.display()),
+                message: format!("cannot {doing} {}", path.display()),
             },
             _ => Self::System {
                 doing,
@@ -119,13 +122,13 @@ impl WorktreeError {
 }
 
 /// Says what was tried, and with which file, when the system refuses it.
-pub(super) trait While<T> {
-    fn to(self, doing: &'static str, path: &Path) -> Result<T, WorktreeError>;
+pub(super) trait WorktreeIoContext<T> {
+    fn context(self, doing: &'static str, path: &Path) -> Result<T, WorktreeError>;
 }
 
-impl<T, E: Into<io::Error>> While<T> for Result<T, E> {
-    fn to(self, doing: &'static str, path: &Path) -> Result<T, WorktreeError> {
-        self.map_err(|error| WorktreeError::system(doing, path, error.into()))
+impl<T, E: Into<io::Error>> WorktreeIoContext<T> for Result<T, E> {
+    fn context(self, doing: &'static str, path: &Path) -> Result<T, WorktreeError> {
+        self.map_err(|error| WorktreeError::from_io_error(doing, path, error.into()))
     }
 }
 
@@ -135,7 +138,7 @@ mod tests {
 
     #[test]
     fn the_words_of_git_are_understood() {
-        let error = |text: &str| WorktreeError::said("write the tree", text.as_bytes());
+        let error = |text: &str| WorktreeError::from_git_stderr("write the tree", text.as_bytes());
         let full = "error: unable to write file x: No space left on device\nfatal: y";
         assert!(matches!(error(full), WorktreeError::DiskFull));
         let lock = "fatal: Unable to create '/r/.git/refs/unstuck/a.lock': File exists.\n\nAnother git process";

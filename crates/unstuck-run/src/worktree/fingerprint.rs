@@ -5,25 +5,25 @@ use std::path::Path;
 use unstuck_core::RunId;
 
 use super::error::WorktreeError;
-use super::snapshots::Snapshots;
-use super::survey;
+use super::scan;
+use super::snapshot_store::SnapshotStore;
 
 /// A text that is another one if a file or HEAD changed; an error that can be shown to people if nobody can tell.
 ///
 /// In a repository it is exact. Elsewhere the files are looked at, without those that tools make; folders with more
-/// than 20 000 files, or that take longer than 200 ms, have no fingerprint. `state` is as in [`Snapshots::open`].
+/// than 20 000 files, or that take longer than 200 ms, have no fingerprint. `state` is as in [`SnapshotStore::open`].
 pub fn fingerprint(project: &Path, state: &Path) -> Result<String, WorktreeError> {
     // Nothing is kept, so the name of the run does not matter.
-    match Snapshots::open(project, &RunId::new("none"), state) {
+    match SnapshotStore::open(project, &RunId::new("none"), state) {
         Ok(snapshots) => {
-            let now = snapshots.now()?;
+            let now = snapshots.current()?;
             Ok(format!("{}@{}", now.tree, now.head.unwrap_or_default()))
         }
         Err(
-            WorktreeError::NoGit
+            WorktreeError::GitNotFound
             | WorktreeError::NoRepository { .. }
-            | WorktreeError::Distrusted { .. },
-        ) => survey::survey(project),
+            | WorktreeError::UnsafeOwner { .. },
+        ) => scan::scan_fingerprint(project),
         Err(error) => Err(error),
     }
 }

@@ -9,37 +9,40 @@ use std::thread;
 use rustix::fs::{AtFlags, FileType, Stat, statat};
 use unstuck_files::{DirHandle, FileProblem};
 
-use super::error::{While, WorktreeError};
-use super::own::Own;
-use super::paths::{path, shown};
-use super::record::{Mode, Seen};
+use super::error::{WorktreeError, WorktreeIoContext};
+use super::file_index::{GitFileMode, StatFingerprint};
+use super::git_paths::{display_path, path_from_bytes};
+use super::ignored::OwnFiles;
 use super::repository::Repository;
-use super::snapshot::{LeftOut, LeftOutBecause};
+use super::snapshot::{ExcludedFile, ExclusionReason};
 
 /// How large an untracked file may be to be kept, in bytes.
-pub(super) const LARGEST_UNTRACKED: u64 = 50 * 1024 * 1024;
+pub(super) const MAX_UNTRACKED_BYTES: u64 = 50 * 1024 * 1024;
 
 /// A file that is there.
-pub(super) struct Found {
-    pub(super) mode: Mode,
-    pub(super) seen: Seen,
+pub(super) struct ListedFile {
+    pub(super) mode: GitFileMode,
+    pub(super) fingerprint: StatFingerprint,
 }
 
 /// What is in a work tree.
 #[derive(Default)]
-pub(super) struct Listing {
-    pub(super) files: BTreeMap<Vec<u8>, Found>,
-    pub(super) left_out: Vec<LeftOut>,
+pub(super) struct WorktreeListing {
+    pub(super) files: BTreeMap<Vec<u8>, ListedFile>,
+    pub(super) left_out: Vec<ExcludedFile>,
 }
 
 /// A file as git lists it.
-struct Name<'a> {
+struct GitListedName<'a> {
     bytes: &'a [u8],
     tracked: bool,
 }
 
 /// Looks at the work tree; the user's index is only read.
-pub(super) fn list(repository: &Repository, own: &Own) -> Result<Listing, WorktreeError> {
+pub(super) fn list(
+    repository: &Repository,
+    own: &OwnFiles,
+) -> Result<WorktreeListing, WorktreeError> {
     let args = [
         "ls-files",
         "-z",
@@ -48,22 +51,27 @@ pub(super) fn list(repository: &Repository, own: &Own) -> Result<Listing, Worktr
         "--others",
         "--exclude-standard",
     ];
-    let listed = repository.git("list the files").args(args).output()?;
-    let lines = listed.split(|byte| *byte == 0).filter_map(Name::read);
-    let names: Vec<Name<'_>> = lines.filter(|name| !own.holds(name.bytes)).collect();
+    let listed = repository
+        .git_command("list the files")
+        .args(args)
+        .output()?;
+    let lines = listed
+        .split(|byte| *byte == 0)
+        .filter_map(GitListedName::parse);
+    let names: Vec<GitListedName<'_>> = lines.filter(|name| !own.contains(name.bytes)).collect();
     let root = &repository.root;
-    let folder = DirHandle::open(root).to("open", root)?;
+    let folder = DirHandle::open(root).context("open", root)?;
     let part = names.len().div_ceil(threads()).max(1);
     let parts = thread::scope(|scope| {
         let folder = &folder;
-        let look = |part| scope.spawn(move || Listing::of(part, folder, root));
+        let look = |part| scope.spawn(move || WorktreeListing::from_names(part, folder, root));
         let looking: Vec<_> = names.chunks(part).map(look).collect();
         let parts = looking.into_iter().map(thread::ScopedJoinHandle::join);
         parts.collect::<Result<Result<Vec<_>, _>, _>>()
     });
     let gone = || io::Error::other("a thread of ours ended");
-    let mut listing = Listing::default();
-    for part in parts.map_err(|_| gone()).to("look at", root)?? {
+    let mut listing = WorktreeListing::default();
+    for part in parts.map_err(|_| gone()).context("look at", root)?? {
         listing.files.extend(part.files);
         listing.left_out.extend(part.left_out);
     }
@@ -78,9 +86,9 @@ fn threads() -> usize {
     most.map_or(1, NonZero::get).min(4)
 }
 
-impl<'a> Name<'a> {
+impl<'a> GitListedName<'a> {
     /// Reads a tag and a path.
-    fn read(line: &'a [u8]) -> Option<Self> {
+    fn parse(line: &'a [u8]) -> Option<Self> {
         let (tag, [b' ', name @ ..]) = line.split_first()? else {
             return None;
         };
@@ -94,13 +102,13 @@ impl<'a> Name<'a> {
 
 /// Which folders are really folders: what lies behind a link is not part of the work tree.
 #[derive(Default)]
-struct Folders<'a> {
+struct RealDirs<'a> {
     real: HashMap<&'a [u8], bool>,
 }
 
-impl<'a> Folders<'a> {
+impl<'a> RealDirs<'a> {
     /// Whether a path leads through folders only.
-    fn hold(&mut self, root: &DirHandle, name: &'a [u8]) -> bool {
+    fn leads_through_dirs(&mut self, root: &DirHandle, name: &'a [u8]) -> bool {
         let Some(end) = name.iter().rposition(|byte| *byte == b'/') else {
             return true;
         };
@@ -110,21 +118,30 @@ impl<'a> Folders<'a> {
         }
         let is_other = |data: Stat| FileType::from_raw_mode(data.st_mode) != FileType::Directory;
         // One that may not be looked at counts, so that its files are named as unreadable and not as gone.
-        let real = self.hold(root, folder) && !look_at(root, folder).is_ok_and(is_other);
+        let real =
+            self.leads_through_dirs(root, folder) && !stat_below(root, folder).is_ok_and(is_other);
         self.real.insert(folder, real);
         real
     }
 }
 
-fn look_at(root: &DirHandle, name: &[u8]) -> io::Result<Stat> {
-    Ok(statat(root, path(name), AtFlags::SYMLINK_NOFOLLOW)?)
+fn stat_below(root: &DirHandle, name: &[u8]) -> io::Result<Stat> {
+    Ok(statat(
+        root,
+        path_from_bytes(name),
+        AtFlags::SYMLINK_NOFOLLOW,
+    )?)
 }
 
-impl Listing {
-    fn of(names: &[Name<'_>], folder: &DirHandle, root: &Path) -> Result<Self, WorktreeError> {
-        let (mut listing, mut folders) = (Self::default(), Folders::default());
+impl WorktreeListing {
+    fn from_names(
+        names: &[GitListedName<'_>],
+        folder: &DirHandle,
+        root: &Path,
+    ) -> Result<Self, WorktreeError> {
+        let (mut listing, mut folders) = (Self::default(), RealDirs::default());
         for name in names {
-            if folders.hold(folder, name.bytes) {
+            if folders.leads_through_dirs(folder, name.bytes) {
                 listing.add(name, folder, root)?;
             }
         }
@@ -133,47 +150,56 @@ impl Listing {
 
     fn add(
         &mut self,
-        name: &Name<'_>,
+        name: &GitListedName<'_>,
         folder: &DirHandle,
         root: &Path,
     ) -> Result<(), WorktreeError> {
-        let data = match look_at(folder, name.bytes) {
+        let data = match stat_below(folder, name.bytes) {
             Ok(data) => data,
             Err(error) if is_absent(&error) => return Ok(()),
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                self.leave_out(name.bytes, LeftOutBecause::Unreadable);
+                self.leave_out(name.bytes, ExclusionReason::Unreadable);
                 return Ok(());
             }
             Err(error) => {
-                let place = root.join(path(name.bytes));
-                return Err(WorktreeError::system("look at", &place, error));
+                let place = root.join(path_from_bytes(name.bytes));
+                return Err(WorktreeError::from_io_error("look at", &place, error));
             }
         };
         let is_repository = || {
-            root.join(path(name.bytes))
+            root.join(path_from_bytes(name.bytes))
                 .join(".git")
                 .symlink_metadata()
                 .is_ok()
         };
         let size = data.st_size.unsigned_abs();
-        match Mode::of(&data) {
+        match GitFileMode::from_stat(&data) {
             // A folder may also stand where a file was.
-            None if is_repository() => self.leave_out(name.bytes, LeftOutBecause::Repository),
+            None if is_repository() => self.leave_out(name.bytes, ExclusionReason::Repository),
             None => {}
-            Some(_) if !name.tracked && size > LARGEST_UNTRACKED => {
-                self.leave_out(name.bytes, LeftOutBecause::TooLarge);
+            Some(_) if !name.tracked && size > MAX_UNTRACKED_BYTES => {
+                self.leave_out(name.bytes, ExclusionReason::TooLarge);
             }
             Some(mode) => {
-                let seen = Seen::of(&data);
-                self.files.insert(name.bytes.to_vec(), Found { mode, seen });
+                let seen = StatFingerprint::from_stat(&data);
+                self.files.insert(
+                    name.bytes.to_vec(),
+                    ListedFile {
+                        mode,
+                        fingerprint: seen,
+                    },
+                );
             }
         }
         Ok(())
     }
 
-    fn leave_out(&mut self, name: &[u8], because: LeftOutBecause) {
-        let path = shown(name);
-        self.left_out.push(LeftOut { path, because });
+    fn leave_out(&mut self, name: &[u8], because: ExclusionReason) {
+        let path = display_path(name);
+        self.left_out.push(ExcludedFile {
+            path,
+            reason: because,
+        });
     }
 
     /// Leaves out what has to be read but may not be.
@@ -182,17 +208,17 @@ impl Listing {
             let is_link = self
                 .files
                 .get(name)
-                .is_some_and(|found| found.mode == Mode::Link);
+                .is_some_and(|found| found.mode == GitFileMode::Link);
             let opened = match is_link {
                 true => return true,
-                false => root.open_file(path(name)),
+                false => root.open_file(path_from_bytes(name)),
             };
             if let Err(error) = &opened {
                 self.files.remove(name);
                 // What is no file any more has gone, too.
                 let is_refused = matches!(error.problem, FileProblem::System(_));
                 if is_refused {
-                    self.leave_out(name, LeftOutBecause::Unreadable);
+                    self.leave_out(name, ExclusionReason::Unreadable);
                 }
             }
             opened.is_ok()

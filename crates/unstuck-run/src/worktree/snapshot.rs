@@ -14,22 +14,24 @@ pub struct Snapshot {
     pub head: Option<String>,
     /// What is in the work tree but not in the snapshot.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub left_out: Vec<LeftOut>,
+    #[serde(rename = "left_out")]
+    pub excluded: Vec<ExcludedFile>,
 }
 
 /// A file or folder that a snapshot does not hold.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct LeftOut {
+pub struct ExcludedFile {
     /// Its path below the root of the work tree; bytes that are not text are escaped.
     pub path: String,
     /// Why it was left out.
-    pub because: LeftOutBecause,
+    #[serde(rename = "because")]
+    pub reason: ExclusionReason,
 }
 
 /// Why something was left out of a snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum LeftOutBecause {
+pub enum ExclusionReason {
     /// It is not tracked, and larger than what is worth keeping.
     TooLarge,
     /// It is a repository of its own.
@@ -38,9 +40,9 @@ pub enum LeftOutBecause {
     Unreadable,
 }
 
-impl LeftOutBecause {
+impl ExclusionReason {
     /// It in words for people.
-    pub const fn words(self) -> &'static str {
+    pub const fn description(self) -> &'static str {
         match self {
             Self::TooLarge => "untracked and larger than 50 MB",
             Self::Repository => "a repository of its own",
@@ -51,15 +53,15 @@ impl LeftOutBecause {
 
 impl Snapshot {
     /// Whether a path is one that was left out, or lies below one.
-    pub(super) fn left_out(&self, path: &str) -> bool {
-        self.left_out.iter().any(|left| {
+    pub(super) fn is_excluded(&self, path: &str) -> bool {
+        self.excluded.iter().any(|left| {
             let rest = path.strip_prefix(left.path.as_str());
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         })
     }
 
     /// The tag object that keeps it.
-    pub(super) fn tag(&self) -> serde_json::Result<Vec<u8>> {
+    pub(super) fn to_tag_object(&self) -> serde_json::Result<Vec<u8>> {
         let (tree, label) = (&self.tree, &self.label);
         let head = format!(
             "object {tree}\ntype tree\ntag {label}\ntagger unstuck <unstuck@localhost> 0 +0000\n\n"
@@ -91,14 +93,14 @@ mod tests {
             label: "before".into(),
             tree: "t".into(),
             head: None,
-            left_out: vec![LeftOut {
+            excluded: vec![ExcludedFile {
                 path: "vendor/lib".into(),
-                because: LeftOutBecause::Repository,
+                reason: ExclusionReason::Repository,
             }],
         };
-        assert!(snapshot.left_out("vendor/lib"));
-        assert!(snapshot.left_out("vendor/lib/a.c"));
-        assert!(!snapshot.left_out("vendor/library"));
-        assert!(!snapshot.left_out("vendor"));
+        assert!(snapshot.is_excluded("vendor/lib"));
+        assert!(snapshot.is_excluded("vendor/lib/a.c"));
+        assert!(!snapshot.is_excluded("vendor/library"));
+        assert!(!snapshot.is_excluded("vendor"));
     }
 }

@@ -1,7 +1,7 @@
 //! Nothing is left behind.
 
 use tokio::sync::watch;
-use unstuck_run::process::{Spec, Status, Stdin, Stop, StopCause};
+use unstuck_run::process::{ChildStatus, ProcessSpec, Stdin, StopCause, StopRequest};
 
 use crate::support::{Memory, again, daemon, eventually, is_alive, pid_in, run, supervisor};
 
@@ -9,10 +9,10 @@ use crate::support::{Memory, again, daemon, eventually, is_alive, pid_in, run, s
 async fn a_detached_deaf_daemon_is_dead_when_the_attempt_has_ended() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("pid");
-    let ended = run(&Spec::shell(daemon(&file))).await;
-    assert_eq!(ended.status, Status::Exited(0));
-    assert!(ended.left >= 1);
-    assert_eq!(ended.survivors, 0);
+    let ended = run(&ProcessSpec::shell(daemon(&file))).await;
+    assert_eq!(ended.status, ChildStatus::Exited(0));
+    assert!(ended.leftover_count >= 1);
+    assert_eq!(ended.survivor_count, 0);
     assert!(!is_alive(pid_in(&file).await));
 }
 
@@ -22,9 +22,9 @@ async fn what_runs_on_in_the_background_is_ended_and_counted() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("pid");
     let line = format!("sleep 1000 & echo $! > {}; exit 5", file.display());
-    let ended = run(&Spec::shell(line)).await;
-    assert_eq!(ended.status, Status::Exited(5));
-    assert_eq!((ended.left, ended.survivors), (1, 0));
+    let ended = run(&ProcessSpec::shell(line)).await;
+    assert_eq!(ended.status, ChildStatus::Exited(5));
+    assert_eq!((ended.leftover_count, ended.survivor_count), (1, 0));
     assert!(!is_alive(pid_in(&file).await));
 }
 
@@ -33,24 +33,25 @@ async fn what_runs_on_in_the_background_is_ended_and_counted() {
 async fn a_tool_with_a_session_of_its_own_is_ended_with_the_agent_that_is_told_to_end() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("pid");
-    let spec = Spec::shell(
+    let spec = ProcessSpec::shell(
         "trap 'exit 4' TERM; setsid sh -c 'trap \"\" TERM HUP; echo $$ > $0.new; mv $0.new $0; sleep 1000' \"$TOOL\" & \
          while :; do sleep 0.05; done",
     );
-    let spec = Spec {
-        set: vec![("TOOL".into(), file.clone().into())],
+    let spec = ProcessSpec {
+        env: vec![("TOOL".into(), file.clone().into())],
         ..spec
     };
-    let (say, stop) = watch::channel(Stop::No);
+    let (say, stop) = watch::channel(StopRequest::Continue);
     let (mut supervisor, mut stdin, mut sink) = (supervisor(), Stdin::null(), Memory::default());
     let run = supervisor.run(&spec, &mut stdin, &mut sink, stop);
     let later = async {
         pid_in(&file).await;
-        say.send(Stop::Gently(StopCause::Interrupt)).unwrap();
+        say.send(StopRequest::Graceful(StopCause::Interrupt))
+            .unwrap();
     };
     let ended = tokio::join!(run, later).0.unwrap();
-    assert_eq!(ended.status, Status::Exited(4));
-    assert!(ended.left >= 1);
+    assert_eq!(ended.status, ChildStatus::Exited(4));
+    assert!(ended.leftover_count >= 1);
     assert!(!is_alive(pid_in(&file).await));
 }
 
@@ -58,10 +59,10 @@ async fn a_tool_with_a_session_of_its_own_is_ended_with_the_agent_that_is_told_t
 async fn a_family_that_keeps_forking_is_ended() {
     let line = "f() { while :; do (sleep 0.01 & ) ; done; }; \
                 for i in 1 2 3; do f >/dev/null 2>&1 & done; sleep 0.2; exit 6";
-    let ended = run(&Spec::shell(line)).await;
-    assert_eq!(ended.status, Status::Exited(6));
-    assert!(ended.left >= 3);
-    assert_eq!(ended.survivors, 0);
+    let ended = run(&ProcessSpec::shell(line)).await;
+    assert_eq!(ended.status, ChildStatus::Exited(6));
+    assert!(ended.leftover_count >= 3);
+    assert_eq!(ended.survivor_count, 0);
 }
 
 #[tokio::test]
@@ -69,7 +70,7 @@ async fn a_dropped_run_ends_its_child_and_the_next_one_works() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("pid");
     let mut supervisor = supervisor();
-    let spec = Spec::shell(format!("{}; sleep 1000", daemon(&file)));
+    let spec = ProcessSpec::shell(format!("{}; sleep 1000", daemon(&file)));
     let mut stdin = Stdin::null();
     tokio::select! {
         _ = again(&mut supervisor, &spec, &mut stdin) => panic!("it cannot end"),
@@ -77,7 +78,7 @@ async fn a_dropped_run_ends_its_child_and_the_next_one_works() {
     }
     let ended = again(
         &mut supervisor,
-        &Spec::shell("echo next"),
+        &ProcessSpec::shell("echo next"),
         &mut Stdin::null(),
     )
     .await;
@@ -90,8 +91,8 @@ async fn a_dropped_supervisor_leaves_nothing_behind() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("pid");
     let mut supervisor = supervisor();
-    let reaper = supervisor.reaper();
-    let spec = Spec::shell(format!("{}; sleep 1000", daemon(&file)));
+    let reaper = supervisor.reaper_id();
+    let spec = ProcessSpec::shell(format!("{}; sleep 1000", daemon(&file)));
     let mut stdin = Stdin::null();
     tokio::select! {
         _ = again(&mut supervisor, &spec, &mut stdin) => panic!("it cannot end"),
@@ -106,8 +107,8 @@ async fn a_dropped_supervisor_leaves_nothing_behind() {
 async fn two_supervisors_do_not_disturb_each_other() {
     let (mut one, mut other) = (supervisor(), supervisor());
     let (slow, quick) = (
-        Spec::shell("sleep 0.4; echo slow"),
-        Spec::shell("sleep 1000 & echo quick"),
+        ProcessSpec::shell("sleep 0.4; echo slow"),
+        ProcessSpec::shell("sleep 1000 & echo quick"),
     );
     let (mut nothing, mut nothing_too) = (Stdin::null(), Stdin::null());
     let (slow, quick) = tokio::join!(
@@ -125,9 +126,9 @@ async fn victim() {
     let Some(line) = std::env::var_os("VICTIM_LINE") else {
         return;
     };
-    let spec = Spec {
+    let spec = ProcessSpec {
         exit_record: std::env::var_os("VICTIM_RECORD").map(Into::into),
-        ..Spec::shell(line)
+        ..ProcessSpec::shell(line)
     };
     let _ = run(&spec).await;
 }
@@ -190,16 +191,23 @@ async fn the_exit_is_written_down_even_if_the_supervisor_cannot_hear_of_it() {
     std::fs::write(&go, "").unwrap();
     eventually("the record is there", || record.exists()).await;
     victim.kill();
-    assert_eq!(Status::from_record(&record), Some(Status::Exited(11)));
+    assert_eq!(
+        ChildStatus::from_record(&record),
+        Some(ChildStatus::Exited(11))
+    );
 }
 
 #[tokio::test]
 async fn the_reaper_is_not_in_our_group_and_outlives_polite_signals() {
     let mut supervisor = supervisor();
-    again(&mut supervisor, &Spec::new("true"), &mut Stdin::null())
-        .await
-        .unwrap();
-    let pid = rustix::process::Pid::from_raw(supervisor.reaper().pid.cast_signed()).unwrap();
+    again(
+        &mut supervisor,
+        &ProcessSpec::new("true"),
+        &mut Stdin::null(),
+    )
+    .await
+    .unwrap();
+    let pid = rustix::process::Pid::from_raw(supervisor.reaper_id().pid.cast_signed()).unwrap();
     assert_ne!(
         rustix::process::getpgid(Some(pid)).unwrap(),
         rustix::process::getpgrp()
@@ -209,6 +217,11 @@ async fn the_reaper_is_not_in_our_group_and_outlives_polite_signals() {
         rustix::process::kill_process(pid, signal).unwrap();
     }
     // The kernel delivers them before the reaper reads what it is asked to do next.
-    let ended = again(&mut supervisor, &Spec::new("true"), &mut Stdin::null()).await;
+    let ended = again(
+        &mut supervisor,
+        &ProcessSpec::new("true"),
+        &mut Stdin::null(),
+    )
+    .await;
     assert!(ended.unwrap().status.is_success());
 }

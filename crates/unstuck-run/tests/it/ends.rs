@@ -3,16 +3,18 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
-use unstuck_run::process::{Check, Inherits, Spec, Status, Stdin, check};
+use unstuck_run::process::{
+    CheckCommand, ChildStatus, EnvInheritance, ProcessSpec, Stdin, run_check,
+};
 
 use crate::support::{again, run, supervisor};
 
 #[tokio::test]
 async fn a_child_that_inherits_nothing_has_only_what_is_set_for_it() {
-    let spec = Spec {
-        inherits: Inherits::Nothing,
-        set: vec![("ONLY".into(), "this".into())],
-        ..Spec::new("/usr/bin/env")
+    let spec = ProcessSpec {
+        env_inheritance: EnvInheritance::Nothing,
+        env: vec![("ONLY".into(), "this".into())],
+        ..ProcessSpec::new("/usr/bin/env")
     };
     let text = run(&spec).await.stdout.text();
     let mut names: Vec<_> = text
@@ -27,26 +29,30 @@ async fn a_child_that_inherits_nothing_has_only_what_is_set_for_it() {
 async fn exit_codes_and_signals_are_told_apart() {
     let mut supervisor = supervisor();
     for (line, expected) in [
-        ("exit 0", Status::Exited(0)),
-        ("exit 137", Status::Exited(137)),
-        ("kill -9 $$", Status::Signaled(9)),
-        ("kill -TERM $$", Status::Signaled(15)),
+        ("exit 0", ChildStatus::Exited(0)),
+        ("exit 137", ChildStatus::Exited(137)),
+        ("kill -9 $$", ChildStatus::Signaled(9)),
+        ("kill -TERM $$", ChildStatus::Signaled(15)),
     ] {
-        let ended = again(&mut supervisor, &Spec::shell(line), &mut Stdin::null())
-            .await
-            .unwrap();
+        let ended = again(
+            &mut supervisor,
+            &ProcessSpec::shell(line),
+            &mut Stdin::null(),
+        )
+        .await
+        .unwrap();
         assert_eq!(ended.status, expected, "{line}");
-        assert!(!ended.stopped && ended.timed_out.is_none() && !ended.interrupted);
-        assert_eq!(ended.left, 0);
+        assert!(!ended.was_stopped && ended.timed_out.is_none() && !ended.was_interrupted);
+        assert_eq!(ended.leftover_count, 0);
     }
 }
 
 #[tokio::test]
 async fn a_missing_program_is_not_found() {
     for program in ["no-such-program-here", "/no/such/program"] {
-        let ended = run(&Spec::new(program)).await;
+        let ended = run(&ProcessSpec::new(program)).await;
         assert!(
-            matches!(ended.status, Status::NotFound(_)),
+            matches!(ended.status, ChildStatus::NotFound(_)),
             "{:?}",
             ended.status
         );
@@ -58,17 +64,17 @@ async fn a_file_that_is_no_program_is_not_executable() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("plain");
     std::fs::write(&file, "just text").unwrap();
-    let ended = run(&Spec::new(&file)).await;
+    let ended = run(&ProcessSpec::new(&file)).await;
     assert!(
-        matches!(ended.status, Status::NotExecutable(_)),
+        matches!(ended.status, ChildStatus::NotExecutable(_)),
         "{:?}",
         ended.status
     );
 
     std::fs::write(&file, "#!/no/such/interpreter\n").unwrap();
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
-    let ended = run(&Spec::new(&file)).await;
-    let Status::CannotStart(why) = ended.status else {
+    let ended = run(&ProcessSpec::new(&file)).await;
+    let ChildStatus::CannotStart(why) = ended.status else {
         panic!("{:?}", ended.status)
     };
     assert!(why.contains("interpreter"), "{why}");
@@ -76,11 +82,11 @@ async fn a_file_that_is_no_program_is_not_executable() {
 
 #[tokio::test]
 async fn a_missing_folder_is_not_blamed_on_the_program() {
-    let spec = Spec {
+    let spec = ProcessSpec {
         folder: Some(PathBuf::from("/no/such/folder")),
-        ..Spec::new("true")
+        ..ProcessSpec::new("true")
     };
-    let Status::CannotStart(why) = run(&spec).await.status else {
+    let ChildStatus::CannotStart(why) = run(&spec).await.status else {
         panic!("it cannot have started")
     };
     assert!(why.contains("/no/such/folder"), "{why}");
@@ -89,11 +95,11 @@ async fn a_missing_folder_is_not_blamed_on_the_program() {
 #[tokio::test]
 async fn variables_are_set_and_removed_and_the_folder_is_taken() {
     let folder = tempfile::tempdir().unwrap();
-    let spec = Spec {
+    let spec = ProcessSpec {
         folder: Some(folder.path().to_path_buf()),
-        set: vec![("UNSTUCK_RUN".into(), "r1".into())],
-        remove: vec!["HOME".into()],
-        ..Spec::shell("echo \"$UNSTUCK_RUN ${HOME-none}\"; pwd -P")
+        env: vec![("UNSTUCK_RUN".into(), "r1".into())],
+        env_remove: vec!["HOME".into()],
+        ..ProcessSpec::shell("echo \"$UNSTUCK_RUN ${HOME-none}\"; pwd -P")
     };
     let expected = folder.path().canonicalize().unwrap();
     assert_eq!(
@@ -110,7 +116,7 @@ fn signals(status: &str, line: &str) -> u64 {
 
 #[tokio::test]
 async fn a_child_starts_with_no_signal_blocked_and_none_ignored_that_we_ignore_ourselves() {
-    let status = run(&Spec::new("cat").with(["/proc/self/status"])).await;
+    let status = run(&ProcessSpec::new("cat").with_args(["/proc/self/status"])).await;
     let status = status.stdout.text();
     assert_eq!(signals(&status, "SigBlk:"), 0);
     // SIGPIPE is ignored in this process, as in every Rust program; the rest of ours is inherited from outside.
@@ -127,21 +133,24 @@ async fn a_child_starts_with_no_signal_blocked_and_none_ignored_that_we_ignore_o
 async fn the_exit_of_a_child_that_ended_by_itself_is_written_down() {
     let folder = tempfile::tempdir().unwrap();
     let record = folder.path().join("exit.json");
-    let spec = Spec {
+    let spec = ProcessSpec {
         exit_record: Some(record.clone()),
-        ..Spec::shell("exit 7")
+        ..ProcessSpec::shell("exit 7")
     };
     run(&spec).await;
-    assert_eq!(Status::from_record(&record), Some(Status::Exited(7)));
+    assert_eq!(
+        ChildStatus::from_record(&record),
+        Some(ChildStatus::Exited(7))
+    );
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
 }
 
 #[tokio::test]
 async fn a_large_argument_and_a_large_environment_reach_the_child() {
     let large = "x".repeat(120_000);
-    let spec = Spec {
-        set: vec![("LARGE".into(), large.clone().into())],
-        ..Spec::shell("echo ${#LARGE} ${#1}").with(["sh".to_owned(), large])
+    let spec = ProcessSpec {
+        env: vec![("LARGE".into(), large.clone().into())],
+        ..ProcessSpec::shell("echo ${#LARGE} ${#1}").with_args(["sh".to_owned(), large])
     };
     assert_eq!(run(&spec).await.stdout.text(), "120000 120000\n");
 }
@@ -150,19 +159,19 @@ async fn a_large_argument_and_a_large_environment_reach_the_child() {
 async fn a_check_tells_whether_it_holds() {
     let mut supervisor = supervisor();
     let (_keep, stop) = tokio::sync::watch::channel(Default::default());
-    let mut question = Check {
+    let mut question = CheckCommand {
         line: "echo why >&2; test -d /proc".into(),
         folder: None,
-        set: Vec::new(),
+        env: Vec::new(),
         timeout: std::time::Duration::from_secs(30),
     };
-    let result = check(&mut supervisor, &question, stop.clone())
+    let result = run_check(&mut supervisor, &question, stop.clone())
         .await
         .unwrap();
     assert!(result.passed());
     assert_eq!(result.stderr.text(), "why\n");
     question.line = "exit 4".into();
-    let result = check(&mut supervisor, &question, stop).await.unwrap();
+    let result = run_check(&mut supervisor, &question, stop).await.unwrap();
     assert!(!result.passed());
-    assert_eq!(result.status, Status::Exited(4));
+    assert_eq!(result.status, ChildStatus::Exited(4));
 }

@@ -4,10 +4,10 @@
 use std::fs;
 use std::path::Path;
 
-use unstuck_core::guard_files::Baseline;
-use unstuck_repair::guard_files::{GuardFiles, Guarded, NothingCommitted};
-use unstuck_repair::place::Root;
-use unstuck_run::worktree::{Head, committed};
+use unstuck_core::watched_files::AcceptedParts;
+use unstuck_repair::project_dir::ProjectRoot;
+use unstuck_repair::watched_files::{NoCommits, WatchedFiles, WatchedFilesCheck};
+use unstuck_run::worktree::{HeadTree, open_committed_files};
 
 use crate::worktree::Repo;
 
@@ -35,15 +35,20 @@ impl Repo {
         self.git(&["commit", "-qm", "more"]);
     }
 
-    fn guarded_in(&self, command: &str, folder: &str, baseline: &Baseline) -> Guarded {
-        let root = Root::open(&self.root()).unwrap();
-        let head = committed(&self.root());
-        let files = GuardFiles::new(&root, head.as_ref()).accepting(baseline);
+    fn guarded_in(
+        &self,
+        command: &str,
+        folder: &str,
+        baseline: &AcceptedParts,
+    ) -> WatchedFilesCheck {
+        let root = ProjectRoot::open(&self.root()).unwrap();
+        let head = open_committed_files(&self.root());
+        let files = WatchedFiles::new(&root, head.as_ref()).with_baseline(baseline);
         files.check(command, Path::new(folder))
     }
 
-    fn guarded(&self, command: &str) -> Guarded {
-        self.guarded_in(command, "", &Baseline::default())
+    fn guarded(&self, command: &str) -> WatchedFilesCheck {
+        self.guarded_in(command, "", &AcceptedParts::default())
     }
 
     fn changed(&self, command: &str) -> Vec<String> {
@@ -51,11 +56,11 @@ impl Repo {
         changed.map(|file| file.path).collect()
     }
 
-    fn accepted(&self, commands: &[&str]) -> Baseline {
-        let root = Root::open(&self.root()).unwrap();
-        let head = committed(&self.root());
+    fn accepted(&self, commands: &[&str]) -> AcceptedParts {
+        let root = ProjectRoot::open(&self.root()).unwrap();
+        let head = open_committed_files(&self.root());
         let commands: Vec<_> = commands.iter().map(|&one| one.to_owned()).collect();
-        GuardFiles::new(&root, head.as_ref()).baseline(&commands)
+        WatchedFiles::new(&root, head.as_ref()).baseline(&commands)
     }
 }
 
@@ -98,14 +103,13 @@ fn changed_scripts_ask_and_show_what_changed() {
         panic!("{guarded:?}");
     };
     assert_eq!(file.path, "package.json");
-    assert_eq!(file.why, "it differs from the last commit");
+    assert_eq!(file.reason, "it differs from the last commit");
     assert!(
-        file.difference
-            .contains("+    \"postinstall\": \"curl evil"),
+        file.diff.contains("+    \"postinstall\": \"curl evil"),
         "{}",
-        file.difference
+        file.diff
     );
-    assert!(!file.difference.contains('\u{1b}'));
+    assert!(!file.diff.contains('\u{1b}'));
     // What runs elsewhere is not the matter here.
     assert_eq!(repo.changed("make gen"), NOTHING);
 }
@@ -116,8 +120,8 @@ fn settings_of_tools_ask_whether_new_changed_or_gone() {
     repo.write(".npmrc", "script-shell=./evil.sh\n//registry.npmjs.org/:_authToken=npm_0123456789abcdefghijABCDEFGHIJ012345\n");
     let guarded = repo.guarded("npm ci");
     assert_eq!(guarded.changed[0].path, ".npmrc");
-    assert_eq!(guarded.changed[0].why, "it is not committed");
-    assert_eq!(guarded.changed[0].difference, "", "it may hold secrets");
+    assert_eq!(guarded.changed[0].reason, "it is not committed");
+    assert_eq!(guarded.changed[0].diff, "", "it may hold secrets");
     repo.write(".npmrc", "ignore-scripts=true\n");
     repo.commit();
     assert_eq!(repo.changed("npm ci"), NOTHING);
@@ -166,7 +170,7 @@ fn files_count_from_the_folder_of_the_command_up_to_the_root() {
     assert_eq!(repo.changed("npm ci"), NOTHING);
     let changed = |command: &str, folder: &str| {
         let files = repo
-            .guarded_in(command, folder, &Baseline::default())
+            .guarded_in(command, folder, &AcceptedParts::default())
             .changed;
         files.into_iter().map(|file| file.path).collect::<Vec<_>>()
     };
@@ -316,9 +320,9 @@ fn a_linked_work_tree_has_the_settings_of_its_repository() {
     let linked = repo.root().parent().unwrap().join("linked");
     repo.git(&["worktree", "add", "-q", linked.to_str().unwrap()]);
     let check = |command: &str| {
-        let root = Root::open(&linked).unwrap();
-        let head = committed(&linked);
-        let files = GuardFiles::new(&root, head.as_ref());
+        let root = ProjectRoot::open(&linked).unwrap();
+        let head = open_committed_files(&linked);
+        let files = WatchedFiles::new(&root, head.as_ref());
         let changed = files.check(command, Path::new("")).changed.into_iter();
         changed.map(|file| file.path).collect::<Vec<_>>()
     };
@@ -333,9 +337,9 @@ fn a_project_in_a_part_of_a_repository_is_held_against_that_part() {
     let repo = Repo::package();
     let check = || {
         let web = repo.at("web");
-        let root = Root::open(&web).unwrap();
-        let head = committed(&web);
-        GuardFiles::new(&root, head.as_ref())
+        let root = ProjectRoot::open(&web).unwrap();
+        let head = open_committed_files(&web);
+        WatchedFiles::new(&root, head.as_ref())
             .check("npm ci", Path::new(""))
             .changed
     };
@@ -347,18 +351,18 @@ fn a_project_in_a_part_of_a_repository_is_held_against_that_part() {
 #[test]
 fn what_an_agent_commits_is_not_accepted_by_that() {
     let repo = Repo::package();
-    let before = Head::of(&repo.root()).unwrap();
+    let before = HeadTree::at_head(&repo.root()).unwrap();
     repo.write("package.json", PACKAGE.replace("node test.js", "evil"));
     repo.commit();
-    let root = Root::open(&repo.root()).unwrap();
-    let check = |head: &Head| {
-        GuardFiles::new(&root, head)
+    let root = ProjectRoot::open(&repo.root()).unwrap();
+    let check = |head: &HeadTree| {
+        WatchedFiles::new(&root, head)
             .check("npm ci", Path::new(""))
             .changed
     };
-    assert_eq!(check(&Head::of(&repo.root()).unwrap()), []);
+    assert_eq!(check(&HeadTree::at_head(&repo.root()).unwrap()), []);
     assert_eq!(check(&before)[0].path, "package.json");
-    let again = Head::at(&repo.root(), before.commit()).unwrap();
+    let again = HeadTree::at_commit(&repo.root(), before.commit()).unwrap();
     assert_eq!(check(&again).len(), 1);
 }
 
@@ -375,7 +379,7 @@ fn without_commits_it_asks_until_it_is_accepted() {
         .map(|file| file.path.as_str())
         .collect();
     assert_eq!(names, ["build.js", "package.json"]);
-    assert_eq!(guarded.changed[0].why, "nobody has accepted it yet");
+    assert_eq!(guarded.changed[0].reason, "nobody has accepted it yet");
     let baseline = repo.accepted(&["npm run build"]);
     assert_eq!(repo.guarded_in("npm run build", "", &baseline).changed, []);
     assert_eq!(
@@ -384,8 +388,8 @@ fn without_commits_it_asks_until_it_is_accepted() {
     );
     repo.write("build.js", "2\n");
     let changed = repo.guarded_in("npm run build", "", &baseline).changed;
-    assert_eq!(changed[0].why, "it differs from what was accepted");
-    assert_eq!(changed[0].difference, "-1\n+2");
+    assert_eq!(changed[0].reason, "it differs from what was accepted");
+    assert_eq!(changed[0].diff, "-1\n+2");
     // Nothing decides here, so there is nothing to ask about.
     assert_eq!(repo.changed("mkdir -p out && cp a b"), NOTHING);
     assert_eq!(repo.changed("cargo clean"), NOTHING);
@@ -395,11 +399,11 @@ fn without_commits_it_asks_until_it_is_accepted() {
 fn without_git_what_was_accepted_counts() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("Makefile"), "all:\n\techo\n").unwrap();
-    let root = Root::open(folder.path()).unwrap();
-    let files = GuardFiles::new(&root, &NothingCommitted);
+    let root = ProjectRoot::open(folder.path()).unwrap();
+    let files = WatchedFiles::new(&root, &NoCommits);
     assert_eq!(files.check("make", Path::new("")).changed.len(), 1);
     let baseline = files.baseline(&["make".to_owned()]);
-    let files = GuardFiles::new(&root, &NothingCommitted).accepting(&baseline);
+    let files = WatchedFiles::new(&root, &NoCommits).with_baseline(&baseline);
     assert_eq!(files.check("make", Path::new("")).changed, []);
     fs::remove_file(folder.path().join("Makefile")).unwrap();
     assert_eq!(files.check("make", Path::new("")).changed.len(), 1);
@@ -422,7 +426,10 @@ fn links_count_and_are_not_followed_out() {
         repo.link("GNUmakefile", target);
         let guarded = repo.guarded("make");
         assert_eq!(guarded.changed[0].path, "GNUmakefile");
-        assert!(guarded.changed[0].why.contains("leads out"), "{guarded:?}");
+        assert!(
+            guarded.changed[0].reason.contains("leads out"),
+            "{guarded:?}"
+        );
         // Not even when it was there at the time of trust.
         let baseline = repo.accepted(&["make"]);
         assert_eq!(repo.guarded_in("make", "", &baseline).changed.len(), 1);
@@ -445,7 +452,10 @@ fn what_cannot_be_read_counts_as_changed() {
     fs::remove_file(repo.at("Makefile")).unwrap();
     fs::write(repo.at("Makefile"), vec![b'#'; 9 << 20]).unwrap();
     let guarded = repo.guarded("make");
-    assert!(guarded.changed[0].why.contains("too large"), "{guarded:?}");
+    assert!(
+        guarded.changed[0].reason.contains("too large"),
+        "{guarded:?}"
+    );
 }
 
 #[test]

@@ -3,19 +3,22 @@
 use std::time::Duration;
 
 use tokio::sync::watch;
-use unstuck_run::process::{Ended, Limit, Limits, Spec, Status, Stdin, Stop, StopCause};
+use unstuck_run::process::{
+    ChildStatus, ProcessLimits, ProcessResult, ProcessSpec, Stdin, StopCause, StopRequest,
+    TimeLimit,
+};
 
 use crate::support::{Memory, again, eventually, run, supervisor};
 
-fn limited(line: &str, limits: Limits) -> Spec {
-    Spec {
+fn limited(line: &str, limits: ProcessLimits) -> ProcessSpec {
+    ProcessSpec {
         limits,
-        ..Spec::shell(line)
+        ..ProcessSpec::shell(line)
     }
 }
 
-fn short() -> Limits {
-    Limits {
+fn short() -> ProcessLimits {
+    ProcessLimits {
         timeout: Some(Duration::from_millis(200)),
         idle_timeout: None,
         grace: Duration::from_millis(100),
@@ -29,55 +32,55 @@ async fn a_child_that_ignores_sigterm_is_killed_after_the_grace() {
         short(),
     ))
     .await;
-    assert_eq!(ended.timed_out, Some(Limit::Timeout));
-    assert_eq!(ended.status, Status::Signaled(9));
+    assert_eq!(ended.timed_out, Some(TimeLimit::Timeout));
+    assert_eq!(ended.status, ChildStatus::Signaled(9));
     assert_eq!(ended.stdout.text(), "up\n");
-    assert!(!ended.stopped);
+    assert!(!ended.was_stopped);
 }
 
 #[tokio::test]
 async fn a_child_that_heeds_sigterm_may_finish_its_last_words() {
-    let limits = Limits {
+    let limits = ProcessLimits {
         grace: Duration::from_secs(20),
         ..short()
     };
     let line = "trap 'echo bye; exit 9' TERM; while :; do sleep 0.05; done";
     let ended = run(&limited(line, limits)).await;
-    assert_eq!(ended.timed_out, Some(Limit::Timeout));
-    assert_eq!(ended.status, Status::Exited(9));
+    assert_eq!(ended.timed_out, Some(TimeLimit::Timeout));
+    assert_eq!(ended.status, ChildStatus::Exited(9));
     assert_eq!(ended.stdout.text(), "bye\n");
 }
 
 #[tokio::test]
 async fn a_stopped_child_is_ended_too() {
     let ended = run(&limited("kill -STOP $$; echo never", short())).await;
-    assert_eq!(ended.timed_out, Some(Limit::Timeout));
-    assert_eq!(ended.status, Status::Signaled(15));
+    assert_eq!(ended.timed_out, Some(TimeLimit::Timeout));
+    assert_eq!(ended.status, ChildStatus::Signaled(15));
 }
 
 #[tokio::test]
 async fn silence_is_a_limit_and_output_is_not_silence() {
-    let limits = Limits {
+    let limits = ProcessLimits {
         timeout: None,
         idle_timeout: Some(Duration::from_secs(3)),
         grace: Duration::from_millis(100),
     };
     let line = "for i in 1 2 3 4 5 6 7 8; do sleep 0.1; echo $i >&2; done; sleep 1000";
     let ended = run(&limited(line, limits)).await;
-    assert_eq!(ended.timed_out, Some(Limit::IdleTimeout));
+    assert_eq!(ended.timed_out, Some(TimeLimit::IdleTimeout));
     assert_eq!(ended.stderr.text(), "1\n2\n3\n4\n5\n6\n7\n8\n");
 }
 
 /// Runs the line, and stops it once it has made the file `$UP`.
-async fn stopped(line: &str, how: Stop, grace: Duration) -> Ended {
+async fn stopped(line: &str, how: StopRequest, grace: Duration) -> ProcessResult {
     let folder = tempfile::tempdir().unwrap();
     let up = folder.path().join("up");
     let line = format!("UP={}; {line}", up.display());
-    let (say, stop) = watch::channel(Stop::No);
+    let (say, stop) = watch::channel(StopRequest::Continue);
     let mut supervisor = supervisor();
-    let limits = Limits {
+    let limits = ProcessLimits {
         grace,
-        ..Limits::default()
+        ..ProcessLimits::default()
     };
     let (spec, mut stdin, mut sink) = (limited(&line, limits), Stdin::null(), Memory::default());
     let run = supervisor.run(&spec, &mut stdin, &mut sink, stop);
@@ -93,44 +96,44 @@ async fn a_gentle_stop_asks_and_a_stop_at_once_does_not() {
     let line = "trap 'exit 3' TERM; : >$UP; while :; do sleep 0.05; done";
     let gently = stopped(
         line,
-        Stop::Gently(StopCause::Interrupt),
+        StopRequest::Graceful(StopCause::Interrupt),
         Duration::from_secs(20),
     )
     .await;
-    assert!(gently.stopped);
-    assert_eq!(gently.status, Status::Exited(3));
+    assert!(gently.was_stopped);
+    assert_eq!(gently.status, ChildStatus::Exited(3));
     let at_once = stopped(
         line,
-        Stop::AtOnce(StopCause::Interrupt),
+        StopRequest::Kill(StopCause::Interrupt),
         Duration::from_secs(20),
     )
     .await;
-    assert!(at_once.stopped);
-    assert_eq!(at_once.status, Status::Signaled(9));
+    assert!(at_once.was_stopped);
+    assert_eq!(at_once.status, ChildStatus::Signaled(9));
 }
 
 #[tokio::test]
 async fn what_was_stopped_before_it_began_never_begins() {
     let folder = tempfile::tempdir().unwrap();
     let trace = folder.path().join("trace");
-    let (_keep, stop) = watch::channel(Stop::Gently(StopCause::Interrupt));
-    let spec = Spec::new("touch").with([&trace]);
+    let (_keep, stop) = watch::channel(StopRequest::Graceful(StopCause::Interrupt));
+    let spec = ProcessSpec::new("touch").with_args([&trace]);
     let mut supervisor = supervisor();
     let ended = supervisor
         .run(&spec, &mut Stdin::null(), &mut Memory::default(), stop)
         .await
         .unwrap();
-    assert!(ended.stopped);
+    assert!(ended.was_stopped);
     assert!(!trace.exists());
 }
 
 #[tokio::test]
 async fn a_signal_is_passed_on_to_the_child() {
     let mut supervisor = supervisor();
-    let remote = supervisor.remote();
+    let remote = supervisor.signal_sender();
     let folder = tempfile::tempdir().unwrap();
     let up = folder.path().join("up");
-    let spec = Spec::shell(format!(
+    let spec = ProcessSpec::shell(format!(
         "trap 'echo got it; exit 0' USR1; : >{}; while :; do sleep 0.05; done",
         up.display()
     ));

@@ -1,17 +1,22 @@
 //! What a child writes arrives untouched, however it writes.
 
 use tokio::sync::watch;
-use unstuck_run::process::{Sink, Spec, Stdin, Stop};
+use unstuck_run::process::{OutputSink, ProcessSpec, Stdin, StopRequest};
 
 use crate::support::{Memory, run, supervisor};
 
 #[tokio::test]
 async fn output_arrives_untouched_and_in_order() {
     let script = "i=0; while [ $i -lt 500 ]; do echo out$i; echo err$i >&2; i=$((i+1)); done; printf '\\377\\000x'";
-    let (_keep, stop) = watch::channel(Stop::No);
+    let (_keep, stop) = watch::channel(StopRequest::Continue);
     let mut memory = Memory::default();
     let ended = supervisor()
-        .run(&Spec::shell(script), &mut Stdin::null(), &mut memory, stop)
+        .run(
+            &ProcessSpec::shell(script),
+            &mut Stdin::null(),
+            &mut memory,
+            stop,
+        )
         .await
         .unwrap();
     let lines = |word: &str| -> String { (0..500).map(|i| format!("{word}{i}\n")).collect() };
@@ -26,33 +31,36 @@ async fn output_arrives_untouched_and_in_order() {
 
 #[tokio::test]
 async fn a_child_that_closes_its_output_early_still_runs_to_its_end() {
-    let ended = run(&Spec::shell("echo said; exec >&- 2>&-; sleep 0.1; exit 5")).await;
+    let ended = run(&ProcessSpec::shell(
+        "echo said; exec >&- 2>&-; sleep 0.1; exit 5",
+    ))
+    .await;
     assert_eq!(ended.status.code(), 5);
     assert_eq!(ended.stdout.text(), "said\n");
 }
 
 #[tokio::test]
 async fn a_grandchild_that_keeps_the_output_open_does_not_hold_us_up() {
-    let ended = run(&Spec::shell("sleep 1000 & echo done")).await;
+    let ended = run(&ProcessSpec::shell("sleep 1000 & echo done")).await;
     assert_eq!(ended.stdout.text(), "done\n");
-    assert_eq!(ended.left, 1);
+    assert_eq!(ended.leftover_count, 1);
 }
 
 #[tokio::test]
 async fn a_run_can_be_a_task_of_its_own() {
     let tasks = tokio::task::LocalSet::new();
-    let task = tasks.spawn_local(async { run(&Spec::shell("echo task")).await });
+    let task = tasks.spawn_local(async { run(&ProcessSpec::shell("echo task")).await });
     let ended = tasks.run_until(task).await.unwrap();
     assert_eq!(ended.stdout.text(), "task\n");
 }
 
 struct Count(u64);
 
-impl Sink for Count {
-    fn stdout(&mut self, bytes: &[u8]) {
+impl OutputSink for Count {
+    fn on_stdout(&mut self, bytes: &[u8]) {
         self.0 += bytes.len() as u64;
     }
-    fn stderr(&mut self, _bytes: &[u8]) {}
+    fn on_stderr(&mut self, _bytes: &[u8]) {}
 }
 
 /// The most memory that this process has ever used, in KiB.
@@ -74,8 +82,8 @@ async fn a_flood_costs_no_more_memory_than_a_trickle() {
     let mut supervisor = supervisor();
     let mut peaks = Vec::new();
     for size in ["1M", "200M"] {
-        let (_keep, stop) = watch::channel(Stop::No);
-        let spec = Spec::shell(format!("yes | head -c {size}"));
+        let (_keep, stop) = watch::channel(StopRequest::Continue);
+        let spec = ProcessSpec::shell(format!("yes | head -c {size}"));
         let mut count = Count(0);
         let ended = supervisor
             .run(&spec, &mut Stdin::null(), &mut count, stop)

@@ -2,7 +2,7 @@
 
 use rustix::process::{Pid, Signal};
 
-use unstuck_run::process::{ProcessError, ProcessId, Spec, Stdin};
+use unstuck_run::process::{ProcessError, ProcessId, ProcessSpec, Stdin};
 
 use crate::support::{again, daemon, eventually, is_alive, pid_in, supervisor};
 
@@ -21,8 +21,8 @@ async fn what_a_killed_reaper_watched_over_is_killed_and_the_next_run_works() {
         own.display()
     );
     let mut supervisor = supervisor();
-    let reaper = supervisor.reaper();
-    let (spec, mut stdin) = (Spec::shell(line), Stdin::null());
+    let reaper = supervisor.reaper_id();
+    let (spec, mut stdin) = (ProcessSpec::shell(line), Stdin::null());
     let murder = async {
         let pids = (pid_in(&own).await, pid_in(&detached).await);
         kill(reaper);
@@ -40,7 +40,7 @@ async fn what_a_killed_reaper_watched_over_is_killed_and_the_next_run_works() {
 
     let ended = again(
         &mut supervisor,
-        &Spec::shell("echo back"),
+        &ProcessSpec::shell("echo back"),
         &mut Stdin::null(),
     )
     .await;
@@ -63,8 +63,8 @@ mod cgroup {
         let mut supervisor = supervisor();
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("pid");
-        let spec = Spec::shell(format!("{}; sleep 1000", daemon(&file)));
-        let reaper = supervisor.reaper();
+        let spec = ProcessSpec::shell(format!("{}; sleep 1000", daemon(&file)));
+        let reaper = supervisor.reaper_id();
         let mut stdin = Stdin::null();
         let murder = async {
             let pid = pid_in(&file).await;
@@ -89,7 +89,12 @@ async fn a_program_that_is_no_reaper_is_an_error_and_not_a_hang() {
         program: "/bin/true".into(),
     };
     let mut supervisor = unstuck_run::process::Supervisor::start(&reaper).unwrap();
-    let result = again(&mut supervisor, &Spec::new("true"), &mut Stdin::null()).await;
+    let result = again(
+        &mut supervisor,
+        &ProcessSpec::new("true"),
+        &mut Stdin::null(),
+    )
+    .await;
     assert!(
         matches!(result, Err(ProcessError::ReaperDied)),
         "{result:?}"
@@ -99,5 +104,8 @@ async fn a_program_that_is_no_reaper_is_an_error_and_not_a_hang() {
         program: "/no/such/reaper".into(),
     };
     let result = unstuck_run::process::Supervisor::start(&reaper);
-    assert!(matches!(result, Err(ProcessError::NoReaper { .. })));
+    assert!(matches!(
+        result,
+        Err(ProcessError::ReaperStartFailed { .. })
+    ));
 }

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{Seek, SeekFrom, Write};
 use std::os::fd::OwnedFd;
 
-use unstuck_run::process::{ProcessError, Recorded, Spec, Stdin};
+use unstuck_run::process::{ProcessError, ProcessSpec, Stdin, StdinContents};
 
 use crate::support::{again, run_with, supervisor};
 
@@ -21,24 +21,24 @@ async fn a_pipe_is_given_again_to_the_second_attempt_and_then_goes_on() {
     write.write_all(b"one\ntwo\n").unwrap();
     let first = again(
         &mut supervisor,
-        &Spec::shell("read a; echo $a; exit 1"),
+        &ProcessSpec::shell("read a; echo $a; exit 1"),
         &mut stdin,
     )
     .await
     .unwrap();
     assert_eq!(first.stdout.text(), "one\n");
-    assert_eq!(stdin.recorded(), Recorded::NotYetAtEnd);
+    assert_eq!(stdin.contents(), StdinContents::Incomplete);
     write.write_all(b"three\n").unwrap();
     drop(write);
     for _ in 0..2 {
-        let ended = again(&mut supervisor, &Spec::new("cat"), &mut stdin)
+        let ended = again(&mut supervisor, &ProcessSpec::new("cat"), &mut stdin)
             .await
             .unwrap();
         assert_eq!(ended.stdout.text(), "one\ntwo\nthree\n");
     }
     assert_eq!(
-        stdin.recorded(),
-        Recorded::All(b"one\ntwo\nthree\n".to_vec())
+        stdin.contents(),
+        StdinContents::Complete(b"one\ntwo\nthree\n".to_vec())
     );
 }
 
@@ -50,26 +50,29 @@ async fn a_file_is_read_from_the_same_place_by_every_attempt() {
     let mut stdin = Stdin::from_descriptor(file.into()).unwrap();
     let mut supervisor = supervisor();
     for _ in 0..2 {
-        let ended = again(&mut supervisor, &Spec::new("cat"), &mut stdin)
+        let ended = again(&mut supervisor, &ProcessSpec::new("cat"), &mut stdin)
             .await
             .unwrap();
         assert_eq!(ended.stdout.text(), "kept\n");
     }
-    assert_eq!(stdin.recorded(), Recorded::All(b"kept\n".to_vec()));
+    assert_eq!(
+        stdin.contents(),
+        StdinContents::Complete(b"kept\n".to_vec())
+    );
 }
 
 #[tokio::test]
 async fn known_bytes_come_whole_even_if_they_are_many() {
     let bytes = vec![b'z'; 3_000_000];
     let mut stdin = Stdin::from_bytes(bytes);
-    let ended = run_with(&Spec::shell("wc -c"), &mut stdin).await;
+    let ended = run_with(&ProcessSpec::shell("wc -c"), &mut stdin).await;
     assert_eq!(ended.stdout.text().trim(), "3000000");
 }
 
 #[tokio::test]
 async fn a_child_that_does_not_read_is_not_waited_for() {
     let mut stdin = Stdin::from_bytes(vec![b'z'; 3_000_000]);
-    let ended = run_with(&Spec::new("true"), &mut stdin).await;
+    let ended = run_with(&ProcessSpec::new("true"), &mut stdin).await;
     assert!(ended.status.is_success());
 }
 
@@ -80,20 +83,20 @@ async fn more_than_is_kept_passes_once_and_is_refused_the_second_time() {
     let size = 9 * 1024 * 1024;
     let writer = std::thread::spawn(move || write.write_all(&vec![b'y'; size]));
     let mut supervisor = supervisor();
-    let ended = again(&mut supervisor, &Spec::shell("wc -c"), &mut stdin)
+    let ended = again(&mut supervisor, &ProcessSpec::shell("wc -c"), &mut stdin)
         .await
         .unwrap();
     writer.join().unwrap().unwrap();
     assert_eq!(ended.stdout.text().trim(), size.to_string());
-    assert_eq!(stdin.recorded(), Recorded::TooLarge);
-    let result = again(&mut supervisor, &Spec::new("cat"), &mut stdin).await;
-    assert!(matches!(result, Err(ProcessError::StdinSpent)));
+    assert_eq!(stdin.contents(), StdinContents::TooLarge);
+    let result = again(&mut supervisor, &ProcessSpec::new("cat"), &mut stdin).await;
+    assert!(matches!(result, Err(ProcessError::StdinNotReplayable)));
 }
 
 #[tokio::test]
 async fn nothing_to_read_is_an_end_at_once() {
     let mut stdin = Stdin::from_descriptor(File::open("/dev/null").unwrap().into()).unwrap();
-    assert_eq!(stdin.recorded(), Recorded::Nothing);
-    let ended = run_with(&Spec::new("cat"), &mut stdin).await;
+    assert_eq!(stdin.contents(), StdinContents::Nothing);
+    let ended = run_with(&ProcessSpec::new("cat"), &mut stdin).await;
     assert!(ended.status.is_success());
 }

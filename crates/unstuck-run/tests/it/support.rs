@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 use unstuck_run::process::{
-    Ended, ProcessError, ReaperProgram, Sink, Spec, Stdin, Stop, Supervisor,
+    OutputSink, ProcessError, ProcessResult, ProcessSpec, ReaperProgram, Stdin, StopRequest,
+    Supervisor,
 };
 
 /// The reaper that was built with these tests.
@@ -27,26 +28,26 @@ pub(crate) struct Memory {
     pub(crate) pid: Option<u32>,
 }
 
-impl Sink for Memory {
-    fn stdout(&mut self, bytes: &[u8]) {
+impl OutputSink for Memory {
+    fn on_stdout(&mut self, bytes: &[u8]) {
         self.stdout.extend_from_slice(bytes);
     }
 
-    fn stderr(&mut self, bytes: &[u8]) {
+    fn on_stderr(&mut self, bytes: &[u8]) {
         self.stderr.extend_from_slice(bytes);
     }
 
-    fn started(&mut self, pid: u32) {
+    fn on_started(&mut self, pid: u32) {
         self.pid = Some(pid);
     }
 }
 
 /// Runs a command through an own supervisor, with nothing to read.
-pub(crate) async fn run(spec: &Spec) -> Ended {
+pub(crate) async fn run(spec: &ProcessSpec) -> ProcessResult {
     run_with(spec, &mut Stdin::null()).await
 }
 
-pub(crate) async fn run_with(spec: &Spec, stdin: &mut Stdin) -> Ended {
+pub(crate) async fn run_with(spec: &ProcessSpec, stdin: &mut Stdin) -> ProcessResult {
     let mut supervisor = supervisor();
     again(&mut supervisor, spec, stdin).await.unwrap()
 }
@@ -54,10 +55,10 @@ pub(crate) async fn run_with(spec: &Spec, stdin: &mut Stdin) -> Ended {
 /// Runs one more command through a supervisor.
 pub(crate) async fn again(
     supervisor: &mut Supervisor,
-    spec: &Spec,
+    spec: &ProcessSpec,
     stdin: &mut Stdin,
-) -> Result<Ended, ProcessError> {
-    let (_keep, stop) = watch::channel(Stop::No);
+) -> Result<ProcessResult, ProcessError> {
+    let (_keep, stop) = watch::channel(StopRequest::Continue);
     supervisor
         .run(spec, stdin, &mut Memory::default(), stop)
         .await
@@ -82,7 +83,7 @@ pub(crate) async fn pid_in(file: &Path) -> u32 {
 }
 
 pub(crate) fn is_alive(pid: u32) -> bool {
-    unstuck_run::process::ProcessId::of(pid).is_some_and(|process| process.is_alive())
+    unstuck_run::process::ProcessId::from_pid(pid).is_some_and(|process| process.is_alive())
 }
 
 /// A line for `sh` that leaves a daemon behind: another session, no parent, deaf to SIGTERM and without our

@@ -9,21 +9,23 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::sync::watch;
-use unstuck_run::process::{Ended, Sink, Spec, Stdin, Stop, Wiring};
+use unstuck_run::process::{
+    OutputSink, ProcessResult, ProcessSpec, Stdin, StopRequest, StreamWiring,
+};
 
 use crate::support::{eventually, supervisor};
 
 /// Passes everything on to the terminal of the guest.
 struct Screen;
 
-impl Sink for Screen {
-    fn stdout(&mut self, bytes: &[u8]) {
+impl OutputSink for Screen {
+    fn on_stdout(&mut self, bytes: &[u8]) {
         std::io::stdout().write_all(bytes).unwrap();
         std::io::stdout().flush().unwrap();
     }
 
-    fn stderr(&mut self, bytes: &[u8]) {
-        self.stdout(bytes);
+    fn on_stderr(&mut self, bytes: &[u8]) {
+        self.on_stdout(bytes);
     }
 }
 
@@ -36,12 +38,12 @@ async fn guest() {
     };
     let mut supervisor = supervisor();
     let mut stdin = Stdin::inherited().unwrap();
-    let (_keep, stop) = watch::channel(Stop::No);
-    let mut spec = Spec::shell(line);
+    let (_keep, stop) = watch::channel(StopRequest::Continue);
+    let mut spec = ProcessSpec::shell(line);
     // A test that relies on the grace must not pass by waiting for it.
     spec.limits.grace = Duration::from_secs(600);
     if std::env::var_os("GUEST_TTY").is_some() {
-        spec.wiring = Wiring::Pty;
+        spec.wiring = StreamWiring::Pty;
     }
     let ended = supervisor
         .run(&spec, &mut stdin, &mut Screen, stop)
@@ -56,9 +58,9 @@ async fn guest() {
     println!(
         "guest: {:?} interrupted={} foreground={has_it} echo={} stopped={}",
         ended.status,
-        ended.interrupted,
+        ended.was_interrupted,
         modes.contains(rustix::termios::LocalModes::ECHO),
-        ended.stopped,
+        ended.was_stopped,
     );
 }
 
@@ -72,22 +74,26 @@ impl Shown {
     }
 }
 
-impl Sink for Shown {
-    fn stdout(&mut self, bytes: &[u8]) {
+impl OutputSink for Shown {
+    fn on_stdout(&mut self, bytes: &[u8]) {
         self.0.lock().unwrap().extend_from_slice(bytes);
     }
 
-    fn stderr(&mut self, bytes: &[u8]) {
-        self.stdout(bytes);
+    fn on_stderr(&mut self, bytes: &[u8]) {
+        self.on_stdout(bytes);
     }
 }
 
 /// Runs a guest with this child (`stty` makes it wait until it has the terminal), and types each text once the word before it is shown.
-async fn sit_at(mut spec: Spec, child: &str, typed: &[(&str, &[u8])]) -> (Ended, String) {
-    spec.wiring = Wiring::Pty;
+async fn sit_at(
+    mut spec: ProcessSpec,
+    child: &str,
+    typed: &[(&str, &[u8])],
+) -> (ProcessResult, String) {
+    spec.wiring = StreamWiring::Pty;
     // A guest that cannot be stopped fails the test instead of holding it up.
     spec.limits.timeout = Some(Duration::from_secs(60));
-    spec.set.push(("GUEST_LINE".into(), child.into()));
+    spec.env.push(("GUEST_LINE".into(), child.into()));
     let (read, write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).unwrap();
     let mut keyboard = File::from(write);
     let mut stdin = Stdin::from_descriptor(read).unwrap();
@@ -100,7 +106,7 @@ async fn sit_at(mut spec: Spec, child: &str, typed: &[(&str, &[u8])]) -> (Ended,
         // Whoever still reads then would wait for ever.
         keyboard
     };
-    let (_keep, stop) = watch::channel(Stop::No);
+    let (_keep, stop) = watch::channel(StopRequest::Continue);
     let (mut supervisor, mut sink) = (supervisor(), shown.clone());
     let run = supervisor.run(&spec, &mut stdin, &mut sink, stop);
     let (ended, _keyboard) = tokio::join!(run, person);
@@ -109,14 +115,14 @@ async fn sit_at(mut spec: Spec, child: &str, typed: &[(&str, &[u8])]) -> (Ended,
 
 const GUEST: [&str; 4] = ["--exact", "terminal::guest", "--ignored", "--nocapture"];
 
-fn guest_spec() -> Spec {
-    Spec::new(std::env::current_exe().unwrap()).with(GUEST)
+fn guest_spec() -> ProcessSpec {
+    ProcessSpec::new(std::env::current_exe().unwrap()).with_args(GUEST)
 }
 
 /// A guest that gives its child a terminal of its own.
-fn guest_with_tty() -> Spec {
+fn guest_with_tty() -> ProcessSpec {
     let mut spec = guest_spec();
-    spec.set.push(("GUEST_TTY".into(), "1".into()));
+    spec.env.push(("GUEST_TTY".into(), "1".into()));
     spec
 }
 
@@ -243,13 +249,13 @@ async fn the_child_reads_what_the_person_types_and_the_terminal_comes_back_as_it
 }
 
 /// A shell with job control that runs a guest and continues it as soon as it is stopped.
-fn guest_in_shell() -> Spec {
+fn guest_in_shell() -> ProcessSpec {
     let shell = format!(
         "set -m; '{}' {}; echo shell-is-back; fg >/dev/null",
         std::env::current_exe().unwrap().display(),
         GUEST.join(" ")
     );
-    Spec::new("bash").with(["-c", &shell])
+    ProcessSpec::new("bash").with_args(["-c", &shell])
 }
 
 #[tokio::test]

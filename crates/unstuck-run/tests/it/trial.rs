@@ -8,22 +8,22 @@ use std::time::Duration;
 use tempfile::TempDir;
 use tokio::sync::watch;
 use unstuck_core::Timestamp;
-use unstuck_core::guard::Approved;
+use unstuck_core::command_policy::ApprovedCommand;
 use unstuck_core::redact::Redactor;
-use unstuck_repair::environment::Environment;
-use unstuck_repair::place::Root;
-use unstuck_repair::preview::{Bounds, Preview, PreviewError, Previews, Report};
-use unstuck_repair::sandbox::{Demand, Network};
-use unstuck_run::process::Stop;
-use unstuck_run::repair::{Executor, Job, RepairError, Trial, TrialError};
+use unstuck_repair::environment::RepairEnvironment;
+use unstuck_repair::preview::{Preview, PreviewError, PreviewLimits, PreviewReport, PreviewStore};
+use unstuck_repair::project_dir::ProjectRoot;
+use unstuck_repair::sandbox::{NetworkAccess, SandboxMode};
+use unstuck_run::process::StopRequest;
+use unstuck_run::repair::{PreviewJob, PreviewJobError, RepairError, RepairExecutor, RepairJob};
 
 use crate::support;
 
 /// A project, a home and a state folder.
 struct Place {
     folder: TempDir,
-    bounds: Bounds,
-    network: Network,
+    bounds: PreviewLimits,
+    network: NetworkAccess,
     timeout: Duration,
 }
 
@@ -31,8 +31,8 @@ impl Place {
     fn new() -> Self {
         let place = Self {
             folder: tempfile::tempdir().unwrap(),
-            bounds: Bounds::default(),
-            network: Network::Off,
+            bounds: PreviewLimits::default(),
+            network: NetworkAccess::Off,
             timeout: Duration::from_secs(60),
         };
         for name in ["project/sub", "home/.npm/_cacache", "state", "tmp"] {
@@ -51,50 +51,54 @@ impl Place {
         fs::read_to_string(self.path(name)).unwrap()
     }
 
-    fn previews(&self) -> Previews {
-        Previews::at(&self.path("state"))
+    fn previews(&self) -> PreviewStore {
+        PreviewStore::in_state_dir(&self.path("state"))
     }
 
-    fn environment(&self) -> Environment {
+    fn environment(&self) -> RepairEnvironment {
         let owner = [
             ("PATH", "/usr/bin:/bin".into()),
             ("HOME", self.path("home").into_os_string()),
         ];
         let owner = owner.map(|(name, value): (&str, OsString)| (name.into(), value));
-        Environment::rebuilt(owner, &self.path("project"), &[])
+        RepairEnvironment::from_owner(owner, &self.path("project"), &[])
     }
 
-    fn executor(&self) -> Executor {
+    fn executor(&self) -> RepairExecutor {
         let (state, temporary) = (self.path("state"), self.path("tmp"));
-        Executor::start(&support::program(), &state, &temporary, Redactor::new([])).unwrap()
+        RepairExecutor::start(&support::program(), &state, &temporary, Redactor::new([])).unwrap()
     }
 
-    async fn tried(&self, command: &str) -> Result<Preview, TrialError> {
+    async fn tried(&self, command: &str) -> Result<Preview, PreviewJobError> {
         self.tried_in(command, None).await
     }
 
-    async fn tried_in(&self, command: &str, folder: Option<&str>) -> Result<Preview, TrialError> {
-        let root = Root::open(&self.path("project")).unwrap();
-        let trial = Trial {
+    async fn tried_in(
+        &self,
+        command: &str,
+        folder: Option<&str>,
+    ) -> Result<Preview, PreviewJobError> {
+        let root = ProjectRoot::open(&self.path("project")).unwrap();
+        let trial = PreviewJob {
             command,
             root: &root,
-            folder: &root.folder(folder).unwrap(),
+            folder: &root.open_working_dir(folder).unwrap(),
             environment: self.environment(),
             network: self.network,
-            own: Vec::new(),
+            hidden_paths: Vec::new(),
             timeout: self.timeout,
             bounds: self.bounds,
         };
-        let (_keep, stop) = watch::channel(Stop::No);
+        let (_keep, stop) = watch::channel(StopRequest::Continue);
         let now = Timestamp::from_seconds(1_794_777_000);
         let mut executor = self.executor();
         executor.preview(&trial, &self.previews(), now, stop).await
     }
 }
 
-fn rows(report: &Report) -> Vec<String> {
+fn rows(report: &PreviewReport) -> Vec<String> {
     let rows = report.rows.iter();
-    rows.map(|row| format!("{} {}", row.what.name(), row.path))
+    rows.map(|row| format!("{} {}", row.change.name(), row.path))
         .collect()
 }
 
@@ -105,8 +109,11 @@ async fn a_command_is_tried_and_the_project_stays_until_it_is_applied() {
     let preview = place.tried(line).await.unwrap();
     let report = preview.report();
     assert_eq!(rows(report), ["change file", "add sub/more"]);
-    assert_eq!((report.ran.exit_code, report.ran.network), (3, false));
-    assert_eq!(report.ran.output, ["said", "wrong"]);
+    assert_eq!(
+        (report.execution.exit_code, report.execution.network),
+        (3, false)
+    );
+    assert_eq!(report.execution.output, ["said", "wrong"]);
     assert_eq!(place.read("project/file"), "old\n");
     assert!(!place.path("project/sub/more").exists());
     preview.apply().unwrap();
@@ -119,7 +126,7 @@ async fn a_command_runs_in_the_folder_that_was_named() {
     let place = Place::new();
     let preview = place.tried_in("touch here", Some("sub")).await.unwrap();
     assert_eq!(rows(preview.report()), ["add sub/here"]);
-    assert_eq!(preview.report().ran.working_dir, "sub");
+    assert_eq!(preview.report().execution.working_dir, "sub");
 }
 
 #[tokio::test]
@@ -132,14 +139,14 @@ async fn nothing_outside_of_the_project_is_really_written() {
     let report = preview.report();
     // It sees what it wrote, as it would if it really ran.
     assert_eq!(
-        (report.ran.exit_code, &report.ran.output[..]),
+        (report.execution.exit_code, &report.execution.output[..]),
         (0, &["evil".to_owned()][..])
     );
     assert!(report.is_empty());
     assert_eq!(place.read("home/.npm/_cacache/entry"), "cached\n");
     assert!(!place.path("home/.npm/_cacache/other").exists());
     assert!(
-        !report.ran.discarded.is_empty(),
+        !report.execution.discarded_writes.is_empty(),
         "it is told that something was thrown away"
     );
     let outside = place.path("outside");
@@ -157,7 +164,7 @@ async fn the_previews_themselves_are_out_of_reach() {
     let state = place.path("state").display().to_string();
     let line = format!("ls -A {state}; echo evil > {state}/previews/{id}/upper/file");
     let second = place.tried(&line).await.unwrap();
-    assert_ne!(second.report().ran.exit_code, 0);
+    assert_ne!(second.report().execution.exit_code, 0);
     place.previews().find(&id).unwrap().apply().unwrap();
     assert_eq!(place.read("project/file"), "one\n");
 }
@@ -169,11 +176,14 @@ async fn there_is_no_network_unless_it_is_asked_for() {
     let line = format!("bash -c 'exec 3<>/dev/tcp/127.0.0.1/{port}'");
     let mut place = Place::new();
     let off = place.tried(&line).await.unwrap();
-    assert_ne!(off.report().ran.exit_code, 0);
-    place.network = Network::On;
+    assert_ne!(off.report().execution.exit_code, 0);
+    place.network = NetworkAccess::On;
     let on = place.tried(&line).await.unwrap();
     assert_eq!(
-        (on.report().ran.exit_code, on.report().ran.network),
+        (
+            on.report().execution.exit_code,
+            on.report().execution.network
+        ),
         (0, true)
     );
 }
@@ -185,7 +195,7 @@ async fn what_would_be_obeyed_later_is_not_applied() {
     let line =
         "echo '[recovery]' > unstuck.toml; mkdir -p .git/hooks; touch .git/hooks/pre-commit x";
     let preview = place.tried(line).await.unwrap();
-    assert_eq!(preview.report().refused, [".git/hooks", "unstuck.toml"]);
+    assert_eq!(preview.report().protected, [".git/hooks", "unstuck.toml"]);
     assert_eq!(rows(preview.report()), ["add x"]);
     preview.apply().unwrap();
     assert!(!place.path("project/unstuck.toml").exists());
@@ -216,7 +226,10 @@ async fn whoever_writes_without_an_end_is_stopped() {
     place.bounds.bytes = 20_000_000;
     let endless = "while :; do head -c 1000000 /dev/zero >> large; done";
     let refused = place.tried(endless).await;
-    let too_much = matches!(refused, Err(TrialError::Preview(PreviewError::TooMuch(_))));
+    let too_much = matches!(
+        refused,
+        Err(PreviewJobError::Preview(PreviewError::TooMuch(_)))
+    );
     assert!(too_much, "{refused:?}");
     let left = fs::read_dir(place.path("state/previews")).unwrap();
     assert_eq!(left.count(), 0);
@@ -227,7 +240,7 @@ async fn what_takes_too_long_is_shown_as_far_as_it_came() {
     let mut place = Place::new();
     place.timeout = Duration::from_millis(1500);
     let preview = place.tried("echo new > file; sleep 60").await.unwrap();
-    assert!(preview.report().ran.timed_out);
+    assert!(preview.report().execution.timed_out);
     assert_eq!(rows(preview.report()), ["change file"]);
 }
 
@@ -237,7 +250,7 @@ async fn what_could_not_be_proposed_cannot_be_previewed() {
     for command in ["", "  ", "echo \u{1b}[2J", "echo a\u{202e}b"] {
         let refused = place.tried(command).await;
         assert!(
-            matches!(refused, Err(TrialError::Command(_))),
+            matches!(refused, Err(PreviewJobError::Command(_))),
             "{command:?}"
         );
     }
@@ -246,13 +259,17 @@ async fn what_could_not_be_proposed_cannot_be_previewed() {
 #[tokio::test]
 async fn what_nobody_approved_runs_nowhere_else() {
     let place = Place::new();
-    let root = Root::open(&place.path("project")).unwrap();
-    let folder = root.folder(None).unwrap();
-    let unseen = Approved::for_preview("echo evil > file").unwrap();
-    for demand in [Demand::Required, Demand::BestEffort, Demand::Off] {
-        let mut job = Job::new(&unseen, &root, &folder, place.environment());
-        job.profile.demand = demand;
-        let (_keep, stop) = watch::channel(Stop::No);
+    let root = ProjectRoot::open(&place.path("project")).unwrap();
+    let folder = root.open_working_dir(None).unwrap();
+    let unseen = ApprovedCommand::for_preview("echo evil > file").unwrap();
+    for demand in [
+        SandboxMode::Required,
+        SandboxMode::BestEffort,
+        SandboxMode::Off,
+    ] {
+        let mut job = RepairJob::new(&unseen, &root, &folder, place.environment());
+        job.profile.mode = demand;
+        let (_keep, stop) = watch::channel(StopRequest::Continue);
         let refused = place.executor().run(&job, stop).await;
         assert!(
             matches!(refused, Err(RepairError::Refused { .. })),
@@ -265,25 +282,25 @@ async fn what_nobody_approved_runs_nowhere_else() {
 #[tokio::test]
 async fn without_a_sandbox_there_is_no_overlay_and_nothing_runs() {
     let place = Place::new();
-    let root = Root::open(&place.path("project")).unwrap();
-    let folder = root.folder(None).unwrap();
-    let approved = Approved::by_person("echo evil > file").unwrap();
+    let root = ProjectRoot::open(&place.path("project")).unwrap();
+    let folder = root.open_working_dir(None).unwrap();
+    let approved = ApprovedCommand::by_person("echo evil > file").unwrap();
     let now = Timestamp::from_seconds(1_794_777_000);
     let draft = place
         .previews()
         .prepare(root.path(), place.bounds, now)
         .unwrap();
-    let mut job = Job::new(&approved, &root, &folder, place.environment());
-    job.profile.demand = Demand::Off;
-    job.profile.overlay = Some(unstuck_repair::sandbox::Overlay {
+    let mut job = RepairJob::new(&approved, &root, &folder, place.environment());
+    job.profile.mode = SandboxMode::Off;
+    job.profile.overlay = Some(unstuck_repair::sandbox::OverlayDirs {
         lower: draft.project().to_owned(),
         upper: draft.upper(),
         work: draft.work(),
     });
-    let (_keep, stop) = watch::channel(Stop::No);
+    let (_keep, stop) = watch::channel(StopRequest::Continue);
     let refused = place.executor().run(&job, stop).await;
     assert!(
-        matches!(refused, Err(RepairError::SetUp { .. })),
+        matches!(refused, Err(RepairError::SandboxSetup { .. })),
         "{refused:?}"
     );
     assert_eq!(place.read("project/file"), "old\n");
@@ -300,7 +317,7 @@ mod root {
         std::os::unix::fs::chown(project, nobody, nobody).unwrap();
         let refused = place.tried("touch x").await;
         assert!(
-            matches!(refused, Err(TrialError::AnotherUser(65534))),
+            matches!(refused, Err(PreviewJobError::OtherOwner(65534))),
             "{refused:?}"
         );
     }

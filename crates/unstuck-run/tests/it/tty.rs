@@ -1,12 +1,12 @@
 //! A child behind a pseudo-terminal.
 
-use unstuck_run::process::{Spec, Status, Stdin, Wiring};
+use unstuck_run::process::{ChildStatus, ProcessSpec, Stdin, StreamWiring};
 
 use crate::support::{run, run_with};
 
-fn behind_pty(spec: Spec) -> Spec {
-    Spec {
-        wiring: Wiring::Pty,
+fn behind_pty(spec: ProcessSpec) -> ProcessSpec {
+    ProcessSpec {
+        wiring: StreamWiring::Pty,
         ..spec
     }
 }
@@ -14,8 +14,13 @@ fn behind_pty(spec: Spec) -> Spec {
 #[tokio::test]
 async fn every_stream_is_a_terminal_of_its_own_session() {
     let line = "test -t 0 && test -t 1 && test -t 2 && stty size && echo err >&2 && exec 3</dev/tty && exit 4";
-    let ended = run(&behind_pty(Spec::shell(line))).await;
-    assert_eq!(ended.status, Status::Exited(4), "{}", ended.stdout.text());
+    let ended = run(&behind_pty(ProcessSpec::shell(line))).await;
+    assert_eq!(
+        ended.status,
+        ChildStatus::Exited(4),
+        "{}",
+        ended.stdout.text()
+    );
     assert!(ended.stdout.text().ends_with("err\r\n"));
     let size = ended.stdout.text();
     let numbers: Vec<u16> = size
@@ -33,11 +38,11 @@ async fn every_stream_is_a_terminal_of_its_own_session() {
 async fn what_is_typed_arrives_and_has_an_end() {
     let mut stdin = Stdin::from_bytes(b"hello\n".to_vec());
     let ended = run_with(
-        &behind_pty(Spec::shell("read a; echo got $a; cat")),
+        &behind_pty(ProcessSpec::shell("read a; echo got $a; cat")),
         &mut stdin,
     )
     .await;
-    assert_eq!(ended.status, Status::Exited(0));
+    assert_eq!(ended.status, ChildStatus::Exited(0));
     assert!(
         ended.stdout.text().contains("got hello\r\n"),
         "{}",
@@ -47,9 +52,9 @@ async fn what_is_typed_arrives_and_has_an_end() {
 
 #[tokio::test]
 async fn a_missing_program_behind_a_terminal_is_not_found_either() {
-    let ended = run(&behind_pty(Spec::new("no-such-program-here"))).await;
+    let ended = run(&behind_pty(ProcessSpec::new("no-such-program-here"))).await;
     assert!(
-        matches!(ended.status, Status::NotFound(_)),
+        matches!(ended.status, ChildStatus::NotFound(_)),
         "{:?}",
         ended.status
     );

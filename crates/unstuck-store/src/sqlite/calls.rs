@@ -1,72 +1,76 @@
 //! The calls of LLM APIs in the file: written and listed.
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
-use unstuck_core::decision::Tokens;
-use unstuck_core::episode::RunView;
+use unstuck_core::decision::TokenUsage;
 use unstuck_core::event::{CallOutcome, CallRecord, Event, RunId, SessionId};
+use unstuck_core::views::RunSummary;
 use unstuck_core::{Kind, Timestamp};
 
-use super::failure;
-use super::read::{Conditions, limit};
-use crate::calls::{Call, CallFilter};
+use super::log_queries::{WhereClause, sql_limit};
+use super::sqlite_error;
+use crate::attempt_stats::{self, CallFailure};
+use crate::calls::{CallFilter, StoredCall};
 use crate::rollup;
 use crate::spending::token_count;
-use crate::tried::{self, Fault};
 
-const INSERT: &str =
+const INSERT_CALL: &str =
     "INSERT INTO calls (call, run, session, project, at, protocol, endpoint, upstream, asked_model,
         model, stream, outcome, status, kind, attempts, waited_ms, first_byte_ms, duration_ms, sent_bytes,
         input_tokens, cached_tokens, output_tokens, cost_nanos, alone, fingerprint, message)
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23,
         ?24, ?25, ?26)";
 
-/// The columns of a call, as [`call`] reads them.
-const CALL: &str = "call, run, session, project, at, protocol, endpoint, upstream, asked_model,
+/// The columns of a call, as [`call_from_row`] reads them.
+const CALL_COLUMNS: &str = "call, run, session, project, at, protocol, endpoint, upstream, asked_model,
     model, stream, outcome, status, kind, attempts, waited_ms, first_byte_ms, duration_ms, sent_bytes,
     input_tokens, cached_tokens, output_tokens, cost_nanos";
 
 /// What the tries of a call told last. Only the newest are looked at: those of one call stand close together.
-const FAULT: &str = "SELECT payload FROM (
+const SELECT_LAST_FAILURE: &str = "SELECT payload FROM (
         SELECT payload FROM events WHERE run = ?1 AND event = 'call_failed' ORDER BY seq DESC LIMIT 64
     ) WHERE json_extract(payload, '$.call') = ?2 LIMIT 1";
 
 /// How a call counts as a try.
 #[derive(Debug)]
-pub(super) struct Counting {
+pub(super) struct CallClassification {
     /// Whether nobody drives its session.
-    pub(super) alone: bool,
+    pub(super) is_unsupervised: bool,
     /// What failed about it, if it counts and failed.
-    pub(super) fault: Option<Fault>,
+    pub(super) failure: Option<CallFailure>,
 }
 
-impl Counting {
+impl CallClassification {
     /// How a call of that run counts.
-    pub(super) fn of(
+    pub(super) fn classify(
         connection: &Connection,
         call: &CallRecord,
-        run: Option<&RunView>,
+        run: Option<&RunSummary>,
     ) -> rusqlite::Result<Self> {
         let alone = run.is_none_or(|run| run.attempts == 0);
-        let failed = alone && tried::has_failed(call.outcome) == Some(true);
-        let fault = failed.then(|| fault(connection, call.run.as_str(), &call.call));
+        let failed = alone && attempt_stats::is_failed_attempt(call.outcome) == Some(true);
+        let fault = failed.then(|| last_failure(connection, call.run.as_str(), &call.call));
         let fault = fault.transpose()?.flatten();
-        let unknown = || Fault::only(call.kind.unwrap_or(Kind::Unknown));
+        let unknown = || CallFailure::of_kind(call.kind.unwrap_or(Kind::Unknown));
         Ok(Self {
-            alone,
-            fault: failed.then(|| fault.unwrap_or_else(unknown)),
+            is_unsupervised: alone,
+            failure: failed.then(|| fault.unwrap_or_else(unknown)),
         })
     }
 }
 
-fn fault(connection: &Connection, run: &str, call: &str) -> rusqlite::Result<Option<Fault>> {
-    let mut statement = connection.prepare_cached(FAULT)?;
+fn last_failure(
+    connection: &Connection,
+    run: &str,
+    call: &str,
+) -> rusqlite::Result<Option<CallFailure>> {
+    let mut statement = connection.prepare_cached(SELECT_LAST_FAILURE)?;
     let payload: Option<String> = statement
         .query_row([run, call], |row| row.get(0))
         .optional()?;
     let event = payload.and_then(|payload| serde_json::from_str(&payload).ok());
     Ok(event.and_then(|fields| match Event::from_value(fields) {
-        Event::CallFailed(failed) => Some(Fault {
-            message: failed.diagnosis.said(),
+        Event::CallFailed(failed) => Some(CallFailure {
+            message: failed.diagnosis.masked_evidence(),
             fingerprint: failed.diagnosis.fingerprint,
         }),
         _ => None,
@@ -74,30 +78,30 @@ fn fault(connection: &Connection, run: &str, call: &str) -> rusqlite::Result<Opt
 }
 
 /// Looks at all calls that count as tries, with their projects.
-pub(super) fn each_alone(
+pub(super) fn for_each_unsupervised(
     connection: &Connection,
-    mut look: impl FnMut(&CallRecord, &str, Option<&Fault>),
+    mut look: impl FnMut(&CallRecord, &str, Option<&CallFailure>),
 ) -> rusqlite::Result<()> {
-    let sql = format!("SELECT {CALL}, fingerprint, message FROM calls WHERE alone = 1");
+    let sql = format!("SELECT {CALL_COLUMNS}, fingerprint, message FROM calls WHERE alone = 1");
     let mut statement = connection.prepare(&sql)?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
         let told: (Option<String>, Option<String>) = (row.get(23)?, row.get(24)?);
         let fault = match told {
-            (Some(fingerprint), Some(message)) => Some(Fault {
+            (Some(fingerprint), Some(message)) => Some(CallFailure {
                 fingerprint,
                 message,
             }),
             _ => None,
         };
-        let call = call(row)?;
+        let call = call_from_row(row)?;
         look(&call.record, &call.project, fault.as_ref());
     }
     Ok(())
 }
 
 /// Finds out how the calls so far count, in a store that did not tell.
-pub(super) fn find_alone(connection: &Connection) -> rusqlite::Result<()> {
+pub(super) fn backfill_unsupervised(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch(
         "UPDATE calls SET alone = 1
         WHERE run NOT IN (SELECT id FROM runs WHERE json_extract(view, '$.attempts') > 0)",
@@ -110,8 +114,9 @@ pub(super) fn find_alone(connection: &Connection) -> rusqlite::Result<()> {
     })?;
     let failed: Vec<(i64, String, String, String)> = failed.collect::<rusqlite::Result<_>>()?;
     for (id, run, call, kind) in failed {
-        let told = fault(connection, &run, &call)?;
-        let fault = told.unwrap_or_else(|| Fault::only(kind.parse().unwrap_or(Kind::Unknown)));
+        let told = last_failure(connection, &run, &call)?;
+        let fault =
+            told.unwrap_or_else(|| CallFailure::of_kind(kind.parse().unwrap_or(Kind::Unknown)));
         let sql = "UPDATE calls SET fingerprint = ?2, message = ?3 WHERE id = ?1";
         let row = params![id, fault.fingerprint, fault.message];
         connection.prepare_cached(sql)?.execute(row)?;
@@ -124,11 +129,11 @@ pub(super) fn insert(
     connection: &Connection,
     call: &CallRecord,
     project: &str,
-    counting: &Counting,
+    counting: &CallClassification,
 ) -> rusqlite::Result<()> {
-    let fault = counting.fault.as_ref();
-    let count = |tokens: fn(Tokens) -> u64| call.tokens.map(tokens).map(token_count);
-    connection.prepare_cached(INSERT)?.execute(params![
+    let fault = counting.failure.as_ref();
+    let count = |tokens: fn(TokenUsage) -> u64| call.tokens.map(tokens).map(token_count);
+    connection.prepare_cached(INSERT_CALL)?.execute(params![
         call.call,
         call.run.as_str(),
         call.session.as_str(),
@@ -137,36 +142,39 @@ pub(super) fn insert(
         call.protocol,
         call.endpoint,
         call.upstream,
-        call.asked_model,
+        call.requested_model,
         call.model,
-        call.stream,
+        call.is_stream,
         call.outcome.name(),
         call.status,
         call.kind.map(|kind| kind.name()),
         call.attempts,
-        number(call.waited_ms),
-        number(call.first_byte_ms),
-        number(call.duration_ms),
-        number(call.sent_bytes),
+        to_sql_integer(call.waited_ms),
+        to_sql_integer(call.first_byte_ms),
+        to_sql_integer(call.duration_ms),
+        to_sql_integer(call.sent_bytes),
         count(|tokens| tokens.input),
         count(|tokens| tokens.cached),
         count(|tokens| tokens.output),
-        call.cost_usd.map(rollup::nanos),
-        counting.alone,
+        call.cost_usd.map(rollup::usd_to_nanos),
+        counting.is_unsupervised,
         fault.map(|fault| &fault.fingerprint),
         fault.map(|fault| &fault.message),
     ])?;
     Ok(())
 }
 
-fn number(number: u64) -> i64 {
+fn to_sql_integer(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
 /// The calls that are asked for, the newest first.
-pub(super) fn list(connection: &Connection, filter: &CallFilter) -> rusqlite::Result<Vec<Call>> {
-    let mut conditions = Conditions::default();
-    conditions.equal("run", filter.run.as_ref().map(RunId::as_str));
+pub(super) fn list(
+    connection: &Connection,
+    filter: &CallFilter,
+) -> rusqlite::Result<Vec<StoredCall>> {
+    let mut conditions = WhereClause::default();
+    conditions.add_equal("run", filter.run.as_ref().map(RunId::as_str));
     if let Some(session) = &filter.session {
         let id = || session.as_str().to_owned().into();
         conditions.add(
@@ -174,25 +182,25 @@ pub(super) fn list(connection: &Connection, filter: &CallFilter) -> rusqlite::Re
             [id(), id()],
         );
     }
-    conditions.equal("project", filter.project.as_deref());
-    conditions.any_of("outcome", filter.outcome.iter().map(|one| one.name()));
-    conditions.compare("at >= ?", filter.since.map(Timestamp::millis));
-    conditions.compare("at < ?", filter.until.map(Timestamp::millis));
+    conditions.add_equal("project", filter.project.as_deref());
+    conditions.add_any_of("outcome", filter.outcome.iter().map(|one| one.name()));
+    conditions.add_comparison("at >= ?", filter.since.map(Timestamp::millis));
+    conditions.add_comparison("at < ?", filter.until.map(Timestamp::millis));
     let sql = format!(
-        "SELECT {CALL} FROM calls {} ORDER BY at DESC, id DESC LIMIT {}",
+        "SELECT {CALL_COLUMNS} FROM calls {} ORDER BY at DESC, id DESC LIMIT {}",
         conditions.sql(),
-        limit(filter.limit)
+        sql_limit(filter.limit)
     );
     let mut statement = connection.prepare_cached(&sql)?;
-    let rows = statement.query_map(conditions.values(), call)?;
+    let rows = statement.query_map(conditions.values(), call_from_row)?;
     rows.collect()
 }
 
-fn call(row: &Row<'_>) -> rusqlite::Result<Call> {
+fn call_from_row(row: &Row<'_>) -> rusqlite::Result<StoredCall> {
     let count = |column: usize| row.get::<_, i64>(column).map(|number| number as u64);
     let outcome: String = row.get(11)?;
-    let outcome =
-        CallOutcome::named(&outcome).ok_or_else(|| failure::unreadable(11, NoOutcome(outcome)))?;
+    let outcome = CallOutcome::from_name(&outcome)
+        .ok_or_else(|| sqlite_error::invalid_json(11, UnknownOutcome(outcome)))?;
     let kind: Option<String> = row.get(13)?;
     let cost: Option<i64> = row.get(22)?;
     let record = CallRecord {
@@ -203,9 +211,9 @@ fn call(row: &Row<'_>) -> rusqlite::Result<Call> {
         protocol: row.get(5)?,
         endpoint: row.get(6)?,
         upstream: row.get(7)?,
-        asked_model: row.get(8)?,
+        requested_model: row.get(8)?,
         model: row.get(9)?,
-        stream: row.get(10)?,
+        is_stream: row.get(10)?,
         outcome,
         status: row.get(12)?,
         // A kind that only a newer unstuck knows is none here.
@@ -215,22 +223,22 @@ fn call(row: &Row<'_>) -> rusqlite::Result<Call> {
         first_byte_ms: count(16)?,
         duration_ms: count(17)?,
         sent_bytes: count(18)?,
-        tokens: tokens(row)?,
+        tokens: tokens_from_row(row)?,
         cost_usd: cost.map(|nanos| nanos as f64 / 1e9),
     };
-    Ok(Call {
+    Ok(StoredCall {
         id: record.call.clone(),
         project: row.get(3)?,
         record,
     })
 }
 
-fn tokens(row: &Row<'_>) -> rusqlite::Result<Option<Tokens>> {
+fn tokens_from_row(row: &Row<'_>) -> rusqlite::Result<Option<TokenUsage>> {
     let count = |column: usize| row.get::<_, Option<i64>>(column);
     let (Some(input), Some(cached), Some(output)) = (count(19)?, count(20)?, count(21)?) else {
         return Ok(None);
     };
-    Ok(Some(Tokens {
+    Ok(Some(TokenUsage {
         input: input as u64,
         cached: cached as u64,
         output: output as u64,
@@ -240,4 +248,4 @@ fn tokens(row: &Row<'_>) -> rusqlite::Result<Option<Tokens>> {
 
 #[derive(Debug, thiserror::Error)]
 #[error("`{0}` is not known as the end of a call")]
-struct NoOutcome(String);
+struct UnknownOutcome(String);

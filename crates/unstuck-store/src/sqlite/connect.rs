@@ -9,25 +9,25 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags};
 
-use super::failure;
+use super::sqlite_error;
 use crate::error::StoreError;
 
 /// How long SQLite itself waits for others before it is asked again. Its own pauses grow to 100 ms, too long to find a
 /// gap between the writes of a busy process; asked again, it begins anew with 1 ms.
-const ASK_AGAIN: Duration = Duration::from_millis(20);
+const BUSY_RETRY: Duration = Duration::from_millis(20);
 
 /// A connection that writes, to a file of which nothing is known yet.
-pub(super) fn writer(path: &Path) -> Result<Connection, StoreError> {
-    connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE, ASK_AGAIN)
+pub(super) fn open_writer(path: &Path) -> Result<Connection, StoreError> {
+    connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE, BUSY_RETRY)
 }
 
 /// A connection that only reads.
-pub(super) fn reader(path: &Path, patience: Duration) -> Result<Connection, StoreError> {
+pub(super) fn open_reader(path: &Path, patience: Duration) -> Result<Connection, StoreError> {
     connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY, patience)
 }
 
 /// The name of a file that nobody can change, so that it is read without the files beside it.
-pub(super) fn unchanging(path: &Path) -> PathBuf {
+pub(super) fn immutable_uri(path: &Path) -> PathBuf {
     let mut name = String::from("file:");
     for byte in path.as_os_str().as_bytes() {
         match byte {
@@ -42,14 +42,14 @@ pub(super) fn unchanging(path: &Path) -> PathBuf {
 }
 
 /// Does something again for as long as others are in the way.
-pub(super) fn patiently<T>(
+pub(super) fn retry_while_busy<T>(
     patience: Duration,
     mut work: impl FnMut() -> rusqlite::Result<T>,
 ) -> rusqlite::Result<T> {
-    let tries = patience.as_millis() / ASK_AGAIN.as_millis();
+    let tries = patience.as_millis() / BUSY_RETRY.as_millis();
     for _ in 0..tries {
         match work() {
-            Err(error) if failure::is_busy(&error) => {}
+            Err(error) if sqlite_error::is_busy(&error) => {}
             done => return done,
         }
     }
@@ -57,14 +57,14 @@ pub(super) fn patiently<T>(
 }
 
 /// Does something for which SQLite itself waits for others as long as they may take.
-pub(super) fn waiting<T>(
+pub(super) fn with_busy_timeout<T>(
     connection: &mut Connection,
     patience: Duration,
     work: impl FnOnce(&mut Connection) -> rusqlite::Result<T>,
 ) -> rusqlite::Result<T> {
     connection.busy_timeout(patience)?;
     let done = work(connection);
-    connection.busy_timeout(ASK_AGAIN)?;
+    connection.busy_timeout(BUSY_RETRY)?;
     done
 }
 
@@ -78,11 +78,11 @@ fn connect(path: &Path, mode: OpenFlags, wait: Duration) -> Result<Connection, S
         connection.set_prepared_statement_cache_capacity(64);
         Ok(connection)
     };
-    open().map_err(|error| failure::told(path, error))
+    open().map_err(|error| sqlite_error::to_store_error(path, error))
 }
 
 /// Makes a file that was not there before, for the user alone.
-pub(super) fn create(path: &Path) -> io::Result<File> {
+pub(super) fn create_private_file(path: &Path) -> io::Result<File> {
     OpenOptions::new()
         .read(true)
         .write(true)

@@ -4,9 +4,9 @@ use rusqlite::{Connection, OptionalExtension, params};
 use unstuck_core::Timestamp;
 use unstuck_core::event::RunId;
 
-use super::failure;
+use super::sqlite_error;
 use crate::error::StoreError;
-use crate::lease::{Claim, ClaimRequest, Lease, LeaseChange, LeaseToken, Owner};
+use crate::lease::{ClaimOutcome, ClaimRequest, Lease, LeaseChange, LeaseOwner, LeaseToken};
 
 const FIND: &str = "SELECT number, owner, heartbeat FROM leases WHERE run = ?1";
 
@@ -23,21 +23,24 @@ const RELEASE: &str = "UPDATE leases SET owner = NULL WHERE run = ?1 AND number 
 const HOLDS: &str = "SELECT 1 FROM leases WHERE run = ?1 AND number = ?2 AND owner IS NOT NULL";
 
 /// Does what is asked for, or says why not; the outer error is one of the database.
-pub(super) fn change(
+pub(super) fn apply_change(
     connection: &Connection,
     change: &LeaseChange,
-) -> rusqlite::Result<Result<Claim, StoreError>> {
+) -> rusqlite::Result<Result<ClaimOutcome, StoreError>> {
     match change {
         LeaseChange::Claim(request) => claim(connection, request).map(Ok),
         LeaseChange::Renew(token, now) => {
             let mut statement = connection.prepare_cached(RENEW)?;
-            let renewed =
-                statement.execute(params![token.run.as_str(), number(token), now.millis()])?;
-            Ok(still_held(token, renewed == 1))
+            let renewed = statement.execute(params![
+                token.run.as_str(),
+                to_sql_integer(token),
+                now.millis()
+            ])?;
+            Ok(ensure_held(token, renewed == 1))
         }
         LeaseChange::Release(token) => {
             release(connection, token)?;
-            Ok(Ok(Claim::Yours(token.clone())))
+            Ok(Ok(ClaimOutcome::Granted(token.clone())))
         }
     }
 }
@@ -45,31 +48,31 @@ pub(super) fn change(
 /// Gives a run free.
 pub(super) fn release(connection: &Connection, token: &LeaseToken) -> rusqlite::Result<()> {
     let mut statement = connection.prepare_cached(RELEASE)?;
-    statement.execute(params![token.run.as_str(), number(token)])?;
+    statement.execute(params![token.run.as_str(), to_sql_integer(token)])?;
     Ok(())
 }
 
 /// All leases that someone holds.
-pub(super) fn all(connection: &Connection) -> rusqlite::Result<Vec<Lease>> {
+pub(super) fn load_all(connection: &Connection) -> rusqlite::Result<Vec<Lease>> {
     let mut statement = connection.prepare_cached(ALL)?;
     let runs = statement.query_map([], |row| row.get::<_, String>(0))?;
-    let leases = runs.map(|run| Ok(find(connection, &RunId::new(run?))?.1));
+    let leases = runs.map(|run| Ok(find_lease(connection, &RunId::new(run?))?.1));
     let leases: rusqlite::Result<Vec<_>> = leases.collect();
     Ok(leases?.into_iter().flatten().collect())
 }
 
 /// Whether the lease is held under this token.
-pub(super) fn holds(connection: &Connection, token: &LeaseToken) -> rusqlite::Result<bool> {
+pub(super) fn is_held(connection: &Connection, token: &LeaseToken) -> rusqlite::Result<bool> {
     let mut statement = connection.prepare_cached(HOLDS)?;
-    statement.exists(params![token.run.as_str(), number(token)])
+    statement.exists(params![token.run.as_str(), to_sql_integer(token)])
 }
 
-fn claim(connection: &Connection, request: &ClaimRequest) -> rusqlite::Result<Claim> {
-    let (newest, lease) = find(connection, &request.run)?;
+fn claim(connection: &Connection, request: &ClaimRequest) -> rusqlite::Result<ClaimOutcome> {
+    let (newest, lease) = find_lease(connection, &request.run)?;
     if let Some(lease) = lease {
-        let declared_dead = request.instead_of.as_ref() == Some(&lease.token);
+        let declared_dead = request.replaces.as_ref() == Some(&lease.token);
         if !lease.is_expired(request.now) && !declared_dead {
-            return Ok(Claim::HeldBy(lease));
+            return Ok(ClaimOutcome::HeldBy(lease));
         }
     }
     let token = LeaseToken {
@@ -80,15 +83,15 @@ fn claim(connection: &Connection, request: &ClaimRequest) -> rusqlite::Result<Cl
         .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
     connection.prepare_cached(TAKE)?.execute(params![
         token.run.as_str(),
-        number(&token),
+        to_sql_integer(&token),
         owner,
         request.now.millis()
     ])?;
-    Ok(Claim::Yours(token))
+    Ok(ClaimOutcome::Granted(token))
 }
 
 /// The number of the newest lease of a run, and the lease if someone holds it.
-fn find(connection: &Connection, run: &RunId) -> rusqlite::Result<(u64, Option<Lease>)> {
+fn find_lease(connection: &Connection, run: &RunId) -> rusqlite::Result<(u64, Option<Lease>)> {
     let row = |row: &rusqlite::Row<'_>| {
         let owner: Option<String> = row.get(1)?;
         Ok((row.get::<_, i64>(0)? as u64, owner, row.get::<_, i64>(2)?))
@@ -98,10 +101,10 @@ fn find(connection: &Connection, run: &RunId) -> rusqlite::Result<(u64, Option<L
     let Some((number, owner, heartbeat)) = found else {
         return Ok((0, None));
     };
-    let owner: Option<Owner> = owner
+    let owner: Option<LeaseOwner> = owner
         .map(|owner| serde_json::from_str(&owner))
         .transpose()
-        .map_err(|error| failure::unreadable(1, error))?;
+        .map_err(|error| sqlite_error::invalid_json(1, error))?;
     let lease = owner.map(|owner| Lease {
         token: LeaseToken {
             run: run.clone(),
@@ -113,9 +116,9 @@ fn find(connection: &Connection, run: &RunId) -> rusqlite::Result<(u64, Option<L
     Ok((number, lease))
 }
 
-fn still_held(token: &LeaseToken, held: bool) -> Result<Claim, StoreError> {
+fn ensure_held(token: &LeaseToken, held: bool) -> Result<ClaimOutcome, StoreError> {
     if held {
-        return Ok(Claim::Yours(token.clone()));
+        return Ok(ClaimOutcome::Granted(token.clone()));
     }
     Err(StoreError::LostLease {
         run: token.run.clone(),
@@ -123,6 +126,6 @@ fn still_held(token: &LeaseToken, held: bool) -> Result<Claim, StoreError> {
 }
 
 /// The number as SQLite keeps it; one that is too high for that was never given.
-fn number(token: &LeaseToken) -> i64 {
+fn to_sql_integer(token: &LeaseToken) -> i64 {
     i64::try_from(token.number).unwrap_or(-1)
 }

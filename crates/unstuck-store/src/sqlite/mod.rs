@@ -1,31 +1,31 @@
 //! A store in one SQLite file: a thread that writes, and a few that read when they are needed.
 
-mod analytics;
+mod attempt_stats;
 mod calls;
 mod connect;
-mod daily;
-mod failed;
-mod failure;
-mod fold;
-mod follow;
-mod hourly;
+mod count_tables;
+mod disk_space;
+mod escalations;
+mod failure_analytics;
+mod failure_list;
+mod hourly_stats;
 mod leases;
-mod maintain;
-mod migrate;
+mod log_follower;
+mod log_queries;
+mod log_tailer;
+mod maintenance;
+mod migrations;
 mod open;
 mod outbox;
+mod projections;
 mod projects;
-mod questions;
-mod read;
-mod readers;
-mod recount;
-mod room;
+mod reader_pool;
+mod rebuild;
+mod reported_usage;
 pub(crate) mod settings;
 mod spending;
-mod told;
-mod tries;
+mod sqlite_error;
 mod upstreams;
-mod watch;
 mod writer;
 
 use std::collections::BTreeMap;
@@ -37,60 +37,60 @@ use std::thread::{self, JoinHandle};
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 use unstuck_core::Timestamp;
-use unstuck_core::episode::{FailureAnalytics, RunView, Status, Untold};
-use unstuck_core::event::{Recorded, RunId, SessionId};
+use unstuck_core::event::{EventRecord, RunId, SessionId};
+use unstuck_core::views::{FailureAnalytics, RunStatus, RunSummary, UsageGap};
 
-use self::readers::Readers;
-use self::watch::{Bell, Watch};
-use self::writer::{Job, Writer};
-use crate::append::{Prepared, Redact};
-use crate::calls::{Call, CallFilter, Ready};
+use self::log_tailer::{LogTailer, WakeUp};
+use self::reader_pool::ReaderPool;
+use self::writer::{StoreWriter, WriteJob};
+use crate::append::{PayloadRedactor, PreparedAppend};
+use crate::calls::{CallFilter, PreparedCalls, StoredCall};
 use crate::error::StoreError;
-use crate::failures::{FailureCursor, FailurePage, FailureQuery};
-use crate::lease::{Claim, ClaimRequest, Lease, LeaseChange, LeaseToken};
-use crate::maintenance::{Report, Task};
-use crate::options::Options;
-use crate::outbox::{Letter, OutboxChange, OutboxFilter};
-use crate::projects::ProjectView;
-use crate::query::{EventFilter, EventPage, Placed, RunFilter};
-use crate::question::{Question, QuestionFilter};
-use crate::recoveries::{RecoveryQuery, RecoveryReport};
-use crate::settings::{PutSetting, Setting, SettingChange};
-use crate::spending::{SpendingQuery, Spent};
-use crate::stats::{StatsLine, StatsQuery};
-use crate::upstreams::{ProbeSlot, UpstreamChange};
+use crate::escalation::{EscalationFilter, EscalationRow};
+use crate::failure_query::{FailureCursor, FailurePage, FailureQuery};
+use crate::lease::{ClaimOutcome, ClaimRequest, Lease, LeaseChange, LeaseToken};
+use crate::maintenance::{MaintenanceReport, MaintenanceTask};
+use crate::options::StoreOptions;
+use crate::outbox::{OutboxChange, OutboxFilter, OutboxMessage};
+use crate::projects::ProjectSummary;
+use crate::query::{EventFilter, EventPage, LogEntry, RunFilter};
+use crate::recovery_report::{RecoveryQuery, RecoveryReport};
+use crate::settings::{SettingRevision, SettingUpdate, StoredSetting};
+use crate::spending::{CostSummary, SpendingQuery};
+use crate::stats::{StatsQuery, StatsRow};
+use crate::upstreams::{ProbeGrant, UpstreamChange};
 
 /// Where the answer to one request goes.
 type Reply<T> = oneshot::Sender<Result<T, StoreError>>;
 
 /// A store in one SQLite file.
 #[derive(Debug, Clone)]
-pub struct Sqlite {
-    shared: Arc<Shared>,
+pub struct SqliteStore {
+    state: Arc<SqliteState>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct SqliteState {
     path: PathBuf,
-    redact: Option<Redact>,
+    redact: Option<PayloadRedactor>,
     /// None where it cannot be written.
-    writer: Option<Sender<Job>>,
+    writer: Option<Sender<WriteJob>>,
     thread: Mutex<Option<JoinHandle<()>>>,
-    readers: Readers,
-    watch: Watch,
+    readers: ReaderPool,
+    tailer: LogTailer,
 }
 
-impl Sqlite {
-    pub(crate) async fn open(path: &Path, options: Options) -> Result<Self, StoreError> {
+impl SqliteStore {
+    pub(crate) async fn open(path: &Path, options: StoreOptions) -> Result<Self, StoreError> {
         let (writer, queue) = mpsc::channel();
         let (ready, opened) = oneshot::channel();
-        let (given, patience) = (path.to_owned(), options.patience);
-        let bell = Arc::new(Bell::default());
+        let (given, patience) = (path.to_owned(), options.busy_timeout);
+        let bell = Arc::new(WakeUp::default());
         let rung = Arc::clone(&bell);
-        let open = move || match open::writer(&given, patience) {
+        let open = move || match open::open_writer(&given, patience) {
             Err(error) => drop(ready.send(Err(error))),
             Ok((connection, path)) => {
-                let writer = Writer::new(connection, path.clone(), patience, rung);
+                let writer = StoreWriter::new(connection, path.clone(), patience, rung);
                 // If nobody waits for the answer any more, the queue has ended too.
                 let _ = ready.send(Ok(path));
                 writer.run(&queue);
@@ -100,11 +100,11 @@ impl Sqlite {
             .name("unstuck-store".into())
             .spawn(open)
             .map_err(StoreError::database)?;
-        let path = opened.await.map_err(|_| StoreError::closed())??;
+        let path = opened.await.map_err(|_| StoreError::store_closed())??;
         Ok(Self {
-            shared: Arc::new(Shared {
-                readers: Readers::new(path.clone(), patience),
-                watch: Watch::new(path.clone(), patience, bell),
+            state: Arc::new(SqliteState {
+                readers: ReaderPool::new(path.clone(), patience),
+                tailer: LogTailer::new(path.clone(), patience, bell),
                 path,
                 redact: options.redact,
                 writer: Some(writer),
@@ -114,22 +114,25 @@ impl Sqlite {
     }
 
     /// Opens a store that cannot be written: what is to be written is refused.
-    pub(crate) async fn open_read_only(path: &Path, options: Options) -> Result<Self, StoreError> {
-        let (given, patience) = (path.to_owned(), options.patience);
+    pub(crate) async fn open_read_only(
+        path: &Path,
+        options: StoreOptions,
+    ) -> Result<Self, StoreError> {
+        let (given, patience) = (path.to_owned(), options.busy_timeout);
         let (reply, opened) = oneshot::channel();
         let open = move || {
             // Nobody may be waiting any more.
-            let _ = reply.send(open::read_only(&given, patience));
+            let _ = reply.send(open::read_only_path(&given, patience));
         };
         thread::Builder::new()
             .name("unstuck-store".into())
             .spawn(open)
             .map_err(StoreError::database)?;
-        let name = opened.await.map_err(|_| StoreError::closed())??;
+        let name = opened.await.map_err(|_| StoreError::store_closed())??;
         Ok(Self {
-            shared: Arc::new(Shared {
-                readers: Readers::new(name.clone(), patience),
-                watch: Watch::new(name, patience, Arc::default()),
+            state: Arc::new(SqliteState {
+                readers: ReaderPool::new(name.clone(), patience),
+                tailer: LogTailer::new(name, patience, Arc::default()),
                 path: path.to_owned(),
                 redact: options.redact,
                 writer: None,
@@ -139,51 +142,54 @@ impl Sqlite {
     }
 
     /// Whether there is room for more beside the store, and it may be written there.
-    pub(crate) fn probe_room(&self) -> Result<(), StoreError> {
-        let path = &self.shared.path;
-        if self.shared.writer.is_none() {
+    pub(crate) fn probe_disk_space(&self) -> Result<(), StoreError> {
+        let path = &self.state.path;
+        if self.state.writer.is_none() {
             return Err(StoreError::ReadOnly { path: path.clone() });
         }
-        room::probe(path)
+        disk_space::probe(path)
     }
 
-    pub(crate) fn redact(&self) -> Option<&Redact> {
-        self.shared.redact.as_ref()
+    pub(crate) fn redactor(&self) -> Option<&PayloadRedactor> {
+        self.state.redact.as_ref()
     }
 
-    pub(crate) async fn append(&self, append: Prepared) -> Result<Vec<Recorded>, StoreError> {
-        self.write(|reply| Job::append(append, reply)).await
+    pub(crate) async fn append(
+        &self,
+        append: PreparedAppend,
+    ) -> Result<Vec<EventRecord>, StoreError> {
+        self.write(|reply| WriteJob::append(append, reply)).await
     }
 
-    pub(crate) async fn claim(&self, request: ClaimRequest) -> Result<Claim, StoreError> {
-        self.write(|reply| Job::lease(LeaseChange::Claim(request), reply))
+    pub(crate) async fn claim(&self, request: ClaimRequest) -> Result<ClaimOutcome, StoreError> {
+        self.write(|reply| WriteJob::lease(LeaseChange::Claim(request), reply))
             .await
     }
 
     pub(crate) async fn renew(&self, token: &LeaseToken, now: Timestamp) -> Result<(), StoreError> {
         let change = LeaseChange::Renew(token.clone(), now);
-        self.write(|reply| Job::lease(change, reply)).await?;
+        self.write(|reply| WriteJob::lease(change, reply)).await?;
         Ok(())
     }
 
     pub(crate) async fn release(&self, token: &LeaseToken) -> Result<(), StoreError> {
         let change = LeaseChange::Release(token.clone());
-        self.write(|reply| Job::lease(change, reply)).await?;
+        self.write(|reply| WriteJob::lease(change, reply)).await?;
         Ok(())
     }
 
-    pub(crate) async fn load(&self, run: &RunId) -> Result<Vec<Recorded>, StoreError> {
+    pub(crate) async fn load(&self, run: &RunId) -> Result<Vec<EventRecord>, StoreError> {
         let run = run.clone();
-        self.read(move |connection| read::load(connection, &run))
+        self.read(move |connection| log_queries::load(connection, &run))
             .await
     }
 
-    pub(crate) async fn runs(&self, filter: &RunFilter) -> Result<Vec<RunView>, StoreError> {
+    pub(crate) async fn runs(&self, filter: &RunFilter) -> Result<Vec<RunSummary>, StoreError> {
         let filter = filter.clone();
         self.read(move |connection| {
-            let mut runs = read::runs(connection, &filter)?;
+            let mut runs = log_queries::runs(connection, &filter)?;
             for run in &mut runs {
-                spending::complete(connection, run)?;
+                spending::fill_run_cost(connection, run)?;
             }
             Ok(runs)
         })
@@ -192,44 +198,54 @@ impl Sqlite {
 
     pub(crate) async fn events(&self, filter: &EventFilter) -> Result<EventPage, StoreError> {
         let filter = filter.clone();
-        self.read(move |connection| read::events(connection, &filter))
+        self.read(move |connection| log_queries::events(connection, &filter))
             .await
     }
 
-    pub(crate) async fn placed(&self, filter: &EventFilter) -> Result<Vec<Placed>, StoreError> {
+    pub(crate) async fn log_entries(
+        &self,
+        filter: &EventFilter,
+    ) -> Result<Vec<LogEntry>, StoreError> {
         let filter = filter.clone();
-        self.read(move |connection| read::placed(connection, &filter))
+        self.read(move |connection| log_queries::log_entries(connection, &filter))
             .await
     }
 
-    pub(crate) async fn projects(&self) -> Result<Vec<ProjectView>, StoreError> {
+    pub(crate) async fn projects(&self) -> Result<Vec<ProjectSummary>, StoreError> {
         self.read(projects::list).await
     }
 
-    pub(crate) async fn questions(
+    pub(crate) async fn escalations(
         &self,
-        filter: &QuestionFilter,
-    ) -> Result<Vec<Question>, StoreError> {
+        filter: &EscalationFilter,
+    ) -> Result<Vec<EscalationRow>, StoreError> {
         let filter = filter.clone();
-        self.read(move |connection| questions::list(connection, &filter))
+        self.read(move |connection| escalations::list(connection, &filter))
             .await
     }
 
-    pub(crate) async fn waiting_questions(&self) -> Result<usize, StoreError> {
-        self.read(questions::waiting).await
+    pub(crate) async fn count_open_escalations(&self) -> Result<usize, StoreError> {
+        self.read(escalations::count_open).await
     }
 
-    pub(crate) async fn waits(&self, run: &RunId, question: &str) -> Result<bool, StoreError> {
+    pub(crate) async fn is_escalation_open(
+        &self,
+        run: &RunId,
+        question: &str,
+    ) -> Result<bool, StoreError> {
         let (run, question) = (run.clone(), question.to_owned());
-        self.read(move |connection| questions::waits(connection, &run, &question))
+        self.read(move |connection| escalations::is_open(connection, &run, &question))
             .await
     }
 
     pub(crate) async fn leases(&self) -> Result<Vec<Lease>, StoreError> {
-        self.read(leases::all).await
+        self.read(leases::load_all).await
     }
 
-    pub(crate) async fn outbox(&self, filter: &OutboxFilter) -> Result<Vec<Letter>, StoreError> {
+    pub(crate) async fn outbox_messages(
+        &self,
+        filter: &OutboxFilter,
+    ) -> Result<Vec<OutboxMessage>, StoreError> {
         let filter = filter.clone();
         self.read(move |connection| outbox::list(connection, &filter))
             .await
@@ -238,83 +254,90 @@ impl Sqlite {
     pub(crate) async fn change_outbox(
         &self,
         change: OutboxChange,
-    ) -> Result<Vec<Letter>, StoreError> {
-        self.write(|reply| Job::outbox(change, reply)).await
+    ) -> Result<Vec<OutboxMessage>, StoreError> {
+        self.write(|reply| WriteJob::outbox(change, reply)).await
     }
 
-    pub(crate) async fn record_calls(&self, calls: Ready) -> Result<(), StoreError> {
-        self.write(|reply| Job::calls(calls, reply)).await
+    pub(crate) async fn record_calls(&self, calls: PreparedCalls) -> Result<(), StoreError> {
+        self.write(|reply| WriteJob::calls(calls, reply)).await
     }
 
-    pub(crate) async fn calls(&self, filter: &CallFilter) -> Result<Vec<Call>, StoreError> {
+    pub(crate) async fn calls(&self, filter: &CallFilter) -> Result<Vec<StoredCall>, StoreError> {
         let filter = filter.clone();
         self.read(move |connection| calls::list(connection, &filter))
             .await
     }
 
-    pub(crate) async fn spending(&self, query: &SpendingQuery) -> Result<Vec<Spent>, StoreError> {
+    pub(crate) async fn spending(
+        &self,
+        query: &SpendingQuery,
+    ) -> Result<Vec<CostSummary>, StoreError> {
         let query = query.clone();
         self.read(move |connection| spending::list(connection, &query))
             .await
     }
 
-    pub(crate) async fn spent_by(&self, run: &RunId) -> Result<Option<Spent>, StoreError> {
+    pub(crate) async fn run_cost(&self, run: &RunId) -> Result<Option<CostSummary>, StoreError> {
         let run = run.clone();
-        self.read(move |connection| spending::of_run(connection, &run))
+        self.read(move |connection| spending::for_run(connection, &run))
             .await
     }
 
-    pub(crate) async fn spent_by_sessions(&self, run: &RunId) -> Result<Vec<Spent>, StoreError> {
+    pub(crate) async fn session_costs(&self, run: &RunId) -> Result<Vec<CostSummary>, StoreError> {
         let run = run.clone();
-        self.read(move |connection| spending::of_sessions(connection, &run))
+        self.read(move |connection| spending::for_sessions(connection, &run))
             .await
     }
 
-    pub(crate) async fn model_of(
+    pub(crate) async fn session_model(
         &self,
         run: &RunId,
         session: &SessionId,
     ) -> Result<Option<String>, StoreError> {
         let (run, session) = (run.clone(), session.clone());
-        self.read(move |connection| spending::model(connection, &run, Some(&session)))
+        self.read(move |connection| spending::answering_model(connection, &run, Some(&session)))
             .await
     }
 
-    pub(crate) async fn count_runs(&self) -> Result<BTreeMap<Status, u64>, StoreError> {
+    pub(crate) async fn count_runs(&self) -> Result<BTreeMap<RunStatus, u64>, StoreError> {
         self.read(projects::count_runs).await
     }
 
-    pub(crate) async fn unfinished(&self) -> Result<Vec<(RunId, Status)>, StoreError> {
-        self.read(projects::unfinished).await
+    pub(crate) async fn unfinished_runs(&self) -> Result<Vec<(RunId, RunStatus)>, StoreError> {
+        self.read(projects::unfinished_runs).await
     }
 
-    pub(crate) async fn spent_in(&self, run: &RunId, time: &Untold) -> Result<Spent, StoreError> {
+    pub(crate) async fn cost_in_gap(
+        &self,
+        run: &RunId,
+        time: &UsageGap,
+    ) -> Result<CostSummary, StoreError> {
         let (run, time) = (run.clone(), time.clone());
-        self.read(move |connection| spending::in_time(connection, &run, &time))
+        self.read(move |connection| spending::for_gap(connection, &run, &time))
             .await
     }
 
-    pub(crate) async fn stats(&self, query: &StatsQuery) -> Result<Vec<StatsLine>, StoreError> {
+    pub(crate) async fn stats(&self, query: &StatsQuery) -> Result<Vec<StatsRow>, StoreError> {
         let query = query.clone();
-        self.read(move |connection| hourly::stats(connection, &query))
+        self.read(move |connection| hourly_stats::stats(connection, &query))
             .await
     }
 
-    pub(crate) async fn recoveries(
+    pub(crate) async fn recovery_report(
         &self,
         query: &RecoveryQuery,
     ) -> Result<RecoveryReport, StoreError> {
         let query = query.clone();
-        self.read(move |connection| hourly::recoveries(connection, &query))
+        self.read(move |connection| hourly_stats::recovery_report(connection, &query))
             .await
     }
 
-    pub(crate) async fn failures(
+    pub(crate) async fn failure_analytics(
         &self,
         query: &FailureQuery,
     ) -> Result<FailureAnalytics, StoreError> {
         let query = query.clone();
-        self.read(move |connection| analytics::failures(connection, &query))
+        self.read(move |connection| failure_analytics::failure_analytics(connection, &query))
             .await
     }
 
@@ -325,17 +348,17 @@ impl Sqlite {
         most: usize,
     ) -> Result<FailurePage, StoreError> {
         let query = query.clone();
-        self.read(move |connection| failed::page(connection, &query, after, most))
+        self.read(move |connection| failure_list::page(connection, &query, after, most))
             .await
     }
 
-    pub(crate) async fn setting(&self, key: &str) -> Result<Option<Setting>, StoreError> {
+    pub(crate) async fn setting(&self, key: &str) -> Result<Option<StoredSetting>, StoreError> {
         let key = key.to_owned();
         self.read(move |connection| settings::find(connection, &key))
             .await
     }
 
-    pub(crate) async fn settings(&self, prefix: &str) -> Result<Vec<Setting>, StoreError> {
+    pub(crate) async fn settings(&self, prefix: &str) -> Result<Vec<StoredSetting>, StoreError> {
         let prefix = prefix.to_owned();
         self.read(move |connection| settings::list(connection, &prefix))
             .await
@@ -345,78 +368,87 @@ impl Sqlite {
         &self,
         key: &str,
         most: usize,
-    ) -> Result<Vec<SettingChange>, StoreError> {
+    ) -> Result<Vec<SettingRevision>, StoreError> {
         let key = key.to_owned();
-        self.read(move |connection| settings::changes(connection, &key, most))
+        self.read(move |connection| settings::revisions(connection, &key, most))
             .await
     }
 
-    pub(crate) async fn put_setting(&self, put: PutSetting) -> Result<Setting, StoreError> {
-        self.write(|reply| Job::setting(put, reply)).await
+    pub(crate) async fn put_setting(
+        &self,
+        put: SettingUpdate,
+    ) -> Result<StoredSetting, StoreError> {
+        self.write(|reply| WriteJob::setting(put, reply)).await
     }
 
     pub(crate) async fn change_upstream(
         &self,
         change: UpstreamChange,
-    ) -> Result<ProbeSlot, StoreError> {
-        self.write(|reply| Job::upstream(change, reply)).await
+    ) -> Result<ProbeGrant, StoreError> {
+        self.write(|reply| WriteJob::upstream(change, reply)).await
     }
 
-    pub(crate) async fn recovered_at(&self, url: &str) -> Result<Option<Timestamp>, StoreError> {
+    pub(crate) async fn upstream_recovered_at(
+        &self,
+        url: &str,
+    ) -> Result<Option<Timestamp>, StoreError> {
         let url = url.to_owned();
-        self.read(move |connection| upstreams::recovered(connection, &url))
+        self.read(move |connection| upstreams::recovered_at(connection, &url))
             .await
     }
 
-    pub(crate) async fn maintain(&self, task: Task) -> Result<Report, StoreError> {
+    pub(crate) async fn maintain(
+        &self,
+        task: MaintenanceTask,
+    ) -> Result<MaintenanceReport, StoreError> {
         match task {
-            Task::Check => self.read(maintain::check).await,
-            Task::Vacuum => self.write_alone(maintain::vacuum).await,
-            Task::Prune(before) => {
-                self.write_alone(move |connection| maintain::prune(connection, before))
+            MaintenanceTask::Check => self.read(maintenance::check).await,
+            MaintenanceTask::Vacuum => self.write_exclusive(maintenance::vacuum).await,
+            MaintenanceTask::Prune(before) => {
+                self.write_exclusive(move |connection| maintenance::prune(connection, before))
                     .await
             }
         }
     }
 
     pub(crate) async fn close(self) -> Result<(), StoreError> {
-        self.shared.watch.close();
-        self.shared.readers.close();
-        if self.shared.writer.is_none() {
+        self.state.tailer.close();
+        self.state.readers.close();
+        if self.state.writer.is_none() {
             return Ok(());
         }
-        self.write(Job::Close).await?;
+        self.write(WriteJob::Close).await?;
         let mut thread = self
-            .shared
+            .state
             .thread
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         match thread.take().map(JoinHandle::join) {
-            Some(Err(_)) => Err(StoreError::closed()),
+            Some(Err(_)) => Err(StoreError::store_closed()),
             _ => Ok(()),
         }
     }
 
-    async fn write<T>(&self, job: impl FnOnce(Reply<T>) -> Job) -> Result<T, StoreError> {
-        let Some(writer) = &self.shared.writer else {
-            let path = self.shared.path.clone();
+    async fn write<T>(&self, job: impl FnOnce(Reply<T>) -> WriteJob) -> Result<T, StoreError> {
+        let Some(writer) = &self.state.writer else {
+            let path = self.state.path.clone();
             return Err(StoreError::ReadOnly { path });
         };
         let (reply, answer) = oneshot::channel();
         let sent = writer.send(job(reply));
-        sent.map_err(|_| StoreError::closed())?;
-        answer.await.map_err(|_| StoreError::closed())?
+        sent.map_err(|_| StoreError::store_closed())?;
+        answer.await.map_err(|_| StoreError::store_closed())?
     }
 
-    async fn write_alone<T: Send + 'static>(
+    async fn write_exclusive<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T, StoreError> {
-        let (path, patience) = (self.shared.path.clone(), self.shared.readers.patience());
+        let (path, patience) = (self.state.path.clone(), self.state.readers.busy_timeout());
         self.write(|reply: Reply<T>| {
-            Job::Alone(Box::new(move |connection| {
-                let done = connect::waiting(connection, patience, work)
-                    .map_err(|error| failure::told(&path, error));
+            WriteJob::Exclusive(Box::new(move |connection| {
+                let done = connect::with_busy_timeout(connection, patience, work)
+                    .map_err(|error| sqlite_error::to_store_error(&path, error));
                 // Nobody may be waiting any more.
                 let _ = reply.send(done);
             }))
@@ -429,7 +461,7 @@ impl Sqlite {
         work: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T, StoreError> {
         let (reply, answer) = oneshot::channel();
-        self.shared.readers.read(work, reply)?;
-        answer.await.map_err(|_| StoreError::closed())?
+        self.state.readers.read(work, reply)?;
+        answer.await.map_err(|_| StoreError::store_closed())?
     }
 }

@@ -8,24 +8,27 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 
-use super::{connect, failure, migrate};
+use super::{connect, migrations, sqlite_error};
 use crate::error::StoreError;
 
 /// A connection that writes, to a file that is made if need be, with the path that holds wherever the process goes.
-pub(super) fn writer(path: &Path, patience: Duration) -> Result<(Connection, PathBuf), StoreError> {
-    ensure(path)?;
+pub(super) fn open_writer(
+    path: &Path,
+    patience: Duration,
+) -> Result<(Connection, PathBuf), StoreError> {
+    ensure_file(path)?;
     let path = path
         .canonicalize()
-        .map_err(|error| StoreError::unreachable("open", path, error))?;
-    let connection = connect::writer(&path)?;
-    let version = connect::patiently(patience, || identify(&connection))
-        .map_err(|error| failure::told(&path, error))?;
+        .map_err(|error| StoreError::inaccessible("open", path, error))?;
+    let connection = connect::open_writer(&path)?;
+    let version = connect::retry_while_busy(patience, || read_schema_version(&connection))
+        .map_err(|error| sqlite_error::to_store_error(&path, error))?;
     let version = version.ok_or_else(|| StoreError::NotAStore { path: path.clone() })?;
-    migrate::refuse_newer(&path, version)?;
-    connect::patiently(patience, || adjust(&connection))
-        .map_err(|error| failure::told(&path, error))?;
-    if version < migrate::KNOWN {
-        migrate::migrate(&connection, &path, patience)?;
+    migrations::refuse_newer(&path, version)?;
+    connect::retry_while_busy(patience, || set_pragmas(&connection))
+        .map_err(|error| sqlite_error::to_store_error(&path, error))?;
+    if version < migrations::LATEST_VERSION {
+        migrations::migrate(&connection, &path, patience)?;
     }
     Ok((connection, path))
 }
@@ -34,17 +37,17 @@ pub(super) fn writer(path: &Path, patience: Duration) -> Result<(Connection, Pat
 ///
 /// Beside a file in WAL mode others are needed, which cannot be made in a folder that is read-only. Where nobody has written
 /// anything that is not in the file yet, it is read without them.
-pub(super) fn read_only(path: &Path, patience: Duration) -> Result<PathBuf, StoreError> {
+pub(super) fn read_only_path(path: &Path, patience: Duration) -> Result<PathBuf, StoreError> {
     let path = path
         .canonicalize()
-        .map_err(|error| StoreError::unreachable("open", path, error))?;
-    let has_log = beside(&path)
+        .map_err(|error| StoreError::inaccessible("open", path, error))?;
+    let has_log = wal_path(&path)
         .metadata()
         .is_ok_and(|metadata| metadata.len() > 0);
     let mut readable = Err(StoreError::ReadOnly { path: path.clone() });
-    let unchanging = (!has_log).then(|| connect::unchanging(&path));
+    let unchanging = (!has_log).then(|| connect::immutable_uri(&path));
     for name in [Some(path.clone()), unchanging].into_iter().flatten() {
-        readable = is_known(&path, &name, patience).map(|()| name);
+        readable = check_schema(&path, &name, patience).map(|()| name);
         if readable.is_ok() {
             break;
         }
@@ -53,43 +56,44 @@ pub(super) fn read_only(path: &Path, patience: Duration) -> Result<PathBuf, Stor
 }
 
 /// The log of a store.
-fn beside(path: &Path) -> PathBuf {
+fn wal_path(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push("-wal");
     name.into()
 }
 
 /// Whether a store can be read by this name and has the schema that is known here.
-fn is_known(path: &Path, name: &Path, patience: Duration) -> Result<(), StoreError> {
-    let connection = connect::reader(name, patience)?;
-    let version = identify(&connection).map_err(|error| failure::told(path, error))?;
+fn check_schema(path: &Path, name: &Path, patience: Duration) -> Result<(), StoreError> {
+    let connection = connect::open_reader(name, patience)?;
+    let version = read_schema_version(&connection)
+        .map_err(|error| sqlite_error::to_store_error(path, error))?;
     match version {
         None => Err(StoreError::NotAStore { path: path.into() }),
-        Some(version) if version < migrate::KNOWN => {
+        Some(version) if version < migrations::LATEST_VERSION => {
             Err(StoreError::ReadOnly { path: path.into() })
         }
-        Some(version) => migrate::refuse_newer(path, version),
+        Some(version) => migrations::refuse_newer(path, version),
     }
 }
 
 /// The version of the store's schema, 0 if the file is empty; none if the file is something else.
 ///
 /// All is read in one transaction: another process may be making the store at this very moment.
-fn identify(connection: &Connection) -> rusqlite::Result<Option<u32>> {
+fn read_schema_version(connection: &Connection) -> rusqlite::Result<Option<u32>> {
     let moment = connection.unchecked_transaction()?;
     // It begins with the first read of a table, and not with that of a pragma.
     let tables: i64 =
         moment.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
     let application: i32 = moment.pragma_query_value(None, "application_id", |row| row.get(0))?;
-    let version = migrate::version(&moment)?;
+    let version = migrations::schema_version(&moment)?;
     moment.finish()?;
-    if application == migrate::APPLICATION {
+    if application == migrations::APPLICATION_ID {
         return Ok(Some(version));
     }
     Ok((application == 0 && version == 0 && tables == 0).then_some(0))
 }
 
-fn adjust(connection: &Connection) -> rusqlite::Result<()> {
+fn set_pragmas(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch(
         "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -16000;
         PRAGMA wal_autocheckpoint = 4000;",
@@ -97,11 +101,11 @@ fn adjust(connection: &Connection) -> rusqlite::Result<()> {
 }
 
 /// Makes the file, and the folder that it is in, unless they are there; only the user may look into them.
-fn ensure(path: &Path) -> Result<(), StoreError> {
+fn ensure_file(path: &Path) -> Result<(), StoreError> {
     match OpenOptions::new().read(true).write(true).open(path) {
         Ok(_) => return Ok(()),
         Err(error) if error.kind() == ErrorKind::NotFound => {}
-        Err(error) => return Err(StoreError::unreachable("open", path, error)),
+        Err(error) => return Err(StoreError::inaccessible("open", path, error)),
     }
     let parent = path
         .parent()
@@ -111,12 +115,12 @@ fn ensure(path: &Path) -> Result<(), StoreError> {
         .recursive(true)
         .mode(0o700)
         .create(folder)
-        .map_err(|error| StoreError::unreachable("create the folder", folder, error))?;
-    match connect::create(path) {
+        .map_err(|error| StoreError::inaccessible("create the folder", folder, error))?;
+    match connect::create_private_file(path) {
         // Another process has just made it.
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
         made => made
             .map(drop)
-            .map_err(|error| StoreError::unreachable("create", path, error)),
+            .map_err(|error| StoreError::inaccessible("create", path, error)),
     }
 }

@@ -3,28 +3,31 @@
 use rusqlite::{Connection, Row, params};
 use serde_json::Value;
 use unstuck_core::Timestamp;
-use unstuck_core::event::{Recorded, RunId};
+use unstuck_core::event::{EventRecord, RunId};
 
-use super::failure;
-use super::read::{Conditions, limit};
-use crate::append::Message;
-use crate::outbox::{Letter, LetterState, OUTBOX_HELD, OutboxChange, OutboxFilter, Sent};
+use super::log_queries::{WhereClause, sql_limit};
+use super::sqlite_error;
+use crate::append::PreparedMessage;
+use crate::outbox::{
+    DeliveryResult, DeliveryState, OUTBOX_CLAIM_TTL, OutboxChange, OutboxFilter, OutboxMessage,
+};
 
-const INSERT: &str = "INSERT INTO outbox
+const INSERT_MESSAGE: &str = "INSERT INTO outbox
     (id, run, occasion, target, body, grp, created, not_before, due)
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8)";
 
 /// The end of the newest quiet time of a group to a target.
-const NEWEST: &str = "SELECT max(not_before) FROM outbox WHERE grp = ?1 AND target = ?2";
+const SELECT_QUIET_END: &str = "SELECT max(not_before) FROM outbox WHERE grp = ?1 AND target = ?2";
 
-const DUE: &str = "SELECT grp, target FROM outbox
+const SELECT_DUE: &str = "SELECT grp, target FROM outbox
     WHERE closed IS NULL AND due <= ?1 AND held_until <= ?3
     GROUP BY grp, target ORDER BY min(place) LIMIT ?2";
 
-const LETTER: &str = "id, run, occasion, target, body, grp, created, due, attempts, last_error,
+const MESSAGE_COLUMNS: &str =
+    "id, run, occasion, target, body, grp, created, due, attempts, last_error,
     closed, delivered";
 
-const HOLD: &str = "UPDATE outbox SET held_until = ?2 WHERE id = ?1";
+const CLAIM: &str = "UPDATE outbox SET held_until = ?2 WHERE id = ?1";
 
 const DELIVERED: &str =
     "UPDATE outbox SET closed = ?2, delivered = 1, held_until = 0 WHERE id = ?1";
@@ -34,10 +37,10 @@ const FAILED: &str =
     closed = iif(?3 IS NULL, ?4, NULL), held_until = 0 WHERE id = ?1 AND closed IS NULL";
 
 /// Writes messages about events that were just written.
-pub(super) fn write(
+pub(super) fn insert_messages(
     connection: &Connection,
-    messages: &[Message],
-    written: &[Recorded],
+    messages: &[PreparedMessage],
+    written: &[EventRecord],
 ) -> rusqlite::Result<()> {
     let mut last = (0, 0);
     for message in messages {
@@ -50,7 +53,7 @@ pub(super) fn write(
         };
         let id = format!("{}.{}.{}", about.run, about.seq, last.1);
         let not_before = not_before(connection, message, about.at)?;
-        connection.prepare_cached(INSERT)?.execute(params![
+        connection.prepare_cached(INSERT_MESSAGE)?.execute(params![
             id,
             about.run.as_str(),
             message.occasion,
@@ -67,13 +70,13 @@ pub(super) fn write(
 /// When a new message may be sent: at once, or with the others that wait for the end of the quiet time.
 fn not_before(
     connection: &Connection,
-    message: &Message,
+    message: &PreparedMessage,
     now: Timestamp,
 ) -> rusqlite::Result<Timestamp> {
     if message.window.is_zero() {
         return Ok(now);
     }
-    let mut statement = connection.prepare_cached(NEWEST)?;
+    let mut statement = connection.prepare_cached(SELECT_QUIET_END)?;
     let newest: Option<i64> =
         statement.query_row(params![message.group, message.target], |row| row.get(0))?;
     Ok(match newest.map(Timestamp::from_millis) {
@@ -84,37 +87,41 @@ fn not_before(
 }
 
 /// Does what is asked for.
-pub(super) fn change(
+pub(super) fn apply_change(
     connection: &Connection,
     change: &OutboxChange,
-) -> rusqlite::Result<Vec<Letter>> {
+) -> rusqlite::Result<Vec<OutboxMessage>> {
     match change {
-        OutboxChange::Take {
+        OutboxChange::Claim {
             now,
             due_by,
             groups,
-        } => take(connection, *now, *due_by, *groups),
-        OutboxChange::Settle { ids, sent, now } => {
+        } => claim_due(connection, *now, *due_by, *groups),
+        OutboxChange::RecordDelivery {
+            ids,
+            result: sent,
+            now,
+        } => {
             for id in ids {
-                settle(connection, id, sent, *now)?;
+                record_delivery(connection, id, sent, *now)?;
             }
             Ok(Vec::new())
         }
     }
 }
 
-fn settle(
+fn record_delivery(
     connection: &Connection,
     id: &str,
-    sent: &Sent,
+    sent: &DeliveryResult,
     now: Timestamp,
 ) -> rusqlite::Result<usize> {
     match sent {
-        Sent::Delivered => {
+        DeliveryResult::Delivered => {
             let mut statement = connection.prepare_cached(DELIVERED)?;
             statement.execute(params![id, now.millis()])
         }
-        Sent::Failed { error, next } => {
+        DeliveryResult::Failed { error, next } => {
             let next = next.map(Timestamp::millis);
             let mut statement = connection.prepare_cached(FAILED)?;
             statement.execute(params![id, error, next, now.millis()])
@@ -123,36 +130,36 @@ fn settle(
 }
 
 /// What is due, and what waits for the same and need not wait longer; nobody else gets it for a while.
-fn take(
+fn claim_due(
     connection: &Connection,
     now: Timestamp,
     due_by: Timestamp,
     groups: usize,
-) -> rusqlite::Result<Vec<Letter>> {
+) -> rusqlite::Result<Vec<OutboxMessage>> {
     let (now, by, held) = (
         now.millis(),
         due_by.millis(),
-        now.after(OUTBOX_HELD).millis(),
+        now.after(OUTBOX_CLAIM_TTL).millis(),
     );
     let row = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
     let groups: Vec<(String, String)> = connection
-        .prepare_cached(DUE)?
-        .query_map(params![by, limit(Some(groups)), now], row)?
+        .prepare_cached(SELECT_DUE)?
+        .query_map(params![by, sql_limit(Some(groups)), now], row)?
         .collect::<rusqlite::Result<_>>()?;
     let sql = format!(
-        "SELECT {LETTER} FROM outbox WHERE grp = ?1 AND target = ?2
+        "SELECT {MESSAGE_COLUMNS} FROM outbox WHERE grp = ?1 AND target = ?2
         AND closed IS NULL AND not_before <= ?3 AND held_until <= ?4 ORDER BY place"
     );
     let mut taken = Vec::new();
     for (group, target) in groups {
         let mut statement = connection.prepare_cached(&sql)?;
-        let letters = statement.query_map(params![group, target, by, now], letter)?;
+        let letters = statement.query_map(params![group, target, by, now], message_from_row)?;
         for letter in letters {
             taken.push(letter?);
         }
     }
     for letter in &taken {
-        let mut statement = connection.prepare_cached(HOLD)?;
+        let mut statement = connection.prepare_cached(CLAIM)?;
         statement.execute(params![letter.id, held])?;
     }
     Ok(taken)
@@ -162,49 +169,51 @@ fn take(
 pub(super) fn list(
     connection: &Connection,
     filter: &OutboxFilter,
-) -> rusqlite::Result<Vec<Letter>> {
-    let mut conditions = Conditions::default();
-    conditions.equal("run", filter.run.as_ref().map(RunId::as_str));
+) -> rusqlite::Result<Vec<OutboxMessage>> {
+    let mut conditions = WhereClause::default();
+    conditions.add_equal("run", filter.run.as_ref().map(RunId::as_str));
     let states = filter.state.iter().map(|state| match state {
-        LetterState::Waiting => "closed IS NULL",
-        LetterState::Delivered => "delivered = 1",
-        LetterState::GivenUp => "closed IS NOT NULL AND delivered = 0",
+        DeliveryState::Waiting => "closed IS NULL",
+        DeliveryState::Delivered => "delivered = 1",
+        DeliveryState::GivenUp => "closed IS NOT NULL AND delivered = 0",
     });
     let states: Vec<_> = states.collect();
     if !states.is_empty() {
         conditions.add(&format!("({})", states.join(" OR ")), []);
     }
     let sql = format!(
-        "SELECT {LETTER} FROM outbox {} ORDER BY place DESC LIMIT {}",
+        "SELECT {MESSAGE_COLUMNS} FROM outbox {} ORDER BY place DESC LIMIT {}",
         conditions.sql(),
-        limit(filter.limit)
+        sql_limit(filter.limit)
     );
     let mut statement = connection.prepare_cached(&sql)?;
-    statement.query_map(conditions.values(), letter)?.collect()
+    statement
+        .query_map(conditions.values(), message_from_row)?
+        .collect()
 }
 
-fn letter(row: &Row<'_>) -> rusqlite::Result<Letter> {
+fn message_from_row(row: &Row<'_>) -> rusqlite::Result<OutboxMessage> {
     let (closed, delivered): (Option<i64>, bool) = (row.get(10)?, row.get(11)?);
-    Ok(Letter {
+    Ok(OutboxMessage {
         id: row.get(0)?,
         run: RunId::new(row.get::<_, String>(1)?),
         occasion: row.get(2)?,
-        target: json(row, 3)?,
-        body: json(row, 4)?,
+        target: json_column(row, 3)?,
+        body: json_column(row, 4)?,
         group: row.get(5)?,
         created: Timestamp::from_millis(row.get(6)?),
         due: Timestamp::from_millis(row.get(7)?),
         attempts: row.get(8)?,
         last_error: row.get(9)?,
         state: match (closed, delivered) {
-            (None, _) => LetterState::Waiting,
-            (Some(_), true) => LetterState::Delivered,
-            (Some(_), false) => LetterState::GivenUp,
+            (None, _) => DeliveryState::Waiting,
+            (Some(_), true) => DeliveryState::Delivered,
+            (Some(_), false) => DeliveryState::GivenUp,
         },
     })
 }
 
-fn json(row: &Row<'_>, column: usize) -> rusqlite::Result<Value> {
+fn json_column(row: &Row<'_>, column: usize) -> rusqlite::Result<Value> {
     let text = row.get_ref(column)?.as_str()?;
-    serde_json::from_str(text).map_err(|error| failure::unreadable(column, error))
+    serde_json::from_str(text).map_err(|error| sqlite_error::invalid_json(column, error))
 }

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, HashMap};
 
 use rusqlite::{Connection, params};
 use unstuck_core::Timestamp;
-use unstuck_core::episode::Status;
 use unstuck_core::event::RunId;
+use unstuck_core::views::RunStatus;
 
-use crate::projects::{ProjectView, Sum};
+use crate::projects::{ProjectSummary, ProjectTotals};
 
 const ADD: &str = "INSERT INTO projects (project, updated, cost_nanos) VALUES (?1, ?2, ?3)
     ON CONFLICT DO UPDATE SET updated = max(updated, excluded.updated),
@@ -15,9 +15,9 @@ const ADD: &str = "INSERT INTO projects (project, updated, cost_nanos) VALUES (?
 
 /// What was summed up, not yet written.
 #[derive(Debug, Default)]
-pub(super) struct Projects(HashMap<String, Sum>);
+pub(super) struct PendingProjectTotals(HashMap<String, ProjectTotals>);
 
-impl Projects {
+impl PendingProjectTotals {
     /// Something happened in a project.
     pub(super) fn add(&mut self, project: &str, at: Timestamp, cost_nanos: i64) {
         match self.0.get_mut(project) {
@@ -39,15 +39,19 @@ impl Projects {
     }
 
     /// Forgets everything: the transaction has failed, or others have written.
-    pub(super) fn forget(&mut self) {
+    pub(super) fn clear(&mut self) {
         self.0.clear();
     }
 
     /// Whether these are the sums that the file has; where runs were deleted, those may be higher.
-    pub(super) fn are_kept(&self, connection: &Connection, pruned: bool) -> rusqlite::Result<bool> {
-        let kept = all(connection)?;
+    pub(super) fn match_stored(
+        &self,
+        connection: &Connection,
+        pruned: bool,
+    ) -> rusqlite::Result<bool> {
+        let kept = load_totals(connection)?;
         let right = self.0.iter().all(|(project, sum)| {
-            let is_right = |kept: &Sum| {
+            let is_right = |kept: &ProjectTotals| {
                 kept == sum
                     || (pruned && kept.newest >= sum.newest && kept.cost_nanos >= sum.cost_nanos)
             };
@@ -57,11 +61,11 @@ impl Projects {
     }
 }
 
-fn all(connection: &Connection) -> rusqlite::Result<HashMap<String, Sum>> {
+fn load_totals(connection: &Connection) -> rusqlite::Result<HashMap<String, ProjectTotals>> {
     let sql = "SELECT project, updated, cost_nanos FROM projects";
     let mut statement = connection.prepare_cached(sql)?;
     let rows = statement.query_map([], |row| {
-        let sum = Sum {
+        let sum = ProjectTotals {
             newest: row.get(1)?,
             cost_nanos: row.get(2)?,
         };
@@ -71,16 +75,16 @@ fn all(connection: &Connection) -> rusqlite::Result<HashMap<String, Sum>> {
 }
 
 /// All projects, those in which something happened last first.
-pub(super) fn list(connection: &Connection) -> rusqlite::Result<Vec<ProjectView>> {
+pub(super) fn list(connection: &Connection) -> rusqlite::Result<Vec<ProjectSummary>> {
     let moment = connection.unchecked_transaction()?;
-    let mut runs = standing(&moment)?;
-    let sums = all(&moment)?;
-    let costs = costs(&moment)?;
+    let mut runs = status_counts_by_project(&moment)?;
+    let sums = load_totals(&moment)?;
+    let costs = costs_by_project(&moment)?;
     moment.finish()?;
     let named = sums.into_iter().filter(|(project, _)| !project.is_empty());
     let mut projects: Vec<_> = named
-        .map(|(project, sum)| ProjectView {
-            name: ProjectView::name(&project),
+        .map(|(project, sum)| ProjectSummary {
+            name: ProjectSummary::name_from_root(&project),
             runs: runs.remove(&project).unwrap_or_default(),
             last_activity: Timestamp::from_millis(sum.newest),
             cost_usd: costs.get(&project).map_or(0, |(cost, _)| *cost) as f64 / 1e9,
@@ -95,20 +99,25 @@ pub(super) fn list(connection: &Connection) -> rusqlite::Result<Vec<ProjectView>
 }
 
 /// How many runs of all projects stand where.
-pub(super) fn count_runs(connection: &Connection) -> rusqlite::Result<BTreeMap<Status, u64>> {
+pub(super) fn count_runs(connection: &Connection) -> rusqlite::Result<BTreeMap<RunStatus, u64>> {
     let mut all = BTreeMap::new();
-    for (status, count) in standing(connection)?.into_values().flatten() {
+    for (status, count) in status_counts_by_project(connection)?
+        .into_values()
+        .flatten()
+    {
         *all.entry(status).or_default() += count;
     }
     Ok(all)
 }
 
 /// Every run that has not come to an end, and where it stands.
-pub(super) fn unfinished(connection: &Connection) -> rusqlite::Result<Vec<(RunId, Status)>> {
+pub(super) fn unfinished_runs(
+    connection: &Connection,
+) -> rusqlite::Result<Vec<(RunId, RunStatus)>> {
     let sql = "SELECT id, status FROM runs WHERE finished IS NULL AND status IN ('running', 'waiting', 'awaiting_human')";
     let mut statement = connection.prepare_cached(sql)?;
     let rows = statement.query_map([], |row| {
-        let status = Status::named(row.get_ref(1)?.as_str()?);
+        let status = RunStatus::from_name(row.get_ref(1)?.as_str()?);
         Ok((RunId::new(row.get::<_, String>(0)?), status))
     })?;
     let known = rows.map(|row| row.map(|(id, status)| status.map(|status| (id, status))));
@@ -116,7 +125,7 @@ pub(super) fn unfinished(connection: &Connection) -> rusqlite::Result<Vec<(RunId
 }
 
 /// What was used in each project, in billionths of a USD.
-fn costs(connection: &Connection) -> rusqlite::Result<HashMap<String, (i64, i64)>> {
+fn costs_by_project(connection: &Connection) -> rusqlite::Result<HashMap<String, (i64, i64)>> {
     let sql = "SELECT project, sum(cost_nanos), sum(unpriced) FROM costs GROUP BY project";
     let mut statement = connection.prepare_cached(sql)?;
     let rows = statement.query_map([], |row| Ok((row.get(0)?, (row.get(1)?, row.get(2)?))))?;
@@ -124,15 +133,17 @@ fn costs(connection: &Connection) -> rusqlite::Result<HashMap<String, (i64, i64)
 }
 
 /// How many runs of each project stand where.
-fn standing(connection: &Connection) -> rusqlite::Result<HashMap<String, BTreeMap<Status, u64>>> {
+fn status_counts_by_project(
+    connection: &Connection,
+) -> rusqlite::Result<HashMap<String, BTreeMap<RunStatus, u64>>> {
     let sql = "SELECT project, status, count(*) FROM runs INDEXED BY runs_by_standing
         GROUP BY project, status";
     let mut statement = connection.prepare_cached(sql)?;
     let mut rows = statement.query([])?;
-    let mut runs: HashMap<String, BTreeMap<Status, u64>> = HashMap::new();
+    let mut runs: HashMap<String, BTreeMap<RunStatus, u64>> = HashMap::new();
     while let Some(row) = rows.next()? {
         // A status that only a newer unstuck knows is not counted here.
-        if let Some(status) = Status::named(row.get_ref(1)?.as_str()?) {
+        if let Some(status) = RunStatus::from_name(row.get_ref(1)?.as_str()?) {
             let of_project = runs.entry(row.get(0)?).or_default();
             of_project.insert(status, row.get::<_, i64>(2)? as u64);
         }

@@ -7,29 +7,33 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde_json::Value;
 use unstuck_core::Timestamp;
 
-use super::read::limit;
-use super::{connect, failure};
+use super::log_queries::sql_limit;
+use super::{connect, sqlite_error};
 use crate::error::StoreError;
-use crate::settings::{Expected, PutSetting, Setting, SettingChange};
+use crate::settings::{ExpectedVersion, SettingRevision, SettingUpdate, StoredSetting};
 
 /// How long is waited for others by who only looks.
-const PATIENCE: Duration = Duration::from_secs(2);
+const PEEK_TIMEOUT: Duration = Duration::from_secs(2);
 
 const FIND: &str = "SELECT key, value, version, at, author FROM settings WHERE key = ?1";
 
 const PUT: &str =
     "INSERT OR REPLACE INTO settings (key, value, version, at, author) VALUES (?1, ?2, ?3, ?4, ?5)";
 
-const KEEP: &str = "INSERT INTO setting_changes (key, version, at, author, before, after)
+const INSERT_REVISION: &str =
+    "INSERT INTO setting_changes (key, version, at, author, before, after)
     VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
 
 /// All values whose keys begin like this, of a store that is not opened for it; none where there is none yet.
-pub(crate) fn peek(path: &Path, prefix: &str) -> Result<Vec<Setting>, StoreError> {
+pub(crate) fn read_settings_at(
+    path: &Path,
+    prefix: &str,
+) -> Result<Vec<StoredSetting>, StoreError> {
     if !path.is_file() {
         return Ok(Vec::new());
     }
-    let connection = connect::reader(path, PATIENCE)?;
-    let told = |error| failure::told(path, error);
+    let connection = connect::open_reader(path, PEEK_TIMEOUT)?;
+    let told = |error| sqlite_error::to_store_error(path, error);
     let known = connection.table_exists(None, "settings").map_err(told)?;
     match known {
         true => list(&connection, prefix).map_err(told),
@@ -39,37 +43,37 @@ pub(crate) fn peek(path: &Path, prefix: &str) -> Result<Vec<Setting>, StoreError
 }
 
 /// The value of a key, if it has one.
-pub(super) fn find(connection: &Connection, key: &str) -> rusqlite::Result<Option<Setting>> {
-    let row = row(connection, key)?;
+pub(super) fn find(connection: &Connection, key: &str) -> rusqlite::Result<Option<StoredSetting>> {
+    let row = find_row(connection, key)?;
     Ok(row.filter(|setting| !setting.value.is_null()))
 }
 
 /// All values whose keys begin like this, in the order of their keys.
-pub(super) fn list(connection: &Connection, prefix: &str) -> rusqlite::Result<Vec<Setting>> {
+pub(super) fn list(connection: &Connection, prefix: &str) -> rusqlite::Result<Vec<StoredSetting>> {
     let sql = "SELECT key, value, version, at, author FROM settings
         WHERE key >= ?1 AND key < ?2 AND value IS NOT NULL ORDER BY key";
     let mut statement = connection.prepare_cached(sql)?;
     let end = format!("{prefix}\u{10FFFF}");
-    let rows = statement.query_map([prefix, &end], setting)?;
+    let rows = statement.query_map([prefix, &end], setting_from_row)?;
     rows.collect()
 }
 
 /// The changes of a key, the newest first.
-pub(super) fn changes(
+pub(super) fn revisions(
     connection: &Connection,
     key: &str,
     most: usize,
-) -> rusqlite::Result<Vec<SettingChange>> {
+) -> rusqlite::Result<Vec<SettingRevision>> {
     let sql = "SELECT version, at, author, before, after FROM setting_changes
         WHERE key = ?1 ORDER BY version DESC LIMIT ?2";
     let mut statement = connection.prepare_cached(sql)?;
-    let rows = statement.query_map(params![key, limit(Some(most))], |row| {
-        Ok(SettingChange {
+    let rows = statement.query_map(params![key, sql_limit(Some(most))], |row| {
+        Ok(SettingRevision {
             version: row.get::<_, i64>(0)? as u64,
             at: Timestamp::from_millis(row.get(1)?),
             by: row.get(2)?,
-            before: value(row, 3)?,
-            after: value(row, 4)?,
+            before: value_column(row, 3)?,
+            after: value_column(row, 4)?,
         })
     })?;
     rows.collect()
@@ -78,20 +82,20 @@ pub(super) fn changes(
 /// Changes a value, or says why not.
 pub(super) fn put(
     connection: &Connection,
-    put: &PutSetting,
-) -> rusqlite::Result<Result<Setting, StoreError>> {
-    let row = row(connection, &put.key)?;
+    put: &SettingUpdate,
+) -> rusqlite::Result<Result<StoredSetting, StoreError>> {
+    let row = find_row(connection, &put.key)?;
     let version = row.as_ref().map_or(0, |row| row.version);
     let present = row.filter(|setting| !setting.value.is_null());
     let fits = match (put.expected, &present) {
-        (Expected::Anything, _) | (Expected::Nothing, None) => true,
-        (Expected::Version(wanted), Some(present)) => wanted == present.version,
-        (Expected::Nothing, Some(_)) | (Expected::Version(_), None) => false,
+        (ExpectedVersion::Anything, _) | (ExpectedVersion::Nothing, None) => true,
+        (ExpectedVersion::Version(wanted), Some(present)) => wanted == present.version,
+        (ExpectedVersion::Nothing, Some(_)) | (ExpectedVersion::Version(_), None) => false,
     };
     if !fits {
         return Ok(Err(StoreError::SettingChanged {
             key: put.key.clone(),
-            present: present.map(Box::new),
+            current: present.map(Box::new),
         }));
     }
     let wanted = put.value.as_ref().filter(|value| !value.is_null());
@@ -104,17 +108,19 @@ pub(super) fn put(
             let (before, after) = (present.map(|one| text(&one.value)), wanted.map(text));
             let (version, at) = (version as i64 + 1, put.at.millis());
             let change = params![put.key, version, at, put.by, before, after];
-            connection.prepare_cached(KEEP)?.execute(change)?;
+            connection
+                .prepare_cached(INSERT_REVISION)?
+                .execute(change)?;
             let row = params![put.key, after, version, at, put.by];
             connection.prepare_cached(PUT)?.execute(row)?;
-            return Ok(Ok(changed(put, wanted, version as u64)));
+            return Ok(Ok(updated_setting(put, wanted, version as u64)));
         }
     }
-    Ok(Ok(changed(put, None, version)))
+    Ok(Ok(updated_setting(put, None, version)))
 }
 
-fn changed(put: &PutSetting, value: Option<&Value>, version: u64) -> Setting {
-    Setting {
+fn updated_setting(put: &SettingUpdate, value: Option<&Value>, version: u64) -> StoredSetting {
+    StoredSetting {
         key: put.key.clone(),
         value: value.cloned().unwrap_or_default(),
         version,
@@ -124,24 +130,24 @@ fn changed(put: &PutSetting, value: Option<&Value>, version: u64) -> Setting {
 }
 
 /// The row of a key, also where its value was taken away.
-fn row(connection: &Connection, key: &str) -> rusqlite::Result<Option<Setting>> {
+fn find_row(connection: &Connection, key: &str) -> rusqlite::Result<Option<StoredSetting>> {
     let mut statement = connection.prepare_cached(FIND)?;
-    statement.query_row([key], setting).optional()
+    statement.query_row([key], setting_from_row).optional()
 }
 
-fn setting(row: &Row<'_>) -> rusqlite::Result<Setting> {
-    Ok(Setting {
+fn setting_from_row(row: &Row<'_>) -> rusqlite::Result<StoredSetting> {
+    Ok(StoredSetting {
         key: row.get(0)?,
-        value: value(row, 1)?.unwrap_or_default(),
+        value: value_column(row, 1)?.unwrap_or_default(),
         version: row.get::<_, i64>(2)? as u64,
         at: Timestamp::from_millis(row.get(3)?),
         by: row.get(4)?,
     })
 }
 
-fn value(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<Value>> {
+fn value_column(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<Value>> {
     let text: Option<String> = row.get(column)?;
     let read = |text: String| serde_json::from_str(&text);
     let value = text.map(read).transpose();
-    value.map_err(|error| failure::unreadable(column, error))
+    value.map_err(|error| sqlite_error::invalid_json(column, error))
 }

@@ -1,16 +1,16 @@
 //! What was used, by the hour: what the gateway saw is added with every call and compared with the calls; sums are those
-//! of the view `costs`, in which what agents told counts in place of what the gateway saw of them.
+//! of the view `costs_by_project`, in which what agents told counts in place of what the gateway saw of them.
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use unstuck_core::Timestamp;
-use unstuck_core::episode::{RunView, Untold};
 use unstuck_core::event::{RunId, SessionId};
+use unstuck_core::views::{RunSummary, UsageGap};
 
-use super::read::Conditions;
+use super::log_queries::WhereClause;
 use crate::rollup;
-use crate::spending::{Key, SpendingQuery, Spent, SpentBy, Sum};
+use crate::spending::{CostGroupBy, CostSummary, SpendingKey, SpendingQuery, SpendingTotals};
 
-const ADD: &str = "INSERT INTO spent
+const UPSERT_SPENDING: &str = "INSERT INTO spent
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)
     ON CONFLICT DO UPDATE SET calls = calls + excluded.calls, tries = tries + excluded.tries,
         input_tokens = input_tokens + excluded.input_tokens,
@@ -19,7 +19,7 @@ const ADD: &str = "INSERT INTO spent
         cost_nanos = cost_nanos + excluded.cost_nanos, unpriced = unpriced + excluded.unpriced";
 
 /// What a run that is deleted has spent is kept under no name.
-const KEEP: &str = "INSERT INTO spent
+const ANONYMIZE_RUN: &str = "INSERT INTO spent
     SELECT hour, project, '', '', model, upstream, outcome, sum(calls), sum(tries), sum(input_tokens),
         sum(cached_tokens), sum(output_tokens), sum(cost_nanos), sum(unpriced)
     FROM costs WHERE run = ?1 GROUP BY hour, project, model, upstream, outcome
@@ -29,7 +29,7 @@ const KEEP: &str = "INSERT INTO spent
         output_tokens = output_tokens + excluded.output_tokens,
         cost_nanos = cost_nanos + excluded.cost_nanos, unpriced = unpriced + excluded.unpriced";
 
-/// What [`spent`] reads, from the hourly sums.
+/// What [`cost_from_row`] reads, from the hourly sums.
 const SUMS: &str = "sum(calls), sum(iif(outcome = 'recovered', calls, 0)),
     sum(iif(outcome IN ('failed', 'cut'), calls, 0)), sum(tries), sum(input_tokens), sum(cached_tokens),
     sum(output_tokens), sum(cost_nanos), sum(unpriced)";
@@ -54,29 +54,35 @@ const DIFFERENCES: &str = "WITH counted AS (
         OR EXISTS (SELECT * FROM kept EXCEPT SELECT * FROM counted)";
 
 /// Adds what was summed up under one key.
-pub(super) fn add(connection: &Connection, key: &Key, sum: &Sum) -> rusqlite::Result<()> {
-    connection.prepare_cached(ADD)?.execute(params![
-        key.hour,
-        key.project,
-        key.run,
-        key.session,
-        key.model,
-        key.upstream,
-        key.outcome,
-        sum.calls,
-        sum.tries,
-        sum.input,
-        sum.cached,
-        sum.output,
-        sum.cost_nanos,
-        sum.unpriced,
-    ])?;
+pub(super) fn add_totals(
+    connection: &Connection,
+    key: &SpendingKey,
+    sum: &SpendingTotals,
+) -> rusqlite::Result<()> {
+    connection
+        .prepare_cached(UPSERT_SPENDING)?
+        .execute(params![
+            key.hour,
+            key.project,
+            key.run,
+            key.session,
+            key.model,
+            key.upstream,
+            key.outcome,
+            sum.calls,
+            sum.tries,
+            sum.input,
+            sum.cached,
+            sum.output,
+            sum.cost_nanos,
+            sum.unpriced,
+        ])?;
     Ok(())
 }
 
 /// Keeps what a run has spent without its name.
-pub(super) fn forget_run(connection: &Connection, run: &str) -> rusqlite::Result<()> {
-    connection.prepare_cached(KEEP)?.execute([run])?;
+pub(super) fn anonymize_run(connection: &Connection, run: &str) -> rusqlite::Result<()> {
+    connection.prepare_cached(ANONYMIZE_RUN)?.execute([run])?;
     for delete in [
         "DELETE FROM spent WHERE run = ?1",
         "DELETE FROM told WHERE run = ?1",
@@ -87,29 +93,32 @@ pub(super) fn forget_run(connection: &Connection, run: &str) -> rusqlite::Result
 }
 
 /// Whether the sums are those of the calls.
-pub(super) fn is_right(connection: &Connection) -> rusqlite::Result<bool> {
+pub(super) fn is_consistent(connection: &Connection) -> rusqlite::Result<bool> {
     let differ: bool = connection.query_row(DIFFERENCES, [], |row| row.get(0))?;
     Ok(!differ)
 }
 
 /// What was spent, told apart by one thing.
-pub(super) fn list(connection: &Connection, query: &SpendingQuery) -> rusqlite::Result<Vec<Spent>> {
-    let mut conditions = Conditions::default();
-    let hour = |at: Option<Timestamp>| at.map(rollup::hour);
-    conditions.compare("hour >= ?", hour(query.since));
-    conditions.compare("hour < ?", hour(query.until));
-    conditions.equal("project", query.project.as_deref());
-    if matches!(query.by, SpentBy::Run | SpentBy::Session) {
+pub(super) fn list(
+    connection: &Connection,
+    query: &SpendingQuery,
+) -> rusqlite::Result<Vec<CostSummary>> {
+    let mut conditions = WhereClause::default();
+    let hour = |at: Option<Timestamp>| at.map(rollup::hour_of);
+    conditions.add_comparison("hour >= ?", hour(query.since));
+    conditions.add_comparison("hour < ?", hour(query.until));
+    conditions.add_equal("project", query.project.as_deref());
+    if matches!(query.group_by, CostGroupBy::Run | CostGroupBy::Session) {
         conditions.add("run <> ''", []);
     }
-    let (column, order) = match query.by {
+    let (column, order) = match query.group_by {
         // Integer division rounds towards zero, which is right for all hours since the epoch.
-        SpentBy::Day => ("hour / 24 * 24", "1"),
-        SpentBy::Project => ("project", "9 DESC, 1"),
-        SpentBy::Run => ("run", "max(hour) DESC, 1"),
-        SpentBy::Session => ("session", "max(hour) DESC, 1"),
-        SpentBy::Model => ("model", "9 DESC, 1"),
-        SpentBy::Upstream => ("upstream", "9 DESC, 1"),
+        CostGroupBy::Day => ("hour / 24 * 24", "1"),
+        CostGroupBy::Project => ("project", "9 DESC, 1"),
+        CostGroupBy::Run => ("run", "max(hour) DESC, 1"),
+        CostGroupBy::Session => ("session", "max(hour) DESC, 1"),
+        CostGroupBy::Model => ("model", "9 DESC, 1"),
+        CostGroupBy::Upstream => ("upstream", "9 DESC, 1"),
     };
     let sql = format!(
         "SELECT {column}, {SUMS} FROM costs {} GROUP BY 1 ORDER BY {order}",
@@ -117,39 +126,45 @@ pub(super) fn list(connection: &Connection, query: &SpendingQuery) -> rusqlite::
     );
     let mut statement = connection.prepare_cached(&sql)?;
     let rows = statement.query_map(conditions.values(), |row| {
-        let id = match query.by {
-            SpentBy::Day => {
+        let id = match query.group_by {
+            CostGroupBy::Day => {
                 // The day of an RFC 3339 moment is its first ten letters.
-                let mut day = rollup::beginning(row.get(0)?).to_string();
+                let mut day = rollup::hour_start(row.get(0)?).to_string();
                 day.truncate(10);
                 day
             }
             _ => row.get(0)?,
         };
-        spent(row, id, 1)
+        cost_from_row(row, id, 1)
     })?;
     rows.collect()
 }
 
 /// What a run used; none if nothing was told or seen.
-pub(super) fn of_run(connection: &Connection, run: &RunId) -> rusqlite::Result<Option<Spent>> {
+pub(super) fn for_run(
+    connection: &Connection,
+    run: &RunId,
+) -> rusqlite::Result<Option<CostSummary>> {
     let sql = format!("SELECT {SUMS} FROM costs WHERE run = ?1 GROUP BY run");
     let mut statement = connection.prepare_cached(&sql)?;
-    let found = statement.query_row([run.as_str()], |row| spent(row, run.to_string(), 0));
+    let found = statement.query_row([run.as_str()], |row| cost_from_row(row, run.to_string(), 0));
     found.optional()
 }
 
 /// What each session of a run used, under its id.
-pub(super) fn of_sessions(connection: &Connection, run: &RunId) -> rusqlite::Result<Vec<Spent>> {
+pub(super) fn for_sessions(
+    connection: &Connection,
+    run: &RunId,
+) -> rusqlite::Result<Vec<CostSummary>> {
     let sql = format!("SELECT session, {SUMS} FROM costs WHERE run = ?1 GROUP BY session");
     let mut statement = connection.prepare_cached(&sql)?;
-    let rows = statement.query_map([run.as_str()], |row| spent(row, row.get(0)?, 1))?;
+    let rows = statement.query_map([run.as_str()], |row| cost_from_row(row, row.get(0)?, 1))?;
     rows.collect()
 }
 
 /// The model that the newest calls of a run, or of one session of it, were answered by: of several the one that wrote
 /// most.
-pub(super) fn model(
+pub(super) fn answering_model(
     connection: &Connection,
     run: &RunId,
     session: Option<&SessionId>,
@@ -164,11 +179,11 @@ pub(super) fn model(
 }
 
 /// What the calls used that a session of a run made in that time.
-pub(super) fn in_time(
+pub(super) fn for_gap(
     connection: &Connection,
     run: &RunId,
-    time: &Untold,
-) -> rusqlite::Result<Spent> {
+    time: &UsageGap,
+) -> rusqlite::Result<CostSummary> {
     let sql = format!(
         "SELECT {SUMS_OF_CALLS} FROM calls WHERE run = ?1 AND session = ?2 AND at >= ?3 AND at < ?4"
     );
@@ -176,30 +191,30 @@ pub(super) fn in_time(
     let session = time.session.as_str();
     let values = params![run.as_str(), session, time.from.millis(), to];
     let mut statement = connection.prepare_cached(&sql)?;
-    statement.query_row(values, |row| spent(row, session.to_owned(), 0))
+    statement.query_row(values, |row| cost_from_row(row, session.to_owned(), 0))
 }
 
 /// Tells what a run used, and its model where only its calls tell that.
-pub(super) fn complete(connection: &Connection, run: &mut RunView) -> rusqlite::Result<()> {
-    let Some(all) = of_run(connection, &run.id)? else {
+pub(super) fn fill_run_cost(connection: &Connection, run: &mut RunSummary) -> rusqlite::Result<()> {
+    let Some(all) = for_run(connection, &run.id)? else {
         return Ok(());
     };
     run.cost_usd = all.cost_usd;
     run.tokens = all.new_tokens();
-    run.unpriced = run.unpriced.max(all.unpriced);
+    run.unpriced_count = run.unpriced_count.max(all.unpriced);
     if run.model.is_none() && all.calls > 0 {
-        run.model = model(connection, &run.id, None)?;
+        run.model = answering_model(connection, &run.id, None)?;
     }
     Ok(())
 }
 
 /// The sums that begin in this column.
-fn spent(row: &Row<'_>, id: String, first: usize) -> rusqlite::Result<Spent> {
+fn cost_from_row(row: &Row<'_>, id: String, first: usize) -> rusqlite::Result<CostSummary> {
     let count = |place: usize| {
         let number = row.get::<_, i64>(first + place);
         number.map(|number| number.max(0).unsigned_abs())
     };
-    Ok(Spent {
+    Ok(CostSummary {
         id,
         calls: count(0)?,
         recovered: count(1)?,

@@ -2,9 +2,9 @@
 
 use rusqlite::{Connection, OptionalExtension, params};
 use unstuck_core::Timestamp;
-use unstuck_core::duration::in_millis;
+use unstuck_core::duration::to_millis;
 
-use crate::upstreams::{ProbeSlot, UpstreamChange};
+use crate::upstreams::{ProbeGrant, UpstreamChange};
 
 const FIND: &str = "SELECT next_probe, recovered FROM upstreams WHERE url = ?1";
 
@@ -15,22 +15,22 @@ const RECOVERED: &str = "INSERT INTO upstreams (url, next_probe, recovered) VALU
     ON CONFLICT (url) DO UPDATE SET next_probe = ?2, recovered = max(ifnull(recovered, 0), ?2)";
 
 /// Does what is asked for.
-pub(super) fn change(
+pub(super) fn apply_change(
     connection: &Connection,
     change: &UpstreamChange,
-) -> rusqlite::Result<ProbeSlot> {
+) -> rusqlite::Result<ProbeGrant> {
     match change {
-        UpstreamChange::TakeProbe { url, now, every } => {
+        UpstreamChange::ClaimProbe { url, now, every } => {
             let known = find(connection, url)?;
             let recovered = known.and_then(|(_, recovered)| recovered);
-            let last = i64::try_from(in_millis(*every)).unwrap_or(i64::MAX);
+            let last = i64::try_from(to_millis(*every)).unwrap_or(i64::MAX);
             let last = now.millis().saturating_add(last);
             // A clock that was wrong once must not keep everybody waiting.
             if let Some((next, _)) =
                 known.filter(|(next, _)| (now.millis() + 1..=last).contains(next))
             {
-                return Ok(ProbeSlot {
-                    granted: false,
+                return Ok(ProbeGrant {
+                    is_granted: false,
                     next: Timestamp::from_millis(next),
                     recovered,
                 });
@@ -38,8 +38,8 @@ pub(super) fn change(
             connection
                 .prepare_cached(TAKE)?
                 .execute(params![url, last])?;
-            Ok(ProbeSlot {
-                granted: true,
+            Ok(ProbeGrant {
+                is_granted: true,
                 next: Timestamp::from_millis(last),
                 recovered,
             })
@@ -47,8 +47,8 @@ pub(super) fn change(
         UpstreamChange::Recovered { url, at } => {
             let row = params![url, at.millis()];
             connection.prepare_cached(RECOVERED)?.execute(row)?;
-            Ok(ProbeSlot {
-                granted: true,
+            Ok(ProbeGrant {
+                is_granted: true,
                 next: *at,
                 recovered: Some(*at),
             })
@@ -67,6 +67,9 @@ fn find(connection: &Connection, url: &str) -> rusqlite::Result<Option<(i64, Opt
 }
 
 /// When an upstream was last seen to be back.
-pub(super) fn recovered(connection: &Connection, url: &str) -> rusqlite::Result<Option<Timestamp>> {
+pub(super) fn recovered_at(
+    connection: &Connection,
+    url: &str,
+) -> rusqlite::Result<Option<Timestamp>> {
     Ok(find(connection, url)?.and_then(|(_, recovered)| recovered))
 }

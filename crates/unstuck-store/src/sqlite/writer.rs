@@ -8,50 +8,50 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 use rusqlite::config::DbConfig;
-use unstuck_core::event::Recorded;
+use unstuck_core::event::EventRecord;
 
-use super::fold::Folds;
-use super::watch::Bell;
-use super::{Reply, connect, failure, leases, outbox, settings, upstreams};
-use crate::append::Prepared;
-use crate::calls::Ready;
+use super::log_tailer::WakeUp;
+use super::projections::Projections;
+use super::{Reply, connect, leases, outbox, settings, sqlite_error, upstreams};
+use crate::append::PreparedAppend;
+use crate::calls::PreparedCalls;
 use crate::error::StoreError;
-use crate::lease::{Claim, LeaseChange};
-use crate::outbox::{Letter, OutboxChange};
-use crate::settings::{PutSetting, Setting};
-use crate::upstreams::{ProbeSlot, UpstreamChange};
+use crate::lease::{ClaimOutcome, LeaseChange};
+use crate::outbox::{OutboxChange, OutboxMessage};
+use crate::settings::{SettingUpdate, StoredSetting};
+use crate::upstreams::{ProbeGrant, UpstreamChange};
 
 /// So many requests are written at once at most.
-const BATCH: usize = 1000;
+const MAX_BATCH: usize = 1000;
 
 /// A log of so many bytes is read in no time by whoever opens the file next.
-const SHORT_LOG: u64 = 1 << 20;
+const MAX_LEFTOVER_WAL: u64 = 1 << 20;
 
 /// Something that the writer is asked to do.
-pub(super) enum Job {
-    Append(Asked<Prepared, Vec<Recorded>>),
-    Lease(Asked<LeaseChange, Claim>),
-    Outbox(Asked<OutboxChange, Vec<Letter>>),
-    Calls(Asked<Ready, ()>),
-    Setting(Asked<PutSetting, Setting>),
-    Upstream(Asked<UpstreamChange, ProbeSlot>),
+pub(super) enum WriteJob {
+    Append(WriteRequest<PreparedAppend, Vec<EventRecord>>),
+    Lease(WriteRequest<LeaseChange, ClaimOutcome>),
+    Outbox(WriteRequest<OutboxChange, Vec<OutboxMessage>>),
+    Calls(WriteRequest<PreparedCalls, ()>),
+    Setting(WriteRequest<SettingUpdate, StoredSetting>),
+    Upstream(WriteRequest<UpstreamChange, ProbeGrant>),
     /// Something that is a transaction of its own, or none.
-    Alone(Box<dyn FnOnce(&mut Connection) + Send>),
+    Exclusive(Box<dyn FnOnce(&mut Connection) + Send>),
     Close(Reply<()>),
 }
 
 /// A request, what came of it, and who waits for that.
-pub(super) struct Asked<Q, A> {
+pub(super) struct WriteRequest<Q, A> {
     request: Q,
     result: Result<A, StoreError>,
     reply: Reply<A>,
 }
 
-impl<Q, A> Asked<Q, A> {
+impl<Q, A> WriteRequest<Q, A> {
     fn new(request: Q, reply: Reply<A>) -> Self {
         Self {
             request,
-            result: Err(StoreError::closed()),
+            result: Err(StoreError::store_closed()),
             reply,
         }
     }
@@ -67,86 +67,86 @@ impl<Q, A> Asked<Q, A> {
     }
 }
 
-impl Job {
-    pub(super) fn append(append: Prepared, reply: Reply<Vec<Recorded>>) -> Self {
-        Self::Append(Asked::new(append, reply))
+impl WriteJob {
+    pub(super) fn append(append: PreparedAppend, reply: Reply<Vec<EventRecord>>) -> Self {
+        Self::Append(WriteRequest::new(append, reply))
     }
 
-    pub(super) fn lease(change: LeaseChange, reply: Reply<Claim>) -> Self {
-        Self::Lease(Asked::new(change, reply))
+    pub(super) fn lease(change: LeaseChange, reply: Reply<ClaimOutcome>) -> Self {
+        Self::Lease(WriteRequest::new(change, reply))
     }
 
-    pub(super) fn outbox(change: OutboxChange, reply: Reply<Vec<Letter>>) -> Self {
-        Self::Outbox(Asked::new(change, reply))
+    pub(super) fn outbox(change: OutboxChange, reply: Reply<Vec<OutboxMessage>>) -> Self {
+        Self::Outbox(WriteRequest::new(change, reply))
     }
 
-    pub(super) fn calls(calls: Ready, reply: Reply<()>) -> Self {
-        Self::Calls(Asked::new(calls, reply))
+    pub(super) fn calls(calls: PreparedCalls, reply: Reply<()>) -> Self {
+        Self::Calls(WriteRequest::new(calls, reply))
     }
 
-    pub(super) fn setting(put: PutSetting, reply: Reply<Setting>) -> Self {
-        Self::Setting(Asked::new(put, reply))
+    pub(super) fn setting(put: SettingUpdate, reply: Reply<StoredSetting>) -> Self {
+        Self::Setting(WriteRequest::new(put, reply))
     }
 
-    pub(super) fn upstream(change: UpstreamChange, reply: Reply<ProbeSlot>) -> Self {
-        Self::Upstream(Asked::new(change, reply))
+    pub(super) fn upstream(change: UpstreamChange, reply: Reply<ProbeGrant>) -> Self {
+        Self::Upstream(WriteRequest::new(change, reply))
     }
 
     /// Whether it can share a transaction with others.
-    fn shares(&self) -> bool {
-        !matches!(self, Self::Alone(_) | Self::Close(_))
+    fn is_batchable(&self) -> bool {
+        !matches!(self, Self::Exclusive(_) | Self::Close(_))
     }
 }
 
-pub(super) struct Writer {
+pub(super) struct StoreWriter {
     connection: Connection,
     path: PathBuf,
-    patience: Duration,
-    folds: Folds,
+    busy_timeout: Duration,
+    projections: Projections,
     /// Changes when another connection has written.
     data_version: i64,
     /// Rings for those who follow the log.
-    bell: Arc<Bell>,
+    wake_up: Arc<WakeUp>,
 }
 
-impl Writer {
+impl StoreWriter {
     pub(super) fn new(
         connection: Connection,
         path: PathBuf,
-        patience: Duration,
-        bell: Arc<Bell>,
+        busy_timeout: Duration,
+        wake_up: Arc<WakeUp>,
     ) -> Self {
         Self {
             connection,
             path,
-            patience,
-            folds: Folds::default(),
+            busy_timeout,
+            projections: Projections::default(),
             data_version: 0,
-            bell,
+            wake_up,
         }
     }
 
     /// Writes until it is told to close, or until nobody is left to ask for anything.
-    pub(super) fn run(mut self, queue: &Receiver<Job>) {
+    pub(super) fn run(mut self, queue: &Receiver<WriteJob>) {
         let mut closing = Vec::new();
         while closing.is_empty() {
             let Ok(first) = queue.recv() else {
                 return;
             };
             let mut batch = Vec::new();
-            for job in std::iter::once(first).chain(queue.try_iter().take(BATCH)) {
+            for job in std::iter::once(first).chain(queue.try_iter().take(MAX_BATCH)) {
                 match job {
-                    Job::Close(reply) => closing.push(reply),
-                    job if job.shares() => batch.push(job),
+                    WriteJob::Close(reply) => closing.push(reply),
+                    job if job.is_batchable() => batch.push(job),
                     job => {
                         self.commit(std::mem::take(&mut batch));
-                        self.alone(job);
+                        self.run_exclusive(job);
                     }
                 }
             }
             self.commit(batch);
         }
-        self.leave();
+        self.close_file();
         for reply in closing {
             // Nobody may be waiting any more.
             let _ = reply.send(Ok(()));
@@ -155,10 +155,10 @@ impl Writer {
 
     /// Closes the file. A short log beside it is left there: moving it into the file takes several flushes of the disk,
     /// too many for a process that wrote two events.
-    fn leave(self) {
+    fn close_file(self) {
         let mut log = self.path.into_os_string();
         log.push("-wal");
-        if std::fs::metadata(log).is_ok_and(|log| log.len() <= SHORT_LOG) {
+        if std::fs::metadata(log).is_ok_and(|log| log.len() <= MAX_LEFTOVER_WAL) {
             // If it is moved all the same, that only takes longer.
             let _ = self
                 .connection
@@ -166,85 +166,92 @@ impl Writer {
         }
     }
 
-    fn alone(&mut self, job: Job) {
-        if let Job::Alone(work) = job {
+    fn run_exclusive(&mut self, job: WriteJob) {
+        if let WriteJob::Exclusive(work) = job {
             work(&mut self.connection);
-            self.folds.forget();
+            self.projections.clear();
         }
     }
 
-    fn commit(&mut self, mut batch: Vec<Job>) {
+    fn commit(&mut self, mut batch: Vec<WriteJob>) {
         if batch.is_empty() {
             return;
         }
         let committed = self.transact(&mut batch).map_err(|error| {
-            self.abandon();
-            failure::told(&self.path, error)
+            self.discard_cache();
+            sqlite_error::to_store_error(&self.path, error)
         });
-        if committed.is_ok() && batch.iter().any(|job| matches!(job, Job::Append(_))) {
-            self.bell.ring();
+        if committed.is_ok() && batch.iter().any(|job| matches!(job, WriteJob::Append(_))) {
+            self.wake_up.notify();
         }
         for job in batch {
             match job {
-                Job::Append(asked) => asked.answer(&committed),
-                Job::Lease(asked) => asked.answer(&committed),
-                Job::Outbox(asked) => asked.answer(&committed),
-                Job::Calls(asked) => asked.answer(&committed),
-                Job::Setting(asked) => asked.answer(&committed),
-                Job::Upstream(asked) => asked.answer(&committed),
-                Job::Alone(_) | Job::Close(_) => {}
+                WriteJob::Append(asked) => asked.answer(&committed),
+                WriteJob::Lease(asked) => asked.answer(&committed),
+                WriteJob::Outbox(asked) => asked.answer(&committed),
+                WriteJob::Calls(asked) => asked.answer(&committed),
+                WriteJob::Setting(asked) => asked.answer(&committed),
+                WriteJob::Upstream(asked) => asked.answer(&committed),
+                WriteJob::Exclusive(_) | WriteJob::Close(_) => {}
             }
         }
     }
 
-    fn transact(&mut self, batch: &mut [Job]) -> rusqlite::Result<()> {
-        connect::patiently(self.patience, || {
+    fn transact(&mut self, batch: &mut [WriteJob]) -> rusqlite::Result<()> {
+        connect::retry_while_busy(self.busy_timeout, || {
             self.connection
                 .prepare_cached("BEGIN IMMEDIATE")?
                 .execute([])
         })?;
-        self.notice_others()?;
+        self.check_external_writes()?;
         for job in batch {
             match job {
-                Job::Append(asked) => {
-                    asked.result = self.folds.append(&self.connection, &mut asked.request)?;
+                WriteJob::Append(asked) => {
+                    asked.result = self
+                        .projections
+                        .append(&self.connection, &mut asked.request)?;
                 }
-                Job::Lease(asked) => {
-                    asked.result = leases::change(&self.connection, &asked.request)?;
+                WriteJob::Lease(asked) => {
+                    asked.result = leases::apply_change(&self.connection, &asked.request)?;
                 }
-                Job::Outbox(asked) => {
-                    asked.result = outbox::change(&self.connection, &asked.request).map(Ok)?;
+                WriteJob::Outbox(asked) => {
+                    asked.result =
+                        outbox::apply_change(&self.connection, &asked.request).map(Ok)?;
                 }
-                Job::Calls(asked) => {
-                    asked.result = self.folds.calls(&self.connection, &asked.request).map(Ok)?;
+                WriteJob::Calls(asked) => {
+                    asked.result = self
+                        .projections
+                        .record_calls(&self.connection, &asked.request)
+                        .map(Ok)?;
                 }
-                Job::Setting(asked) => {
+                WriteJob::Setting(asked) => {
                     asked.result = settings::put(&self.connection, &asked.request)?;
                 }
-                Job::Upstream(asked) => {
-                    asked.result = upstreams::change(&self.connection, &asked.request).map(Ok)?;
+                WriteJob::Upstream(asked) => {
+                    asked.result =
+                        upstreams::apply_change(&self.connection, &asked.request).map(Ok)?;
                 }
-                Job::Alone(_) | Job::Close(_) => {}
+                WriteJob::Exclusive(_) | WriteJob::Close(_) => {}
             }
         }
-        self.folds.flush(&self.connection)?;
+        self.projections.flush(&self.connection)?;
         self.connection.prepare_cached("COMMIT")?.execute([])?;
         Ok(())
     }
 
     /// What is in memory holds only as long as nobody else has written.
-    fn notice_others(&mut self) -> rusqlite::Result<()> {
+    fn check_external_writes(&mut self) -> rusqlite::Result<()> {
         let mut statement = self.connection.prepare_cached("PRAGMA data_version")?;
         let version = statement.query_row([], |row| row.get(0))?;
         if version != self.data_version {
             self.data_version = version;
-            self.folds.forget();
+            self.projections.clear();
         }
         Ok(())
     }
 
-    fn abandon(&mut self) {
-        self.folds.forget();
+    fn discard_cache(&mut self) {
+        self.projections.clear();
         if !self.connection.is_autocommit() {
             // If not even this works, the next transaction fails, and says why.
             let _ = self.connection.execute_batch("ROLLBACK");

@@ -1,16 +1,16 @@
 //! Events as a supervisor writes them.
 
-use unstuck_core::decision::{Draw, History, Situation, Tokens, decide};
+use unstuck_core::decision::{DecisionInput, RandomDraw, RecoveryHistory, TokenUsage, decide};
 use unstuck_core::diagnosis::{Diagnosis, Evidence};
 use unstuck_core::event::{
-    Answering, AttemptEnd, AttemptFailed, AttemptInterrupted, AttemptStarted, AttemptSucceeded,
-    Event, Excerpt, InterruptedBy, Measured, Outcome, Part, RunFinished, RunId, RunResumed,
-    RunStarted, SessionSpec, SessionStarted, Work,
+    AttemptCause, AttemptEnd, AttemptFailed, AttemptInterrupted, AttemptStarted, AttemptSucceeded,
+    AttemptUsage, Event, InterruptionCause, OutputExcerpt, RoleInstance, RunFinished, RunId,
+    RunKind, RunOutcome, RunResumed, RunStarted, SessionSpec, SessionStarted,
 };
 use unstuck_core::event::{CallFailed, CallOutcome, CallRecord};
 use unstuck_core::knowledge::Playbook;
 use unstuck_core::{Kind, Layer, Level, RetryPolicy, Timestamp};
-use unstuck_store::{Append, Owner};
+use unstuck_store::{Append, LeaseOwner};
 
 /// Nine seconds after a full hour.
 pub(crate) const START: Timestamp = Timestamp::from_seconds(1_794_777_609);
@@ -27,8 +27,8 @@ pub(crate) fn append(run: &RunId, events: impl IntoIterator<Item = Event>) -> Ap
     Append::new(run.clone(), START, events)
 }
 
-pub(crate) fn owner(pid: u32) -> Owner {
-    Owner {
+pub(crate) fn owner(pid: u32) -> LeaseOwner {
+    LeaseOwner {
         host: "here".into(),
         boot: "b1".into(),
         pid,
@@ -44,29 +44,29 @@ pub(crate) fn started_in(run: &RunId, project: &str) -> Event {
     Event::from(Box::new(RunStarted {
         head: None,
         project: project.into(),
-        work: Work::Command(Box::new(SessionSpec {
+        kind: RunKind::Command(Box::new(SessionSpec {
             cwd: project.into(),
             command: vec!["claude".into(), "-p".into(), "fix the tests".into()],
             agent: Some("claude".into()),
             model: Some("claude-sonnet-5-5".into()),
-            session: run.session(1),
+            session: run.session_id(1),
             policy: RetryPolicy::default(),
             origins: [("policy".to_owned(), "template standard".to_owned())].into(),
             timeout_ms: Some(600_000),
             idle_timeout_ms: None,
             options: serde_json::Value::Null,
-            unrepeatable: None,
+            unrepeatable_reason: None,
             knowledge: "0.1.0".into(),
         })),
     }))
 }
 
 pub(crate) fn resumed() -> Event {
-    Event::from(RunResumed::as_it_was("a crash", 12))
+    Event::from(RunResumed::unchanged("a crash", 12))
 }
 
-pub(crate) fn answering(kind: Kind, strategy: Option<&str>) -> Answering {
-    Answering {
+pub(crate) fn answering(kind: Kind, strategy: Option<&str>) -> AttemptCause {
+    AttemptCause {
         kind,
         level: match strategy {
             Some(_) => Level::Alternative,
@@ -78,12 +78,12 @@ pub(crate) fn answering(kind: Kind, strategy: Option<&str>) -> Answering {
 
 pub(crate) fn attempt_started(run: &RunId, number: u32) -> Event {
     Event::from(Box::new(AttemptStarted {
-        session: run.session(1),
+        session: run.session_id(1),
         number,
         command: vec!["claude".into(), "-p".into(), "fix the tests".into()],
         model: Some("claude-sonnet-5-5".into()),
         timeout_ms: Some(600_000),
-        answering: None,
+        cause: None,
         changes: Vec::new(),
         agent_session: None,
         reaper: Some((4711, 99)),
@@ -96,10 +96,10 @@ pub(crate) fn end(
     run: &RunId,
     duration_ms: u64,
     cost_usd: Option<f64>,
-    answering: Option<Answering>,
+    answering: Option<AttemptCause>,
 ) -> AttemptEnd {
     AttemptEnd {
-        session: run.session(1),
+        session: run.session_id(1),
         number: 1,
         exit_code: Some(1),
         signal: None,
@@ -107,12 +107,12 @@ pub(crate) fn end(
         duration_ms,
         stdout_bytes: 100,
         stderr_bytes: 20,
-        left: 0,
+        leftover_processes: 0,
         model: Some("claude-sonnet-5-5".into()),
-        answering,
-        used: Measured {
+        cause: answering,
+        usage: AttemptUsage {
             cost_usd,
-            ..Measured::default()
+            ..AttemptUsage::default()
         },
         tree: None,
         last_progress: None,
@@ -140,7 +140,7 @@ pub(crate) fn failed(end: AttemptEnd, kind: Kind) -> Event {
             truncated: false,
         },
         validation_errors: Vec::new(),
-        excerpt: Excerpt::default(),
+        excerpt: OutputExcerpt::default(),
         check: None,
         lost_conversation: false,
     }))
@@ -155,15 +155,15 @@ pub(crate) fn succeeded(end: AttemptEnd) -> Event {
 
 pub(crate) fn interrupted(run: &RunId) -> Event {
     Event::from(AttemptInterrupted {
-        progressed: false,
-        session: run.session(1),
+        has_output: false,
+        session: run.session_id(1),
         number: 1,
-        by: InterruptedBy::Person,
+        by: InterruptionCause::Person,
         agent_session: None,
     })
 }
 
-pub(crate) fn finished(outcome: Outcome) -> Event {
+pub(crate) fn finished(outcome: RunOutcome) -> Event {
     Event::from(RunFinished {
         outcome,
         exit_code: 0,
@@ -181,14 +181,14 @@ pub(crate) fn called(run: &RunId, call: &str, second: i64) -> CallRecord {
     CallRecord {
         call: call.to_owned(),
         run: run.clone(),
-        session: run.session(1),
+        session: run.session_id(1),
         at: later(second),
         protocol: "anthropic".into(),
         endpoint: "messages".into(),
         upstream: "anthropic".into(),
-        asked_model: Some("claude-sonnet-5-5".into()),
+        requested_model: Some("claude-sonnet-5-5".into()),
         model: Some("claude-sonnet-5-5".into()),
-        stream: true,
+        is_stream: true,
         outcome: CallOutcome::Answered,
         status: 200,
         kind: None,
@@ -197,7 +197,7 @@ pub(crate) fn called(run: &RunId, call: &str, second: i64) -> CallRecord {
         first_byte_ms: 400,
         duration_ms: 2_000,
         sent_bytes: 4_096,
-        tokens: Some(Tokens {
+        tokens: Some(TokenUsage {
             input: 1_000,
             cached: 3_000,
             output: 200,
@@ -222,7 +222,7 @@ pub(crate) fn builder_started(run: &RunId, prompt: &str) -> Event {
         panic!("a run begins");
     };
     Event::from(Box::new(SessionStarted {
-        part: Part {
+        part: RoleInstance {
             role: "builder".into(),
             iteration: 1,
             instance: 1,
@@ -241,21 +241,21 @@ pub(crate) fn call_failed(run: &RunId, call: &str, line: &str) -> Event {
     let mut diagnosis = attempt.diagnosis;
     diagnosis.evidence.line = line.to_owned();
     diagnosis.fingerprint = "rate_limit:c".to_owned();
-    let (policy, history) = (RetryPolicy::default(), History::new(START));
+    let (policy, history) = (RetryPolicy::default(), RecoveryHistory::new(START));
     let playbook = Playbook::built_in();
     let known = playbook.kind(Kind::RateLimit).unwrap();
-    let situation = Situation::new(&policy, &history, &diagnosis, known, playbook, START);
+    let situation = DecisionInput::new(&policy, &history, &diagnosis, known, playbook, START);
     Event::from(Box::new(CallFailed {
-        session: run.session(1),
+        session: run.session_id(1),
         call: call.to_owned(),
         number: 1,
         upstream: "anthropic".into(),
         model: None,
         status: Some(429),
-        decision: decide(&situation, Draw(0)),
+        decision: decide(&situation, RandomDraw(0)),
         diagnosis,
         fallback: None,
-        passed_over: Vec::new(),
+        skipped_upstreams: Vec::new(),
         policy_hash: "0".into(),
         conversation: None,
     }))

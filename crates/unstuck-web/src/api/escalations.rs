@@ -6,20 +6,22 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
-use unstuck_core::{RunId, question};
-use unstuck_store::{QuestionFilter, Standing};
+use unstuck_core::{RunId, escalation};
+use unstuck_store::{EscalationFilter, EscalationStatus};
 use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::extract::{Asked, Body, Named, limit};
-use crate::deeds::Answering;
-use crate::guard::Who;
-use crate::model::{AnswerGiven, AnswerTaken, Escalation, Page, Preview, Problem};
-use crate::reading;
-use crate::web::Web;
+use super::extractors::{JsonBody, PathParams, QueryParams, page_limit};
+use crate::auth::Identity;
+use crate::commands::AnswerEscalation;
+use crate::model::{
+    AnswerRequest, AnswerResult, EscalationResponse, Page, ProblemDetails, RepairPreview,
+};
+use crate::queries;
+use crate::server_state::WebState;
 
-pub(super) fn routes() -> OpenApiRouter<Arc<Web>> {
+pub(super) fn routes() -> OpenApiRouter<Arc<WebState>> {
     OpenApiRouter::new()
         .routes(routes!(list_escalations))
         .routes(routes!(get_escalation))
@@ -31,7 +33,7 @@ pub(super) fn routes() -> OpenApiRouter<Arc<Web>> {
 #[derive(Debug, Clone, Default, Deserialize, IntoParams)]
 #[serde(default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-struct EscalationsAsked {
+struct EscalationListQuery {
     /// Those of this run.
     run: Option<String>,
     /// Those of the project with this id.
@@ -50,29 +52,29 @@ struct EscalationsAsked {
     get,
     path = "/api/escalations",
     tag = "escalations",
-    params(EscalationsAsked),
-    responses((status = OK, description = "Questions.", body = Page<Escalation>))
+    params(EscalationListQuery),
+    responses((status = OK, description = "Questions.", body = Page<EscalationResponse>))
 )]
 async fn list_escalations(
-    State(web): State<Arc<Web>>,
-    Asked(asked): Asked<EscalationsAsked>,
-) -> Result<Response, Problem> {
+    State(web): State<Arc<WebState>>,
+    QueryParams(asked): QueryParams<EscalationListQuery>,
+) -> Result<Response, ProblemDetails> {
     let project = match &asked.project {
-        Some(id) => Some(reading::project_root(&web, id).await?),
+        Some(id) => Some(queries::project_root(&web, id).await?),
         None => None,
     };
-    let filter = QuestionFilter {
+    let filter = EscalationFilter {
         run: asked.run.map(RunId::new),
         project,
-        standing: match asked.answered {
-            true => Standing::Any,
-            false => Standing::Waiting,
+        status: match asked.answered {
+            true => EscalationStatus::Any,
+            false => EscalationStatus::Open,
         },
-        limit: Some(limit(asked.limit)?),
+        limit: Some(page_limit(asked.limit)?),
         after: asked.after,
-        ..QuestionFilter::default()
+        ..EscalationFilter::default()
     };
-    web.told(&reading::escalations(&web, &filter).await?)
+    web.json_response(&queries::escalations(&web, &filter).await?)
 }
 
 /// Show a question whole
@@ -81,13 +83,13 @@ async fn list_escalations(
     path = "/api/escalations/{id}",
     tag = "escalations",
     params(("id" = String, Path, description = "The id of the question.")),
-    responses((status = OK, description = "The question.", body = Escalation))
+    responses((status = OK, description = "The question.", body = EscalationResponse))
 )]
 async fn get_escalation(
-    State(web): State<Arc<Web>>,
-    Named(id): Named<String>,
-) -> Result<Response, Problem> {
-    web.told(&reading::escalation(&web, &id).await?)
+    State(web): State<Arc<WebState>>,
+    PathParams(id): PathParams<String>,
+) -> Result<Response, ProblemDetails> {
+    web.json_response(&queries::escalation(&web, &id).await?)
 }
 
 /// Answer a question
@@ -98,28 +100,31 @@ async fn get_escalation(
     path = "/api/escalations/{id}/answer",
     tag = "escalations",
     params(("id" = String, Path, description = "The id of the question.")),
-    request_body = AnswerGiven,
+    request_body = AnswerRequest,
     responses(
-        (status = OK, description = "It is answered.", body = AnswerTaken),
+        (status = OK, description = "It is answered.", body = AnswerResult),
         (
             status = PRECONDITION_FAILED,
             description = "The question has changed since `hash` was shown.",
             content_type = "application/problem+json",
-            body = Problem
+            body = ProblemDetails
         )
     )
 )]
 async fn answer_escalation(
-    State(web): State<Arc<Web>>,
-    Named(id): Named<String>,
-    who: Who,
-    Body(given): Body<AnswerGiven>,
-) -> Result<Response, Problem> {
-    let asked = reading::escalation(&web, &id).await?;
-    if let Some(answered) = &asked.answered {
-        let said = answered.how.as_ref().map_or("settled", |how| &how.said);
+    State(web): State<Arc<WebState>>,
+    PathParams(id): PathParams<String>,
+    who: Identity,
+    JsonBody(given): JsonBody<AnswerRequest>,
+) -> Result<Response, ProblemDetails> {
+    let asked = queries::escalation(&web, &id).await?;
+    if let Some(answered) = &asked.outcome {
+        let said = answered
+            .resolution
+            .as_ref()
+            .map_or("settled", |how| &how.summary);
         let at = answered.at;
-        return Err(Problem::conflict(format!(
+        return Err(ProblemDetails::conflict(format!(
             "{id} was {said} at {at}; the first answer counts"
         )));
     }
@@ -127,38 +132,38 @@ async fn answer_escalation(
         let known: Vec<_> = asked
             .answers
             .iter()
-            .map(|one| question::Answer::from(one.answer).name())
+            .map(|one| escalation::EscalationAnswer::from(one.answer).name())
             .collect();
         return Err(unprocessable(format!(
             "this can be answered with {}",
             known.join(", ")
         )));
     }
-    let answer = question::Answer::from(given.answer);
-    if answer == question::Answer::Retry && given.note.trim().is_empty() {
+    let answer = escalation::EscalationAnswer::from(given.answer);
+    if answer == escalation::EscalationAnswer::Retry && given.note.trim().is_empty() {
         return Err(unprocessable(
             "retry needs your words in `note`; resolve tries the same again".to_owned(),
         ));
     }
-    let answering = Answering {
-        question: id,
+    let answering = AnswerEscalation {
+        escalation: id,
         answer,
         note: given.note,
         hash: given.hash,
-        who: who.signature(),
+        who: who.audit_name(),
     };
-    web.told(&web.deeds().answer(answering).await?)
+    web.json_response(&web.deeds().answer(answering).await?)
 }
 
-fn unprocessable(detail: String) -> Problem {
-    Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail)
+fn unprocessable(detail: String) -> ProblemDetails {
+    ProblemDetails::new(StatusCode::UNPROCESSABLE_ENTITY, detail)
 }
 
 /// How a command is tried out.
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[serde(default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-struct PreviewOptions {
+struct PreviewQuery {
     /// Let it use the network; what it does there is real.
     network: bool,
 }
@@ -170,17 +175,19 @@ struct PreviewOptions {
     post,
     path = "/api/escalations/{id}/preview",
     tag = "escalations",
-    params(("id" = String, Path, description = "The id of the question."), PreviewOptions),
-    responses((status = OK, description = "What it would change.", body = Preview))
+    params(("id" = String, Path, description = "The id of the question."), PreviewQuery),
+    responses((status = OK, description = "What it would change.", body = RepairPreview))
 )]
 async fn preview_escalation(
-    State(web): State<Arc<Web>>,
-    Named(id): Named<String>,
-    Asked(options): Asked<PreviewOptions>,
-) -> Result<Response, Problem> {
-    let asked = reading::escalation(&web, &id).await?;
+    State(web): State<Arc<WebState>>,
+    PathParams(id): PathParams<String>,
+    QueryParams(options): QueryParams<PreviewQuery>,
+) -> Result<Response, ProblemDetails> {
+    let asked = queries::escalation(&web, &id).await?;
     if !asked.can_preview {
-        return Err(Problem::conflict(format!("{id} proposes no command")));
+        return Err(ProblemDetails::conflict(format!(
+            "{id} proposes no command"
+        )));
     }
-    web.told(&web.deeds().preview(&id, options.network).await?)
+    web.json_response(&web.deeds().preview(&id, options.network).await?)
 }

@@ -12,27 +12,27 @@ use axum::response::{IntoResponse, Response};
 use futures_util::stream::{self, StreamExt};
 use serde::Deserialize;
 use tokio::sync::Mutex;
-use unstuck_core::episode::SessionStatus;
+use unstuck_core::views::SessionStatus;
 use unstuck_core::{RunId, SessionId};
-use unstuck_store::{EventFilter, Placed, Position};
+use unstuck_store::{EventFilter, LogEntry, LogOffset};
 use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::extract::{Asked, each, limit};
-use crate::door;
-use crate::leaving::Clean;
-use crate::model::{EventLine, Page, Problem};
-use crate::reading;
-use crate::states::States;
-use crate::web::Web;
+use super::extractors::{QueryParams, page_limit, parse_list};
+use crate::auth_middleware;
+use crate::model::{EventResponse, Page, ProblemDetails};
+use crate::queries;
+use crate::response_redaction::AlreadyRedacted;
+use crate::server_state::WebState;
+use crate::session_states::SessionStateTracker;
 
 /// How often a stream shows that it lives, and how often is looked whether it still may.
-const ALIVE: Duration = Duration::from_secs(15);
+const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(15);
 /// How soon a browser comes back when a stream broke off.
-const COME_BACK: Duration = Duration::from_secs(1);
+const RECONNECT_DELAY: Duration = Duration::from_secs(1);
 
-pub(super) fn routes() -> OpenApiRouter<Arc<Web>> {
+pub(super) fn routes() -> OpenApiRouter<Arc<WebState>> {
     OpenApiRouter::new().routes(routes!(list_events))
 }
 
@@ -40,7 +40,7 @@ pub(super) fn routes() -> OpenApiRouter<Arc<Web>> {
 #[derive(Debug, Clone, Default, Deserialize, IntoParams)]
 #[serde(default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-struct EventsAsked {
+struct EventListQuery {
     /// Those after the one with this id; a stream begins with what happens from now on where it is left out.
     after: Option<u64>,
     /// Those of this run.
@@ -64,38 +64,38 @@ struct EventsAsked {
     path = "/api/events",
     tag = "events",
     params(
-        EventsAsked,
+        EventListQuery,
         ("last-event-id" = Option<u64>, Header, description = "The id of the last event that was seen; counts before `after`."),
     ),
     responses((status = OK, description = "Events.", content(
-        (Page<EventLine> = "application/json"),
+        (Page<EventResponse> = "application/json"),
         (String = "text/event-stream"),
     )))
 )]
 async fn list_events(
-    State(web): State<Arc<Web>>,
-    Asked(asked): Asked<EventsAsked>,
+    State(web): State<Arc<WebState>>,
+    QueryParams(asked): QueryParams<EventListQuery>,
     parts: Parts,
-) -> Result<Response, Problem> {
+) -> Result<Response, ProblemDetails> {
     let headers = &parts.headers;
     let filter = EventFilter {
         run: asked.run.map(RunId::new),
         session: asked.session.map(SessionId::new),
-        names: each("names", asked.names.as_deref(), |name| {
+        names: parse_list("names", asked.names.as_deref(), |name| {
             Some(name.to_owned())
         })?,
-        after: seen(headers)?.or(asked.after).map(Position::new),
-        limit: Some(limit(asked.limit)?),
+        after: last_event_id(headers)?.or(asked.after).map(LogOffset::new),
+        limit: Some(page_limit(asked.limit)?),
         ..EventFilter::default()
     };
-    match wants_pages(headers) {
-        true => web.told(&reading::events(&web, &filter).await?),
-        false => streamed(web, filter, parts).await,
+    match wants_json_page(headers) {
+        true => web.json_response(&queries::events(&web, &filter).await?),
+        false => event_stream(web, filter, parts).await,
     }
 }
 
 /// Whether pages are asked for, and not the stream: a browser that opens the address shows a page.
-fn wants_pages(headers: &HeaderMap) -> bool {
+fn wants_json_page(headers: &HeaderMap) -> bool {
     let accept = headers
         .get(header::ACCEPT)
         .and_then(|one| one.to_str().ok());
@@ -106,31 +106,41 @@ fn wants_pages(headers: &HeaderMap) -> bool {
 }
 
 /// The id that a browser saw last.
-fn seen(headers: &HeaderMap) -> Result<Option<u64>, Problem> {
+fn last_event_id(headers: &HeaderMap) -> Result<Option<u64>, ProblemDetails> {
     let Some(text) = headers.get("last-event-id") else {
         return Ok(None);
     };
     let number = text.to_str().ok().and_then(|text| text.trim().parse().ok());
-    let wrong = || Problem::bad_request("`Last-Event-ID` must be the id of an event, a number");
+    let wrong =
+        || ProblemDetails::bad_request("`Last-Event-ID` must be the id of an event, a number");
     number.ok_or_else(wrong).map(Some)
 }
 
-async fn streamed(web: Arc<Web>, filter: EventFilter, parts: Parts) -> Result<Response, Problem> {
-    let place = Arc::clone(&web.streams).try_acquire_owned().map_err(|_| {
-        let detail = "too many streams of events are open; close one, or ask for pages";
-        Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail)
-    })?;
+async fn event_stream(
+    web: Arc<WebState>,
+    filter: EventFilter,
+    parts: Parts,
+) -> Result<Response, ProblemDetails> {
+    let place = Arc::clone(&web.stream_slots)
+        .try_acquire_owned()
+        .map_err(|_| {
+            let detail = "too many streams of events are open; close one, or ask for pages";
+            ProblemDetails::new(StatusCode::SERVICE_UNAVAILABLE, detail)
+        })?;
     let after = match filter.after {
         Some(after) => after,
-        None => reading::newest_event(&web).await?,
+        None => queries::newest_event(&web).await?,
     };
     let news = web.store().follow(Some(after)).await?;
     // Whoever is cut off before the first event comes back to here.
     let hello = Event::default()
         .id(after.number().to_string())
-        .retry(COME_BACK);
-    let states = Arc::new(Mutex::new(States::default()));
-    let (closed, unwelcome) = (web.closed(), unwelcome(Arc::clone(&web), parts));
+        .retry(RECONNECT_DELAY);
+    let states = Arc::new(Mutex::new(SessionStateTracker::default()));
+    let (closed, unwelcome) = (
+        web.wait_for_close(),
+        wait_until_unauthorized(Arc::clone(&web), parts),
+    );
     let told = news
         // The client comes back, and goes on behind what it saw last.
         .take_while(|news| std::future::ready(news.is_ok()))
@@ -142,38 +152,38 @@ async fn streamed(web: Arc<Web>, filter: EventFilter, parts: Parts) -> Result<Re
             async move {
                 // All events of a run lead to its state, also those that are not asked for.
                 let of_run = filter.run.as_ref();
-                if of_run.is_some_and(|run| placed.recorded.run != *run) {
+                if of_run.is_some_and(|run| placed.record.run != *run) {
                     return None;
                 }
                 let mut states = states.lock().await;
-                let state = states.after(web.store(), &placed.recorded).await;
-                line(&web, &filter, &placed, state.ok().flatten())
+                let state = states.state_after(web.store(), &placed.record).await;
+                visible_event(&web, &filter, &placed, state.ok().flatten())
             }
         });
     let all = stream::iter([hello]).chain(told);
     let all = all.take_until(closed).take_until(unwelcome);
     let mut response = Sse::new(all.map(Ok::<_, Infallible>))
-        .keep_alive(KeepAlive::new().interval(ALIVE))
+        .keep_alive(KeepAlive::new().interval(KEEP_ALIVE_INTERVAL))
         .into_response();
-    response.extensions_mut().insert(Clean);
+    response.extensions_mut().insert(AlreadyRedacted);
     Ok(response)
 }
 
 /// Waits until whoever follows may not any more: their token was taken back, or their login has ended.
-async fn unwelcome(web: Arc<Web>, parts: Parts) {
-    while door::is_still_welcome(&web, &parts) {
-        tokio::time::sleep(ALIVE).await;
+async fn wait_until_unauthorized(web: Arc<WebState>, parts: Parts) {
+    while auth_middleware::is_still_authorized(&web, &parts) {
+        tokio::time::sleep(KEEP_ALIVE_INTERVAL).await;
     }
 }
 
 /// An event as it is told, if it is asked for.
-fn line(
-    web: &Web,
+fn visible_event(
+    web: &WebState,
     filter: &EventFilter,
-    placed: &Placed,
+    placed: &LogEntry,
     state: Option<SessionStatus>,
 ) -> Option<Event> {
-    let recorded = &*placed.recorded;
+    let recorded = &*placed.record;
     let session = filter.session.as_ref();
     let of_session = session.is_none_or(|id| recorded.event.session() == Some(id));
     let name = recorded.event.name();
@@ -181,7 +191,7 @@ fn line(
     if !(of_session && of_names) {
         return None;
     }
-    let id = placed.place.number();
-    let line = web.lines.of(placed, state, &web.redactor)?;
+    let id = placed.offset.number();
+    let line = web.event_encoder.encode(placed, state, &web.redactor)?;
     Some(Event::default().id(id.to_string()).data(line))
 }

@@ -14,17 +14,17 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::csv;
-use super::extract::{Asked, limit, one};
-use crate::leaving::Clean;
-use crate::model::{Failure, FailureAnalytics, Page, Problem};
-use crate::reading;
-use crate::web::Web;
+use super::extractors::{QueryParams, page_limit, parse_optional};
+use super::failure_csv;
+use crate::model::{FailureAnalytics, FailureListItem, Page, ProblemDetails};
+use crate::queries;
+use crate::response_redaction::AlreadyRedacted;
+use crate::server_state::WebState;
 
 /// So many failures are exported at a time.
-const AT_A_TIME: usize = 500;
+const EXPORT_PAGE_SIZE: usize = 500;
 
-pub(super) fn routes() -> OpenApiRouter<Arc<Web>> {
+pub(super) fn routes() -> OpenApiRouter<Arc<WebState>> {
     OpenApiRouter::new()
         .routes(routes!(get_failure_analytics))
         .routes(routes!(list_failures))
@@ -35,7 +35,7 @@ pub(super) fn routes() -> OpenApiRouter<Arc<Web>> {
 #[derive(Debug, Clone, Default, Deserialize, IntoParams)]
 #[serde(default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-struct AnalyticsAsked {
+struct FailureAnalyticsQuery {
     /// From the hour of this moment on.
     #[param(value_type = Option<String>, format = DateTime)]
     since: Option<Timestamp>,
@@ -57,7 +57,7 @@ struct AnalyticsAsked {
 #[derive(Debug, Clone, Default, Deserialize, IntoParams)]
 #[serde(default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-struct FailuresAsked {
+struct FailureListQuery {
     /// From this moment on.
     #[param(value_type = Option<String>, format = DateTime)]
     since: Option<Timestamp>,
@@ -80,7 +80,7 @@ struct FailuresAsked {
 /// How failures are exported.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-enum Format {
+enum ExportFormat {
     /// One line of JSON each.
     #[default]
     Jsonl,
@@ -92,10 +92,10 @@ enum Format {
 #[derive(Debug, Clone, Default, Deserialize, IntoParams)]
 #[serde(default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-struct ExportAsked {
+struct FailureExportQuery {
     /// `jsonl` where left out.
     #[param(inline)]
-    format: Format,
+    format: ExportFormat,
     /// From this moment on.
     #[param(value_type = Option<String>, format = DateTime)]
     since: Option<Timestamp>,
@@ -115,22 +115,22 @@ struct ExportAsked {
     get,
     path = "/api/analytics/failures",
     tag = "analytics",
-    params(AnalyticsAsked),
+    params(FailureAnalyticsQuery),
     responses((status = OK, description = "The counts.", body = FailureAnalytics))
 )]
 async fn get_failure_analytics(
-    State(web): State<Arc<Web>>,
-    Asked(asked): Asked<AnalyticsAsked>,
-) -> Result<Response, Problem> {
+    State(web): State<Arc<WebState>>,
+    QueryParams(asked): QueryParams<FailureAnalyticsQuery>,
+) -> Result<Response, ProblemDetails> {
     let query = FailureQuery {
         since: asked.since,
         until: asked.until,
-        project: root(&web, asked.project.as_deref()).await?,
+        project: project_root_filter(&web, asked.project.as_deref()).await?,
         model: asked.model,
-        kind: one("kind", asked.kind.as_deref())?,
-        top: asked.top.map(|top| limit(Some(top))).transpose()?,
+        kind: parse_optional("kind", asked.kind.as_deref())?,
+        top: asked.top.map(|top| page_limit(Some(top))).transpose()?,
     };
-    web.told(&reading::failure_analytics(&web, &query).await?)
+    web.json_response(&queries::failure_analytics(&web, &query).await?)
 }
 
 /// List failures one by one, the newest first
@@ -138,23 +138,23 @@ async fn get_failure_analytics(
     get,
     path = "/api/failures",
     tag = "analytics",
-    params(FailuresAsked),
-    responses((status = OK, description = "Failures.", body = Page<Failure>))
+    params(FailureListQuery),
+    responses((status = OK, description = "Failures.", body = Page<FailureListItem>))
 )]
 async fn list_failures(
-    State(web): State<Arc<Web>>,
-    Asked(asked): Asked<FailuresAsked>,
-) -> Result<Response, Problem> {
+    State(web): State<Arc<WebState>>,
+    QueryParams(asked): QueryParams<FailureListQuery>,
+) -> Result<Response, ProblemDetails> {
     let query = FailureQuery {
         since: asked.since,
         until: asked.until,
-        project: root(&web, asked.project.as_deref()).await?,
+        project: project_root_filter(&web, asked.project.as_deref()).await?,
         model: asked.model,
-        kind: one("kind", asked.kind.as_deref())?,
+        kind: parse_optional("kind", asked.kind.as_deref())?,
         top: None,
     };
-    let (after, limit) = (asked.after.as_deref(), limit(asked.limit)?);
-    web.told(&reading::failures(&web, &query, after, limit).await?)
+    let (after, limit) = (asked.after.as_deref(), page_limit(asked.limit)?);
+    web.json_response(&queries::failures(&web, &query, after, limit).await?)
 }
 
 /// Export failures one by one, the newest first
@@ -162,84 +162,92 @@ async fn list_failures(
     get,
     path = "/api/analytics/failures/export",
     tag = "analytics",
-    params(ExportAsked),
+    params(FailureExportQuery),
     responses((status = OK, description = "All of them, however many.", content(
         (String = "application/jsonl"),
         (String = "text/csv"),
     )))
 )]
 async fn export_failures(
-    State(web): State<Arc<Web>>,
-    Asked(asked): Asked<ExportAsked>,
-) -> Result<Response, Problem> {
+    State(web): State<Arc<WebState>>,
+    QueryParams(asked): QueryParams<FailureExportQuery>,
+) -> Result<Response, ProblemDetails> {
     let query = FailureQuery {
         since: asked.since,
         until: asked.until,
-        project: root(&web, asked.project.as_deref()).await?,
+        project: project_root_filter(&web, asked.project.as_deref()).await?,
         model: asked.model,
-        kind: one("kind", asked.kind.as_deref())?,
+        kind: parse_optional("kind", asked.kind.as_deref())?,
         top: None,
     };
     // What is wrong with the store is told before the answer begins.
-    let first = reading::failures(&web, &query, None, AT_A_TIME).await?;
+    let first = queries::failures(&web, &query, None, EXPORT_PAGE_SIZE).await?;
     let (media_type, name) = match asked.format {
-        Format::Jsonl => ("application/jsonl", "failures.jsonl"),
-        Format::Csv => ("text/csv; charset=utf-8", "failures.csv"),
+        ExportFormat::Jsonl => ("application/jsonl", "failures.jsonl"),
+        ExportFormat::Csv => ("text/csv; charset=utf-8", "failures.csv"),
     };
-    let exporting = Exporting {
+    let exporting = FailureExport {
         web,
         query,
         format: asked.format,
         page: Some(first),
         is_first: true,
     };
-    let body = Body::from_stream(stream::try_unfold(exporting, Exporting::next));
+    let body = Body::from_stream(stream::try_unfold(exporting, FailureExport::next_chunk));
     let attachment = format!("attachment; filename=\"{name}\"");
     let headers = [
         (header::CONTENT_TYPE, media_type),
         (header::CONTENT_DISPOSITION, &attachment),
     ];
-    let mut response = (headers.map(|(name, text)| (name, value(text))), body).into_response();
-    response.extensions_mut().insert(Clean);
+    let mut response = (
+        headers.map(|(name, text)| (name, lossy_header_value(text))),
+        body,
+    )
+        .into_response();
+    response.extensions_mut().insert(AlreadyRedacted);
     Ok(response)
 }
 
-fn value(text: &str) -> HeaderValue {
+fn lossy_header_value(text: &str) -> HeaderValue {
     HeaderValue::from_str(text).unwrap_or(HeaderValue::from_static(""))
 }
 
-async fn root(web: &Web, project: Option<&str>) -> Result<Option<String>, Problem> {
+async fn project_root_filter(
+    web: &WebState,
+    project: Option<&str>,
+) -> Result<Option<String>, ProblemDetails> {
     match project {
-        Some(id) => reading::project_root(web, id).await.map(Some),
+        Some(id) => queries::project_root(web, id).await.map(Some),
         None => Ok(None),
     }
 }
 
 /// An export that goes on page by page, so that it needs little memory.
-struct Exporting {
-    web: Arc<Web>,
+struct FailureExport {
+    web: Arc<WebState>,
     query: FailureQuery,
-    format: Format,
+    format: ExportFormat,
     /// What is written next; none once all is written.
-    page: Option<Page<Failure>>,
+    page: Option<Page<FailureListItem>>,
     is_first: bool,
 }
 
-impl Exporting {
-    async fn next(mut self) -> Result<Option<(String, Self)>, std::io::Error> {
+impl FailureExport {
+    async fn next_chunk(mut self) -> Result<Option<(String, Self)>, std::io::Error> {
         let Some(page) = self.page.take() else {
             return Ok(None);
         };
         let mut text = match (self.format, self.is_first) {
-            (Format::Csv, true) => csv::HEAD.to_owned(),
+            (ExportFormat::Csv, true) => failure_csv::CSV_HEADER.to_owned(),
             _ => String::new(),
         };
         self.is_first = false;
         for failure in &page.items {
-            self.write(failure, &mut text);
+            self.append_failure(failure, &mut text);
         }
         if let Some(after) = &page.next {
-            let next = reading::failures(&self.web, &self.query, Some(after), AT_A_TIME).await;
+            let next =
+                queries::failures(&self.web, &self.query, Some(after), EXPORT_PAGE_SIZE).await;
             // The client sees that the answer broke off.
             let next = next.map_err(|problem| std::io::Error::other(problem.detail))?;
             self.page = Some(next);
@@ -247,16 +255,16 @@ impl Exporting {
         Ok(Some((text, self)))
     }
 
-    fn write(&self, failure: &Failure, text: &mut String) {
+    fn append_failure(&self, failure: &FailureListItem, text: &mut String) {
         let redactor = &self.web.redactor;
         match self.format {
-            Format::Jsonl => {
+            ExportFormat::Jsonl => {
                 let mut line = serde_json::to_value(failure).unwrap_or_default();
                 redactor.redact_value(&mut line);
                 text.push_str(&line.to_string());
                 text.push('\n');
             }
-            Format::Csv => text.push_str(&redactor.redact(&csv::line(failure))),
+            ExportFormat::Csv => text.push_str(&redactor.redact(&failure_csv::csv_row(failure))),
         }
     }
 }

@@ -9,11 +9,11 @@ use unstuck_store::{RunFilter, StoreError};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::leaving::Clean;
-use crate::model::{Health, Problem, Ready, Version};
-use crate::web::Web;
+use crate::model::{Health, ProblemDetails, Readiness, Version};
+use crate::response_redaction::AlreadyRedacted;
+use crate::server_state::WebState;
 
-pub(super) fn routes() -> OpenApiRouter<Arc<Web>> {
+pub(super) fn routes() -> OpenApiRouter<Arc<WebState>> {
     OpenApiRouter::new()
         .routes(routes!(health))
         .routes(routes!(ready))
@@ -28,8 +28,8 @@ pub(super) fn routes() -> OpenApiRouter<Arc<Web>> {
     tag = "server",
     responses((status = OK, description = "It does.", body = Health))
 )]
-async fn health(State(web): State<Arc<Web>>) -> Result<Response, Problem> {
-    web.told(&Health {
+async fn health(State(web): State<Arc<WebState>>) -> Result<Response, ProblemDetails> {
+    web.json_response(&Health {
         status: "ok".to_owned(),
         now: web.now(),
         since: web.since,
@@ -41,29 +41,29 @@ async fn health(State(web): State<Arc<Web>>) -> Result<Response, Problem> {
     get,
     path = "/api/ready",
     tag = "server",
-    responses((status = OK, description = "The store can be read and written.", body = Ready))
+    responses((status = OK, description = "The store can be read and written.", body = Readiness))
 )]
-async fn ready(State(web): State<Arc<Web>>) -> Result<Response, Problem> {
+async fn ready(State(web): State<Arc<WebState>>) -> Result<Response, ProblemDetails> {
     let one = RunFilter {
         limit: Some(1),
         ..RunFilter::default()
     };
     let read = web.store().runs(&one).await;
     let not_ready =
-        |error: StoreError| Problem::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string());
+        |error: StoreError| ProblemDetails::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string());
     read.map_err(not_ready)?;
     let store = web.store().clone();
-    let probed = tokio::task::spawn_blocking(move || store.probe_room()).await;
+    let probed = tokio::task::spawn_blocking(move || store.probe_disk_space()).await;
     match probed {
         Ok(room) => room.map_err(not_ready)?,
         Err(error) => {
-            return Err(Problem::new(
+            return Err(ProblemDetails::new(
                 StatusCode::SERVICE_UNAVAILABLE,
                 error.to_string(),
             ));
         }
     }
-    web.told(&Ready {
+    web.json_response(&Readiness {
         status: "ready".to_owned(),
     })
 }
@@ -75,8 +75,8 @@ async fn ready(State(web): State<Arc<Web>>) -> Result<Response, Problem> {
     tag = "server",
     responses((status = OK, description = "Its name and version.", body = Version))
 )]
-async fn version(State(web): State<Arc<Web>>) -> Result<Response, Problem> {
-    web.told(&Version {
+async fn version(State(web): State<Arc<WebState>>) -> Result<Response, ProblemDetails> {
+    web.json_response(&Version {
         name: "unstuck".to_owned(),
         version: web.version.clone(),
         events: unstuck_core::event::VERSION,
@@ -95,6 +95,6 @@ async fn document() -> Response {
     let body = super::openapi().to_json().unwrap_or_default();
     let mut response = ([(header::CONTENT_TYPE, json)], body).into_response();
     // Nothing of it was written by anybody but us.
-    response.extensions_mut().insert(Clean);
+    response.extensions_mut().insert(AlreadyRedacted);
     response
 }

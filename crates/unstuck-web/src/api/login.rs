@@ -8,13 +8,13 @@ use axum::response::{IntoResponse, Response};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::extract::Body;
-use crate::guard::{LOGIN_LASTS, NoChance, Opened, Who, cookie};
-use crate::leaving::Clean;
-use crate::model::{LoggedIn, Login, Me, Problem};
-use crate::web::Web;
+use super::extractors::JsonBody;
+use crate::auth::{Identity, LOGIN_LIFETIME, NewLogin, RandomnessError, cookie_value};
+use crate::model::{CurrentIdentity, LoginRequest, LoginResponse, ProblemDetails};
+use crate::response_redaction::AlreadyRedacted;
+use crate::server_state::WebState;
 
-pub(super) fn routes() -> OpenApiRouter<Arc<Web>> {
+pub(super) fn routes() -> OpenApiRouter<Arc<WebState>> {
     OpenApiRouter::new()
         .routes(routes!(login))
         .routes(routes!(logout))
@@ -30,39 +30,51 @@ pub(super) fn routes() -> OpenApiRouter<Arc<Web>> {
     path = "/api/login",
     tag = "login",
     security(()),
-    request_body = Login,
-    responses((status = OK, description = "Logged in.", body = LoggedIn))
+    request_body = LoginRequest,
+    responses((status = OK, description = "Logged in.", body = LoginResponse))
 )]
-async fn login(State(web): State<Arc<Web>>, Body(login): Body<Login>) -> Result<Response, Problem> {
-    let Some(opened) = opened(&web, login.code.trim()).map_err(no_chance)? else {
-        return Err(Problem::new(
+async fn login(
+    State(web): State<Arc<WebState>>,
+    JsonBody(login): JsonBody<LoginRequest>,
+) -> Result<Response, ProblemDetails> {
+    let Some(opened) = exchange_for_login(&web, login.code.trim()).map_err(randomness_problem)?
+    else {
+        return Err(ProblemDetails::new(
             StatusCode::UNAUTHORIZED,
             "this code or token is not good, or no more; `unstuck token link` makes a new link",
         ));
     };
-    let body = LoggedIn {
+    let body = LoginResponse {
         scope: opened.scope,
         key: opened.key,
     };
     let mut response = axum::Json(body).into_response();
-    set_cookie(&web, &mut response, &opened.cookie, LOGIN_LASTS.as_secs());
+    set_cookie(
+        &web,
+        &mut response,
+        &opened.cookie,
+        LOGIN_LIFETIME.as_secs(),
+    );
     // The key is what the client is meant to get.
-    response.extensions_mut().insert(Clean);
+    response.extensions_mut().insert(AlreadyRedacted);
     Ok(response)
 }
 
 /// Lets in whoever has a code of this server, one that was made beside it, or a token.
-fn opened(web: &Web, code: &str) -> Result<Option<Opened>, NoChance> {
+fn exchange_for_login(web: &WebState, code: &str) -> Result<Option<NewLogin>, RandomnessError> {
     let now = web.now();
-    if let Some(opened) = web.logins.login(code, now)? {
+    if let Some(opened) = web.logins.exchange_code(code, now)? {
         return Ok(Some(opened));
     }
     // What cannot be read lets nobody in.
-    if let Some(scope) = web.tokens.login(code, now).ok().flatten() {
-        return web.logins.open(scope, None, now).map(Some);
+    if let Some(scope) = web.tokens.exchange_login_code(code, now).ok().flatten() {
+        return web.logins.create_login(scope, None, now).map(Some);
     }
     match web.tokens.check(code).ok().flatten() {
-        Some(token) => web.logins.open(token.scope, Some(token.id), now).map(Some),
+        Some(token) => web
+            .logins
+            .create_login(token.scope, Some(token.id), now)
+            .map(Some),
         None => Ok(None),
     }
 }
@@ -74,8 +86,8 @@ fn opened(web: &Web, code: &str) -> Result<Option<Opened>, NoChance> {
     tag = "login",
     responses((status = NO_CONTENT, description = "Logged out."))
 )]
-async fn logout(State(web): State<Arc<Web>>, headers: HeaderMap) -> Response {
-    if let Some(cookie) = cookie(&headers, &web.cookie_name()) {
+async fn logout(State(web): State<Arc<WebState>>, headers: HeaderMap) -> Response {
+    if let Some(cookie) = cookie_value(&headers, &web.cookie_name()) {
         web.logins.logout(&cookie, web.now());
     }
     let mut response = StatusCode::NO_CONTENT.into_response();
@@ -88,16 +100,16 @@ async fn logout(State(web): State<Arc<Web>>, headers: HeaderMap) -> Response {
     get,
     path = "/api/me",
     tag = "login",
-    responses((status = OK, description = "Who asks.", body = Me))
+    responses((status = OK, description = "Who asks.", body = CurrentIdentity))
 )]
-async fn me(State(web): State<Arc<Web>>, who: Who) -> Result<Response, Problem> {
-    web.told(&Me {
+async fn me(State(web): State<Arc<WebState>>, who: Identity) -> Result<Response, ProblemDetails> {
+    web.json_response(&CurrentIdentity {
         scope: who.scope,
         name: who.name,
     })
 }
 
-fn set_cookie(web: &Web, response: &mut Response, value: &str, seconds: u64) {
+fn set_cookie(web: &WebState, response: &mut Response, value: &str, seconds: u64) {
     let name = web.cookie_name();
     let text = format!("{name}={value}; HttpOnly; SameSite=Strict; Path=/; Max-Age={seconds}");
     if let Ok(value) = HeaderValue::from_str(&text) {
@@ -105,6 +117,6 @@ fn set_cookie(web: &Web, response: &mut Response, value: &str, seconds: u64) {
     }
 }
 
-fn no_chance(error: NoChance) -> Problem {
-    Problem::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string())
+fn randomness_problem(error: RandomnessError) -> ProblemDetails {
+    ProblemDetails::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string())
 }

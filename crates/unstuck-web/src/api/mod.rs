@@ -1,13 +1,13 @@
 //! The REST API: one file for each subject, and the document that describes all of it.
 
-mod csv;
-mod document;
 mod escalations;
 mod events;
-mod extract;
+mod extractors;
+mod failure_csv;
 mod failures;
 mod health;
 mod login;
+mod openapi_document;
 mod policies;
 mod projects;
 mod recovery;
@@ -26,31 +26,34 @@ use axum::response::{IntoResponse, Response};
 use utoipa::openapi::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 
-use crate::model::Problem;
-use crate::web::Web;
-use crate::{door, pages};
+use crate::model::ProblemDetails;
+use crate::server_state::WebState;
+use crate::{auth_middleware, pages};
 
 /// The longest body that is read.
-const LONGEST_BODY: usize = 1 << 20;
+const MAX_BODY_BYTES: usize = 1 << 20;
 
 /// The API and the pages, with the guard in front of both.
-pub fn router(web: Arc<Web>) -> Router {
-    let (api, _) = described().split_for_parts();
+pub fn router(web: Arc<WebState>) -> Router {
+    let (api, _) = api_router().split_for_parts();
     api.merge(pages::router())
         .fallback(not_found)
         .method_not_allowed_fallback(not_allowed)
-        .layer(DefaultBodyLimit::max(LONGEST_BODY))
-        .layer(from_fn_with_state(Arc::clone(&web), door::keep))
+        .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
+        .layer(from_fn_with_state(
+            Arc::clone(&web),
+            auth_middleware::authorize_request,
+        ))
         .with_state(web)
 }
 
 /// The document that describes the API.
 pub fn openapi() -> OpenApi {
-    document::completed(described().into_openapi())
+    openapi_document::with_problem_responses(api_router().into_openapi())
 }
 
-fn described() -> OpenApiRouter<Arc<Web>> {
-    OpenApiRouter::with_openapi(document::head())
+fn api_router() -> OpenApiRouter<Arc<WebState>> {
+    OpenApiRouter::with_openapi(openapi_document::base_document())
         .merge(health::routes())
         .merge(login::routes())
         .merge(projects::routes())
@@ -68,15 +71,17 @@ fn described() -> OpenApiRouter<Arc<Web>> {
 async fn not_found(request: Request) -> Response {
     let path = request.uri().path();
     match path == "/api" || path.starts_with("/api/") {
-        true => Problem::not_found("there is nothing here; /api/openapi.json tells what there is")
-            .into_response(),
+        true => ProblemDetails::not_found(
+            "there is nothing here; /api/openapi.json tells what there is",
+        )
+        .into_response(),
         false => pages::not_found(),
     }
 }
 
-async fn not_allowed(request: Request) -> Problem {
+async fn not_allowed(request: Request) -> ProblemDetails {
     let (method, path) = (request.method(), request.uri().path());
-    Problem::new(
+    ProblemDetails::new(
         StatusCode::METHOD_NOT_ALLOWED,
         format!("{path} knows no {method}; the header Allow tells what it knows"),
     )

@@ -12,17 +12,19 @@ use unstuck_core::decision::InvalidPolicy;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::extract::{Body, Named};
-use crate::deeds::{PolicyChange, PolicyOf};
-use crate::guard::{Admin, Who};
-use crate::model::{FieldProblem, Page, Policy, PolicyKept, PolicyOrigin, PolicyTemplate, Problem};
-use crate::reading;
-use crate::web::Web;
+use super::extractors::{JsonBody, PathParams};
+use crate::auth::{Identity, RequireAdmin};
+use crate::commands::{PolicyChange, PolicyTarget};
+use crate::model::{
+    EffectivePolicy, FieldProblem, Page, Policy, PolicyOrigin, PolicyTemplate, ProblemDetails,
+};
+use crate::queries;
+use crate::server_state::WebState;
 
 /// The header that tells where a policy comes from.
-const ORIGIN: HeaderName = HeaderName::from_static("x-unstuck-origin");
+const ORIGIN_HEADER: HeaderName = HeaderName::from_static("x-unstuck-origin");
 
-pub(super) fn routes() -> OpenApiRouter<Arc<Web>> {
+pub(super) fn routes() -> OpenApiRouter<Arc<WebState>> {
     OpenApiRouter::new()
         .routes(routes!(get_policy, put_policy, delete_policy))
         .routes(routes!(
@@ -43,8 +45,11 @@ pub(super) fn routes() -> OpenApiRouter<Arc<Web>> {
         (status = NOT_MODIFIED, description = "It is the one that If-None-Match names."),
     )
 )]
-async fn get_policy(State(web): State<Arc<Web>>, headers: HeaderMap) -> Result<Response, Problem> {
-    shown(&web, PolicyOf::Everybody, &headers).await
+async fn get_policy(
+    State(web): State<Arc<WebState>>,
+    headers: HeaderMap,
+) -> Result<Response, ProblemDetails> {
+    policy_response(&web, PolicyTarget::Default, &headers).await
 }
 
 /// Set the retry policy of all projects that have none of their own
@@ -59,12 +64,12 @@ async fn get_policy(State(web): State<Arc<Web>>, headers: HeaderMap) -> Result<R
     responses((status = OK, description = "The policy as it is now.", body = Policy, headers(("etag" = String))))
 )]
 async fn put_policy(
-    State(web): State<Arc<Web>>,
-    Admin(who): Admin,
+    State(web): State<Arc<WebState>>,
+    RequireAdmin(who): RequireAdmin,
     headers: HeaderMap,
-    Body(policy): Body<Value>,
-) -> Result<Response, Problem> {
-    changed(&web, PolicyOf::Everybody, Some(policy), &headers, &who).await
+    JsonBody(policy): JsonBody<Value>,
+) -> Result<Response, ProblemDetails> {
+    change_policy(&web, PolicyTarget::Default, Some(policy), &headers, &who).await
 }
 
 /// Take away what was set, so that the configuration counts again
@@ -76,11 +81,11 @@ async fn put_policy(
     responses((status = OK, description = "The policy as it is now.", body = Policy, headers(("etag" = String))))
 )]
 async fn delete_policy(
-    State(web): State<Arc<Web>>,
-    Admin(who): Admin,
+    State(web): State<Arc<WebState>>,
+    RequireAdmin(who): RequireAdmin,
     headers: HeaderMap,
-) -> Result<Response, Problem> {
-    changed(&web, PolicyOf::Everybody, None, &headers, &who).await
+) -> Result<Response, ProblemDetails> {
+    change_policy(&web, PolicyTarget::Default, None, &headers, &who).await
 }
 
 /// Show the retry policy of a project
@@ -95,12 +100,12 @@ async fn delete_policy(
     )
 )]
 async fn get_project_policy(
-    State(web): State<Arc<Web>>,
-    Named(id): Named<String>,
+    State(web): State<Arc<WebState>>,
+    PathParams(id): PathParams<String>,
     headers: HeaderMap,
-) -> Result<Response, Problem> {
-    let of = of_project(&web, &id).await?;
-    shown(&web, of, &headers).await
+) -> Result<Response, ProblemDetails> {
+    let of = project_target(&web, &id).await?;
+    policy_response(&web, of, &headers).await
 }
 
 /// Set the retry policy of a project
@@ -118,14 +123,14 @@ async fn get_project_policy(
     responses((status = OK, description = "The policy as it is now.", body = Policy, headers(("etag" = String))))
 )]
 async fn put_project_policy(
-    State(web): State<Arc<Web>>,
-    Named(id): Named<String>,
-    Admin(who): Admin,
+    State(web): State<Arc<WebState>>,
+    PathParams(id): PathParams<String>,
+    RequireAdmin(who): RequireAdmin,
     headers: HeaderMap,
-    Body(policy): Body<Value>,
-) -> Result<Response, Problem> {
-    let of = of_project(&web, &id).await?;
-    changed(&web, of, Some(policy), &headers, &who).await
+    JsonBody(policy): JsonBody<Value>,
+) -> Result<Response, ProblemDetails> {
+    let of = project_target(&web, &id).await?;
+    change_policy(&web, of, Some(policy), &headers, &who).await
 }
 
 /// Take away what was set for a project, so that the default counts again
@@ -140,13 +145,13 @@ async fn put_project_policy(
     responses((status = OK, description = "The policy as it is now.", body = Policy, headers(("etag" = String))))
 )]
 async fn delete_project_policy(
-    State(web): State<Arc<Web>>,
-    Named(id): Named<String>,
-    Admin(who): Admin,
+    State(web): State<Arc<WebState>>,
+    PathParams(id): PathParams<String>,
+    RequireAdmin(who): RequireAdmin,
     headers: HeaderMap,
-) -> Result<Response, Problem> {
-    let of = of_project(&web, &id).await?;
-    changed(&web, of, None, &headers, &who).await
+) -> Result<Response, ProblemDetails> {
+    let of = project_target(&web, &id).await?;
+    change_policy(&web, of, None, &headers, &who).await
 }
 
 /// List the policies that can be named, to start from
@@ -156,63 +161,72 @@ async fn delete_project_policy(
     tag = "policies",
     responses((status = OK, description = "Policies.", body = Page<PolicyTemplate>))
 )]
-async fn list_policy_templates(State(web): State<Arc<Web>>) -> Result<Response, Problem> {
+async fn list_policy_templates(
+    State(web): State<Arc<WebState>>,
+) -> Result<Response, ProblemDetails> {
     let all = web.deeds().policy_templates().await?.into_iter();
     let all = all.map(|policy| PolicyTemplate { policy });
-    web.told(&Page::whole(all.collect()))
+    web.json_response(&Page::single(all.collect()))
 }
 
-async fn of_project(web: &Web, id: &str) -> Result<PolicyOf, Problem> {
-    let root = reading::project_root(web, id).await?;
-    Ok(PolicyOf::Project(root))
+async fn project_target(web: &WebState, id: &str) -> Result<PolicyTarget, ProblemDetails> {
+    let root = queries::project_root(web, id).await?;
+    Ok(PolicyTarget::Project(root))
 }
 
-async fn shown(web: &Web, of: PolicyOf, headers: &HeaderMap) -> Result<Response, Problem> {
+async fn policy_response(
+    web: &WebState,
+    of: PolicyTarget,
+    headers: &HeaderMap,
+) -> Result<Response, ProblemDetails> {
     let kept = web.deeds().policy(of).await?;
-    if names(headers, header::IF_NONE_MATCH, &kept.etag()) == Some(true) {
+    if header_matches_etag(headers, header::IF_NONE_MATCH, &kept.etag()) == Some(true) {
         let mut response = StatusCode::NOT_MODIFIED.into_response();
-        add_facts(&mut response, &kept);
+        add_policy_headers(&mut response, &kept);
         return Ok(response);
     }
-    told(web, &kept)
+    policy_json(web, &kept)
 }
 
-async fn changed(
-    web: &Web,
-    of: PolicyOf,
+async fn change_policy(
+    web: &WebState,
+    of: PolicyTarget,
     policy: Option<Value>,
     headers: &HeaderMap,
-    who: &Who,
-) -> Result<Response, Problem> {
+    who: &Identity,
+) -> Result<Response, ProblemDetails> {
     let policy = match policy {
-        Some(value) => Some(RetryPolicy::from_json(&value.to_string()).map_err(invalid)?),
+        Some(value) => Some(RetryPolicy::from_json(&value.to_string()).map_err(invalid_policy)?),
         None => None,
     };
     let kept = web.deeds().policy(of.clone()).await?;
-    match names(headers, header::IF_MATCH, &kept.etag()) {
+    match header_matches_etag(headers, header::IF_MATCH, &kept.etag()) {
         Some(true) => {}
-        Some(false) => return Err(stale()),
+        Some(false) => return Err(precondition_failed()),
         None => {
             let detail = "say in If-Match which policy you change: the ETag that GET told";
-            return Err(Problem::new(StatusCode::PRECONDITION_REQUIRED, detail));
+            return Err(ProblemDetails::new(
+                StatusCode::PRECONDITION_REQUIRED,
+                detail,
+            ));
         }
     }
     let change = PolicyChange {
-        of,
+        target: of,
         policy,
-        seen: Some(kept.version),
-        who: who.signature(),
+        expected_version: Some(kept.version),
+        who: who.audit_name(),
     };
-    told(web, &web.deeds().put_policy(change).await?)
+    policy_json(web, &web.deeds().put_policy(change).await?)
 }
 
-fn told(web: &Web, kept: &PolicyKept) -> Result<Response, Problem> {
-    let mut response = web.told(&kept.policy)?;
-    add_facts(&mut response, kept);
+fn policy_json(web: &WebState, kept: &EffectivePolicy) -> Result<Response, ProblemDetails> {
+    let mut response = web.json_response(&kept.policy)?;
+    add_policy_headers(&mut response, kept);
     Ok(response)
 }
 
-fn add_facts(response: &mut Response, kept: &PolicyKept) {
+fn add_policy_headers(response: &mut Response, kept: &EffectivePolicy) {
     let headers = response.headers_mut();
     if let Ok(etag) = HeaderValue::from_str(&kept.etag()) {
         headers.insert(header::ETAG, etag);
@@ -223,30 +237,30 @@ fn add_facts(response: &mut Response, kept: &PolicyKept) {
         PolicyOrigin::BuiltIn => "built_in",
         PolicyOrigin::Default => "default",
     };
-    headers.insert(ORIGIN, HeaderValue::from_static(origin));
+    headers.insert(ORIGIN_HEADER, HeaderValue::from_static(origin));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
 }
 
 /// Whether a header names this version; none where it is not there.
-fn names(headers: &HeaderMap, header: HeaderName, etag: &str) -> Option<bool> {
+fn header_matches_etag(headers: &HeaderMap, header: HeaderName, etag: &str) -> Option<bool> {
     let text = headers.get(header)?.to_str().unwrap_or_default();
     let mut named = text.split(',').map(str::trim);
     Some(named.any(|one| one == "*" || one == etag))
 }
 
-fn stale() -> Problem {
-    Problem::new(
+fn precondition_failed() -> ProblemDetails {
+    ProblemDetails::new(
         StatusCode::PRECONDITION_FAILED,
         "the policy was changed meanwhile; look at it again, and change that",
     )
 }
 
-fn invalid(error: InvalidPolicy) -> Problem {
+fn invalid_policy(error: InvalidPolicy) -> ProblemDetails {
     let errors = error.problems.into_iter().map(|one| FieldProblem {
         field: one.field,
         value: one.value,
-        why: one.why,
+        why: one.expected,
     });
     let detail = "the policy cannot be used; `errors` tells what is wrong with it";
-    Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail).with_errors(errors.collect())
+    ProblemDetails::new(StatusCode::UNPROCESSABLE_ENTITY, detail).with_errors(errors.collect())
 }

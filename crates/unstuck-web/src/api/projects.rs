@@ -7,12 +7,12 @@ use axum::response::Response;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::extract::Named;
-use crate::model::{Page, Problem, Project};
-use crate::reading;
-use crate::web::Web;
+use super::extractors::PathParams;
+use crate::model::{Page, ProblemDetails, ProjectResponse};
+use crate::queries;
+use crate::server_state::WebState;
 
-pub(super) fn routes() -> OpenApiRouter<Arc<Web>> {
+pub(super) fn routes() -> OpenApiRouter<Arc<WebState>> {
     OpenApiRouter::new()
         .routes(routes!(list_projects))
         .routes(routes!(get_project))
@@ -23,10 +23,10 @@ pub(super) fn routes() -> OpenApiRouter<Arc<Web>> {
     get,
     path = "/api/projects",
     tag = "projects",
-    responses((status = OK, description = "Projects.", body = Page<Project>))
+    responses((status = OK, description = "Projects.", body = Page<ProjectResponse>))
 )]
-async fn list_projects(State(web): State<Arc<Web>>) -> Result<Response, Problem> {
-    web.told(&Page::whole(reading::projects(&web).await?))
+async fn list_projects(State(web): State<Arc<WebState>>) -> Result<Response, ProblemDetails> {
+    web.json_response(&Page::single(queries::projects(&web).await?))
 }
 
 /// Show a project
@@ -35,11 +35,11 @@ async fn list_projects(State(web): State<Arc<Web>>) -> Result<Response, Problem>
     path = "/api/projects/{id}",
     tag = "projects",
     params(("id" = String, Path, description = "The id of the project.")),
-    responses((status = OK, description = "The project.", body = Project))
+    responses((status = OK, description = "The project.", body = ProjectResponse))
 )]
 async fn get_project(
-    State(web): State<Arc<Web>>,
-    Named(id): Named<String>,
-) -> Result<Response, Problem> {
-    web.told(&reading::project(&web, &id).await?)
+    State(web): State<Arc<WebState>>,
+    PathParams(id): PathParams<String>,
+) -> Result<Response, ProblemDetails> {
+    web.json_response(&queries::project(&web, &id).await?)
 }

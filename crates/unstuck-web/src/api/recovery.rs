@@ -11,12 +11,12 @@ use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::extract::{Asked, one};
-use crate::model::{Problem, RecoveryAnalytics};
-use crate::reading;
-use crate::web::Web;
+use super::extractors::{QueryParams, parse_optional};
+use crate::model::{ProblemDetails, RecoveryAnalytics};
+use crate::queries;
+use crate::server_state::WebState;
 
-pub(super) fn routes() -> OpenApiRouter<Arc<Web>> {
+pub(super) fn routes() -> OpenApiRouter<Arc<WebState>> {
     OpenApiRouter::new().routes(routes!(get_recovery_analytics))
 }
 
@@ -24,7 +24,7 @@ pub(super) fn routes() -> OpenApiRouter<Arc<Web>> {
 #[derive(Debug, Clone, Default, Deserialize, IntoParams)]
 #[serde(default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-struct RecoveryAsked {
+struct RecoveryAnalyticsQuery {
     /// From the hour of this moment on.
     #[param(value_type = Option<String>, format = DateTime)]
     since: Option<Timestamp>,
@@ -44,15 +44,15 @@ struct RecoveryAsked {
     get,
     path = "/api/analytics/recovery",
     tag = "analytics",
-    params(RecoveryAsked),
+    params(RecoveryAnalyticsQuery),
     responses((status = OK, description = "The counts.", body = RecoveryAnalytics))
 )]
 async fn get_recovery_analytics(
-    State(web): State<Arc<Web>>,
-    Asked(asked): Asked<RecoveryAsked>,
-) -> Result<Response, Problem> {
+    State(web): State<Arc<WebState>>,
+    QueryParams(asked): QueryParams<RecoveryAnalyticsQuery>,
+) -> Result<Response, ProblemDetails> {
     let project = match &asked.project {
-        Some(id) => Some(reading::project_root(&web, id).await?),
+        Some(id) => Some(queries::project_root(&web, id).await?),
         None => None,
     };
     let query = RecoveryQuery {
@@ -60,7 +60,7 @@ async fn get_recovery_analytics(
         until: asked.until,
         project,
         model: asked.model,
-        kind: one("kind", asked.kind.as_deref())?,
+        kind: parse_optional("kind", asked.kind.as_deref())?,
     };
-    web.told(&reading::recovery_analytics(&web, &query).await?)
+    web.json_response(&queries::recovery_analytics(&web, &query).await?)
 }

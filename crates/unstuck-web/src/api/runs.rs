@@ -6,20 +6,20 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
-use unstuck_core::episode::Status;
+use unstuck_core::views::RunStatus;
 use unstuck_core::{RunId, Timestamp};
 use unstuck_store::RunFilter;
 use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::extract::{Asked, Named, each, limit, one};
-use crate::guard::Who;
-use crate::model::{Attempt, AttemptTexts, Page, Problem, Run, RunDetail};
-use crate::reading;
-use crate::web::Web;
+use super::extractors::{PathParams, QueryParams, page_limit, parse_list, parse_optional};
+use crate::auth::Identity;
+use crate::model::{AttemptResponse, AttemptTexts, Page, ProblemDetails, Run, RunDetail};
+use crate::queries;
+use crate::server_state::WebState;
 
-pub(super) fn routes() -> OpenApiRouter<Arc<Web>> {
+pub(super) fn routes() -> OpenApiRouter<Arc<WebState>> {
     OpenApiRouter::new()
         .routes(routes!(list_runs))
         .routes(routes!(get_run))
@@ -33,7 +33,7 @@ pub(super) fn routes() -> OpenApiRouter<Arc<Web>> {
 #[derive(Debug, Clone, Default, Deserialize, IntoParams)]
 #[serde(default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-struct RunsAsked {
+struct RunListQuery {
     /// Where they stand: one of these, with commas between them.
     #[param(example = "running,waiting")]
     status: Option<String>,
@@ -59,28 +59,28 @@ struct RunsAsked {
     get,
     path = "/api/runs",
     tag = "runs",
-    params(RunsAsked),
+    params(RunListQuery),
     responses((status = OK, description = "Runs.", body = Page<Run>))
 )]
 async fn list_runs(
-    State(web): State<Arc<Web>>,
-    Asked(asked): Asked<RunsAsked>,
-) -> Result<Response, Problem> {
+    State(web): State<Arc<WebState>>,
+    QueryParams(asked): QueryParams<RunListQuery>,
+) -> Result<Response, ProblemDetails> {
     let project = match &asked.project {
-        Some(id) => Some(reading::project_root(&web, id).await?),
+        Some(id) => Some(queries::project_root(&web, id).await?),
         None => None,
     };
     let filter = RunFilter {
         project,
-        status: each("status", asked.status.as_deref(), Status::named)?,
-        kind: one("kind", asked.kind.as_deref())?,
+        status: parse_list("status", asked.status.as_deref(), RunStatus::from_name)?,
+        kind: parse_optional("kind", asked.kind.as_deref())?,
         since: asked.since,
         until: asked.until,
-        after: one("after", asked.after.as_deref())?,
-        limit: Some(limit(asked.limit)?),
+        after: parse_optional("after", asked.after.as_deref())?,
+        limit: Some(page_limit(asked.limit)?),
         ..RunFilter::default()
     };
-    web.told(&reading::runs(&web, &filter).await?)
+    web.json_response(&queries::runs(&web, &filter).await?)
 }
 
 /// Show a run with its sessions
@@ -92,10 +92,10 @@ async fn list_runs(
     responses((status = OK, description = "The run.", body = RunDetail))
 )]
 async fn get_run(
-    State(web): State<Arc<Web>>,
-    Named(id): Named<String>,
-) -> Result<Response, Problem> {
-    web.told(&reading::run(&web, &id).await?)
+    State(web): State<Arc<WebState>>,
+    PathParams(id): PathParams<String>,
+) -> Result<Response, ProblemDetails> {
+    web.json_response(&queries::run(&web, &id).await?)
 }
 
 /// List the attempts of a run, in the order in which they began
@@ -104,13 +104,13 @@ async fn get_run(
     path = "/api/runs/{id}/attempts",
     tag = "runs",
     params(("id" = String, Path, description = "The id of the run.")),
-    responses((status = OK, description = "Its attempts.", body = Page<Attempt>))
+    responses((status = OK, description = "Its attempts.", body = Page<AttemptResponse>))
 )]
 async fn list_attempts(
-    State(web): State<Arc<Web>>,
-    Named(id): Named<String>,
-) -> Result<Response, Problem> {
-    web.told(&Page::whole(reading::attempts(&web, &id).await?))
+    State(web): State<Arc<WebState>>,
+    PathParams(id): PathParams<String>,
+) -> Result<Response, ProblemDetails> {
+    web.json_response(&Page::single(queries::attempts(&web, &id).await?))
 }
 
 /// Show one attempt of a run
@@ -122,13 +122,13 @@ async fn list_attempts(
         ("id" = String, Path, description = "The id of the run."),
         ("index" = u32, Path, description = "Its place among all attempts of the run, from 1."),
     ),
-    responses((status = OK, description = "The attempt.", body = Attempt))
+    responses((status = OK, description = "The attempt.", body = AttemptResponse))
 )]
 async fn get_attempt(
-    State(web): State<Arc<Web>>,
-    Named((id, index)): Named<(String, u32)>,
-) -> Result<Response, Problem> {
-    web.told(&reading::attempt(&web, &id, index).await?)
+    State(web): State<Arc<WebState>>,
+    PathParams((id, index)): PathParams<(String, u32)>,
+) -> Result<Response, ProblemDetails> {
+    web.json_response(&queries::attempt(&web, &id, index).await?)
 }
 
 /// Show what an attempt was given and wrote
@@ -143,11 +143,11 @@ async fn get_attempt(
     responses((status = OK, description = "Its prompt and its output.", body = AttemptTexts))
 )]
 async fn get_attempt_texts(
-    State(web): State<Arc<Web>>,
-    Named((id, index)): Named<(String, u32)>,
-) -> Result<Response, Problem> {
-    reading::attempt(&web, &id, index).await?;
-    web.told(&web.deeds().texts(RunId::new(id), index).await?)
+    State(web): State<Arc<WebState>>,
+    PathParams((id, index)): PathParams<(String, u32)>,
+) -> Result<Response, ProblemDetails> {
+    queries::attempt(&web, &id, index).await?;
+    web.json_response(&web.deeds().texts(RunId::new(id), index).await?)
 }
 
 /// Stop a run
@@ -161,14 +161,16 @@ async fn get_attempt_texts(
     responses((status = ACCEPTED, description = "It is told to stop."))
 )]
 async fn stop_run(
-    State(web): State<Arc<Web>>,
-    Named(id): Named<String>,
-    who: Who,
-) -> Result<StatusCode, Problem> {
-    let run = reading::run(&web, &id).await?.run;
+    State(web): State<Arc<WebState>>,
+    PathParams(id): PathParams<String>,
+    who: Identity,
+) -> Result<StatusCode, ProblemDetails> {
+    let run = queries::run(&web, &id).await?.run;
     if run.finished.is_some() {
-        return Err(Problem::conflict(format!("run {id} has ended already")));
+        return Err(ProblemDetails::conflict(format!(
+            "run {id} has ended already"
+        )));
     }
-    web.deeds().stop(RunId::new(id), who.signature()).await?;
+    web.deeds().stop(RunId::new(id), who.audit_name()).await?;
     Ok(StatusCode::ACCEPTED)
 }

@@ -9,17 +9,17 @@ use unstuck_core::{SessionId, duration};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::extract::{Asked, Body, Named, Part, limit};
-use crate::deeds::{Escalating, Retrying};
-use crate::guard::Who;
+use super::extractors::{JsonBody, PageQuery, PathParams, QueryParams, page_limit};
+use crate::auth::Identity;
+use crate::commands::{RetrySession, SwitchModel};
 use crate::model::{
-    Attempt, EscalateSession, Escalated, FieldProblem, Page, Problem, RetryOptions, RetryPrompt,
-    RetryStarted, Session,
+    AttemptResponse, FieldProblem, ModelSwitchRequest, ModelSwitchResult, Page, ProblemDetails,
+    RetryOptions, RetryPrompt, RetryStarted, SessionResponse,
 };
-use crate::reading;
-use crate::web::Web;
+use crate::queries;
+use crate::server_state::WebState;
 
-pub(super) fn routes() -> OpenApiRouter<Arc<Web>> {
+pub(super) fn routes() -> OpenApiRouter<Arc<WebState>> {
     OpenApiRouter::new()
         .routes(routes!(list_sessions))
         .routes(routes!(get_session))
@@ -34,34 +34,35 @@ pub(super) fn routes() -> OpenApiRouter<Arc<Web>> {
     get,
     path = "/api/sessions",
     tag = "sessions",
-    params(Part),
-    responses((status = OK, description = "Sessions.", body = Page<Session>))
+    params(PageQuery),
+    responses((status = OK, description = "Sessions.", body = Page<SessionResponse>))
 )]
 async fn list_sessions(
-    State(web): State<Arc<Web>>,
-    Asked(part): Asked<Part>,
-) -> Result<Response, Problem> {
-    let limit = limit(part.limit)?;
-    let all = reading::active_sessions(&web, MOST_RUNS).await?;
+    State(web): State<Arc<WebState>>,
+    QueryParams(part): QueryParams<PageQuery>,
+) -> Result<Response, ProblemDetails> {
+    let limit = page_limit(part.limit)?;
+    let all = queries::active_sessions(&web, MAX_ACTIVE_RUNS).await?;
     let from = match &part.after {
         None => 0,
         Some(after) => {
             let place = all.iter().position(|one| one.id == *after);
-            let unknown = || Problem::bad_request(format!("`after` names no session: {after}"));
+            let unknown =
+                || ProblemDetails::bad_request(format!("`after` names no session: {after}"));
             place.ok_or_else(unknown)? + 1
         }
     };
     let left = all.len() - from;
     let items: Vec<_> = all.into_iter().skip(from).take(limit).collect();
     let next = items.last().filter(|_| left > limit);
-    web.told(&Page {
+    web.json_response(&Page {
         next: next.map(|last| last.id.clone()),
         items,
     })
 }
 
 /// Of so many runs at most the sessions are told that go on.
-const MOST_RUNS: usize = 500;
+const MAX_ACTIVE_RUNS: usize = 500;
 
 /// Show a session
 #[utoipa::path(
@@ -69,13 +70,13 @@ const MOST_RUNS: usize = 500;
     path = "/api/sessions/{id}",
     tag = "sessions",
     params(("id" = String, Path, description = "The id of the session.")),
-    responses((status = OK, description = "The session.", body = Session))
+    responses((status = OK, description = "The session.", body = SessionResponse))
 )]
 async fn get_session(
-    State(web): State<Arc<Web>>,
-    Named(id): Named<String>,
-) -> Result<Response, Problem> {
-    web.told(&reading::session(&web, &id).await?)
+    State(web): State<Arc<WebState>>,
+    PathParams(id): PathParams<String>,
+) -> Result<Response, ProblemDetails> {
+    web.json_response(&queries::session(&web, &id).await?)
 }
 
 /// List the attempts of a session, in the order in which they began
@@ -84,13 +85,13 @@ async fn get_session(
     path = "/api/sessions/{id}/attempts",
     tag = "sessions",
     params(("id" = String, Path, description = "The id of the session.")),
-    responses((status = OK, description = "Its attempts.", body = Page<Attempt>))
+    responses((status = OK, description = "Its attempts.", body = Page<AttemptResponse>))
 )]
 async fn list_session_attempts(
-    State(web): State<Arc<Web>>,
-    Named(id): Named<String>,
-) -> Result<Response, Problem> {
-    web.told(&Page::whole(reading::session_attempts(&web, &id).await?))
+    State(web): State<Arc<WebState>>,
+    PathParams(id): PathParams<String>,
+) -> Result<Response, ProblemDetails> {
+    web.json_response(&Page::single(queries::session_attempts(&web, &id).await?))
 }
 
 /// Show what a retry would send
@@ -105,13 +106,13 @@ async fn list_session_attempts(
     responses((status = OK, description = "What would be sent.", body = RetryPrompt))
 )]
 async fn show_retry_prompt(
-    State(web): State<Arc<Web>>,
-    Named(id): Named<String>,
-    who: Who,
-    Body(options): Body<RetryOptions>,
-) -> Result<Response, Problem> {
-    let retrying = retrying(&web, id, options, &who).await?;
-    web.told(&web.deeds().retry_prompt(retrying).await?)
+    State(web): State<Arc<WebState>>,
+    PathParams(id): PathParams<String>,
+    who: Identity,
+    JsonBody(options): JsonBody<RetryOptions>,
+) -> Result<Response, ProblemDetails> {
+    let retrying = retry_command(&web, id, options, &who).await?;
+    web.json_response(&web.deeds().retry_prompt(retrying).await?)
 }
 
 /// Try a session again
@@ -127,13 +128,13 @@ async fn show_retry_prompt(
     responses((status = ACCEPTED, description = "It is tried again.", body = RetryStarted))
 )]
 async fn retry_session(
-    State(web): State<Arc<Web>>,
-    Named(id): Named<String>,
-    who: Who,
-    Body(options): Body<RetryOptions>,
-) -> Result<Response, Problem> {
-    let retrying = retrying(&web, id, options, &who).await?;
-    let started = web.told(&web.deeds().retry(retrying).await?)?;
+    State(web): State<Arc<WebState>>,
+    PathParams(id): PathParams<String>,
+    who: Identity,
+    JsonBody(options): JsonBody<RetryOptions>,
+) -> Result<Response, ProblemDetails> {
+    let retrying = retry_command(&web, id, options, &who).await?;
+    let started = web.json_response(&web.deeds().retry(retrying).await?)?;
     Ok((StatusCode::ACCEPTED, started).into_response())
 }
 
@@ -146,36 +147,36 @@ async fn retry_session(
     path = "/api/sessions/{id}/escalate",
     tag = "sessions",
     params(("id" = String, Path, description = "The id of the session.")),
-    request_body = EscalateSession,
-    responses((status = OK, description = "The estimate, and the change if it was confirmed.", body = Escalated))
+    request_body = ModelSwitchRequest,
+    responses((status = OK, description = "The estimate, and the change if it was confirmed.", body = ModelSwitchResult))
 )]
 async fn escalate_session(
-    State(web): State<Arc<Web>>,
-    Named(id): Named<String>,
-    who: Who,
-    Body(wanted): Body<EscalateSession>,
-) -> Result<Response, Problem> {
-    let session = reading::session(&web, &id).await?;
-    let escalating = Escalating {
+    State(web): State<Arc<WebState>>,
+    PathParams(id): PathParams<String>,
+    who: Identity,
+    JsonBody(wanted): JsonBody<ModelSwitchRequest>,
+) -> Result<Response, ProblemDetails> {
+    let session = queries::session(&web, &id).await?;
+    let escalating = SwitchModel {
         session: SessionId::new(session.id),
         to: wanted.to,
-        who: who.signature(),
+        who: who.audit_name(),
     };
     let estimate = web.deeds().estimate(escalating.clone()).await?;
     let change = match wanted.confirm {
         true => Some(web.deeds().escalate(escalating).await?),
         false => None,
     };
-    web.told(&Escalated { estimate, change })
+    web.json_response(&ModelSwitchResult { estimate, change })
 }
 
-async fn retrying(
-    web: &Web,
+async fn retry_command(
+    web: &WebState,
     id: String,
     options: RetryOptions,
-    who: &Who,
-) -> Result<Retrying, Problem> {
-    let session = reading::session(web, &id).await?;
+    who: &Identity,
+) -> Result<RetrySession, ProblemDetails> {
+    let session = queries::session(web, &id).await?;
     if let Some(timeout) = &options.timeout
         && duration::parse(timeout).is_err()
     {
@@ -185,12 +186,12 @@ async fn retrying(
             why: "must be a duration like 30s, 20m or 1h30m".to_owned(),
         };
         let detail = "`timeout` is not a duration";
-        let problem = Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail);
+        let problem = ProblemDetails::new(StatusCode::UNPROCESSABLE_ENTITY, detail);
         return Err(problem.with_errors(vec![wrong]));
     }
-    Ok(Retrying {
+    Ok(RetrySession {
         session: SessionId::new(session.id),
         options,
-        who: who.signature(),
+        who: who.audit_name(),
     })
 }

@@ -7,13 +7,16 @@ use axum::response::Response;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::extract::Named;
-use crate::guard::Admin;
-use crate::model::{Agent, Budgets, Lane, Learned, Models, Page, Problem, Webhook, WebhookTested};
-use crate::reading;
-use crate::web::Web;
+use super::extractors::PathParams;
+use crate::auth::RequireAdmin;
+use crate::model::{
+    Agent, Budgets, Lane, Models, Page, ProblemDetails, StrategySuccessRate, Webhook,
+    WebhookTestResult,
+};
+use crate::queries;
+use crate::server_state::WebState;
 
-pub(super) fn routes() -> OpenApiRouter<Arc<Web>> {
+pub(super) fn routes() -> OpenApiRouter<Arc<WebState>> {
     OpenApiRouter::new()
         .routes(routes!(list_agents))
         .routes(routes!(list_models))
@@ -31,8 +34,8 @@ pub(super) fn routes() -> OpenApiRouter<Arc<Web>> {
     tag = "settings",
     responses((status = OK, description = "Agents.", body = Page<Agent>))
 )]
-async fn list_agents(State(web): State<Arc<Web>>) -> Result<Response, Problem> {
-    web.told(&Page::whole(web.deeds().agents().await?))
+async fn list_agents(State(web): State<Arc<WebState>>) -> Result<Response, ProblemDetails> {
+    web.json_response(&Page::single(web.deeds().agents().await?))
 }
 
 /// List the models, their prices and their ladders
@@ -42,8 +45,8 @@ async fn list_agents(State(web): State<Arc<Web>>) -> Result<Response, Problem> {
     tag = "settings",
     responses((status = OK, description = "Models.", body = Models))
 )]
-async fn list_models(State(web): State<Arc<Web>>) -> Result<Response, Problem> {
-    web.told(&web.deeds().models().await?)
+async fn list_models(State(web): State<Arc<WebState>>) -> Result<Response, ProblemDetails> {
+    web.json_response(&web.deeds().models().await?)
 }
 
 /// List what may be spent, and what was spent of it
@@ -53,8 +56,8 @@ async fn list_models(State(web): State<Arc<Web>>) -> Result<Response, Problem> {
     tag = "settings",
     responses((status = OK, description = "Budgets.", body = Budgets))
 )]
-async fn list_budgets(State(web): State<Arc<Web>>) -> Result<Response, Problem> {
-    web.told(&web.deeds().budgets().await?)
+async fn list_budgets(State(web): State<Arc<WebState>>) -> Result<Response, ProblemDetails> {
+    web.json_response(&web.deeds().budgets().await?)
 }
 
 /// List how often each strategy helped against each kind of failure
@@ -62,10 +65,10 @@ async fn list_budgets(State(web): State<Arc<Web>>) -> Result<Response, Problem> 
     get,
     path = "/api/learned",
     tag = "settings",
-    responses((status = OK, description = "What was learned in the last 90 days.", body = Page<Learned>))
+    responses((status = OK, description = "What was learned in the last 90 days.", body = Page<StrategySuccessRate>))
 )]
-async fn list_learned(State(web): State<Arc<Web>>) -> Result<Response, Problem> {
-    web.told(&Page::whole(reading::learned(&web).await?))
+async fn list_learned(State(web): State<Arc<WebState>>) -> Result<Response, ProblemDetails> {
+    web.json_response(&Page::single(queries::success_rates(&web).await?))
 }
 
 /// List the upstreams of the gateway, with their breakers and limits
@@ -75,8 +78,8 @@ async fn list_learned(State(web): State<Arc<Web>>) -> Result<Response, Problem> 
     tag = "settings",
     responses((status = OK, description = "One line for each upstream, key and model.", body = Page<Lane>))
 )]
-async fn list_upstreams(State(web): State<Arc<Web>>) -> Result<Response, Problem> {
-    web.told(&Page::whole(web.deeds().lanes().await?))
+async fn list_upstreams(State(web): State<Arc<WebState>>) -> Result<Response, ProblemDetails> {
+    web.json_response(&Page::single(web.deeds().lanes().await?))
 }
 
 /// List who is told when something happens
@@ -86,8 +89,8 @@ async fn list_upstreams(State(web): State<Arc<Web>>) -> Result<Response, Problem
     tag = "settings",
     responses((status = OK, description = "Webhooks.", body = Page<Webhook>))
 )]
-async fn list_webhooks(State(web): State<Arc<Web>>) -> Result<Response, Problem> {
-    web.told(&Page::whole(web.deeds().webhooks().await?))
+async fn list_webhooks(State(web): State<Arc<WebState>>) -> Result<Response, ProblemDetails> {
+    web.json_response(&Page::single(web.deeds().webhooks().await?))
 }
 
 /// Send a sample to a webhook
@@ -96,12 +99,12 @@ async fn list_webhooks(State(web): State<Arc<Web>>) -> Result<Response, Problem>
     path = "/api/webhooks/{id}/test",
     tag = "settings",
     params(("id" = String, Path, description = "The id of the webhook.")),
-    responses((status = OK, description = "What came back.", body = WebhookTested))
+    responses((status = OK, description = "What came back.", body = WebhookTestResult))
 )]
 async fn test_webhook(
-    State(web): State<Arc<Web>>,
-    Named(id): Named<String>,
-    Admin(_): Admin,
-) -> Result<Response, Problem> {
-    web.told(&web.deeds().test_webhook(&id).await?)
+    State(web): State<Arc<WebState>>,
+    PathParams(id): PathParams<String>,
+    RequireAdmin(_): RequireAdmin,
+) -> Result<Response, ProblemDetails> {
+    web.json_response(&web.deeds().test_webhook(&id).await?)
 }

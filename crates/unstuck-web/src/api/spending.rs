@@ -6,17 +6,17 @@ use axum::extract::State;
 use axum::response::Response;
 use serde::Deserialize;
 use unstuck_core::Timestamp;
-use unstuck_store::{SpendingQuery, SpentBy};
+use unstuck_store::{CostGroupBy, SpendingQuery};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::extract::Asked;
-use crate::model::{Page, Problem, Spending};
-use crate::reading;
-use crate::web::Web;
+use super::extractors::QueryParams;
+use crate::model::{Page, ProblemDetails, Spending};
+use crate::queries;
+use crate::server_state::WebState;
 
-pub(super) fn routes() -> OpenApiRouter<Arc<Web>> {
+pub(super) fn routes() -> OpenApiRouter<Arc<WebState>> {
     OpenApiRouter::new().routes(routes!(list_spending))
 }
 
@@ -43,7 +43,7 @@ enum By {
 #[derive(Debug, Clone, Default, Deserialize, IntoParams)]
 #[serde(default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-struct SpendingAsked {
+struct SpendingReportQuery {
     /// What is told apart; days where left out.
     #[param(inline)]
     by: By,
@@ -62,29 +62,29 @@ struct SpendingAsked {
     get,
     path = "/api/spending",
     tag = "analytics",
-    params(SpendingAsked),
+    params(SpendingReportQuery),
     responses((status = OK, description = "What was spent.", body = Page<Spending>))
 )]
 async fn list_spending(
-    State(web): State<Arc<Web>>,
-    Asked(asked): Asked<SpendingAsked>,
-) -> Result<Response, Problem> {
+    State(web): State<Arc<WebState>>,
+    QueryParams(asked): QueryParams<SpendingReportQuery>,
+) -> Result<Response, ProblemDetails> {
     let project = match &asked.project {
-        Some(id) => Some(reading::project_root(&web, id).await?),
+        Some(id) => Some(queries::project_root(&web, id).await?),
         None => None,
     };
     let query = SpendingQuery {
-        by: match asked.by {
-            By::Day => SpentBy::Day,
-            By::Project => SpentBy::Project,
-            By::Run => SpentBy::Run,
-            By::Session => SpentBy::Session,
-            By::Model => SpentBy::Model,
-            By::Upstream => SpentBy::Upstream,
+        group_by: match asked.by {
+            By::Day => CostGroupBy::Day,
+            By::Project => CostGroupBy::Project,
+            By::Run => CostGroupBy::Run,
+            By::Session => CostGroupBy::Session,
+            By::Model => CostGroupBy::Model,
+            By::Upstream => CostGroupBy::Upstream,
         },
         since: asked.since,
         until: asked.until,
         project,
     };
-    web.told(&Page::whole(reading::spending(&web, &query).await?))
+    web.json_response(&Page::single(queries::spending(&web, &query).await?))
 }

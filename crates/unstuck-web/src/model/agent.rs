@@ -1,7 +1,7 @@
 //! An agent that can be run.
 
 use serde::Serialize;
-use unstuck_core::agent::{self, Call, PromptWay};
+use unstuck_core::agent::{self, CommandInputs, PromptChannel};
 use unstuck_core::decision::Capability;
 use utoipa::ToSchema;
 
@@ -32,11 +32,11 @@ pub struct Agent {
 impl From<&agent::Agent> for Agent {
     /// What is known of it, without a look at what is installed.
     fn from(known: &agent::Agent) -> Self {
-        let can = known.call_capabilities(&Call::default());
-        let prompt = match known.prompt_way(&[]) {
-            PromptWay::Stdin => "stdin",
-            PromptWay::Argument => "argument",
-            PromptWay::File => "file",
+        let can = known.call_capabilities(&CommandInputs::default());
+        let prompt = match known.prompt_channel(&[]) {
+            PromptChannel::Stdin => "stdin",
+            PromptChannel::Argument => "argument",
+            PromptChannel::File => "file",
         };
         Self {
             id: known.id().to_owned(),
@@ -47,7 +47,7 @@ impl From<&agent::Agent> for Agent {
             prompt: prompt.to_owned(),
             resumes: can.has(Capability::Resume),
             model: can.has(Capability::Model),
-            tools: known.takes_tools(&[]),
+            tools: known.supports_tools(&[]),
         }
     }
 }

@@ -1,22 +1,22 @@
 //! An attempt: one try of a session, what came of it, and what was decided.
 
 use serde::Serialize;
-use unstuck_core::decision::{CostEstimate, Tokens};
-use unstuck_core::episode::{AttemptStory, RepairStory};
-use unstuck_core::event::{DecisionMade, RecoveryResolved};
+use unstuck_core::decision::{CostEstimate, TokenUsage};
+use unstuck_core::event::{DecisionMade, EscalationResolved};
+use unstuck_core::views::{AttemptView, RepairView};
 use unstuck_core::{Kind, Level, Timestamp, diagnosis};
 use utoipa::ToSchema;
 
-use super::call::ApiCall;
-use super::model_change::ModelChange;
-use super::money::rounded;
-use super::reread::Reread;
-use super::schema;
+use super::api_call::ApiCall;
+use super::model_switch::ModelSwitchResponse;
+use super::money::round_usd;
+use super::openapi_schemas;
+use super::reread_cost::RereadCostResponse;
 
 /// One try of a session.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Attempt {
+pub struct AttemptResponse {
     /// Its id: that of the run, and its place among all attempts of the run.
     #[schema(example = "k3v9x0m2qa/2")]
     pub id: String,
@@ -35,7 +35,8 @@ pub struct Attempt {
     /// What came of it: `running`, `succeeded`, `failed` or `interrupted`.
     pub outcome: String,
     /// How often it was cut off from outside and made again.
-    pub cut_off: u32,
+    #[serde(rename = "cutOff")]
+    pub interruptions: u32,
     /// When it began.
     #[schema(value_type = String, format = DateTime)]
     pub started: Timestamp,
@@ -49,7 +50,8 @@ pub struct Attempt {
     /// The model, as far as is known.
     pub model: Option<String>,
     /// What it was an answer to.
-    pub answering: Option<Answering>,
+    #[serde(rename = "answering")]
+    pub recovers_from: Option<RecoveredFailure>,
     /// What was changed about it, in words.
     pub changes: Vec<String>,
     /// The exit code.
@@ -59,33 +61,38 @@ pub struct Attempt {
     /// The limit that was reached: `timeout` or `idle_timeout`.
     pub limit: Option<String>,
     /// What it used.
-    pub used: Used,
+    #[serde(rename = "used")]
+    pub usage: AttemptUsage,
     /// What the failure was found to be.
-    pub diagnosis: Option<Diagnosis>,
+    pub diagnosis: Option<DiagnosisResponse>,
     /// What the checks of its output found wrong.
     pub validation_errors: Vec<String>,
     /// The last that it wrote.
-    pub excerpt: Option<Excerpt>,
+    pub excerpt: Option<OutputExcerpt>,
     /// What was decided about it.
     pub decision: Option<Decision>,
     /// The calls of LLM APIs that did not simply work.
     pub calls: Vec<ApiCall>,
     /// The changes of the model: those that the gateway made meanwhile, and the one that followed.
-    pub model_changes: Vec<ModelChange>,
+    pub model_changes: Vec<ModelSwitchResponse>,
     /// The wait that followed.
-    pub wait: Option<Wait>,
+    pub wait: Option<AttemptWait>,
     /// The id of the question that followed.
     pub escalation: Option<String>,
     /// How that was settled.
-    pub resolved: Option<Resolved>,
+    #[serde(rename = "resolved")]
+    pub resolution: Option<Resolution>,
     /// The repairs that were proposed because of it.
     pub repairs: Vec<Repair>,
 }
 
-impl From<AttemptStory> for Attempt {
-    fn from(story: AttemptStory) -> Self {
+impl From<AttemptView> for AttemptResponse {
+    fn from(story: AttemptView) -> Self {
         let part = story.part;
-        let changes = story.moved.into_iter().chain(story.model_change);
+        let changes = story
+            .gateway_model_switches
+            .into_iter()
+            .chain(story.model_switch);
         Self {
             id: story.id,
             index: story.index,
@@ -95,13 +102,13 @@ impl From<AttemptStory> for Attempt {
             role: part.map(|part| part.role),
             number: story.number,
             outcome: story.outcome.name().to_owned(),
-            cut_off: story.cut_off,
+            interruptions: story.interrupted_count,
             started: story.started,
             ended: story.ended,
             duration_ms: story.duration_ms,
             command: story.command,
             model: story.model,
-            answering: story.answering.map(|answering| Answering {
+            recovers_from: story.cause.map(|answering| RecoveredFailure {
                 kind: answering.kind,
                 level: answering.level,
                 strategy: answering.strategy,
@@ -110,28 +117,28 @@ impl From<AttemptStory> for Attempt {
             exit_code: story.exit_code,
             signal: story.signal,
             limit: story.limit,
-            used: Used {
-                cost_usd: story.used.cost_usd.map(rounded),
-                tokens: story.used.tokens.map(TokenCount::from),
-                turns: story.used.turns,
+            usage: AttemptUsage {
+                cost_usd: story.usage.cost_usd.map(round_usd),
+                tokens: story.usage.tokens.map(TokenCount::from),
+                turns: story.usage.turns,
             },
-            diagnosis: story.diagnosis.map(Diagnosis::from),
+            diagnosis: story.diagnosis.map(DiagnosisResponse::from),
             validation_errors: story.validation_errors,
-            excerpt: story.excerpt.map(|excerpt| Excerpt {
+            excerpt: story.excerpt.map(|excerpt| OutputExcerpt {
                 stdout: excerpt.stdout,
                 stderr: excerpt.stderr,
             }),
             decision: story.decision.map(Decision::from),
             calls: story.calls.into_iter().map(ApiCall::from).collect(),
-            model_changes: changes.map(ModelChange::from).collect(),
-            wait: story.wait.map(|wait| Wait {
+            model_changes: changes.map(ModelSwitchResponse::from).collect(),
+            wait: story.wait.map(|wait| AttemptWait {
                 until: wait.until,
                 reason: wait.reason,
-                stated: wait.stated,
-                reread: wait.reread.map(Reread::from),
+                stated: wait.is_stated,
+                reread: wait.reread.map(RereadCostResponse::from),
             }),
             escalation: story.escalation.map(|asked| asked.id),
-            resolved: story.resolved.map(Resolved::from),
+            resolution: story.resolution.map(Resolution::from),
             repairs: story.repairs.into_iter().map(Repair::from).collect(),
         }
     }
@@ -140,12 +147,12 @@ impl From<AttemptStory> for Attempt {
 /// What an attempt is an answer to.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Answering {
+pub struct RecoveredFailure {
     /// The kind of the failure before.
-    #[schema(schema_with = schema::kind)]
+    #[schema(schema_with = openapi_schemas::kind)]
     pub kind: Kind,
     /// The level of the answer.
-    #[schema(schema_with = schema::level)]
+    #[schema(schema_with = openapi_schemas::level)]
     pub level: Level,
     /// The strategy, where one of the chain was used.
     pub strategy: Option<String>,
@@ -154,7 +161,7 @@ pub struct Answering {
 /// What an attempt used, as far as is known.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Used {
+pub struct AttemptUsage {
     /// What it cost, in USD.
     pub cost_usd: Option<f64>,
     /// How many tokens.
@@ -175,8 +182,8 @@ pub struct TokenCount {
     pub output: u64,
 }
 
-impl From<Tokens> for TokenCount {
-    fn from(tokens: Tokens) -> Self {
+impl From<TokenUsage> for TokenCount {
+    fn from(tokens: TokenUsage) -> Self {
         Self {
             input: tokens.input,
             cached: tokens.cached,
@@ -188,14 +195,14 @@ impl From<Tokens> for TokenCount {
 /// What a failure was found to be.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Diagnosis {
+pub struct DiagnosisResponse {
     /// What went wrong, in one word.
-    #[schema(schema_with = schema::kind)]
+    #[schema(schema_with = openapi_schemas::kind)]
     pub kind: Kind,
-    /// Where it was observed: `api`, `tool`, `agent` or `infra`.
+    /// Where it was observed: `api_path`, `tool`, `agent` or `infra`.
     pub layer: String,
     /// The level at which recovery starts.
-    #[schema(schema_with = schema::level_or_null)]
+    #[schema(schema_with = openapi_schemas::level_or_null)]
     pub level: Option<Level>,
     /// How sure this is, from 0 to 1.
     pub confidence: f32,
@@ -215,7 +222,7 @@ pub struct Diagnosis {
     pub truncated: bool,
 }
 
-impl From<diagnosis::Diagnosis> for Diagnosis {
+impl From<diagnosis::Diagnosis> for DiagnosisResponse {
     fn from(found: diagnosis::Diagnosis) -> Self {
         let millis =
             |wait: std::time::Duration| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
@@ -240,7 +247,7 @@ impl From<diagnosis::Diagnosis> for Diagnosis {
 #[serde(rename_all = "camelCase")]
 pub struct Decision {
     /// The level; null where nothing is ours to do.
-    #[schema(schema_with = schema::level_or_null)]
+    #[schema(schema_with = openapi_schemas::level_or_null)]
     pub level: Option<Level>,
     /// The strategy of the kind's chain, where one was chosen.
     pub strategy: Option<String>,
@@ -249,13 +256,15 @@ pub struct Decision {
     /// Which retry at this level this is, from 1; 0 where there is none.
     pub attempt: u32,
     /// How many retries this level has.
-    pub of: u32,
+    #[serde(rename = "of")]
+    pub max_attempts: u32,
     /// How long is waited first, in milliseconds; null where no retry follows.
     pub delay_ms: Option<u64>,
     /// Whether the wait is one for a reset that the server stated.
     pub stated: bool,
     /// What was passed over, and why.
-    pub passed_over: Vec<PassedOver>,
+    #[serde(rename = "passedOver")]
+    pub skipped: Vec<SkippedStrategy>,
     /// What it is expected to cost more, in USD.
     pub cost_usd: Option<f64>,
     /// When it was made.
@@ -270,7 +279,7 @@ pub struct Decision {
 /// A way that was passed over.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct PassedOver {
+pub struct SkippedStrategy {
     /// The strategy, or `same` for the unchanged retry.
     pub strategy: String,
     /// Why.
@@ -281,7 +290,7 @@ impl From<DecisionMade> for Decision {
     fn from(made: DecisionMade) -> Self {
         let decision = made.decision;
         let delay = decision.delay();
-        let passed_over = decision.fell_through.into_iter().map(|one| PassedOver {
+        let passed_over = decision.skipped.into_iter().map(|one| SkippedStrategy {
             strategy: one.strategy.into_owned(),
             why: one.why.into_owned(),
         });
@@ -290,18 +299,18 @@ impl From<DecisionMade> for Decision {
             strategy: decision.strategy,
             reason: decision.reason,
             attempt: decision.attempt,
-            of: decision.of,
+            max_attempts: decision.max_attempts,
             delay_ms: delay.map(|delay| u64::try_from(delay.as_millis()).unwrap_or(u64::MAX)),
-            stated: decision.stated,
-            passed_over: passed_over.collect(),
+            stated: decision.is_stated_reset,
+            skipped: passed_over.collect(),
             cost_usd: decision
                 .cost
                 .as_ref()
                 .and_then(CostEstimate::usd)
-                .map(rounded),
-            at: decision.at,
-            knowledge: made.made_from.knowledge,
-            policy_hash: made.made_from.policy_hash,
+                .map(round_usd),
+            at: decision.decided_at,
+            knowledge: made.inputs.knowledge,
+            policy_hash: made.inputs.policy_hash,
         }
     }
 }
@@ -309,7 +318,7 @@ impl From<DecisionMade> for Decision {
 /// A wait.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Wait {
+pub struct AttemptWait {
     /// When it is over.
     #[schema(value_type = String, format = DateTime)]
     pub until: Timestamp,
@@ -318,13 +327,13 @@ pub struct Wait {
     /// Whether the server stated the moment.
     pub stated: bool,
     /// What waking the conversation costs when it is over, where that is worth telling.
-    pub reread: Option<Reread>,
+    pub reread: Option<RereadCostResponse>,
 }
 
 /// The last that an attempt wrote.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Excerpt {
+pub struct OutputExcerpt {
     /// The end of its standard output.
     pub stdout: String,
     /// The end of its standard error.
@@ -348,7 +357,7 @@ pub struct AttemptTexts {
 /// How a question was settled.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Resolved {
+pub struct Resolution {
     /// By whom: `human`, `deadline` or `unstuck`.
     pub by: String,
     /// How: an answer, or `repair`.
@@ -358,13 +367,14 @@ pub struct Resolved {
     /// What they said about it.
     pub note: String,
     /// All that in words.
-    pub said: String,
+    #[serde(rename = "said")]
+    pub summary: String,
 }
 
-impl From<RecoveryResolved> for Resolved {
-    fn from(resolved: RecoveryResolved) -> Self {
+impl From<EscalationResolved> for Resolution {
+    fn from(resolved: EscalationResolved) -> Self {
         Self {
-            said: resolved.said(),
+            summary: resolved.summary(),
             by: resolved.by,
             method: resolved.method,
             who: resolved.who,
@@ -404,11 +414,12 @@ pub struct Repair {
     /// Why it did not help, if it did not.
     pub failed: Option<String>,
     /// Whether what had failed works since.
-    pub worked: bool,
+    #[serde(rename = "worked")]
+    pub succeeded: bool,
 }
 
-impl From<RepairStory> for Repair {
-    fn from(story: RepairStory) -> Self {
+impl From<RepairView> for Repair {
+    fn from(story: RepairView) -> Self {
         Self {
             id: story.proposed.id,
             command: story.proposed.command,
@@ -416,14 +427,14 @@ impl From<RepairStory> for Repair {
             root_cause: story.proposed.root_cause,
             expected_outcome: story.proposed.expected_outcome,
             reason: story.proposed.reason,
-            approved: story.approved.is_some(),
+            approved: story.approved_by.is_some(),
             exit_code: story.exit_code,
             duration_ms: story.duration_ms,
             sandbox: story.sandbox,
             traces: story.traces.lines(),
             output: story.output,
-            failed: story.failed,
-            worked: story.worked,
+            failed: story.failure_reason,
+            succeeded: story.has_helped,
         }
     }
 }

@@ -1,31 +1,31 @@
 //! A question to a person: all that is needed to answer it in one look, and the answer.
 
 use serde::{Deserialize, Serialize};
-use unstuck_core::decision::Changed;
+use unstuck_core::decision::ConcreteChange;
 use unstuck_core::event::RepairConditions;
+use unstuck_core::project_settings::SettingChange;
 use unstuck_core::repair::needs_network;
-use unstuck_core::settings::SettingChange;
-use unstuck_core::{Kind, Timestamp, question};
-use unstuck_store::Question;
+use unstuck_core::{Kind, Timestamp, escalation};
+use unstuck_store::EscalationRow;
 use utoipa::ToSchema;
 
-use super::attempt::Resolved;
-use super::estimate::Estimate;
-use super::money::rounded;
+use super::attempt::Resolution;
+use super::cost_estimate::CostEstimateResponse;
+use super::money::round_usd;
+use super::openapi_schemas;
 use super::project::project_id;
-use super::reread::Reread;
-use super::schema;
+use super::reread_cost::RereadCostResponse;
 
 /// A question to a person.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Escalation {
+pub struct EscalationResponse {
     /// Its id.
     pub id: String,
     /// What kind of question it is.
     #[serde(rename = "type")]
-    #[schema(schema_with = schema::question)]
-    pub question: String,
+    #[schema(schema_with = openapi_schemas::escalation_kind)]
+    pub escalation_kind: String,
     /// What made unstuck ask, `HICCUP` for instance.
     pub trigger: String,
     /// The run that asks.
@@ -39,56 +39,59 @@ pub struct Escalation {
     /// The role that it is about, where it is about one.
     pub role: Option<String>,
     /// The kind of failure that it is about.
-    #[schema(schema_with = schema::kind)]
+    #[schema(schema_with = openapi_schemas::kind)]
     pub kind: Kind,
     /// What was being done.
-    pub doing: String,
+    #[serde(rename = "doing")]
+    pub activity: String,
     /// The line of the failure that tells most.
     pub evidence: String,
     /// Why a person is needed, in one sentence.
     pub reason: String,
     /// What was tried before, and why it did not help.
-    pub tried: Vec<Tried>,
+    #[serde(rename = "tried")]
+    pub prior_attempts: Vec<PriorAttempt>,
     /// What the project's files say differently than when the run began, where it is about that.
     pub settings: Vec<ChangedSetting>,
     /// The command that is proposed, where one is.
     pub command: Option<String>,
     /// Under which conditions the command would run, where it is about a repair.
-    pub conditions: Option<Conditions>,
+    pub conditions: Option<ExecutionConditions>,
     /// What else is proposed, in words.
     pub proposed: Option<String>,
     /// What that is expected to cost more.
-    pub cost: Option<Estimate>,
+    pub cost: Option<CostEstimateResponse>,
     /// Whether there are file changes to look at before answering.
     pub can_preview: bool,
     /// Whether a preview of the command probably fails without network.
     pub preview_needs_network: bool,
     /// The answers that make sense, the likeliest first.
-    pub answers: Vec<Offered>,
+    pub answers: Vec<AnswerOption>,
     /// What it costs to wake the conversation, where an answer continues one.
-    pub reread: Option<Reread>,
+    pub reread: Option<RereadCostResponse>,
     /// When it was asked.
     #[schema(value_type = String, format = DateTime)]
     pub created: Timestamp,
     /// What counts as answered when nobody answers in time.
-    pub deadline: Option<Deadline>,
+    pub deadline: Option<AnswerDeadline>,
     /// The same failure has the same fingerprint.
     pub fingerprint: String,
     /// What an answer binds to: send it back with the answer, so that what was shown is what is answered.
     pub hash: String,
     /// What was answered; null while it waits.
-    pub answered: Option<Answered>,
+    #[serde(rename = "answered")]
+    pub outcome: Option<EscalationOutcome>,
 }
 
-impl From<Question> for Escalation {
-    fn from(question: Question) -> Self {
-        let answers = question::offered(&question.asked).into_iter();
-        let asked = question.asked;
+impl From<EscalationRow> for EscalationResponse {
+    fn from(question: EscalationRow) -> Self {
+        let answers = escalation::offered_options(&question.request).into_iter();
+        let asked = question.request;
         let proposed = asked.proposed.as_ref();
-        let shown = asked.shown;
+        let shown = asked.details;
         Self {
-            answers: answers.map(Offered::from).collect(),
-            question: asked.question.name().to_owned(),
+            answers: answers.map(AnswerOption::from).collect(),
+            escalation_kind: asked.escalation_kind.name().to_owned(),
             trigger: asked.trigger,
             run: question.run.as_str().to_owned(),
             session: asked.session.map(|session| session.as_str().to_owned()),
@@ -96,33 +99,38 @@ impl From<Question> for Escalation {
             project: question.project,
             role: shown.role,
             kind: asked.kind,
-            doing: shown.doing,
+            activity: shown.activity,
             evidence: shown.evidence,
             reason: asked.reason,
-            tried: shown.tried.into_iter().map(Tried::from).collect(),
+            prior_attempts: shown
+                .prior_attempts
+                .into_iter()
+                .map(PriorAttempt::from)
+                .collect(),
             settings: shown
                 .settings
                 .into_iter()
                 .map(ChangedSetting::from)
                 .collect(),
-            proposed: proposed.and_then(|one| in_words(&one.strategy, &one.changes)),
+            proposed: proposed.and_then(|one| describe_proposal(&one.strategy, &one.changes)),
             cost: asked.cost.as_ref().map(|cost| {
-                let models = proposed.and_then(|one| one.changes.iter().find_map(Changed::model));
-                Estimate::of(cost, models)
+                let models = proposed
+                    .and_then(|one| one.changes.iter().find_map(ConcreteChange::model_switch));
+                CostEstimateResponse::from_estimate(cost, models)
             }),
-            reread: shown.reread.map(Reread::from),
+            reread: shown.reread.map(RereadCostResponse::from),
             can_preview: asked.repair.is_some(),
             preview_needs_network: shown.command.as_deref().is_some_and(needs_network),
             command: shown.command,
-            conditions: shown.conditions.map(Conditions::from),
+            conditions: shown.conditions.map(ExecutionConditions::from),
             created: question.at,
-            deadline: shown.deadline.map(Deadline::from),
+            deadline: shown.deadline.map(AnswerDeadline::from),
             fingerprint: shown.fingerprint,
             hash: shown.hash,
             id: asked.id,
-            answered: question.answered.map(|answered| Answered {
+            outcome: question.closure.map(|answered| EscalationOutcome {
                 at: answered.at,
-                how: answered.answer.map(Resolved::from),
+                resolution: answered.answer.map(Resolution::from),
             }),
         }
     }
@@ -131,7 +139,7 @@ impl From<Question> for Escalation {
 /// Under which conditions a repair would run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Conditions {
+pub struct ExecutionConditions {
     /// How far it would be confined: `full`, `partial` or `none`.
     pub sandbox: String,
     /// What is missing for a complete sandbox.
@@ -144,7 +152,7 @@ pub struct Conditions {
     pub effects: Vec<String>,
 }
 
-impl From<RepairConditions> for Conditions {
+impl From<RepairConditions> for ExecutionConditions {
     fn from(of: RepairConditions) -> Self {
         Self {
             sandbox: of.sandbox,
@@ -157,34 +165,34 @@ impl From<RepairConditions> for Conditions {
 }
 
 /// The strategy that is to ask a person, which is being done.
-const ASK: &str = "ask_user";
+const ASK_USER_STRATEGY: &str = "ask_user";
 
 /// What is proposed, where it is no command.
-fn in_words(strategy: &str, changes: &[Changed]) -> Option<String> {
-    let models = changes.iter().filter_map(Changed::model);
+fn describe_proposal(strategy: &str, changes: &[ConcreteChange]) -> Option<String> {
+    let models = changes.iter().filter_map(ConcreteChange::model_switch);
     let models: Vec<_> = models
         .map(|(from, to)| format!("the model {to} in place of {from}"))
         .collect();
     match models.is_empty() {
-        true => Some(strategy.replace('_', " ")).filter(|_| strategy != ASK),
+        true => Some(strategy.replace('_', " ")).filter(|_| strategy != ASK_USER_STRATEGY),
         false => Some(models.join(", ")),
     }
 }
 
 /// Something that was tried.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
-pub struct Tried {
+pub struct PriorAttempt {
     /// What.
     pub what: String,
     /// Why it did not help.
     pub why: String,
 }
 
-impl From<question::Tried> for Tried {
-    fn from(tried: question::Tried) -> Self {
+impl From<escalation::PriorAttempt> for PriorAttempt {
+    fn from(tried: escalation::PriorAttempt) -> Self {
         Self {
             what: tried.what,
-            why: tried.why,
+            why: tried.failure_reason,
         }
     }
 }
@@ -205,7 +213,7 @@ impl From<SettingChange> for ChangedSetting {
         Self {
             key: change.key,
             before: change.before,
-            now: change.now,
+            now: change.after,
         }
     }
 }
@@ -213,21 +221,22 @@ impl From<SettingChange> for ChangedSetting {
 /// An answer that makes sense.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Offered {
+pub struct AnswerOption {
     /// The answer.
-    pub answer: Answer,
+    pub answer: AnswerKind,
     /// What will happen.
-    pub does: String,
+    #[serde(rename = "does")]
+    pub effect: String,
     /// What that is expected to cost more, in USD, where it is known.
     pub cost_usd: Option<f64>,
 }
 
-impl From<question::Choice> for Offered {
-    fn from(choice: question::Choice) -> Self {
+impl From<escalation::AnswerOption> for AnswerOption {
+    fn from(choice: escalation::AnswerOption) -> Self {
         Self {
             answer: choice.answer.into(),
-            does: choice.does,
-            cost_usd: choice.cost.map(rounded),
+            effect: choice.effect,
+            cost_usd: choice.cost.map(round_usd),
         }
     }
 }
@@ -235,7 +244,7 @@ impl From<question::Choice> for Offered {
 /// What a person can answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Answer {
+pub enum AnswerKind {
     /// Do what is proposed.
     Approve,
     /// Do not do it, and go on.
@@ -252,30 +261,30 @@ pub enum Answer {
     Abort,
 }
 
-impl From<question::Answer> for Answer {
-    fn from(answer: question::Answer) -> Self {
+impl From<escalation::EscalationAnswer> for AnswerKind {
+    fn from(answer: escalation::EscalationAnswer) -> Self {
         match answer {
-            question::Answer::Approve => Self::Approve,
-            question::Answer::Reject => Self::Reject,
-            question::Answer::Resolve => Self::Resolve,
-            question::Answer::Retry => Self::Retry,
-            question::Answer::Escalate => Self::Escalate,
-            question::Answer::Skip => Self::Skip,
-            question::Answer::Abort => Self::Abort,
+            escalation::EscalationAnswer::Approve => Self::Approve,
+            escalation::EscalationAnswer::Reject => Self::Reject,
+            escalation::EscalationAnswer::Resolve => Self::Resolve,
+            escalation::EscalationAnswer::Retry => Self::Retry,
+            escalation::EscalationAnswer::SwitchModel => Self::Escalate,
+            escalation::EscalationAnswer::Skip => Self::Skip,
+            escalation::EscalationAnswer::Abort => Self::Abort,
         }
     }
 }
 
-impl From<Answer> for question::Answer {
-    fn from(answer: Answer) -> Self {
+impl From<AnswerKind> for escalation::EscalationAnswer {
+    fn from(answer: AnswerKind) -> Self {
         match answer {
-            Answer::Approve => Self::Approve,
-            Answer::Reject => Self::Reject,
-            Answer::Resolve => Self::Resolve,
-            Answer::Retry => Self::Retry,
-            Answer::Escalate => Self::Escalate,
-            Answer::Skip => Self::Skip,
-            Answer::Abort => Self::Abort,
+            AnswerKind::Approve => Self::Approve,
+            AnswerKind::Reject => Self::Reject,
+            AnswerKind::Resolve => Self::Resolve,
+            AnswerKind::Retry => Self::Retry,
+            AnswerKind::Escalate => Self::SwitchModel,
+            AnswerKind::Skip => Self::Skip,
+            AnswerKind::Abort => Self::Abort,
         }
     }
 }
@@ -283,16 +292,16 @@ impl From<Answer> for question::Answer {
 /// What counts as answered when nobody answers in time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Deadline {
+pub struct AnswerDeadline {
     /// When the time is over.
     #[schema(value_type = String, format = DateTime)]
     pub at: Timestamp,
     /// The answer that counts then.
-    pub answer: Answer,
+    pub answer: AnswerKind,
 }
 
-impl From<question::Deadline> for Deadline {
-    fn from(deadline: question::Deadline) -> Self {
+impl From<escalation::EscalationDeadline> for AnswerDeadline {
+    fn from(deadline: escalation::EscalationDeadline) -> Self {
         Self {
             at: deadline.at,
             answer: deadline.answer.into(),
@@ -303,20 +312,21 @@ impl From<question::Deadline> for Deadline {
 /// What was answered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Answered {
+pub struct EscalationOutcome {
     /// When.
     #[schema(value_type = String, format = DateTime)]
     pub at: Timestamp,
     /// What; null where it has come to nothing because the run went on or ended.
-    pub how: Option<Resolved>,
+    #[serde(rename = "how")]
+    pub resolution: Option<Resolution>,
 }
 
 /// A person's answer.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct AnswerGiven {
+pub struct AnswerRequest {
     /// The answer.
-    pub answer: Answer,
+    pub answer: AnswerKind,
     /// Why, for those who read the history; for `retry` what is to be done otherwise.
     #[serde(default)]
     #[schema(max_length = 20000)]
@@ -330,17 +340,18 @@ pub struct AnswerGiven {
 /// What follows from an answer.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct AnswerTaken {
+pub struct AnswerResult {
     /// The question, answered.
-    pub escalation: Escalation,
+    pub escalation: EscalationResponse,
     /// What happens now, in one sentence.
-    pub doing: String,
+    #[serde(rename = "doing")]
+    pub next_action: String,
 }
 
 /// What a proposed command would change, tried out on a copy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Preview {
+pub struct RepairPreview {
     /// The command.
     pub command: String,
     /// Whether it could use the network.

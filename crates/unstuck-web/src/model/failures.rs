@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use unstuck_core::{Kind, Timestamp, episode};
-use unstuck_store::FailureLine;
+use unstuck_core::{Kind, Timestamp, views};
+use unstuck_store::FailureRow;
 use utoipa::ToSchema;
 
-use super::schema;
+use super::openapi_schemas;
 
 /// Failures by kind, model, project, prompt, message and day.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
@@ -24,17 +24,17 @@ pub struct FailureAnalytics {
     /// How many failed, by the root folder of the project.
     pub by_project: BTreeMap<String, u64>,
     /// The prompts that failed most, the most frequent first.
-    pub by_prompt_pattern: Vec<PatternCount>,
+    pub by_prompt_pattern: Vec<PromptPatternCount>,
     /// What was said most, the most frequent first.
-    pub top_error_messages: Vec<MessageCount>,
+    pub top_error_messages: Vec<FailureMessageCount>,
     /// The share of tries that failed, from 0 to 1, by day (UTC).
     pub failure_rate_by_day: BTreeMap<String, f64>,
     /// The same as numbers.
-    pub by_day: BTreeMap<String, DayCount>,
+    pub by_day: BTreeMap<String, DailyAttemptCount>,
 }
 
-impl From<episode::FailureAnalytics> for FailureAnalytics {
-    fn from(analytics: episode::FailureAnalytics) -> Self {
+impl From<views::FailureAnalytics> for FailureAnalytics {
+    fn from(analytics: views::FailureAnalytics) -> Self {
         let patterns = analytics.by_prompt_pattern.into_iter();
         let messages = analytics.top_error_messages.into_iter();
         let days = analytics.by_day.into_iter();
@@ -44,8 +44,8 @@ impl From<episode::FailureAnalytics> for FailureAnalytics {
             by_error_type: analytics.by_error_type,
             by_model: analytics.by_model,
             by_project: analytics.by_project,
-            by_prompt_pattern: patterns.map(PatternCount::from).collect(),
-            top_error_messages: messages.map(MessageCount::from).collect(),
+            by_prompt_pattern: patterns.map(PromptPatternCount::from).collect(),
+            top_error_messages: messages.map(FailureMessageCount::from).collect(),
             failure_rate_by_day: analytics.failure_rate_by_day,
             by_day: days.map(|(day, count)| (day, count.into())).collect(),
         }
@@ -55,7 +55,7 @@ impl From<episode::FailureAnalytics> for FailureAnalytics {
 /// A prompt and how often it failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct PatternCount {
+pub struct PromptPatternCount {
     /// The role in a pipeline.
     pub role: Option<String>,
     /// The prompt, with what varies masked.
@@ -64,8 +64,8 @@ pub struct PatternCount {
     pub count: u64,
 }
 
-impl From<episode::PatternCount> for PatternCount {
-    fn from(counted: episode::PatternCount) -> Self {
+impl From<views::PromptPatternCount> for PromptPatternCount {
+    fn from(counted: views::PromptPatternCount) -> Self {
         Self {
             role: counted.pattern.role,
             template: counted.pattern.template,
@@ -77,7 +77,7 @@ impl From<episode::PatternCount> for PatternCount {
 /// What was said when something failed, and how often.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct MessageCount {
+pub struct FailureMessageCount {
     /// What was said, with what varies masked.
     pub message: String,
     /// How often it came.
@@ -91,8 +91,8 @@ pub struct MessageCount {
     pub last_seen: Timestamp,
 }
 
-impl From<episode::MessageCount> for MessageCount {
-    fn from(counted: episode::MessageCount) -> Self {
+impl From<views::FailureMessageCount> for FailureMessageCount {
+    fn from(counted: views::FailureMessageCount) -> Self {
         Self {
             message: counted.message,
             count: counted.count,
@@ -106,15 +106,15 @@ impl From<episode::MessageCount> for MessageCount {
 /// What was tried on one day.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct DayCount {
+pub struct DailyAttemptCount {
     /// How many tries failed.
     pub failures: u64,
     /// How many tries there were.
     pub attempts: u64,
 }
 
-impl From<episode::DayCount> for DayCount {
-    fn from(counted: episode::DayCount) -> Self {
+impl From<views::DailyAttemptCount> for DailyAttemptCount {
+    fn from(counted: views::DailyAttemptCount) -> Self {
         Self {
             failures: counted.failures,
             attempts: counted.attempts,
@@ -125,7 +125,7 @@ impl From<episode::DayCount> for DayCount {
 /// One failure.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Failure {
+pub struct FailureListItem {
     /// When.
     #[schema(value_type = String, format = DateTime)]
     pub at: Timestamp,
@@ -142,7 +142,7 @@ pub struct Failure {
     /// The model, as far as it is known.
     pub model: Option<String>,
     /// What it was found to be.
-    #[schema(schema_with = schema::kind)]
+    #[schema(schema_with = openapi_schemas::kind)]
     pub kind: Kind,
     /// Recognises the same failure again.
     pub fingerprint: String,
@@ -150,8 +150,8 @@ pub struct Failure {
     pub message: String,
 }
 
-impl From<FailureLine> for Failure {
-    fn from(line: FailureLine) -> Self {
+impl From<FailureRow> for FailureListItem {
+    fn from(line: FailureRow) -> Self {
         Self {
             at: line.at,
             run: line.run.as_str().to_owned(),

@@ -21,7 +21,7 @@ pub struct Health {
 /// The server can do its work: its store can be read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Ready {
+pub struct Readiness {
     /// `ready`.
     pub status: String,
 }

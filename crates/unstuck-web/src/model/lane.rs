@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 use unstuck_core::Timestamp;
-use unstuck_core::decision::BreakerState;
-use unstuck_core::traffic::{self, LaneState};
+use unstuck_core::admission::{self, AdmissionState};
+use unstuck_core::decision::CircuitState;
 use utoipa::ToSchema;
 
 /// A lane, and how it stands.
@@ -15,54 +15,57 @@ pub struct Lane {
     /// The model; empty where none was named.
     pub model: String,
     /// Whether the upstream is taken to be up.
-    pub breaker: Breaker,
+    pub breaker: BreakerStatus,
     /// How many calls are on their way.
     pub in_flight: u32,
     /// How many calls may go in a second, while that is limited because of an overload.
-    pub pace_per_second: Option<f64>,
+    #[serde(rename = "pacePerSecond")]
+    pub rate_per_second: Option<f64>,
     /// What is left of the limit on requests.
-    pub requests: Option<Window>,
+    pub requests: Option<LimitWindow>,
     /// What is left of the limit on tokens of either sort.
-    pub tokens: Option<Window>,
+    pub tokens: Option<LimitWindow>,
     /// What is left of the limit on tokens of prompts.
-    pub input_tokens: Option<Window>,
+    pub input_tokens: Option<LimitWindow>,
     /// What is left of the limit on tokens of answers.
-    pub output_tokens: Option<Window>,
+    pub output_tokens: Option<LimitWindow>,
     /// How much of the subscription is used.
-    pub plan: Option<Plan>,
+    #[serde(rename = "plan")]
+    pub subscription: Option<SubscriptionUsage>,
     /// Until when everybody waits, since the server said so.
     #[schema(value_type = Option<String>, format = DateTime)]
     pub cool_down_until: Option<Timestamp>,
     /// How many retries could go at once.
     pub retry_budget: f64,
     /// How long a call takes on average, in milliseconds.
-    pub usual_took_ms: f64,
+    #[serde(rename = "usualTookMs")]
+    pub mean_duration_ms: f64,
     /// What has happened so far.
     pub counts: LaneCounts,
 }
 
 impl Lane {
     /// The lane of an upstream and a model.
-    pub fn of(upstream: String, model: String, state: LaneState) -> Self {
+    pub fn from_state(upstream: String, model: String, state: AdmissionState) -> Self {
         let counts = state.counts;
         Self {
             upstream,
             model,
             breaker: state.breaker.into(),
             in_flight: state.in_flight,
-            pace_per_second: state.pace_per_second,
-            requests: state.requests.map(Window::from),
-            tokens: state.tokens.map(Window::from),
-            input_tokens: state.input_tokens.map(Window::from),
-            output_tokens: state.output_tokens.map(Window::from),
-            plan: state.plan.map(|plan| Plan {
+            rate_per_second: state.pace_per_second,
+            requests: state.requests.map(LimitWindow::from),
+            tokens: state.tokens.map(LimitWindow::from),
+            input_tokens: state.input_tokens.map(LimitWindow::from),
+            output_tokens: state.output_tokens.map(LimitWindow::from),
+            subscription: state.subscription.map(|plan| SubscriptionUsage {
                 used_percent: plan.used_percent,
                 reset: plan.reset,
-                spent: plan.spent,
+                exhausted: plan.is_exhausted,
             }),
             cool_down_until: state.cool_down_until,
             retry_budget: state.retry_budget,
-            usual_took_ms: state.usual_took_ms,
+            mean_duration_ms: state.average_duration_ms,
             counts: LaneCounts {
                 admitted: counts.admitted,
                 retries: counts.retries,
@@ -79,8 +82,8 @@ impl Lane {
 /// Whether an upstream is taken to be up.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Breaker {
-    /// `closed` (all goes through), `open` (nothing does) or `half_open` (one probe is on its way).
+pub struct BreakerStatus {
+    /// `closed` (all goes through), `open_list` (nothing does) or `half_open` (one probe is on its way).
     pub state: String,
     /// Failures in a row so far, while it is closed.
     pub failures: Option<u32>,
@@ -89,12 +92,12 @@ pub struct Breaker {
     pub until: Option<Timestamp>,
 }
 
-impl From<BreakerState> for Breaker {
-    fn from(state: BreakerState) -> Self {
+impl From<CircuitState> for BreakerStatus {
+    fn from(state: CircuitState) -> Self {
         let (name, failures, until) = match state {
-            BreakerState::Closed { failures } => ("closed", Some(failures), None),
-            BreakerState::Open { until, .. } => ("open", None, Some(until)),
-            BreakerState::HalfOpen { until, .. } => ("half_open", None, Some(until)),
+            CircuitState::Closed { failures } => ("closed", Some(failures), None),
+            CircuitState::Open { until, .. } => ("open", None, Some(until)),
+            CircuitState::HalfOpen { until, .. } => ("half_open", None, Some(until)),
         };
         Self {
             state: name.to_owned(),
@@ -107,7 +110,7 @@ impl From<BreakerState> for Breaker {
 /// What is left of one thing that a provider limits.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Window {
+pub struct LimitWindow {
     /// How much there is when nothing of it is used, where that is stated.
     pub limit: Option<u64>,
     /// How much is left.
@@ -117,8 +120,8 @@ pub struct Window {
     pub reset: Timestamp,
 }
 
-impl From<traffic::Window> for Window {
-    fn from(window: traffic::Window) -> Self {
+impl From<admission::LimitStatus> for LimitWindow {
+    fn from(window: admission::LimitStatus) -> Self {
         Self {
             limit: window.limit,
             remaining: window.remaining,
@@ -130,14 +133,15 @@ impl From<traffic::Window> for Window {
 /// How much of a subscription's allowance is used.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Plan {
+pub struct SubscriptionUsage {
     /// The used share in percent.
     pub used_percent: f64,
     /// When it begins anew.
     #[schema(value_type = String, format = DateTime)]
     pub reset: Timestamp,
     /// Whether calls are refused until then.
-    pub spent: bool,
+    #[serde(rename = "spent")]
+    pub exhausted: bool,
 }
 
 /// What has happened in a lane so far.

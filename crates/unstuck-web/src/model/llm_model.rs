@@ -1,10 +1,10 @@
 //! Models with their prices, the ladders between them, and what may be spent.
 
 use serde::Serialize;
-use unstuck_core::decision::{self, Catalog};
+use unstuck_core::decision::{self, ModelCatalog};
 use utoipa::ToSchema;
 
-use super::money::rounded;
+use super::money::round_usd;
 
 /// All models and ladders that are known.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
@@ -16,9 +16,9 @@ pub struct Models {
     pub ladders: Vec<Ladder>,
 }
 
-impl From<&Catalog> for Models {
-    fn from(catalog: &Catalog) -> Self {
-        let ladder = |one: &decision::Ladder| Ladder {
+impl From<&ModelCatalog> for Models {
+    fn from(catalog: &ModelCatalog) -> Self {
+        let ladder = |one: &decision::ModelLadder| Ladder {
             id: one.id.clone(),
             models: one.models.clone(),
         };
@@ -46,7 +46,7 @@ pub struct Model {
     /// What it costs, if known.
     pub price: Option<Price>,
     /// What it costs with a long prompt, if that differs.
-    pub long_price: Option<LongPrice>,
+    pub long_price: Option<LongContextPrice>,
     /// Other names for it.
     pub aliases: Vec<String>,
 }
@@ -65,7 +65,7 @@ impl From<&decision::Model> for Model {
                 cached: price.cached,
                 as_of: price.as_of.clone(),
             }),
-            long_price: model.long.as_ref().map(|price| LongPrice {
+            long_price: model.long.as_ref().map(|price| LongContextPrice {
                 above: price.above,
                 input: price.input,
                 output: price.output,
@@ -93,7 +93,7 @@ pub struct Price {
 /// What counts for a whole request whose prompt is long, in USD per million tokens.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct LongPrice {
+pub struct LongContextPrice {
     /// The prompt length, in tokens, above which it counts.
     pub above: u64,
     /// For what is sent; null where unknown.
@@ -119,7 +119,7 @@ pub struct Ladder {
 #[serde(rename_all = "camelCase")]
 pub struct Budgets {
     /// Each limit.
-    pub budgets: Vec<Budget>,
+    pub budgets: Vec<BudgetResponse>,
     /// What all calls of today (UTC) cost, in USD.
     pub spent_today_usd: f64,
 }
@@ -127,7 +127,7 @@ pub struct Budgets {
 /// One limit.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Budget {
+pub struct BudgetResponse {
     /// What it limits: `run`, `day`, `session` or `gateway_day`.
     pub id: String,
     /// Money, in USD; null where there is no limit.
@@ -140,10 +140,10 @@ pub struct Budget {
 
 impl Budgets {
     /// Limits, and what was spent today.
-    pub fn new(budgets: Vec<Budget>, spent_today_usd: f64) -> Self {
+    pub fn new(budgets: Vec<BudgetResponse>, spent_today_usd: f64) -> Self {
         Self {
             budgets,
-            spent_today_usd: rounded(spent_today_usd),
+            spent_today_usd: round_usd(spent_today_usd),
         }
     }
 }

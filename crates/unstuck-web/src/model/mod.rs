@@ -3,62 +3,66 @@
 //! Names are in camelCase, moments are RFC 3339 texts in UTC, money is in USD.
 
 mod agent;
+mod api_call;
 mod attempt;
-mod call;
+mod cost_estimate;
 mod escalation;
-mod estimate;
 mod event;
 mod failures;
 mod health;
 mod lane;
-mod learned;
 mod llm_model;
-mod model_change;
+mod login;
+mod model_switch;
 mod money;
+mod openapi_schemas;
 mod page;
 mod policy;
 mod problem;
 mod project;
 mod recovery;
-mod reread;
+mod reread_cost;
 mod run;
 mod run_detail;
-mod schema;
 mod scope;
 mod session;
-mod token;
+mod success_rate;
 mod webhook;
 
 pub use agent::Agent;
+pub use api_call::{ApiAttempt, ApiCall};
 pub use attempt::{
-    Answering, Attempt, AttemptTexts, Decision, Diagnosis, Excerpt, PassedOver, Repair, Resolved,
-    TokenCount, Used, Wait,
+    AttemptResponse, AttemptTexts, AttemptUsage, AttemptWait, Decision, DiagnosisResponse,
+    OutputExcerpt, RecoveredFailure, Repair, Resolution, SkippedStrategy, TokenCount,
 };
-pub use call::{ApiCall, ApiTry};
+pub use cost_estimate::CostEstimateResponse;
 pub use escalation::{
-    Answer, AnswerGiven, AnswerTaken, Answered, ChangedSetting, Conditions, Deadline, Escalation,
-    Offered, Preview, PreviewedFile, Tried,
+    AnswerDeadline, AnswerKind, AnswerOption, AnswerRequest, AnswerResult, ChangedSetting,
+    EscalationOutcome, EscalationResponse, ExecutionConditions, PreviewedFile, PriorAttempt,
+    RepairPreview,
 };
-pub use estimate::Estimate;
-pub use event::EventLine;
-pub use failures::{DayCount, Failure, FailureAnalytics, MessageCount, PatternCount};
-pub use health::{Health, Ready, Version};
-pub use lane::{Breaker, Lane, LaneCounts, Plan, Window};
-pub use learned::Learned;
-pub use llm_model::{Budget, Budgets, Ladder, LongPrice, Model, Models, Price};
-pub use model_change::ModelChange;
-pub use money::rounded;
+pub use event::EventResponse;
+pub use failures::{
+    DailyAttemptCount, FailureAnalytics, FailureListItem, FailureMessageCount, PromptPatternCount,
+};
+pub use health::{Health, Readiness, Version};
+pub use lane::{BreakerStatus, Lane, LaneCounts, LimitWindow, SubscriptionUsage};
+pub use llm_model::{BudgetResponse, Budgets, Ladder, LongContextPrice, Model, Models, Price};
+pub use login::{CurrentIdentity, LoginRequest, LoginResponse};
+pub use model_switch::ModelSwitchResponse;
+pub use money::round_usd;
 pub use page::Page;
-pub use policy::{Override, Policy, PolicyKept, PolicyOrigin, PolicyTemplate};
-pub use problem::{FieldProblem, Problem};
-pub use project::{Project, project_id};
-pub use recovery::{AnswerCount, RecoveryAnalytics, RecoveryCount};
-pub use reread::Reread;
+pub use policy::{EffectivePolicy, Policy, PolicyOrigin, PolicyOverride, PolicyTemplate};
+pub use problem::{FieldProblem, ProblemDetails};
+pub use project::{ProjectResponse, project_id};
+pub use recovery::{RecoveryAnalytics, RecoveryStats, StrategyOutcomeCount};
+pub use reread_cost::RereadCostResponse;
 pub use run::{Run, Spending};
 pub use run_detail::RunDetail;
 pub use scope::Scope;
 pub use session::{
-    EscalateSession, Escalated, RetryOptions, RetryPrompt, RetryStarted, RetryTold, Session,
+    ModelSwitchRequest, ModelSwitchResult, RetryOptions, RetryPrompt, RetryStarted, RetrySummary,
+    SessionResponse,
 };
-pub use token::{LoggedIn, Login, Me};
-pub use webhook::{Webhook, WebhookTested};
+pub use success_rate::StrategySuccessRate;
+pub use webhook::{Webhook, WebhookTestResult};

@@ -1,10 +1,10 @@
 //! Money on the wire.
 
-pub use unstuck_core::money::rounded;
+pub use unstuck_core::money::round_usd;
 
 /// What something cost, where a part of it may be unknown; none where nothing of it is known.
-pub(super) fn known(usd: f64, unpriced: u64) -> Option<f64> {
-    unstuck_core::money::known(usd, unpriced).map(rounded)
+pub(super) fn known_cost(usd: f64, unpriced: u64) -> Option<f64> {
+    unstuck_core::money::known_cost(usd, unpriced).map(round_usd)
 }
 
 #[cfg(test)]
@@ -13,14 +13,14 @@ mod tests {
 
     #[test]
     fn money_has_no_dust() {
-        assert_eq!(rounded(0.1 + 0.02), 0.12);
-        assert_eq!(rounded(0.000_001), 0.000_001);
+        assert_eq!(round_usd(0.1 + 0.02), 0.12);
+        assert_eq!(round_usd(0.000_001), 0.000_001);
     }
 
     #[test]
     fn what_is_unknown_is_not_nothing() {
-        assert_eq!(known(0.0, 0), Some(0.0));
-        assert_eq!(known(0.0, 3), None);
-        assert_eq!(known(0.5, 3), Some(0.5));
+        assert_eq!(known_cost(0.0, 0), Some(0.0));
+        assert_eq!(known_cost(0.0, 3), None);
+        assert_eq!(known_cost(0.5, 3), Some(0.5));
     }
 }

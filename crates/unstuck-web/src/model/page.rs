@@ -15,7 +15,7 @@ pub struct Page<T> {
 
 impl<T> Page<T> {
     /// A list that is whole.
-    pub fn whole(items: Vec<T>) -> Self {
+    pub fn single(items: Vec<T>) -> Self {
         Self { items, next: None }
     }
 }

@@ -78,16 +78,16 @@ pub struct Policy {
     pub confirm_above: Option<f64>,
     /// What holds for single kinds.
     #[serde(default)]
-    pub kinds: BTreeMap<String, Override>,
+    pub kinds: BTreeMap<String, PolicyOverride>,
     /// What holds for single tools.
     #[serde(default)]
-    pub tools: BTreeMap<String, Override>,
+    pub tools: BTreeMap<String, PolicyOverride>,
 }
 
 /// What holds for one kind or one tool; what is left out is the policy's.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Override {
+pub struct PolicyOverride {
     /// How many retries there are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_retries: Option<u32>,
@@ -127,7 +127,7 @@ pub enum PolicyOrigin {
 
 /// A policy that counts, and where it comes from.
 #[derive(Debug, Clone, PartialEq)]
-pub struct PolicyKept {
+pub struct EffectivePolicy {
     /// The policy.
     pub policy: RetryPolicy,
     /// Where it comes from.
@@ -136,7 +136,7 @@ pub struct PolicyKept {
     pub version: u64,
 }
 
-impl PolicyKept {
+impl EffectivePolicy {
     /// What tells two versions of it apart.
     pub fn etag(&self) -> String {
         format!("\"{}-{}\"", self.version, self.policy.fingerprint())

@@ -10,7 +10,7 @@ const MEDIA_TYPE: HeaderValue = HeaderValue::from_static("application/problem+js
 
 /// What went wrong with a request (RFC 9457).
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
-pub struct Problem {
+pub struct ProblemDetails {
     /// Which kind of problem it is: `urn:unstuck:problem:` and a word.
     #[serde(rename = "type")]
     #[schema(value_type = String, example = "urn:unstuck:problem:not-found")]
@@ -44,12 +44,12 @@ pub struct FieldProblem {
     pub why: String,
 }
 
-impl Problem {
+impl ProblemDetails {
     /// A problem of a status: its word and its title follow from that.
     pub fn new(status: StatusCode, detail: impl Into<String>) -> Self {
         let title = status.canonical_reason().unwrap_or("Error");
         Self {
-            kind: urn(title),
+            kind: problem_urn(title),
             title,
             status: status.as_u16(),
             detail: detail.into(),
@@ -89,21 +89,21 @@ impl Problem {
     }
 
     /// The status that the client gets.
-    pub fn code(&self) -> StatusCode {
+    pub fn status_code(&self) -> StatusCode {
         StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
     }
 }
 
-fn urn(title: &str) -> Box<str> {
+fn problem_urn(title: &str) -> Box<str> {
     let word = title.to_ascii_lowercase().replace(' ', "-");
     format!("urn:unstuck:problem:{word}").into()
 }
 
-impl IntoResponse for Problem {
+impl IntoResponse for ProblemDetails {
     /// The path is filled in where the answer leaves the router.
     fn into_response(self) -> Response {
         let body = serde_json::to_vec(&self).unwrap_or_default();
-        let mut response = (self.code(), body).into_response();
+        let mut response = (self.status_code(), body).into_response();
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, MEDIA_TYPE);
         if let Some((name, value)) = self.header.as_deref() {

@@ -6,10 +6,10 @@ use data_encoding::HEXLOWER;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 use unstuck_core::Timestamp;
-use unstuck_store::ProjectView;
+use unstuck_store::ProjectSummary;
 use utoipa::ToSchema;
 
-use super::money::known;
+use super::money::known_cost;
 
 /// How many bytes of the hash make an id.
 const ID_BYTES: usize = 6;
@@ -17,7 +17,7 @@ const ID_BYTES: usize = 6;
 /// A project.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Project {
+pub struct ProjectResponse {
     /// Its id in addresses.
     #[schema(example = "3f9a1c07be52")]
     pub id: String,
@@ -36,8 +36,8 @@ pub struct Project {
     pub unknown_price: u64,
 }
 
-impl From<ProjectView> for Project {
-    fn from(view: ProjectView) -> Self {
+impl From<ProjectSummary> for ProjectResponse {
+    fn from(view: ProjectSummary) -> Self {
         let runs = view.runs.into_iter();
         Self {
             id: project_id(&view.root),
@@ -47,7 +47,7 @@ impl From<ProjectView> for Project {
                 .map(|(status, count)| (status.name().to_owned(), count))
                 .collect(),
             last_activity: view.last_activity,
-            cost_usd: known(view.cost_usd, view.unpriced),
+            cost_usd: known_cost(view.cost_usd, view.unpriced),
             unknown_price: view.unpriced,
         }
     }

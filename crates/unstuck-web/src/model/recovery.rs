@@ -11,21 +11,21 @@ use utoipa::ToSchema;
 #[serde(rename_all = "camelCase")]
 pub struct RecoveryAnalytics {
     /// How often answers of each level helped.
-    pub by_level: Vec<AnswerCount>,
+    pub by_level: Vec<StrategyOutcomeCount>,
     /// How often each strategy helped; the level where the answer was none of a chain.
-    pub by_strategy: Vec<AnswerCount>,
+    pub by_strategy: Vec<StrategyOutcomeCount>,
     /// How it went by day (UTC).
-    pub by_day: BTreeMap<String, RecoveryCount>,
+    pub by_day: BTreeMap<String, RecoveryStats>,
     /// All days together.
     #[serde(flatten)]
-    pub total: RecoveryCount,
+    pub total: RecoveryStats,
 }
 
 impl From<store::RecoveryReport> for RecoveryAnalytics {
     fn from(report: store::RecoveryReport) -> Self {
-        let all = |counts: Vec<store::AnswerCount>| {
+        let all = |counts: Vec<store::StrategySuccessCount>| {
             let counts = counts.into_iter();
-            counts.map(AnswerCount::from).collect()
+            counts.map(StrategyOutcomeCount::from).collect()
         };
         let days = report.by_day.into_iter();
         Self {
@@ -40,21 +40,22 @@ impl From<store::RecoveryReport> for RecoveryAnalytics {
 /// How often an answer to failures helped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct AnswerCount {
+pub struct StrategyOutcomeCount {
     /// The level or strategy.
     pub name: String,
     /// How often what followed succeeded, or failed in another way.
     pub helped: u64,
     /// How often the same failure came again.
-    pub did_not_help: u64,
+    #[serde(rename = "didNotHelp")]
+    pub failed: u64,
 }
 
-impl From<store::AnswerCount> for AnswerCount {
-    fn from(count: store::AnswerCount) -> Self {
+impl From<store::StrategySuccessCount> for StrategyOutcomeCount {
+    fn from(count: store::StrategySuccessCount) -> Self {
         Self {
             name: count.name,
             helped: count.helped,
-            did_not_help: count.did_not_help,
+            failed: count.did_not_help,
         }
     }
 }
@@ -62,7 +63,7 @@ impl From<store::AnswerCount> for AnswerCount {
 /// How recovery went in a time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct RecoveryCount {
+pub struct RecoveryStats {
     /// How many sessions did what they should after they had failed.
     pub recoveries: u64,
     /// Half of them took no longer, from the first failure to the success, in milliseconds; an upper bound.
@@ -75,7 +76,7 @@ pub struct RecoveryCount {
     pub runs_failed: u64,
 }
 
-impl From<store::RecoveryDay> for RecoveryCount {
+impl From<store::RecoveryDay> for RecoveryStats {
     fn from(day: store::RecoveryDay) -> Self {
         Self {
             recoveries: day.recoveries,

@@ -1,14 +1,14 @@
 //! A run: one execution of a pipeline, a loop or a single command.
 
 use serde::Serialize;
-use unstuck_core::episode::{RunView, SessionStatus, Status};
+use unstuck_core::views::{RunStatus, RunSummary, SessionStatus};
 use unstuck_core::{Kind, Level, Timestamp};
-use unstuck_store::Spent;
+use unstuck_store::CostSummary;
 use utoipa::ToSchema;
 
-use super::money::known;
+use super::money::known_cost;
+use super::openapi_schemas;
 use super::project::project_id;
-use super::schema;
 
 /// A run at a glance.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
@@ -36,18 +36,18 @@ pub struct Run {
     /// The newest iteration, if it is a loop.
     pub iteration: Option<u32>,
     /// Where it stands.
-    #[schema(schema_with = schema::status)]
-    pub status: Status,
+    #[schema(schema_with = openapi_schemas::status)]
+    pub status: RunStatus,
     /// Its state in five fields.
-    #[schema(schema_with = schema::session_status)]
+    #[schema(schema_with = openapi_schemas::session_status)]
     pub state: SessionStatus,
     /// Whether a process drives it at present.
     pub driven: bool,
     /// The kind of the newest failure.
-    #[schema(schema_with = schema::kind_or_null)]
+    #[schema(schema_with = openapi_schemas::kind_or_null)]
     pub kind: Option<Kind>,
     /// The highest level that was reached.
-    #[schema(schema_with = schema::level_or_null)]
+    #[schema(schema_with = openapi_schemas::level_or_null)]
     pub recovery_level: Option<Level>,
     /// When it began.
     #[schema(value_type = String, format = DateTime)]
@@ -84,8 +84,8 @@ pub struct Run {
 
 impl Run {
     /// A run as it stands, and whether a process drives it.
-    pub fn of(view: RunView, driven: bool) -> Self {
-        let state = SessionStatus::of_run(&view, driven);
+    pub fn from_view(view: RunSummary, driven: bool) -> Self {
+        let state = SessionStatus::for_run(&view, driven);
         Self {
             id: view.id.as_str().to_owned(),
             project_id: project_id(&view.project),
@@ -109,9 +109,9 @@ impl Run {
             attempt_count: view.attempts,
             error_count: view.error_count,
             retry_count: view.retry_count,
-            is_hiccup: view.is_hiccup,
-            cost_usd: known(view.cost_usd, view.unpriced),
-            unknown_price: view.unpriced,
+            is_hiccup: view.was_escalated,
+            cost_usd: known_cost(view.cost_usd, view.unpriced_count),
+            unknown_price: view.unpriced_count,
             tokens: view.tokens,
             exit_code: view.exit_code,
             reason: view.reason,
@@ -119,8 +119,8 @@ impl Run {
     }
 
     /// The name of the client of a gateway whose calls this run holds; none where it is a run of its own.
-    pub fn client(&self) -> Option<&str> {
-        client(&self.command)
+    pub fn gateway_client(&self) -> Option<&str> {
+        gateway_client(&self.command)
     }
 
     /// Whether it should continue and no process supervises it.
@@ -130,12 +130,12 @@ impl Run {
 }
 
 /// What the command of a run begins with that holds the calls of a client of a gateway.
-const GATEWAY: &str = "(gateway)";
+const GATEWAY_COMMAND: &str = "(gateway)";
 
 /// The name of the client of a gateway, where this is no command that was run.
-pub(super) fn client(command: &[String]) -> Option<&str> {
+pub(super) fn gateway_client(command: &[String]) -> Option<&str> {
     match command {
-        [first, name, ..] if first == GATEWAY => Some(name),
+        [first, name, ..] if first == GATEWAY_COMMAND => Some(name),
         _ => None,
     }
 }
@@ -153,7 +153,8 @@ pub struct Spending {
     /// How many of them failed, or broke off.
     pub failed: u64,
     /// How often an upstream was asked.
-    pub tries: u64,
+    #[serde(rename = "tries")]
+    pub api_attempts: u64,
     /// How many tokens were sent anew.
     pub input_tokens: u64,
     /// How many were sent again and kept by the provider.
@@ -167,18 +168,18 @@ pub struct Spending {
     pub unknown_price: u64,
 }
 
-impl From<Spent> for Spending {
-    fn from(spent: Spent) -> Self {
+impl From<CostSummary> for Spending {
+    fn from(spent: CostSummary) -> Self {
         Self {
             id: spent.id,
             calls: spent.calls,
             recovered: spent.recovered,
             failed: spent.failed,
-            tries: spent.tries,
+            api_attempts: spent.tries,
             input_tokens: spent.input_tokens,
             cached_tokens: spent.cached_tokens,
             output_tokens: spent.output_tokens,
-            cost_usd: known(spent.cost_usd, spent.unpriced),
+            cost_usd: known_cost(spent.cost_usd, spent.unpriced),
             unknown_price: spent.unpriced,
         }
     }

@@ -2,22 +2,22 @@
 
 use serde::{Deserialize, Serialize};
 use unstuck_core::decision::RetryAttempt;
-use unstuck_core::episode::{SessionStatus, SessionView, Status};
 use unstuck_core::event::SessionSpec;
+use unstuck_core::views::{RunStatus, SessionStatus, SessionSummary};
 use unstuck_core::{Kind, Level, Timestamp};
 use utoipa::ToSchema;
 
-use super::estimate::Estimate;
-use super::model_change::ModelChange;
-use super::money::known;
+use super::cost_estimate::CostEstimateResponse;
+use super::model_switch::ModelSwitchResponse;
+use super::money::known_cost;
+use super::openapi_schemas;
 use super::project::project_id;
 use super::run::Run;
-use super::schema;
 
 /// A session at a glance.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Session {
+pub struct SessionResponse {
     /// Its id.
     #[schema(example = "k3v9x0m2qa-1")]
     pub id: String,
@@ -42,10 +42,10 @@ pub struct Session {
     /// The policy's id.
     pub policy: Option<String>,
     /// Where it stands.
-    #[schema(schema_with = schema::status)]
-    pub status: Status,
+    #[schema(schema_with = openapi_schemas::status)]
+    pub status: RunStatus,
     /// Its state in five fields.
-    #[schema(schema_with = schema::session_status)]
+    #[schema(schema_with = openapi_schemas::session_status)]
     pub state: SessionStatus,
     /// Whether a process drives its run at present.
     pub driven: bool,
@@ -69,10 +69,10 @@ pub struct Session {
     /// Whether a person had to be asked.
     pub is_hiccup: bool,
     /// The kind of the newest failure.
-    #[schema(schema_with = schema::kind_or_null)]
+    #[schema(schema_with = openapi_schemas::kind_or_null)]
     pub last_error: Option<Kind>,
     /// The highest level that was reached.
-    #[schema(schema_with = schema::level_or_null)]
+    #[schema(schema_with = openapi_schemas::level_or_null)]
     pub recovery_level: Option<Level>,
     /// What it cost, in USD, as far as is known; null where nothing of it is known.
     pub cost_usd: Option<f64>,
@@ -87,15 +87,15 @@ pub struct Session {
     /// Why it stands where it stands, in one sentence.
     pub reason: Option<String>,
     /// Its failed tries, and how long was waited after each.
-    pub retries: Vec<RetryTold>,
+    pub retries: Vec<RetrySummary>,
     /// The changes of its model.
-    pub model_changes: Vec<ModelChange>,
+    pub model_changes: Vec<ModelSwitchResponse>,
 }
 
-impl Session {
+impl SessionResponse {
     /// A session as it stands in its run; its history is added by whoever knows it.
-    pub fn of(view: SessionView, spec: Option<&SessionSpec>, run: &Run) -> Self {
-        let state = SessionStatus::of_session(&view, run.is_abandoned());
+    pub fn from_view(view: SessionSummary, spec: Option<&SessionSpec>, run: &Run) -> Self {
+        let state = SessionStatus::for_session(&view, run.is_abandoned());
         let (part, policy) = (view.part, spec.map(|spec| &spec.policy));
         Self {
             id: view.id.as_str().to_owned(),
@@ -119,11 +119,11 @@ impl Session {
             max_attempts: policy.map(|policy| policy.max_retries.saturating_add(1)),
             error_count: view.error_count,
             retry_count: view.retry_count,
-            is_hiccup: view.is_hiccup,
+            is_hiccup: view.was_escalated,
             last_error: view.last_error,
             recovery_level: view.recovery_level,
-            cost_usd: known(view.cost_usd, view.unpriced),
-            unknown_price: view.unpriced,
+            cost_usd: known_cost(view.cost_usd, view.unpriced_count),
+            unknown_price: view.unpriced_count,
             tokens: view.tokens,
             agent_session: view.agent_session,
             timeout_ms: spec.and_then(|spec| spec.timeout_ms),
@@ -134,21 +134,21 @@ impl Session {
     }
 }
 
-impl Session {
+impl SessionResponse {
     /// The name of the client of a gateway that this is; none where a command is run.
-    pub fn client(&self) -> Option<&str> {
-        super::run::client(&self.command)
+    pub fn gateway_client(&self) -> Option<&str> {
+        super::run::gateway_client(&self.command)
     }
 }
 
 /// One failed try, and the retry that followed.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct RetryTold {
+pub struct RetrySummary {
     /// The number of the try, from 1.
     pub attempt_number: u32,
     /// What kind of failure it was.
-    #[schema(schema_with = schema::kind)]
+    #[schema(schema_with = openapi_schemas::kind)]
     pub error: Kind,
     /// What was said about it.
     pub error_message: String,
@@ -161,7 +161,7 @@ pub struct RetryTold {
     pub succeeded: bool,
 }
 
-impl From<RetryAttempt> for RetryTold {
+impl From<RetryAttempt> for RetrySummary {
     fn from(told: RetryAttempt) -> Self {
         Self {
             attempt_number: told.attempt_number,
@@ -182,7 +182,8 @@ pub struct RetryOptions {
     pub with_context: bool,
     /// Words of a person that are added to the prompt.
     #[schema(max_length = 20000)]
-    pub words: Option<String>,
+    #[serde(rename = "words")]
+    pub message: Option<String>,
     /// The prompt as the person has edited it; in place of what would be sent.
     #[schema(max_length = 400000)]
     pub prompt: Option<String>,
@@ -219,13 +220,14 @@ pub struct RetryStarted {
     /// The session that goes on.
     pub session: String,
     /// What happens now, in one sentence.
-    pub doing: String,
+    #[serde(rename = "doing")]
+    pub next_action: String,
 }
 
 /// A session is to go on with a stronger model.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
-pub struct EscalateSession {
+pub struct ModelSwitchRequest {
     /// Which model; the next one of its ladder where left out.
     #[schema(max_length = 200)]
     pub to: Option<String>,
@@ -236,9 +238,9 @@ pub struct EscalateSession {
 /// What came of it.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Escalated {
+pub struct ModelSwitchResult {
     /// What it is expected to cost more.
-    pub estimate: Estimate,
+    pub estimate: CostEstimateResponse,
     /// The change that was made; null as long as it was not confirmed.
-    pub change: Option<ModelChange>,
+    pub change: Option<ModelSwitchResponse>,
 }

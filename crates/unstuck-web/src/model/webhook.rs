@@ -10,7 +10,8 @@ pub struct Webhook {
     /// Its id in addresses.
     pub id: String,
     /// What it is told about: `escalation`, `resolved`, `recovered` or `run_finished`.
-    pub occasion: String,
+    #[serde(rename = "occasion")]
+    pub event: String,
     /// Where to, without what is secret about it.
     pub target: String,
     /// How the message is written.
@@ -20,11 +21,13 @@ pub struct Webhook {
 /// What came back when a webhook was tried.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct WebhookTested {
+pub struct WebhookTestResult {
     /// Whether the message has arrived.
-    pub arrived: bool,
+    #[serde(rename = "arrived")]
+    pub delivered: bool,
     /// What came back, in words.
-    pub said: String,
+    #[serde(rename = "said")]
+    pub response: String,
     /// How long it took, in milliseconds.
     pub took_ms: u64,
 }

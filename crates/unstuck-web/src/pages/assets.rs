@@ -11,39 +11,40 @@ use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
 
 /// How long a browser may keep what its name never means anything else for.
-const FOR_EVER: HeaderValue = HeaderValue::from_static("public, max-age=31536000, immutable");
+const IMMUTABLE_CACHE_CONTROL: HeaderValue =
+    HeaderValue::from_static("public, max-age=31536000, immutable");
 
 /// One file.
-struct Asset {
+struct StaticAsset {
     /// What it is called, with the hash of its content.
     name: String,
     media_type: HeaderValue,
     content: &'static str,
 }
 
-static SHEET: LazyLock<Asset> = LazyLock::new(|| {
-    Asset::new(
+static STYLESHEET: LazyLock<StaticAsset> = LazyLock::new(|| {
+    StaticAsset::new(
         "css",
         "text/css; charset=utf-8",
         include_str!("../../assets/unstuck.css"),
     )
 });
-static SCRIPT: LazyLock<Asset> = LazyLock::new(|| {
-    Asset::new(
+static SCRIPT: LazyLock<StaticAsset> = LazyLock::new(|| {
+    StaticAsset::new(
         "js",
         "text/javascript; charset=utf-8",
         include_str!("../../assets/unstuck.js"),
     )
 });
-static SIGN: LazyLock<Asset> = LazyLock::new(|| {
-    Asset::new(
+static LOGO: LazyLock<StaticAsset> = LazyLock::new(|| {
+    StaticAsset::new(
         "svg",
         "image/svg+xml",
         include_str!("../../assets/unstuck.svg"),
     )
 });
 
-impl Asset {
+impl StaticAsset {
     fn new(ending: &str, media_type: &'static str, content: &'static str) -> Self {
         let hash = HEXLOWER.encode(&Sha256::digest(content)[..6]);
         Self {
@@ -59,29 +60,29 @@ impl Asset {
 }
 
 /// Where the sheet is.
-pub(crate) fn sheet() -> String {
-    SHEET.path()
+pub(crate) fn stylesheet_path() -> String {
+    STYLESHEET.path()
 }
 
 /// Where the script is.
-pub(crate) fn script() -> String {
+pub(crate) fn script_path() -> String {
     SCRIPT.path()
 }
 
 /// Where the sign is.
-pub(crate) fn sign() -> String {
-    SIGN.path()
+pub(crate) fn logo_path() -> String {
+    LOGO.path()
 }
 
 /// Hands out one of them.
 pub(crate) async fn serve(Path(name): Path<String>) -> Response {
-    let all: [&Asset; 3] = [&SHEET, &SCRIPT, &SIGN];
+    let all: [&StaticAsset; 3] = [&STYLESHEET, &SCRIPT, &LOGO];
     let Some(asset) = all.into_iter().find(|asset| asset.name == name) else {
         return StatusCode::NOT_FOUND.into_response();
     };
     let headers = [
         (header::CONTENT_TYPE, asset.media_type.clone()),
-        (header::CACHE_CONTROL, FOR_EVER),
+        (header::CACHE_CONTROL, IMMUTABLE_CACHE_CONTROL),
     ];
     (headers, asset.content).into_response()
 }
@@ -92,14 +93,14 @@ mod tests {
 
     #[test]
     fn names_change_with_what_is_in_them() {
-        let name = |content| Asset::new("css", "text/css", content).name;
+        let name = |content| StaticAsset::new("css", "text/css", content).name;
         assert_ne!(name("a"), name("b"));
-        assert_eq!(sheet(), sheet());
+        assert_eq!(stylesheet_path(), stylesheet_path());
     }
 
     #[test]
     fn nothing_is_fetched_from_elsewhere() {
-        for content in [SHEET.content, SCRIPT.content] {
+        for content in [STYLESHEET.content, SCRIPT.content] {
             assert!(
                 !content.contains("http://")
                     && !content.contains("https://")

@@ -2,60 +2,60 @@
 
 use maud::{Markup, html};
 
-use super::layout::{self, Frame, Place};
-use super::parts::controls::doing_dialog;
-use super::parts::{empty, pill, question, text};
-use crate::model::{Escalation, Preview};
+use super::layout::{self, NavItem, PageFrame};
+use super::parts::controls::action_dialog;
+use super::parts::{badge, empty_state, escalation, text};
+use crate::model::{EscalationResponse, RepairPreview};
 
 /// What the list shows.
 #[derive(Debug, Clone)]
-pub(crate) struct Inbox {
+pub(crate) struct InboxPage {
     /// What is the same on all pages.
-    pub(crate) frame: Frame,
+    pub(crate) frame: PageFrame,
     /// Those that wait, the newest first.
-    pub(crate) open: Vec<Escalation>,
+    pub(crate) open: Vec<EscalationResponse>,
     /// Those that were answered, the newest first.
-    pub(crate) answered: Vec<Escalation>,
+    pub(crate) answered: Vec<EscalationResponse>,
 }
 
 /// The page.
-pub(crate) fn page(view: &Inbox) -> Markup {
+pub(crate) fn page(view: &InboxPage) -> Markup {
     let body = html! {
         div class="page-head" {
             div class="titles" { h1 { "Inbox" } }
             div class="actions" { button type="button" data-allow-notifications hidden { "Tell me in the browser" } }
         }
-        (open(view))
-        (answered(view))
+        (open_list(view))
+        (answered_list(view))
     };
-    layout::page(&view.frame, Place::Inbox, "Inbox", body)
+    layout::page(&view.frame, NavItem::Inbox, "Inbox", body)
 }
 
 /// One part of the page.
-pub(crate) fn part(view: &Inbox, name: &str) -> Option<Markup> {
+pub(crate) fn part(view: &InboxPage, name: &str) -> Option<Markup> {
     match name {
-        "open" => Some(open(view)),
-        "answered" => Some(answered(view)),
+        "open" => Some(open_list(view)),
+        "answered" => Some(answered_list(view)),
         _ => None,
     }
 }
 
-const ABOUT: &str = "recovery_escalated recovery_resolved run_finished run_resumed";
+const REFRESH_EVENTS: &str = "recovery_escalated recovery_resolved run_finished run_resumed";
 
-fn open(view: &Inbox) -> Markup {
+fn open_list(view: &InboxPage) -> Markup {
     html! {
-        section data-part="open" data-about=(ABOUT) aria-labelledby="open-title" {
-            div class="section-head" { h2 id="open-title" { "Waiting for you" } @if !view.open.is_empty() { span class="count" { (view.frame.open) } } }
-            @if view.open.is_empty() { (empty::empty("Nothing waits for you.", "Questions appear here by themselves. On a terminal:", Some("unstuck inbox --watch"))) }
-            @else { div class="cards" { @for asked in &view.open { (question::short(asked, view.frame.now)) } } }
-            @if view.frame.open > view.open.len() { p { "The newest are shown; " (view.frame.open - view.open.len()) " older ones come when these are answered." } }
+        section data-part="open" data-about=(REFRESH_EVENTS) aria-labelledby="open-title" {
+            div class="section-head" { h2 id="open-title" { "Waiting for you" } @if !view.open.is_empty() { span class="count" { (view.frame.open_escalations) } } }
+            @if view.open.is_empty() { (empty_state::empty_state("Nothing waits for you.", "Questions appear here by themselves. On a terminal:", Some("unstuck inbox --watch"))) }
+            @else { div class="cards" { @for asked in &view.open { (escalation::escalation_card(asked, view.frame.now)) } } }
+            @if view.frame.open_escalations > view.open.len() { p { "The newest are shown; " (view.frame.open_escalations - view.open.len()) " older ones come when these are answered." } }
         }
     }
 }
 
-fn answered(view: &Inbox) -> Markup {
+fn answered_list(view: &InboxPage) -> Markup {
     html! {
-        section data-part="answered" data-about=(ABOUT) aria-labelledby="answered-title" {
+        section data-part="answered" data-about=(REFRESH_EVENTS) aria-labelledby="answered-title" {
             @if view.answered.is_empty() { h2 id="answered-title" class="hidden-visually" { "Answered" } }
             @else {
                 div class="section-head" { h2 id="answered-title" { "Answered" } }
@@ -64,10 +64,10 @@ fn answered(view: &Inbox) -> Markup {
                     thead { tr { th scope="col" { "Question" } th scope="col" { "Kind" } th scope="col" { "Answer" } th scope="col" class="number" { "When" } } }
                     tbody { @for asked in &view.answered {
                         tr data-key={ "answered-" (asked.id) } {
-                            td { div class="title-cell" { a href={ "/inbox/" (asked.id) } { (text::one_line(&asked.reason, 160)) } (question::doing(asked)) } }
+                            td { div class="title-cell" { a href={ "/inbox/" (asked.id) } { (text::one_line(&asked.reason, 160)) } (escalation::activity(asked)) } }
                             td data-name="Kind" { span class="tag" { (asked.kind) } }
-                            td data-name="Answer" { (said(asked)) }
-                            td data-name="When" class="number" { @if let Some(answered) = &asked.answered { (super::parts::time::ago(answered.at, view.frame.now)) } }
+                            td data-name="Answer" { (answer_summary(asked)) }
+                            td data-name="When" class="number" { @if let Some(answered) = &asked.outcome { (super::parts::time::ago(answered.at, view.frame.now)) } }
                         }
                     } }
                 } }
@@ -76,75 +76,75 @@ fn answered(view: &Inbox) -> Markup {
     }
 }
 
-fn said(asked: &Escalation) -> String {
+fn answer_summary(asked: &EscalationResponse) -> String {
     let how = asked
-        .answered
+        .outcome
         .as_ref()
-        .and_then(|answered| answered.how.as_ref());
+        .and_then(|answered| answered.resolution.as_ref());
     how.map_or_else(
         || "not needed any more".to_owned(),
-        |how| text::one_line(&how.said, 160),
+        |how| text::one_line(&how.summary, 160),
     )
 }
 
 /// What the page of one question shows.
 #[derive(Debug, Clone)]
-pub(crate) struct QuestionPage {
+pub(crate) struct EscalationPage {
     /// What is the same on all pages.
-    pub(crate) frame: Frame,
+    pub(crate) frame: PageFrame,
     /// The question.
-    pub(crate) asked: Escalation,
+    pub(crate) escalation: EscalationResponse,
 }
 
 /// The page of one question.
-pub(crate) fn question_page(view: &QuestionPage) -> Markup {
-    let title = pill::question(&view.asked.question);
+pub(crate) fn escalation_page(view: &EscalationPage) -> Markup {
+    let title = badge::escalation_kind_label(&view.escalation.escalation_kind);
     let body = html! {
-        div class="page-head" { div class="titles" { (layout::crumbs(&[("/inbox", "Inbox")])) h1 { (title) } } }
-        (asked(view))
-        (answers(view))
-        (doing_dialog("preview", "Preview of file changes", &format!("/inbox/{}/preview", view.asked.id)))
-        @if view.asked.preview_needs_network {
-            (doing_dialog("preview-network", "Preview of file changes, with network", &format!("/inbox/{}/preview?network=true", view.asked.id)))
+        div class="page-head" { div class="titles" { (layout::breadcrumbs(&[("/inbox", "Inbox")])) h1 { (title) } } }
+        (escalation(view))
+        (answer_buttons(view))
+        (action_dialog("preview", "Preview of file changes", &format!("/inbox/{}/preview", view.escalation.id)))
+        @if view.escalation.preview_needs_network {
+            (action_dialog("preview-network", "Preview of file changes, with network", &format!("/inbox/{}/preview?network=true", view.escalation.id)))
         }
     };
-    layout::page(&view.frame, Place::Inbox, title, body)
+    layout::page(&view.frame, NavItem::Inbox, title, body)
 }
 
 /// One part of the page of one question.
-pub(crate) fn question_part(view: &QuestionPage, name: &str) -> Option<Markup> {
+pub(crate) fn escalation_part(view: &EscalationPage, name: &str) -> Option<Markup> {
     match name {
-        "asked" => Some(asked(view)),
-        "answers" => Some(answers(view)),
+        "asked" => Some(escalation(view)),
+        "answers" => Some(answer_buttons(view)),
         _ => None,
     }
 }
 
 /// The buttons, as long as nobody has answered.
-fn answers(view: &QuestionPage) -> Markup {
+fn answer_buttons(view: &EscalationPage) -> Markup {
     html! {
-        section data-part="answers" data-about=(view.asked.run) aria-label="Answer" {
-            @if view.asked.answered.is_none() { (question::answers(&view.asked, view.frame.may)) }
+        section data-part="answers" data-about=(view.escalation.run) aria-label="Answer" {
+            @if view.escalation.outcome.is_none() { (escalation::answer_buttons(&view.escalation, view.frame.permissions)) }
         }
     }
 }
 
-fn asked(view: &QuestionPage) -> Markup {
+fn escalation(view: &EscalationPage) -> Markup {
     html! {
-        section data-part="asked" data-about=(view.asked.run) aria-label="The question" {
+        section data-part="asked" data-about=(view.escalation.run) aria-label="The question" {
             div class="stack" {
-                (question::answered(&view.asked, view.frame.now))
-                (question::whole(&view.asked, view.frame.now))
-                (question::preview_opener(&view.asked, view.frame.may))
+                (escalation::outcome(&view.escalation, view.frame.now))
+                (escalation::escalation_details(&view.escalation, view.frame.now))
+                (escalation::preview_button(&view.escalation, view.frame.permissions))
             }
         }
     }
 }
 
 /// What stands in the dialog of the preview.
-pub(crate) fn preview(preview: &Preview) -> Markup {
+pub(crate) fn preview(preview: &RepairPreview) -> Markup {
     html! {
-        (question::preview(preview))
+        (escalation::preview(preview))
         div class="actions" { button type="button" data-close { "Close" } }
     }
 }

@@ -5,16 +5,16 @@ use unstuck_core::Timestamp;
 use unstuck_core::event::Event;
 
 use super::assets;
-use super::parts::controls::May;
+use super::parts::controls::Permissions;
 use super::parts::icon::{self, Icon};
 use super::parts::{money, time};
-use crate::guard::RejectedTokens;
+use crate::auth::RejectedTokens;
 
 /// A page of the navigation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum NavItem {
     /// What goes on now.
-    Now,
+    Overview,
     /// Questions.
     Inbox,
     /// Runs, and one run.
@@ -26,29 +26,29 @@ pub(crate) enum Place {
     /// Settings.
     Settings,
     /// None of them.
-    Elsewhere,
+    Unlisted,
 }
 
-const PLACES: [(Place, &str, &str, Icon); 6] = [
-    (Place::Now, "/", "Now", Icon::Now),
-    (Place::Inbox, "/inbox", "Inbox", Icon::Inbox),
-    (Place::Runs, "/runs", "Runs", Icon::Runs),
-    (Place::Failures, "/failures", "Failures", Icon::Failures),
-    (Place::Policies, "/policies", "Policies", Icon::Policies),
-    (Place::Settings, "/settings", "Settings", Icon::Settings),
+const NAV_ITEMS: [(NavItem, &str, &str, Icon); 6] = [
+    (NavItem::Overview, "/", "Now", Icon::Overview),
+    (NavItem::Inbox, "/inbox", "Inbox", Icon::Inbox),
+    (NavItem::Runs, "/runs", "Runs", Icon::Runs),
+    (NavItem::Failures, "/failures", "Failures", Icon::Failures),
+    (NavItem::Policies, "/policies", "Policies", Icon::Policies),
+    (NavItem::Settings, "/settings", "Settings", Icon::Settings),
 ];
 
 /// What is the same on all pages, as it is at this moment.
 #[derive(Debug, Clone)]
-pub(crate) struct Frame {
+pub(crate) struct PageFrame {
     /// The present moment.
     pub(crate) now: Timestamp,
     /// How many questions wait.
-    pub(crate) open: usize,
+    pub(crate) open_escalations: usize,
     /// What whoever looks may do.
-    pub(crate) may: May,
+    pub(crate) permissions: Permissions,
     /// Whether they have logged in.
-    pub(crate) known: bool,
+    pub(crate) is_logged_in: bool,
     /// Whether they had logged in, and that login has ended.
     pub(crate) login_ended: bool,
     /// The address that sends wrong tokens without end, if one does.
@@ -58,7 +58,7 @@ pub(crate) struct Frame {
 }
 
 /// A whole page.
-pub(crate) fn page(frame: &Frame, place: Place, title: &str, body: Markup) -> Markup {
+pub(crate) fn page(frame: &PageFrame, place: NavItem, title: &str, body: Markup) -> Markup {
     html! {
         (DOCTYPE)
         html lang="en" data-now=[frame.stream.as_ref().map(|_| frame.now.millis())] data-stream=[frame.stream.as_deref()] data-events=(Event::NAMES.join(" ")) {
@@ -68,17 +68,17 @@ pub(crate) fn page(frame: &Frame, place: Place, title: &str, body: Markup) -> Ma
                 meta name="color-scheme" content="light dark";
                 meta name="robots" content="noindex";
                 title { (title) " · unstuck" }
-                link rel="icon" type="image/svg+xml" href=(assets::sign());
-                link rel="stylesheet" href=(assets::sheet());
-                script src=(assets::script()) defer {}
+                link rel="icon" type="image/svg+xml" href=(assets::logo_path());
+                link rel="stylesheet" href=(assets::stylesheet_path());
+                script src=(assets::script_path()) defer {}
             }
             body {
                 a class="skip" href="#main" { "Skip to the page" }
                 div class="frame" {
-                    (side(frame, place))
+                    (navigation(frame, place))
                     main id="main" tabindex="-1" {
                         noscript { p class="banner" { "Script is off: you can read everything, but not answer, nothing updates by itself, and times are in UTC." } }
-                        @if place != Place::Elsewhere { (banner(frame)) }
+                        @if place != NavItem::Unlisted { (banner(frame)) }
                         (body)
                     }
                 }
@@ -88,17 +88,17 @@ pub(crate) fn page(frame: &Frame, place: Place, title: &str, body: Markup) -> Ma
     }
 }
 
-fn side(frame: &Frame, place: Place) -> Markup {
+fn navigation(frame: &PageFrame, place: NavItem) -> Markup {
     html! {
         header class="side" {
-            a class="brand" href="/" { (icon::sign()) "unstuck" }
+            a class="brand" href="/" { (icon::logo()) "unstuck" }
             nav class="nav" aria-label="Pages" {
                 ul {
-                    @for (one, href, name, icon) in PLACES {
+                    @for (one, href, name, icon) in NAV_ITEMS {
                         li {
                             a href=(href) aria-current=[(one == place).then_some("page")] {
-                                (icon.drawn()) span { (name) }
-                                @if one == Place::Inbox { (open_count(frame.open)) }
+                                (icon.render()) span { (name) }
+                                @if one == NavItem::Inbox { (open_count(frame.open_escalations)) }
                             }
                         }
                     }
@@ -106,7 +106,7 @@ fn side(frame: &Frame, place: Place) -> Markup {
             }
             div class="side-foot" {
                 p id="live" class="live" role="status" data-state="still" { "Not live" }
-                @if frame.known { form id="logout" data-api="/api/logout" data-forgets="key" data-goto="/login" { button type="submit" class="plain" { "Log out" } } }
+                @if frame.is_logged_in { form id="logout" data-api="/api/logout" data-forgets="key" data-goto="/login" { button type="submit" class="plain" { "Log out" } } }
                 p class="version" { "unstuck " (env!("CARGO_PKG_VERSION")) }
             }
         }
@@ -125,12 +125,12 @@ pub(crate) fn open_count(open: usize) -> Markup {
 }
 
 /// What whoever looks cannot do, and why; the script keeps it up to date, and adds the way back to the page.
-pub(crate) fn banner(frame: &Frame) -> Markup {
+pub(crate) fn banner(frame: &PageFrame) -> Markup {
     html! {
         div data-part="banner" data-about="run_started" data-quietly {
             @if frame.login_ended {
                 p class="banner" role="alert" { span { "Your login has ended. You can only read until you " a href="/login" data-login { "log in" } " again." } }
-            } @else if !frame.may.answer {
+            } @else if !frame.permissions.can_answer {
                 p class="banner" { span { "You can only read. To answer and to change things, open the link that " code { "unstuck serve" } " prints, or " a href="/login" data-login { "log in" } "." } }
             }
             @if let Some(rejected) = &frame.rejected { (rejected_tokens(rejected, frame.now)) }
@@ -142,7 +142,7 @@ pub(crate) fn banner(frame: &Frame) -> Markup {
 fn rejected_tokens(rejected: &RejectedTokens, now: Timestamp) -> Markup {
     html! {
         p class="banner" { span {
-            (money::counted(rejected.count, "request")) " with a wrong token"
+            (money::pluralize(rejected.count, "request")) " with a wrong token"
             @if let Some(address) = rejected.address { " from " (address) @if address.is_loopback() { " (this machine)" } }
             " for " (time::since(rejected.first, now)) ", the last " (time::ago(rejected.last, now))
             ". They were all rejected, and nobody else is affected. If it is a program of yours, give it a valid token: "
@@ -152,7 +152,7 @@ fn rejected_tokens(rejected: &RejectedTokens, now: Timestamp) -> Markup {
 }
 
 /// Where a page stands, above its title.
-pub(crate) fn crumbs(way: &[(&str, &str)]) -> Markup {
+pub(crate) fn breadcrumbs(way: &[(&str, &str)]) -> Markup {
     html! {
         nav class="crumbs" aria-label="Where this is" {
             ol { @for (href, name) in way { li { a href=(href) { (name) } } } }

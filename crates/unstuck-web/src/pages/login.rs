@@ -2,10 +2,10 @@
 
 use maud::{Markup, html};
 
-use super::layout::{self, Frame, Place};
+use super::layout::{self, NavItem, PageFrame};
 
 /// Where somebody goes back to: a path of this server, and nothing that a browser would take for another one.
-pub(crate) fn way_back(asked: &str) -> &str {
+pub(crate) fn safe_return_path(asked: &str) -> &str {
     let is_path = asked.starts_with('/') && !asked.starts_with("//");
     let is_plain = !asked.contains(['\\', '\n', '\r', '\t']);
     match is_path && is_plain && !asked.starts_with("/login") {
@@ -15,7 +15,7 @@ pub(crate) fn way_back(asked: &str) -> &str {
 }
 
 /// Where the link leads: the script exchanges the code in its fragment.
-pub(crate) fn page(frame: &Frame, back: &str) -> Markup {
+pub(crate) fn page(frame: &PageFrame, back: &str) -> Markup {
     let body = html! {
         div class="page-head" { div class="titles" { h1 { "Log in" } } }
         div class="cards" {
@@ -36,11 +36,11 @@ pub(crate) fn page(frame: &Frame, back: &str) -> Markup {
         }
         }
     };
-    layout::page(frame, Place::Elsewhere, "Log in", body)
+    layout::page(frame, NavItem::Unlisted, "Log in", body)
 }
 
 /// Something that is not there, or cannot be shown.
-pub(crate) fn trouble(frame: &Frame, title: &str, detail: &str) -> Markup {
+pub(crate) fn error_page(frame: &PageFrame, title: &str, detail: &str) -> Markup {
     let body = html! {
         div class="page-head" { div class="titles" { h1 { (title) } } }
         div class="card stack" {
@@ -48,7 +48,7 @@ pub(crate) fn trouble(frame: &Frame, title: &str, detail: &str) -> Markup {
             p class="actions" { a class="button" href="/" { "What goes on now" } a class="button" href="/runs" { "All runs" } }
         }
     };
-    layout::page(frame, Place::Elsewhere, title, body)
+    layout::page(frame, NavItem::Unlisted, title, body)
 }
 
 #[cfg(test)]
@@ -58,7 +58,7 @@ mod tests {
     #[test]
     fn whoever_logs_in_goes_back_to_a_page_of_this_server_only() {
         for path in ["/sessions/k3v9-1", "/runs?status=failed"] {
-            assert_eq!(way_back(path), path);
+            assert_eq!(safe_return_path(path), path);
         }
         let elsewhere = [
             "",
@@ -69,7 +69,7 @@ mod tests {
             "runs",
         ];
         for path in elsewhere {
-            assert_eq!(way_back(path), "/", "{path}");
+            assert_eq!(safe_return_path(path), "/", "{path}");
         }
     }
 }

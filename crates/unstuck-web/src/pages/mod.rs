@@ -9,8 +9,8 @@ mod failures;
 mod inbox;
 mod layout;
 mod login;
-mod looking;
-mod now;
+mod overview;
+mod page_data;
 mod parts;
 mod policies;
 mod routes;
@@ -21,5 +21,5 @@ mod settings;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use parts::text::encoded;
-pub(crate) use routes::{not_found, router, trouble};
+pub(crate) use parts::text::percent_encoded;
+pub(crate) use routes::{error_response, not_found, router};

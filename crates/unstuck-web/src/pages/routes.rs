@@ -12,26 +12,28 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use unstuck_core::{SessionId, Timestamp};
 
-use super::layout::{self, Frame};
-use super::parts::controls::May;
-use super::{assets, failures, inbox, login, looking, now, policies, run, runs, session, settings};
-use crate::deeds::{Escalating, Retrying};
-use crate::guard::Who;
-use crate::model::{Problem, RetryOptions};
-use crate::web::Web;
+use super::layout::{self, PageFrame};
+use super::parts::controls::Permissions;
+use super::{
+    assets, failures, inbox, login, overview, page_data, policies, run, runs, session, settings,
+};
+use crate::auth::Identity;
+use crate::commands::{RetrySession, SwitchModel};
+use crate::model::{ProblemDetails, RetryOptions};
+use crate::server_state::WebState;
 
 /// So many parts are asked for at once at most.
 const MOST_PARTS: usize = 20;
 
 /// The routes of all pages and of what they need.
-pub(crate) fn router() -> Router<Arc<Web>> {
+pub(crate) fn router() -> Router<Arc<WebState>> {
     Router::new()
-        .route("/", get(now_page))
+        .route("/", get(overview_page))
         .route("/runs", get(runs_page))
         .route("/runs/{id}", get(run_page))
         .route("/sessions/{id}", get(session_page))
         .route("/inbox", get(inbox_page))
-        .route("/inbox/{id}", get(question_page))
+        .route("/inbox/{id}", get(escalation_page))
         .route("/inbox/{id}/preview", post(preview))
         .route("/failures", get(failures_page))
         .route("/policies", get(policies_page))
@@ -42,17 +44,17 @@ pub(crate) fn router() -> Router<Arc<Web>> {
 
 /// The answer to whoever asks for a page that is not there.
 pub(crate) fn not_found() -> Response {
-    let page = login::trouble(&still(), "Not found", "There is no such page.");
+    let page = login::error_page(&static_frame(), "Not found", "There is no such page.");
     (StatusCode::NOT_FOUND, page).into_response()
 }
 
 /// What stands around a page that knows nothing of the present.
-fn still() -> Frame {
-    Frame {
+fn static_frame() -> PageFrame {
+    PageFrame {
         now: Timestamp::from_seconds(0),
-        open: 0,
-        may: May::default(),
-        known: false,
+        open_escalations: 0,
+        permissions: Permissions::default(),
+        is_logged_in: false,
         login_ended: false,
         rejected: None,
         stream: None,
@@ -60,16 +62,16 @@ fn still() -> Frame {
 }
 
 /// A page, or parts of it.
-trait Shown {
-    fn frame(&self) -> &Frame;
+trait PageView {
+    fn frame(&self) -> &PageFrame;
     fn page(&self) -> Markup;
     fn part(&self, name: &str) -> Option<Markup>;
 }
 
 macro_rules! shown {
     ($($view:ty: $page:path, $part:path;)+) => {
-        $(impl Shown for $view {
-            fn frame(&self) -> &Frame {
+        $(impl PageView for $view {
+            fn frame(&self) -> &PageFrame {
                 &self.frame
             }
             fn page(&self) -> Markup {
@@ -83,28 +85,28 @@ macro_rules! shown {
 }
 
 shown! {
-    now::Now: now::page, now::part;
-    runs::Runs: runs::page, runs::part;
+    overview::OverviewPage: overview::page, overview::part;
+    runs::RunsPage: runs::page, runs::part;
     run::RunPage: run::page, run::part;
     session::SessionPage: session::page, session::part;
-    inbox::Inbox: inbox::page, inbox::part;
-    inbox::QuestionPage: inbox::question_page, inbox::question_part;
-    failures::Failures: failures::page, failures::part;
-    policies::Policies: policies::page, policies::part;
-    settings::Settings: settings::page, settings::part;
+    inbox::InboxPage: inbox::page, inbox::part;
+    inbox::EscalationPage: inbox::escalation_page, inbox::escalation_part;
+    failures::FailuresPage: failures::page, failures::part;
+    policies::PoliciesPage: policies::page, policies::part;
+    settings::SettingsPage: settings::page, settings::part;
 }
 
 /// Answers with the page, or with the parts that are asked for.
-fn show<V: Shown>(view: Result<V, Problem>, parts: Option<&str>) -> Response {
+fn render_page<V: PageView>(view: Result<V, ProblemDetails>, parts: Option<&str>) -> Response {
     let view = match view {
         Ok(view) => view,
-        Err(problem) => return trouble(&problem, parts.is_some()),
+        Err(problem) => return error_response(&problem, parts.is_some()),
     };
     let Some(parts) = parts else {
         return view.page().into_response();
     };
     let one = |name: &str| match name {
-        "open-count" => Some(layout::open_count(view.frame().open)),
+        "open-count" => Some(layout::open_count(view.frame().open_escalations)),
         "banner" => Some(layout::banner(view.frame())),
         name => view.part(name),
     };
@@ -113,9 +115,9 @@ fn show<V: Shown>(view: Result<V, Problem>, parts: Option<&str>) -> Response {
 }
 
 /// What went wrong, as a page; in place of a part, as a line.
-pub(crate) fn trouble(problem: &Problem, instead_of_part: bool) -> Response {
-    let told = for_people(&problem.detail);
-    let title = match problem.code() {
+pub(crate) fn error_response(problem: &ProblemDetails, instead_of_part: bool) -> Response {
+    let told = detail_for_people(&problem.detail);
+    let title = match problem.status_code() {
         StatusCode::NOT_FOUND => "Not found",
         _ => problem.title,
     };
@@ -123,13 +125,13 @@ pub(crate) fn trouble(problem: &Problem, instead_of_part: bool) -> Response {
         true => {
             html! { p class="says is-bad" role="alert" { (told) } div class="actions" { button type="button" data-close { "Close" } } }
         }
-        false => login::trouble(&still(), title, &told),
+        false => login::error_page(&static_frame(), title, &told),
     };
-    (problem.code(), page).into_response()
+    (problem.status_code(), page).into_response()
 }
 
 /// A detail of a problem as a sentence, without what only programs would do next.
-fn for_people(detail: &str) -> String {
+fn detail_for_people(detail: &str) -> String {
     let told = detail.split("; GET /").next().unwrap_or(detail);
     let mut letters = told.chars();
     let first = letters.next().into_iter().flat_map(char::to_uppercase);
@@ -141,158 +143,187 @@ fn for_people(detail: &str) -> String {
 }
 
 /// What stands in the address; what cannot be read does not count.
-type Asked<T> = Result<Query<T>, QueryRejection>;
+type QueryResult<T> = Result<Query<T>, QueryRejection>;
 
-fn asked<T: Default>(asked: Asked<T>) -> T {
+fn query_or_default<T: Default>(asked: QueryResult<T>) -> T {
     asked.map(|Query(asked)| asked).unwrap_or_default()
 }
 
 /// How a command is tried out.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
-struct PreviewOptions {
+struct PreviewPageQuery {
     network: bool,
 }
 
 /// Which parts of a page are asked for.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
-struct Parts {
+struct PartQuery {
     part: Option<String>,
 }
 
-async fn now_page(State(web): State<Arc<Web>>, who: Who, query: Asked<Parts>) -> Response {
-    show(looking::now(&web, &who).await, asked(query).part.as_deref())
+async fn overview_page(
+    State(web): State<Arc<WebState>>,
+    who: Identity,
+    query: QueryResult<PartQuery>,
+) -> Response {
+    render_page(
+        page_data::overview(&web, &who).await,
+        query_or_default(query).part.as_deref(),
+    )
 }
 
-async fn runs_page(State(web): State<Arc<Web>>, who: Who, query: Asked<runs::Asked>) -> Response {
-    let asked = asked(query);
+async fn runs_page(
+    State(web): State<Arc<WebState>>,
+    who: Identity,
+    query: QueryResult<runs::RunsPageQuery>,
+) -> Response {
+    let asked = query_or_default(query);
     let part = asked.part.clone();
-    show(looking::runs(&web, &who, asked).await, part.as_deref())
+    render_page(page_data::runs(&web, &who, asked).await, part.as_deref())
 }
 
 async fn run_page(
-    State(web): State<Arc<Web>>,
-    who: Who,
+    State(web): State<Arc<WebState>>,
+    who: Identity,
     Path(id): Path<String>,
-    query: Asked<Parts>,
+    query: QueryResult<PartQuery>,
 ) -> Response {
-    show(
-        looking::run(&web, &who, &id).await,
-        asked(query).part.as_deref(),
+    render_page(
+        page_data::run(&web, &who, &id).await,
+        query_or_default(query).part.as_deref(),
     )
 }
 
 async fn session_page(
-    State(web): State<Arc<Web>>,
-    who: Who,
+    State(web): State<Arc<WebState>>,
+    who: Identity,
     Path(id): Path<String>,
-    query: Asked<Parts>,
+    query: QueryResult<PartQuery>,
 ) -> Response {
-    let part = asked(query).part;
+    let part = query_or_default(query).part;
     let shown = match part.as_deref() {
         Some("retry-form") => retry_form(&web, &who, &id).await,
-        Some("escalate-form") => escalate_form(&web, &who, &id).await,
-        part => return show(looking::session(&web, &who, &id).await, part),
+        Some("escalate-form") => model_switch_form(&web, &who, &id).await,
+        part => return render_page(page_data::session(&web, &who, &id).await, part),
     };
     match shown {
         Ok(form) => form.into_response(),
-        Err(problem) => trouble(&problem, true),
+        Err(problem) => error_response(&problem, true),
     }
 }
 
-async fn retry_form(web: &Web, who: &Who, id: &str) -> Result<Markup, Problem> {
-    let view = looking::session(web, who, id).await?;
-    let retrying = Retrying {
+async fn retry_form(web: &WebState, who: &Identity, id: &str) -> Result<Markup, ProblemDetails> {
+    let view = page_data::session(web, who, id).await?;
+    let retrying = RetrySession {
         session: SessionId::new(id),
         options: RetryOptions {
             with_context: true,
             ..RetryOptions::default()
         },
-        who: who.signature(),
+        who: who.audit_name(),
     };
     let prompt = web.deeds().retry_prompt(retrying).await?;
     Ok(session::retry_dialog(&view, &prompt))
 }
 
-async fn escalate_form(web: &Web, who: &Who, id: &str) -> Result<Markup, Problem> {
-    let view = looking::session(web, who, id).await?;
-    let escalating = Escalating {
+async fn model_switch_form(
+    web: &WebState,
+    who: &Identity,
+    id: &str,
+) -> Result<Markup, ProblemDetails> {
+    let view = page_data::session(web, who, id).await?;
+    let escalating = SwitchModel {
         session: SessionId::new(id),
         to: None,
-        who: who.signature(),
+        who: who.audit_name(),
     };
     let estimate = web.deeds().estimate(escalating).await?;
-    Ok(session::escalate_dialog(&view, &estimate))
+    Ok(session::model_switch_dialog(&view, &estimate))
 }
 
-async fn inbox_page(State(web): State<Arc<Web>>, who: Who, query: Asked<Parts>) -> Response {
-    show(
-        looking::inbox(&web, &who).await,
-        asked(query).part.as_deref(),
+async fn inbox_page(
+    State(web): State<Arc<WebState>>,
+    who: Identity,
+    query: QueryResult<PartQuery>,
+) -> Response {
+    render_page(
+        page_data::inbox(&web, &who).await,
+        query_or_default(query).part.as_deref(),
     )
 }
 
-async fn question_page(
-    State(web): State<Arc<Web>>,
-    who: Who,
+async fn escalation_page(
+    State(web): State<Arc<WebState>>,
+    who: Identity,
     Path(id): Path<String>,
-    query: Asked<Parts>,
+    query: QueryResult<PartQuery>,
 ) -> Response {
-    show(
-        looking::question(&web, &who, &id).await,
-        asked(query).part.as_deref(),
+    render_page(
+        page_data::escalation(&web, &who, &id).await,
+        query_or_default(query).part.as_deref(),
     )
 }
 
 /// What a proposed command would change: it is tried out, so it is nothing that a link may do.
 async fn preview(
-    State(web): State<Arc<Web>>,
+    State(web): State<Arc<WebState>>,
     Path(id): Path<String>,
-    query: Asked<PreviewOptions>,
+    query: QueryResult<PreviewPageQuery>,
 ) -> Response {
-    let tried = web.deeds().preview(&id, asked(query).network).await;
-    match tried.map_err(Problem::from) {
+    let tried = web
+        .deeds()
+        .preview(&id, query_or_default(query).network)
+        .await;
+    match tried.map_err(ProblemDetails::from) {
         Ok(tried) => inbox::preview(&tried).into_response(),
-        Err(problem) => trouble(&problem, true),
+        Err(problem) => error_response(&problem, true),
     }
 }
 
 async fn failures_page(
-    State(web): State<Arc<Web>>,
-    who: Who,
-    query: Asked<failures::Asked>,
+    State(web): State<Arc<WebState>>,
+    who: Identity,
+    query: QueryResult<failures::FailuresPageQuery>,
 ) -> Response {
-    let asked = asked(query);
+    let asked = query_or_default(query);
     let part = asked.part.clone();
-    show(looking::failures(&web, &who, asked).await, part.as_deref())
+    render_page(
+        page_data::failures(&web, &who, asked).await,
+        part.as_deref(),
+    )
 }
 
 async fn policies_page(
-    State(web): State<Arc<Web>>,
-    who: Who,
-    query: Asked<policies::Asked>,
+    State(web): State<Arc<WebState>>,
+    who: Identity,
+    query: QueryResult<policies::PoliciesPageQuery>,
 ) -> Response {
-    let asked = asked(query);
-    let view = looking::policies(&web, &who, &asked).await;
-    show(view, asked.part.as_deref())
+    let asked = query_or_default(query);
+    let view = page_data::policies(&web, &who, &asked).await;
+    render_page(view, asked.part.as_deref())
 }
 
-async fn settings_page(State(web): State<Arc<Web>>, who: Who, query: Asked<Parts>) -> Response {
-    show(
-        looking::settings(&web, &who).await,
-        asked(query).part.as_deref(),
+async fn settings_page(
+    State(web): State<Arc<WebState>>,
+    who: Identity,
+    query: QueryResult<PartQuery>,
+) -> Response {
+    render_page(
+        page_data::settings(&web, &who).await,
+        query_or_default(query).part.as_deref(),
     )
 }
 
 /// Where somebody goes once they have logged in.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
-struct Back {
+struct LoginPageQuery {
     back: String,
 }
 
-async fn login_page(query: Asked<Back>) -> Markup {
-    let asked = asked(query).back;
-    login::page(&still(), login::way_back(&asked))
+async fn login_page(query: QueryResult<LoginPageQuery>) -> Markup {
+    let asked = query_or_default(query).back;
+    login::page(&static_frame(), login::safe_return_path(&asked))
 }

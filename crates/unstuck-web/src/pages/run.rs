@@ -3,48 +3,53 @@
 use std::time::Duration;
 
 use maud::{Markup, html};
-use unstuck_core::episode::Status;
+use unstuck_core::views::RunStatus;
 
-use super::layout::{self, Frame, Place};
-use super::parts::attempts::{self, Told};
-use super::parts::{deeds, empty, events, money, question, session, text, time};
-use crate::model::{Attempt, Escalation, EventLine, RunDetail};
+use super::layout::{self, NavItem, PageFrame};
+use super::parts::attempts::{self, AttemptEntry};
+use super::parts::{actions, empty_state, escalation, event_list, money, run_tables, text, time};
+use crate::model::{AttemptResponse, EscalationResponse, EventResponse, RunDetail};
 
 /// What the page shows.
 #[derive(Debug, Clone)]
 pub(crate) struct RunPage {
     /// What is the same on all pages.
-    pub(crate) frame: Frame,
+    pub(crate) frame: PageFrame,
     /// The run.
     pub(crate) run: RunDetail,
     /// Its attempts, in the order in which they began.
-    pub(crate) attempts: Vec<Attempt>,
+    pub(crate) attempts: Vec<AttemptResponse>,
     /// How many attempts before those are not shown.
-    pub(crate) earlier: usize,
+    pub(crate) hidden_attempts: usize,
     /// Its questions that wait.
-    pub(crate) questions: Vec<Escalation>,
+    pub(crate) escalations: Vec<EscalationResponse>,
     /// Its newest events, the newest first.
-    pub(crate) events: Vec<EventLine>,
+    pub(crate) events: Vec<EventResponse>,
 }
 
 /// The page.
 pub(crate) fn page(view: &RunPage) -> Markup {
-    let title = session::run_title(&view.run.run);
+    let title = run_tables::run_title(&view.run.run);
     let body = html! {
         @for part in PARTS { (part.1(view)) }
-        (deeds::stop_dialog(&view.run.run.id, view.frame.may))
+        (actions::stop_dialog(&view.run.run.id, view.frame.permissions))
     };
-    layout::page(&view.frame, Place::Runs, &text::cut(&title, 60), body)
+    layout::page(
+        &view.frame,
+        NavItem::Runs,
+        &text::truncated(&title, 60),
+        body,
+    )
 }
 
-type Part = (&'static str, fn(&RunPage) -> Markup);
+type PagePart = (&'static str, fn(&RunPage) -> Markup);
 
-const PARTS: [Part; 5] = [
+const PARTS: [PagePart; 5] = [
     ("head", head),
-    ("questions", questions),
+    ("questions", escalations),
     ("sessions", sessions),
     ("attempts", timeline),
-    ("events", happened),
+    ("events", event_log),
 ];
 
 /// One part of the page.
@@ -58,15 +63,15 @@ fn head(view: &RunPage) -> Markup {
     html! {
         div class="page-head" data-part="head" data-about=(run.id) data-quietly[run.driven] {
             div class="titles" {
-                (layout::crumbs(&[("/runs", "Runs")]))
-                h1 { (session::run_title(run)) }
+                (layout::breadcrumbs(&[("/runs", "Runs")]))
+                h1 { (run_tables::run_title(run)) }
                 div class="facts" {
-                    span { (session::standing(run.status, &run.id)) }
-                    @if let Some(model) = &run.model { (session::model(Some(model))) }
-                    span title=(text::one_line(&run.project, 400)) { (text::one_line(text::folder(&run.project), 60)) }
+                    span { (run_tables::status_with_hint(run.status, &run.id)) }
+                    @if let Some(model) = &run.model { (run_tables::model_name(Some(model))) }
+                    span title=(text::one_line(&run.project, 400)) { (text::one_line(text::directory_name(&run.project), 60)) }
                     span { "began " (time::ago(run.started, now)) }
-                    @if let Some(finished) = run.finished { span { "took " (time::took(finished.since(run.started))) } } @else if run.status != Status::Crashed { span { "for " (time::since(run.started, now)) } } @else { span { "last seen " (time::ago(run.updated, now)) } }
-                    span { (money::counted(run.attempt_count.into(), "attempt")) }
+                    @if let Some(finished) = run.finished { span { "took " (time::duration(finished.since(run.started))) } } @else if run.status != RunStatus::Crashed { span { "for " (time::since(run.started, now)) } } @else { span { "last seen " (time::ago(run.updated, now)) } }
+                    span { (money::pluralize(run.attempt_count.into(), "attempt")) }
                     span { (money::cost(run.cost_usd, run.unknown_price)) }
                     @if run.tokens > 0 { span { (money::tokens(run.tokens)) " tokens" } }
                     @if let Some(iteration) = run.iteration { span { "iteration " (iteration) } }
@@ -74,18 +79,18 @@ fn head(view: &RunPage) -> Markup {
                     span { "policy " (text::one_line(&run.policy, 60)) }
                     code { (text::one_line(&run.id, 40)) }
                 }
-                (session::waits(run.until, run.reason.as_deref(), run.status, now))
-                @for change in &view.run.model_changes { (attempts::model_change(change)) }
+                (run_tables::wait_reason(run.until, run.reason.as_deref(), run.status, now))
+                @for change in &view.run.model_changes { (attempts::model_switch(change)) }
             }
-            (deeds::of_run(run, view.run.sessions.as_slice(), view.frame.may))
+            (actions::run_buttons(run, view.run.sessions.as_slice(), view.frame.permissions))
         }
     }
 }
 
-fn questions(view: &RunPage) -> Markup {
+fn escalations(view: &RunPage) -> Markup {
     html! {
         section data-part="questions" data-about=(view.run.run.id) aria-label="Questions of this run" {
-            @if !view.questions.is_empty() { div class="cards" { @for asked in &view.questions { (question::short(asked, view.frame.now)) } } }
+            @if !view.escalations.is_empty() { div class="cards" { @for asked in &view.escalations { (escalation::escalation_card(asked, view.frame.now)) } } }
         }
     }
 }
@@ -94,14 +99,14 @@ fn sessions(view: &RunPage) -> Markup {
     html! {
         section data-part="sessions" data-about=(view.run.run.id) data-quietly[view.run.run.driven] aria-labelledby="sessions-title" {
             div class="section-head" { h2 id="sessions-title" { "Sessions" } }
-            @if view.run.sessions.is_empty() { (empty::empty("No session has begun yet.", "They are shown as soon as they begin.", None)) }
-            @else { (session::sessions("Sessions of this run", &view.run.sessions, view.frame.now)) }
+            @if view.run.sessions.is_empty() { (empty_state::empty_state("No session has begun yet.", "They are shown as soon as they begin.", None)) }
+            @else { (run_tables::session_table("Sessions of this run", &view.run.sessions, view.frame.now)) }
             @if let Some(spent) = &view.run.spent {
-                p class="small dim" { "Through the gateway: " (money::counted(spent.calls, "call")) ", " (spent.recovered) " recovered, " (spent.failed) " failed, "
+                p class="small dim" { "Through the gateway: " (money::pluralize(spent.calls, "call")) ", " (spent.recovered) " recovered, " (spent.failed) " failed, "
                     (money::tokens(spent.input_tokens)) " tokens in, " (money::tokens(spent.cached_tokens)) " kept, " (money::tokens(spent.output_tokens)) " out, " (money::cost(spent.cost_usd, spent.unknown_price))
-                    @if spent.unknown_price > 0 { "; the price of " (money::counted(spent.unknown_price, "call")) " is not known" } }
+                    @if spent.unknown_price > 0 { "; the price of " (money::pluralize(spent.unknown_price, "call")) " is not known" } }
             }
-            @if !view.run.calls.is_empty() { (attempts::calls(&view.run.run.id, &view.run.calls)) }
+            @if !view.run.calls.is_empty() { (attempts::api_calls(&view.run.run.id, &view.run.calls)) }
         }
     }
 }
@@ -110,31 +115,31 @@ fn timeline(view: &RunPage) -> Markup {
     let told: Vec<_> = view
         .attempts
         .iter()
-        .map(|attempt| Told {
+        .map(|attempt| AttemptEntry {
             attempt,
             texts: None,
-            before: None,
+            previous_texts: None,
         })
         .collect();
     html! {
         section data-part="attempts" data-about=(view.run.run.id) aria-labelledby="attempts-title" {
-            div class="section-head" { h2 id="attempts-title" { "Attempts" } @if view.earlier > 0 { span class="dim small" { (view.earlier) " earlier ones are on the pages of their sessions" } } }
-            @if told.is_empty() { (empty::empty("No attempt has begun yet.", "Each try is shown here with what came of it.", None)) }
+            div class="section-head" { h2 id="attempts-title" { "Attempts" } @if view.hidden_attempts > 0 { span class="dim small" { (view.hidden_attempts) " earlier ones are on the pages of their sessions" } } }
+            @if told.is_empty() { (empty_state::empty_state("No attempt has begun yet.", "Each try is shown here with what came of it.", None)) }
             @else { (attempts::timeline(&told, view.run.sessions.len() > 1, view.frame.now)) }
         }
     }
 }
 
-fn happened(view: &RunPage) -> Markup {
+fn event_log(view: &RunPage) -> Markup {
     let span = view
         .events
         .last()
         .map_or(Duration::ZERO, |oldest| view.frame.now.since(oldest.at));
     html! {
         section data-part="events" data-about=(view.run.run.id) aria-labelledby="events-title" {
-            div class="section-head" { h2 id="events-title" { "Events" } span class="dim small" { "the newest " (view.events.len()) ", over " (time::long(span)) }
+            div class="section-head" { h2 id="events-title" { "Events" } span class="dim small" { "the newest " (view.events.len()) ", over " (time::countdown(span)) }
                 a class="more" href={ "/api/events?run=" (view.run.run.id) } { "As JSON" } }
-            div class="card" { (events::events(&view.events)) }
+            div class="card" { (event_list::event_list(&view.events)) }
         }
     }
 }

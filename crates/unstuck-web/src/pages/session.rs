@@ -2,43 +2,51 @@
 
 use maud::{Markup, html};
 
-use super::layout::{self, Frame, Place};
-use super::parts::attempts::{self, Told};
-use super::parts::{deeds, empty, events, money, question, session, text, time};
-use crate::model::{Attempt, AttemptTexts, Escalation, Estimate, EventLine, RetryPrompt, Session};
+use super::layout::{self, NavItem, PageFrame};
+use super::parts::attempts::{self, AttemptEntry};
+use super::parts::{actions, empty_state, escalation, event_list, money, run_tables, text, time};
+use crate::model::{
+    AttemptResponse, AttemptTexts, CostEstimateResponse, EscalationResponse, EventResponse,
+    RetryPrompt, SessionResponse,
+};
 
 /// What the page shows.
 #[derive(Debug, Clone)]
 pub(crate) struct SessionPage {
     /// What is the same on all pages.
-    pub(crate) frame: Frame,
+    pub(crate) frame: PageFrame,
     /// The session.
-    pub(crate) session: Session,
+    pub(crate) session: SessionResponse,
     /// Its attempts, in the order in which they began, with what each was given and wrote.
-    pub(crate) attempts: Vec<(Attempt, Option<AttemptTexts>)>,
+    pub(crate) attempts: Vec<(AttemptResponse, Option<AttemptTexts>)>,
     /// Its questions that wait.
-    pub(crate) questions: Vec<Escalation>,
+    pub(crate) escalations: Vec<EscalationResponse>,
     /// Its newest events, the newest first.
-    pub(crate) events: Vec<EventLine>,
+    pub(crate) events: Vec<EventResponse>,
 }
 
 /// The page.
 pub(crate) fn page(view: &SessionPage) -> Markup {
-    let title = session::session_title(&view.session);
+    let title = run_tables::session_title(&view.session);
     let body = html! {
         @for part in PARTS { (part.1(view)) }
-        (deeds::session_dialogs(&view.session, view.frame.may))
+        (actions::session_dialogs(&view.session, view.frame.permissions))
     };
-    layout::page(&view.frame, Place::Runs, &text::cut(&title, 60), body)
+    layout::page(
+        &view.frame,
+        NavItem::Runs,
+        &text::truncated(&title, 60),
+        body,
+    )
 }
 
-type Part = (&'static str, fn(&SessionPage) -> Markup);
+type PagePart = (&'static str, fn(&SessionPage) -> Markup);
 
-const PARTS: [Part; 4] = [
+const PARTS: [PagePart; 4] = [
     ("head", head),
-    ("questions", questions),
+    ("questions", escalations),
     ("attempts", timeline),
-    ("events", happened),
+    ("events", event_log),
 ];
 
 /// One part of the page.
@@ -49,12 +57,12 @@ pub(crate) fn part(view: &SessionPage, name: &str) -> Option<Markup> {
 
 /// What stands in the dialog of a retry.
 pub(crate) fn retry_dialog(view: &SessionPage, prompt: &RetryPrompt) -> Markup {
-    deeds::retry_form(&view.session, prompt)
+    actions::retry_form(&view.session, prompt)
 }
 
 /// What stands in the dialog of a stronger model.
-pub(crate) fn escalate_dialog(view: &SessionPage, estimate: &Estimate) -> Markup {
-    deeds::escalate_form(&view.session, estimate)
+pub(crate) fn model_switch_dialog(view: &SessionPage, estimate: &CostEstimateResponse) -> Markup {
+    actions::model_switch_form(&view.session, estimate)
 }
 
 fn head(view: &SessionPage) -> Markup {
@@ -64,41 +72,41 @@ fn head(view: &SessionPage) -> Markup {
     html! {
         div class="page-head" data-part="head" data-about=(it.id) data-quietly[it.driven] {
             div class="titles" {
-                (layout::crumbs(&[("/runs", "Runs"), (&run, &run_name)]))
-                h1 { (session::session_title(it)) }
+                (layout::breadcrumbs(&[("/runs", "Runs"), (&run, &run_name)]))
+                h1 { (run_tables::session_title(it)) }
                 div class="facts" {
-                    span { (session::standing(it.status, &it.run)) }
+                    span { (run_tables::status_with_hint(it.status, &it.run)) }
                     (model_line(it))
                     @if let Some(agent) = &it.agent { span { (text::one_line(agent, 60)) } }
-                    span title=(text::one_line(&it.project, 400)) { (text::one_line(text::folder(&it.project), 60)) }
-                    span { "attempt " (session::attempt(it)) }
+                    span title=(text::one_line(&it.project, 400)) { (text::one_line(text::directory_name(&it.project), 60)) }
+                    span { "attempt " (run_tables::attempt_count(it)) }
                     span { "began " (time::ago(it.started, now)) }
                     span { (money::cost(it.cost_usd, it.unknown_price)) }
                     @if it.tokens > 0 { span { (money::tokens(it.tokens)) " tokens" } }
                     @if let Some(policy) = &it.policy { span { "policy " (text::one_line(policy, 60)) } }
                 }
-                (session::waits(it.until, it.reason.as_deref(), it.status, now))
+                (run_tables::wait_reason(it.until, it.reason.as_deref(), it.status, now))
             }
-            (deeds::of_session(it, view.frame.may))
+            (actions::session_buttons(it, view.frame.permissions))
         }
     }
 }
 
 /// The model, with those that it had before.
-fn model_line(it: &Session) -> Markup {
+fn model_line(it: &SessionResponse) -> Markup {
     html! {
         span {
-            @for change in &it.model_changes { (session::model(Some(&change.from_model))) " → " }
-            (session::model(it.model.as_deref()))
-            @if let Some(change) = it.model_changes.last() { span class="small dim" { " changed " (time::clock(change.timestamp)) } }
+            @for change in &it.model_changes { (run_tables::model_name(Some(&change.from_model))) " → " }
+            (run_tables::model_name(it.model.as_deref()))
+            @if let Some(change) = it.model_changes.last() { span class="small dim" { " changed " (time::date_time(change.timestamp)) } }
         }
     }
 }
 
-fn questions(view: &SessionPage) -> Markup {
+fn escalations(view: &SessionPage) -> Markup {
     html! {
         section data-part="questions" data-about=(view.session.run) aria-label="Questions of this session" {
-            @if !view.questions.is_empty() { div class="cards" { @for asked in &view.questions { (question::short(asked, view.frame.now)) } } }
+            @if !view.escalations.is_empty() { div class="cards" { @for asked in &view.escalations { (escalation::escalation_card(asked, view.frame.now)) } } }
         }
     }
 }
@@ -110,26 +118,26 @@ fn timeline(view: &SessionPage) -> Markup {
         .attempts
         .iter()
         .zip(befores)
-        .map(|((attempt, texts), before)| Told {
+        .map(|((attempt, texts), before)| AttemptEntry {
             attempt,
             texts: texts.as_ref(),
-            before,
+            previous_texts: before,
         })
         .collect();
     html! {
         section data-part="attempts" data-about=(view.session.id) aria-labelledby="attempts-title" {
             div class="section-head" { h2 id="attempts-title" { "Attempts" } }
-            @if told.is_empty() { (empty::empty("No attempt has begun yet.", "Each try is shown here with what came of it.", None)) }
+            @if told.is_empty() { (empty_state::empty_state("No attempt has begun yet.", "Each try is shown here with what came of it.", None)) }
             @else { (attempts::timeline(&told, false, view.frame.now)) }
         }
     }
 }
 
-fn happened(view: &SessionPage) -> Markup {
+fn event_log(view: &SessionPage) -> Markup {
     html! {
         section data-part="events" data-about=(view.session.id) aria-labelledby="events-title" {
             div class="section-head" { h2 id="events-title" { "Events" } span class="dim small" { "the newest " (view.events.len()) } }
-            div class="card" { (events::events(&view.events)) }
+            div class="card" { (event_list::event_list(&view.events)) }
         }
     }
 }

@@ -3,17 +3,17 @@
 use maud::{Markup, html};
 
 use super::chart;
-use super::layout::{self, Frame, Place};
+use super::layout::{self, NavItem, PageFrame};
 use super::parts::controls::button;
 use super::parts::icon::Icon;
-use super::parts::{empty, money, pill, text};
-use crate::model::{Agent, Budget, Budgets, Model, Models, Webhook};
+use super::parts::{badge, empty_state, money, text};
+use crate::model::{Agent, BudgetResponse, Budgets, Model, Models, Webhook};
 
 /// What the page shows.
 #[derive(Debug, Clone)]
-pub(crate) struct Settings {
+pub(crate) struct SettingsPage {
     /// What is the same on all pages.
-    pub(crate) frame: Frame,
+    pub(crate) frame: PageFrame,
     /// The agents.
     pub(crate) agents: Vec<Agent>,
     /// The models and their prices.
@@ -25,7 +25,7 @@ pub(crate) struct Settings {
 }
 
 /// The page.
-pub(crate) fn page(view: &Settings) -> Markup {
+pub(crate) fn page(view: &SettingsPage) -> Markup {
     let body = html! {
         div class="page-head" { div class="titles" { h1 { "Settings" } p class="dim" { "They are kept in configuration files; " code { "unstuck config show --origin" } " tells where each comes from." } } }
         (budgets(view))
@@ -33,25 +33,25 @@ pub(crate) fn page(view: &Settings) -> Markup {
         (agents(view))
         (models(view))
     };
-    layout::page(&view.frame, Place::Settings, "Settings", body)
+    layout::page(&view.frame, NavItem::Settings, "Settings", body)
 }
 
 /// One part of the page.
-pub(crate) fn part(view: &Settings, name: &str) -> Option<Markup> {
+pub(crate) fn part(view: &SettingsPage, name: &str) -> Option<Markup> {
     (name == "budgets").then(|| budgets(view))
 }
 
-fn budgets(view: &Settings) -> Markup {
+fn budgets(view: &SettingsPage) -> Markup {
     html! {
         section data-part="budgets" data-about="call_finished attempt_failed attempt_succeeded" data-quietly aria-labelledby="budgets-title" {
             div class="section-head" { h2 id="budgets-title" { "Budgets" } span class="dim small" { (money::usd(view.budgets.spent_today_usd)) " spent on API calls today (UTC)" } }
-            @if view.budgets.budgets.iter().all(|one| one.usd.is_none() && one.tokens.is_none()) { (empty::empty("Nothing limits what is spent.", "A limit in the configuration:", Some("[budget]\nper_day = { usd = 20 }"))) }
-            @else { div class="tiles" { @for one in &view.budgets.budgets { (budget(one)) } } }
+            @if view.budgets.budgets.iter().all(|one| one.usd.is_none() && one.tokens.is_none()) { (empty_state::empty_state("Nothing limits what is spent.", "A limit in the configuration:", Some("[budget]\nper_day = { usd = 20 }"))) }
+            @else { div class="tiles" { @for one in &view.budgets.budgets { (budget_row(one)) } } }
         }
     }
 }
 
-fn budget(one: &Budget) -> Markup {
+fn budget_row(one: &BudgetResponse) -> Markup {
     let name = match one.id.as_str() {
         "run" => "for each run",
         "day" => "for each day",
@@ -68,23 +68,23 @@ fn budget(one: &Budget) -> Markup {
                     (None, None) => {}
                 }
                 span class="name" { (text::one_line(name, 60)) }
-                @if let (Some(spent), Some(usd)) = (one.spent_usd, one.usd) { span class="small" { (chart::share(spent / usd.max(f64::MIN_POSITIVE))) " " (money::usd(spent)) " spent" } }
+                @if let (Some(spent), Some(usd)) = (one.spent_usd, one.usd) { span class="small" { (chart::share_bar(spent / usd.max(f64::MIN_POSITIVE))) " " (money::usd(spent)) " spent" } }
             }
         }
     }
 }
 
-fn webhooks(view: &Settings) -> Markup {
-    let refused = view.frame.may.not_change();
+fn webhooks(view: &SettingsPage) -> Markup {
+    let refused = view.frame.permissions.change_refusal();
     html! {
         section aria-labelledby="webhooks-title" {
             div class="section-head" { h2 id="webhooks-title" { "Webhooks" } }
-            @if view.webhooks.is_empty() { (empty::empty("Nobody is told when something happens.", "A webhook in the configuration:", Some("[webhooks]\non_escalation = \"https://hooks.example/unstuck\""))) }
+            @if view.webhooks.is_empty() { (empty_state::empty_state("Nobody is told when something happens.", "A webhook in the configuration:", Some("[webhooks]\non_escalation = \"https://hooks.example/unstuck\""))) }
             @else { div class="card flush" { table class="table folds" {
                 caption class="hidden-visually" { "Who is told when something happens" }
                 thead { tr { th scope="col" { "When" } th scope="col" { "To" } th scope="col" { "As" } th scope="col" { "Test" } } }
                 tbody { @for one in &view.webhooks { tr {
-                    th scope="row" { (text::one_line(&one.occasion.replace('_', " "), 60)) }
+                    th scope="row" { (text::one_line(&one.event.replace('_', " "), 60)) }
                     td data-name="To" { code { (text::one_line(&one.target, 200)) } }
                     td data-name="As" { (text::one_line(&one.format, 60)) }
                     td { form class="row" data-api={ "/api/webhooks/" (one.id) "/test" } data-done="Sent. See whether it has arrived." data-tell="said" {
@@ -96,7 +96,7 @@ fn webhooks(view: &Settings) -> Markup {
     }
 }
 
-fn agents(view: &Settings) -> Markup {
+fn agents(view: &SettingsPage) -> Markup {
     html! {
         section aria-labelledby="agents-title" {
             div class="section-head" { h2 id="agents-title" { "Agents" } }
@@ -107,7 +107,7 @@ fn agents(view: &Settings) -> Markup {
                     th scope="row" { div class="title-cell" { span { (text::one_line(&agent.title, 80)) } code class="small dim" { (text::one_line(&agent.id, 60)) } } }
                     td data-name="Here" { div { (installed(agent)) } }
                     td data-name="Prompt by" { (text::one_line(&agent.prompt, 30)) }
-                    td data-name="Can" { (can(agent)) }
+                    td data-name="Can" { (capabilities(agent)) }
                 } } }
             } }
         }
@@ -117,14 +117,14 @@ fn agents(view: &Settings) -> Markup {
 fn installed(agent: &Agent) -> Markup {
     html! {
         @match agent.installed {
-            Some(true) => { (pill::pill("is-ok", Icon::Check, "Installed")) @if let Some(version) = &agent.version { " " span class="small dim" title=[agent.path.as_deref().map(|path| text::one_line(path, 300))] { (text::one_line(version, 60)) } } }
-            Some(false) => { (pill::pill("is-gone", Icon::Cross, "Not found")) }
+            Some(true) => { (badge::badge("is-ok", Icon::Check, "Installed")) @if let Some(version) = &agent.version { " " span class="small dim" title=[agent.path.as_deref().map(|path| text::one_line(path, 300))] { (text::one_line(version, 60)) } } }
+            Some(false) => { (badge::badge("is-gone", Icon::Cross, "Not found")) }
             None => { span class="dim" { "not looked for" } }
         }
     }
 }
 
-fn can(agent: &Agent) -> String {
+fn capabilities(agent: &Agent) -> String {
     let all = [
         (agent.resumes, "go on with a conversation"),
         (agent.model, "be told the model"),
@@ -141,7 +141,7 @@ fn can(agent: &Agent) -> String {
     }
 }
 
-fn models(view: &Settings) -> Markup {
+fn models(view: &SettingsPage) -> Markup {
     html! {
         section aria-labelledby="models-title" {
             div class="section-head" { h2 id="models-title" { "Models and prices" } span class="dim small" { "USD for a million tokens" } }

@@ -1,7 +1,7 @@
 //! Questions to people, and their answers.
 
 use serde_json::{Value, json};
-use unstuck_web::guard::Scope;
+use unstuck_web::auth::Scope;
 
 use crate::ground::Ground;
 

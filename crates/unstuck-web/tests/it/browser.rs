@@ -2,9 +2,9 @@
 
 use serde_json::json;
 use unstuck_core::Kind;
-use unstuck_core::event::Outcome;
-use unstuck_store::QuestionFilter;
-use unstuck_web::guard::Scope;
+use unstuck_core::event::RunOutcome;
+use unstuck_store::EscalationFilter;
+use unstuck_web::auth::Scope;
 
 use crate::chromium::{Chromium, LOOKS, Look};
 use crate::ground::Ground;
@@ -17,7 +17,10 @@ fn pages() -> Vec<(&'static str, String)> {
         ("now", "/".into()),
         ("runs", "/runs".into()),
         ("run", format!("/runs/{two}")),
-        ("session", format!("/sessions/{}", one.session(1).as_str())),
+        (
+            "session",
+            format!("/sessions/{}", one.session_id(1).as_str()),
+        ),
         ("inbox", "/inbox".into()),
         ("question", format!("/inbox/{}", samples::question_id(&two))),
         ("failures", "/failures".into()),
@@ -41,7 +44,7 @@ async fn busy() -> Ground {
                 Kind::Timeout,
                 "timed out after 600 s",
             ));
-            events.push(samples::finished(Outcome::Failed));
+            events.push(samples::finished(RunOutcome::Failed));
         }
         samples::write(&ground.store, &run, events).await;
     }
@@ -51,7 +54,7 @@ async fn busy() -> Ground {
 async fn log_in(browser: &Chromium, ground: &Ground, scope: Scope) {
     browser
         .page
-        .goto(&ground.web.link(scope).unwrap())
+        .goto(&ground.web.create_login_link(scope).unwrap())
         .await
         .unwrap();
     browser
@@ -142,7 +145,7 @@ async fn a_question_comes_by_itself_and_is_answered_by_a_click() {
         .await;
     let waiting = ground
         .store
-        .questions(&QuestionFilter::default())
+        .escalations(&EscalationFilter::default())
         .await
         .unwrap();
     assert_eq!(waiting.len(), 0);
@@ -157,7 +160,7 @@ async fn a_session_is_retried_with_context_and_escalated_from_its_page() {
     let ground = Ground::filled().await;
     log_in(&browser, &ground, Scope::Answer).await;
     let run = samples::run(2);
-    let session = run.session(1);
+    let session = run.session_id(1);
     open(
         &browser,
         &ground,
@@ -193,12 +196,12 @@ async fn a_session_is_retried_with_context_and_escalated_from_its_page() {
         done.contains("\"withContext\":true") && done.contains("fix the tests"),
         "{done}"
     );
-    let story = ground.store.story(&run).await.unwrap().unwrap();
+    let story = ground.store.timeline(&run).await.unwrap().unwrap();
     let moved = story
         .attempts
         .iter()
-        .any(|attempt| attempt.model_change.is_some());
-    assert!(moved || !story.moved.is_empty(), "{story:?}");
+        .any(|attempt| attempt.model_switch.is_some());
+    assert!(moved || !story.model_switches.is_empty(), "{story:?}");
     assert_eq!(browser.says("window.wrong").await, json!([]));
     browser.close().await;
 }

@@ -1,7 +1,7 @@
 //! Trying again, a stronger model, stopping, and trying out webhooks.
 
 use serde_json::{Value, json};
-use unstuck_web::guard::Scope;
+use unstuck_web::auth::Scope;
 
 use crate::ground::Ground;
 

@@ -28,7 +28,7 @@ async fn every_route_is_in_the_document_and_the_other_way_round() {
     let document = document();
     let all = operations(&document);
     assert!(all.len() >= 35, "{}", all.len());
-    let token = ground.token(unstuck_web::guard::Scope::Admin);
+    let token = ground.token(unstuck_web::auth::Scope::Admin);
     for (method, path, _) in &all {
         let path = path.replace("{id}", "none").replace("{index}", "1");
         let reply = ground

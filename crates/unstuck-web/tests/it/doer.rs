@@ -4,23 +4,25 @@ use std::sync::Mutex;
 
 use unstuck_core::agent::Agents;
 use unstuck_core::decision::{
-    Catalog, EscalationReason, EscalationRecord, Tokens, template, templates,
+    ModelCatalog, ModelSwitch, ModelSwitchReason, TokenUsage, template, templates,
 };
-use unstuck_core::event::{Event, ModelEscalated, RunId};
+use unstuck_core::event::{Event, ModelSwitched, RunId};
 use unstuck_core::{RetryPolicy, Timestamp};
-use unstuck_run::drive::{RunError, Said, Scribe, answer};
-use unstuck_store::{Append, Question, QuestionFilter, Standing, Store};
-use unstuck_web::deeds::{
-    Answering, DeedError, Deeds, Doing, Escalating, PolicyChange, PolicyOf, Retrying,
+use unstuck_run::runner::{EventWriter, HumanAnswer, RunError, record_answer};
+use unstuck_store::{Append, EscalationFilter, EscalationRow, EscalationStatus, Store};
+use unstuck_web::commands::{
+    AnswerEscalation, CommandError, CommandFuture, Deeds, PolicyChange, PolicyTarget, RetrySession,
+    SwitchModel,
 };
 use unstuck_web::model::{
-    Agent, AnswerTaken, AttemptTexts, Budget, Budgets, Estimate, Lane, ModelChange, Models,
-    PolicyKept, PolicyOrigin, Preview, RetryPrompt, RetryStarted, Webhook, WebhookTested,
+    Agent, AnswerResult, AttemptTexts, BudgetResponse, Budgets, CostEstimateResponse,
+    EffectivePolicy, Lane, ModelSwitchResponse, Models, PolicyOrigin, RepairPreview, RetryPrompt,
+    RetryStarted, Webhook, WebhookTestResult,
 };
-use unstuck_web::reading::{policy_set, set_policy};
+use unstuck_web::queries::{set_policy, stored_policy};
 
 /// What a session of samples has used.
-const USED: Tokens = Tokens {
+const USED: TokenUsage = TokenUsage {
     input: 100_000,
     cached: 0,
     output: 10_000,
@@ -48,33 +50,35 @@ impl Doer {
         self.done.lock().unwrap().push(done);
     }
 
-    async fn question(&self, id: &str) -> Result<Question, DeedError> {
-        let filter = QuestionFilter {
+    async fn question(&self, id: &str) -> Result<EscalationRow, CommandError> {
+        let filter = EscalationFilter {
             prefix: Some(id.to_owned()),
-            standing: Standing::Any,
-            ..QuestionFilter::default()
+            status: EscalationStatus::Any,
+            ..EscalationFilter::default()
         };
-        let found = self.store.questions(&filter).await?;
-        let found = found.into_iter().find(|one| one.asked.id == id);
-        found.ok_or_else(|| DeedError::NotFound(format!("there is no question {id}")))
+        let found = self.store.escalations(&filter).await?;
+        let found = found.into_iter().find(|one| one.request.id == id);
+        found.ok_or_else(|| CommandError::NotFound(format!("there is no question {id}")))
     }
 
-    async fn models_of(&self, escalating: &Escalating) -> Result<(String, String), DeedError> {
+    async fn models_of(&self, escalating: &SwitchModel) -> Result<(String, String), CommandError> {
         let run = run_of(&escalating.session);
-        let story = self.store.story(&run).await?;
-        let story = story.ok_or_else(|| DeedError::NotFound("there is no such run".to_owned()))?;
+        let story = self.store.timeline(&run).await?;
+        let story =
+            story.ok_or_else(|| CommandError::NotFound("there is no such run".to_owned()))?;
         let session = story
             .sessions
             .iter()
             .find(|one| one.id == escalating.session);
         let from = session.and_then(|one| one.model.clone());
-        let from = from.ok_or_else(|| DeedError::Conflict("its model is not known".to_owned()))?;
-        let catalog = Catalog::embedded();
+        let from =
+            from.ok_or_else(|| CommandError::Conflict("its model is not known".to_owned()))?;
+        let catalog = ModelCatalog::embedded();
         let to = match &escalating.to {
             Some(to) => to.clone(),
             None => {
-                let next = catalog.next(&from).map(str::to_owned);
-                next.map_err(|why| DeedError::Conflict(why.to_string()))?
+                let next = catalog.next_model(&from).map(str::to_owned);
+                next.map_err(|why| CommandError::Conflict(why.to_string()))?
             }
         };
         Ok((from, to))
@@ -87,48 +91,48 @@ fn run_of(session: &unstuck_core::SessionId) -> RunId {
 }
 
 impl Deeds for Doer {
-    fn answer(&self, answering: Answering) -> Doing<'_, AnswerTaken> {
+    fn answer(&self, answering: AnswerEscalation) -> CommandFuture<'_, AnswerResult> {
         Box::pin(async move {
-            let mut question = self.question(&answering.question).await?;
+            let mut question = self.question(&answering.escalation).await?;
             if let Some(hash) = answering.hash {
-                question.asked.shown.hash = hash;
+                question.request.details.hash = hash;
             }
-            let said = Said {
+            let said = HumanAnswer {
                 answer: answering.answer,
                 note: &answering.note,
-                who: answering.who.as_deref(),
+                author: answering.who.as_deref(),
             };
-            let scribe = Scribe {
+            let scribe = EventWriter {
                 store: &self.store,
-                announcer: None,
+                notifier: None,
             };
-            answer(&scribe, &question, &said, (self.now)())
+            record_answer(&scribe, &question, &said, (self.now)())
                 .await
                 .map_err(|error| match error {
-                    RunError::Store(error) => DeedError::Store(error),
-                    other => DeedError::Unavailable(other.to_string()),
+                    RunError::Store(error) => CommandError::Store(error),
+                    other => CommandError::Unavailable(other.to_string()),
                 })?;
-            let question = self.question(&answering.question).await?;
-            Ok(AnswerTaken {
+            let question = self.question(&answering.escalation).await?;
+            Ok(AnswerResult {
                 escalation: question.into(),
-                doing: "the run goes on".to_owned(),
+                next_action: "the run goes on".to_owned(),
             })
         })
     }
 
-    fn preview(&self, question: &str, network: bool) -> Doing<'_, Preview> {
+    fn preview(&self, question: &str, network: bool) -> CommandFuture<'_, RepairPreview> {
         let question = question.to_owned();
         Box::pin(async move {
             self.note(format!("preview {question} {network}"));
-            Err(DeedError::Unavailable(
+            Err(CommandError::Unavailable(
                 "nothing can be tried out here".to_owned(),
             ))
         })
     }
 
-    fn retry_prompt(&self, retrying: Retrying) -> Doing<'_, RetryPrompt> {
+    fn retry_prompt(&self, retrying: RetrySession) -> CommandFuture<'_, RetryPrompt> {
         Box::pin(async move {
-            let words = retrying.options.words.unwrap_or_default();
+            let words = retrying.options.message.unwrap_or_default();
             Ok(RetryPrompt {
                 prompt: format!("fix the tests {words}"),
                 original: "fix the tests".to_owned(),
@@ -139,40 +143,43 @@ impl Deeds for Doer {
         })
     }
 
-    fn retry(&self, retrying: Retrying) -> Doing<'_, RetryStarted> {
+    fn retry(&self, retrying: RetrySession) -> CommandFuture<'_, RetryStarted> {
         Box::pin(async move {
             let options = serde_json::to_string(&retrying.options).unwrap();
             self.note(format!("retry {} {options}", retrying.session.as_str()));
             Ok(RetryStarted {
                 run: run_of(&retrying.session).as_str().to_owned(),
                 session: retrying.session.as_str().to_owned(),
-                doing: "it is tried again".to_owned(),
+                next_action: "it is tried again".to_owned(),
             })
         })
     }
 
-    fn estimate(&self, escalating: Escalating) -> Doing<'_, Estimate> {
+    fn estimate(&self, escalating: SwitchModel) -> CommandFuture<'_, CostEstimateResponse> {
         Box::pin(async move {
             let (from, to) = self.models_of(&escalating).await?;
-            let cost = Catalog::embedded().difference(&from, &to, USED);
-            Ok(Estimate::of(&cost, Some((&from, &to))))
+            let cost = ModelCatalog::embedded().cost_difference(&from, &to, USED);
+            Ok(CostEstimateResponse::from_estimate(
+                &cost,
+                Some((&from, &to)),
+            ))
         })
     }
 
-    fn escalate(&self, escalating: Escalating) -> Doing<'_, ModelChange> {
+    fn escalate(&self, escalating: SwitchModel) -> CommandFuture<'_, ModelSwitchResponse> {
         Box::pin(async move {
             let (from, to) = self.models_of(&escalating).await?;
-            let cost = Catalog::embedded().difference(&from, &to, USED);
-            let change = EscalationRecord {
+            let cost = ModelCatalog::embedded().cost_difference(&from, &to, USED);
+            let change = ModelSwitch {
                 from_model: from,
                 to_model: to,
-                reason: EscalationReason::Manual,
+                reason: ModelSwitchReason::Manual,
                 timestamp: (self.now)(),
                 cost_estimate: cost.usd(),
             };
-            let event = ModelEscalated {
+            let event = ModelSwitched {
                 session: Some(escalating.session.clone()),
-                change: change.clone(),
+                switch: change.clone(),
             };
             let run = run_of(&escalating.session);
             let append = Append::new(run, (self.now)(), [Event::from(event)]);
@@ -181,12 +188,12 @@ impl Deeds for Doer {
         })
     }
 
-    fn stop(&self, run: RunId, _: Option<String>) -> Doing<'_, ()> {
+    fn stop(&self, run: RunId, _: Option<String>) -> CommandFuture<'_, ()> {
         self.note(format!("stop {run}"));
         Box::pin(async { Ok(()) })
     }
 
-    fn texts(&self, run: RunId, attempt: u32) -> Doing<'_, AttemptTexts> {
+    fn texts(&self, run: RunId, attempt: u32) -> CommandFuture<'_, AttemptTexts> {
         Box::pin(async move {
             Ok(AttemptTexts {
                 prompt: Some("fix the tests".to_owned()),
@@ -196,10 +203,10 @@ impl Deeds for Doer {
         })
     }
 
-    fn policy(&self, of: PolicyOf) -> Doing<'_, PolicyKept> {
+    fn policy(&self, of: PolicyTarget) -> CommandFuture<'_, EffectivePolicy> {
         Box::pin(async move {
-            let set = policy_set(&self.store, &of).await?;
-            Ok(set.unwrap_or_else(|| PolicyKept {
+            let set = stored_policy(&self.store, &of).await?;
+            Ok(set.unwrap_or_else(|| EffectivePolicy {
                 policy: template("standard").unwrap().clone(),
                 origin: PolicyOrigin::BuiltIn,
                 version: 0,
@@ -207,27 +214,27 @@ impl Deeds for Doer {
         })
     }
 
-    fn put_policy(&self, change: PolicyChange) -> Doing<'_, PolicyKept> {
+    fn put_policy(&self, change: PolicyChange) -> CommandFuture<'_, EffectivePolicy> {
         Box::pin(async move {
             set_policy(&self.store, &change, (self.now)()).await?;
-            self.policy(change.of).await
+            self.policy(change.target).await
         })
     }
 
-    fn policy_templates(&self) -> Doing<'_, Vec<RetryPolicy>> {
+    fn policy_templates(&self) -> CommandFuture<'_, Vec<RetryPolicy>> {
         Box::pin(async { Ok(templates().to_vec()) })
     }
 
-    fn agents(&self) -> Doing<'_, Vec<Agent>> {
+    fn agents(&self) -> CommandFuture<'_, Vec<Agent>> {
         Box::pin(async { Ok(Agents::built_in().iter().map(Agent::from).collect()) })
     }
 
-    fn models(&self) -> Doing<'_, Models> {
-        Box::pin(async { Ok(Models::from(&Catalog::embedded())) })
+    fn models(&self) -> CommandFuture<'_, Models> {
+        Box::pin(async { Ok(Models::from(&ModelCatalog::embedded())) })
     }
 
-    fn budgets(&self) -> Doing<'_, Budgets> {
-        let day = Budget {
+    fn budgets(&self) -> CommandFuture<'_, Budgets> {
+        let day = BudgetResponse {
             id: "day".to_owned(),
             usd: Some(20.0),
             tokens: None,
@@ -236,32 +243,32 @@ impl Deeds for Doer {
         Box::pin(async { Ok(Budgets::new(vec![day], 0.5)) })
     }
 
-    fn webhooks(&self) -> Doing<'_, Vec<Webhook>> {
+    fn webhooks(&self) -> CommandFuture<'_, Vec<Webhook>> {
         let one = Webhook {
             id: "escalation-1".to_owned(),
-            occasion: "escalation".to_owned(),
+            event: "escalation".to_owned(),
             target: "https://hooks.example/".to_owned(),
             format: "json".to_owned(),
         };
         Box::pin(async { Ok(vec![one]) })
     }
 
-    fn test_webhook(&self, id: &str) -> Doing<'_, WebhookTested> {
+    fn test_webhook(&self, id: &str) -> CommandFuture<'_, WebhookTestResult> {
         let id = id.to_owned();
         Box::pin(async move {
             if id != "escalation-1" {
-                return Err(DeedError::NotFound(format!("there is no webhook {id}")));
+                return Err(CommandError::NotFound(format!("there is no webhook {id}")));
             }
             self.note(format!("webhook {id}"));
-            Ok(WebhookTested {
-                arrived: true,
-                said: "204".to_owned(),
+            Ok(WebhookTestResult {
+                delivered: true,
+                response: "204".to_owned(),
                 took_ms: 3,
             })
         })
     }
 
-    fn lanes(&self) -> Doing<'_, Vec<Lane>> {
+    fn lanes(&self) -> CommandFuture<'_, Vec<Lane>> {
         Box::pin(async { Ok(Vec::new()) })
     }
 }

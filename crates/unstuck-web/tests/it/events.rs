@@ -5,9 +5,9 @@ use std::time::Duration;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use serde_json::Value;
-use unstuck_core::event::Outcome;
+use unstuck_core::event::RunOutcome;
 use unstuck_store::Append;
-use unstuck_web::guard::Scope;
+use unstuck_web::auth::Scope;
 
 use crate::ground::{Asking, Ground, SECRET};
 use crate::samples;
@@ -191,7 +191,7 @@ async fn the_stream_holds_no_secret() {
     let run = samples::run(1);
     let events = vec![
         samples::started(&run, &format!("/home/{SECRET}")),
-        samples::finished(Outcome::Failed),
+        samples::finished(RunOutcome::Failed),
     ];
     samples::write(&ground.store, &run, events).await;
     let mut follower = Follower::new(&ground, "/api/events?after=0", None).await;
@@ -206,7 +206,7 @@ async fn the_stream_holds_no_secret() {
 async fn streams_end_when_the_server_stops() {
     let ground = Ground::new().await;
     let follower = Follower::new(&ground, "/api/events", None).await;
-    ground.web.close();
+    ground.web.close_streams();
     assert!(follower.ends().await);
 }
 

@@ -19,9 +19,9 @@ use tokio::task::JoinHandle;
 use unstuck_core::redact::Redactor;
 use unstuck_network::PeerOwner;
 use unstuck_run::clock::Clock;
-use unstuck_store::{Location, Options, Store};
-use unstuck_web::guard::{RateLimits, Scope, Tokens};
-use unstuck_web::{Web, WebOptions, router};
+use unstuck_store::{Store, StoreLocation, StoreOptions};
+use unstuck_web::auth::{RateLimits, Scope, TokenStore};
+use unstuck_web::{WebOptions, WebState, router};
 
 use crate::doer::Doer;
 use crate::samples;
@@ -31,11 +31,11 @@ pub(crate) const SECRET: &str = "correct-horse-battery";
 
 /// A server and what is around it.
 pub(crate) struct Ground {
-    pub(crate) web: Arc<Web>,
+    pub(crate) web: Arc<WebState>,
     pub(crate) store: Store,
     pub(crate) doer: Arc<Doer>,
     pub(crate) address: SocketAddr,
-    tokens: Arc<Tokens>,
+    tokens: Arc<TokenStore>,
     client: Client<HttpConnector, Full<Bytes>>,
     serving: JoinHandle<()>,
     _folder: TempDir,
@@ -72,7 +72,7 @@ impl Ground {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let doer = Arc::new(Doer::new(store.clone(), || samples::later(100)));
-        let tokens = Arc::new(Tokens::open(folder.path().join("tokens.jsonl")));
+        let tokens = Arc::new(TokenStore::open(folder.path().join("tokens.jsonl")));
         let mut options = WebOptions {
             store: store.clone(),
             deeds: Arc::clone(&doer) as _,
@@ -85,7 +85,7 @@ impl Ground {
             version: "0.1.0".into(),
         };
         change(&mut options);
-        let web = Web::new(options);
+        let web = WebState::new(options);
         let service = router(Arc::clone(&web))
             .layer(Extension(PeerOwner::SameUser))
             .into_make_service_with_connect_info::<SocketAddr>();
@@ -225,6 +225,8 @@ impl Asking<'_> {
 
 /// The store in a file.
 pub(crate) async fn open(path: &Path) -> Store {
-    let location = Location::file(path);
-    Store::open(&location, Options::default()).await.unwrap()
+    let location = StoreLocation::file(path);
+    Store::open(&location, StoreOptions::default())
+        .await
+        .unwrap()
 }

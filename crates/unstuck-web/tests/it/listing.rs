@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use serde_json::Value;
 use unstuck_core::Event;
-use unstuck_core::question::{Answer, Deadline};
-use unstuck_run::drive::ourselves;
+use unstuck_core::escalation::{EscalationAnswer, EscalationDeadline};
+use unstuck_run::runner::current_owner;
 use unstuck_store::{Append, ClaimRequest};
-use unstuck_web::guard::Scope;
+use unstuck_web::auth::Scope;
 
 use crate::ground::{Ground, SECRET};
 use crate::samples;
@@ -246,9 +246,9 @@ async fn now_counts_all_runs_and_says_when_a_table_is_cut() {
     }
     let claim = ClaimRequest {
         run: running.clone(),
-        owner: ourselves(),
+        owner: current_owner(),
         now: ground.web.now(),
-        instead_of: None,
+        replaces: None,
     };
     ground.store.claim(claim).await.unwrap();
     for number in 3..63 {
@@ -275,10 +275,10 @@ async fn open_requests_are_newest_first_with_their_command_and_expiry() {
         let run = samples::run(number);
         let until = ground.web.now().after(Duration::from_secs(7200));
         let mut asked = samples::escalation(&run);
-        asked.shown.doing = command.into();
-        asked.shown.deadline = Some(Deadline {
+        asked.details.activity = command.into();
+        asked.details.deadline = Some(EscalationDeadline {
             at: until,
-            answer: Answer::Abort,
+            answer: EscalationAnswer::Abort,
         });
         let events = [
             samples::started(&run, "/home/me/shop"),

@@ -1,13 +1,13 @@
 //! Logins of browsers by the link that the terminal shows.
 
 use serde_json::json;
-use unstuck_web::guard::Scope;
+use unstuck_web::auth::Scope;
 
 use crate::ground::Ground;
 
 /// The cookie and the key of a browser that followed the link.
 async fn logged_in(ground: &Ground, scope: Scope) -> (String, String) {
-    let link = ground.web.link(scope).unwrap();
+    let link = ground.web.create_login_link(scope).unwrap();
     let (address, code) = link.split_once('#').unwrap();
     assert_eq!(address, format!("http://{}/login", ground.address));
     let reply = ground
@@ -27,7 +27,7 @@ async fn logged_in(ground: &Ground, scope: Scope) -> (String, String) {
 #[tokio::test]
 async fn a_link_is_good_once() {
     let ground = Ground::new().await;
-    let link = ground.web.link(Scope::Admin).unwrap();
+    let link = ground.web.create_login_link(Scope::Admin).unwrap();
     let body = json!({"code": link.split_once('#').unwrap().1});
     assert_eq!(
         ground

@@ -1,7 +1,7 @@
 //! Retry policies over the API: two people do not overwrite each other.
 
 use serde_json::json;
-use unstuck_web::guard::Scope;
+use unstuck_web::auth::Scope;
 
 use crate::ground::{Ground, Reply};
 

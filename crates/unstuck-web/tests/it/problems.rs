@@ -1,7 +1,7 @@
 //! What goes wrong is told in one form, whatever it is.
 
 use serde_json::json;
-use unstuck_web::guard::Scope;
+use unstuck_web::auth::Scope;
 
 use crate::ground::{Ground, Reply};
 

@@ -3,15 +3,17 @@
 use std::time::Duration;
 
 use unstuck_core::decision::{
-    AskWhy, Chosen, CostEstimate, Decision, Draw, EscalationReason, EscalationRecord, Odds,
+    Action, CostEstimate, Decision, EscalationReason, ModelSwitch, ModelSwitchReason, RandomDraw,
+    SuccessRates,
 };
 use unstuck_core::diagnosis::{Diagnosis, Evidence};
+use unstuck_core::escalation::{EscalationAnswer, PriorAttempt};
 use unstuck_core::event::{
-    Answering, AttemptEnd, AttemptFailed, AttemptStarted, AttemptSucceeded, Choice, DecisionMade,
-    EscalationKind, Event, Excerpt, LimitsInForce, MadeFrom, Measured, ModelEscalated, Outcome,
-    RecoveryEscalated, RunFinished, RunId, RunStarted, SessionSpec, Shown, WaitingUntil, Work,
+    AnswerOption, AttemptCause, AttemptEnd, AttemptFailed, AttemptStarted, AttemptSucceeded,
+    AttemptUsage, DecisionInputs, DecisionMade, EffectiveLimits, EscalationDetails, EscalationKind,
+    EscalationOpened, Event, ModelSwitched, OutputExcerpt, RunFinished, RunId, RunKind, RunOutcome,
+    RunStarted, SessionSpec, WaitStarted,
 };
-use unstuck_core::question::{Answer, Tried};
 use unstuck_core::{Kind, Layer, Level, RetryPolicy, Timestamp};
 use unstuck_store::{Append, Store};
 
@@ -45,19 +47,19 @@ pub(crate) fn recovered(run: &RunId, project: &str) -> Vec<Event> {
         attempt(run, 1),
         failed(run, 1, Kind::RateLimit, "429 slow down"),
         decided(run, Kind::RateLimit),
-        Event::from(WaitingUntil {
-            session: Some(run.session(1)),
+        Event::from(WaitStarted {
+            session: Some(run.session_id(1)),
             until: later(4),
             reason: "a rate limit".into(),
-            stated: true,
+            is_stated: true,
             give_up_at: None,
-            wait_for: Default::default(),
+            wait_purpose: Default::default(),
             source: None,
             reread: None,
         }),
         attempt(run, 2),
         succeeded(run, 2),
-        finished(Outcome::Recovered),
+        finished(RunOutcome::Recovered),
     ]
 }
 
@@ -77,12 +79,12 @@ pub(crate) fn running(run: &RunId, project: &str) -> Vec<Event> {
     vec![
         started(run, project),
         attempt(run, 1),
-        Event::from(ModelEscalated {
-            session: Some(run.session(1)),
-            change: EscalationRecord {
+        Event::from(ModelSwitched {
+            session: Some(run.session_id(1)),
+            switch: ModelSwitch {
                 from_model: "claude-haiku-5-5".into(),
                 to_model: MODEL.into(),
-                reason: EscalationReason::AutoAfterRetries,
+                reason: ModelSwitchReason::AutoAfterRetries,
                 timestamp: later(2),
                 cost_estimate: Some(0.25),
             },
@@ -94,18 +96,18 @@ pub(crate) fn started(run: &RunId, project: &str) -> Event {
     Event::from(Box::new(RunStarted {
         head: None,
         project: project.into(),
-        work: Work::Command(Box::new(SessionSpec {
+        kind: RunKind::Command(Box::new(SessionSpec {
             cwd: project.into(),
             command: command(),
             agent: Some("claude".into()),
             model: Some(MODEL.into()),
-            session: run.session(1),
+            session: run.session_id(1),
             policy: RetryPolicy::default(),
             origins: Default::default(),
             timeout_ms: Some(600_000),
             idle_timeout_ms: None,
             options: serde_json::Value::Null,
-            unrepeatable: None,
+            unrepeatable_reason: None,
             knowledge: "0.1.0".into(),
         })),
     }))
@@ -117,12 +119,12 @@ fn command() -> Vec<String> {
 
 pub(crate) fn attempt(run: &RunId, number: u32) -> Event {
     Event::from(Box::new(AttemptStarted {
-        session: run.session(1),
+        session: run.session_id(1),
         number,
         command: command(),
         model: Some(MODEL.into()),
         timeout_ms: Some(600_000),
-        answering: None,
+        cause: None,
         changes: Vec::new(),
         agent_session: None,
         reaper: None,
@@ -132,7 +134,7 @@ pub(crate) fn attempt(run: &RunId, number: u32) -> Event {
 
 fn end(run: &RunId, number: u32, exit_code: i32) -> AttemptEnd {
     AttemptEnd {
-        session: run.session(1),
+        session: run.session_id(1),
         number,
         exit_code: Some(exit_code),
         signal: None,
@@ -140,12 +142,12 @@ fn end(run: &RunId, number: u32, exit_code: i32) -> AttemptEnd {
         duration_ms: 1200,
         stdout_bytes: 100,
         stderr_bytes: 20,
-        left: 0,
+        leftover_processes: 0,
         model: Some(MODEL.into()),
-        answering: None,
-        used: Measured {
+        cause: None,
+        usage: AttemptUsage {
             cost_usd: Some(0.25),
-            ..Measured::default()
+            ..AttemptUsage::default()
         },
         tree: None,
         last_progress: None,
@@ -173,7 +175,7 @@ pub(crate) fn failed(run: &RunId, number: u32, kind: Kind, line: &str) -> Event 
             truncated: false,
         },
         validation_errors: Vec::new(),
-        excerpt: Excerpt {
+        excerpt: OutputExcerpt {
             stdout: String::new(),
             stderr: format!("{line}\n"),
         },
@@ -183,14 +185,14 @@ pub(crate) fn failed(run: &RunId, number: u32, kind: Kind, line: &str) -> Event 
 }
 
 pub(crate) fn succeeded(run: &RunId, number: u32) -> Event {
-    let answering = Answering {
+    let answering = AttemptCause {
         kind: Kind::RateLimit,
         level: Level::Same,
         strategy: None,
     };
     Event::from(Box::new(AttemptSucceeded {
         end: AttemptEnd {
-            answering: Some(answering),
+            cause: Some(answering),
             ..end(run, number, 0)
         },
         truncated: false,
@@ -199,31 +201,31 @@ pub(crate) fn succeeded(run: &RunId, number: u32) -> Event {
 
 fn decided(run: &RunId, kind: Kind) -> Event {
     Event::from(Box::new(DecisionMade {
-        session: Some(run.session(1)),
+        session: Some(run.session_id(1)),
         number: 1,
         decision: Decision {
             kind,
             level: Some(Level::Same),
-            action: Chosen::Retry {
+            action: Action::Retry {
                 delay: Duration::from_secs(1),
                 until: later(4),
             },
             strategy: None,
             reason: "It passes by itself, so it is tried again.".into(),
             attempt: 1,
-            of: 3,
-            fell_through: Vec::new(),
+            max_attempts: 3,
+            skipped: Vec::new(),
             cost: None,
-            stated: false,
+            is_stated_reset: false,
             give_up_at: None,
-            wait_for: Default::default(),
-            draw: Draw(0),
-            at: later(3),
+            wait_purpose: Default::default(),
+            draw: RandomDraw(0),
+            decided_at: later(3),
         },
-        made_from: MadeFrom {
+        inputs: DecisionInputs {
             knowledge: "0.1.0".into(),
             policy_hash: "0".into(),
-            limits: LimitsInForce {
+            limits: EffectiveLimits {
                 retries: 3,
                 give_up_after_ms: None,
                 retries_from: "policy standard".into(),
@@ -231,8 +233,8 @@ fn decided(run: &RunId, kind: Kind) -> Event {
                 backoff_multiplier: 2.0,
                 max_backoff: 30.0,
             },
-            odds: Odds::none(),
-            can: Vec::new(),
+            success_rates: SuccessRates::empty(),
+            capabilities: Vec::new(),
             upstream: serde_json::Value::Null,
         },
     }))
@@ -248,47 +250,50 @@ fn question(run: &RunId) -> Event {
 }
 
 /// What a run asks a person.
-pub(crate) fn escalation(run: &RunId) -> RecoveryEscalated {
-    let choice = |answer, does: &str| Choice {
+pub(crate) fn escalation(run: &RunId) -> EscalationOpened {
+    let choice = |answer, does: &str| AnswerOption {
         answer,
-        does: does.into(),
+        effect: does.into(),
         changes: Vec::new(),
         cost: None,
     };
-    RecoveryEscalated {
-        session: Some(run.session(1)),
+    EscalationOpened {
+        session: Some(run.session_id(1)),
         id: question_id(run),
-        question: EscalationKind::Hiccup,
+        escalation_kind: EscalationKind::Hiccup,
         trigger: "HICCUP".into(),
         kind: Kind::AuthExpired,
-        why: AskWhy::Fatal,
+        reason_code: EscalationReason::Fatal,
         reason: "The login of the agent has expired.".into(),
         awaiting: "human".into(),
         proposed: None,
         cost: None::<CostEstimate>,
         repair: None,
         budget: None,
-        shown: Shown {
-            doing: "fixing the tests".into(),
+        details: EscalationDetails {
+            activity: "fixing the tests".into(),
             evidence: "login expired".into(),
-            tried: vec![Tried {
+            prior_attempts: vec![PriorAttempt {
                 what: "the same again".into(),
-                why: "the login is still expired".into(),
+                failure_reason: "the login is still expired".into(),
             }],
-            choices: vec![
-                choice(Answer::Resolve, "tries again: you have seen to it"),
-                choice(Answer::Retry, "tries again with your words"),
-                choice(Answer::Skip, "gives it up"),
-                choice(Answer::Abort, "ends the run"),
+            options: vec![
+                choice(
+                    EscalationAnswer::Resolve,
+                    "tries again: you have seen to it",
+                ),
+                choice(EscalationAnswer::Retry, "tries again with your words"),
+                choice(EscalationAnswer::Skip, "gives it up"),
+                choice(EscalationAnswer::Abort, "ends the run"),
             ],
             fingerprint: "auth_expired:1".into(),
             hash: "abc123".into(),
-            ..Shown::default()
+            ..EscalationDetails::default()
         },
     }
 }
 
-pub(crate) fn finished(outcome: Outcome) -> Event {
+pub(crate) fn finished(outcome: RunOutcome) -> Event {
     Event::from(RunFinished {
         outcome,
         exit_code: 0,

@@ -8,7 +8,7 @@ use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use unstuck_network::PeerOwner;
-use unstuck_web::guard::{Rate, RateLimits, Scope};
+use unstuck_web::auth::{RateLimits, RequestRate, Scope};
 
 use crate::ground::Ground;
 
@@ -242,8 +242,8 @@ async fn a_host_that_can_be_read_in_two_ways_is_refused() {
     }
 }
 
-fn rate(burst: u32) -> Rate {
-    Rate {
+fn rate(burst: u32) -> RequestRate {
+    RequestRate {
         burst,
         per_second: 0.01,
     }
@@ -289,7 +289,7 @@ async fn wrong_tokens_shut_out_nobody_else() {
     let reply = ground.ask("GET", "/api/runs").token(&token).send().await;
     assert_eq!(reply.status, 200);
     assert_eq!(ground.get("/api/runs").await.status, 200);
-    let code = ground.web.link(Scope::Answer).unwrap();
+    let code = ground.web.create_login_link(Scope::Answer).unwrap();
     let login = |code: &str| {
         let body = json!({ "code": code });
         ground.ask("POST", "/api/login").json(&body).send()

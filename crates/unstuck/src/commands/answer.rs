@@ -1,4 +1,4 @@
-//! `unstuck approve`, `reject`, `resolve`, `skip`, `retry`, `escalate`, `abort`: a person's word to what they are asked.
+//! `unstuck approve`, `reject`, `resolve`, `skip`, `retry_session`, `switch_model`, `abort`: a person's word to what they are asked.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -8,26 +8,26 @@ use std::time::Duration;
 use anyhow::Result;
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
-use unstuck_core::episode::{RunFold, RunView, Status};
-use unstuck_core::guard::show;
-use unstuck_core::question::Answer;
-use unstuck_store::{Question, QuestionFilter, RunFilter};
+use unstuck_core::command_policy::sanitize;
+use unstuck_core::escalation::EscalationAnswer;
+use unstuck_core::views::{RunProjection, RunStatus, RunSummary};
+use unstuck_store::{EscalationFilter, EscalationRow, RunFilter};
 
-use super::always;
-use super::preview::Proposed;
-use super::resume::{self, Taken};
-use crate::answering::{self, Given, Which};
+use super::auto_approve;
+use super::preview::CommandProposal;
+use super::resume::{self, ResumeRequest};
+use crate::answering::{self, AnswerEffect, EscalationSelector};
+use crate::command_context::CommandContext;
 use crate::config::Config;
-use crate::gateway::Wish;
-use crate::history::History;
+use crate::gateway::GatewayMode;
+use crate::history::RunHistory;
 use crate::output::{BOLD, DIM, Output};
-use crate::pipeline_plan::Wanted;
-use crate::place::{current_project, homely, project_named};
+use crate::paths::{abbreviate_home, current_project, project_at};
+use crate::pipeline_from_config::PipelineOptions;
 use crate::project_changes::OnChanges;
-use crate::run_words::what;
-use crate::session::Session;
+use crate::run_session::Verbosity;
+use crate::run_words::run_title;
 use crate::show_text::one_line;
-use crate::supervise::Told;
 use crate::{clock, completion, runtime};
 
 /// Approve the proposed action and continue
@@ -43,7 +43,7 @@ use crate::{clock, completion, runtime};
 Exit codes: as of `unstuck exec`; 1 when there is no such request, when several could be meant, when it was answered, or inside a supervised agent.")]
 pub(crate) struct ApproveArgs {
     #[command(flatten)]
-    about: About,
+    about: EscalationArgs,
 
     /// Add this very command to auto_approve of the project's configuration
     #[arg(long)]
@@ -61,7 +61,7 @@ pub(crate) struct ApproveArgs {
 Exit codes: as of `unstuck exec`; 0 when the answer ends the run; 1 when there is no such request, when several could be meant, when it was answered, or inside a supervised agent.")]
 pub(crate) struct AnswerArgs {
     #[command(flatten)]
-    about: About,
+    about: EscalationArgs,
 }
 
 /// Abort a run that waits for you, was interrupted or crashed
@@ -77,7 +77,7 @@ pub(crate) struct AnswerArgs {
 Exit codes: 0 aborted; 1 when there is nothing to abort, when several could be meant, when the run is active or has ended, or inside a supervised agent.")]
 pub(crate) struct AbortArgs {
     #[command(flatten)]
-    about: About,
+    about: EscalationArgs,
 
     /// Abort every run of the project that waits for you
     #[arg(long, conflicts_with_all = ["id", "last"])]
@@ -97,7 +97,7 @@ impl AnswerArgs {
 
 /// The same for whoever names the loop that waits
 #[derive(Debug, Args)]
-pub(crate) struct LoopArgs {
+pub(crate) struct RecoveryAnswerArgs {
     /// The run that waits: the first letters of its id
     #[arg(long = "loop", value_name = "ID", add = completion::runs())]
     run: Option<String>,
@@ -111,10 +111,10 @@ pub(crate) struct LoopArgs {
     quiet: bool,
 }
 
-impl From<&LoopArgs> for AnswerArgs {
-    fn from(args: &LoopArgs) -> Self {
+impl From<&RecoveryAnswerArgs> for AnswerArgs {
+    fn from(args: &RecoveryAnswerArgs) -> Self {
         Self {
-            about: About {
+            about: EscalationArgs {
                 id: args.run.clone(),
                 last: args.run.is_none(),
                 note: args.note.clone(),
@@ -125,7 +125,7 @@ impl From<&LoopArgs> for AnswerArgs {
 }
 
 #[derive(Debug, Clone, Args)]
-struct About {
+struct EscalationArgs {
     /// The request or its run: the first letters of its id [default: the only open one of this project]
     #[arg(value_name = "ID", value_parser = NonEmptyStringValueParser::new(), add = completion::runs())]
     id: Option<String>,
@@ -134,7 +134,7 @@ struct About {
     #[arg(long, conflicts_with = "id")]
     last: bool,
 
-    /// Why, for those who read the history; for `retry` what is to be done otherwise
+    /// Why, for those who read the history; for `retry_session` what is to be done otherwise
     #[arg(long, value_name = "TEXT", default_value = "")]
     note: String,
 
@@ -146,11 +146,11 @@ struct About {
 pub(crate) fn approve(
     args: &ApproveArgs,
     config: &Config,
-    session: &Session<'_>,
+    session: &CommandContext<'_>,
     out: &mut Output,
 ) -> Result<ExitCode> {
-    let given = Giving {
-        answer: Answer::Approve,
+    let given = AnswerCommand {
+        answer: EscalationAnswer::Approve,
         always: args.always,
         about: &args.about,
     };
@@ -158,13 +158,13 @@ pub(crate) fn approve(
 }
 
 pub(crate) fn answer(
-    answer: Answer,
+    answer: EscalationAnswer,
     args: &AnswerArgs,
     config: &Config,
-    session: &Session<'_>,
+    session: &CommandContext<'_>,
     out: &mut Output,
 ) -> Result<ExitCode> {
-    let given = Giving {
+    let given = AnswerCommand {
         answer,
         always: false,
         about: &args.about,
@@ -173,60 +173,76 @@ pub(crate) fn answer(
 }
 
 /// An answer that is being given.
-struct Giving<'a> {
-    answer: Answer,
+struct AnswerCommand<'a> {
+    answer: EscalationAnswer,
     always: bool,
-    about: &'a About,
+    about: &'a EscalationArgs,
 }
 
-impl Giving<'_> {
-    fn run(&self, config: &Config, session: &Session<'_>, out: &mut Output) -> Result<ExitCode> {
+impl AnswerCommand<'_> {
+    fn run(
+        &self,
+        config: &Config,
+        session: &CommandContext<'_>,
+        out: &mut Output,
+    ) -> Result<ExitCode> {
         let (answer, about) = (self.answer, self.about);
-        let question = answering::find(about.which(), answer, session)?;
-        let given = answering::give(&question, answer, &about.note, config, session)?;
+        let question = answering::find_escalation(about.selector(), answer, session)?;
+        let given = answering::answer_as_user(&question, answer, &about.note, config, session)?;
         if !about.quiet {
             show_answer(&question, answer, &given, out)?;
         }
         if self.always {
-            let said = always::write(Path::new(&question.project), &question.asked, &about.note)?;
+            let said = auto_approve::add_to_auto_approve(
+                Path::new(&question.project),
+                &question.request,
+                &about.note,
+            )?;
             writeln!(out, "{said}")?;
         }
         // What follows may write by itself, and take long.
         out.flush()?;
         match given {
-            Given::Noted | Given::Heard | Given::Ended(_) => Ok(ExitCode::SUCCESS),
-            Given::Waits => go_on(&question, about.quiet, config, session, out),
+            AnswerEffect::Recorded | AnswerEffect::Delivered | AnswerEffect::Ended(_) => {
+                Ok(ExitCode::SUCCESS)
+            }
+            AnswerEffect::NeedsResume => resume_run(&question, about.quiet, config, session, out),
         }
     }
 }
 
-impl About {
-    fn which(&self) -> Which<'_> {
+impl EscalationArgs {
+    fn selector(&self) -> EscalationSelector<'_> {
         match &self.id {
-            Some(id) => Which::Id(id),
-            None if self.last => Which::Newest,
-            None => Which::Only,
+            Some(id) => EscalationSelector::Id(id),
+            None if self.last => EscalationSelector::Newest,
+            None => EscalationSelector::Only,
         }
     }
 }
 
 /// What was answered, once it is recorded, and what follows.
-fn show_answer(question: &Question, answer: Answer, given: &Given, out: &mut Output) -> Result<()> {
-    let shown = &question.asked.shown;
+fn show_answer(
+    question: &EscalationRow,
+    answer: EscalationAnswer,
+    given: &AnswerEffect,
+    out: &mut Output,
+) -> Result<()> {
+    let shown = &question.request.details;
     let run = question.run.short();
-    if let Given::Ended(reason) = given {
-        let doing = one_line(&shown.doing, 80);
-        writeln!(out, "run {run} has ended: {} ({doing})", show(reason))?;
+    if let AnswerEffect::Ended(reason) = given {
+        let doing = one_line(&shown.activity, 80);
+        writeln!(out, "run {run} has ended: {} ({doing})", sanitize(reason))?;
         return Ok(());
     }
     if let Some(command) = &shown.command {
-        writeln!(out, "{BOLD}{}{BOLD:#}", show(command))?;
+        writeln!(out, "{BOLD}{}{BOLD:#}", sanitize(command))?;
     }
-    let choice = shown.choices.iter().find(|one| one.answer == answer);
-    let does = choice.map_or_else(String::new, |one| format!(": {}", show(&one.does)));
-    let said = answer.said();
-    writeln!(out, "{DIM}{} {said}{does}{DIM:#}", question.asked.id)?;
-    if *given == Given::Heard {
+    let choice = shown.options.iter().find(|one| one.answer == answer);
+    let does = choice.map_or_else(String::new, |one| format!(": {}", sanitize(&one.effect)));
+    let said = answer.past_tense();
+    writeln!(out, "{DIM}{} {said}{does}{DIM:#}", question.request.id)?;
+    if *given == AnswerEffect::Delivered {
         writeln!(out, "run {run} continues in the process that waits for it")?;
     }
     Ok(())
@@ -236,31 +252,31 @@ fn show_answer(question: &Question, answer: Answer, given: &Given, out: &mut Out
 pub(crate) fn abort(
     args: &AbortArgs,
     config: &Config,
-    session: &Session<'_>,
+    session: &CommandContext<'_>,
     out: &mut Output,
 ) -> Result<ExitCode> {
     if args.all {
         return abort_all(args, config, session, out);
     }
-    let given = Giving {
-        answer: Answer::Abort,
+    let given = AnswerCommand {
+        answer: EscalationAnswer::Abort,
         always: false,
         about: &args.about,
     };
     let Some(id) = &args.about.id else {
         return given.run(config, session, out);
     };
-    let filter = QuestionFilter {
+    let filter = EscalationFilter {
         prefix: Some(id.clone()),
-        ..QuestionFilter::default()
+        ..EscalationFilter::default()
     };
-    if !answering::open(&filter, session)?.is_empty() {
+    if !answering::open_escalations(&filter, session)?.is_empty() {
         return given.run(config, session, out);
     }
     // Runs that nothing is asked about any more can be ended, too.
     let letters = id.split_once('-').map_or(id.as_str(), |(run, _)| run);
     let run = runtime::block_on(async {
-        let history = History::open(session.store).await?;
+        let history = RunHistory::open(session.store).await?;
         history.find(Some(letters)).await
     })?;
     let reason = answering::abort_run(&run, &args.about.note, config, session)?;
@@ -269,8 +285,8 @@ pub(crate) fn abort(
         writeln!(
             out,
             "run {short} has ended: {} ({})",
-            show(&reason),
-            what(&run)
+            sanitize(&reason),
+            run_title(&run)
         )?;
     }
     Ok(ExitCode::SUCCESS)
@@ -280,26 +296,26 @@ pub(crate) fn abort(
 fn abort_all(
     args: &AbortArgs,
     config: &Config,
-    session: &Session<'_>,
+    session: &CommandContext<'_>,
     out: &mut Output,
 ) -> Result<ExitCode> {
     let project = match &args.project {
-        Some(folder) => project_named(folder)?,
+        Some(folder) => project_at(folder)?,
         None => current_project(),
     };
-    let filter = QuestionFilter {
+    let filter = EscalationFilter {
         project: Some(project.clone()),
-        ..QuestionFilter::default()
+        ..EscalationFilter::default()
     };
     let note = &args.about.note;
-    let open = answering::open(&filter, session)?;
+    let open = answering::open_escalations(&filter, session)?;
     let mut aborted = answering::abort_each(&open, note, config, session, |question, given| {
         if args.about.quiet {
             return Ok(());
         }
-        show_answer(question, Answer::Abort, given, out)
+        show_answer(question, EscalationAnswer::Abort, given, out)
     })?;
-    for run in waiting_without_question(&project, session)? {
+    for run in blocked_without_escalation(&project, session)? {
         match answering::abort_run(&run, note, config, session) {
             Ok(reason) => {
                 aborted.count += 1;
@@ -308,90 +324,100 @@ fn abort_all(
                     writeln!(
                         out,
                         "run {short} has ended: {} ({})",
-                        show(&reason),
-                        what(&run)
+                        sanitize(&reason),
+                        run_title(&run)
                     )?;
                 }
             }
-            Err(error) => aborted.refused.push(error),
+            Err(error) => aborted.errors.push(error),
         }
     }
     if !args.about.quiet {
-        let project = homely(&project);
+        let project = abbreviate_home(&project);
         match aborted.count {
             0 => writeln!(out, "nothing to abort in {project}")?,
             n => writeln!(out, "{n} aborted in {project}")?,
         }
     }
-    match aborted.refused.into_iter().next() {
+    match aborted.errors.into_iter().next() {
         Some(error) => Err(error),
         None => Ok(ExitCode::SUCCESS),
     }
 }
 
 /// Runs that wait for a person although nothing is asked any more.
-fn waiting_without_question(project: &str, session: &Session<'_>) -> Result<Vec<RunView>> {
+fn blocked_without_escalation(
+    project: &str,
+    session: &CommandContext<'_>,
+) -> Result<Vec<RunSummary>> {
     let filter = RunFilter {
         project: Some(project.to_owned()),
-        status: vec![Status::AwaitingHuman],
+        status: vec![RunStatus::AwaitingHuman],
         ..RunFilter::default()
     };
     runtime::block_on(async {
-        let history = History::open(session.store).await?;
-        let listed = history.listed(&filter, clock::now().at).await?;
+        let history = RunHistory::open(session.store).await?;
+        let listed = history.run_entries(&filter, clock::now().at).await?;
         let left = listed.into_iter().filter(|one| !one.driven);
         Ok(left.map(|one| one.run).collect())
     })
 }
 
 /// The run is taken up here.
-fn go_on(
-    question: &Question,
+fn resume_run(
+    question: &EscalationRow,
     quiet: bool,
     config: &Config,
-    session: &Session<'_>,
+    session: &CommandContext<'_>,
     out: &mut Output,
 ) -> Result<ExitCode> {
     let run = runtime::block_on(async {
-        let history = History::open(session.store).await?;
+        let history = RunHistory::open(session.store).await?;
         history.find(Some(question.run.as_str())).await
     })?;
-    let taken = Taken {
+    let taken = ResumeRequest {
         accept_changes: false,
         // An answer is about its question, and not about what was changed meanwhile.
         on_changes: OnChanges::Hold,
         restart: &[],
-        wanted: Wanted::default(),
-        told: if quiet { Told::Nothing } else { Told::All },
+        options: PipelineOptions::default(),
+        verbosity: if quiet {
+            Verbosity::Quiet
+        } else {
+            Verbosity::All
+        },
         json: false,
-        gateway: Wish::Configured,
+        gateway: GatewayMode::Configured,
     };
-    resume::first_of(vec![run], &taken, config, session, out)
+    resume::resume_first_possible(vec![run], &taken, config, session, out)
 }
 
 /// What a repair that waits for an answer would run, by the id of the question or its run; none if it is no such id.
-pub(crate) fn waiting(id: &str, session: &Session<'_>) -> Result<Option<Proposed>> {
+pub(crate) fn proposed_command(
+    id: &str,
+    session: &CommandContext<'_>,
+) -> Result<Option<CommandProposal>> {
     let is_id = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
     if !id.bytes().all(is_id) {
         return Ok(None);
     }
-    let filter = QuestionFilter {
+    let filter = EscalationFilter {
         prefix: Some(id.to_owned()),
-        ..QuestionFilter::default()
+        ..EscalationFilter::default()
     };
-    let mut found = answering::open(&filter, session)?;
-    found.retain(|one| one.asked.repair.is_some());
+    let mut found = answering::open_escalations(&filter, session)?;
+    found.retain(|one| one.request.repair.is_some());
     let Some(question) = found.into_iter().next() else {
         return Ok(None);
     };
     let events = runtime::block_on(async {
-        let history = History::open(session.store).await?;
+        let history = RunHistory::open(session.store).await?;
         history.events(&question.run).await
     })?;
-    let fold = RunFold::fold(&events);
-    let repair = question.asked.repair.as_deref().unwrap_or_default();
-    let repair = fold.as_ref().and_then(|fold| fold.repairs.named(repair));
-    Ok(repair.map(|repair| Proposed {
+    let fold = RunProjection::from_events(&events);
+    let repair = question.request.repair.as_deref().unwrap_or_default();
+    let repair = fold.as_ref().and_then(|fold| fold.repairs.get(repair));
+    Ok(repair.map(|repair| CommandProposal {
         command: repair.proposed.command.clone(),
         project: Some(PathBuf::from(&question.project)),
         working_dir: repair.proposed.working_dir.clone(),

@@ -5,11 +5,11 @@ use std::io::Write;
 use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
-use unstuck_core::duration::Human;
+use unstuck_core::duration::HumanDuration;
 use unstuck_core::knowledge::Knowledge;
 use unstuck_core::{Category, Diagnosis, Level};
 
-use super::case_input::{self, FailureArgs};
+use super::failure_input::{self, FailureArgs};
 use crate::config::Config;
 use crate::output::{DIM, GREEN, Output, RED, YELLOW};
 
@@ -35,7 +35,7 @@ pub(crate) struct ClassifyArgs {
 
 /// The diagnosis as machines read it.
 #[derive(Serialize)]
-struct Answer<'d> {
+struct DiagnosisJson<'d> {
     kind: &'static str,
     category: &'static str,
     level: Option<&'static str>,
@@ -49,13 +49,13 @@ struct Answer<'d> {
     hint: &'d str,
 }
 
-impl<'d> From<&'d Diagnosis> for Answer<'d> {
+impl<'d> From<&'d Diagnosis> for DiagnosisJson<'d> {
     fn from(diagnosis: &'d Diagnosis) -> Self {
         Self {
             kind: diagnosis.kind.name(),
             category: diagnosis.category().name(),
             level: diagnosis.level.map(|level| level.name()),
-            retryable: diagnosis.retryable(),
+            retryable: diagnosis.is_retryable(),
             retry_after_s: diagnosis.retry_after.map(|wait| wait.as_secs_f64()),
             confidence: (f64::from(diagnosis.confidence) * 100.0).round() / 100.0,
             evidence: &diagnosis.evidence,
@@ -70,15 +70,15 @@ impl<'d> From<&'d Diagnosis> for Answer<'d> {
 pub(crate) fn run(args: &ClassifyArgs, config: &Config, out: &mut Output) -> Result<()> {
     let classifier = config.classifier()?;
     if args.jsonl {
-        return case_input::each_line(args.failure.file.as_deref(), out, |case, now| {
+        return failure_input::answer_each_case(args.failure.file.as_deref(), out, |case, now| {
             let diagnosis = classifier.diagnose(&case.into_failure(), &now);
-            Ok(serde_json::to_value(Answer::from(&diagnosis))?)
+            Ok(serde_json::to_value(DiagnosisJson::from(&diagnosis))?)
         });
     }
     let (failure, now) = args.failure.read()?;
     let diagnosis = classifier.diagnose(&failure, &now);
     if args.json {
-        return out.json(&Answer::from(&diagnosis));
+        return out.write_json(&DiagnosisJson::from(&diagnosis));
     }
     show(&diagnosis, classifier.knowledge(), out)
 }
@@ -107,7 +107,7 @@ pub(crate) fn show(diagnosis: &Diagnosis, knowledge: &Knowledge, out: &mut Outpu
         "wait",
         &diagnosis
             .retry_after
-            .map(|wait| format!("{} (stated)", Human(wait)))
+            .map(|wait| format!("{} (stated)", HumanDuration(wait)))
             .unwrap_or_default(),
     )?;
     line(

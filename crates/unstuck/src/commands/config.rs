@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
 use serde::Serialize;
-use unstuck_config::{Layers, Leaf, Loaded, Problem};
+use unstuck_config::{ConfigProblem, Layers, LoadResult, ResolvedValue};
 
-use crate::config::{self, Sources};
+use crate::config::{self, ConfigSources};
+use crate::error_report::error_with_hint;
 use crate::output::{DIM, GREEN, Output, YELLOW};
-use crate::place;
-use crate::report::hinted;
+use crate::paths;
 
 /// Show and check the configuration: what counts here and where it comes from
 #[derive(Debug, Args)]
@@ -27,7 +27,7 @@ pub(crate) struct ConfigArgs {
 #[derive(Debug, Subcommand)]
 enum ConfigCommand {
     /// Show the configuration that counts here, as TOML, without secrets
-    #[command(after_help = LAYERS)]
+    #[command(after_help = LAYERS_HELP)]
     Show {
         /// Tell for each value where it comes from
         #[arg(long)]
@@ -42,11 +42,11 @@ enum ConfigCommand {
         file: Option<PathBuf>,
     },
     /// Print the JSON Schema of configuration files, for editors
-    #[command(after_help = SCHEMA)]
+    #[command(after_help = SCHEMA_HELP)]
     Schema,
 }
 
-const LAYERS: &str = "Layers, later ones win:
+const LAYERS_HELP: &str = "Layers, later ones win:
   1. what is built in
   2. the user's file: ~/.config/unstuck/config.toml (or .json, .yaml)
   3. the policy of all projects that was set over REST or in the dashboard
@@ -62,20 +62,20 @@ const LAYERS: &str = "Layers, later ones win:
   8. flags
 Tables are laid over each other by key, roles by their id; everything else is replaced.";
 
-const SCHEMA: &str = "An editor uses it by a line in the file:
+const SCHEMA_HELP: &str = "An editor uses it by a line in the file:
   unstuck.toml   #:schema ./unstuck.schema.json
   unstuck.yaml   # yaml-language-server: $schema=./unstuck.schema.json
   unstuck.json   \"$schema\": \"./unstuck.schema.json\"";
 
-pub(crate) fn run(args: &ConfigArgs, sources: Sources<'_>, out: &mut Output) -> Result<()> {
+pub(crate) fn run(args: &ConfigArgs, sources: ConfigSources<'_>, out: &mut Output) -> Result<()> {
     match &args.command {
         ConfigCommand::Show { origin, json } => {
-            let effective = config::load(sources)?.effective();
+            let effective = config::load(sources)?.resolved();
             match (*origin, *json) {
                 (true, true) => {
-                    out.json(&effective.leaves().iter().map(row).collect::<Vec<_>>())?
+                    out.write_json(&effective.values().iter().map(row).collect::<Vec<_>>())?
                 }
-                (false, true) => out.json(&effective.to_json())?,
+                (false, true) => out.write_json(&effective.to_json())?,
                 (true, false) => write!(out, "{}", effective.to_toml_with_origins())?,
                 (false, false) => write!(out, "{}", effective.to_toml())?,
             }
@@ -83,26 +83,26 @@ pub(crate) fn run(args: &ConfigArgs, sources: Sources<'_>, out: &mut Output) -> 
         }
         ConfigCommand::Check { file: Some(file) } => {
             let alone = Layers {
-                named: Some(file.clone()),
+                explicit_file: Some(file.clone()),
                 ..Layers::default()
             };
             check(&alone, out)
         }
         ConfigCommand::Check { file: None } => check(&config::layers(sources), out),
-        ConfigCommand::Schema => out.json(&unstuck_config::schema()),
+        ConfigCommand::Schema => out.write_json(&unstuck_config::schema()),
     }
 }
 
 /// One value for machines.
 #[derive(Serialize)]
-struct Row<'a> {
+struct ValueJson<'a> {
     id: &'a str,
     value: &'a serde_json::Value,
     origin: String,
 }
 
-fn row(leaf: &Leaf) -> Row<'_> {
-    Row {
+fn row(leaf: &ResolvedValue) -> ValueJson<'_> {
+    ValueJson {
         id: &leaf.path,
         value: &leaf.value,
         origin: leaf.origin.to_string(),
@@ -110,20 +110,20 @@ fn row(leaf: &Leaf) -> Row<'_> {
 }
 
 fn check(layers: &Layers, out: &mut Output) -> Result<()> {
-    let Loaded {
+    let LoadResult {
         config,
         mut problems,
-    } = Loaded::read(layers).map_err(config::explained)?;
-    problems.extend(config::problems(&config, &root(layers)?));
-    let place = |problem: &Problem| {
-        let place = problem.place.clone();
+    } = LoadResult::read(layers).map_err(config::with_hint)?;
+    problems.extend(config::problems(&config, &project_root(layers)?));
+    let place = |problem: &ConfigProblem| {
+        let place = problem.location.clone();
         place.map(|place| (place.file, place.line, place.column))
     };
     problems.sort_by_key(place);
     let files: Vec<_> = config
         .files()
         .iter()
-        .map(|path| config.shown(path).display().to_string())
+        .map(|path| config.display_path(path).display().to_string())
         .collect();
     let Some((last, others)) = files.split_last() else {
         writeln!(
@@ -137,25 +137,25 @@ fn check(layers: &Layers, out: &mut Output) -> Result<()> {
         others => (format!("{} and {last}", others.join(", ")), "are"),
     };
     if !problems.is_empty() {
-        return Err(told(&names, are, &problems));
+        return Err(problems_error(&names, are, &problems));
     }
-    for note in config::notes(&config) {
+    for note in config::warnings(&config) {
         writeln!(out, "{YELLOW}note{YELLOW:#}: {}", first_line(&note))?;
     }
     writeln!(
         out,
         "{GREEN}ok{GREEN:#}: {names} {are} in order: {}",
-        in_short(&config)
+        config_summary(&config)
     )?;
     if config.roles().len() > 1 {
-        writeln!(out, "    {DIM}{}{DIM:#}", order(&config))?;
+        writeln!(out, "    {DIM}{}{DIM:#}", role_order(&config))?;
     }
     Ok(())
 }
 
 /// The root of the project that the files of prompts are in.
-fn root(layers: &Layers) -> Result<PathBuf> {
-    let folder = match (&layers.here, &layers.named) {
+fn project_root(layers: &Layers) -> Result<PathBuf> {
+    let folder = match (&layers.work_dir, &layers.explicit_file) {
         (Some(here), _) => here.clone(),
         (None, Some(file)) => {
             let real = file
@@ -165,16 +165,16 @@ fn root(layers: &Layers) -> Result<PathBuf> {
         }
         (None, None) => PathBuf::from("."),
     };
-    Ok(place::project_of(&folder))
+    Ok(paths::project_of(&folder))
 }
 
-fn told(names: &str, are: &str, problems: &[Problem]) -> anyhow::Error {
+fn problems_error(names: &str, are: &str, problems: &[ConfigProblem]) -> anyhow::Error {
     let count = match problems.len() {
         1 => "1 problem".to_owned(),
         many => format!("{many} problems"),
     };
     let list: Vec<_> = problems.iter().map(ToString::to_string).collect();
-    hinted(
+    error_with_hint(
         format!(
             "{names} {are} not in order: {count}\n\n{}\n",
             list.join("\n\n")
@@ -184,17 +184,17 @@ fn told(names: &str, are: &str, problems: &[Problem]) -> anyhow::Error {
 }
 
 /// A note needs no picture of its line.
-fn first_line(note: &Problem) -> String {
+fn first_line(note: &ConfigProblem) -> String {
     let text = note.to_string();
     text.lines().next().unwrap_or_default().to_owned()
 }
 
-fn in_short(config: &config::Config) -> String {
-    let mut parts = vec![count(config.roles().len(), "role")];
-    if let Some(looping) = config.looping() {
+fn config_summary(config: &config::Config) -> String {
+    let mut parts = vec![pluralize(config.roles().len(), "role")];
+    if let Some(looping) = config.loop_section() {
         parts.push(format!(
             "a loop of at most {}",
-            count(looping.max_iterations as usize, "iteration")
+            pluralize(looping.max_iterations as usize, "iteration")
         ));
     }
     let policy = config.policy().map_or("pipeline", |policy| &policy.id);
@@ -204,7 +204,7 @@ fn in_short(config: &config::Config) -> String {
     parts.join(", ")
 }
 
-fn count(number: usize, what: &str) -> String {
+fn pluralize(number: usize, what: &str) -> String {
     match number {
         0 => format!("no {what}s"),
         1 => format!("1 {what}"),
@@ -213,7 +213,7 @@ fn count(number: usize, what: &str) -> String {
 }
 
 /// The roles in the order in which they can run, side by side where they can.
-fn order(config: &config::Config) -> String {
+fn role_order(config: &config::Config) -> String {
     let mut waiting: Vec<_> = config.roles().iter().collect();
     let mut waves: Vec<String> = Vec::new();
     let mut done: Vec<&str> = Vec::new();

@@ -8,20 +8,20 @@ use anyhow::Result;
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 use unstuck_core::duration;
-use unstuck_core::money::{known, rounded};
-use unstuck_store::{SpendingQuery, Spent, SpentBy};
+use unstuck_core::money::{known_cost, round_usd};
+use unstuck_store::{CostGroupBy, CostSummary, SpendingQuery};
 
-use crate::call_words::{money, short};
-use crate::history::History;
+use crate::call_words::{cost_text, short_number};
+use crate::command_context::CommandContext;
+use crate::history::RunHistory;
 use crate::output::{BOLD, DIM, Output};
-use crate::place::{homely, project_named};
-use crate::session::Session;
+use crate::paths::{abbreviate_home, project_at};
 use crate::show_text::printable;
 use crate::{clock, runtime};
 
 /// Show what API calls cost: calls, tokens and money, by day or by something else
 ///
-/// What goes through a gateway is counted, that of `unstuck serve` and those of `exec` and `run`. Prices are those of
+/// What goes through a gateway is counted, that of `unstuck serve` and those of `exec` and `run_program`. Prices are those of
 /// the models that are known; calls of others are told as of unknown price. Days are those of UTC.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -65,14 +65,14 @@ enum By {
 }
 
 impl By {
-    const fn query(self) -> SpentBy {
+    const fn group_by(self) -> CostGroupBy {
         match self {
-            Self::Day => SpentBy::Day,
-            Self::Project => SpentBy::Project,
-            Self::Run => SpentBy::Run,
-            Self::Session => SpentBy::Session,
-            Self::Model => SpentBy::Model,
-            Self::Upstream => SpentBy::Upstream,
+            Self::Day => CostGroupBy::Day,
+            Self::Project => CostGroupBy::Project,
+            Self::Run => CostGroupBy::Run,
+            Self::Session => CostGroupBy::Session,
+            Self::Model => CostGroupBy::Model,
+            Self::Upstream => CostGroupBy::Upstream,
         }
     }
 
@@ -92,26 +92,26 @@ impl By {
         match (self, id) {
             (Self::Project, "") => "(no project)".to_owned(),
             (Self::Model | Self::Upstream, "") => "(none)".to_owned(),
-            (Self::Project, id) => printable(&homely(id)),
+            (Self::Project, id) => printable(&abbreviate_home(id)),
             (_, id) => printable(id),
         }
     }
 }
 
-pub(crate) fn run(args: &CostArgs, session: &Session<'_>, out: &mut Output) -> Result<()> {
+pub(crate) fn run(args: &CostArgs, session: &CommandContext<'_>, out: &mut Output) -> Result<()> {
     let now = clock::now().at;
     let query = SpendingQuery {
-        by: args.by.query(),
+        group_by: args.by.group_by(),
         since: args.since.map(|time| now.before(time)),
         until: None,
-        project: args.project.as_deref().map(project_named).transpose()?,
+        project: args.project.as_deref().map(project_at).transpose()?,
     };
     let lines = runtime::block_on(async {
-        let history = History::open(session.store).await?;
+        let history = RunHistory::open(session.store).await?;
         history.spending(&query).await
     })?;
     if args.json {
-        return out.json(&lines.iter().map(as_json).collect::<Vec<_>>());
+        return out.write_json(&lines.iter().map(as_json).collect::<Vec<_>>());
     }
     if lines.is_empty() {
         let narrowed = args.since.is_some() || args.project.is_some();
@@ -125,7 +125,7 @@ pub(crate) fn run(args: &CostArgs, session: &Session<'_>, out: &mut Output) -> R
     table(args.by, &lines, out)
 }
 
-fn as_json(spent: &Spent) -> Value {
+fn as_json(spent: &CostSummary) -> Value {
     json!({
         "id": spent.id,
         "calls": spent.calls,
@@ -135,12 +135,12 @@ fn as_json(spent: &Spent) -> Value {
         "input_tokens": spent.input_tokens,
         "cached_tokens": spent.cached_tokens,
         "output_tokens": spent.output_tokens,
-        "cost_usd": known(spent.cost_usd, spent.unpriced).map(rounded),
+        "cost_usd": known_cost(spent.cost_usd, spent.unpriced).map(round_usd),
         "unknown_price": spent.unpriced,
     })
 }
 
-fn table(by: By, lines: &[Spent], out: &mut Output) -> Result<()> {
+fn table(by: By, lines: &[CostSummary], out: &mut Output) -> Result<()> {
     let names: Vec<_> = lines.iter().map(|line| by.name(&line.id)).collect();
     let widths = names.iter().map(|name| name.chars().count());
     let width = widths.chain([by.title().len(), 5]).max().unwrap_or(0);
@@ -165,21 +165,21 @@ fn table(by: By, lines: &[Spent], out: &mut Output) -> Result<()> {
     Ok(())
 }
 
-fn row(name: &str, width: usize, spent: &Spent) -> String {
+fn row(name: &str, width: usize, spent: &CostSummary) -> String {
     format!(
         "{name:<width$}  {:>8}  {:>9}  {:>7}  {:>8}  {:>8}  {:>8}  {}",
         spent.calls,
         spent.recovered,
         spent.failed,
-        short(spent.input_tokens),
-        short(spent.cached_tokens),
-        short(spent.output_tokens),
-        money(spent),
+        short_number(spent.input_tokens),
+        short_number(spent.cached_tokens),
+        short_number(spent.output_tokens),
+        cost_text(spent),
     )
 }
 
-fn total(lines: &[Spent]) -> Spent {
-    let mut all = Spent::default();
+fn total(lines: &[CostSummary]) -> CostSummary {
+    let mut all = CostSummary::default();
     for line in lines {
         all.calls += line.calls;
         all.recovered += line.recovered;

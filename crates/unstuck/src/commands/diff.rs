@@ -7,17 +7,17 @@ use anyhow::Result;
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 use serde_json::json;
-use unstuck_core::episode::{AttemptOutcome, AttemptStory, Timeline};
-use unstuck_run::worktree::{ChangedFile, Reader, Snapshots, WorktreeError};
+use unstuck_core::views::{AttemptOutcome, AttemptView, RunTimeline};
+use unstuck_run::worktree::{ChangedFile, DiffAudience, SnapshotStore, WorktreeError};
 
-use crate::history::History;
-use crate::messages::Messages;
-use crate::named::Named;
+use crate::command_context::CommandContext;
+use crate::error_report::{error_with_hint, refusal};
+use crate::history::RunHistory;
+use crate::named::RunRef;
 use crate::output::{BOLD, DIM, GREEN, Output, RED};
-use crate::report::{hinted, refused};
-use crate::session::Session;
+use crate::redacted_stderr::RedactedStderr;
+use crate::run_session::state_dir;
 use crate::show_text::printable;
-use crate::supervise::state_folder;
 use crate::{clock, completion, runtime};
 
 /// Show what an attempt changed in the work tree
@@ -49,61 +49,68 @@ pub(crate) struct DiffArgs {
 }
 
 /// What is compared, and what it is called.
-struct Compared {
+struct Comparison {
     id: String,
     subject: String,
     from: String,
-    to: To,
+    to: ComparisonEnd,
 }
 
 /// The newer side.
-enum To {
+enum ComparisonEnd {
     Tree(String),
     /// The work tree as it is, since there is no snapshot of the end yet.
-    Now(&'static str),
+    WorkTree(&'static str),
 }
 
-pub(crate) fn run(args: &DiffArgs, session: &Session<'_>, out: &mut Output) -> Result<()> {
-    let named = Named::read(args.run.as_deref())?;
+pub(crate) fn run(args: &DiffArgs, session: &CommandContext<'_>, out: &mut Output) -> Result<()> {
+    let named = RunRef::parse(args.run.as_deref())?;
     let (timeline, driven) = runtime::block_on(async {
-        let history = History::open(session.store).await?;
-        history.story(named.letters, clock::now().at).await
+        let history = RunHistory::open(session.store).await?;
+        history
+            .timeline_and_driven(named.run_prefix, clock::now().at)
+            .await
     })?;
-    let attempts = named.attempts(&timeline)?;
-    let project = Path::new(&timeline.view.project);
-    let state = state_folder(session.store);
-    let snapshots = Snapshots::open(project, &timeline.view.id, &state).map_err(explained)?;
-    let compared = compared(&timeline, &attempts, named, driven)?;
+    let attempts = named.find_attempts(&timeline)?;
+    let project = Path::new(&timeline.summary.project);
+    let state = state_dir(session.store);
+    let snapshots =
+        SnapshotStore::open(project, &timeline.summary.id, &state).map_err(with_hint)?;
+    let compared = comparison(&timeline, &attempts, named, driven)?;
     let (to, note) = match &compared.to {
-        To::Tree(tree) => (tree.clone(), None),
-        To::Now(note) => (snapshots.now().map_err(explained)?.tree, Some(note)),
+        ComparisonEnd::Tree(tree) => (tree.clone(), None),
+        ComparisonEnd::WorkTree(note) => (snapshots.current().map_err(with_hint)?.tree, Some(note)),
     };
     if let Some(note) = note {
-        writeln!(Messages::auto(), "{DIM}{}: {note}{DIM:#}", compared.subject)?;
+        writeln!(
+            RedactedStderr::auto(),
+            "{DIM}{}: {note}{DIM:#}",
+            compared.subject
+        )?;
     }
-    let shown = Shown {
+    let shown = TreeDiff {
         snapshots,
         compared,
         to,
     };
     match (args.json, args.stat) {
-        (true, _) => shown.json(args.stat, out),
-        (_, true) => shown.stat(out),
-        _ => shown.patch(out),
+        (true, _) => shown.print_json(args.stat, out),
+        (_, true) => shown.print_stat(out),
+        _ => shown.print_patch(out),
     }
 }
 
 /// Which trees the attempts that are meant lie between.
-fn compared(
-    timeline: &Timeline,
-    attempts: &[&AttemptStory],
-    named: Named<'_>,
+fn comparison(
+    timeline: &RunTimeline,
+    attempts: &[&AttemptView],
+    named: RunRef<'_>,
     driven: bool,
-) -> Result<Compared> {
+) -> Result<Comparison> {
     let whole = named.attempt.is_none() && named.role.is_none();
-    let run = timeline.view.id.short();
+    let run = timeline.summary.id.short();
     let (Some(first), Some(last)) = (attempts.first(), attempts.last()) else {
-        return Err(refused(
+        return Err(refusal(
             format!("run {run} has made no attempt yet"),
             format!("`unstuck show {run}` tells how it stands"),
         ));
@@ -115,7 +122,7 @@ fn compared(
         (Some(role), Some(number)) => format!("attempt {run}/{role}/{number}"),
     };
     let missing = || {
-        refused(
+        refusal(
             format!("no snapshots of the work tree were kept for {subject}"),
             format!("`unstuck logs {run}` shows what it wrote"),
         )
@@ -123,20 +130,20 @@ fn compared(
     let (from, _) = trees_of(timeline, first).ok_or_else(missing)?;
     let (_, after) = trees_of(timeline, last).ok_or_else(missing)?;
     let to = match (after, last.outcome) {
-        (Some(tree), _) => To::Tree(tree),
+        (Some(tree), _) => ComparisonEnd::Tree(tree),
         (None, AttemptOutcome::Running) if driven => {
-            To::Now("is under way, compared with the work tree as it is now")
+            ComparisonEnd::WorkTree("is under way, compared with the work tree as it is now")
         }
         (None, AttemptOutcome::Running | AttemptOutcome::Interrupted) => {
-            To::Now("was cut off, compared with the work tree as it is now")
+            ComparisonEnd::WorkTree("was cut off, compared with the work tree as it is now")
         }
         (None, _) => return Err(missing()),
     };
     let id = match whole {
-        true => timeline.view.id.to_string(),
+        true => timeline.summary.id.to_string(),
         false => last.id.clone(),
     };
-    Ok(Compared {
+    Ok(Comparison {
         id,
         subject,
         from,
@@ -145,7 +152,7 @@ fn compared(
 }
 
 /// The trees before and after an attempt; that after one which nobody saw end is where the next of its session began.
-fn trees_of(timeline: &Timeline, attempt: &AttemptStory) -> Option<(String, Option<String>)> {
+fn trees_of(timeline: &RunTimeline, attempt: &AttemptView) -> Option<(String, Option<String>)> {
     let mut later = timeline.attempts.iter();
     let next =
         later.find(|other| other.session == attempt.session && other.number > attempt.number);
@@ -155,53 +162,53 @@ fn trees_of(timeline: &Timeline, attempt: &AttemptStory) -> Option<(String, Opti
 }
 
 /// Two trees of a repository, to be shown.
-struct Shown {
-    snapshots: Snapshots,
-    compared: Compared,
+struct TreeDiff {
+    snapshots: SnapshotStore,
+    compared: Comparison,
     to: String,
 }
 
-impl Shown {
+impl TreeDiff {
     fn files(&self) -> Result<Vec<ChangedFile>> {
-        let files = self.snapshots.files(&self.compared.from, &self.to);
-        files.map_err(|error| self.explained(error))
+        let files = self.snapshots.changed_files(&self.compared.from, &self.to);
+        files.map_err(|error| self.with_hint(error))
     }
 
-    fn diff(&self, reader: Reader) -> Result<Vec<u8>> {
+    fn diff(&self, reader: DiffAudience) -> Result<Vec<u8>> {
         let diff = self.snapshots.diff(&self.compared.from, &self.to, reader);
-        diff.map_err(|error| self.explained(error))
+        diff.map_err(|error| self.with_hint(error))
     }
 
-    fn explained(&self, error: WorktreeError) -> anyhow::Error {
+    fn with_hint(&self, error: WorktreeError) -> anyhow::Error {
         match error {
-            WorktreeError::Pruned { .. } => refused(
+            WorktreeError::Pruned { .. } => refusal(
                 format!("the snapshots of {} are gone", self.compared.subject),
                 "they go when the run is pruned, or when git clears up a repository that was copied without them",
             ),
-            other => explained(other),
+            other => with_hint(other),
         }
     }
 
-    fn json(&self, only_stat: bool, out: &mut Output) -> Result<()> {
+    fn print_json(&self, only_stat: bool, out: &mut Output) -> Result<()> {
         let mut whole = json!({
             "id": self.compared.id,
             "root": self.snapshots.root(),
             "from": self.compared.from,
             "to": self.to,
-            "to_is_now": matches!(self.compared.to, To::Now(_)),
+            "to_is_now": matches!(self.compared.to, ComparisonEnd::WorkTree(_)),
             "files": self.files()?,
         });
         if !only_stat {
-            let diff = self.diff(Reader::Program)?;
+            let diff = self.diff(DiffAudience::Program)?;
             whole["diff"] = String::from_utf8_lossy(&diff).into();
         }
-        out.json(&whole)
+        out.write_json(&whole)
     }
 
-    fn stat(&self, out: &mut Output) -> Result<()> {
+    fn print_stat(&self, out: &mut Output) -> Result<()> {
         let files = self.files()?;
         if files.is_empty() {
-            return self.nothing();
+            return self.report_no_changes();
         }
         let width = files.iter().map(|file| file.path.chars().count()).max();
         let width = width.unwrap_or_default().min(80);
@@ -234,24 +241,24 @@ impl Shown {
         Ok(())
     }
 
-    fn patch(&self, out: &mut Output) -> Result<()> {
-        if !out.is_read_by_a_person() {
-            return match self.diff(Reader::Program)?.as_slice() {
-                [] => self.nothing(),
-                patch => Ok(out.exactly(patch)?),
+    fn print_patch(&self, out: &mut Output) -> Result<()> {
+        if !out.is_terminal() {
+            return match self.diff(DiffAudience::Program)?.as_slice() {
+                [] => self.report_no_changes(),
+                patch => Ok(out.write_raw(patch)?),
             };
         }
-        let patch = self.diff(Reader::Person)?;
+        let patch = self.diff(DiffAudience::Person)?;
         if patch.is_empty() {
-            return self.nothing();
+            return self.report_no_changes();
         }
-        coloured(&String::from_utf8_lossy(&patch), out)
+        print_colored_patch(&String::from_utf8_lossy(&patch), out)
     }
 
-    fn nothing(&self) -> Result<()> {
+    fn report_no_changes(&self) -> Result<()> {
         let subject = &self.compared.subject;
         writeln!(
-            Messages::auto(),
+            RedactedStderr::auto(),
             "{subject} changed nothing in the work tree"
         )?;
         Ok(())
@@ -259,7 +266,7 @@ impl Shown {
 }
 
 /// A patch for a terminal: coloured by line, without anything that the terminal would obey.
-fn coloured(patch: &str, out: &mut Output) -> Result<()> {
+fn print_colored_patch(patch: &str, out: &mut Output) -> Result<()> {
     let mut in_hunk = false;
     for line in patch.lines() {
         // Every line of a hunk begins with a sign, so this can only be the next file.
@@ -277,22 +284,22 @@ fn coloured(patch: &str, out: &mut Output) -> Result<()> {
 }
 
 /// An error about the work tree, with what to do about it.
-fn explained(error: WorktreeError) -> anyhow::Error {
+fn with_hint(error: WorktreeError) -> anyhow::Error {
     let (message, hint) = (error.to_string(), hint(&error));
     match hint {
-        Some(hint) => refused(message, hint),
-        None => hinted(message, "`git status` in the project may tell more"),
+        Some(hint) => refusal(message, hint),
+        None => error_with_hint(message, "`git status` in the project may tell more"),
     }
 }
 
 fn hint(error: &WorktreeError) -> Option<String> {
     let hint = match error {
-        WorktreeError::NoGit => "install git; without it changes are not kept".to_owned(),
+        WorktreeError::GitNotFound => "install git; without it changes are not kept".to_owned(),
         WorktreeError::NoRepository { .. } => {
             "changes are kept only there: `git init` makes one, and the next run keeps them"
                 .to_owned()
         }
-        WorktreeError::Distrusted { project } => format!(
+        WorktreeError::UnsafeOwner { project } => format!(
             "if you trust it: git config --global --add safe.directory '{}'",
             project.display()
         ),

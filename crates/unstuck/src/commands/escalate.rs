@@ -7,15 +7,15 @@ use std::sync::Arc;
 use anyhow::Result;
 use clap::Args;
 use unstuck_core::decision::CostEstimate;
-use unstuck_core::question::Answer;
-use unstuck_store::QuestionFilter;
+use unstuck_core::escalation::EscalationAnswer;
+use unstuck_store::EscalationFilter;
 
 use super::answer::{self, AnswerArgs};
+use crate::command_context::CommandContext;
 use crate::config::Config;
-use crate::moving::{Meant, To};
+use crate::error_report::{error_with_hint, refusal};
+use crate::moving::{ModelSwitchTarget, SwitchDestination};
 use crate::output::{BOLD, Output};
-use crate::report::{hinted, refused};
-use crate::session::Session;
 use crate::show_text::signed_usd;
 use crate::{answering, clock, environment, runtime};
 
@@ -52,71 +52,77 @@ pub(crate) struct EscalateArgs {
 pub(crate) fn run(
     args: &EscalateArgs,
     config: &Config,
-    session: &Session<'_>,
+    session: &CommandContext<'_>,
     out: &mut Output,
 ) -> Result<ExitCode> {
-    let asks = || answers_question(args, session);
+    let asks = || is_for_escalation(args, session);
     match args.answer.id() {
-        Some(id) if !asks()? => moved(args, id, config, session, out),
-        None if args.back || args.to.is_some() => Err(hinted(
+        Some(id) if !asks()? => switch_session(args, id, config, session, out),
+        None if args.back || args.to.is_some() => Err(error_with_hint(
             "which session is meant?",
             "unstuck escalate ID; `unstuck runs` lists them",
         )),
-        _ => answer::answer(Answer::Escalate, &args.answer, config, session, out),
+        _ => answer::answer(
+            EscalationAnswer::SwitchModel,
+            &args.answer,
+            config,
+            session,
+            out,
+        ),
     }
 }
 
 /// Whether a question is meant.
-fn answers_question(args: &EscalateArgs, session: &Session<'_>) -> Result<bool> {
+fn is_for_escalation(args: &EscalateArgs, session: &CommandContext<'_>) -> Result<bool> {
     if args.back || args.to.is_some() {
         return Ok(false);
     }
-    let filter = QuestionFilter {
+    let filter = EscalationFilter {
         prefix: args.answer.id().map(str::to_owned),
-        ..QuestionFilter::default()
+        ..EscalationFilter::default()
     };
-    Ok(!answering::open(&filter, session)?.is_empty())
+    Ok(!answering::open_escalations(&filter, session)?.is_empty())
 }
 
 /// A session is moved to another model.
-fn moved(
+fn switch_session(
     args: &EscalateArgs,
     id: &str,
     config: &Config,
-    session: &Session<'_>,
+    session: &CommandContext<'_>,
     out: &mut Output,
 ) -> Result<ExitCode> {
     let now = clock::now().at;
-    let meant = runtime::block_on(Meant::find(id, session.store))?;
+    let meant = runtime::block_on(ModelSwitchTarget::find(id, session.store))?;
     let to = match (&args.to, args.back) {
-        (_, true) => To::Back,
-        (Some(to), false) => To::Named(to),
-        (None, false) => To::Next,
+        (_, true) => SwitchDestination::Previous,
+        (Some(to), false) => SwitchDestination::Named(to),
+        (None, false) => SwitchDestination::Next,
     };
-    let (from, to) = meant.models(to, config.catalog())?;
-    let cost = meant.dearer((&from, &to), config.catalog());
+    let (from, to) = meant.resolve_models(to, config.catalog())?;
+    let cost = meant.extra_cost((&from, &to), config.catalog());
     show(&meant, (&from, &to), &cost, out)?;
-    if !args.yes && !agrees(out)? {
-        return Err(refused("nothing was changed", "--yes does not ask"));
+    if !args.yes && !confirm(out)? {
+        return Err(refusal("nothing was changed", "--yes does not ask"));
     }
     runtime::block_on(async {
         let redactor = Arc::new(environment::redactor());
         let store = crate::store::open(session.store, redactor).await?;
         let models = (from, to.clone());
-        meant.record(&store, models, &cost, now).await?;
-        store.close().await.map_err(crate::store::explained)
+        meant.record_switch(&store, models, &cost, now).await?;
+        store.close().await.map_err(crate::store::with_hint)
     })?;
     writeln!(out, "its calls go to {to} from now on")?;
     Ok(ExitCode::SUCCESS)
 }
 
 fn show(
-    meant: &Meant,
+    meant: &ModelSwitchTarget,
     (from, to): (&str, &str),
     cost: &CostEstimate,
     out: &mut Output,
 ) -> Result<()> {
-    let whose = meant.session.part.as_ref().map(|part| part.name(1));
+    let whose = meant.session.part.as_ref().map(|part| part.display_name(1));
     let whose = whose.unwrap_or_else(|| meant.run.command.join(" "));
     writeln!(out, "session {} ({whose})", meant.session.id.as_str())?;
     writeln!(out, "  {BOLD}{from} → {to}{BOLD:#}")?;
@@ -133,10 +139,10 @@ fn show(
 }
 
 /// Asks the person at the terminal.
-fn agrees(out: &mut Output) -> Result<bool> {
+fn confirm(out: &mut Output) -> Result<bool> {
     if !io::stdin().is_terminal() || out.columns().is_none() {
         out.flush()?;
-        return Err(hinted(
+        return Err(error_with_hint(
             "nobody can be asked: this is no terminal",
             "--yes moves it without asking",
         ));

@@ -18,21 +18,23 @@ use unstuck_config::section::OnFailedAttempt;
 use unstuck_core::agent::Invocation;
 use unstuck_core::decision::{DEFAULT_TEMPLATE, default_template};
 use unstuck_core::{Category, Kind, RetryPolicy, duration};
-use unstuck_run::drive::{Options, RepairWish, Request, escape, resolve_target};
-use unstuck_run::expect::{Expectations, JsonExpectation, Pattern, Schema};
-use unstuck_run::inside::is_retried_by_outer;
+use unstuck_run::expectations::{Expectations, ExpectedPattern, ExpectedSchema, JsonExpectation};
+use unstuck_run::nesting::is_retried_by_outer;
+use unstuck_run::runner::{
+    AttemptOptions, RequestedRepairMode, RunRequest, escape, resolve_target,
+};
 
-use super::ended::{JsonTarget, tell};
+use super::run_result::{JsonTarget, report_result};
+use crate::command_context::CommandContext;
 use crate::config::Config;
 use crate::environment;
-use crate::gateway::Wish;
+use crate::error_report::error_with_hint;
+use crate::gateway::GatewayMode;
 use crate::output::Output;
-use crate::pipeline_plan::limit;
-use crate::place::project_of;
-use crate::repairs::{self, Repair};
-use crate::report::hinted;
-use crate::session::Session;
-use crate::supervise::{self, Told};
+use crate::paths::project_of;
+use crate::pipeline_from_config::nonzero_limit;
+use crate::repair_terms::{self, RepairModeArg};
+use crate::run_session::{self, Verbosity};
 
 /// Run a command; when it fails, find out why, wait, change what helps, and try again
 ///
@@ -78,7 +80,7 @@ pub(crate) struct ExecArgs {
     /// Repair the environment when that is what failed: auto runs what your `[recovery]` allows, ask asks about each, off
     /// repairs nothing [default: auto where the configuration has a `[recovery]`, else off]
     #[arg(long, value_name = "WHEN", value_enum)]
-    repair: Option<Repair>,
+    repair: Option<RepairModeArg>,
 
     /// Say nothing but what the command says
     #[arg(long, short)]
@@ -98,16 +100,16 @@ pub(crate) struct ExecArgs {
 
     // Last, because what comes after a heading stands under it.
     #[command(flatten)]
-    far: HowFar,
+    limits: RetryLimitArgs,
 
     #[command(flatten)]
-    expected: Expected,
+    expected: ExpectationArgs,
 }
 
 /// How far to go.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "How far to go")]
-struct HowFar {
+struct RetryLimitArgs {
     /// The policy: resilient, standard, patient, critical, thrifty, pipeline, off, or one of yours
     #[arg(
         long,
@@ -145,7 +147,7 @@ struct HowFar {
 /// What counts as success.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "What counts as success, beside the exit code")]
-struct Expected {
+struct ExpectationArgs {
     /// The output has this section; may be given several times
     #[arg(long, value_name = "LINE")]
     expect_section: Vec<String>,
@@ -160,7 +162,7 @@ struct Expected {
 
     /// The output matches this regular expression; may be given several times
     #[arg(long, value_name = "REGEX")]
-    expect_match: Vec<Pattern>,
+    expect_match: Vec<ExpectedPattern>,
 
     /// This shell command passes afterwards
     #[arg(long, value_name = "CMD")]
@@ -178,35 +180,39 @@ struct Expected {
 pub(crate) fn run(
     args: &ExecArgs,
     config: &Config,
-    session: &Session<'_>,
+    session: &CommandContext<'_>,
     out: &mut Output,
 ) -> Result<ExitCode> {
     let request = request(args, config)?;
-    let json = JsonTarget::of_flag(args.json.as_deref());
+    let json = JsonTarget::from_flag(args.json.as_deref());
     let json = match json {
         JsonTarget::File(path) => {
-            writable("--json", &path)?;
+            check_writable("--json", &path)?;
             let resolved = resolve_target(&path);
             let resolved = resolved.with_context(|| format!("--json {}", path.display()))?;
             JsonTarget::File(resolved)
         }
         other => other,
     };
-    let told = if args.quiet { Told::Nothing } else { Told::All };
-    let repairs = repairs::allowed(
+    let told = if args.quiet {
+        Verbosity::Quiet
+    } else {
+        Verbosity::All
+    };
+    let repairs = repair_terms::repair_setup(
         config,
         &request.project,
         request.options.repair,
         !args.quiet,
     )?;
-    let gateway = Wish::of_flag(args.no_gateway);
-    let supervised = supervise::start(session, config, request, told, repairs, gateway)?;
-    tell(&supervised, &json, out)
+    let gateway = GatewayMode::from_flag(args.no_gateway);
+    let supervised = run_session::run_command(session, config, request, told, repairs, gateway)?;
+    report_result(&supervised, &json, out)
 }
 
-fn request(args: &ExecArgs, config: &Config) -> Result<Request> {
+fn request(args: &ExecArgs, config: &Config) -> Result<RunRequest> {
     if args.command.first().is_none_or(|word| word.is_empty()) {
-        return Err(hinted(
+        return Err(error_with_hint(
             "there is no command to run: its first word is empty",
             "unstuck exec -- COMMAND; an empty variable in a script often is the reason",
         ));
@@ -216,13 +222,13 @@ fn request(args: &ExecArgs, config: &Config) -> Result<Request> {
         && agents.get(name).is_none()
     {
         if config.agents().get(name).is_some() {
-            return Err(hinted(
+            return Err(error_with_hint(
                 format!("the agent `{name}` is the project's own, and counts for its roles only"),
                 "move [agents] to ~/.config/unstuck/config.toml, or leave --agent out",
             ));
         }
         let known: Vec<_> = agents.iter().map(|agent| agent.id()).collect();
-        return Err(hinted(
+        return Err(error_with_hint(
             format!("there is no agent `{name}`"),
             format!(
                 "there are {}; leave it out for any other command",
@@ -231,37 +237,37 @@ fn request(args: &ExecArgs, config: &Config) -> Result<Request> {
         ));
     }
     let cwd = std::env::current_dir().context("cannot tell the current folder")?;
-    let (mut policy, mut origins) = policy(&args.far, config)?;
-    let nested = args.far.leaves_retries_to_outer();
+    let (mut policy, mut origins) = effective_policy(&args.limits, config)?;
+    let nested = args.limits.leaves_retries_to_outer_run();
     if nested {
         policy.enabled = false;
         origins.insert("enabled".into(), "the unstuck that runs this one".into());
     }
-    let (command, escaped) = as_text(&args.command);
+    let (command, escaped) = escape_command(&args.command);
     let agent = match &args.agent {
         Some(name) => agents.get(name),
-        None => agents.recognise(&command),
+        None => agents.recognize(&command),
     };
-    let headless = agent.is_some_and(|agent| Invocation::read(agent, &command).is_headless());
+    let headless = agent.is_some_and(|agent| Invocation::parse(agent, &command).is_headless());
     let interactive = agent.is_some() && !headless && is_on_terminal();
     let tty = args.tty || interactive;
-    Ok(Request {
+    Ok(RunRequest {
         command,
         project: project_of(&cwd),
         cwd,
         agent: args.agent.clone(),
         policy,
         origins,
-        timeout: limit(args.far.timeout),
-        idle_timeout: limit(args.far.idle_timeout),
-        options: Options {
-            expect: args.expected.read(headless && !tty)?,
+        timeout: nonzero_limit(args.limits.timeout),
+        idle_timeout: nonzero_limit(args.limits.idle_timeout),
+        options: AttemptOptions {
+            expect: args.expected.expectations(headless && !tty)?,
             check: args.expected.check.clone(),
             tty,
-            grace_ms: duration::in_millis(args.far.grace),
+            grace_ms: duration::to_millis(args.limits.grace),
             wait: args.wait,
-            max_attempts: most_attempts(args.far.retries),
-            repair: Repair::wish(args.repair),
+            max_attempts: max_attempts(args.limits.retries),
+            repair: RepairModeArg::resolve(args.repair),
             no_gateway: args.no_gateway,
             output: args.output.as_deref().map(output_path).transpose()?,
             snapshots: agent.is_some() && config.run().snapshots,
@@ -270,14 +276,14 @@ fn request(args: &ExecArgs, config: &Config) -> Result<Request> {
             interactive,
             nested,
             escaped,
-            parks: agent.is_some() && !environment::is_ci(),
+            parks_when_stalled: agent.is_some() && !environment::is_ci(),
             project_settings: None,
         },
     })
 }
 
 /// A command line as text, and those of its words that are not UTF-8 and had to be escaped.
-fn as_text(command: &[OsString]) -> (Vec<String>, Vec<String>) {
+fn escape_command(command: &[OsString]) -> (Vec<String>, Vec<String>) {
     let mut escaped = Vec::new();
     let words = command.iter().map(|word| match word.to_str() {
         Some(word) => word.to_owned(),
@@ -295,9 +301,9 @@ fn is_on_terminal() -> bool {
     io::stdin().is_terminal() && io::stdout().is_terminal()
 }
 
-impl HowFar {
+impl RetryLimitArgs {
     /// Whether another unstuck that runs this one retries, and nobody asked for retries here.
-    fn leaves_retries_to_outer(&self) -> bool {
+    fn leaves_retries_to_outer_run(&self) -> bool {
         let is_policy_inherited = self.policy == environment::variable("UNSTUCK_POLICY");
         self.retries.is_none() && is_policy_inherited && is_retried_by_outer()
     }
@@ -306,10 +312,10 @@ impl HowFar {
 /// The file of `--output` by a name that holds in every folder.
 fn output_path(file: &str) -> Result<String> {
     let path = Path::new(file);
-    writable("--output", path)?;
+    check_writable("--output", path)?;
     let path = resolve_target(path).with_context(|| format!("--output {file}"))?;
     path.into_os_string().into_string().map_err(|path| {
-        hinted(
+        error_with_hint(
             format!("--output {}: the name is not UTF-8", path.display()),
             "write it into a folder and under a name in UTF-8",
         )
@@ -317,12 +323,12 @@ fn output_path(file: &str) -> Result<String> {
 }
 
 /// Says before anything runs that a file could not be written at the end.
-fn writable(flag: &str, path: &Path) -> Result<()> {
+fn check_writable(flag: &str, path: &Path) -> Result<()> {
     let folder = path
         .parent()
         .filter(|folder| !folder.as_os_str().is_empty());
     if path.is_dir() || folder.is_some_and(|folder| !folder.is_dir()) {
-        return Err(hinted(
+        return Err(error_with_hint(
             format!(
                 "{flag} {}: no such folder, or a folder itself",
                 path.display()
@@ -337,20 +343,20 @@ fn writable(flag: &str, path: &Path) -> Result<()> {
 pub(crate) fn check_request(
     command: Vec<String>,
     config: &Config,
-    repair: RepairWish,
-) -> Result<Request> {
+    repair: RequestedRepairMode,
+) -> Result<RunRequest> {
     let cwd = std::env::current_dir().context("cannot tell the current folder")?;
-    let far = HowFar {
+    let far = RetryLimitArgs {
         policy: None,
         retries: Some(0),
         keep_trying: None,
         timeout: None,
         idle_timeout: None,
-        grace: Options::default().grace(),
+        grace: AttemptOptions::default().grace(),
         max_wait: None,
     };
-    let (policy, origins) = policy(&far, config)?;
-    Ok(Request {
+    let (policy, origins) = effective_policy(&far, config)?;
+    Ok(RunRequest {
         command,
         project: project_of(&cwd),
         cwd,
@@ -359,28 +365,28 @@ pub(crate) fn check_request(
         origins,
         timeout: None,
         idle_timeout: None,
-        options: Options {
+        options: AttemptOptions {
             repair,
-            ..Options::default()
+            ..AttemptOptions::default()
         },
     })
 }
 
 /// How often it is executed at most: as often as usual, or as often as the retries that were asked for need.
-fn most_attempts(retries: Option<u32>) -> u32 {
-    let usual = Options::default().max_attempts;
+fn max_attempts(retries: Option<u32>) -> u32 {
+    let usual = AttemptOptions::default().max_attempts;
     // The same again, then changed.
     retries.map_or(usual, |retries| {
         retries.saturating_mul(2).saturating_add(1).max(usual)
     })
 }
 
-impl Expected {
-    fn read(&self, is_agent: bool) -> Result<Expectations> {
+impl ExpectationArgs {
+    fn expectations(&self, is_agent: bool) -> Result<Expectations> {
         let json = match &self.expect_json {
             None => None,
             Some(path) if path.is_empty() => Some(JsonExpectation::Any),
-            Some(path) => Some(JsonExpectation::Schema(schema(Path::new(path))?)),
+            Some(path) => Some(JsonExpectation::Schema(read_schema(Path::new(path))?)),
         };
         Ok(Expectations {
             sections: self.expect_section.clone(),
@@ -392,11 +398,11 @@ impl Expected {
     }
 }
 
-fn schema(path: &Path) -> Result<Schema> {
+fn read_schema(path: &Path) -> Result<ExpectedSchema> {
     let text =
         fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
     serde_json::from_str(&text).map_err(|error| {
-        hinted(
+        error_with_hint(
             format!("{}: {error}", path.display()),
             "--expect-json=FILE takes a JSON Schema; --expect-json alone takes any JSON",
         )
@@ -409,22 +415,25 @@ pub(crate) fn gateway_policy(
     retries: Option<u32>,
     config: &Config,
 ) -> Result<RetryPolicy> {
-    let far = HowFar {
+    let far = RetryLimitArgs {
         policy: name.map(str::to_owned),
         retries,
         keep_trying: None,
         timeout: None,
         idle_timeout: None,
-        grace: Options::default().grace(),
+        grace: AttemptOptions::default().grace(),
         max_wait: None,
     };
-    policy(&far, config).map(|(policy, _)| policy)
+    effective_policy(&far, config).map(|(policy, _)| policy)
 }
 
 /// The policy that counts, and where its values come from.
-fn policy(far: &HowFar, config: &Config) -> Result<(RetryPolicy, BTreeMap<String, String>)> {
+fn effective_policy(
+    far: &RetryLimitArgs,
+    config: &Config,
+) -> Result<(RetryPolicy, BTreeMap<String, String>)> {
     let (mut policy, from) = match &far.policy {
-        Some(name) => (named(name, config)?, format!("--policy {name}")),
+        Some(name) => (find_policy(name, config)?, format!("--policy {name}")),
         None => match config.policy() {
             Some(policy) => (policy.clone(), config.policy_origin()),
             None => (
@@ -442,23 +451,23 @@ fn policy(far: &HowFar, config: &Config) -> Result<(RetryPolicy, BTreeMap<String
         policy.max_retries = retries;
         policy.give_up_after = None;
         origins.insert("maxRetries".into(), "--retries".into());
-        for kind in helped_by_retries() {
+        for kind in retryable_kinds() {
             policy.kinds.entry(kind).or_default().max_retries = Some(retries);
             origins.insert(format!("kinds.{kind}"), "--retries".into());
         }
     }
     if let Some(time) = far.keep_trying.filter(|_| policy.enabled) {
-        policy.keep_trying(time);
+        policy.extend_give_up_after(time);
         origins.insert("giveUpAfter".into(), "--keep-trying".into());
     }
     Ok((policy, origins))
 }
 
-fn named(name: &str, config: &Config) -> Result<RetryPolicy> {
+fn find_policy(name: &str, config: &Config) -> Result<RetryPolicy> {
     let found = config.policies().find(|policy| policy.id == name);
     found.cloned().ok_or_else(|| {
         let known: Vec<_> = config.policies().map(|policy| policy.id.as_str()).collect();
-        hinted(
+        error_with_hint(
             format!("there is no policy `{name}`"),
             format!("there are {}", known.join(", ")),
         )
@@ -466,7 +475,7 @@ fn named(name: &str, config: &Config) -> Result<RetryPolicy> {
 }
 
 /// The kinds that a retry can help: a person's number counts for them, whatever else is known.
-fn helped_by_retries() -> impl Iterator<Item = Kind> {
+fn retryable_kinds() -> impl Iterator<Item = Kind> {
     let helped = |kind: &Kind| {
         matches!(
             kind.category(),

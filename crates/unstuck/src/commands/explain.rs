@@ -6,17 +6,17 @@ use anyhow::Result;
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 use serde_json::{Value, json};
-use unstuck_core::decision::{Chosen, FellThrough, Jitter};
+use unstuck_core::decision::{Action, Jitter, SkippedStrategy};
 use unstuck_core::diagnosis::Diagnosis;
-use unstuck_core::episode::{AttemptStory, CallStory, Timeline};
 use unstuck_core::event::{DecisionMade, SessionSpec};
+use unstuck_core::views::{ApiCallSummary, AttemptView, RunTimeline};
 use unstuck_core::{Kind, RetryPolicy};
 
-use crate::history::History;
-use crate::named::{Named, attempt_name};
+use crate::command_context::CommandContext;
+use crate::history::RunHistory;
+use crate::named::{RunRef, attempt_name};
 use crate::output::{BOLD, DIM, Output};
-use crate::session::Session;
-use crate::show_text::{one_line, wrapped};
+use crate::show_text::{one_line, wrap_words};
 use crate::{clock, completion, repair_words, runtime};
 
 /// Explain decisions: the rule that matched, the policy's values and their origin, the ways that lost
@@ -40,20 +40,24 @@ pub(crate) struct ExplainArgs {
     json: bool,
 }
 
-pub(crate) fn run(args: &ExplainArgs, session: &Session<'_>, out: &mut Output) -> Result<()> {
-    let named = Named::read(args.run.as_deref())?;
+pub(crate) fn run(
+    args: &ExplainArgs,
+    session: &CommandContext<'_>,
+    out: &mut Output,
+) -> Result<()> {
+    let named = RunRef::parse(args.run.as_deref())?;
     let timeline = runtime::block_on(async {
-        let history = History::open(session.store).await?;
-        let run = history.find(named.letters).await?;
+        let history = RunHistory::open(session.store).await?;
+        let run = history.find(named.run_prefix).await?;
         history.timeline(&run.id).await
     })?;
-    let attempts = named.attempts(&timeline)?;
+    let attempts = named.find_attempts(&timeline)?;
     if args.json {
         let all: Vec<_> = attempts
             .iter()
             .map(|attempt| as_json(&timeline, attempt))
             .collect();
-        return out.json(&all);
+        return out.write_json(&all);
     }
     let mut decided = attempts
         .iter()
@@ -63,7 +67,7 @@ pub(crate) fn run(args: &ExplainArgs, session: &Session<'_>, out: &mut Output) -
         writeln!(out, "Nothing was decided: nothing failed.")?;
     }
     for call in &timeline.calls {
-        calls(call, out)?;
+        print_calls(call, out)?;
     }
     for attempt in decided {
         explain(&timeline, attempt, out)?;
@@ -72,19 +76,19 @@ pub(crate) fn run(args: &ExplainArgs, session: &Session<'_>, out: &mut Output) -
 }
 
 /// What was decided about a call of a client, try by try.
-fn calls(call: &CallStory, out: &mut Output) -> Result<()> {
-    for failed in &call.tries {
-        let at = clock::shown(failed.at);
+fn print_calls(call: &ApiCallSummary, out: &mut Output) -> Result<()> {
+    for failed in &call.failed_attempts {
+        let at = clock::format_time(failed.at);
         let head = format!(
             "{BOLD}{at} {}{BOLD:#} (try {} of {}): {}",
             failed.kind, failed.number, failed.upstream, failed.reason
         );
-        fitted(&head, 2, out)?;
+        print_wrapped(&head, 2, out)?;
     }
     Ok(())
 }
 
-fn as_json(timeline: &Timeline, attempt: &AttemptStory) -> Value {
+fn as_json(timeline: &RunTimeline, attempt: &AttemptView) -> Value {
     let spec = timeline.specs.get(&attempt.session);
     let mut told = json!({
         "id": attempt.id,
@@ -93,7 +97,7 @@ fn as_json(timeline: &Timeline, attempt: &AttemptStory) -> Value {
         "outcome": attempt.outcome,
         "diagnosis": attempt.diagnosis,
         "decision": attempt.decision.as_ref().map(|made| &made.decision),
-        "made_from": attempt.decision.as_ref().map(|made| &made.made_from),
+        "made_from": attempt.decision.as_ref().map(|made| &made.inputs),
         "repairs": attempt.repairs,
         "policy": spec.map(|spec| &spec.policy),
         "origins": spec.map(|spec| &spec.origins),
@@ -106,7 +110,7 @@ fn as_json(timeline: &Timeline, attempt: &AttemptStory) -> Value {
     told
 }
 
-fn explain(timeline: &Timeline, attempt: &AttemptStory, out: &mut Output) -> Result<()> {
+fn explain(timeline: &RunTimeline, attempt: &AttemptView, out: &mut Output) -> Result<()> {
     let Some(made) = &attempt.decision else {
         return Ok(());
     };
@@ -115,30 +119,30 @@ fn explain(timeline: &Timeline, attempt: &AttemptStory, out: &mut Output) -> Res
         attempt_name(attempt, &timeline.run),
         made.decision.reason
     );
-    fitted(&head, 2, out)?;
+    print_wrapped(&head, 2, out)?;
     if let Some(diagnosis) = &attempt.diagnosis {
-        seen(diagnosis, out)?;
+        print_diagnosis(diagnosis, out)?;
     }
     let kind = attempt.diagnosis.as_ref().map(|found| found.kind);
     if let Some(spec) = timeline.specs.get(&attempt.session) {
-        limits(spec, kind, made, out)?;
+        print_limits(spec, kind, made, out)?;
     }
-    lost(made, out)?;
+    print_rejected(made, out)?;
     if !attempt.repairs.is_empty() {
-        part("repairs", out)?;
+        print_heading("repairs", out)?;
     }
     for repair in &attempt.repairs {
-        fact(&repair_words::outcome(repair), out)?;
-        fact(
+        print_fact(&repair_words::outcome_line(repair), out)?;
+        print_fact(
             &format!("  the guard: {}", one_line(&repair.proposed.reason, 200)),
             out,
         )?;
     }
-    part("replay", out)?;
-    fact(
+    print_heading("replay", out)?;
+    print_fact(
         &format!(
             "draw {}, policy {}, knowledge {}",
-            made.decision.draw, made.made_from.policy_hash, made.made_from.knowledge
+            made.decision.draw, made.inputs.policy_hash, made.inputs.knowledge
         ),
         out,
     )?;
@@ -146,63 +150,63 @@ fn explain(timeline: &Timeline, attempt: &AttemptStory, out: &mut Output) -> Res
     Ok(())
 }
 
-fn seen(diagnosis: &Diagnosis, out: &mut Output) -> Result<()> {
-    part("what was seen", out)?;
+fn print_diagnosis(diagnosis: &Diagnosis, out: &mut Output) -> Result<()> {
+    print_heading("what was seen", out)?;
     let sure = f64::from(diagnosis.confidence) * 100.0;
     let (kind, category) = (diagnosis.kind, diagnosis.category());
-    fact(&format!("{kind} ({category}), {sure:.0} % sure"), out)?;
-    fact(&format!("rule {}", diagnosis.evidence.rule), out)?;
+    print_fact(&format!("{kind} ({category}), {sure:.0} % sure"), out)?;
+    print_fact(&format!("rule {}", diagnosis.evidence.rule), out)?;
     let line = one_line(&diagnosis.evidence.line, 200);
     if !line.is_empty() {
-        fact(&format!("line {line}"), out)?;
+        print_fact(&format!("line {line}"), out)?;
     }
     let fingerprint = &diagnosis.fingerprint;
-    fact(
+    print_fact(
         &format!("the same failure has the fingerprint {fingerprint}"),
         out,
     )
 }
 
-fn limits(
+fn print_limits(
     spec: &SessionSpec,
     kind: Option<Kind>,
     made: &DecisionMade,
     out: &mut Output,
 ) -> Result<()> {
-    let limits = &made.made_from.limits;
+    let limits = &made.inputs.limits;
     let policy = &spec.policy;
-    part("what the policy says", out)?;
+    print_heading("what the policy says", out)?;
     let origin = |key: &str| spec.origins.get(key).or(spec.origins.get("policy"));
     let from = |key: &str| origin(key).map_or("", String::as_str);
-    fact(&format!("policy {} ({})", policy.id, from("policy")), out)?;
-    fact(
+    print_fact(&format!("policy {} ({})", policy.id, from("policy")), out)?;
+    print_fact(
         &format!(
             "{} retries at each level ({})",
             limits.retries, limits.retries_from
         ),
         out,
     )?;
-    fact(
+    print_fact(
         &format!(
             "waits start at {} s, ×{}, at most {} s{}",
             limits.backoff_base,
             limits.backoff_multiplier,
             limits.max_backoff,
-            spread(policy, kind)
+            jitter_text(policy, kind)
         ),
         out,
     )?;
-    let can = &made.made_from.can;
+    let can = &made.inputs.capabilities;
     let can = if can.is_empty() {
         "nothing".to_owned()
     } else {
         can.join(", ")
     };
-    fact(&format!("what can be changed here: {can}"), out)
+    print_fact(&format!("what can be changed here: {can}"), out)
 }
 
 /// How chance changes the waits, as the policy says for this kind.
-fn spread(policy: &RetryPolicy, kind: Option<Kind>) -> &'static str {
+fn jitter_text(policy: &RetryPolicy, kind: Option<Kind>) -> &'static str {
     let own = kind.and_then(|kind| policy.kinds.get(&kind)?.jitter);
     match own.unwrap_or(policy.jitter) {
         Jitter::None => "",
@@ -213,26 +217,26 @@ fn spread(policy: &RetryPolicy, kind: Option<Kind>) -> &'static str {
 }
 
 /// The ways that lost, and why.
-fn lost(made: &DecisionMade, out: &mut Output) -> Result<()> {
-    part("what was weighed", out)?;
+fn print_rejected(made: &DecisionMade, out: &mut Output) -> Result<()> {
+    print_heading("what was weighed", out)?;
     let chosen = match (&made.decision.strategy, &made.decision.action) {
         (Some(strategy), _) => strategy.clone(),
-        (None, Chosen::Retry { .. }) => "same: once more, unchanged".to_owned(),
-        (None, Chosen::Ask { .. }) => "ask a person".to_owned(),
-        (None, Chosen::Stop { .. }) => "pass it on".to_owned(),
-        (None, Chosen::Change { .. }) => "a person's words".to_owned(),
+        (None, Action::Retry { .. }) => "same: once more, unchanged".to_owned(),
+        (None, Action::Escalate { .. }) => "ask a person".to_owned(),
+        (None, Action::Stop { .. }) => "pass it on".to_owned(),
+        (None, Action::Change { .. }) => "a person's words".to_owned(),
     };
-    fact(&format!("chosen: {chosen}"), out)?;
-    for passed in &made.decision.fell_through {
-        fact(&passed_over(passed, made.made_from.limits.retries), out)?;
+    print_fact(&format!("chosen: {chosen}"), out)?;
+    for passed in &made.decision.skipped {
+        print_fact(&rejection_line(passed, made.inputs.limits.retries), out)?;
     }
     if let Some(cost) = &made.decision.cost {
-        fact(&format!("cost: {}", cost.formula), out)?;
+        print_fact(&format!("cost: {}", cost.formula), out)?;
     }
     Ok(())
 }
 
-fn passed_over(passed: &FellThrough, allowed: u32) -> String {
+fn rejection_line(passed: &SkippedStrategy, allowed: u32) -> String {
     match (&*passed.strategy, allowed) {
         // What stands for all further ways together.
         ("chain", 0) => "no other way: the policy allows none".to_owned(),
@@ -243,18 +247,20 @@ fn passed_over(passed: &FellThrough, allowed: u32) -> String {
     }
 }
 
-fn part(title: &str, out: &mut Output) -> Result<()> {
+fn print_heading(title: &str, out: &mut Output) -> Result<()> {
     writeln!(out, "  {DIM}{title}{DIM:#}")?;
     Ok(())
 }
 
-fn fact(text: &str, out: &mut Output) -> Result<()> {
-    fitted(&format!("    {text}"), 6, out)
+fn print_fact(text: &str, out: &mut Output) -> Result<()> {
+    print_wrapped(&format!("    {text}"), 6, out)
 }
 
 /// Writes a text, broken where the terminal ends.
-fn fitted(text: &str, indent: usize, out: &mut Output) -> Result<()> {
-    let broken = out.columns().map(|columns| wrapped(text, columns, indent));
+fn print_wrapped(text: &str, indent: usize, out: &mut Output) -> Result<()> {
+    let broken = out
+        .columns()
+        .map(|columns| wrap_words(text, columns, indent));
     writeln!(out, "{}", broken.as_deref().unwrap_or(text))?;
     Ok(())
 }
@@ -265,16 +271,16 @@ mod tests {
 
     #[test]
     fn what_was_passed_over_is_told_in_plain_words() {
-        let passed = |strategy: &'static str, why: &'static str| FellThrough {
+        let passed = |strategy: &'static str, why: &'static str| SkippedStrategy {
             strategy: strategy.into(),
             why: why.into(),
         };
         assert_eq!(
-            passed_over(&passed("chain", "2 of 2 ways are used"), 2),
+            rejection_line(&passed("chain", "2 of 2 ways are used"), 2),
             "no further way: the policy allows 2, and all were tried"
         );
         assert_eq!(
-            passed_over(&passed("next_model", "it was already tried"), 2),
+            rejection_line(&passed("next_model", "it was already tried"), 2),
             "passed over: next_model (it was already tried)"
         );
     }

@@ -8,12 +8,14 @@ use anyhow::Result;
 use clap::{Args, Subcommand};
 use unstuck_core::nearest;
 use unstuck_faults::examples::Example;
-use unstuck_faults::{FaultServer, FaultsError, Options, Script, Stats, catalog, examples};
+use unstuck_faults::{
+    FaultServer, FaultsError, Script, ServerOptions, ServerStats, catalog, examples,
+};
 
 use crate::address;
-use crate::messages::Messages;
+use crate::error_report::error_with_hint;
 use crate::output::{BOLD, DIM, Output};
-use crate::report::hinted;
+use crate::redacted_stderr::RedactedStderr;
 
 /// Serve an LLM API that fails on purpose, to test agents and clients
 #[derive(Debug, Args)]
@@ -60,7 +62,7 @@ struct ServeArgs {
     script: PathBuf,
 
     /// Listen here; port 0 takes a free one
-    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:0", value_parser = address::listened)]
+    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:0", value_parser = address::parse_listen_address)]
     listen: SocketAddr,
 
     /// Where to write the port once the server listens
@@ -110,24 +112,25 @@ pub(crate) fn run(args: &FaultsArgs, out: &mut Output) -> Result<()> {
 }
 
 fn serve(args: &ServeArgs, out: &mut Output) -> Result<()> {
-    let script = Script::read(&args.script).map_err(|error| explained(error, &args.script))?;
-    let options = Options {
+    let script =
+        Script::from_file(&args.script).map_err(|error| script_error(error, &args.script))?;
+    let options = ServerOptions {
         listen: Some(args.listen),
         log: args.log.clone(),
-        ..Options::default()
+        ..ServerOptions::default()
     };
     let stats = unstuck_faults::serve(script, &options, args.port_file.as_deref(), announce)
-        .map_err(|error| unserved(error, args))?;
+        .map_err(|error| serve_error(error, args))?;
     if args.json {
-        return out.json(&stats);
+        return out.write_json(&stats);
     }
-    summary(&stats, out)
+    print_summary(&stats, out)
 }
 
 /// Tells where the server is; to standard error, since standard output is for what was counted.
 fn announce(server: &FaultServer) {
     // There is nobody left to tell when the terminal is gone.
-    let mut to = Messages::auto();
+    let mut to = RedactedStderr::auto();
     let _ = writeln!(to, "listening on {}; Ctrl-C ends it", server.url());
     if let Some(url) = server.tls_url() {
         let _ = writeln!(to, "by TLS: {url}");
@@ -138,7 +141,7 @@ fn announce(server: &FaultServer) {
 }
 
 /// Why nothing is served although the script is one.
-fn unserved(error: FaultsError, args: &ServeArgs) -> anyhow::Error {
+fn serve_error(error: FaultsError, args: &ServeArgs) -> anyhow::Error {
     let is = |path: &Path, named: &Option<PathBuf>| named.as_deref() == Some(path);
     let (said, hint) = match &error {
         FaultsError::File { path, source } if is(path, &args.port_file) => (
@@ -153,15 +156,15 @@ fn unserved(error: FaultsError, args: &ServeArgs) -> anyhow::Error {
             format!("cannot listen on {}: {source}", args.listen),
             "--listen 127.0.0.1:0 takes a free port",
         ),
-        _ => return explained(error, &args.script),
+        _ => return script_error(error, &args.script),
     };
-    hinted(said, hint)
+    error_with_hint(said, hint)
 }
 
-fn explained(error: FaultsError, script: &Path) -> anyhow::Error {
+fn script_error(error: FaultsError, script: &Path) -> anyhow::Error {
     let hint = match &error {
         FaultsError::File { path, source } if source.kind() == std::io::ErrorKind::IsADirectory => {
-            return hinted(
+            return error_with_hint(
                 format!("{} is a folder, and no script", path.display()),
                 "`unstuck faults example flaky` prints a script to begin with",
             );
@@ -179,11 +182,11 @@ fn explained(error: FaultsError, script: &Path) -> anyhow::Error {
         }
         _ => return anyhow::Error::new(error),
     };
-    hinted(error.to_string(), hint)
+    error_with_hint(error.to_string(), hint)
 }
 
-fn summary(stats: &Stats, out: &mut Output) -> Result<()> {
-    let Stats {
+fn print_summary(stats: &ServerStats, out: &mut Output) -> Result<()> {
+    let ServerStats {
         requests,
         connections,
         most_in_flight,
@@ -191,7 +194,7 @@ fn summary(stats: &Stats, out: &mut Output) -> Result<()> {
         ..
     } = stats;
     let peak = stats.per_second.iter().max().copied().unwrap_or_default();
-    let (a, b) = (plural(*requests), plural(*connections));
+    let (a, b) = (plural_suffix(*requests), plural_suffix(*connections));
     writeln!(
         out,
         "{BOLD}{requests} request{a}{BOLD:#} on {connections} connection{b}; at most {peak} in a second, {most_in_flight} at a time; \
@@ -211,7 +214,7 @@ fn summary(stats: &Stats, out: &mut Output) -> Result<()> {
     table("path", stats.by_path.iter(), out)
 }
 
-fn plural(count: u64) -> &'static str {
+fn plural_suffix(count: u64) -> &'static str {
     if count == 1 { "" } else { "s" }
 }
 
@@ -246,22 +249,29 @@ fn list(args: &ListArgs, out: &mut Output) -> Result<()> {
             Some(near) => format!("did you mean `{near}`?"),
             None => "`unstuck faults list` shows all of them".to_owned(),
         };
-        return Err(hinted(format!("there is no fault `{wanted}`"), hint));
+        return Err(error_with_hint(
+            format!("there is no fault `{wanted}`"),
+            hint,
+        ));
     }
     if args.json {
-        let json = |fault: &&catalog::Fault| serde_json::json!({"id": fault.name, "about": fault.about, "step": fault.step});
-        return out.json(&faults.iter().map(json).collect::<Vec<_>>());
+        let json = |fault: &&catalog::FaultDescription| serde_json::json!({"id": fault.name, "about": fault.summary, "step": fault.step});
+        return out.write_json(&faults.iter().map(json).collect::<Vec<_>>());
     }
     if wanted.is_some() {
         for fault in faults {
-            writeln!(out, "{}\n\n[[step]]\n{}", fault.about, fault.step)?;
+            writeln!(out, "{}\n\n[[step]]\n{}", fault.summary, fault.step)?;
         }
         return Ok(());
     }
     let width = faults.iter().map(|fault| fault.name.len()).max();
     for fault in faults {
         let width = width.unwrap_or_default();
-        writeln!(out, "{BOLD}{:<width$}{BOLD:#}  {}", fault.name, fault.about)?;
+        writeln!(
+            out,
+            "{BOLD}{:<width$}{BOLD:#}  {}",
+            fault.name, fault.summary
+        )?;
     }
     writeln!(
         out,
@@ -277,14 +287,14 @@ fn example(args: &ExampleArgs, out: &mut Output) -> Result<()> {
                 out,
                 "{BOLD}{:<12}{BOLD:#}  {}",
                 example.name,
-                example.about()
+                example.summary()
             )?;
         }
         return Ok(());
     };
     let Some(Example { text, .. }) = examples::find(name) else {
         let all: Vec<_> = examples::all().iter().map(|one| one.name).collect();
-        return Err(hinted(
+        return Err(error_with_hint(
             format!("there is no example `{name}`"),
             format!("there are {}", all.join(", ")),
         ));

@@ -9,18 +9,19 @@ use clap::{Args, Subcommand};
 use data_encoding::BASE64;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use unstuck_core::guard::{
-    AskWhy, Judgement, Rules, Script, Standing, Step, Verdict, show_command,
+use unstuck_core::command_policy::{
+    ApprovalReason, Evaluation, ExecutionPlan, PolicyContext, PolicyStep, RepairPolicy, Verdict,
+    sanitize_command,
 };
-use unstuck_repair::place::Root;
-use unstuck_repair::{Weighed, weigh};
+use unstuck_repair::project_dir::ProjectRoot;
+use unstuck_repair::{ProposalEvaluation, evaluate_proposal};
 
-use super::line_input;
-use crate::config::{self, Config, Sources};
+use super::jsonl_input;
+use crate::config::{self, Config, ConfigSources};
+use crate::error_report::error_with_hint;
 use crate::output::{BOLD, DIM, GREEN, Output, RED, YELLOW};
-use crate::place::project_of;
-use crate::report::hinted;
-use crate::{repairs, trusting};
+use crate::paths::project_of;
+use crate::{project_trust, repair_terms};
 
 /// Tell whether a repair command may run, and why
 #[derive(Debug, Args)]
@@ -90,18 +91,18 @@ struct CheckOptions {
 
 pub(crate) fn run(args: &GuardArgs, named: Option<&Path>, out: &mut Output) -> Result<ExitCode> {
     let explain_one = |command: &str, options: &CheckOptions, out: &mut Output| {
-        let sources = Sources {
+        let sources = ConfigSources {
             named,
-            ..Sources::default()
+            ..ConfigSources::default()
         };
-        let check = Check { command, options };
+        let check = CommandCheck { command, options };
         check_one(&check, &config::load(sources)?, out)
     };
     match (&args.command, &args.root, &args.input) {
         (Some(GuardCommand::Check(check)), ..) => explain_one(&check.command, &check.options, out),
         (None, Some(root), input) => each_line(root, input.as_deref().map(Path::new), out),
         (None, None, Some(command)) => explain_one(command, &args.options, out),
-        (None, None, None) => Err(hinted(
+        (None, None, None) => Err(error_with_hint(
             "nothing to do",
             "`unstuck guard \"npm ci\"` explains what would happen to a command",
         )),
@@ -110,51 +111,54 @@ pub(crate) fn run(args: &GuardArgs, named: Option<&Path>, out: &mut Output) -> R
 
 /// One proposal of a list.
 #[derive(Deserialize)]
-struct Line {
+struct ProposalLine {
     document_base64: String,
     #[serde(default)]
     config: Value,
     #[serde(default)]
-    state: State,
+    state: ProposalState,
 }
 
 #[derive(Deserialize, Default)]
-struct State {
+struct ProposalState {
     #[serde(default)]
     auto_recoveries_this_run: u32,
 }
 
 fn each_line(root: &Path, file: Option<&Path>, out: &mut Output) -> Result<ExitCode> {
-    let root = Root::open(root)?;
-    line_input::each_line(file, out, |line| {
-        let line: Line = serde_json::from_value(line)?;
+    let root = ProjectRoot::open(root)?;
+    jsonl_input::each_line(file, out, |line| {
+        let line: ProposalLine = serde_json::from_value(line)?;
         let bytes = BASE64
             .decode(line.document_base64.as_bytes())
             .context("document_base64 is not Base64")?;
-        Ok(answer(&bytes, &root, &line.config, line.state))
+        Ok(verdict_json(&bytes, &root, &line.config, line.state))
     })?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn answer(bytes: &[u8], root: &Root, config: &Value, state: State) -> Value {
-    let (rules, unread) = match Rules::from_json(config) {
+fn verdict_json(bytes: &[u8], root: &ProjectRoot, config: &Value, state: ProposalState) -> Value {
+    let (rules, unread) = match RepairPolicy::from_json(config) {
         Ok(rules) => (rules, None),
-        Err(_) if config.is_null() => (Rules::default(), None),
-        Err(error) => (Rules::default(), Some(unusable(&error.to_string()))),
+        Err(_) if config.is_null() => (RepairPolicy::default(), None),
+        Err(error) => (
+            RepairPolicy::default(),
+            Some(error_verdict(&error.to_string())),
+        ),
     };
-    let standing = Standing {
-        auto_this_run: state.auto_recoveries_this_run,
-        ..Standing::default()
+    let standing = PolicyContext {
+        auto_repairs_this_run: state.auto_recoveries_this_run,
+        ..PolicyContext::default()
     };
-    let weighed = weigh(bytes, root, &rules, &standing);
-    let judgement = weighed.judgement();
+    let weighed = evaluate_proposal(bytes, root, &rules, &standing);
+    let judgement = weighed.command_evaluation();
     let mut answer = json!({
         "verdict": judgement.verdict.name(),
         "reason": unread.map_or_else(|| judgement.reason.clone(), |unread| format!("{unread}; {}", judgement.reason)),
     });
     let fallback = match &weighed {
-        Weighed::Rejected(judgement) => Some(judgement),
-        Weighed::Judged(judged) => judged.fallback.as_ref(),
+        ProposalEvaluation::Rejected(judgement) => Some(judgement),
+        ProposalEvaluation::Evaluated(judged) => judged.fallback_evaluation.as_ref(),
     };
     if let Some(fallback) = fallback {
         answer["fallback_verdict"] = fallback.verdict.name().into();
@@ -162,82 +166,87 @@ fn answer(bytes: &[u8], root: &Root, config: &Value, state: State) -> Value {
     answer
 }
 
-fn unusable(problem: &str) -> String {
+fn error_verdict(problem: &str) -> String {
     format!("nothing of [recovery] counts, because {problem}")
 }
 
 /// What `guard check --json` prints.
 #[derive(Serialize)]
-struct Checked<'c> {
+struct CheckReport<'c> {
     verdict: &'static str,
     reason: &'c str,
     command: &'c str,
     /// From the root of the project; none if the proposal is rejected.
     folder: Option<String>,
     /// How it would run: argv by argv, or by a shell.
-    runs: Option<Runs>,
-    asks_because: &'c [AskWhy],
-    steps: Vec<CheckedStep<'c>>,
+    #[serde(rename = "runs")]
+    execution: Option<ExecutionForm>,
+    asks_because: &'c [ApprovalReason],
+    steps: Vec<CheckReportStep<'c>>,
     notes: Vec<String>,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "snake_case")]
-enum Runs {
+enum ExecutionForm {
     Argv(Vec<Vec<String>>),
     Shell(String),
 }
 
 #[derive(Serialize)]
-struct CheckedStep<'c> {
+struct CheckReportStep<'c> {
     rule: &'static str,
     about: &'static str,
     effect: &'static str,
-    says: &'c str,
+    #[serde(rename = "says")]
+    explanation: &'c str,
 }
 
 /// A command that is checked.
-struct Check<'a> {
+struct CommandCheck<'a> {
     command: &'a str,
     options: &'a CheckOptions,
 }
 
-fn check_one(args: &Check<'_>, config: &Config, out: &mut Output) -> Result<ExitCode> {
+fn check_one(args: &CommandCheck<'_>, config: &Config, out: &mut Output) -> Result<ExitCode> {
     let here = std::env::current_dir().context("cannot tell the current folder")?;
-    let root = Root::open(&project_of(&here))?;
+    let root = ProjectRoot::open(&project_of(&here))?;
     let (rules, notes) = rules(config, root.path());
     let working_dir = args.options.working_dir.as_deref();
-    let document = document(args.command, working_dir);
-    let standing = repairs::standing(config, &root, args.command, working_dir);
-    let weighed = weigh(document.to_string().as_bytes(), &root, &rules, &standing);
-    let judgement = weighed.judgement();
+    let document = proposal_document(args.command, working_dir);
+    let standing = repair_terms::policy_context(config, &root, args.command, working_dir);
+    let weighed = evaluate_proposal(document.to_string().as_bytes(), &root, &rules, &standing);
+    let judgement = weighed.command_evaluation();
     if args.options.json {
-        out.json(&checked(args.command, &weighed, notes))?;
+        out.write_json(&check_report(args.command, &weighed, notes))?;
     } else {
         explain(args.command, judgement, &notes, out)?;
     }
     Ok(ExitCode::from(match judgement.verdict {
         Verdict::Run(_) => 0,
-        Verdict::Ask(_) => 3,
+        Verdict::RequireApproval(_) => 3,
         Verdict::Deny | Verdict::RejectProposal => 1,
     }))
 }
 
 /// The rules that count here, and what is worth knowing about them.
-fn rules(config: &Config, project: &Path) -> (Rules, Vec<String>) {
-    let Some(section) = config.repairs(trusting::standing(config, project)) else {
+fn rules(config: &Config, project: &Path) -> (RepairPolicy, Vec<String>) {
+    let Some(section) = config.repair_policy(project_trust::project_trust(config, project)) else {
         let note =
             "there is no [recovery] section here, so nothing is approved and everything asks";
-        return (Rules::default(), vec![note.to_owned()]);
+        return (RepairPolicy::default(), vec![note.to_owned()]);
     };
     match section.rules() {
         Ok(rules) => (rules, Vec::new()),
-        Err(error) => (Rules::default(), vec![unusable(&error.to_string())]),
+        Err(error) => (
+            RepairPolicy::default(),
+            vec![error_verdict(&error.to_string())],
+        ),
     }
 }
 
 /// A proposal of just this command: what is explained goes the way of every proposal.
-fn document(command: &str, working_dir: Option<&str>) -> Value {
+fn proposal_document(command: &str, working_dir: Option<&str>) -> Value {
     json!({
         "version": 1,
         "timestamp": "2026-01-01T00:00:00Z",
@@ -248,31 +257,39 @@ fn document(command: &str, working_dir: Option<&str>) -> Value {
     })
 }
 
-fn checked<'c>(command: &'c str, weighed: &'c Weighed, notes: Vec<String>) -> Checked<'c> {
-    let judgement = weighed.judgement();
-    let step = |step: &'c Step| CheckedStep {
+fn check_report<'c>(
+    command: &'c str,
+    weighed: &'c ProposalEvaluation,
+    notes: Vec<String>,
+) -> CheckReport<'c> {
+    let judgement = weighed.command_evaluation();
+    let step = |step: &'c PolicyStep| CheckReportStep {
         rule: step.rule,
-        about: step.about,
+        about: step.subject,
         effect: step.effect.name(),
-        says: &step.says,
+        explanation: &step.finding,
     };
-    Checked {
+    CheckReport {
         verdict: judgement.verdict.name(),
         reason: &judgement.reason,
         command,
         folder: match weighed {
-            Weighed::Rejected(_) => None,
-            Weighed::Judged(judged) => Some(judged.folder.relative().display().to_string()),
+            ProposalEvaluation::Rejected(_) => None,
+            ProposalEvaluation::Evaluated(judged) => {
+                Some(judged.folder.relative().display().to_string())
+            }
         },
-        runs: match &judgement.verdict {
-            Verdict::Run(approved) => Some(match Script::of(approved.text()) {
-                Script::Plain(commands) => Runs::Argv(commands),
-                Script::Shell(text) => Runs::Shell(text),
-            }),
+        execution: match &judgement.verdict {
+            Verdict::Run(approved) => {
+                Some(match ExecutionPlan::for_text(approved.command_text()) {
+                    ExecutionPlan::Direct(commands) => ExecutionForm::Argv(commands),
+                    ExecutionPlan::Shell(text) => ExecutionForm::Shell(text),
+                })
+            }
             _ => None,
         },
         asks_because: match &judgement.verdict {
-            Verdict::Ask(whys) => whys,
+            Verdict::RequireApproval(whys) => whys,
             _ => &[],
         },
         steps: judgement.steps.iter().map(step).collect(),
@@ -280,14 +297,19 @@ fn checked<'c>(command: &'c str, weighed: &'c Weighed, notes: Vec<String>) -> Ch
     }
 }
 
-fn explain(command: &str, judgement: &Judgement, notes: &[String], out: &mut Output) -> Result<()> {
+fn explain(
+    command: &str,
+    judgement: &Evaluation,
+    notes: &[String],
+    out: &mut Output,
+) -> Result<()> {
     let (style, word) = match &judgement.verdict {
         Verdict::Run(_) => (GREEN, "would run"),
-        Verdict::Ask(_) => (YELLOW, "would ask"),
+        Verdict::RequireApproval(_) => (YELLOW, "would ask"),
         Verdict::Deny => (RED, "denied"),
         Verdict::RejectProposal => (RED, "rejected"),
     };
-    let command = show_command(command);
+    let command = sanitize_command(command);
     writeln!(out, "{style}{word}{style:#}  {BOLD}{command}{BOLD:#}")?;
     writeln!(out, "  {DIM}{:<10}{DIM:#}{}", "because", judgement.reason)?;
     for step in &judgement.steps {
@@ -296,23 +318,23 @@ fn explain(command: &str, judgement: &Judgement, notes: &[String], out: &mut Out
             "trust" => "ignored",
             _ => step.effect.name(),
         };
-        let about = step.about;
+        let about = step.subject;
         writeln!(
             out,
             "  {DIM}{about:<10}{DIM:#}{effect:<9} {} {DIM}({}){DIM:#}",
-            step.says, step.rule
+            step.finding, step.rule
         )?;
     }
     if let Verdict::Run(approved) = &judgement.verdict {
-        let how = match Script::of(approved.text()) {
-            Script::Plain(_) => "without a shell",
-            Script::Shell(_) => "by /bin/sh -c",
+        let how = match ExecutionPlan::for_text(approved.command_text()) {
+            ExecutionPlan::Direct(_) => "without a shell",
+            ExecutionPlan::Shell(_) => "by /bin/sh -c",
         };
         writeln!(
             out,
             "  {DIM}{:<10}{DIM:#}{} ({how})",
             "runs",
-            show_command(approved.text())
+            sanitize_command(approved.command_text())
         )?;
     }
     for note in notes {

@@ -5,16 +5,18 @@ use std::io::Write;
 use anyhow::Result;
 use clap::Args;
 use serde_json::{Value, json};
-use unstuck_core::knowledge::{KindFile, Knowledge, Playbook, RuleSpec, Stream, Wanted};
+use unstuck_core::knowledge::{
+    FailureStream, KindKnowledge, Knowledge, Playbook, RuleSpec, ValuePattern,
+};
 use unstuck_core::{Category, Classifier, Kind, Layer, UnknownKind};
 
-use super::case_input;
+use super::failure_input;
 use crate::config::Config;
+use crate::error_report::error_with_hint;
 use crate::output::{BOLD, DIM, GREEN, Output};
-use crate::report::hinted;
 
 /// So many alternatives of a condition are shown.
-const SHOWN: usize = 8;
+const MAX_ALTERNATIVES: usize = 8;
 
 const LAYERS: [Layer; 4] = [Layer::Api, Layer::Tool, Layer::Agent, Layer::Infra];
 
@@ -44,13 +46,13 @@ pub(crate) struct KindsArgs {
 
 pub(crate) fn run(args: &KindsArgs, config: &Config, out: &mut Output) -> Result<()> {
     config.classifier()?;
-    let knowledge = &config.overlaid(Knowledge::with_samples());
+    let knowledge = &config.with_user_knowledge(Knowledge::with_samples());
     if args.check {
-        return check(knowledge, config.classifier()?, out);
+        return check_samples(knowledge, config.classifier()?, out);
     }
     match (&args.kind, args.json) {
         (None, false) => list(knowledge, out),
-        (None, true) => out.json(
+        (None, true) => out.write_json(
             &Kind::ALL
                 .iter()
                 .map(|kind| summary(*kind, knowledge.kind(*kind)))
@@ -58,11 +60,11 @@ pub(crate) fn run(args: &KindsArgs, config: &Config, out: &mut Output) -> Result
         ),
         (Some(name), json) => {
             let kind = name.parse().map_err(|error: UnknownKind| {
-                hinted(error.to_string(), "`unstuck kinds` lists them all")
+                error_with_hint(error.to_string(), "`unstuck kinds` lists them all")
             })?;
             let playbook = Playbook::new(knowledge)?;
             if json {
-                out.json(&whole(kind, &playbook, knowledge))
+                out.write_json(&kind_json(kind, &playbook, knowledge))
             } else {
                 show(kind, &playbook, knowledge, args.all, out)
             }
@@ -104,7 +106,7 @@ fn list(knowledge: &Knowledge, out: &mut Output) -> Result<()> {
     Ok(())
 }
 
-fn summary(kind: Kind, file: &KindFile) -> Value {
+fn summary(kind: Kind, file: &KindKnowledge) -> Value {
     let levels: serde_json::Map<String, Value> = LAYERS
         .iter()
         .map(|layer| (layer.name().to_owned(), json!(file.level(kind, *layer))))
@@ -120,7 +122,7 @@ fn summary(kind: Kind, file: &KindFile) -> Value {
     })
 }
 
-fn whole(kind: Kind, playbook: &Playbook, knowledge: &Knowledge) -> Value {
+fn kind_json(kind: Kind, playbook: &Playbook, knowledge: &Knowledge) -> Value {
     let file = knowledge.kind(kind);
     let mut value = summary(kind, file);
     value["chain"] = LAYERS
@@ -152,7 +154,7 @@ fn show(
         writeln!(out, "  {}", file.hint)?;
     }
     writeln!(out, "\n{BOLD}What is done{BOLD:#}")?;
-    for (layers, lines) in grouped(kind, file, playbook) {
+    for (layers, lines) in actions_by_layer(kind, file, playbook) {
         writeln!(out, "  {layers}")?;
         for line in lines {
             writeln!(out, "    {line}")?;
@@ -164,7 +166,7 @@ fn show(
     )?;
     for rule in &file.rule {
         writeln!(out, "  {:>3}  {}", rule.rank(), rule.id)?;
-        for condition in conditions(rule, if whole { usize::MAX } else { SHOWN }) {
+        for condition in conditions(rule, if whole { usize::MAX } else { MAX_ALTERNATIVES }) {
             writeln!(out, "       {DIM}{condition}{DIM:#}")?;
         }
     }
@@ -178,10 +180,14 @@ fn show(
 }
 
 /// What is done in each layer; layers with the same answer are told together.
-fn grouped(kind: Kind, file: &KindFile, playbook: &Playbook) -> Vec<(String, Vec<String>)> {
+fn actions_by_layer(
+    kind: Kind,
+    file: &KindKnowledge,
+    playbook: &Playbook,
+) -> Vec<(String, Vec<String>)> {
     let mut groups: Vec<(String, Vec<String>)> = Vec::new();
     for layer in LAYERS {
-        let lines = done(kind, layer, file, playbook);
+        let lines = actions_in_layer(kind, layer, file, playbook);
         match groups.iter_mut().find(|(_, known)| *known == lines) {
             Some((names, _)) => *names = format!("{names}, {}", layer.name()),
             None => groups.push((layer.name().to_owned(), lines)),
@@ -190,12 +196,17 @@ fn grouped(kind: Kind, file: &KindFile, playbook: &Playbook) -> Vec<(String, Vec
     groups
 }
 
-fn done(kind: Kind, layer: Layer, file: &KindFile, playbook: &Playbook) -> Vec<String> {
+fn actions_in_layer(
+    kind: Kind,
+    layer: Layer,
+    file: &KindKnowledge,
+    playbook: &Playbook,
+) -> Vec<String> {
     let Some(level) = file.level(kind, layer) else {
         return vec!["nothing: it is not ours to recover from".to_owned()];
     };
     let retries = file
-        .defaults(layer)
+        .layer_defaults(layer)
         .retries
         .map(|retries| format!(", at most {retries} retries"))
         .unwrap_or_default();
@@ -234,7 +245,7 @@ fn conditions(rule: &RuleSpec, most: usize) -> Vec<String> {
         }
     };
     let numbers = |list: &[i32]| list.iter().map(ToString::to_string).collect::<Vec<_>>();
-    let names = |list: &[Stream]| {
+    let names = |list: &[FailureStream]| {
         list.iter()
             .map(|stream| format!("{stream:?}").to_lowercase())
             .collect::<Vec<_>>()
@@ -303,7 +314,7 @@ fn on_success(rule: &RuleSpec) -> String {
 }
 
 /// Tries every sample and look-alike.
-fn check(knowledge: &Knowledge, classifier: &Classifier, out: &mut Output) -> Result<()> {
+fn check_samples(knowledge: &Knowledge, classifier: &Classifier, out: &mut Output) -> Result<()> {
     let mut wrong = Vec::new();
     let mut tried = 0_usize;
     for (kind, file) in &knowledge.kinds {
@@ -313,7 +324,7 @@ fn check(knowledge: &Knowledge, classifier: &Classifier, out: &mut Output) -> Re
             .map(|case| (true, case))
             .chain(file.decoy.iter().map(|case| (false, case)));
         for (must, case) in cases {
-            let now = case_input::now(case.now.as_deref())?;
+            let now = failure_input::parse_now(case.now.as_deref())?;
             let diagnosis = classifier.diagnose(&case.clone().into_failure(), &now);
             tried += 1;
             if (diagnosis.kind == *kind) != must {
@@ -333,7 +344,7 @@ fn check(knowledge: &Knowledge, classifier: &Classifier, out: &mut Output) -> Re
         return Ok(());
     }
     let count = wrong.len();
-    Err(hinted(
+    Err(error_with_hint(
         format!(
             "{count} of {tried} samples are diagnosed wrongly:\n  {}",
             wrong.join("\n  ")
@@ -342,9 +353,9 @@ fn check(knowledge: &Knowledge, classifier: &Classifier, out: &mut Output) -> Re
     ))
 }
 
-fn alternatives(wanted: &Wanted) -> Vec<String> {
+fn alternatives(wanted: &ValuePattern) -> Vec<String> {
     wanted
-        .values()
+        .alternatives()
         .iter()
         .map(|value| {
             value

@@ -1,23 +1,22 @@
 //! The commands, one file each.
 
 pub(crate) mod agents;
-mod always;
 pub(crate) mod answer;
-mod case_input;
+mod auto_approve;
 pub(crate) mod classify;
 pub(crate) mod config;
 pub(crate) mod cost;
 pub(crate) mod demo;
 pub(crate) mod diff;
-mod ended;
 pub(crate) mod escalate;
 pub(crate) mod exec;
 pub(crate) mod explain;
+mod failure_input;
 pub(crate) mod faults;
 pub(crate) mod guard;
 pub(crate) mod inbox;
+mod jsonl_input;
 pub(crate) mod kinds;
-mod line_input;
 pub(crate) mod logs;
 pub(crate) mod plan;
 pub(crate) mod policy;
@@ -28,6 +27,7 @@ pub(crate) mod resume;
 mod resume_all;
 pub(crate) mod retry;
 pub(crate) mod run;
+mod run_result;
 pub(crate) mod runs;
 pub(crate) mod serve;
 pub(crate) mod show;

@@ -10,14 +10,14 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
-use unstuck_core::action::{
-    DEFAULT_SANDBOX, PlanRequest, PlannedStrategy, TaskType, directory, plan,
-};
 use unstuck_core::knowledge::Playbook;
-use unstuck_core::{Classifier, Diagnosis, Failure, Now};
+use unstuck_core::planner::{
+    DEFAULT_SCRATCH_DIR, PlanRequest, PlannedStrategy, TaskType, failure_directory, plan,
+};
+use unstuck_core::{Classifier, ClockReading, Diagnosis, Failure};
 
-use super::case_input::{self, FailureArgs};
 use super::classify;
+use super::failure_input::{self, FailureArgs};
 use crate::config::Config;
 use crate::environment;
 use crate::output::{BOLD, DIM, Output};
@@ -72,7 +72,7 @@ struct LimitArgs {
     root: Option<String>,
 
     /// Where the agent may always write
-    #[arg(long, value_name = "DIR", default_value = DEFAULT_SANDBOX)]
+    #[arg(long, value_name = "DIR", default_value = DEFAULT_SCRATCH_DIR)]
     sandbox: String,
 
     /// The arguments of the failed tool call, as JSON
@@ -81,19 +81,19 @@ struct LimitArgs {
 
     /// What the task is like: exploring prefers ways that change nothing
     #[arg(long, value_enum)]
-    task: Option<Task>,
+    task: Option<TaskMode>,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum Task {
+enum TaskMode {
     Exploratory,
     Implementation,
 }
 
 pub(crate) fn run(args: &PlanArgs, config: &Config, out: &mut Output) -> Result<()> {
-    let planner = Planner::new(config, &args.limits)?;
+    let planner = PlanBuilder::new(config, &args.limits)?;
     if args.jsonl {
-        return case_input::each_line(args.failure.file.as_deref(), out, |case, now| {
+        return failure_input::answer_each_case(args.failure.file.as_deref(), out, |case, now| {
             let (diagnosis, plan) = planner.plan(&case.into_failure(), &now);
             Ok(json!({ "kind": diagnosis.kind, "plan": plan }))
         });
@@ -101,20 +101,20 @@ pub(crate) fn run(args: &PlanArgs, config: &Config, out: &mut Output) -> Result<
     let (failure, now) = args.failure.read()?;
     let (diagnosis, plan) = planner.plan(&failure, &now);
     if args.json {
-        return out.json(&plan);
+        return out.write_json(&plan);
     }
     classify::show(&diagnosis, planner.classifier.knowledge(), out)?;
     show(&plan, &planner.playbook, out)
 }
 
-struct Planner<'a> {
+struct PlanBuilder<'a> {
     classifier: &'a Classifier,
     playbook: Playbook,
     programs: Vec<String>,
     limits: &'a LimitArgs,
 }
 
-impl<'a> Planner<'a> {
+impl<'a> PlanBuilder<'a> {
     fn new(config: &'a Config, limits: &'a LimitArgs) -> Result<Self> {
         let classifier = config.classifier()?;
         let playbook = Playbook::new(classifier.knowledge())
@@ -122,7 +122,7 @@ impl<'a> Planner<'a> {
         let programs = limits
             .programs
             .clone()
-            .unwrap_or_else(|| environment::programs().into_iter().collect());
+            .unwrap_or_else(|| environment::program_names().into_iter().collect());
         Ok(Self {
             classifier,
             playbook,
@@ -131,7 +131,7 @@ impl<'a> Planner<'a> {
         })
     }
 
-    fn plan(&self, failure: &Failure, now: &Now) -> (Diagnosis, Vec<PlannedStrategy>) {
+    fn plan(&self, failure: &Failure, now: &ClockReading) -> (Diagnosis, Vec<PlannedStrategy>) {
         let diagnosis = self.classifier.diagnose(failure, now);
         let mut request = PlanRequest::new(&self.playbook, failure, &diagnosis);
         request.args = self.limits.args.as_ref();
@@ -142,11 +142,11 @@ impl<'a> Planner<'a> {
         request.root.clone_from(&self.limits.root);
         request.sandbox.clone_from(&self.limits.sandbox);
         request.task = self.limits.task.map(|task| match task {
-            Task::Exploratory => TaskType::Exploratory,
-            Task::Implementation => TaskType::Implementation,
+            TaskMode::Exploratory => TaskType::Exploratory,
+            TaskMode::Implementation => TaskType::Implementation,
         });
-        request.listing = directory(&request)
-            .map(|folder| names_in(Path::new(&folder)))
+        request.listing = failure_directory(&request)
+            .map(|folder| program_names(Path::new(&folder)))
             .unwrap_or_default();
         let plan = plan(&request);
         (diagnosis, plan)
@@ -154,7 +154,7 @@ impl<'a> Planner<'a> {
 }
 
 /// The names in a folder; none if it cannot be read.
-fn names_in(folder: &Path) -> Vec<String> {
+fn program_names(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let mut names: Vec<String> = entries
         .filter_map(|entry| entry.file_name().into_string().ok())
@@ -186,14 +186,19 @@ fn show(plan: &[PlannedStrategy], playbook: &Playbook, out: &mut Output) -> Resu
         )?;
         for step in &one.steps {
             writeln!(out, "   {}", step.action)?;
-            writeln!(out, "     {DIM}{}{DIM:#} {}", step.tool, shown(&step.args))?;
+            writeln!(
+                out,
+                "     {DIM}{}{DIM:#} {}",
+                step.tool,
+                args_text(&step.args)
+            )?;
         }
     }
     Ok(())
 }
 
 /// The arguments of a step as a person reads them: a lone text as it is, anything else as JSON.
-fn shown(args: &Value) -> String {
+fn args_text(args: &Value) -> String {
     let texts = args
         .as_object()
         .map(|fields| fields.values().collect::<Vec<_>>())

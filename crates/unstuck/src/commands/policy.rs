@@ -13,11 +13,11 @@ use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
 use unstuck_core::RetryPolicy;
 use unstuck_core::decision::DEFAULT_TEMPLATE;
-use unstuck_core::duration::Human;
+use unstuck_core::duration::HumanDuration;
 
 use crate::config::Config;
+use crate::error_report::error_with_hint;
 use crate::output::{BOLD, DIM, GREEN, Output};
-use crate::report::hinted;
 
 /// Show and check retry policies: how far to go before a person is asked
 #[derive(Debug, Args)]
@@ -55,12 +55,14 @@ enum PolicyCommand {
 
 pub(crate) fn run(args: &PolicyArgs, config: &Config, out: &mut Output) -> Result<()> {
     match &args.command {
-        PolicyCommand::List { json: true } => out.json(&config.policies().collect::<Vec<_>>()),
+        PolicyCommand::List { json: true } => {
+            out.write_json(&config.policies().collect::<Vec<_>>())
+        }
         PolicyCommand::List { json: false } => list(config, out),
         PolicyCommand::Show { id, json } => {
             let policy = find(config, id.as_deref())?;
             if *json {
-                out.json(policy)
+                out.write_json(policy)
             } else {
                 show(policy, out)
             }
@@ -78,7 +80,7 @@ fn find<'c>(config: &'c Config, id: Option<&str>) -> Result<&'c RetryPolicy> {
     let found = config.policies().find(|policy| policy.id == wanted);
     found.ok_or_else(|| {
         let known: Vec<_> = config.policies().map(|policy| policy.id.as_str()).collect();
-        hinted(
+        error_with_hint(
             format!("there is no policy `{wanted}`"),
             format!("there are {}", known.join(", ")),
         )
@@ -92,23 +94,23 @@ fn list(config: &Config, out: &mut Output) -> Result<()> {
             "{BOLD}{:<10}{BOLD:#} {}",
             policy.id, policy.description
         )?;
-        writeln!(out, "           {DIM}{}{DIM:#}", in_short(policy))?;
+        writeln!(out, "           {DIM}{}{DIM:#}", policy_summary(policy))?;
     }
     Ok(())
 }
 
-fn in_short(policy: &RetryPolicy) -> String {
+fn policy_summary(policy: &RetryPolicy) -> String {
     if !policy.enabled {
         return "no retries".to_owned();
     }
-    let model = if policy.auto_escalate {
+    let model = if policy.auto_switch_model {
         "changes the model by itself"
     } else {
         "keeps the model"
     };
     if let Some(time) = policy.give_up_after {
-        let time = Human(time);
-        let waits = waits(policy);
+        let time = HumanDuration(time);
+        let waits = waits_text(policy);
         return format!("retries for {time} without progress, after {waits}; {model}");
     }
     let retries = if policy.max_retries == 1 {
@@ -119,19 +121,19 @@ fn in_short(policy: &RetryPolicy) -> String {
     format!(
         "{} {retries} after {}; {model}",
         policy.max_retries,
-        waits(policy)
+        waits_text(policy)
     )
 }
 
 /// The waits before each retry, without the spread.
-fn waits(policy: &RetryPolicy) -> String {
+fn waits_text(policy: &RetryPolicy) -> String {
     let backoff = policy.backoff();
     let count = match policy.give_up_after {
         Some(_) => 8,
         None => policy.max_retries.min(8),
     };
     let waits: Vec<_> = (1..=count)
-        .map(|n| Human(backoff.curve_delay(n)).to_string())
+        .map(|n| HumanDuration(backoff.curve_delay(n)).to_string())
         .collect();
     waits.join(", ")
 }
@@ -157,16 +159,16 @@ fn show(policy: &RetryPolicy, out: &mut Output) -> Result<()> {
 }
 
 fn rows(policy: &RetryPolicy) -> [(&'static str, String); 8] {
-    let (model, asks) = model_and_question(policy);
+    let (model, asks) = model_and_approval_text(policy);
     [
         ("retries", retries(policy)),
         ("waits", waits_in_full(policy)),
-        ("repeats", repeated(policy)),
+        ("repeats", retryable_text(policy)),
         ("model", model),
         ("asks", asks),
-        ("longest wait", time(policy.max_wait, "any")),
-        ("in all", time(policy.max_elapsed, "any time")),
-        ("money", money(policy.max_cost, "no cap")),
+        ("longest wait", duration_or(policy.max_wait, "any")),
+        ("in all", duration_or(policy.max_elapsed, "any time")),
+        ("money", usd_or(policy.max_cost, "no cap")),
     ]
 }
 
@@ -175,7 +177,7 @@ fn retries(policy: &RetryPolicy) -> String {
     match policy.give_up_after {
         Some(time) => format!(
             "transient kinds for {} without progress, others {count}",
-            Human(time)
+            HumanDuration(time)
         ),
         None => count.to_string(),
     }
@@ -185,11 +187,11 @@ fn waits_in_full(policy: &RetryPolicy) -> String {
     if policy.max_retries == 0 && policy.give_up_after.is_none() {
         return "none".to_owned();
     }
-    let (waits, jitter) = (waits(policy), name(&policy.jitter));
+    let (waits, jitter) = (waits_text(policy), serde_name(&policy.jitter));
     format!("{waits} (cap {} s, jitter {jitter})", policy.max_backoff)
 }
 
-fn repeated(policy: &RetryPolicy) -> String {
+fn retryable_text(policy: &RetryPolicy) -> String {
     let kinds: Vec<_> = policy
         .retryable_errors
         .iter()
@@ -202,32 +204,32 @@ fn repeated(policy: &RetryPolicy) -> String {
     }
 }
 
-fn model_and_question(policy: &RetryPolicy) -> (String, String) {
-    if !policy.auto_escalate {
+fn model_and_approval_text(policy: &RetryPolicy) -> (String, String) {
+    if !policy.auto_switch_model {
         return (
             "is never changed without asking".to_owned(),
             "when the ways are used up".to_owned(),
         );
     }
-    let above = money(policy.confirm_above, "any amount");
+    let above = usd_or(policy.confirm_above, "any amount");
     (
         format!(
             "may change by itself after {} retries",
-            policy.escalate_after_retries
+            policy.switch_model_after_retries
         ),
         format!("before a dearer model costs more than {above}"),
     )
 }
 
-fn money(usd: Option<f64>, none: &str) -> String {
+fn usd_or(usd: Option<f64>, none: &str) -> String {
     usd.map_or_else(|| none.to_owned(), |usd| format!("{usd} USD"))
 }
 
-fn time(limit: Option<Duration>, none: &str) -> String {
-    limit.map_or_else(|| none.to_owned(), |limit| Human(limit).to_string())
+fn duration_or(limit: Option<Duration>, none: &str) -> String {
+    limit.map_or_else(|| none.to_owned(), |limit| HumanDuration(limit).to_string())
 }
 
-fn name(value: &impl serde::Serialize) -> String {
+fn serde_name(value: &impl serde::Serialize) -> String {
     serde_json::to_value(value)
         .ok()
         .and_then(|value| value.as_str().map(str::to_owned))
@@ -252,26 +254,26 @@ fn check_config(config: &Config, out: &mut Output) -> Result<()> {
         out,
         "{GREEN}ok{GREEN:#}: {from}: {} ({})",
         policy.id,
-        in_short(policy)
+        policy_summary(policy)
     )?;
     Ok(())
 }
 
 fn check(files: &[PathBuf], out: &mut Output) -> Result<()> {
     for path in files {
-        let policy = read(path)?;
+        let policy = read_policy(path)?;
         writeln!(
             out,
             "{GREEN}ok{GREEN:#}: {}: {} ({})",
             path.display(),
             policy.id,
-            in_short(&policy)
+            policy_summary(&policy)
         )?;
     }
     Ok(())
 }
 
-fn read(path: &Path) -> Result<RetryPolicy> {
+fn read_policy(path: &Path) -> Result<RetryPolicy> {
     let text =
         fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
     let is_json =
@@ -287,7 +289,7 @@ fn read(path: &Path) -> Result<RetryPolicy> {
             .iter()
             .map(|problem| format!("\n  {problem}"))
             .collect::<String>();
-        hinted(
+        error_with_hint(
             format!("{} is not a policy:{problems}", path.display()),
             "`unstuck policy show resilient --json` shows every field",
         )

@@ -12,17 +12,17 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
-use unstuck_core::guard::{Proposal, show};
-use unstuck_repair::place::Root;
+use unstuck_core::command_policy::{Proposal, sanitize};
+use unstuck_repair::evaluate_proposal;
+use unstuck_repair::project_dir::ProjectRoot;
 use unstuck_repair::proposal_file::ProposalFile;
-use unstuck_repair::weigh;
 
 use crate::config::Config;
 use crate::environment;
+use crate::error_report::{error_with_hint, refusal};
 use crate::output::{BOLD, Output};
-use crate::place::project_of;
-use crate::report::{hinted, refused};
-use crate::{clock, repairs};
+use crate::paths::project_of;
+use crate::{clock, repair_terms};
 
 /// Propose a repair of the environment; for agents, when tests cannot even run
 ///
@@ -74,7 +74,7 @@ pub(crate) struct ProposeArgs {
 
     /// How sure you are: high if you have seen this very pattern, low for a guess
     #[arg(long, value_enum, default_value = "medium", value_name = "HOW")]
-    confidence: Sure,
+    confidence: ConfidenceArg,
 
     /// The folder to run it in, from the root of the project
     #[arg(long, value_name = "DIR")]
@@ -99,37 +99,37 @@ enum Category {
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum Sure {
+enum ConfidenceArg {
     High,
     Medium,
     Low,
 }
 
 pub(crate) fn run(args: &ProposeArgs, config: &Config, out: &mut Output) -> Result<ExitCode> {
-    let bytes = document(args)?;
+    let bytes = proposal_document(args)?;
     let proposal = Proposal::parse(&bytes).map_err(|error| {
-        refused(
+        refusal(
             format!("the proposal is refused as a whole: {error}"),
             "`unstuck propose --help` shows one that is taken",
         )
     })?;
     if let Some(path) = environment::variable("UNSTUCK_RECOVERY_FILE") {
-        put(Path::new(&path), &bytes)?;
+        write_atomically(Path::new(&path), &bytes)?;
         writeln!(
             out,
             "proposed: {BOLD}{}{BOLD:#}; unstuck looks at it when you have ended",
-            show(&proposal.recovery.command)
+            sanitize(&proposal.recovery.command)
         )?;
         return Ok(ExitCode::SUCCESS);
     }
     let here = std::env::current_dir().context("cannot tell the current folder")?;
-    let root = Root::open(&project_of(&here))?;
-    let rules = repairs::rules(config, root.path())?;
+    let root = ProjectRoot::open(&project_of(&here))?;
+    let rules = repair_terms::command_rules(config, root.path())?;
     let file = ProposalFile::from_bytes(bytes);
     let (command, folder) = (&proposal.recovery.command, &proposal.recovery.working_dir);
-    let standing = repairs::standing(config, &root, command, folder.as_deref());
-    let weighed = weigh(&file.bytes, &root, &rules, &standing);
-    let judged = weighed.judgement();
+    let standing = repair_terms::policy_context(config, &root, command, folder.as_deref());
+    let weighed = evaluate_proposal(&file.bytes, &root, &rules, &standing);
+    let judged = weighed.command_evaluation();
     writeln!(
         out,
         "{BOLD}{}{BOLD:#}: {}",
@@ -140,38 +140,40 @@ pub(crate) fn run(args: &ProposeArgs, config: &Config, out: &mut Output) -> Resu
         out,
         "nothing was run: `unstuck repair -- CHECK` runs a check, and what may repair it"
     )?;
-    Ok(repairs::exit_code(&judged.verdict))
+    Ok(repair_terms::verdict_exit_code(&judged.verdict))
 }
 
-fn document(args: &ProposeArgs) -> Result<Vec<u8>> {
+fn proposal_document(args: &ProposeArgs) -> Result<Vec<u8>> {
     match (&args.file, &args.command) {
         (Some(path), _) if path.as_os_str() == "-" => {
             let mut bytes = Vec::new();
-            let most = unstuck_core::guard::MAX_BYTES as u64 + 1;
+            let most = unstuck_core::command_policy::MAX_BYTES as u64 + 1;
             let read = std::io::stdin().take(most).read_to_end(&mut bytes);
             read.context("cannot read standard input")?;
             Ok(bytes)
         }
         (Some(path), _) => match ProposalFile::read(path) {
             Ok(Some(file)) => Ok(file.bytes),
-            Ok(None) => Err(hinted(
+            Ok(None) => Err(error_with_hint(
                 format!("there is no file {}", path.display()),
                 "name a file with a proposal, or give --command, --root-cause and --evidence",
             )),
-            Err(error) => Err(refused(
+            Err(error) => Err(refusal(
                 format!("{}: {error}", path.display()),
                 "`unstuck propose --help` shows one that is taken",
             )),
         },
-        (None, Some(command)) => Ok(serde_json::to_vec_pretty(&described(args, command))?),
-        (None, None) => Err(hinted(
+        (None, Some(command)) => Ok(serde_json::to_vec_pretty(&proposal_from_flags(
+            args, command,
+        ))?),
+        (None, None) => Err(error_with_hint(
             "there is nothing to propose",
             "unstuck propose --help",
         )),
     }
 }
 
-fn described(args: &ProposeArgs, command: &str) -> Value {
+fn proposal_from_flags(args: &ProposeArgs, command: &str) -> Value {
     let category = match args.category {
         Category::Dependency => "dependency",
         Category::Config => "config",
@@ -180,9 +182,9 @@ fn described(args: &ProposeArgs, command: &str) -> Value {
         Category::Network => "network",
     };
     let confidence = match args.confidence {
-        Sure::High => "high",
-        Sure::Medium => "medium",
-        Sure::Low => "low",
+        ConfidenceArg::High => "high",
+        ConfidenceArg::Medium => "medium",
+        ConfidenceArg::Low => "low",
     };
     let mut recovery = json!({
         "command": command,
@@ -212,7 +214,7 @@ fn described(args: &ProposeArgs, command: &str) -> Value {
 }
 
 /// Puts the proposal where unstuck looks for it, whole or not at all.
-fn put(path: &Path, bytes: &[u8]) -> Result<()> {
+fn write_atomically(path: &Path, bytes: &[u8]) -> Result<()> {
     let beside = path.with_extension("json.new");
     let done = fs::write(&beside, bytes).and_then(|()| fs::rename(&beside, path));
     done.with_context(|| format!("cannot write {}", path.display()))

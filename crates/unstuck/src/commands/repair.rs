@@ -6,28 +6,28 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use unstuck_core::action::shell_quote;
-use unstuck_core::episode::RunFold;
+use unstuck_core::command_policy::sanitize;
 use unstuck_core::event::Event;
-use unstuck_core::guard::show;
-use unstuck_core::recovery::Repair;
-use unstuck_core::repair::{usual_check, usual_check_questions};
-use unstuck_repair::survey;
-use unstuck_run::drive::{RepairWish, label_before};
-use unstuck_run::worktree::Snapshots;
+use unstuck_core::planner::shell_quote;
+use unstuck_core::repair::{default_check, default_check_probes};
+use unstuck_core::session_state::RepairRecord;
+use unstuck_core::views::RunProjection;
+use unstuck_repair::probe_project;
+use unstuck_run::runner::{RequestedRepairMode, before_repair_label};
+use unstuck_run::worktree::SnapshotStore;
 
-use super::ended::tell;
 use super::exec;
+use super::run_result::report_result;
+use crate::command_context::CommandContext;
 use crate::config::Config;
-use crate::gateway::Wish;
-use crate::history::History;
+use crate::error_report::{error_with_hint, refusal};
+use crate::gateway::GatewayMode;
+use crate::history::RunHistory;
 use crate::output::Output;
-use crate::place::project_of;
-use crate::repairs;
-use crate::report::{hinted, refused};
-use crate::session::Session;
-use crate::supervise::{self, Told};
-use crate::{completion, runtime, trusting};
+use crate::paths::project_of;
+use crate::repair_terms;
+use crate::run_session::{self, Verbosity};
+use crate::{completion, project_trust, runtime};
 
 /// Run a project's check, find out what is broken, and repair what may be repaired
 ///
@@ -65,7 +65,7 @@ pub(crate) struct RepairArgs {
 
 impl RepairArgs {
     /// Whether a repair is undone.
-    pub(crate) fn undoes(&self) -> bool {
+    pub(crate) fn is_undo(&self) -> bool {
         self.undo.is_some()
     }
 }
@@ -73,7 +73,7 @@ impl RepairArgs {
 pub(crate) fn run(
     args: &RepairArgs,
     config: &Config,
-    session: &Session<'_>,
+    session: &CommandContext<'_>,
     out: &mut Output,
 ) -> Result<ExitCode> {
     if let Some(letters) = &args.undo {
@@ -83,16 +83,20 @@ pub(crate) fn run(
     let project = project_of(&here);
     let check = match args.check.is_empty() {
         false => args.check.clone(),
-        true => suggested(&project)?,
+        true => default_check_of(&project)?,
     };
-    let told = if args.quiet { Told::Nothing } else { Told::All };
-    let wish = if args.ask {
-        RepairWish::Ask
+    let told = if args.quiet {
+        Verbosity::Quiet
     } else {
-        RepairWish::Auto
+        Verbosity::All
+    };
+    let wish = if args.ask {
+        RequestedRepairMode::Ask
+    } else {
+        RequestedRepairMode::Auto
     };
     let request = exec::check_request(check, config, wish)?;
-    let mut repairs = repairs::allowed(config, &request.project, wish, !args.quiet)?;
+    let mut repairs = repair_terms::repair_setup(config, &request.project, wish, !args.quiet)?;
     if args.check.is_empty() {
         let words: Vec<_> = request
             .command
@@ -103,15 +107,22 @@ pub(crate) fn run(
             .notes
             .push(format!("the check is `{}`", words.join(" ")));
     }
-    let finished = supervise::start(session, config, request, told, repairs, Wish::Configured)?;
-    tell(&finished, &args.json.into(), out)
+    let finished = run_session::run_command(
+        session,
+        config,
+        request,
+        told,
+        repairs,
+        GatewayMode::Configured,
+    )?;
+    report_result(&finished, &args.json.into(), out)
 }
 
 /// The check that the project itself suggests.
-fn suggested(project: &Path) -> Result<Vec<String>> {
-    let facts = survey(project, project, None, &usual_check_questions());
-    usual_check(&facts).ok_or_else(|| {
-        hinted(
+fn default_check_of(project: &Path) -> Result<Vec<String>> {
+    let facts = probe_project(project, project, None, &default_check_probes());
+    default_check(&facts).ok_or_else(|| {
+        error_with_hint(
             format!("{} does not tell how it is checked", project.display()),
             "name the check: unstuck repair -- COMMAND",
         )
@@ -119,39 +130,39 @@ fn suggested(project: &Path) -> Result<Vec<String>> {
 }
 
 /// Restores the work tree as it was before the newest repair of a run.
-fn undo(letters: &str, session: &Session<'_>, out: &mut Output) -> Result<()> {
-    if let Some(why) = trusting::inside_an_agent() {
-        return Err(refused(
+fn undo(letters: &str, session: &CommandContext<'_>, out: &mut Output) -> Result<()> {
+    if let Some(why) = project_trust::agent_evidence() {
+        return Err(refusal(
             format!("only a person can undo a repair: {why}"),
             "do it in a terminal of your own",
         ));
     }
     let (run, events) = runtime::block_on(async {
-        let history = History::open(session.store).await?;
+        let history = RunHistory::open(session.store).await?;
         let run = history.find(Some(letters)).await?;
         let events = history.events(&run.id).await?;
         anyhow::Ok((run, events))
     })?;
-    let fold = RunFold::fold(&events);
-    let ran = |repair: &&Repair| repair.exit_code.is_some();
+    let fold = RunProjection::from_events(&events);
+    let ran = |repair: &&RepairRecord| repair.exit_code.is_some();
     let repair = fold
         .as_ref()
         .and_then(|fold| fold.repairs.all().iter().rev().find(ran));
     let short = run.id.short();
     let Some(repair) = repair else {
-        return Err(refused(
+        return Err(refusal(
             format!("run {short} has repaired nothing"),
             "`unstuck runs` lists what there is",
         ));
     };
-    let state = supervise::state_folder(session.store);
-    let snapshots = Snapshots::open(Path::new(&run.project), &run.id, &state)?;
-    let kept = snapshots.find(&label_before(&repair.proposed.id))?;
+    let state = run_session::state_dir(session.store);
+    let snapshots = SnapshotStore::open(Path::new(&run.project), &run.id, &state)?;
+    let kept = snapshots.find(&before_repair_label(&repair.proposed.id))?;
     let Some(before) = kept else {
-        return Err(refused(
+        return Err(refusal(
             format!(
                 "the work tree before `{}` was not kept",
-                show(&repair.proposed.command)
+                sanitize(&repair.proposed.command)
             ),
             "only in a git repository can a repair be undone",
         ));
@@ -160,11 +171,11 @@ fn undo(letters: &str, session: &Session<'_>, out: &mut Output) -> Result<()> {
         .iter()
         .rev()
         .find_map(|recorded| match &recorded.event {
-            Event::RecoveryExecuted(ran) if ran.id == repair.proposed.id => ran.tree.clone(),
+            Event::RepairExecuted(ran) if ran.id == repair.proposed.id => ran.tree.clone(),
             _ => None,
         });
-    if after.as_ref() != Some(&snapshots.now()?.tree) {
-        return Err(refused(
+    if after.as_ref() != Some(&snapshots.current()?.tree) {
+        return Err(refusal(
             "the work tree was changed since the repair, and that would be lost",
             format!(
                 "`git diff {} --` shows all that differs from before the repair",
@@ -177,7 +188,7 @@ fn undo(letters: &str, session: &Session<'_>, out: &mut Output) -> Result<()> {
     writeln!(
         out,
         "undone: what `{}` had changed ({files} files); ignored files were left as they are",
-        show(&repair.proposed.command)
+        sanitize(&repair.proposed.command)
     )?;
     Ok(())
 }

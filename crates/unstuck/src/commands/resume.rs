@@ -8,46 +8,47 @@ use std::time::Duration;
 use anyhow::Result;
 use clap::Args;
 use unstuck_core::duration;
-use unstuck_core::episode::{RunView, Status};
+use unstuck_core::escalation::EscalationAnswer;
 use unstuck_core::event::PipelineStarted;
-use unstuck_core::pipeline::{GONE, RoleChange};
-use unstuck_core::question::Answer;
-use unstuck_core::settings::ProjectSettings;
-use unstuck_run::drive::pipeline::{Again, Plan};
-use unstuck_run::drive::{Finished, Options, RunError, why_not_resumable};
-use unstuck_store::{QuestionFilter, RunFilter};
+use unstuck_core::pipeline::{ROLE_REMOVED, RoleChange};
+use unstuck_core::project_settings::ProjectSettings;
+use unstuck_core::views::{RunStatus, RunSummary};
+use unstuck_run::runner::pipeline::{PipelineSpec, ResumeOptions};
+use unstuck_run::runner::{AttemptOptions, RunError, RunResult, why_not_resumable};
+use unstuck_store::{EscalationFilter, RunFilter};
 
-use super::ended::{tell, tell_with_roles};
 use super::resume_all;
-use crate::choosing::Candidates;
+use super::run_result::{report_pipeline_result, report_result};
+use crate::choice_prompt::ChoicePrompt;
+use crate::command_context::CommandContext;
 use crate::config::Config;
-use crate::gateway::Wish;
-use crate::history::History;
+use crate::error_report::refusal;
+use crate::gateway::GatewayMode;
+use crate::history::RunHistory;
 use crate::output::Output;
-use crate::pipeline_plan::{self, Wanted};
-use crate::place::current_project;
+use crate::paths::current_project;
+use crate::pipeline_from_config::{self, PipelineOptions};
 use crate::project_changes::{self, OnChanges};
-use crate::repairs;
-use crate::report::refused;
-use crate::run_words::{is_clients, what};
-use crate::session::Session;
-use crate::show_text::cut;
-use crate::supervise::{
-    self, Before, Conducted, Pipelined, Resumed, Supervised, Told, state_folder,
+use crate::repair_terms;
+use crate::run_session::{
+    self, CommandResume, OriginalStart, PipelineMode, PipelineTask, SupervisedRun, Verbosity,
+    state_dir,
 };
+use crate::run_words::{is_gateway_client, run_title};
+use crate::show_text::truncate;
 use crate::{answering, clock, completion, runtime};
 
 /// Where there is something to take up again; of those that failed only pipelines.
-const UNFINISHED: [Status; 5] = [
-    Status::Running,
-    Status::Waiting,
-    Status::AwaitingHuman,
-    Status::Interrupted,
-    Status::Failed,
+const UNFINISHED: [RunStatus; 5] = [
+    RunStatus::Running,
+    RunStatus::Waiting,
+    RunStatus::AwaitingHuman,
+    RunStatus::Interrupted,
+    RunStatus::Failed,
 ];
 
 /// How many runs are tried where none is named.
-const CANDIDATES: usize = 30;
+const MAX_CANDIDATES: usize = 30;
 
 /// Resume an interrupted, crashed or blocked run
 ///
@@ -107,102 +108,109 @@ pub(crate) struct ResumeArgs {
 }
 
 /// How a person wants it to be taken up.
-pub(crate) struct Taken<'a> {
+pub(crate) struct ResumeRequest<'a> {
     /// Whether outputs are reused although what they were made from was changed.
     pub(crate) accept_changes: bool,
     /// How changes of the project's configuration are met.
     pub(crate) on_changes: OnChanges,
     pub(crate) restart: &'a [String],
-    pub(crate) wanted: Wanted,
-    pub(crate) told: Told,
+    pub(crate) options: PipelineOptions,
+    pub(crate) verbosity: Verbosity,
     pub(crate) json: bool,
-    pub(crate) gateway: Wish,
+    pub(crate) gateway: GatewayMode,
 }
 
 pub(crate) fn run(
     args: &ResumeArgs,
     config: &Config,
-    session: &Session<'_>,
+    session: &CommandContext<'_>,
     out: &mut Output,
 ) -> Result<ExitCode> {
     if args.all {
         return resume_all::run(args.everywhere, args.quiet, session, out);
     }
     let candidates = runtime::block_on(find(args, session))?;
-    let taken = Taken {
+    let taken = ResumeRequest {
         accept_changes: args.accept_changes,
-        on_changes: OnChanges::of_flags(args.accept_changes, args.hold_changes),
+        on_changes: OnChanges::from_flags(args.accept_changes, args.hold_changes),
         restart: &args.restart,
-        wanted: Wanted {
+        options: PipelineOptions {
             keep_trying: args.keep_trying,
-            ..Wanted::default()
+            ..PipelineOptions::default()
         },
-        told: if args.quiet { Told::Nothing } else { Told::All },
+        verbosity: if args.quiet {
+            Verbosity::Quiet
+        } else {
+            Verbosity::All
+        },
         json: args.json,
-        gateway: Wish::of_flag(args.no_gateway),
+        gateway: GatewayMode::from_flag(args.no_gateway),
     };
-    first_of(candidates, &taken, config, session, out)
+    resume_first_possible(candidates, &taken, config, session, out)
 }
 
 /// Takes up the newest pipeline of this project that is not done.
-pub(crate) fn newest_pipeline(
-    taken: &Taken<'_>,
+pub(crate) fn resume_newest_pipeline(
+    taken: &ResumeRequest<'_>,
     config: &Config,
-    session: &Session<'_>,
+    session: &CommandContext<'_>,
     out: &mut Output,
 ) -> Result<ExitCode> {
     let candidates = runtime::block_on(async {
-        let history = History::open(session.store).await?;
-        history.newest(&UNFINISHED, CANDIDATES).await
+        let history = RunHistory::open(session.store).await?;
+        history.newest(&UNFINISHED, MAX_CANDIDATES).await
     })?;
-    let is_pipeline = |run: &RunView| run.roles.is_some();
+    let is_pipeline = |run: &RunSummary| run.roles.is_some();
     let candidates = candidates.into_iter().filter(is_pipeline).collect();
-    first_of(candidates, taken, config, session, out)
+    resume_first_possible(candidates, taken, config, session, out)
 }
 
 /// Takes up the first run that can be.
-pub(crate) fn first_of(
-    candidates: Vec<RunView>,
-    taken: &Taken<'_>,
+pub(crate) fn resume_first_possible(
+    candidates: Vec<RunSummary>,
+    taken: &ResumeRequest<'_>,
     config: &Config,
-    session: &Session<'_>,
+    session: &CommandContext<'_>,
     out: &mut Output,
 ) -> Result<ExitCode> {
     let mut candidates = candidates.into_iter().peekable();
     let mut first_refusal = None;
     while let Some(run) = candidates.next() {
-        match resumed(&run, taken, config, session, out) {
+        match resume_run(&run, taken, config, session, out) {
             // One that cannot be taken up again does not stand in the way of those that can.
             Err(error) if is_refusal(&error) && candidates.peek().is_some() => {
                 first_refusal.get_or_insert((error, run));
             }
             Err(error) => {
                 let (error, run) = first_refusal.unwrap_or((error, run));
-                return Err(explained(error, &run));
+                return Err(with_hint(error, &run));
             }
             done => return done,
         }
     }
-    Err(refused(
+    Err(refusal(
         "there is nothing to resume in this project",
         "`unstuck runs --status crashed,interrupted,awaiting_human` lists what is left elsewhere",
     ))
 }
 
-fn resumed(
-    run: &RunView,
-    taken: &Taken<'_>,
+fn resume_run(
+    run: &RunSummary,
+    taken: &ResumeRequest<'_>,
     config: &Config,
-    session: &Session<'_>,
+    session: &CommandContext<'_>,
     out: &mut Output,
 ) -> Result<ExitCode> {
     let done = match run.roles {
-        Some(_) => conducted(run, taken, session).map(Supervised::from),
-        None => again(run, taken, session),
+        Some(_) => resume_pipeline(run, taken, session).map(SupervisedRun::from),
+        None => resume_command(run, taken, session),
     };
     match done {
-        Err(error) if is_driven(&error) && runtime::block_on(still_asks(session, run))? => {
-            answer(config, session, run)?;
+        Err(error)
+            if is_driven_elsewhere(&error)
+                && runtime::block_on(has_open_escalation(session, run))? =>
+        {
+            resolve_escalations(config, session, run)?;
             writeln!(
                 out,
                 "run {} continues in the process that waits for it",
@@ -212,89 +220,115 @@ fn resumed(
         }
         Err(error) => Err(error),
         Ok(done) if run.roles.is_some() => {
-            tell_with_roles(&done.finished, taken.json, session, out)
+            report_pipeline_result(&done.finished, taken.json, session, out)
         }
-        Ok(done) => tell(&done, &taken.json.into(), out),
+        Ok(done) => report_result(&done, &taken.json.into(), out),
     }
 }
 
 /// Takes up a single command, with what its project's configuration said when it began.
-fn again(run: &RunView, taken: &Taken<'_>, session: &Session<'_>) -> Result<Supervised> {
+fn resume_command(
+    run: &RunSummary,
+    taken: &ResumeRequest<'_>,
+    session: &CommandContext<'_>,
+) -> Result<SupervisedRun> {
     let (events, options) = runtime::block_on(async {
-        let history = History::open(session.store).await?;
+        let history = RunHistory::open(session.store).await?;
         let timeline = history.timeline(&run.id).await?;
         let spec = timeline.run.sole_session();
-        let options = spec.map(|spec| serde_json::from_value::<Options>(spec.options.clone()));
+        let options =
+            spec.map(|spec| serde_json::from_value::<AttemptOptions>(spec.options.clone()));
         let options = options.and_then(Result::ok).unwrap_or_default();
         Ok((history.events(&run.id).await?, options))
     })?;
-    let config =
-        &project_changes::settle(run, &events, session.sources(), &taken.on_changes, session)?;
+    let config = &project_changes::load_for_resume(
+        run,
+        &events,
+        session.sources(),
+        &taken.on_changes,
+        session,
+    )?;
     let project = PathBuf::from(&run.project);
-    let mut repairs = repairs::terms(config, &project, options.repair)?;
-    let held = project_changes::lines(config.held_changes());
+    let mut repairs = repair_terms::repair_setup_unattended(config, &project, options.repair)?;
+    let held = project_changes::change_lines(config.held_changes());
     if !held.is_empty() {
         repairs.notes.push(format!(
             "the project's configuration was changed since the run began, which does not count for it:\n{}",
             held.join("\n")
         ));
     }
-    let before = Before {
+    let before = OriginalStart {
         repairs,
         project,
         tty: options.tty,
     };
-    let resumed = Resumed::new(&run.id, taken.wanted.keep_trying, config);
-    supervise::resume(session, config, resumed, taken.told, before, taken.gateway)
+    let resumed = CommandResume::new(&run.id, taken.options.keep_trying, config);
+    run_session::resume_command(
+        session,
+        config,
+        resumed,
+        taken.verbosity,
+        before,
+        taken.gateway,
+    )
 }
 
 /// Takes up a pipeline with the configuration that it was run by, as far as that counts for it.
-fn conducted(run: &RunView, taken: &Taken<'_>, session: &Session<'_>) -> Result<Finished> {
+fn resume_pipeline(
+    run: &RunSummary,
+    taken: &ResumeRequest<'_>,
+    session: &CommandContext<'_>,
+) -> Result<RunResult> {
     let (timeline, events) = runtime::block_on(async {
-        let history = History::open(session.store).await?;
+        let history = RunHistory::open(session.store).await?;
         let timeline = history.timeline(&run.id).await?;
         Ok((timeline, history.events(&run.id).await?))
     })?;
     let then = timeline.run.pipeline();
     let path = then.and_then(|then| then.config_path.as_deref());
     let project = Path::new(&run.project);
-    let sources = pipeline_plan::sources_of(path, session.sources())?;
-    let config = project_changes::settle(run, &events, sources, &taken.on_changes, session)?;
-    let wanted = Wanted {
+    let sources = pipeline_from_config::sources_for_run(path, session.sources())?;
+    let config =
+        project_changes::load_for_resume(run, &events, sources, &taken.on_changes, session)?;
+    let wanted = PipelineOptions {
         task: task(taken, then, &config),
-        ..taken.wanted.clone()
+        ..taken.options.clone()
     };
-    let left_out = then.map_or(&[][..], |then| &then.left_out);
-    let planned = |config: &Config| -> Result<Plan> {
-        let mut plan = pipeline_plan::plan(config, &wanted, project)?;
+    let left_out = then.map_or(&[][..], |then| &then.excluded_roles);
+    let planned = |config: &Config| -> Result<PipelineSpec> {
+        let mut plan = pipeline_from_config::build_plan(config, &wanted, project)?;
         // A run of a part of the roles stays one; roles that are new belong to it.
-        plan.leave_out(|id| left_out.iter().any(|one| one == id));
-        pipeline_plan::has_task(&plan)?;
+        plan.exclude_roles(|id| left_out.iter().any(|one| one == id));
+        pipeline_from_config::check_task(&plan)?;
         Ok(plan)
     };
     let reload = |accepted: Option<&ProjectSettings>| {
-        let sources = pipeline_plan::sources_of(path, session.sources())?;
-        planned(&project_changes::load(project, sources, accepted)?)
+        let sources = pipeline_from_config::sources_for_run(path, session.sources())?;
+        planned(&project_changes::load_for_run(project, sources, accepted)?)
     };
-    let again = Again {
+    let again = ResumeOptions {
         restart: taken.restart.to_vec(),
         accept_changes: taken.accept_changes,
     };
-    let pipeline = Pipelined {
+    let pipeline = PipelineTask {
         plan: planned(&config)?,
-        how: Conducted::Again(run.id.clone(), again),
+        mode: PipelineMode::Resume(run.id.clone(), again),
         reload: &reload,
         notes: Vec::new(),
         gateway: taken.gateway,
     };
-    supervise::conduct(session, &config, pipeline, taken.told)
+    run_session::run_pipeline(session, &config, pipeline, taken.verbosity)
 }
 
 /// What is to be done: what a person says now, what they said then, or what the configuration says.
-fn task(taken: &Taken<'_>, then: Option<&PipelineStarted>, config: &Config) -> Option<String> {
+fn task(
+    taken: &ResumeRequest<'_>,
+    then: Option<&PipelineStarted>,
+    config: &Config,
+) -> Option<String> {
     let said_then = then.filter(|then| then.command.iter().any(|word| word == "--task"));
     let said_then = said_then.map(|then| then.task.clone());
-    let said_now = taken.wanted.task.clone();
+    let said_now = taken.options.task.clone();
     let known = || then.map(|then| then.task.clone());
     said_now
         .or(said_then)
@@ -303,56 +337,53 @@ fn task(taken: &Taken<'_>, then: Option<&PipelineStarted>, config: &Config) -> O
 }
 
 /// The run that is named, or the one of this project that is meant.
-async fn find(args: &ResumeArgs, session: &Session<'_>) -> Result<Vec<RunView>> {
-    let history = History::open(session.store).await?;
+async fn find(args: &ResumeArgs, session: &CommandContext<'_>) -> Result<Vec<RunSummary>> {
+    let history = RunHistory::open(session.store).await?;
     if let Some(letters) = &args.run {
         return Ok(vec![history.find(Some(letters)).await?]);
     }
     let filter = RunFilter {
         project: Some(current_project()),
         status: vec![
-            Status::Crashed,
-            Status::Interrupted,
-            Status::AwaitingHuman,
-            Status::Failed,
+            RunStatus::Crashed,
+            RunStatus::Interrupted,
+            RunStatus::AwaitingHuman,
+            RunStatus::Failed,
         ],
-        limit: Some(CANDIDATES),
+        limit: Some(MAX_CANDIDATES),
         ..RunFilter::default()
     };
-    let listed = history.listed(&filter, clock::now().at).await?;
+    let listed = history.run_entries(&filter, clock::now().at).await?;
     let runs = listed.into_iter().map(|one| one.run);
     // Nobody but its client can continue a client's own session.
-    let runs: Vec<_> = runs.filter(|run| !is_clients(run)).collect();
+    let runs: Vec<_> = runs.filter(|run| !is_gateway_client(run)).collect();
     let mut left = Vec::new();
     let mut refused_run = None;
     for run in runs {
         // Of those that failed only pipelines can be resumed: a single command that failed is over.
-        if run.status == Status::Failed {
+        if run.status == RunStatus::Failed {
             continue;
         }
-        match why_not_resumable(
-            &history.events(&run.id).await?,
-            &state_folder(session.store),
-        ) {
+        match why_not_resumable(&history.events(&run.id).await?, &state_dir(session.store)) {
             None => left.push(run),
             Some(_) => refused_run = refused_run.or(Some(run)),
         }
     }
-    let is_agent = |run: &RunView| run.agent.is_some() || run.roles.is_some();
+    let is_agent = |run: &RunSummary| run.agent.is_some() || run.roles.is_some();
     if left.iter().any(is_agent) {
         left.retain(is_agent);
     }
     if left.is_empty() {
         let failed = failed_pipeline(&history).await?;
         // Whoever asks for a run that is active is told so.
-        let active = [Status::Running, Status::Waiting];
+        let active = [RunStatus::Running, RunStatus::Waiting];
         let active = history.newest(&active, 1).await?.pop();
         return Ok(failed.or(refused_run).or(active).into_iter().collect());
     }
     if left.len() > 1 {
-        let candidates = Candidates {
+        let candidates = ChoicePrompt {
             what: "unfinished runs in this project",
-            lines: left.iter().map(candidate).collect(),
+            lines: left.iter().map(candidate_line).collect(),
             hint: "name one: `unstuck resume RUN`; `unstuck abort RUN` ends one".to_owned(),
         };
         left = vec![left.swap_remove(candidates.choose()?)];
@@ -361,11 +392,11 @@ async fn find(args: &ResumeArgs, session: &Session<'_>) -> Result<Vec<RunView>> 
 }
 
 /// The newest pipeline of this project, if it failed.
-async fn failed_pipeline(history: &History) -> Result<Option<RunView>> {
+async fn failed_pipeline(history: &RunHistory) -> Result<Option<RunSummary>> {
     let filter = RunFilter {
         project: Some(current_project()),
-        status: vec![Status::Failed],
-        limit: Some(CANDIDATES),
+        status: vec![RunStatus::Failed],
+        limit: Some(MAX_CANDIDATES),
         ..RunFilter::default()
     };
     let mut failed = history.runs(&filter).await?.into_iter();
@@ -373,9 +404,9 @@ async fn failed_pipeline(history: &History) -> Result<Option<RunView>> {
 }
 
 /// A run on one line: its id, its state, what it does.
-fn candidate(run: &RunView) -> String {
-    let ago = clock::ago(run.updated, clock::now().at);
-    let what = cut(&what(run), 60);
+fn candidate_line(run: &RunSummary) -> String {
+    let ago = clock::format_age(run.updated, clock::now().at);
+    let what = truncate(&run_title(run), 60);
     format!("{}  {}  {ago}  {what}", run.id.short(), run.status)
 }
 
@@ -384,46 +415,50 @@ fn is_refusal(error: &anyhow::Error) -> bool {
 }
 
 /// Whether another process drives it.
-fn is_driven(error: &anyhow::Error) -> bool {
-    matches!(error.downcast_ref(), Some(RunError::Driven { .. }))
+fn is_driven_elsewhere(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(RunError::AlreadyActive { .. }))
 }
 
 /// Whether it, or one of its roles, waits for a person at this moment.
-async fn still_asks(session: &Session<'_>, run: &RunView) -> Result<bool> {
-    let history = History::open(session.store).await?;
+async fn has_open_escalation(session: &CommandContext<'_>, run: &RunSummary) -> Result<bool> {
+    let history = RunHistory::open(session.store).await?;
     let now = history.timeline(&run.id).await?;
     let mut standings = now.sessions.iter().map(|session| session.status);
-    let asks = |status: Status| status == Status::AwaitingHuman;
-    Ok(asks(now.view.status) || standings.any(asks))
+    let asks = |status: RunStatus| status == RunStatus::AwaitingHuman;
+    Ok(asks(now.summary.status) || standings.any(asks))
 }
 
 /// Says to every question of a run that a person has seen to it.
-fn answer(config: &Config, session: &Session<'_>, run: &RunView) -> Result<()> {
-    let filter = QuestionFilter {
+fn resolve_escalations(
+    config: &Config,
+    session: &CommandContext<'_>,
+    run: &RunSummary,
+) -> Result<()> {
+    let filter = EscalationFilter {
         run: Some(run.id.clone()),
-        ..QuestionFilter::default()
+        ..EscalationFilter::default()
     };
-    let open = answering::open(&filter, session)?.into_iter();
+    let open = answering::open_escalations(&filter, session)?.into_iter();
     // What lets the run go on is no reason for it to wait.
-    let open = open.filter(|one| !one.asked.is_about_settings());
+    let open = open.filter(|one| !one.request.is_about_settings());
     // A budget is raised by an answer to its own question only.
-    let (money, others): (Vec<_>, Vec<_>) = open.partition(|one| one.asked.is_about_budget());
+    let (money, others): (Vec<_>, Vec<_>) = open.partition(|one| one.request.is_about_budget());
     for question in &others {
-        answering::give(question, Answer::Resolve, "", config, session)?;
+        answering::answer_as_user(question, EscalationAnswer::Resolve, "", config, session)?;
     }
     match money.into_iter().next().filter(|_| others.is_empty()) {
         None => Ok(()),
-        Some(question) => Err(RunError::WaitsForMoney {
+        Some(question) => Err(RunError::BudgetApprovalPending {
             run: run.id.clone(),
-            question: question.asked.id,
-            reason: question.asked.reason,
+            question: question.request.id,
+            reason: question.request.reason,
         }
         .into()),
     }
 }
 
 /// What was changed since, line by line, and what can be done.
-fn changed(run: &RunView, changes: &[RoleChange]) -> anyhow::Error {
+fn inputs_changed_error(run: &RunSummary, changes: &[RoleChange]) -> anyhow::Error {
     let mut lines = vec![format!(
         "run {} cannot go on as it is: what it has done was made from something else",
         run.id
@@ -431,8 +466,13 @@ fn changed(run: &RunView, changes: &[RoleChange]) -> anyhow::Error {
     let mut roles = Vec::new();
     for change in changes {
         let who = change.role.as_deref().unwrap_or("all roles");
-        lines.extend(change.what.iter().map(|what| format!("  {who}: {what}")));
-        let is_gone = change.what.iter().any(|what| what == GONE);
+        lines.extend(
+            change
+                .descriptions
+                .iter()
+                .map(|what| format!("  {who}: {what}")),
+        );
+        let is_gone = change.descriptions.iter().any(|what| what == ROLE_REMOVED);
         roles.extend(change.role.as_deref().filter(|_| !is_gone));
     }
     let restart: Vec<_> = roles
@@ -443,36 +483,36 @@ fn changed(run: &RunView, changes: &[RoleChange]) -> anyhow::Error {
         true => "`unstuck run` starts anew".to_owned(),
         false => format!("{} runs them again", restart.join(" ")),
     };
-    refused(
+    refusal(
         lines.join("\n"),
         format!("--accept-changes reuses their outputs all the same; {restart}"),
     )
 }
 
 /// A refusal with what to do next.
-fn explained(error: anyhow::Error, run: &RunView) -> anyhow::Error {
+fn with_hint(error: anyhow::Error, run: &RunSummary) -> anyhow::Error {
     let short = run.id.short();
     match error.downcast_ref::<RunError>() {
-        Some(RunError::NotResumable { .. }) => refused(
+        Some(RunError::NotResumable { .. }) => refusal(
             error.to_string(),
             format!(
                 "`unstuck show {short}` tells how it went; `unstuck exec` or `unstuck run` starts anew"
             ),
         ),
-        Some(RunError::Changed { changes, .. }) => changed(run, changes),
-        Some(RunError::WaitsForMoney { question, .. }) => refused(
+        Some(RunError::InputsChanged { changes, .. }) => inputs_changed_error(run, changes),
+        Some(RunError::BudgetApprovalPending { question, .. }) => refusal(
             error.to_string(),
             format!(
                 "`unstuck approve {question}` allows more; `unstuck abort {question}` ends the run"
             ),
         ),
-        Some(RunError::Driven {
+        Some(RunError::AlreadyActive {
             pid, host, seen, ..
-        }) => refused(
+        }) => refusal(
             format!(
                 "run {} is already active (pid {pid} on {host}, last seen {})",
                 run.id,
-                clock::shown(*seen)
+                clock::format_time(*seen)
             ),
             format!("`unstuck logs -f {short}` shows what it does"),
         ),

@@ -12,23 +12,23 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
-use unstuck_core::episode::RunView;
+use unstuck_core::escalation::EscalationAnswer;
 use unstuck_core::event::SessionId;
-use unstuck_core::question::Answer;
+use unstuck_core::views::RunSummary;
 use unstuck_core::{RunId, duration};
 
-use super::resume::{self, Taken};
-use crate::answering::Which;
+use super::resume::{self, ResumeRequest};
+use crate::answering::EscalationSelector;
+use crate::command_context::CommandContext;
 use crate::config::Config;
-use crate::gateway::Wish;
-use crate::history::History;
+use crate::error_report::refusal;
+use crate::gateway::GatewayMode;
+use crate::history::RunHistory;
 use crate::output::{DIM, Output};
-use crate::pipeline_plan::Wanted;
+use crate::pipeline_from_config::PipelineOptions;
 use crate::project_changes::{self, OnChanges};
-use crate::report::refused;
-use crate::retrying::{Different, Follows, Subject};
-use crate::session::Session;
-use crate::supervise::Told;
+use crate::retrying::{RetryChanges, RetryEffect, RetryTarget};
+use crate::run_session::Verbosity;
 use crate::{answering, completion, runtime};
 
 /// Retry with additional instructions
@@ -88,7 +88,7 @@ pub(crate) struct RetryArgs {
 
 impl RetryArgs {
     /// Whether something is tried again, and not only shown.
-    pub(crate) fn retries(&self) -> bool {
+    pub(crate) fn changes_run(&self) -> bool {
         !self.show
     }
 }
@@ -96,28 +96,28 @@ impl RetryArgs {
 pub(crate) fn run(
     args: &RetryArgs,
     config: &Config,
-    session: &Session<'_>,
+    session: &CommandContext<'_>,
     out: &mut Output,
 ) -> Result<ExitCode> {
-    let different = args.different()?;
-    let subject = args.subject(session)?;
+    let different = args.changes()?;
+    let subject = args.target(session)?;
     if args.show {
-        let would = subject.would_send(&different, session)?;
+        let would = subject.preview_prompt(&different, session)?;
         writeln!(out, "{}", would.prompt.trim_end())?;
         return Ok(ExitCode::SUCCESS);
     }
-    if different == Different::default() && subject.question().is_some() {
-        return Err(refused(
+    if different == RetryChanges::default() && subject.escalation().is_some() {
+        return Err(refusal(
             "retry needs a message, or something to change",
             "unstuck retry ID --say \"what to do differently\", or --context, --model, --timeout; `unstuck resolve` retries it unchanged",
         ));
     }
     let run = subject.run.clone();
-    let mut on_changes = OnChanges::of_flags(args.accept_changes, false);
+    let mut on_changes = OnChanges::from_flags(args.accept_changes, false);
     if !subject.is_driven() {
-        on_changes = project_changes::ask_before(&run, subject.events(), on_changes, session)?;
+        on_changes = project_changes::confirm_changes(&run, subject.events(), on_changes, session)?;
     }
-    let follows = subject.retry(&different, &answering::user(), session)?;
+    let follows = subject.retry(&different, &answering::current_user(), session)?;
     if !args.quiet {
         let id = subject.session.id.as_str();
         writeln!(out, "{DIM}retrying {id}{DIM:#}")?;
@@ -125,43 +125,47 @@ pub(crate) fn run(
         out.flush()?;
     }
     match follows {
-        Follows::Heard => {
+        RetryEffect::Delivered => {
             let id = &run.id;
             writeln!(out, "run {id} continues in the process that waits for it")?;
             Ok(ExitCode::SUCCESS)
         }
-        Follows::Waits { restart } => {
-            let taken = Taken {
+        RetryEffect::NeedsResume { restart } => {
+            let taken = ResumeRequest {
                 accept_changes: args.accept_changes,
                 on_changes,
                 restart: &restart,
-                wanted: Wanted::default(),
-                told: if args.quiet { Told::Nothing } else { Told::All },
+                options: PipelineOptions::default(),
+                verbosity: if args.quiet {
+                    Verbosity::Quiet
+                } else {
+                    Verbosity::All
+                },
                 json: false,
-                gateway: Wish::Configured,
+                gateway: GatewayMode::Configured,
             };
-            go_on(&run, &taken, config, session, out)
+            resume_run(&run, &taken, config, session, out)
         }
     }
 }
 
 /// The run is taken up here.
-fn go_on(
-    run: &RunView,
-    taken: &Taken<'_>,
+fn resume_run(
+    run: &RunSummary,
+    taken: &ResumeRequest<'_>,
     config: &Config,
-    session: &Session<'_>,
+    session: &CommandContext<'_>,
     out: &mut Output,
 ) -> Result<ExitCode> {
     let run = runtime::block_on(async {
-        let history = History::open(session.store).await?;
+        let history = RunHistory::open(session.store).await?;
         history.find(Some(run.id.as_str())).await
     })?;
-    resume::first_of(vec![run], taken, config, session, out)
+    resume::resume_first_possible(vec![run], taken, config, session, out)
 }
 
 impl RetryArgs {
-    fn different(&self) -> Result<Different> {
+    fn changes(&self) -> Result<RetryChanges> {
         let prompt = match &self.prompt_file {
             None => None,
             Some(file) => {
@@ -169,9 +173,9 @@ impl RetryArgs {
                 Some(text.with_context(|| format!("cannot read {}", file.display()))?)
             }
         };
-        Ok(Different {
+        Ok(RetryChanges {
             context: self.context,
-            words: self.say.clone(),
+            message: self.say.clone(),
             prompt,
             model: self.model.clone(),
             timeout: self.timeout,
@@ -179,44 +183,62 @@ impl RetryArgs {
     }
 
     /// What is meant: the newest question, a question, a session or a run.
-    fn subject(&self, session: &Session<'_>) -> Result<Subject> {
+    fn target(&self, session: &CommandContext<'_>) -> Result<RetryTarget> {
         let Some(id) = &self.id else {
             let which = if self.last {
-                Which::Newest
+                EscalationSelector::Newest
             } else {
-                Which::Only
+                EscalationSelector::Only
             };
-            let question = answering::find(which, Answer::Retry, session)?;
-            return Subject::of_run(&question.run, question.asked.session.as_ref(), session);
+            let question = answering::find_escalation(which, EscalationAnswer::Retry, session)?;
+            return RetryTarget::find_in_run(
+                &question.run,
+                question.request.session.as_ref(),
+                session,
+            );
         };
         let (letters, number) = match id.rsplit_once('-') {
             Some((run, number)) if number.parse::<u32>().is_ok() => (run, Some(number)),
             // The id of a question.
             Some(_) => {
-                let question = answering::find(Which::Id(id), Answer::Retry, session)?;
-                return Subject::of_run(&question.run, question.asked.session.as_ref(), session);
+                let question = answering::find_escalation(
+                    EscalationSelector::Id(id),
+                    EscalationAnswer::Retry,
+                    session,
+                )?;
+                return RetryTarget::find_in_run(
+                    &question.run,
+                    question.request.session.as_ref(),
+                    session,
+                );
             }
             None => (id.as_str(), None),
         };
         let run = runtime::block_on(async {
-            let history = History::open(session.store).await?;
+            let history = RunHistory::open(session.store).await?;
             history.find(Some(letters)).await
         })?;
         let asked = number.map(|number| SessionId::new(format!("{}-{number}", run.id)));
-        let asking = || self.asking(&run.id, session);
+        let asking = || self.session_with_escalation(&run.id, session);
         match asked {
-            Some(asked) => Subject::find(&asked, session),
-            None => Subject::of_run(&run.id, asking()?.as_ref(), session),
+            Some(asked) => RetryTarget::find(&asked, session),
+            None => RetryTarget::find_in_run(&run.id, asking()?.as_ref(), session),
         }
     }
 
     /// The session of a run that asks something.
-    fn asking(&self, run: &RunId, session: &Session<'_>) -> Result<Option<SessionId>> {
-        let filter = unstuck_store::QuestionFilter {
+    fn session_with_escalation(
+        &self,
+        run: &RunId,
+        session: &CommandContext<'_>,
+    ) -> Result<Option<SessionId>> {
+        let filter = unstuck_store::EscalationFilter {
             run: Some(run.clone()),
             ..Default::default()
         };
-        let newest = answering::open(&filter, session)?.into_iter().next();
-        Ok(newest.and_then(|one| one.asked.session))
+        let newest = answering::open_escalations(&filter, session)?
+            .into_iter()
+            .next();
+        Ok(newest.and_then(|one| one.request.session))
     }
 }

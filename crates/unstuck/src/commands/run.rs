@@ -7,22 +7,22 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use clap::Args;
 use unstuck_core::duration;
-use unstuck_core::settings::ProjectSettings;
-use unstuck_run::drive::RunError;
-use unstuck_run::drive::pipeline::{Plan, Selection};
+use unstuck_core::project_settings::ProjectSettings;
+use unstuck_run::runner::RunError;
+use unstuck_run::runner::pipeline::{PipelineSpec, RoleSelection};
 
-use super::ended::tell_with_roles;
 use super::resume;
+use super::run_result::report_pipeline_result;
+use crate::command_context::CommandContext;
 use crate::config::Config;
-use crate::gateway::Wish;
+use crate::error_report::{error_with_hint, refusal};
+use crate::gateway::GatewayMode;
 use crate::output::Output;
-use crate::pipeline_plan::{self, Wanted};
-use crate::place::project_of;
+use crate::paths::project_of;
+use crate::pipeline_from_config::{self, PipelineOptions};
 use crate::project_changes::{self, OnChanges};
-use crate::repairs::{self, Repair};
-use crate::report::{hinted, refused};
-use crate::session::Session;
-use crate::supervise::{self, Conducted, Pipelined, Told};
+use crate::repair_terms::{self, RepairModeArg};
+use crate::run_session::{self, PipelineMode, PipelineTask, Verbosity};
 
 /// Run the roles of unstuck.toml: each builds on what it needs, and each is kept going
 ///
@@ -87,7 +87,7 @@ pub(crate) struct RunArgs {
     /// Repair the environment: auto runs what your `[recovery]` allows, ask asks about each, off repairs nothing
     /// [default: auto where the configuration has a `[recovery]`, else off]
     #[arg(long, value_name = "WHEN", value_enum)]
-    repair: Option<Repair>,
+    repair: Option<RepairModeArg>,
 
     /// Do not put a gateway between the agents and their APIs
     #[arg(long)]
@@ -120,26 +120,26 @@ pub(crate) struct RunArgs {
 
 impl RunArgs {
     /// Whether a run is resumed.
-    pub(crate) fn resumes(&self) -> bool {
+    pub(crate) fn is_resume(&self) -> bool {
         self.resume_from_failure
     }
 
-    fn told(&self) -> Told {
+    fn verbosity(&self) -> Verbosity {
         match (self.quiet, self.verbose) {
-            (true, _) => Told::Nothing,
-            (_, true) => Told::Agents,
-            _ => Told::All,
+            (true, _) => Verbosity::Quiet,
+            (_, true) => Verbosity::WithAgentOutput,
+            _ => Verbosity::All,
         }
     }
 
-    fn wanted(&self) -> Wanted {
-        Wanted {
+    fn options(&self) -> PipelineOptions {
+        PipelineOptions {
             task: self.task.clone(),
             parallel: self.parallel,
             max_iterations: self.max_iterations,
             wait: self.wait,
             keep_trying: self.keep_trying,
-            repair: Repair::wish(self.repair),
+            repair: RepairModeArg::resolve(self.repair),
         }
     }
 }
@@ -147,70 +147,74 @@ impl RunArgs {
 pub(crate) fn run(
     args: &RunArgs,
     config: &Config,
-    session: &Session<'_>,
+    session: &CommandContext<'_>,
     out: &mut Output,
 ) -> Result<ExitCode> {
     if args.resume_from_failure {
-        let again = resume::Taken {
+        let again = resume::ResumeRequest {
             accept_changes: args.accept_changes,
-            on_changes: OnChanges::of_flags(args.accept_changes, false),
+            on_changes: OnChanges::from_flags(args.accept_changes, false),
             restart: &args.restart,
-            wanted: args.wanted(),
-            told: args.told(),
+            options: args.options(),
+            verbosity: args.verbosity(),
             json: args.json,
-            gateway: Wish::of_flag(args.no_gateway),
+            gateway: GatewayMode::from_flag(args.no_gateway),
         };
-        return resume::newest_pipeline(&again, config, session, out);
+        return resume::resume_newest_pipeline(&again, config, session, out);
     }
     let here = std::env::current_dir().context("cannot tell the current folder")?;
-    let repairs = repairs::allowed(
+    let repairs = repair_terms::repair_setup(
         config,
         &project_of(&here),
-        Repair::wish(args.repair),
+        RepairModeArg::resolve(args.repair),
         !args.quiet,
     )?;
-    let (plan, selection) = selected(args, config, &here)?;
+    let (plan, selection) = selected_roles(args, config, &here)?;
     let reload = |accepted: Option<&ProjectSettings>| {
-        let config = project_changes::load(&here, session.sources(), accepted)?;
-        selected(args, &config, &here).map(|(plan, _)| plan)
+        let config = project_changes::load_for_run(&here, session.sources(), accepted)?;
+        selected_roles(args, &config, &here).map(|(plan, _)| plan)
     };
-    let pipeline = Pipelined {
+    let pipeline = PipelineTask {
         plan,
-        how: Conducted::Start(selection),
+        mode: PipelineMode::Start(selection),
         reload: &reload,
         notes: repairs.notes,
-        gateway: Wish::of_flag(args.no_gateway),
+        gateway: GatewayMode::from_flag(args.no_gateway),
     };
-    let done = supervise::conduct(session, config, pipeline, args.told());
+    let done = run_session::run_pipeline(session, config, pipeline, args.verbosity());
     let done = done.map_err(|error| match error.downcast_ref() {
-        Some(RunError::NoOutput { .. }) => refused(
+        Some(RunError::NoOutput { .. }) => refusal(
             error.to_string(),
             "run the whole pipeline once, or begin at an earlier role",
         ),
         _ => error,
     })?;
-    tell_with_roles(&done, args.json, session, out)
+    report_pipeline_result(&done, args.json, session, out)
 }
 
 /// The roles that are to be run, and those whose outputs come from an earlier run.
-fn selected(args: &RunArgs, config: &Config, here: &Path) -> Result<(Plan, Selection)> {
-    let mut plan = pipeline_plan::plan(config, &args.wanted(), here)?;
+fn selected_roles(
+    args: &RunArgs,
+    config: &Config,
+    here: &Path,
+) -> Result<(PipelineSpec, RoleSelection)> {
+    let mut plan = pipeline_from_config::build_plan(config, &args.options(), here)?;
     let selection = match (&args.only, &args.from) {
-        (Some(role), _) => Selection::only(&mut plan, known(role, config)?),
-        (_, Some(role)) => Selection::from(&mut plan, known(role, config)?),
-        _ => Selection::default(),
+        (Some(role), _) => RoleSelection::only(&mut plan, check_role(role, config)?),
+        (_, Some(role)) => RoleSelection::from(&mut plan, check_role(role, config)?),
+        _ => RoleSelection::default(),
     };
-    pipeline_plan::has_task(&plan)?;
+    pipeline_from_config::check_task(&plan)?;
     Ok((plan, selection))
 }
 
 /// A role that there is.
-fn known<'a>(role: &'a str, config: &Config) -> Result<&'a str> {
+fn check_role<'a>(role: &'a str, config: &Config) -> Result<&'a str> {
     if config.role(role).is_some() {
         return Ok(role);
     }
     let ids: Vec<_> = config.roles().iter().map(|role| role.id.as_str()).collect();
-    Err(hinted(
+    Err(error_with_hint(
         format!("there is no role `{role}`"),
         format!("there are {}", ids.join(", ")),
     ))

@@ -7,20 +7,20 @@ use std::time::Duration;
 use anyhow::Result;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use unstuck_core::episode::{RunView, Status};
+use unstuck_core::views::{RunStatus, RunSummary};
 use unstuck_core::{Kind, Timestamp, duration};
 use unstuck_store::RunFilter;
 
-use crate::columns::{fitted, width};
-use crate::history::{History, Listed};
+use crate::columns::{fit_with_facts, width};
+use crate::command_context::CommandContext;
+use crate::history::{RunEntry, RunHistory};
 use crate::output::{DIM, Output};
-use crate::place::{homely, project_named};
-use crate::run_words::{style, what};
-use crate::session::Session;
+use crate::paths::{abbreviate_home, project_at};
+use crate::run_words::{run_title, status_style};
 use crate::{clock, completion, runtime};
 
 /// What is left of a command before other facts give way.
-const LEAST_COMMAND: usize = 16;
+const MIN_COMMAND_WIDTH: usize = 16;
 
 /// List runs, the newest first
 #[derive(Debug, Args)]
@@ -36,10 +36,10 @@ pub(crate) struct RunsArgs {
         long,
         value_delimiter = ',',
         value_name = "STATUS,…",
-        value_parser = status(),
+        value_parser = status_parser(),
         hide_possible_values = true
     )]
-    status: Vec<Status>,
+    status: Vec<RunStatus>,
 
     /// Only those of the project that this folder belongs to
     #[arg(long, value_name = "FOLDER")]
@@ -62,14 +62,14 @@ pub(crate) struct RunsArgs {
     json: bool,
 }
 
-fn status() -> impl TypedValueParser<Value = Status> {
-    PossibleValuesParser::new(Status::ALL.map(Status::name))
-        .try_map(|name| Status::named(&name).ok_or("there is no such status"))
+fn status_parser() -> impl TypedValueParser<Value = RunStatus> {
+    PossibleValuesParser::new(RunStatus::ALL.map(RunStatus::name))
+        .try_map(|name| RunStatus::from_name(&name).ok_or("there is no such status"))
 }
 
-pub(crate) fn run(args: &RunsArgs, session: &Session<'_>, out: &mut Output) -> Result<()> {
+pub(crate) fn run(args: &RunsArgs, session: &CommandContext<'_>, out: &mut Output) -> Result<()> {
     let now = clock::now().at;
-    let project = args.project.as_deref().map(project_named).transpose()?;
+    let project = args.project.as_deref().map(project_at).transpose()?;
     let filter = RunFilter {
         project,
         status: args.status.clone(),
@@ -79,25 +79,25 @@ pub(crate) fn run(args: &RunsArgs, session: &Session<'_>, out: &mut Output) -> R
         ..RunFilter::default()
     };
     let runs = runtime::block_on(async {
-        let history = History::open(session.store).await?;
-        history.listed(&filter, now).await
+        let history = RunHistory::open(session.store).await?;
+        history.run_entries(&filter, now).await
     })?;
     if args.json {
-        return out.json(&runs);
+        return out.write_json(&runs);
     }
     if runs.is_empty() {
-        writeln!(out, "{}", args.nothing())?;
+        writeln!(out, "{}", args.empty_message())?;
     }
     let columns = out.columns();
     for run in &runs {
-        writeln!(out, "{}", line(run, now, columns))?;
+        writeln!(out, "{}", run_line(run, now, columns))?;
     }
     Ok(())
 }
 
 impl RunsArgs {
     /// What is said where nothing is listed.
-    fn nothing(&self) -> &'static str {
+    fn empty_message(&self) -> &'static str {
         let narrowed = !self.status.is_empty()
             || self.project.is_some()
             || self.kind.is_some()
@@ -111,29 +111,29 @@ impl RunsArgs {
 }
 
 /// One run on one line; where a person reads it, as wide as the terminal is.
-fn line(listed: &Listed, now: Timestamp, columns: Option<usize>) -> String {
+fn run_line(listed: &RunEntry, now: Timestamp, columns: Option<usize>) -> String {
     let run = &listed.run;
-    let (id, style, status) = (run.id.short(), style(run.status), run.status.name());
-    let ago = format!("{:>8}  ", clock::ago(run.started, now));
-    let kind = run.kind.filter(|_| run.status != Status::Succeeded);
+    let (id, style, status) = (run.id.short(), status_style(run.status), run.status.name());
+    let ago = format!("{:>8}  ", clock::format_age(run.started, now));
+    let kind = run.kind.filter(|_| run.status != RunStatus::Succeeded);
     let kind = kind.map(|kind| format!(" {kind}")).unwrap_or_default();
     let facts = [
         format!("{kind}{}", attempts(run)),
-        format!("  {}", homely(&run.project)),
+        format!("  {}", abbreviate_home(&run.project)),
     ];
     let before = width(&format!("{id}  {status:<14} "));
     let room = columns.map(|columns| columns.saturating_sub(before));
     // On a narrow terminal the command says more than when it was.
     let ago = match room {
-        Some(room) if room < width(&ago) + LEAST_COMMAND => String::new(),
+        Some(room) if room < width(&ago) + MIN_COMMAND_WIDTH => String::new(),
         _ => ago,
     };
     let room = room.map(|room| room.saturating_sub(width(&ago)));
-    let (command, facts) = fitted(&what(run), &facts, LEAST_COMMAND, room);
+    let (command, facts) = fit_with_facts(&run_title(run), &facts, MIN_COMMAND_WIDTH, room);
     format!("{id}  {style}{status:<14}{style:#} {DIM}{ago}{DIM:#}{command}{DIM}{facts}{DIM:#}")
 }
 
-fn attempts(run: &RunView) -> String {
+fn attempts(run: &RunSummary) -> String {
     match run.attempts {
         0 | 1 => String::new(),
         n => format!(" · {n} attempts"),

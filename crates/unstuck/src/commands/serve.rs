@@ -19,33 +19,36 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::watch;
 use unstuck_core::{RetryPolicy, money};
 use unstuck_gateway::protocol::Protocol;
-use unstuck_gateway::{Gateway, GatewayError, Notice, OnCircles, Secret, Settings, Upstream};
-use unstuck_run::process::Stop;
-use unstuck_web::Web;
-use unstuck_web::guard::{RejectedTokens, Scope};
+use unstuck_gateway::{
+    Gateway, GatewayError, GatewaySettings, OnLoop, Secret, SessionEvent, Upstream,
+};
+use unstuck_run::process::StopRequest;
+use unstuck_web::WebState;
+use unstuck_web::auth::{RejectedTokens, Scope};
 
 use super::exec::gateway_policy;
 use crate::address;
+use crate::command_context::CommandContext;
 use crate::config::Config;
 use crate::environment;
+use crate::error_report::error_with_hint;
 use crate::gateway::{
-    Configured, Counting, books, count_spent, follow, name_of, of_config, of_flag, said, settings,
+    CountingRecorder, GatewayKnowledge, follow_decisions, follow_spending, from_config, from_flag,
+    gateway_settings, notice_line, session_label, store_recorder,
 };
-use crate::messages::Messages;
-use crate::notifying::{AtWork, Notifying};
+use crate::notifying::{ConfiguredNotifier, DeliveryTask};
 use crate::output::{BOLD, DIM, Output};
-use crate::report::hinted;
-use crate::servers;
-use crate::session::Session;
-use crate::supervise::listen;
-use crate::trusting;
-use crate::web::{self, Door, Parts, PolicyOfCalls};
+use crate::project_trust;
+use crate::redacted_stderr::RedactedStderr;
+use crate::run_session::listen;
+use crate::server_registry;
+use crate::web::{self, GatewayPolicyLoader, RouterBridge, WebParts};
 
 /// What a token is read from where no file is named.
-const TOKEN: &str = "UNSTUCK_TOKEN";
+const TOKEN_VARIABLE: &str = "UNSTUCK_TOKEN";
 
 /// What has not ended after so long is told about.
-const AT_ONCE: Duration = Duration::from_millis(200);
+const SHUTDOWN_NOTICE_DELAY: Duration = Duration::from_millis(200);
 
 /// Serve the dashboard, the REST API, and a gateway in front of LLM APIs that tries again what fails
 ///
@@ -68,7 +71,7 @@ Exit codes:
   2    an error: the port is taken, an address is none, the configuration is not in order")]
 pub(crate) struct ServeArgs {
     /// Where to listen; port 0 takes a free one [default: 127.0.0.1:4141]
-    #[arg(long, value_name = "ADDR:PORT", value_parser = address::listened)]
+    #[arg(long, value_name = "ADDR:PORT", value_parser = address::parse_listen_address)]
     listen: Option<SocketAddr>,
 
     /// Write the port into this file once it is listened on
@@ -77,7 +80,7 @@ pub(crate) struct ServeArgs {
 
     /// Ask this API: anthropic=URL, openai=URL (with its /v1) or gemini=URL; several of one protocol stand in for each other,
     /// in order [default: the configuration's, else the providers' own]
-    #[arg(long, value_name = "PROTOCOL=URL", value_parser = of_flag)]
+    #[arg(long, value_name = "PROTOCOL=URL", value_parser = from_flag)]
     upstream: Vec<Upstream>,
 
     /// Read the token that clients must send from this file (or set UNSTUCK_TOKEN); needed beyond this machine
@@ -109,19 +112,19 @@ pub(crate) struct ServeArgs {
 pub(crate) fn run(
     args: &ServeArgs,
     config: &Config,
-    session: &Session<'_>,
+    session: &CommandContext<'_>,
     out: &mut Output,
 ) -> Result<ExitCode> {
     config.prepare()?;
-    let policy = policy_of(args)(config)?;
-    let settings = told(args, config, policy)?;
-    let knowledge = Configured::new(config)?;
+    let policy = policy_loader(args)(config)?;
+    let settings = serve_settings(args, config, policy)?;
+    let knowledge = GatewayKnowledge::new(config)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(workers())
         .enable_all()
         .build()
         .context("cannot start the runtime")?;
-    let notifying = Notifying::new(config, session);
+    let notifying = ConfiguredNotifier::new(config, session);
     runtime.block_on(serve(args, settings, (knowledge, notifying), session, out))?;
     // A call that a second Ctrl-C cut off is not waited for.
     runtime.shutdown_background();
@@ -133,42 +136,46 @@ fn workers() -> usize {
     there.map_or(2, usize::from).max(2)
 }
 
-fn told(args: &ServeArgs, config: &Config, policy: RetryPolicy) -> Result<Settings> {
+fn serve_settings(
+    args: &ServeArgs,
+    config: &Config,
+    policy: RetryPolicy,
+) -> Result<GatewaySettings> {
     let section = config.gateway();
-    let mut upstreams = numbered(&args.upstream);
+    let mut upstreams = numbered_upstreams(&args.upstream);
     if let Some(file) = config.ignored_upstreams().filter(|_| upstreams.is_empty()) {
-        return Err(hinted(
+        return Err(error_with_hint(
             format!(
                 "{} {}, so its [gateway.upstreams] do not count, and keys would go to other addresses than those that you named",
                 file.file.display(),
-                file.why
+                file.reason
             ),
             "start it in another folder, such as cd /; or name them with --upstream PROTOCOL=URL",
         ));
     }
     for protocol in Protocol::ALL {
         if upstreams.iter().all(|one| one.protocol != protocol) {
-            upstreams.extend(of_config(section, protocol)?);
+            upstreams.extend(from_config(section, protocol)?);
         }
     }
-    let mut settings = settings(section, upstreams, policy);
+    let mut settings = gateway_settings(section, upstreams, policy);
     settings.listen = args.listen.unwrap_or(section.listen);
     settings.token = token(args.token_file.as_deref())?;
     // Nobody supervises these agents: one that repeats itself is held, unless the user wants something else.
     if config.origin("gateway.on_loop").is_none() {
-        settings.watch.then = OnCircles::Hold;
+        settings.loop_rules.action = OnLoop::Hold;
     }
     Ok(settings)
 }
 
 /// How far calls go by a configuration, as far as no flag says otherwise.
-fn policy_of(args: &ServeArgs) -> PolicyOfCalls {
+fn policy_loader(args: &ServeArgs) -> GatewayPolicyLoader {
     let (name, retries) = (args.policy.clone(), args.retries);
     Box::new(move |config| gateway_policy(name.as_deref(), retries, config))
 }
 
 /// Upstreams of one protocol that can be told apart by their names.
-fn numbered(upstreams: &[Upstream]) -> Vec<Upstream> {
+fn numbered_upstreams(upstreams: &[Upstream]) -> Vec<Upstream> {
     let mut named: Vec<Upstream> = Vec::new();
     for upstream in upstreams {
         let same = named.iter().filter(|one| one.protocol == upstream.protocol);
@@ -186,13 +193,13 @@ fn numbered(upstreams: &[Upstream]) -> Vec<Upstream> {
 
 fn token(file: Option<&Path>) -> Result<Option<Secret>> {
     let Some(file) = file else {
-        return Ok(environment::variable(TOKEN).map(Secret::new));
+        return Ok(environment::variable(TOKEN_VARIABLE).map(Secret::new));
     };
     let text =
         fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
     let text = text.trim();
     if text.len() < 16 || text.contains(char::is_whitespace) {
-        return Err(hinted(
+        return Err(error_with_hint(
             format!("{} does not hold a token", file.display()),
             "one line of at least 16 characters: openssl rand -hex 32 makes one",
         ));
@@ -202,35 +209,35 @@ fn token(file: Option<&Path>) -> Result<Option<Secret>> {
 
 async fn serve(
     args: &ServeArgs,
-    mut settings: Settings,
-    (knowledge, notifying): (Configured, Option<Notifying>),
-    session: &Session<'_>,
+    mut settings: GatewaySettings,
+    (knowledge, notifying): (GatewayKnowledge, Option<ConfiguredNotifier>),
+    session: &CommandContext<'_>,
     out: &mut Output,
 ) -> Result<()> {
     let needs_token = settings.token.is_some();
     let redactor = Arc::new(environment::redactor());
     let store = crate::store::open(session.store, Arc::clone(&redactor)).await?;
-    let door = Arc::new(Door::default());
-    settings.elsewhere = Some(Arc::clone(&door) as _);
-    let courier = notifying.is_some().then(|| AtWork::start(&store));
-    let books = books(store.clone(), String::new(), notifying);
-    let counting = Arc::new(Counting::new(Arc::clone(&books) as _));
+    let door = Arc::new(RouterBridge::default());
+    settings.fallback = Some(Arc::clone(&door) as _);
+    let courier = notifying.is_some().then(|| DeliveryTask::start(&store));
+    let books = store_recorder(store.clone(), String::new(), notifying);
+    let counting = Arc::new(CountingRecorder::new(Arc::clone(&books) as _));
     let started = Gateway::start(settings, Arc::new(knowledge), Arc::clone(&counting) as _).await;
-    let gateway = started.map_err(explained)?;
-    count_spent(&gateway, &store).await;
-    let web = web::open(Parts {
+    let gateway = started.map_err(with_hint)?;
+    follow_spending(&gateway, &store).await;
+    let web = web::build_web(WebParts {
         store: store.clone(),
         session,
         redactor,
         listen: gateway.address(),
         hosts: args.host.clone(),
         gateway: gateway.handle(),
-        policy: policy_of(args),
+        policy: policy_loader(args),
     })?;
-    door.open(unstuck_web::router(Arc::clone(&web)));
-    let (stop, mut stopped) = watch::channel(Stop::No);
+    door.set_router(unstuck_web::router(Arc::clone(&web)));
+    let (stop, mut stopped) = watch::channel(StopRequest::Continue);
     listen(stop, None)?;
-    let listening = servers::note(gateway.address(), session.store);
+    let listening = server_registry::register(gateway.address(), session.store);
     if let Some(file) = &args.port_file {
         write_port(file, gateway.address().port())?;
     }
@@ -238,54 +245,54 @@ async fn serve(
         welcome(&gateway, &web, needs_token, out)?;
         out.finish()?;
     }
-    let mut teller = Teller::new(session, args.quiet);
-    let mut notices = gateway.notices();
+    let mut teller = ServeLog::new(session, args.quiet);
+    let mut notices = gateway.subscribe();
     let mut rejected = web.rejected_tokens();
     let telling = async {
         loop {
             tokio::select! {
-                notice = next(&mut notices) => teller.tell(&notice),
-                tokens = next(&mut rejected) => teller.reject(&tokens),
+                notice = next_notice(&mut notices) => teller.report_notice(&notice),
+                tokens = next_notice(&mut rejected) => teller.report_rejected(&tokens),
             }
         }
     };
     tokio::select! {
-        _ = stopped.wait_for(|stop| *stop != Stop::No) => {}
-        () = follow(&gateway, &store) => {}
+        _ = stopped.wait_for(|stop| *stop != StopRequest::Continue) => {}
+        () = follow_decisions(&gateway, &store) => {}
         () = telling => {}
     }
     // What was told last is on its way.
     while let Ok(notice) = notices.try_recv() {
-        teller.tell(&notice);
+        teller.report_notice(&notice);
     }
     // Who follows the events would be waited for.
-    web.close();
+    web.close_streams();
     let in_a_hurry = async {
         tokio::select! {
-            _ = stopped.wait_for(|stop| matches!(stop, Stop::AtOnce(_))) => return,
-            () = tokio::time::sleep(AT_ONCE) => {}
+            _ = stopped.wait_for(|stop| matches!(stop, StopRequest::Kill(_))) => return,
+            () = tokio::time::sleep(SHUTDOWN_NOTICE_DELAY) => {}
         }
         teller.line("calls under way get 5 s to end; Ctrl-C ends them at once");
         // It cannot fail: whoever listens for signals lives as long as this.
         let _ = stopped
-            .wait_for(|stop| matches!(stop, Stop::AtOnce(_)))
+            .wait_for(|stop| matches!(stop, StopRequest::Kill(_)))
             .await;
     };
     drop(listening);
-    gateway.stop_unless(in_a_hurry).await;
+    gateway.stop_or_abort(in_a_hurry).await;
     if let Some(file) = &args.port_file {
         // Whoever finds it would knock at a closed door.
         let _ = fs::remove_file(file);
     }
     books.close().await;
     if let Some(courier) = courier {
-        courier.finish().await;
+        courier.flush_and_stop().await;
     }
-    teller.sum(&counting);
-    store.close().await.map_err(crate::store::explained)
+    teller.report_totals(&counting);
+    store.close().await.map_err(crate::store::with_hint)
 }
 
-async fn next<T: Clone>(notices: &mut Receiver<T>) -> T {
+async fn next_notice<T: Clone>(notices: &mut Receiver<T>) -> T {
     loop {
         match notices.recv().await {
             Ok(notice) => return notice,
@@ -301,7 +308,7 @@ fn write_port(file: &Path, port: u16) -> Result<()> {
     let written = fs::write(&beside, format!("{port}\n")).and_then(|()| fs::rename(&beside, file));
     written.map_err(|error| {
         let _ = fs::remove_file(&beside);
-        hinted(
+        error_with_hint(
             format!("cannot write the port to {}: {error}", file.display()),
             "--port-file takes the path of a file in a folder that is there and can be written to",
         )
@@ -309,11 +316,15 @@ fn write_port(file: &Path, port: u16) -> Result<()> {
 }
 
 /// What programs have to be told.
-fn welcome(gateway: &Gateway, web: &Web, needs_token: bool, out: &mut Output) -> Result<()> {
+fn welcome(gateway: &Gateway, web: &WebState, needs_token: bool, out: &mut Output) -> Result<()> {
     let url = |protocol| gateway.base_url(protocol, None);
     // An agent that serves is not to decide about itself.
-    if trusting::inside_an_agent().is_none() {
-        writeln!(out, "{BOLD}dashboard{BOLD:#}  {}", web.link(Scope::Admin)?)?;
+    if project_trust::agent_evidence().is_none() {
+        writeln!(
+            out,
+            "{BOLD}dashboard{BOLD:#}  {}",
+            web.create_login_link(Scope::Admin)?
+        )?;
         writeln!(
             out,
             "{DIM}The link logs in one browser, within 10 minutes.{DIM:#}"
@@ -340,15 +351,15 @@ fn welcome(gateway: &Gateway, web: &Web, needs_token: bool, out: &mut Output) ->
 }
 
 /// One line for each thing that happens.
-struct Teller {
-    stderr: Messages,
+struct ServeLog {
+    stderr: RedactedStderr,
     quiet: bool,
 }
 
-impl Teller {
-    fn new(session: &Session<'_>, quiet: bool) -> Self {
+impl ServeLog {
+    fn new(session: &CommandContext<'_>, quiet: bool) -> Self {
         Self {
-            stderr: Messages::new(session.color),
+            stderr: RedactedStderr::new(session.color),
             quiet,
         }
     }
@@ -360,13 +371,13 @@ impl Teller {
         }
     }
 
-    fn tell(&mut self, notice: &Notice) {
-        let name = name_of(&notice.session);
-        self.line(&format!("{name}: {}", said(&notice.what)));
+    fn report_notice(&mut self, notice: &SessionEvent) {
+        let name = session_label(&notice.session);
+        self.line(&format!("{name}: {}", notice_line(&notice.kind)));
     }
 
     /// Somebody sends wrong tokens: it harms nobody, but whoever runs the server should know.
-    fn reject(&mut self, tokens: &RejectedTokens) {
+    fn report_rejected(&mut self, tokens: &RejectedTokens) {
         let from = tokens.address.map(|address| format!(" from {address}"));
         let requests = match tokens.count {
             1 => "a request".to_owned(),
@@ -378,8 +389,8 @@ impl Teller {
         ));
     }
 
-    fn sum(&mut self, counting: &Counting) {
-        let counts = counting.counts();
+    fn report_totals(&mut self, counting: &CountingRecorder) {
+        let counts = counting.totals();
         let calls = match counts.calls {
             1 => "1 call".to_owned(),
             calls => format!("{calls} calls"),
@@ -392,13 +403,13 @@ impl Teller {
             "{calls}, {} recovered, {} failed{refused}, {}",
             counts.recovered,
             counts.failed,
-            money::cost(counts.cost, counts.unpriced > 0)
+            money::format_cost(counts.cost, counts.unpriced > 0)
         ));
     }
 }
 
 /// An error of the gateway with what to do next.
-fn explained(error: GatewayError) -> anyhow::Error {
+fn with_hint(error: GatewayError) -> anyhow::Error {
     let hint = match &error {
         GatewayError::Listen { source, .. } if source.kind() == io::ErrorKind::AddrInUse => {
             "another program listens there (an unstuck serve?); --listen 127.0.0.1:0 takes a free port"
@@ -406,7 +417,7 @@ fn explained(error: GatewayError) -> anyhow::Error {
         GatewayError::Listen { .. } => {
             "--listen takes an address of this machine, such as 127.0.0.1:4141"
         }
-        GatewayError::Unguarded(_) => {
+        GatewayError::TokenRequired(_) => {
             "--token-file FILE or UNSTUCK_TOKEN gives one; 127.0.0.1 needs none"
         }
         GatewayError::Upstream { .. } | GatewayError::NoUpstream(_) => {
@@ -418,7 +429,7 @@ fn explained(error: GatewayError) -> anyhow::Error {
         GatewayError::Proxy { .. } => {
             "HTTPS_PROXY, HTTP_PROXY and ALL_PROXY name it; NO_PROXY names what is reached without it"
         }
-        GatewayError::Tls(_) | GatewayError::Chance(_) => return error.into(),
+        GatewayError::Tls(_) | GatewayError::Randomness(_) => return error.into(),
     };
-    hinted(error.to_string(), hint)
+    error_with_hint(error.to_string(), hint)
 }

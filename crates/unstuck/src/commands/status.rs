@@ -10,31 +10,31 @@ use anstyle::Style;
 use anyhow::Result;
 use clap::Args;
 use unstuck_core::Timestamp;
-use unstuck_core::duration::Human;
-use unstuck_core::episode::Status;
-use unstuck_core::guard::{show, show_command};
-use unstuck_store::{Question, QuestionFilter, RunFilter};
+use unstuck_core::command_policy::{sanitize, sanitize_command};
+use unstuck_core::duration::HumanDuration;
+use unstuck_core::views::RunStatus;
+use unstuck_store::{EscalationFilter, EscalationRow, RunFilter};
 
-use crate::columns::{cut, fitted, width};
-use crate::history::{History, Listed};
-use crate::output::{self, BOLD, DIM, GREEN, Output, RED, Size, YELLOW};
-use crate::place::{homely, project_named};
-use crate::run_words::what;
-use crate::session::Session;
+use crate::columns::{fit_with_facts, truncate, width};
+use crate::command_context::CommandContext;
+use crate::history::{RunEntry, RunHistory};
+use crate::output::{self, BOLD, DIM, GREEN, Output, RED, TerminalSize, YELLOW};
+use crate::paths::{abbreviate_home, project_at};
+use crate::run_words::run_title;
 use crate::{answering, clock, runtime, state_text};
 
 /// The exit code when a person is needed, as of `unstuck exec`.
-const NEEDS_YOU: u8 = 3;
+const EXIT_NEEDS_INPUT: u8 = 3;
 /// So many runs of each part at most.
-const SHOWN: usize = 10;
+const MAX_RUNS: usize = 10;
 /// How wide it is where nobody says.
-const USUAL: usize = 100;
+const DEFAULT_WIDTH: usize = 100;
 /// What is left of a command before other facts give way.
-const LEAST_COMMAND: usize = 16;
+const MIN_COMMAND_WIDTH: usize = 16;
 /// Where what stands below a command begins.
 const INDENT: usize = 10;
 /// Runs that a person stopped longer ago are not shown.
-const STOPPED_LATELY: Duration = Duration::from_secs(24 * 3600);
+const RECENTLY_STOPPED: Duration = Duration::from_secs(24 * 3600);
 
 /// Show what runs, what waits and what needs you
 #[derive(Debug, Args)]
@@ -63,97 +63,108 @@ pub(crate) struct StatusArgs {
 }
 
 /// What is shown, each part newest first.
-struct Shown {
-    running: Vec<Listed>,
-    waiting: Vec<Listed>,
+struct StatusOverview {
+    running: Vec<RunEntry>,
+    waiting: Vec<RunEntry>,
     /// Requests, and runs that wait for a person without one.
-    needs_you: Vec<Entry>,
-    crashed: Vec<Listed>,
-    stopped: Vec<Listed>,
+    needs_input: Vec<StatusEntry>,
+    crashed: Vec<RunEntry>,
+    stopped: Vec<RunEntry>,
 }
 
-pub(crate) fn run(args: &StatusArgs, session: &Session<'_>, out: &mut Output) -> Result<ExitCode> {
+pub(crate) fn run(
+    args: &StatusArgs,
+    session: &CommandContext<'_>,
+    out: &mut Output,
+) -> Result<ExitCode> {
     let now = clock::now().at;
-    let project = args.project.as_deref().map(project_named).transpose()?;
+    let project = args.project.as_deref().map(project_at).transpose()?;
     // Requests whose time is over are settled by this.
-    let questions = answering::open(
-        &QuestionFilter {
+    let questions = answering::open_escalations(
+        &EscalationFilter {
             project: project.clone(),
-            ..QuestionFilter::default()
+            ..EscalationFilter::default()
         },
         session,
     )?;
     let listed = runtime::block_on(async {
-        let history = History::open(session.store).await?;
+        let history = RunHistory::open(session.store).await?;
         let filter = RunFilter {
             project,
             status: vec![
-                Status::Running,
-                Status::Waiting,
-                Status::AwaitingHuman,
-                Status::Crashed,
-                Status::Interrupted,
+                RunStatus::Running,
+                RunStatus::Waiting,
+                RunStatus::AwaitingHuman,
+                RunStatus::Crashed,
+                RunStatus::Interrupted,
             ],
             ..RunFilter::default()
         };
-        history.listed(&filter, now).await
+        history.run_entries(&filter, now).await
     })?;
-    let lately = now.before(STOPPED_LATELY);
-    let is_shown = |one: &Listed| {
-        one.run.status != Status::Interrupted || one.run.finished.is_some_and(|at| at >= lately)
+    let lately = now.before(RECENTLY_STOPPED);
+    let is_shown = |one: &RunEntry| {
+        one.run.status != RunStatus::Interrupted || one.run.finished.is_some_and(|at| at >= lately)
     };
     let listed: Vec<_> = listed.into_iter().filter(is_shown).collect();
-    let needs = |one: &Listed| matches!(one.run.status, Status::AwaitingHuman | Status::Crashed);
+    let needs = |one: &RunEntry| {
+        matches!(
+            one.run.status,
+            RunStatus::AwaitingHuman | RunStatus::Crashed
+        )
+    };
     let code = match listed.iter().any(needs) || !questions.is_empty() {
-        true => ExitCode::from(NEEDS_YOU),
+        true => ExitCode::from(EXIT_NEEDS_INPUT),
         false => ExitCode::SUCCESS,
     };
     if args.json {
-        out.json(&listed)?;
+        out.write_json(&listed)?;
         return Ok(code);
     }
-    let shown = Shown::of(listed, &questions, now);
+    let shown = StatusOverview::from_runs(listed, &questions, now);
     if args.short {
-        short(&shown, now, out)?;
+        print_short(&shown, now, out)?;
     } else {
-        for line in screen(&shown, output::size(io::stdout()), now, session) {
+        for line in screen(&shown, output::terminal_size(io::stdout()), now, session) {
             writeln!(out, "{line}")?;
         }
     }
     Ok(code)
 }
 
-impl Shown {
-    fn of(listed: Vec<Listed>, questions: &[Question], now: Timestamp) -> Self {
+impl StatusOverview {
+    fn from_runs(listed: Vec<RunEntry>, questions: &[EscalationRow], now: Timestamp) -> Self {
         let mut asked: HashMap<_, usize> = HashMap::new();
         for question in questions {
             *asked.entry(&question.run).or_default() += 1;
         }
         let requests = questions.iter().map(|question| {
             let is_only = asked.get(&question.run) == Some(&1);
-            Entry::of_request(question, is_only, now)
+            StatusEntry::of_request(question, is_only, now)
         });
         let mut shown = Self {
             running: Vec::new(),
             waiting: Vec::new(),
-            needs_you: requests.collect(),
+            needs_input: requests.collect(),
             crashed: Vec::new(),
             stopped: Vec::new(),
         };
         for one in listed {
             let part = match one.run.status {
-                Status::Running => &mut shown.running,
-                Status::Waiting => &mut shown.waiting,
-                Status::Crashed => &mut shown.crashed,
-                Status::Interrupted => &mut shown.stopped,
-                Status::AwaitingHuman => {
+                RunStatus::Running => &mut shown.running,
+                RunStatus::Waiting => &mut shown.waiting,
+                RunStatus::Crashed => &mut shown.crashed,
+                RunStatus::Interrupted => &mut shown.stopped,
+                RunStatus::AwaitingHuman => {
                     if !asked.contains_key(&one.run.id) {
                         let reason = one.run.reason.clone().unwrap_or_default();
-                        shown.needs_you.push(Entry::of_run(&one).with_below(reason));
+                        shown
+                            .needs_input
+                            .push(StatusEntry::of_run(&one).with_detail(reason));
                     }
                     continue;
                 }
-                Status::Succeeded | Status::Recovered | Status::Failed => continue,
+                RunStatus::Succeeded | RunStatus::Recovered | RunStatus::Failed => continue,
             };
             part.push(one);
         }
@@ -162,7 +173,7 @@ impl Shown {
 }
 
 /// One line for a prompt or a status bar.
-fn short(shown: &Shown, now: Timestamp, out: &mut Output) -> Result<()> {
+fn print_short(shown: &StatusOverview, now: Timestamp, out: &mut Output) -> Result<()> {
     let count = |count: usize, word: &str| match count {
         0 => None,
         n => Some(format!("{n} {word}")),
@@ -170,14 +181,14 @@ fn short(shown: &Shown, now: Timestamp, out: &mut Output) -> Result<()> {
     let until = shown.waiting.iter().filter_map(|one| one.state.until).min();
     let until = until.filter(|until| *until > now);
     let until = until.map_or_else(String::new, |until| {
-        format!(" until {}", clock::shown(until))
+        format!(" until {}", clock::format_time(until))
     });
-    let need = match shown.needs_you.len() {
+    let need = match shown.needs_input.len() {
         1 => "needs you",
         _ => "need you",
     };
     let parts = [
-        count(shown.needs_you.len(), need),
+        count(shown.needs_input.len(), need),
         count(shown.crashed.len(), "crashed"),
         count(shown.running.len(), "running"),
         count(shown.waiting.len(), "waiting").map(|text| text + &until),
@@ -191,36 +202,36 @@ fn short(shown: &Shown, now: Timestamp, out: &mut Output) -> Result<()> {
 
 /// A run or a request on the screen.
 #[derive(Debug, Clone, Default)]
-struct Entry {
+struct StatusEntry {
     id: String,
     command: String,
     project: String,
     /// How long it goes on, behind the command.
     time: String,
     /// Why and until when, on a line of its own.
-    below: String,
+    detail: String,
 }
 
-impl Entry {
-    fn of_run(listed: &Listed) -> Self {
+impl StatusEntry {
+    fn of_run(listed: &RunEntry) -> Self {
         Self {
             id: listed.run.id.short().to_owned(),
-            command: what(&listed.run),
+            command: run_title(&listed.run),
             project: listed.run.project.clone(),
             ..Self::default()
         }
     }
 
-    fn of_request(question: &Question, is_only: bool, now: Timestamp) -> Self {
-        let (asked, shown) = (&question.asked, &question.asked.shown);
+    fn of_request(question: &EscalationRow, is_only: bool, now: Timestamp) -> Self {
+        let (asked, shown) = (&question.request, &question.request.details);
         let why = match (&shown.command, shown.evidence.trim()) {
-            (Some(command), _) => format!("approve? {}", show_command(command)),
-            (None, "") => show(&asked.reason),
-            (None, evidence) => format!("{}: {}", asked.kind, show(evidence)),
+            (Some(command), _) => format!("approve? {}", sanitize_command(command)),
+            (None, "") => sanitize(&asked.reason),
+            (None, evidence) => format!("{}: {}", asked.kind, sanitize(evidence)),
         };
         let expires = shown.deadline.filter(|deadline| deadline.at > now);
         let expires = expires.map(|deadline| {
-            let left = Human(deadline.at.since(now));
+            let left = HumanDuration(deadline.at.since(now));
             format!("{} in {left}; ", deadline.answer)
         });
         Self {
@@ -228,13 +239,13 @@ impl Entry {
                 true => question.run.short().to_owned(),
                 false => asked.id.clone(),
             },
-            command: match shown.doing.trim() {
-                "" => show(&asked.reason),
-                doing => show(doing),
+            command: match shown.activity.trim() {
+                "" => sanitize(&asked.reason),
+                doing => sanitize(doing),
             },
             project: question.project.clone(),
-            time: clock::ago(question.at, now),
-            below: expires.unwrap_or_default() + &why,
+            time: clock::format_age(question.at, now),
+            detail: expires.unwrap_or_default() + &why,
         }
     }
 
@@ -243,35 +254,35 @@ impl Entry {
         self
     }
 
-    fn with_below(mut self, below: String) -> Self {
-        self.below = below;
+    fn with_detail(mut self, below: String) -> Self {
+        self.detail = below;
         self
     }
 
     /// How many lines it takes up.
     fn height(&self) -> usize {
-        1 + usize::from(!self.below.is_empty())
+        1 + usize::from(!self.detail.is_empty())
     }
 
     fn lines(&self, columns: usize) -> impl Iterator<Item = String> {
         let room = columns.saturating_sub(width(&self.id) + 4);
         let folder = self.project.rsplit('/').next().unwrap_or_default();
-        let project = match columns < USUAL {
+        let project = match columns < DEFAULT_WIDTH {
             true => folder.to_owned(),
-            false => homely(&self.project),
+            false => abbreviate_home(&self.project),
         };
         let facts = [&self.time, &project].map(|fact| match fact.as_str() {
             "" => String::new(),
-            fact => format!("  {}", show(fact)),
+            fact => format!("  {}", sanitize(fact)),
         });
-        let (command, facts) = fitted(&self.command, &facts, LEAST_COMMAND, Some(room));
+        let (command, facts) = fit_with_facts(&self.command, &facts, MIN_COMMAND_WIDTH, Some(room));
         let first = format!(
             "  {BOLD}{}{BOLD:#}  {command}{DIM}{facts}{DIM:#}",
-            cut(&self.id, columns.saturating_sub(2))
+            truncate(&self.id, columns.saturating_sub(2))
         );
-        let below = (!self.below.is_empty()).then(|| {
+        let below = (!self.detail.is_empty()).then(|| {
             let indent = INDENT.min(columns / 4);
-            let below = cut(&self.below, columns.saturating_sub(indent));
+            let below = truncate(&self.detail, columns.saturating_sub(indent));
             format!("{:indent$}{DIM}{below}{DIM:#}", "")
         });
         [first].into_iter().chain(below)
@@ -279,40 +290,40 @@ impl Entry {
 }
 
 /// The runs of one state.
-struct Part {
+struct StatusSection {
     title: &'static str,
     style: Style,
-    entries: Vec<Entry>,
+    entries: Vec<StatusEntry>,
 }
 
-fn parts(shown: &Shown, now: Timestamp) -> [Part; 5] {
-    let part = |title, style, entries| Part {
+fn sections(shown: &StatusOverview, now: Timestamp) -> [StatusSection; 5] {
+    let part = |title, style, entries| StatusSection {
         title,
         style,
         entries,
     };
-    let of = |runs: &[Listed], entry: &dyn Fn(Entry, &Listed) -> Entry| {
-        let runs = runs.iter().map(|one| entry(Entry::of_run(one), one));
+    let of = |runs: &[RunEntry], entry: &dyn Fn(StatusEntry, &RunEntry) -> StatusEntry| {
+        let runs = runs.iter().map(|one| entry(StatusEntry::of_run(one), one));
         runs.collect::<Vec<_>>()
     };
     let crashed = of(&shown.crashed, &|entry, one| {
-        let wait = state_text::wait(&one.state, now);
+        let wait = state_text::wait_text(&one.state, now);
         let below = wait.map_or_else(String::new, |wait| format!("was waiting {wait}"));
-        let began = format!("began {}", clock::ago(one.run.started, now));
-        entry.with_time(began).with_below(below)
+        let began = format!("began {}", clock::format_age(one.run.started, now));
+        entry.with_time(began).with_detail(below)
     });
     let waiting = of(&shown.waiting, &|entry, one| {
-        entry.with_below(state_text::wait(&one.state, now).unwrap_or_default())
+        entry.with_detail(state_text::wait_text(&one.state, now).unwrap_or_default())
     });
     let running = of(&shown.running, &|entry, one| {
-        entry.with_time(format!("for {}", Human(now.since(one.run.started))))
+        entry.with_time(format!("for {}", HumanDuration(now.since(one.run.started))))
     });
     let stopped = of(&shown.stopped, &|entry, one| {
         let at = one.run.finished.unwrap_or(one.run.started);
-        entry.with_time(clock::ago(at, now))
+        entry.with_time(clock::format_age(at, now))
     });
     [
-        part("needs you", RED, shown.needs_you.clone()),
+        part("needs you", RED, shown.needs_input.clone()),
         part("crashed", RED, crashed),
         part("waiting", YELLOW, waiting),
         part("running", GREEN, running),
@@ -321,9 +332,14 @@ fn parts(shown: &Shown, now: Timestamp) -> [Part; 5] {
 }
 
 /// All of it, on one screen where a person reads it.
-fn screen(shown: &Shown, size: Option<Size>, now: Timestamp, session: &Session<'_>) -> Vec<String> {
-    let columns = size.map_or(USUAL, |size| size.columns);
-    let parts: Vec<_> = parts(shown, now).into();
+fn screen(
+    shown: &StatusOverview,
+    size: Option<TerminalSize>,
+    now: Timestamp,
+    session: &CommandContext<'_>,
+) -> Vec<String> {
+    let columns = size.map_or(DEFAULT_WIDTH, |size| size.columns);
+    let parts: Vec<_> = sections(shown, now).into();
     let parts: Vec<_> = parts
         .into_iter()
         .filter(|part| !part.entries.is_empty())
@@ -331,11 +347,13 @@ fn screen(shown: &Shown, size: Option<Size>, now: Timestamp, session: &Session<'
     let mut lines = Vec::new();
     if parts.iter().all(|part| part.title == "stopped") {
         let idle = "Nothing is active, and nothing needs you.";
-        lines.push(cut(idle, columns));
+        lines.push(truncate(idle, columns));
     }
     let next = [
-        (!shown.needs_you.is_empty()).then(|| format!("answer: {}", session.line("inbox"))),
-        (!shown.crashed.is_empty()).then(|| format!("resume: {}", session.line("resume --all"))),
+        (!shown.needs_input.is_empty())
+            .then(|| format!("answer: {}", session.unstuck_command("inbox"))),
+        (!shown.crashed.is_empty())
+            .then(|| format!("resume: {}", session.unstuck_command("resume --all"))),
     ];
     let next: Vec<_> = next.into_iter().flatten().collect();
     let footer = match next.len() {
@@ -344,7 +362,7 @@ fn screen(shown: &Shown, size: Option<Size>, now: Timestamp, session: &Session<'
     };
     // The last line of a terminal is where the next command is typed.
     let room = size.map(|size| size.rows.saturating_sub(lines.len() + footer + 1));
-    let counts = shared(&parts, room);
+    let counts = entries_per_section(&parts, room);
     for (part, count) in parts.iter().zip(counts) {
         let (style, title, all) = (part.style, part.title, part.entries.len());
         let cut_short = match all > count {
@@ -367,15 +385,18 @@ fn screen(shown: &Shown, size: Option<Size>, now: Timestamp, session: &Session<'
 }
 
 /// How many entries of each part are shown in so many lines: one of each first, then more in turn.
-fn shared(parts: &[Part], room: Option<usize>) -> Vec<usize> {
+fn entries_per_section(parts: &[StatusSection], room: Option<usize>) -> Vec<usize> {
     let mut left = room.map_or(usize::MAX, |room| room.saturating_sub(parts.len()));
     let mut counts = vec![0; parts.len()];
     let mut is_full = false;
     while !is_full {
         is_full = true;
         for (part, count) in parts.iter().zip(&mut counts) {
-            let entry = part.entries.get(*count).filter(|_| *count < SHOWN);
-            let Some(height) = entry.map(Entry::height).filter(|height| *height <= left) else {
+            let entry = part.entries.get(*count).filter(|_| *count < MAX_RUNS);
+            let Some(height) = entry
+                .map(StatusEntry::height)
+                .filter(|height| *height <= left)
+            else {
                 continue;
             };
             left -= height;
@@ -392,18 +413,18 @@ mod tests {
 
     use super::*;
 
-    fn entry(number: usize) -> Entry {
-        Entry {
+    fn entry(number: usize) -> StatusEntry {
+        StatusEntry {
             id: format!("k3v9{number:02}"),
             command: "claude -p 'fix the failing tests of the parser' 日本語".into(),
             project: "/home/me/work/a-project-with-a-long-name".into(),
             time: "3 min ago".into(),
-            below: "abort in 23 h; auth_required: Invalid API key · Please run /login".into(),
+            detail: "abort in 23 h; auth_required: Invalid API key · Please run /login".into(),
         }
     }
 
-    fn many() -> Vec<Part> {
-        let part = |title, count| Part {
+    fn many() -> Vec<StatusSection> {
+        let part = |title, count| StatusSection {
             title,
             style: RED,
             entries: (0..count).map(entry).collect(),
@@ -417,11 +438,11 @@ mod tests {
 
     #[test]
     fn every_part_has_its_share_of_the_screen() {
-        assert_eq!(shared(&many(), None), [SHOWN, 3, 1]);
+        assert_eq!(entries_per_section(&many(), None), [MAX_RUNS, 3, 1]);
         // Headers take three lines, every entry two.
-        assert_eq!(shared(&many(), Some(9)), [1, 1, 1]);
-        assert_eq!(shared(&many(), Some(21)), [5, 3, 1]);
-        assert_eq!(shared(&many(), Some(0)), [0, 0, 0]);
+        assert_eq!(entries_per_section(&many(), Some(9)), [1, 1, 1]);
+        assert_eq!(entries_per_section(&many(), Some(21)), [5, 3, 1]);
+        assert_eq!(entries_per_section(&many(), Some(0)), [0, 0, 0]);
     }
 
     #[test]

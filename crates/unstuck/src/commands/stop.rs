@@ -6,24 +6,24 @@ use std::time::Duration;
 
 use anyhow::Result;
 use clap::Args;
-use unstuck_core::episode::{RunView, Status};
+use unstuck_core::views::{RunStatus, RunSummary};
 use unstuck_store::{RunFilter, Store};
 
-use crate::choosing::Candidates;
-use crate::history::History;
+use crate::choice_prompt::ChoicePrompt;
+use crate::command_context::CommandContext;
+use crate::error_report::{error_with_hint, refusal};
+use crate::history::RunHistory;
 use crate::output::Output;
-use crate::place::current_project;
-use crate::report::{hinted, refused};
-use crate::run_words::{is_clients, what};
-use crate::session::Session;
-use crate::show_text::cut;
+use crate::paths::current_project;
+use crate::run_words::{is_gateway_client, run_title};
+use crate::show_text::truncate;
 use crate::stopping::{self, StopError};
 use crate::{clock, completion, runtime};
 
 /// How long is waited for the run to end: its processes get time to end by themselves.
-const LONGEST: Duration = Duration::from_secs(30);
+const STOP_TIMEOUT: Duration = Duration::from_secs(30);
 /// How often is looked whether it has ended.
-const LOOK: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Stop an active run; it can be resumed
 ///
@@ -49,7 +49,11 @@ pub(crate) struct StopArgs {
     quiet: bool,
 }
 
-pub(crate) fn run(args: &StopArgs, session: &Session<'_>, out: &mut Output) -> Result<ExitCode> {
+pub(crate) fn run(
+    args: &StopArgs,
+    session: &CommandContext<'_>,
+    out: &mut Output,
+) -> Result<ExitCode> {
     let runs = runtime::block_on(find(args, session))?;
     let mut still_ending = 0;
     for run in &runs {
@@ -62,18 +66,18 @@ pub(crate) fn run(args: &StopArgs, session: &Session<'_>, out: &mut Output) -> R
                 "run {short} was told to stop and is still ending (pid {pid})"
             )?;
         } else if !args.quiet {
-            let resume = session.line(&format!("resume {short}"));
+            let resume = session.unstuck_command(&format!("resume {short}"));
             writeln!(
                 out,
                 "stopped run {short} ({}) · {resume}",
-                cut(&what(run), 60)
+                truncate(&run_title(run), 60)
             )?;
         }
         out.flush()?;
     }
     match still_ending {
         0 => Ok(ExitCode::SUCCESS),
-        _ => Err(refused(
+        _ => Err(refusal(
             "not every run has ended yet",
             "`unstuck status` shows what is still active",
         )),
@@ -81,30 +85,37 @@ pub(crate) fn run(args: &StopArgs, session: &Session<'_>, out: &mut Output) -> R
 }
 
 /// The runs that are meant.
-async fn find(args: &StopArgs, session: &Session<'_>) -> Result<Vec<RunView>> {
-    let history = History::open(session.store).await?;
+async fn find(args: &StopArgs, session: &CommandContext<'_>) -> Result<Vec<RunSummary>> {
+    let history = RunHistory::open(session.store).await?;
     if let Some(letters) = &args.run {
         return Ok(vec![history.find(Some(letters)).await?]);
     }
     let filter = RunFilter {
         project: Some(current_project()),
-        status: vec![Status::Running, Status::Waiting, Status::AwaitingHuman],
+        status: vec![
+            RunStatus::Running,
+            RunStatus::Waiting,
+            RunStatus::AwaitingHuman,
+        ],
         ..RunFilter::default()
     };
-    let listed = history.listed(&filter, clock::now().at).await?;
+    let listed = history.run_entries(&filter, clock::now().at).await?;
     let active = listed.into_iter().filter(|one| one.driven);
-    let active = active.map(|one| one.run).filter(|run| !is_clients(run));
+    let active = active
+        .map(|one| one.run)
+        .filter(|run| !is_gateway_client(run));
     let mut active: Vec<_> = active.collect();
     match active.len() {
-        0 => Err(refused(
+        0 => Err(refusal(
             "no run is active in this project",
             "`unstuck status` shows what is active elsewhere; `unstuck stop RUN` stops it",
         )),
         1 => Ok(active),
         _ if args.all => Ok(active),
         _ => {
-            let line = |run: &RunView| format!("{}  {}", run.id.short(), cut(&what(run), 70));
-            let candidates = Candidates {
+            let line =
+                |run: &RunSummary| format!("{}  {}", run.id.short(), truncate(&run_title(run), 70));
+            let candidates = ChoicePrompt {
                 what: "active runs in this project",
                 lines: active.iter().map(line).collect(),
                 hint: "name one: `unstuck stop RUN`; `--all` stops all of them".to_owned(),
@@ -115,11 +126,12 @@ async fn find(args: &StopArgs, session: &Session<'_>) -> Result<Vec<RunView>> {
 }
 
 /// Stops a run, and waits until it has ended; gives its process and whether it has.
-async fn stop(run: &RunView, session: &Session<'_>) -> Result<(u32, bool)> {
+async fn stop(run: &RunSummary, session: &CommandContext<'_>) -> Result<(u32, bool)> {
     let store = crate::store::open_existing(session.store).await?;
-    let store = store.ok_or_else(|| hinted("there is no store", "`unstuck exec` makes one"))?;
+    let store =
+        store.ok_or_else(|| error_with_hint("there is no store", "`unstuck exec` makes one"))?;
     let short = run.id.short();
-    let told = stopping::stop(&store, session.store, &run.id).await;
+    let told = stopping::stop_run(&store, session.store, &run.id).await;
     let pid = told.map_err(|error| {
         let hint = match &error {
             StopError::NotActive(_) if run.status.is_final() => {
@@ -130,20 +142,20 @@ async fn stop(run: &RunView, session: &Session<'_>) -> Result<(u32, bool)> {
             }
             _ => "`unstuck status` shows what is active".to_owned(),
         };
-        refused(error.to_string(), hint)
+        refusal(error.to_string(), hint)
     })?;
     let ended = has_ended(run, &store).await?;
     store.close().await?;
     Ok((pid, ended))
 }
 
-async fn has_ended(run: &RunView, store: &Store) -> Result<bool> {
+async fn has_ended(run: &RunSummary, store: &Store) -> Result<bool> {
     let until_released = async {
         while stopping::lease_of(store, &run.id).await?.is_some() {
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
         Ok(true)
     };
-    let ended = tokio::time::timeout(LONGEST, until_released).await;
+    let ended = tokio::time::timeout(STOP_TIMEOUT, until_released).await;
     ended.unwrap_or(Ok(false))
 }

@@ -9,19 +9,20 @@ use anyhow::Result;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
 use unstuck_core::event::{Event, RunId};
-use unstuck_core::{RunView, Timestamp, duration};
-use unstuck_run::blobs::Blobs;
-use unstuck_run::folder;
-use unstuck_run::worktree::Snapshots;
+use unstuck_core::{RunSummary, Timestamp, duration};
+use unstuck_run::blobs::BlobStore;
+use unstuck_run::run_dir;
+use unstuck_run::worktree::SnapshotStore;
 use unstuck_store::{
-    EventFilter, ExportError, Finding, Location, Options, Report, RunFilter, Store, Task,
+    EventFilter, ExportError, IntegrityFinding, MaintenanceReport, MaintenanceTask, RunFilter,
+    Store, StoreLocation, StoreOptions,
 };
 
+use crate::error_report::{error_with_hint, refusal};
 use crate::output::{BOLD, GREEN, Output, YELLOW};
-use crate::place::project_named;
-use crate::report::{hinted, refused};
-use crate::store::explained as told;
-use crate::supervise::state_folder;
+use crate::paths::project_at;
+use crate::run_session::state_dir;
+use crate::store::with_hint as told;
 use crate::{clock, completion, project_changes, runtime};
 
 /// Look after the history of all runs: where it is, whether it is sound, and how large it is
@@ -101,7 +102,7 @@ struct PruneArgs {
 
 impl StoreArgs {
     /// Whether something is removed.
-    pub(crate) fn removes(&self) -> bool {
+    pub(crate) fn is_destructive(&self) -> bool {
         match self.command {
             StoreCommand::Vacuum | StoreCommand::Prune(_) => true,
             StoreCommand::Check(_) | StoreCommand::Path | StoreCommand::Export(_) => false,
@@ -109,75 +110,86 @@ impl StoreArgs {
     }
 }
 
-pub(crate) fn run(args: &StoreArgs, location: &Location, out: &mut Output) -> Result<()> {
+pub(crate) fn run(args: &StoreArgs, location: &StoreLocation, out: &mut Output) -> Result<()> {
     if let StoreCommand::Path = args.command {
         writeln!(out, "{location}")?;
         return Ok(());
     }
     runtime::block_on(async {
-        let opened = Store::open_existing(location, Options::default()).await;
+        let opened = Store::open_existing(location, StoreOptions::default()).await;
         let Some(store) = opened.map_err(told)? else {
-            return nothing_yet(&args.command, location, out);
+            return report_no_store(&args.command, location, out);
         };
-        let done = perform(&args.command, &store, location, out).await;
+        let done = run_command(&args.command, &store, location, out).await;
         let closed = store.close().await.map_err(told);
         done.and(closed)
     })
 }
 
 /// No store yet is an empty history, not an error.
-fn nothing_yet(command: &StoreCommand, location: &Location, out: &mut Output) -> Result<()> {
+fn report_no_store(
+    command: &StoreCommand,
+    location: &StoreLocation,
+    out: &mut Output,
+) -> Result<()> {
     match command {
         StoreCommand::Export(_) => Ok(()),
-        StoreCommand::Check(CheckArgs { json: true }) => out.json(&[(); 0]),
+        StoreCommand::Check(CheckArgs { json: true }) => out.write_json(&[(); 0]),
         _ => Ok(writeln!(out, "there is no history yet: {location}")?),
     }
 }
 
-async fn perform(
+async fn run_command(
     command: &StoreCommand,
     store: &Store,
-    location: &Location,
+    location: &StoreLocation,
     out: &mut Output,
 ) -> Result<()> {
     let task = match command {
         StoreCommand::Path => return Ok(()),
         StoreCommand::Export(args) => return export(store, args, out).await,
-        StoreCommand::Check(_) => Task::Check,
-        StoreCommand::Vacuum => Task::Vacuum,
-        StoreCommand::Prune(args) => Task::Prune(ago(args.older_than)),
+        StoreCommand::Check(_) => MaintenanceTask::Check,
+        StoreCommand::Vacuum => MaintenanceTask::Vacuum,
+        StoreCommand::Prune(args) => MaintenanceTask::Prune(timestamp_before(args.older_than)),
     };
     let json = matches!(command, StoreCommand::Check(CheckArgs { json: true }));
-    if let Task::Prune(before) = task {
+    if let MaintenanceTask::Prune(before) = task {
         let report = prune(store, location, before).await?;
-        return show(&report, location, out);
+        return print_prune_report(&report, location, out);
     }
     match store.maintain(task).await.map_err(told)? {
-        Report::Checked { findings, .. } if json => {
-            out.json(&findings)?;
-            sound(&findings, location, out)
+        MaintenanceReport::Checked { findings, .. } if json => {
+            out.write_json(&findings)?;
+            check_findings(&findings, location, out)
         }
-        report => show(&report, location, out),
+        report => print_prune_report(&report, location, out),
     }
 }
 
 /// Deletes old runs, and what was kept of them beside the store.
-async fn prune(store: &Store, location: &Location, before: Timestamp) -> Result<Report> {
+async fn prune(
+    store: &Store,
+    location: &StoreLocation,
+    before: Timestamp,
+) -> Result<MaintenanceReport> {
     let runs = async || store.runs(&RunFilter::default()).await.map_err(told);
     let all = runs().await?;
-    let report = store.maintain(Task::Prune(before)).await.map_err(told)?;
+    let report = store
+        .maintain(MaintenanceTask::Prune(before))
+        .await
+        .map_err(told)?;
     let left = runs().await?;
-    let is_left = |run: &RunView| left.iter().any(|one| one.id == run.id);
-    let state = state_folder(location);
+    let is_left = |run: &RunSummary| left.iter().any(|one| one.id == run.id);
+    let state = state_dir(location);
     for run in all.iter().filter(|run| !is_left(run)) {
         // What cannot be removed is only in the way.
-        let _ = folder::forget(&state, &run.id);
+        let _ = run_dir::delete_run_files(&state, &run.id);
         if run.roles.is_none() {
             continue;
         }
         // A project that is gone has no snapshots any more.
-        if let Ok(snapshots) = Snapshots::open(Path::new(&run.project), &run.id, &state) {
-            let _ = snapshots.forget();
+        if let Ok(snapshots) = SnapshotStore::open(Path::new(&run.project), &run.id, &state) {
+            let _ = snapshots.delete_all();
         }
     }
     let mut used = BTreeSet::new();
@@ -192,35 +204,43 @@ async fn prune(store: &Store, location: &Location, before: Timestamp) -> Result<
                 .filter_map(|recorded| match recorded.event {
                     Event::SessionFinished(end) => end.output,
                     Event::OutputReused(reused) => Some(reused.output),
-                    event => project_changes::named_in(&event),
+                    event => project_changes::settings_hash_in(&event),
                 }),
         );
     }
-    Blobs::at(&state).forget(&used, before);
+    BlobStore::in_state_dir(&state).remove_unused(&used, before);
     Ok(report)
 }
 
-fn show(report: &Report, location: &Location, out: &mut Output) -> Result<()> {
+fn print_prune_report(
+    report: &MaintenanceReport,
+    location: &StoreLocation,
+    out: &mut Output,
+) -> Result<()> {
     match report {
-        Report::Checked {
+        MaintenanceReport::Checked {
             findings,
             runs,
             events,
         } => {
-            for Finding { id, problem } in findings {
+            for IntegrityFinding {
+                subject: id,
+                problem,
+            } in findings
+            {
                 writeln!(out, "{YELLOW}{id}{YELLOW:#}  {problem}")?;
             }
-            sound(findings, location, out)?;
+            check_findings(findings, location, out)?;
             writeln!(
                 out,
                 "{GREEN}ok{GREEN:#}: {location}: {runs} runs, {events} events"
             )?;
         }
-        Report::Vacuumed { before, after } => {
+        MaintenanceReport::Vacuumed { before, after } => {
             let (before, after) = (megabytes(*before), megabytes(*after));
             writeln!(out, "{BOLD}{after} MB{BOLD:#}, it was {before} MB")?;
         }
-        Report::Pruned { runs, events, kept } => {
+        MaintenanceReport::Pruned { runs, events, kept } => {
             writeln!(
                 out,
                 "{BOLD}{runs}{BOLD:#} runs with {events} events were deleted"
@@ -234,14 +254,18 @@ fn show(report: &Report, location: &Location, out: &mut Output) -> Result<()> {
 }
 
 /// An error if anything is wrong, after what was found.
-fn sound(findings: &[Finding], location: &Location, out: &mut Output) -> Result<()> {
+fn check_findings(
+    findings: &[IntegrityFinding],
+    location: &StoreLocation,
+    out: &mut Output,
+) -> Result<()> {
     out.finish()?;
     let message = match findings.len() {
         0 => return Ok(()),
         1 => format!("something is wrong in {location}"),
         count => format!("{count} things are wrong in {location}"),
     };
-    Err(hinted(
+    Err(error_with_hint(
         message,
         "copy the file before anything else; `unstuck store export` prints what can be read",
     ))
@@ -250,15 +274,15 @@ fn sound(findings: &[Finding], location: &Location, out: &mut Output) -> Result<
 async fn export(store: &Store, args: &ExportArgs, out: &mut Output) -> Result<()> {
     let filter = EventFilter {
         run: match &args.run {
-            Some(prefix) => Some(the_run(store, prefix).await?),
+            Some(prefix) => Some(find_run(store, prefix).await?),
             None => None,
         },
-        project: args.project.as_deref().map(project_named).transpose()?,
+        project: args.project.as_deref().map(project_at).transpose()?,
         names: args.event.clone(),
-        since: args.since.map(ago),
+        since: args.since.map(timestamp_before),
         ..EventFilter::default()
     };
-    match store.export(&filter, out).await {
+    match store.export_events(&filter, out).await {
         Ok(_) => Ok(()),
         Err(ExportError::Store(error)) => Err(told(error)),
         Err(error) => Err(error.into()),
@@ -266,7 +290,7 @@ async fn export(store: &Store, args: &ExportArgs, out: &mut Output) -> Result<()
 }
 
 /// The one run whose id begins like this.
-async fn the_run(store: &Store, prefix: &str) -> Result<RunId> {
+async fn find_run(store: &Store, prefix: &str) -> Result<RunId> {
     let filter = RunFilter {
         prefix: Some(prefix.to_owned()),
         limit: Some(2),
@@ -275,11 +299,11 @@ async fn the_run(store: &Store, prefix: &str) -> Result<RunId> {
     let mut found = store.runs(&filter).await.map_err(told)?;
     match (found.pop(), found.pop()) {
         (Some(run), None) => Ok(run.id),
-        (None, _) => Err(refused(
+        (None, _) => Err(refusal(
             format!("there is no run whose id begins with `{prefix}`"),
             "`unstuck runs` lists them",
         )),
-        (Some(one), Some(other)) => Err(refused(
+        (Some(one), Some(other)) => Err(refusal(
             format!("the ids of several runs begin with `{prefix}`"),
             format!("give more letters: {} or {}", one.id, other.id),
         )),
@@ -287,7 +311,7 @@ async fn the_run(store: &Store, prefix: &str) -> Result<RunId> {
 }
 
 /// The moment that was so long ago.
-fn ago(age: Duration) -> Timestamp {
+fn timestamp_before(age: Duration) -> Timestamp {
     clock::now().at.before(age)
 }
 

@@ -6,13 +6,13 @@ use std::net::SocketAddr;
 use anyhow::Result;
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::json;
-use unstuck_store::Location;
-use unstuck_web::guard::{Scope, Token, TokenError, Tokens};
+use unstuck_store::StoreLocation;
+use unstuck_web::auth::{Scope, Token, TokenError, TokenStore};
 
-use crate::messages::Messages;
+use crate::error_report::{error_with_hint, refusal};
 use crate::output::{BOLD, DIM, Output};
-use crate::report::{hinted, refused};
-use crate::servers::{self, Server};
+use crate::redacted_stderr::RedactedStderr;
+use crate::server_registry::{self, RunningServer};
 use crate::{address, answering, clock, web};
 
 /// Make, list and take back the tokens by which the REST API is used
@@ -47,11 +47,11 @@ enum TokenCommand {
     /// Print a link that logs a browser in to the dashboard of a server that runs, once and within 10 minutes
     Link {
         /// Where it listens [default: the server of this store that runs]
-        #[arg(long, value_name = "ADDR:PORT", value_parser = address::listened)]
+        #[arg(long, value_name = "ADDR:PORT", value_parser = address::parse_listen_address)]
         listen: Option<SocketAddr>,
         /// What it allows
         #[arg(long, value_enum, default_value_t, value_name = "SCOPE")]
-        scope: Allows,
+        scope: ScopeArg,
     },
     /// Take a token back
     Revoke {
@@ -64,7 +64,7 @@ enum TokenCommand {
 struct CreateArgs {
     /// What it allows
     #[arg(long, value_enum, default_value_t, value_name = "SCOPE")]
-    scope: Allows,
+    scope: ScopeArg,
 
     /// What it is called, which is written down with all that is done with it [default: your user name]
     #[arg(long, value_name = "NAME")]
@@ -76,7 +76,7 @@ struct CreateArgs {
 }
 
 #[derive(Debug, Clone, Copy, Default, ValueEnum)]
-enum Allows {
+enum ScopeArg {
     /// To look, from other machines as well
     Read,
     /// Also to answer, to try again, to stop and to change models
@@ -86,19 +86,19 @@ enum Allows {
     Admin,
 }
 
-impl From<Allows> for Scope {
-    fn from(allows: Allows) -> Self {
+impl From<ScopeArg> for Scope {
+    fn from(allows: ScopeArg) -> Self {
         match allows {
-            Allows::Read => Self::Read,
-            Allows::Answer => Self::Answer,
-            Allows::Admin => Self::Admin,
+            ScopeArg::Read => Self::Read,
+            ScopeArg::Answer => Self::Answer,
+            ScopeArg::Admin => Self::Admin,
         }
     }
 }
 
 impl TokenArgs {
     /// Whether tokens are made or revoked, and not only listed.
-    pub(crate) fn changes(&self) -> bool {
+    pub(crate) fn changes_tokens(&self) -> bool {
         match &self.command {
             None | Some(TokenCommand::List { .. }) => false,
             Some(
@@ -108,14 +108,14 @@ impl TokenArgs {
     }
 }
 
-pub(crate) fn run(args: &TokenArgs, store: Option<&Location>, out: &mut Output) -> Result<()> {
-    let tokens = web::tokens()?;
+pub(crate) fn run(args: &TokenArgs, store: Option<&StoreLocation>, out: &mut Output) -> Result<()> {
+    let tokens = web::token_store()?;
     match &args.command {
         None => {
             list(false, &tokens, out)?;
             out.finish()?;
             writeln!(
-                Messages::auto(),
+                RedactedStderr::auto(),
                 "{DIM}`unstuck token create` makes one, `unstuck token --help` tells more{DIM:#}"
             )?;
             Ok(())
@@ -123,9 +123,9 @@ pub(crate) fn run(args: &TokenArgs, store: Option<&Location>, out: &mut Output) 
         Some(TokenCommand::Create(args)) => create(args, &tokens, out),
         Some(TokenCommand::List { json }) => list(*json, &tokens, out),
         Some(TokenCommand::Link { listen, scope }) => {
-            let listen = server(*listen, store)?;
-            let code = tokens.login_code((*scope).into(), clock::now().at);
-            let code = code.map_err(explained)?;
+            let listen = link_server(*listen, store)?;
+            let code = tokens.create_login_code((*scope).into(), clock::now().at);
+            let code = code.map_err(with_hint)?;
             writeln!(out, "{}", unstuck_web::login_link(listen, &code))?;
             Ok(())
         }
@@ -134,23 +134,26 @@ pub(crate) fn run(args: &TokenArgs, store: Option<&Location>, out: &mut Output) 
 }
 
 /// Where the server listens that a link leads to: only one of this store that runs gets a secret.
-fn server(asked: Option<SocketAddr>, store: Option<&Location>) -> Result<SocketAddr> {
-    let running = store.map(servers::of_store).unwrap_or_default();
-    let is_meant = |one: &&Server| asked.is_none_or(|asked| reaches(one.listen, asked));
+fn link_server(asked: Option<SocketAddr>, store: Option<&StoreLocation>) -> Result<SocketAddr> {
+    let running = store
+        .map(server_registry::running_for_store)
+        .unwrap_or_default();
+    let is_meant =
+        |one: &&RunningServer| asked.is_none_or(|asked| is_reached_by(one.listen, asked));
     let found: Vec<_> = running.iter().filter(is_meant).collect();
     match (found.as_slice(), asked) {
         ([one], _) => Ok(one.listen),
-        ([], Some(asked)) => Err(refused(
+        ([], Some(asked)) => Err(refusal(
             format!("no server of this store listens on {asked}"),
             format!("`unstuck serve --listen {asked}` starts one"),
         )),
-        ([], None) => Err(refused(
+        ([], None) => Err(refusal(
             "no server of this store runs",
             "`unstuck serve` starts one, and prints a link",
         )),
         (several, _) => {
             let all: Vec<_> = several.iter().map(|one| one.listen.to_string()).collect();
-            Err(refused(
+            Err(refusal(
                 format!("several servers of this store run: {}", all.join(", ")),
                 "--listen names the one that is meant",
             ))
@@ -159,19 +162,19 @@ fn server(asked: Option<SocketAddr>, store: Option<&Location>) -> Result<SocketA
 }
 
 /// Whether a server that listens there is reached by that address.
-fn reaches(listens: SocketAddr, asked: SocketAddr) -> bool {
+fn is_reached_by(listens: SocketAddr, asked: SocketAddr) -> bool {
     let is_everywhere = listens.ip().is_unspecified() || asked.ip().is_unspecified();
     listens == asked || is_everywhere && listens.port() == asked.port()
 }
 
-fn create(args: &CreateArgs, tokens: &Tokens, out: &mut Output) -> Result<()> {
-    let name = args.name.clone().unwrap_or_else(answering::user);
+fn create(args: &CreateArgs, tokens: &TokenStore, out: &mut Output) -> Result<()> {
+    let name = args.name.clone().unwrap_or_else(answering::current_user);
     let now = clock::now().at;
     let (token, secret) = tokens
         .create(&name, args.scope.into(), now)
-        .map_err(explained)?;
+        .map_err(with_hint)?;
     if args.json {
-        return out.json(&json!({
+        return out.write_json(&json!({
             "id": token.id,
             "scope": token.scope,
             "name": token.name,
@@ -182,7 +185,7 @@ fn create(args: &CreateArgs, tokens: &Tokens, out: &mut Output) -> Result<()> {
     writeln!(out, "{secret}")?;
     out.finish()?;
     writeln!(
-        Messages::auto(),
+        RedactedStderr::auto(),
         "{DIM}token {} of {name} ({}); it is shown only now, keep it. `unstuck token revoke {}` takes it back.{DIM:#}",
         token.id,
         token.scope,
@@ -191,17 +194,17 @@ fn create(args: &CreateArgs, tokens: &Tokens, out: &mut Output) -> Result<()> {
     Ok(())
 }
 
-fn list(json: bool, tokens: &Tokens, out: &mut Output) -> Result<()> {
-    let all = tokens.list().map_err(explained)?;
+fn list(json: bool, tokens: &TokenStore, out: &mut Output) -> Result<()> {
+    let all = tokens.list().map_err(with_hint)?;
     if json {
-        let all: Vec<_> = all.iter().map(told).collect();
-        return out.json(&all);
+        let all: Vec<_> = all.iter().map(token_json).collect();
+        return out.write_json(&all);
     }
     if all.is_empty() {
         writeln!(out, "there are no tokens; `unstuck token create` makes one")?;
     }
     for token in all {
-        let made = clock::shown(token.created);
+        let made = clock::format_time(token.created);
         writeln!(
             out,
             "{BOLD}{}{BOLD:#}  {:<6}  {DIM}made {made:<16}{DIM:#}  {}",
@@ -211,7 +214,7 @@ fn list(json: bool, tokens: &Tokens, out: &mut Output) -> Result<()> {
     Ok(())
 }
 
-fn told(token: &Token) -> serde_json::Value {
+fn token_json(token: &Token) -> serde_json::Value {
     json!({
         "id": token.id,
         "scope": token.scope,
@@ -220,22 +223,24 @@ fn told(token: &Token) -> serde_json::Value {
     })
 }
 
-fn revoke(id: &str, tokens: &Tokens, out: &mut Output) -> Result<()> {
-    let token = tokens.revoke(id, clock::now().at).map_err(explained)?;
+fn revoke(id: &str, tokens: &TokenStore, out: &mut Output) -> Result<()> {
+    let token = tokens.revoke(id, clock::now().at).map_err(with_hint)?;
     writeln!(out, "token {} of {} counts no more", token.id, token.name)?;
     Ok(())
 }
 
-fn explained(error: TokenError) -> anyhow::Error {
+fn with_hint(error: TokenError) -> anyhow::Error {
     match &error {
-        TokenError::Unknown { .. } => {
-            refused(error.to_string(), "`unstuck token list` tells their ids")
+        TokenError::NotFound { .. } => {
+            refusal(error.to_string(), "`unstuck token list` tells their ids")
         }
-        TokenError::Open { .. } => hinted(error.to_string(), "others may have read it"),
-        TokenError::File { .. } => hinted(
+        TokenError::InsecurePermissions { .. } => {
+            error_with_hint(error.to_string(), "others may have read it")
+        }
+        TokenError::File { .. } => error_with_hint(
             error.to_string(),
             "make the file and its folder writable for you",
         ),
-        TokenError::NoChance(_) => error.into(),
+        TokenError::Randomness(_) => error.into(),
     }
 }

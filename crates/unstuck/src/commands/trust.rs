@@ -5,15 +5,15 @@ use std::io::Write;
 use anyhow::{Context, Result};
 use clap::Args;
 use serde::Serialize;
-use unstuck_core::guard::show;
-use unstuck_repair::trust::Standing;
+use unstuck_core::command_policy::sanitize;
+use unstuck_repair::trust::TrustStatus;
 
 use crate::config::Config;
+use crate::error_report::error_with_hint;
 use crate::output::{BOLD, DIM, GREEN, Output, YELLOW};
-use crate::place::{homely, project_of};
-use crate::report::hinted;
-use crate::trusting::{Project, Shown, Word, allowed};
-use crate::{clock, place, trusting};
+use crate::paths::{abbreviate_home, project_of};
+use crate::project_trust::{TrustContents, TrustState, TrustedProject, allowed_lines};
+use crate::{clock, paths, project_trust};
 
 /// Trust what this project says about repairs, as it is now
 ///
@@ -44,18 +44,18 @@ pub(crate) struct TrustArgs {
 
 /// What there is to tell, for machines.
 #[derive(Serialize)]
-struct Row<'a> {
+struct TrustJson<'a> {
     project: String,
     standing: &'static str,
     config: String,
     hash: Option<String>,
     #[serde(flatten)]
-    shown: &'a Shown,
+    contents: &'a TrustContents,
 }
 
 impl TrustArgs {
     /// Whether something is trusted or forgotten, and not only shown.
-    pub(crate) fn trusts(&self) -> bool {
+    pub(crate) fn changes_trust(&self) -> bool {
         !self.show
     }
 }
@@ -63,58 +63,58 @@ impl TrustArgs {
 pub(crate) fn run(args: &TrustArgs, config: &Config, out: &mut Output) -> Result<()> {
     let here = std::env::current_dir().context("cannot tell the current folder")?;
     let root = project_of(&here.canonicalize().unwrap_or(here));
-    let project = Project::new(config, &root);
+    let project = TrustedProject::new(config, &root);
     if args.forget {
         return forget(&project, args.json, out);
     }
-    let Some(shown) = Shown::of(&project)? else {
+    let Some(shown) = TrustContents::of_project(&project)? else {
         return settings_only(&project, args, out);
     };
-    let mut word = project.word();
+    let mut word = project.trust_state();
     if !args.show {
         project.accept(shown.baseline.clone())?;
         project.accept_settings()?;
-        word = project.word();
+        word = project.trust_state();
     }
     if args.json {
-        return out.json(&Row {
+        return out.write_json(&TrustJson {
             project: root.display().to_string(),
-            standing: standing(&word),
+            standing: status_name(&word),
             config: project.files(),
             hash: config.project_recovery().map(|said| said.hash()),
-            shown: &shown,
+            contents: &shown,
         });
     }
-    tell(&project, &shown, out)?;
+    print_contents(&project, &shown, out)?;
     match args.show {
-        true => stands(&project, &word, out),
-        false => done(&project, &shown, out),
+        true => print_status(&project, &word, out),
+        false => print_trusted(&project, &shown, out),
     }
 }
 
 /// The project says nothing about repairs, but what its roles and checks run.
-fn settings_only(project: &Project<'_>, args: &TrustArgs, out: &mut Output) -> Result<()> {
+fn settings_only(project: &TrustedProject<'_>, args: &TrustArgs, out: &mut Output) -> Result<()> {
     if project.config.project_commands().is_empty() {
-        return Err(nothing(&project.root));
+        return Err(nothing_to_trust(&project.root));
     }
     if !args.show {
         project.accept_settings()?;
     }
-    let is_trusted = trusting::trusts_settings(project.config, &project.root);
+    let is_trusted = project_trust::trusts_settings(project.config, &project.root);
     let commands = project.config.project_commands();
     if args.json {
-        return out.json(&serde_json::json!({
+        return out.write_json(&serde_json::json!({
             "project": project.root.display().to_string(),
             "standing": if is_trusted { "trusted" } else { "unknown" },
             "commands": commands,
         }));
     }
-    let root = homely(&project.root.display().to_string());
+    let root = abbreviate_home(&project.root.display().to_string());
     writeln!(
         out,
         "{BOLD}{root}{BOLD:#}: no [recovery], so no repair runs without asking"
     )?;
-    commands_told(project, out)?;
+    print_commands(project, out)?;
     match is_trusted {
         true => writeln!(
             out,
@@ -129,18 +129,18 @@ fn settings_only(project: &Project<'_>, args: &TrustArgs, out: &mut Output) -> R
 }
 
 /// What the project's files let run beside repairs.
-fn commands_told(project: &Project<'_>, out: &mut Output) -> Result<()> {
+fn print_commands(project: &TrustedProject<'_>, out: &mut Output) -> Result<()> {
     for command in project.config.project_commands() {
-        let value = show(&command.value.to_string());
-        writeln!(out, "  {}: {value}", show(&command.path))?;
+        let value = sanitize(&command.value.to_string());
+        writeln!(out, "  {}: {value}", sanitize(&command.path))?;
     }
     Ok(())
 }
 
 /// There is nothing that could be trusted.
-fn nothing(root: &std::path::Path) -> anyhow::Error {
-    let root = homely(&root.display().to_string());
-    hinted(
+fn nothing_to_trust(root: &std::path::Path) -> anyhow::Error {
+    let root = abbreviate_home(&root.display().to_string());
+    error_with_hint(
         format!(
             "there is nothing to trust in {root}: no [recovery] section is in unstuck.toml here or above, and none in your own configuration"
         ),
@@ -148,19 +148,23 @@ fn nothing(root: &std::path::Path) -> anyhow::Error {
     )
 }
 
-fn standing(word: &Word) -> &'static str {
+fn status_name(word: &TrustState) -> &'static str {
     match word {
-        Word::Nothing => "nothing_to_trust",
-        Word::Always => "always",
-        Word::Trusted => "trusted",
-        Word::Not(Standing::Changed { .. }) => "changed",
-        Word::Not(Standing::Declined) => "declined",
-        Word::Not(_) => "unknown",
+        TrustState::NothingDeclared => "nothing_to_trust",
+        TrustState::TrustsAll => "always",
+        TrustState::Trusted => "trusted",
+        TrustState::Untrusted(TrustStatus::Changed { .. }) => "changed",
+        TrustState::Untrusted(TrustStatus::Declined) => "declined",
+        TrustState::Untrusted(_) => "unknown",
     }
 }
 
-fn tell(project: &Project<'_>, shown: &Shown, out: &mut Output) -> Result<()> {
-    let root = place::homely(&project.root.display().to_string());
+fn print_contents(
+    project: &TrustedProject<'_>,
+    shown: &TrustContents,
+    out: &mut Output,
+) -> Result<()> {
+    let root = paths::abbreviate_home(&project.root.display().to_string());
     match project.config.project_recovery() {
         Some(said) => writeln!(
             out,
@@ -173,56 +177,60 @@ fn tell(project: &Project<'_>, shown: &Shown, out: &mut Output) -> Result<()> {
             "{BOLD}{root}{BOLD:#}: [recovery] of your own configuration"
         )?,
     }
-    for line in allowed(&shown.section)
+    for line in allowed_lines(&shown.section)
         .into_iter()
         .chain(shown.file_lines())
     {
         writeln!(out, "  {line}")?;
     }
-    commands_told(project, out)?;
+    print_commands(project, out)?;
     for warning in &shown.warnings {
         writeln!(out, "{YELLOW}note{YELLOW:#}: {warning}")?;
     }
-    for file in project.config.distrusted() {
+    for file in project.config.untrusted_files() {
         writeln!(out, "{YELLOW}note{YELLOW:#}: {file}")?;
     }
     Ok(())
 }
 
 /// How it stands, where nothing was changed.
-fn stands(project: &Project<'_>, word: &Word, out: &mut Output) -> Result<()> {
+fn print_status(project: &TrustedProject<'_>, word: &TrustState, out: &mut Output) -> Result<()> {
     match word {
-        Word::Nothing => writeln!(
+        TrustState::NothingDeclared => writeln!(
             out,
             "it counts as it is: there is nothing in it that would have to be trusted"
         )?,
-        Word::Always => writeln!(
+        TrustState::TrustsAll => writeln!(
             out,
             "{GREEN}trusted{GREEN:#}: your own configuration trusts all projects"
         )?,
-        Word::Trusted => writeln!(out, "{GREEN}trusted{GREEN:#}")?,
-        Word::Not(Standing::Changed { since, .. }) => {
+        TrustState::Trusted => writeln!(out, "{GREEN}trusted{GREEN:#}")?,
+        TrustState::Untrusted(TrustStatus::Changed { since, .. }) => {
             writeln!(
                 out,
                 "{YELLOW}not trusted{YELLOW:#}: it has changed since {}",
-                clock::shown(*since)
+                clock::format_time(*since)
             )?;
         }
-        Word::Not(_) => writeln!(
+        TrustState::Untrusted(_) => writeln!(
             out,
             "{YELLOW}not trusted{YELLOW:#}: it approves nothing until `unstuck trust`"
         )?,
     }
-    if let Word::Not(standing) = word {
+    if let TrustState::Untrusted(standing) = word {
         for change in project.changes(standing) {
             let mark = if change.widens { '+' } else { '-' };
-            writeln!(out, "  {mark} {}", show(&change.what))?;
+            writeln!(out, "  {mark} {}", sanitize(&change.description))?;
         }
     }
     Ok(())
 }
 
-fn done(project: &Project<'_>, shown: &Shown, out: &mut Output) -> Result<()> {
+fn print_trusted(
+    project: &TrustedProject<'_>,
+    shown: &TrustContents,
+    out: &mut Output,
+) -> Result<()> {
     let files = match shown.files.len() {
         0 => String::new(),
         1 => ", and 1 file is accepted as it is".to_owned(),
@@ -236,12 +244,12 @@ fn done(project: &Project<'_>, shown: &Shown, out: &mut Output) -> Result<()> {
     Ok(())
 }
 
-fn forget(project: &Project<'_>, json: bool, out: &mut Output) -> Result<()> {
+fn forget(project: &TrustedProject<'_>, json: bool, out: &mut Output) -> Result<()> {
     let had = project.forget()?;
     if json {
-        return out.json(&serde_json::json!({ "forgotten": had }));
+        return out.write_json(&serde_json::json!({ "forgotten": had }));
     }
-    let root = homely(&project.root.display().to_string());
+    let root = abbreviate_home(&project.root.display().to_string());
     match had {
         true => writeln!(out, "forgotten: nothing of {root} is trusted any more")?,
         false => writeln!(out, "nothing of {root} was trusted")?,

@@ -6,19 +6,22 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Args, Subcommand, ValueEnum};
 use unstuck_core::Timestamp;
-use unstuck_core::guard::show;
+use unstuck_core::command_policy::sanitize;
 
-use unstuck_notify::{Address, Courier, Hook, Message, Occasion, Target};
-use unstuck_store::{Letter, LetterState, OutboxFilter, Sent};
+use unstuck_notify::{
+    DeliveryWorker, NotificationEvent, NotificationMessage, NotificationTarget, Subscription,
+    WebhookAddress,
+};
+use unstuck_store::{DeliveryResult, DeliveryState, OutboxFilter, OutboxMessage};
 
+use crate::command_context::CommandContext;
 use crate::config::Config;
+use crate::error_report::error_with_hint;
 use crate::output::{BOLD, DIM, GREEN, Output, RED};
-use crate::report::hinted;
-use crate::session::Session;
 use crate::{clock, environment, notifying, runtime};
 
 /// So many messages are listed.
-const LISTED: usize = 50;
+const MAX_LISTED: usize = 50;
 
 /// Try, list and send the messages that `[webhooks]` asks for
 #[derive(Debug, Args)]
@@ -101,7 +104,7 @@ enum On {
     RunFinished,
 }
 
-impl From<On> for Occasion {
+impl From<On> for NotificationEvent {
     fn from(on: On) -> Self {
         match on {
             On::Escalation => Self::Escalation,
@@ -114,7 +117,7 @@ impl From<On> for Occasion {
 
 impl WebhookArgs {
     /// Whether messages are sent, and not only listed.
-    pub(crate) fn sends(&self) -> bool {
+    pub(crate) fn sends_messages(&self) -> bool {
         match self.command {
             WebhookCommand::Test(_) | WebhookCommand::Flush(_) => true,
             WebhookCommand::List(_) => false,
@@ -125,7 +128,7 @@ impl WebhookArgs {
 pub(crate) fn run(
     args: &WebhookArgs,
     config: &Config,
-    session: &Session<'_>,
+    session: &CommandContext<'_>,
     out: &mut Output,
 ) -> Result<ExitCode> {
     match &args.command {
@@ -137,13 +140,13 @@ pub(crate) fn run(
 
 fn test(args: &TestArgs, config: &Config, out: &mut Output) -> Result<ExitCode> {
     let mut hooks = match &args.url {
-        Some(url) => vec![named(url, args.on, config)],
+        Some(url) => vec![hook_for_url(url, args.on, config)],
         None => notifying::hooks(config),
     };
-    let wanted = args.on.map(Occasion::from);
-    hooks.retain(|hook| wanted.is_none_or(|wanted| hook.on == wanted));
+    let wanted = args.on.map(NotificationEvent::from);
+    hooks.retain(|hook| wanted.is_none_or(|wanted| hook.event == wanted));
     if hooks.is_empty() {
-        return Err(hinted(
+        return Err(error_with_hint(
             "nobody is told about that: [webhooks] names no address",
             "add on_escalation = \"https://…\" to [webhooks], or try one with --url",
         ));
@@ -151,12 +154,12 @@ fn test(args: &TestArgs, config: &Config, out: &mut Output) -> Result<ExitCode> 
     let mut all_arrived = true;
     for hook in hooks {
         let now = clock::now().at;
-        let message = Message::sample(hook.on, now);
+        let message = NotificationMessage::sample(hook.event, now);
         let sent = runtime::block_on(async {
             Ok(notifying::sender().send(&hook.target, &message, now).await)
         })?;
-        let on = hook.on;
-        let target = show(&hook.target.to_string());
+        let on = hook.event;
+        let target = sanitize(&hook.target.to_string());
         let said = match sent {
             Ok(answer) => {
                 writeln!(
@@ -171,29 +174,33 @@ fn test(args: &TestArgs, config: &Config, out: &mut Output) -> Result<ExitCode> 
                 writeln!(
                     out,
                     "{RED}failed{RED:#}  {on:<12} {target}  {}",
-                    show(&error.why)
+                    sanitize(&error.reason)
                 )?;
-                error.said
+                error.excerpt
             }
         };
         if !said.is_empty() {
-            writeln!(out, "        {DIM}it said: {}{DIM:#}", show(&said))?;
+            writeln!(out, "        {DIM}it said: {}{DIM:#}", sanitize(&said))?;
         }
     }
-    Ok(code(all_arrived))
+    Ok(delivery_exit_code(all_arrived))
 }
 
 /// An address that was named here: whoever types it may reach private networks with it.
-fn named(url: &str, on: Option<On>, config: &Config) -> Hook {
+fn hook_for_url(url: &str, on: Option<On>, config: &Config) -> Subscription {
     let configured = notifying::hooks(config).into_iter();
     let mut same = configured.filter_map(|hook| match hook.target {
-        Target::Address(address) if address.url.as_deref() == Some(url) => Some(address),
+        NotificationTarget::Address(address) if address.url.as_deref() == Some(url) => {
+            Some(address)
+        }
         _ => None,
     });
-    let address = same.next().unwrap_or_else(|| Address::of(url));
-    Hook {
-        on: on.map_or(Occasion::Escalation, Occasion::from),
-        target: Target::Address(Address {
+    let address = same
+        .next()
+        .unwrap_or_else(|| WebhookAddress::unsigned_json(url));
+    Subscription {
+        event: on.map_or(NotificationEvent::Escalation, NotificationEvent::from),
+        target: NotificationTarget::Address(WebhookAddress {
             allow_private: true,
             ..address
         }),
@@ -201,20 +208,23 @@ fn named(url: &str, on: Option<On>, config: &Config) -> Hook {
     }
 }
 
-fn list(args: &ListArgs, session: &Session<'_>, out: &mut Output) -> Result<()> {
+fn list(args: &ListArgs, session: &CommandContext<'_>, out: &mut Output) -> Result<()> {
     let filter = OutboxFilter {
         state: match args.all {
             true => Vec::new(),
-            false => vec![LetterState::Waiting, LetterState::GivenUp],
+            false => vec![DeliveryState::Waiting, DeliveryState::GivenUp],
         },
-        limit: (!args.json).then_some(LISTED),
+        limit: (!args.json).then_some(MAX_LISTED),
         ..OutboxFilter::default()
     };
     let letters = runtime::block_on(async {
         let Some(store) = crate::store::open_existing(session.store).await? else {
             return Ok(Vec::new());
         };
-        let letters = store.outbox(&filter).await.map_err(crate::store::explained);
+        let letters = store
+            .outbox_messages(&filter)
+            .await
+            .map_err(crate::store::with_hint);
         store.close().await?;
         letters
     })?;
@@ -232,13 +242,13 @@ fn list(args: &ListArgs, session: &Session<'_>, out: &mut Output) -> Result<()> 
     Ok(())
 }
 
-fn print(letter: &Letter, now: Timestamp, out: &mut Output) -> Result<()> {
+fn print(letter: &OutboxMessage, now: Timestamp, out: &mut Output) -> Result<()> {
     let title = letter.body["title"].as_str().unwrap_or_default();
     let state = match letter.state {
-        LetterState::Waiting if letter.due <= now => "due now".to_owned(),
-        LetterState::Waiting => format!("waits until {}", clock::shown(letter.due)),
-        LetterState::Delivered => "arrived".to_owned(),
-        LetterState::GivenUp => "given up".to_owned(),
+        DeliveryState::Waiting if letter.due <= now => "due now".to_owned(),
+        DeliveryState::Waiting => format!("waits until {}", clock::format_time(letter.due)),
+        DeliveryState::Delivered => "arrived".to_owned(),
+        DeliveryState::GivenUp => "given up".to_owned(),
     };
     writeln!(
         out,
@@ -249,68 +259,70 @@ fn print(letter: &Letter, now: Timestamp, out: &mut Output) -> Result<()> {
     writeln!(
         out,
         "  {}  {DIM}{}{DIM:#}",
-        show(title),
-        clock::ago(letter.created, now)
+        sanitize(title),
+        clock::format_age(letter.created, now)
     )?;
     if let Some(error) = &letter.last_error {
         let tries = match letter.attempts {
             1 => "tried once".to_owned(),
             n => format!("tried {n} times"),
         };
-        writeln!(out, "  {tries}: {}", show(error))?;
+        writeln!(out, "  {tries}: {}", sanitize(error))?;
     }
     Ok(())
 }
 
 /// A message as a program reads it; of its target only what is no secret.
-fn as_json(letter: &Letter) -> serde_json::Value {
+fn as_json(letter: &OutboxMessage) -> serde_json::Value {
     let mut value = serde_json::to_value(letter).unwrap_or_default();
     value["target"] = target(letter).into();
     value
 }
 
-fn target(letter: &Letter) -> String {
-    let target = serde_json::from_value::<Target>(letter.target.clone());
+fn target(letter: &OutboxMessage) -> String {
+    let target = serde_json::from_value::<NotificationTarget>(letter.target.clone());
     let target = target.map(|target| target.to_string());
-    show(&target.unwrap_or_else(|_| "?".to_owned()))
+    sanitize(&target.unwrap_or_else(|_| "?".to_owned()))
 }
 
-fn flush(session: &Session<'_>, out: &mut Output) -> Result<ExitCode> {
+fn flush(session: &CommandContext<'_>, out: &mut Output) -> Result<ExitCode> {
     let sent = runtime::block_on(async {
         if !session.store.path().try_exists().unwrap_or(true) {
             return Ok(Vec::new());
         }
         let redactor = std::sync::Arc::new(environment::redactor());
         let store = crate::store::open(session.store, redactor).await?;
-        let courier = Courier::new(store.clone(), notifying::sender());
+        let courier = DeliveryWorker::new(store.clone(), notifying::sender());
         let sent = courier.deliver_all(clock::now().at).await;
         store.close().await?;
-        sent.map_err(crate::store::explained)
+        sent.map_err(crate::store::with_hint)
     })?;
     if sent.is_empty() {
         writeln!(out, "no message waits")?;
     }
     let mut all_arrived = true;
     for delivery in sent {
-        let target = show(&delivery.target);
-        match delivery.sent {
-            Sent::Delivered => writeln!(out, "{GREEN}ok{GREEN:#}      {}  {target}", delivery.id)?,
-            Sent::Failed { error, next } => {
+        let target = sanitize(&delivery.target);
+        match delivery.result {
+            DeliveryResult::Delivered => {
+                writeln!(out, "{GREEN}ok{GREEN:#}      {}  {target}", delivery.id)?
+            }
+            DeliveryResult::Failed { error, next } => {
                 all_arrived = false;
                 let then = match next {
-                    Some(next) => format!("tried again after {}", clock::shown(next)),
+                    Some(next) => format!("tried again after {}", clock::format_time(next)),
                     None => "given up".to_owned(),
                 };
-                let error = show(&error);
+                let error = sanitize(&error);
                 let id = delivery.id;
                 writeln!(out, "{RED}failed{RED:#}  {id}  {target}  {error}; {then}")?;
             }
         }
     }
-    Ok(code(all_arrived))
+    Ok(delivery_exit_code(all_arrived))
 }
 
-fn code(all_arrived: bool) -> ExitCode {
+fn delivery_exit_code(all_arrived: bool) -> ExitCode {
     match all_arrived {
         true => ExitCode::SUCCESS,
         false => ExitCode::from(1),

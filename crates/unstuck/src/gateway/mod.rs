@@ -1,51 +1,51 @@
 //! The gateway between agents and their LLM APIs, as the commands use it: a private one for the agents of a run, and a
 //! shared one.
 
-mod attendance;
-mod counting;
-mod following;
+mod attachment;
+mod counting_recorder;
 mod knowledge;
 mod private;
+mod render;
 mod settings;
+mod store_follower;
 mod upstreams;
-mod words;
 
-pub(crate) use counting::Counting;
-pub(crate) use following::{count_spent, follow};
-pub(crate) use knowledge::Configured;
-pub(crate) use private::{Private, Wish};
-pub(crate) use settings::settings;
-pub(crate) use upstreams::{of_config, of_flag};
-pub(crate) use words::{name_of, said};
+pub(crate) use counting_recorder::CountingRecorder;
+pub(crate) use knowledge::GatewayKnowledge;
+pub(crate) use private::{GatewayMode, PrivateGateway};
+pub(crate) use render::{notice_line, session_label};
+pub(crate) use settings::gateway_settings;
+pub(crate) use store_follower::{follow_decisions, follow_spending};
+pub(crate) use upstreams::{from_config, from_flag};
 
 use std::io::Write;
 use std::sync::Arc;
 
-use unstuck_gateway::{Announce, BooksOptions, StoreLedger};
-use unstuck_run::drive::{Announcer, ourselves};
+use unstuck_gateway::{MessageBuilderFn, RecorderOptions, StoreRecorder};
+use unstuck_run::runner::{Notifier, current_owner};
 use unstuck_store::Store;
 
-use crate::messages::Messages;
-use crate::notifying::Notifying;
+use crate::notifying::ConfiguredNotifier;
+use crate::redacted_stderr::RedactedStderr;
 
 /// Where a gateway writes down what it does, and who is told of the questions that it asks; on the runtime of the caller.
-pub(crate) fn books(
+pub(crate) fn store_recorder(
     store: Store,
     project: String,
-    notifying: Option<Notifying>,
-) -> Arc<StoreLedger> {
-    let announce = |hooks: Notifying| -> Box<Announce> {
-        Box::new(move |run, events, at| hooks.announce(run, events, at))
+    notifying: Option<ConfiguredNotifier>,
+) -> Arc<StoreRecorder> {
+    let announce = |hooks: ConfiguredNotifier| -> Box<MessageBuilderFn> {
+        Box::new(move |run, events, at| hooks.notifications_for(run, events, at))
     };
-    let options = BooksOptions {
-        announce: notifying.map(announce),
+    let options = RecorderOptions {
+        build_messages: notifying.map(announce),
         project,
         knowledge: env!("CARGO_PKG_VERSION").to_owned(),
-        owner: Some(ourselves()),
-        tell: Box::new(|why| {
+        owner: Some(current_owner()),
+        warn: Box::new(|why| {
             // Nothing can be done if nobody reads it.
-            let _ = writeln!(Messages::auto(), "unstuck: warning: {why}");
+            let _ = writeln!(RedactedStderr::auto(), "unstuck: warning: {why}");
         }),
     };
-    Arc::new(StoreLedger::start(store, options))
+    Arc::new(StoreRecorder::start(store, options))
 }

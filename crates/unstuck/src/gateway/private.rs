@@ -13,30 +13,34 @@ use std::thread::JoinHandle;
 use anyhow::{Context, Result};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
-use unstuck_config::section::{OnCircles, OnReached};
-use unstuck_core::agent::{Agent, Agents, Invocation, Sign, Through};
-use unstuck_core::decision::EscalationReason;
+use unstuck_config::section::{OnLoop, OnReached};
+use unstuck_core::agent::{Agent, Agents, ConfigIndicator, GatewayCommand, Invocation};
+use unstuck_core::decision::ModelSwitchReason;
 use unstuck_core::event::{BudgetScope, BudgetUnit};
-use unstuck_core::money::RaisedBudgets;
-use unstuck_core::{Event, Recorded};
+use unstuck_core::money::BudgetRaises;
+use unstuck_core::{Event, EventRecord};
 use unstuck_files::read_named_text;
 use unstuck_gateway::protocol::Protocol;
-use unstuck_gateway::{Counted, Gateway, GatewayError, RunPurse, Session, SessionSetup, Settings};
-use unstuck_run::drive::{Attendance, Errand, GoBetween};
+use unstuck_gateway::{
+    CallUsage, Gateway, GatewayError, GatewaySession, GatewaySettings, RunBudget, SessionSetup,
+};
+use unstuck_run::runner::{AttemptInfo, GatewayAttachment, GoBetween};
 use unstuck_store::Store;
 
-use super::attendance::{Alone, Attending};
-use super::upstreams::{AddressVariable, is_ours, of_environment};
-use super::{Configured, books, count_spent, follow, settings};
+use super::attachment::{PrivateGatewayAttachment, UnattachedAttempt};
+use super::upstreams::{AddressVariable, from_environment, is_own_gateway};
+use super::{
+    GatewayKnowledge, follow_decisions, follow_spending, gateway_settings, store_recorder,
+};
 use crate::config::Config;
 use crate::{clock, environment};
 
 /// The settings of an agent are no longer than this.
-const LONGEST_SETTINGS: u64 = 8 << 20;
+const MAX_SETTINGS_BYTES: u64 = 8 << 20;
 /// Says that a program runs behind a gateway of ours, which needs no second one before it.
-const MARKER: &str = "UNSTUCK_GATEWAY";
+const GATEWAY_MARKER: &str = "UNSTUCK_GATEWAY";
 /// Variables that hold keys of providers.
-const KEYS: [(&str, Protocol); 5] = [
+const KEY_VARIABLES: [(&str, Protocol); 5] = [
     ("ANTHROPIC_API_KEY", Protocol::Anthropic),
     ("ANTHROPIC_AUTH_TOKEN", Protocol::Anthropic),
     ("OPENAI_API_KEY", Protocol::OpenAi),
@@ -44,52 +48,52 @@ const KEYS: [(&str, Protocol); 5] = [
     ("GOOGLE_API_KEY", Protocol::Gemini),
 ];
 /// Variables that send requests through a proxy, and those that name what is not.
-const PROXIES: [&str; 4] = ["HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"];
-const NO_PROXIES: [&str; 2] = ["NO_PROXY", "no_proxy"];
+const PROXY_VARIABLES: [&str; 4] = ["HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"];
+const NO_PROXY_VARIABLES: [&str; 2] = ["NO_PROXY", "no_proxy"];
 
 /// Whether the agents of a run get a gateway.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Wish {
+pub(crate) enum GatewayMode {
     /// Where the configuration does not say otherwise.
     Configured,
     /// In no case.
-    Never,
+    Off,
 }
 
-impl Wish {
+impl GatewayMode {
     /// What the flag `--no-gateway` says.
-    pub(crate) fn of_flag(no_gateway: bool) -> Self {
+    pub(crate) fn from_flag(no_gateway: bool) -> Self {
         match no_gateway {
-            true => Self::Never,
+            true => Self::Off,
             false => Self::Configured,
         }
     }
 }
 
 /// Gives agents a gateway.
-pub(crate) struct Private<'a> {
+pub(crate) struct PrivateGateway<'a> {
     config: &'a Config,
     agents: &'a Agents,
     /// Where files for agents are put.
     folder: PathBuf,
     env: BTreeMap<String, String>,
     store: &'a Store,
-    running: OnceCell<Result<Running, String>>,
+    running: OnceCell<Result<GatewayThread, String>>,
     /// What the run may still use.
-    purse: Arc<RunPurse>,
-    under_way: RefCell<Vec<UnderWay>>,
+    run_budget: Arc<RunBudget>,
+    active_attempts: RefCell<Vec<ActiveAttempt>>,
 }
 
-impl<'a> Private<'a> {
+impl<'a> PrivateGateway<'a> {
     /// One that is not started yet; none where nobody wants it.
     pub(crate) fn new(
-        wish: Wish,
+        wish: GatewayMode,
         config: &'a Config,
         agents: &'a Agents,
         state: &Path,
         store: &'a Store,
     ) -> Option<Self> {
-        if wish == Wish::Never || !config.gateway().enabled {
+        if wish == GatewayMode::Off || !config.gateway().enabled {
             return None;
         }
         Some(Self {
@@ -101,23 +105,23 @@ impl<'a> Private<'a> {
                 .collect(),
             store,
             running: OnceCell::new(),
-            purse: Arc::default(),
-            under_way: RefCell::default(),
+            run_budget: Arc::default(),
+            active_attempts: RefCell::default(),
         })
     }
 
     /// How an agent, or any other program that uses an API, is called through a gateway; none where it is not.
-    fn through(&self, errand: &Errand<'_>, url: &str) -> Option<(&Agent, Through)> {
+    fn wiring_for(&self, errand: &AttemptInfo<'_>, url: &str) -> Option<(&Agent, GatewayCommand)> {
         let any = self.agents.get("command")?;
         let is_known =
             |agent: &&Agent| agent.id() != any.id() && agent.file().call.base_url.is_known();
         let known = errand.agent.and_then(|agent| self.agents.get(agent.id()));
         let known = known.filter(is_known);
         let agent = known.unwrap_or(any);
-        let mut through = agent.through(url, errand.command)?;
+        let mut through = agent.through_gateway(url, errand.command)?;
         if known.is_none() {
-            let used = self.used(errand);
-            let own: Vec<_> = AddressVariable::of(any).collect();
+            let used = self.used_protocols(errand);
+            let own: Vec<_> = AddressVariable::of_agent(any).collect();
             let is_used = |name: &str| {
                 let mut own = own.iter().filter(|one| one.name == name);
                 own.any(|one| used.contains(&one.protocol))
@@ -126,13 +130,15 @@ impl<'a> Private<'a> {
         }
         // What holds more than an address cannot be passed on as one.
         let is_own = |name: &String| errand.env.iter().any(|(own, _)| own == name);
-        let addresses: Vec<_> = AddressVariable::of(agent).map(|one| one.name).collect();
+        let addresses: Vec<_> = AddressVariable::of_agent(agent)
+            .map(|one| one.name)
+            .collect();
         let is_more = |name: &String| self.env.contains_key(name) && !addresses.contains(name);
         through
             .env
             .retain(|(name, _)| !is_own(name) && !is_more(name));
         let is_set = |name: &String| is_own(name) || self.env.contains_key(name);
-        through.quiet.retain(|(name, _)| !is_set(name));
+        through.default_env.retain(|(name, _)| !is_set(name));
         through.files.retain(|(name, _)| !is_set(name));
         let is_told = !through.env.is_empty() || through.command != errand.command;
         let variable = |name: &str| {
@@ -141,15 +147,15 @@ impl<'a> Private<'a> {
             value.map(String::as_str)
         };
         let is_allowed = agent.file().call.base_url.is_allowed_by(variable);
-        let is_left = self.is_left(agent, Path::new(errand.cwd));
+        let is_left = self.has_own_address(agent, Path::new(errand.cwd));
         (is_told && is_allowed && !is_left).then_some((agent, through))
     }
 
     /// The protocols that a program seems to use, by its environment.
-    fn used(&self, errand: &Errand<'_>) -> Vec<Protocol> {
+    fn used_protocols(&self, errand: &AttemptInfo<'_>) -> Vec<Protocol> {
         let is_own = |name: &str| errand.env.iter().any(|(own, _)| own == name);
         let is_set = |name: &str| self.env.contains_key(name) || is_own(name);
-        let keys = KEYS.into_iter().filter(|(name, _)| is_set(name));
+        let keys = KEY_VARIABLES.into_iter().filter(|(name, _)| is_set(name));
         let addresses = AddressVariable::all(None, self.agents).into_iter();
         let addresses = addresses.filter(|one| self.env.contains_key(&one.name));
         let addresses = addresses.map(|one| one.protocol);
@@ -159,12 +165,12 @@ impl<'a> Private<'a> {
     }
 
     /// Whether a file says that the user has told the agent where its API is in a way that we would undo.
-    fn is_left(&self, agent: &Agent, cwd: &Path) -> bool {
-        let mut files = agent.file().call.base_url.files();
-        files.any(|(file, sign)| self.holds(file, sign, cwd))
+    fn has_own_address(&self, agent: &Agent, cwd: &Path) -> bool {
+        let mut files = agent.file().call.base_url.indicator_files();
+        files.any(|(file, sign)| self.file_contains(file, sign, cwd))
     }
 
-    fn holds(&self, file: &str, sign: &Sign, cwd: &Path) -> bool {
+    fn file_contains(&self, file: &str, sign: &ConfigIndicator, cwd: &Path) -> bool {
         let path = match (file.strip_prefix("~/"), file.strip_prefix('$')) {
             (Some(rest), _) => environment::home().map(|home| home.join(rest)),
             (_, Some(rest)) => {
@@ -177,31 +183,35 @@ impl<'a> Private<'a> {
             }
             _ => Some(cwd.join(file)),
         };
-        let text = path.and_then(|path| read_named_text(&path, LONGEST_SETTINGS).ok());
+        let text = path.and_then(|path| read_named_text(&path, MAX_SETTINGS_BYTES).ok());
         text.is_some_and(|text| text.contains(&sign.holds))
     }
 
     /// Whether the agents are behind a gateway of ours already.
-    fn is_behind_one(&self) -> bool {
+    fn is_behind_gateway(&self) -> bool {
         let variables = AddressVariable::all(None, self.agents);
         let mut values = variables.iter().filter_map(|one| self.env.get(&one.name));
-        self.env.contains_key(MARKER) || values.any(|url| is_ours(url))
+        self.env.contains_key(GATEWAY_MARKER) || values.any(|url| is_own_gateway(url))
     }
 
-    fn running(&self, agent: &Agent, errand: &Errand<'_>) -> Result<&Running, &str> {
+    fn ensure_running(
+        &self,
+        agent: &Agent,
+        errand: &AttemptInfo<'_>,
+    ) -> Result<&GatewayThread, &str> {
         let start = || {
             if let Some(file) = self.config.ignored_upstreams() {
-                let (path, why) = (file.file.display(), &file.why);
+                let (path, why) = (file.file.display(), &file.reason);
                 anyhow::bail!("{path} {why}, so its [gateway.upstreams] do not count");
             }
             let variables = AddressVariable::all(Some(agent), self.agents);
             let section = self.config.gateway();
-            let upstreams = of_environment(section, &variables, &self.env)?;
-            let mut settings = settings(section, upstreams, errand.policy.clone());
+            let upstreams = from_environment(section, &variables, &self.env)?;
+            let mut settings = gateway_settings(section, upstreams, errand.policy.clone());
             settings.is_private = true;
             let project = errand.project.to_owned();
-            let knowledge = Configured::new(self.config)?;
-            Running::start(settings, knowledge, self.store.clone(), project)
+            let knowledge = GatewayKnowledge::new(self.config)?;
+            GatewayThread::start(settings, knowledge, self.store.clone(), project)
         };
         let running = self
             .running
@@ -211,22 +221,32 @@ impl<'a> Private<'a> {
 
     /// The session of an attempt: a new one, or the one of the attempt before. It may spend what is configured, and what
     /// people have allowed beyond; to be taken up again allows nothing.
-    fn session(&self, running: &Running, gateway: &Gateway, errand: &Errand<'_>) -> Arc<Session> {
-        let past = running.past(self.store, errand);
+    fn session_for(
+        &self,
+        running: &GatewayThread,
+        gateway: &Gateway,
+        errand: &AttemptInfo<'_>,
+    ) -> Arc<GatewaySession> {
+        let past = running.prior_events(self.store, errand);
         let session = match gateway.session(errand.session.as_str()) {
             Some(session) => {
-                session.begin_anew();
+                session.begin_attempt();
                 session
             }
-            None => self.begin(gateway, errand, &past),
+            None => self.begin_session(gateway, errand, &past),
         };
-        session.spent_at_least(past.spent);
-        let (own, today) = self.allowed(gateway, errand, &past);
-        gateway.allow(&session, own, today);
+        session.raise_spent_to(past.spent);
+        let (own, today) = self.approved_extra(gateway, errand, &past);
+        gateway.allow_spending(&session, own, today);
         session
     }
 
-    fn begin(&self, gateway: &Gateway, errand: &Errand<'_>, past: &Past) -> Arc<Session> {
+    fn begin_session(
+        &self,
+        gateway: &Gateway,
+        errand: &AttemptInfo<'_>,
+        past: &PriorRun,
+    ) -> Arc<GatewaySession> {
         let session = gateway.register(SessionSetup {
             name: errand.session.as_str().to_owned(),
             run: errand.run.clone(),
@@ -235,33 +255,34 @@ impl<'a> Private<'a> {
             policy: errand.policy.clone(),
             budget: self.config.gateway().budgets.session,
             spent: past.spent,
-            asks: false,
+            escalates: false,
             agent: errand.agent.map(|agent| agent.id().to_owned()),
         });
         // A person has moved it to another model while it was served by another process.
         for recorded in &past.events {
-            if let Event::ModelEscalated(moved) = &recorded.event
+            if let Event::ModelSwitched(moved) = &recorded.event
                 && moved.session.as_ref() == Some(errand.session)
-                && moved.change.reason == EscalationReason::Manual
+                && moved.switch.reason == ModelSwitchReason::Manual
             {
-                session.moved(&moved.change.from_model, &moved.change.to_model);
+                session.switch_model(&moved.switch.from_model, &moved.switch.to_model);
             }
         }
         session
     }
 
     /// What people have allowed a session beyond what is configured: of its own budget, and of that of today.
-    fn allowed(
+    fn approved_extra(
         &self,
         gateway: &Gateway,
-        errand: &Errand<'_>,
-        past: &Past,
+        errand: &AttemptInfo<'_>,
+        past: &PriorRun,
     ) -> (Option<f64>, Option<f64>) {
         let (budgets, now) = (gateway.budgets(), clock::now().at);
-        let raised = RaisedBudgets::fold(&past.events);
+        let raised = BudgetRaises::from_events(&past.events);
         let limit = |scope, configured: Option<f64>| {
             let configured = configured?;
-            let limit = raised.limit(scope, BudgetUnit::Usd, errand.session, configured, now);
+            let limit =
+                raised.effective_limit(scope, BudgetUnit::Usd, errand.session, configured, now);
             (limit > configured).then_some(limit)
         };
         let own = limit(BudgetScope::Session, budgets.session);
@@ -269,27 +290,27 @@ impl<'a> Private<'a> {
     }
 
     /// What the run of an attempt may use, with what its other attempts have used that are under way.
-    fn purse(&self, session: &Arc<Session>, errand: &Errand<'_>) -> Arc<()> {
+    fn track_run_budget(&self, session: &Arc<GatewaySession>, errand: &AttemptInfo<'_>) -> Arc<()> {
         let token = Arc::new(());
-        let mut under_way = self.under_way.borrow_mut();
+        let mut under_way = self.active_attempts.borrow_mut();
         under_way
-            .retain(|one| one.token.strong_count() > 0 && one.session.name() != session.name());
-        let used = under_way.iter().fold(Counted::default(), |sum, one| {
-            sum.and(one.session.counted().since(one.before))
+            .retain(|one| one.marker.strong_count() > 0 && one.session.name() != session.name());
+        let used = under_way.iter().fold(CallUsage::default(), |sum, one| {
+            sum.plus(one.session.usage().since(one.usage_before))
         });
-        under_way.push(UnderWay {
-            token: Arc::downgrade(&token),
+        under_way.push(ActiveAttempt {
+            marker: Arc::downgrade(&token),
             session: Arc::clone(session),
-            before: session.counted(),
+            usage_before: session.usage(),
         });
-        self.purse.set(errand.budgets, used);
-        session.use_purse(Some(Arc::clone(&self.purse)));
+        self.run_budget.set_limits(errand.budgets, used);
+        session.set_run_budget(Some(Arc::clone(&self.run_budget)));
         token
     }
 
-    fn variables(&self, through: Through, url: &str) -> Vec<(String, String)> {
+    fn variables(&self, through: GatewayCommand, url: &str) -> Vec<(String, String)> {
         let mut set = through.env;
-        set.extend(through.quiet);
+        set.extend(through.default_env);
         for (name, content) in through.files {
             let path = self.folder.join(format!("{name}.json"));
             let written =
@@ -299,9 +320,12 @@ impl<'a> Private<'a> {
                 set.push((name, path.display().to_string()));
             }
         }
-        if PROXIES.iter().any(|name| self.env.contains_key(*name)) {
+        if PROXY_VARIABLES
+            .iter()
+            .any(|name| self.env.contains_key(*name))
+        {
             let here = "127.0.0.1,localhost";
-            set.extend(NO_PROXIES.iter().map(|name| {
+            set.extend(NO_PROXY_VARIABLES.iter().map(|name| {
                 let value = match self.env.get(*name) {
                     Some(own) => format!("{own},{here}"),
                     None => here.to_owned(),
@@ -309,69 +333,69 @@ impl<'a> Private<'a> {
                 ((*name).to_owned(), value)
             }));
         }
-        set.push((MARKER.to_owned(), url.to_owned()));
+        set.push((GATEWAY_MARKER.to_owned(), url.to_owned()));
         set
     }
 
     /// Whether an attempt is ended when its agent goes in circles: not where a person works with it, and not where the
     /// model is told instead.
-    fn ends_in_circles(&self, errand: &Errand<'_>) -> bool {
-        let headless = |agent| Invocation::read(agent, errand.command).is_headless();
+    fn ends_on_loop(&self, errand: &AttemptInfo<'_>) -> bool {
+        let headless = |agent| Invocation::parse(agent, errand.command).is_headless();
         let alone = errand.is_role || errand.agent.is_some_and(headless);
-        let is_told = self.config.gateway().on_circles == OnCircles::Note;
+        let is_told = self.config.gateway().on_loop == OnLoop::Note;
         alone && !is_told && self.config.stuck().enabled
     }
 }
 
-impl GoBetween for Private<'_> {
-    fn attend(&self, errand: &Errand<'_>) -> Option<Box<dyn Attendance>> {
+impl GoBetween for PrivateGateway<'_> {
+    fn attach(&self, errand: &AttemptInfo<'_>) -> Option<Box<dyn GatewayAttachment>> {
         // Who wants nothing to be tried again shall not lose the agent's own tries.
-        if !errand.policy.enabled || self.is_behind_one() {
+        if !errand.policy.enabled || self.is_behind_gateway() {
             return None;
         }
-        let (agent, _) = self.through(errand, "http://127.0.0.1")?;
-        let running = match self.running(agent, errand) {
+        let (agent, _) = self.wiring_for(errand, "http://127.0.0.1")?;
+        let running = match self.ensure_running(agent, errand) {
             Ok(running) => running,
             Err(why) => {
-                return Some(Box::new(Alone {
+                return Some(Box::new(UnattachedAttempt {
                     command: errand.command.to_vec(),
-                    why: Some(why.to_owned()),
+                    reason: Some(why.to_owned()),
                 }));
             }
         };
         let gateway = running.gateway()?;
-        let notices = gateway.notices();
-        let session = self.session(running, gateway, errand);
-        let under_way = self.purse(&session, errand);
+        let notices = gateway.subscribe();
+        let session = self.session_for(running, gateway, errand);
+        let under_way = self.track_run_budget(&session, errand);
         let asks = self.config.gateway().budgets.on_reached == OnReached::Ask;
         let url = format!("http://{}/s/{}", gateway.address(), session.name());
-        let (_, through) = self.through(errand, &url)?;
-        Some(Box::new(Attending {
+        let (_, through) = self.wiring_for(errand, &url)?;
+        Some(Box::new(PrivateGatewayAttachment {
             command: through.command.clone(),
             variables: self.variables(through, &url),
-            before: session.counted(),
+            usage_before: session.usage(),
             session,
             notices,
             waits_until: None,
-            ends_in_circles: self.ends_in_circles(errand),
+            ends_on_loop: self.ends_on_loop(errand),
             asks_about_budgets: asks,
-            under_way,
+            active_marker: under_way,
         }))
     }
 }
 
 /// A gateway on a thread of its own.
-struct Running {
+struct GatewayThread {
     gateway: Option<Arc<Gateway>>,
     runtime: Handle,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Running {
+impl GatewayThread {
     fn start(
-        settings: Settings,
-        knowledge: Configured,
+        settings: GatewaySettings,
+        knowledge: GatewayKnowledge,
         store: Store,
         project: String,
     ) -> Result<Self> {
@@ -382,7 +406,7 @@ impl Running {
         let handle = runtime.handle().clone();
         let (started, starting) = mpsc::channel();
         let (stop, stopped) = oneshot::channel();
-        let serving = Serving {
+        let serving = GatewayThreadInput {
             settings,
             knowledge,
             store,
@@ -407,18 +431,18 @@ impl Running {
     }
 
     /// What has happened in the run of an attempt so far.
-    fn past(&self, store: &Store, errand: &Errand<'_>) -> Past {
+    fn prior_events(&self, store: &Store, errand: &AttemptInfo<'_>) -> PriorRun {
         let (store, run) = (store.clone(), errand.run.clone());
         let session = errand.session.clone();
         let (send, past) = mpsc::channel();
         self.runtime.spawn(async move {
             let events = store.load(&run).await.unwrap_or_default();
-            let story = store.story(&run).await.ok().flatten();
+            let story = store.timeline(&run).await.ok().flatten();
             let sessions = story.map(|story| story.sessions).unwrap_or_default();
             let own = sessions.into_iter().find(|one| one.id == session);
             let spent = own.map_or(0.0, |own| own.cost_usd);
             // Whoever asks waits for it.
-            let _ = send.send(Past { events, spent });
+            let _ = send.send(PriorRun { events, spent });
         });
         past.recv().unwrap_or_default()
     }
@@ -426,39 +450,39 @@ impl Running {
 
 /// What has happened in a run before an attempt.
 #[derive(Default)]
-struct Past {
-    events: Vec<Recorded>,
+struct PriorRun {
+    events: Vec<EventRecord>,
     /// What the session has cost so far, in USD.
     spent: f64,
 }
 
 /// An attempt that is under way.
-struct UnderWay {
+struct ActiveAttempt {
     /// Gone once it has ended.
-    token: Weak<()>,
-    session: Arc<Session>,
+    marker: Weak<()>,
+    session: Arc<GatewaySession>,
     /// What its session had used before.
-    before: Counted,
+    usage_before: CallUsage,
 }
 
 /// What the thread of a gateway starts with.
-struct Serving {
-    settings: Settings,
-    knowledge: Configured,
+struct GatewayThreadInput {
+    settings: GatewaySettings,
+    knowledge: GatewayKnowledge,
     store: Store,
     project: String,
     started: mpsc::Sender<Result<Arc<Gateway>, GatewayError>>,
     stopped: oneshot::Receiver<()>,
 }
 
-impl Serving {
+impl GatewayThreadInput {
     async fn serve(self) {
-        let books = books(self.store.clone(), self.project, None);
+        let books = store_recorder(self.store.clone(), self.project, None);
         let knowledge = Arc::new(self.knowledge);
         let gateway = Gateway::start(self.settings, knowledge, Arc::clone(&books) as _);
         let gateway = gateway.await.map(Arc::new);
         if let Ok(gateway) = &gateway {
-            count_spent(gateway, &self.store).await;
+            follow_spending(gateway, &self.store).await;
         }
         let own = gateway.as_ref().ok().map(Arc::clone);
         // Nobody waits for it any more if that fails.
@@ -468,7 +492,7 @@ impl Serving {
         };
         tokio::select! {
             _ = self.stopped => {}
-            () = follow(&gateway, &self.store) => {}
+            () = follow_decisions(&gateway, &self.store) => {}
         }
         if let Some(gateway) = Arc::into_inner(gateway) {
             gateway.stop().await;
@@ -477,7 +501,7 @@ impl Serving {
     }
 }
 
-impl Drop for Running {
+impl Drop for GatewayThread {
     fn drop(&mut self) {
         self.gateway = None;
         if let Some(stop) = self.stop.take() {

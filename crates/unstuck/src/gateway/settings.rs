@@ -5,58 +5,58 @@ use std::time::Duration;
 
 use unstuck_config::section::{self, GatewaySection, GatewayTimeouts, GatewayWatch, OnReached};
 use unstuck_core::RetryPolicy;
-use unstuck_gateway::watch::WatchLimits;
+use unstuck_gateway::loop_detection::WatchLimits;
 use unstuck_gateway::{
-    Budgets, Network, OnCircles, Settings, StreamMode, TimeLimits, Upstream, WatchRules,
+    Budgets, GatewaySettings, LoopRules, NetworkSettings, OnLoop, StreamMode, TimeLimits, Upstream,
 };
 
 use crate::environment::{network_probe, variable};
 
 /// A project must not make a storm of probes.
-const SHORTEST_PROBE: Duration = Duration::from_secs(1);
+const MIN_PROBE_INTERVAL: Duration = Duration::from_secs(1);
 
 /// What a gateway is told before it starts, by what the configuration says.
-pub(crate) fn settings(
+pub(crate) fn gateway_settings(
     section: &GatewaySection,
     upstreams: Vec<Upstream>,
     policy: RetryPolicy,
-) -> Settings {
-    let mut settings = Settings::new(upstreams);
-    settings.network = network();
+) -> GatewaySettings {
+    let mut settings = GatewaySettings::new(upstreams);
+    settings.network = network_settings();
     settings.policy = policy;
     settings.limits = time_limits(&section.timeouts);
     settings.network_probe = network_probe();
-    settings.probe_every = section.timeouts.probe.max(SHORTEST_PROBE);
+    settings.probe_every = section.timeouts.probe.max(MIN_PROBE_INTERVAL);
     settings.max_request = usize::try_from(section.max_request).unwrap_or(usize::MAX);
     settings.route_around_refusals = section.route_around_refusals;
     settings.stream = stream_mode(section.stream);
     settings.retry_bad_output = section.retry_bad_output;
-    settings.watch = WatchRules {
+    settings.loop_rules = LoopRules {
         limits: watch_limits(&section.watch),
-        then: on_circles(section.on_circles),
-        ..WatchRules::default()
+        action: on_loop(section.on_loop),
+        ..LoopRules::default()
     };
     settings.budgets = Budgets {
         session: section.budgets.session,
         day: section.budgets.day,
-        asks: section.budgets.on_reached == OnReached::Ask,
+        escalates: section.budgets.on_reached == OnReached::Ask,
     };
     settings
 }
 
 /// How upstreams are reached, by the variables that other programs heed as well.
-fn network() -> Network {
+fn network_settings() -> NetworkSettings {
     let either = |upper: &str, lower: &str| variable(upper).or_else(|| variable(lower));
     let all = || either("ALL_PROXY", "all_proxy");
     let folders = variable("SSL_CERT_DIR").unwrap_or_default();
     let folders = std::env::split_paths(&folders).filter(|path| !path.as_os_str().is_empty());
     let file = variable("SSL_CERT_FILE").map(PathBuf::from);
-    Network {
+    NetworkSettings {
         http_proxy: either("HTTP_PROXY", "http_proxy").or_else(all),
         https_proxy: either("HTTPS_PROXY", "https_proxy").or_else(all),
         no_proxy: either("NO_PROXY", "no_proxy").unwrap_or_default(),
         authorities: file.into_iter().chain(folders).collect(),
-        more_authorities: variable("NODE_EXTRA_CA_CERTS")
+        extra_authorities: variable("NODE_EXTRA_CA_CERTS")
             .map(PathBuf::from)
             .into_iter()
             .collect(),
@@ -103,12 +103,12 @@ pub(super) fn stream_mode(section: section::StreamMode) -> StreamMode {
     }
 }
 
-fn on_circles(section: section::OnCircles) -> OnCircles {
+fn on_loop(section: section::OnLoop) -> OnLoop {
     match section {
-        section::OnCircles::Warn => OnCircles::Warn,
-        section::OnCircles::Note => OnCircles::Note,
-        section::OnCircles::Hold => OnCircles::Hold,
-        section::OnCircles::Stop => OnCircles::Stop,
+        section::OnLoop::Warn => OnLoop::Warn,
+        section::OnLoop::Note => OnLoop::Note,
+        section::OnLoop::Hold => OnLoop::Hold,
+        section::OnLoop::Stop => OnLoop::Stop,
     }
 }
 
@@ -123,13 +123,13 @@ mod tests {
         assert_eq!(time_limits(&section.timeouts), TimeLimits::default());
         assert_eq!(watch_limits(&section.watch), WatchLimits::default());
         let (own, of_section) = (
-            Settings::new(Vec::new()),
-            settings(&section, Vec::new(), RetryPolicy::default()),
+            GatewaySettings::new(Vec::new()),
+            gateway_settings(&section, Vec::new(), RetryPolicy::default()),
         );
         assert_eq!(own.max_request, of_section.max_request);
         assert_eq!(own.probe_every, of_section.probe_every);
-        assert_eq!(own.watch.hold, of_section.watch.hold);
-        assert_eq!(own.watch.then, of_section.watch.then);
+        assert_eq!(own.loop_rules.hold, of_section.loop_rules.hold);
+        assert_eq!(own.loop_rules.action, of_section.loop_rules.action);
         assert_eq!(own.stream, of_section.stream);
         assert!(own.budgets.session.is_none() && of_section.budgets.session.is_none());
         assert!(own.budgets.day.is_none() && of_section.budgets.day.is_none());

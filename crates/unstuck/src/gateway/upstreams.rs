@@ -3,17 +3,17 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
-use unstuck_config::section::{GatewaySection, GatewayUpstream, Lack};
+use unstuck_config::section::{GatewaySection, GatewayUpstream, MissingCapability};
 use unstuck_core::agent::{Agent, Agents};
 use unstuck_gateway::protocol::Protocol;
-use unstuck_gateway::{GatewayError, Lacks, Secret, Upstream};
+use unstuck_gateway::{GatewayError, MissingCapabilities, Secret, Upstream};
 
 use super::settings::stream_mode;
 use crate::environment;
-use crate::report::hinted;
+use crate::error_report::error_with_hint;
 
 /// `PROTOCOL=URL`, as a flag says it.
-pub(crate) fn of_flag(text: &str) -> Result<Upstream, String> {
+pub(crate) fn from_flag(text: &str) -> Result<Upstream, String> {
     let known = Protocol::ALL.map(Protocol::name).join(", ");
     let (name, url) = text.split_once('=').ok_or_else(|| {
         "it must be PROTOCOL=URL, such as anthropic=https://api.anthropic.com".to_owned()
@@ -24,7 +24,7 @@ pub(crate) fn of_flag(text: &str) -> Result<Upstream, String> {
 }
 
 /// What the configuration says about a protocol, or the provider itself.
-pub(crate) fn of_config(section: &GatewaySection, protocol: Protocol) -> Result<Vec<Upstream>> {
+pub(crate) fn from_config(section: &GatewaySection, protocol: Protocol) -> Result<Vec<Upstream>> {
     let lists = section.upstreams.lists();
     let list = lists.iter().find(|(name, _)| *name == protocol.name());
     let list = list.map_or(&[][..], |(_, list)| *list);
@@ -33,11 +33,11 @@ pub(crate) fn of_config(section: &GatewaySection, protocol: Protocol) -> Result<
     }
     let numbered = list.iter().enumerate();
     numbered
-        .map(|(at, one)| configured(protocol, at, one))
+        .map(|(at, one)| configured_upstream(protocol, at, one))
         .collect()
 }
 
-fn configured(protocol: Protocol, at: usize, one: &GatewayUpstream) -> Result<Upstream> {
+fn configured_upstream(protocol: Protocol, at: usize, one: &GatewayUpstream) -> Result<Upstream> {
     let usual = match at {
         0 => protocol.name().to_owned(),
         _ => format!("{}-{}", protocol.name(), at + 1),
@@ -46,7 +46,7 @@ fn configured(protocol: Protocol, at: usize, one: &GatewayUpstream) -> Result<Up
     let mut upstream = Upstream::new(name, protocol, &one.url)?;
     if let Some(variable) = &one.key_env {
         let key = environment::variable(variable).ok_or_else(|| {
-            hinted(
+            error_with_hint(
                 format!("the key of the upstream {name} is missing: {variable} is not set"),
                 format!(
                     "export {variable}=…, or leave `key_env` out to pass the agent's own key on"
@@ -56,10 +56,10 @@ fn configured(protocol: Protocol, at: usize, one: &GatewayUpstream) -> Result<Up
         upstream.key = Some(Secret::new(key));
     }
     upstream.models.clone_from(&one.models);
-    upstream.lacks = Lacks {
-        tools: one.lacks.contains(&Lack::Tools),
-        vision: one.lacks.contains(&Lack::Vision),
-        prefill: one.lacks.contains(&Lack::Prefill),
+    upstream.missing = MissingCapabilities {
+        tools: one.missing.contains(&MissingCapability::Tools),
+        vision: one.missing.contains(&MissingCapability::Vision),
+        prefill: one.missing.contains(&MissingCapability::Prefill),
     };
     upstream.context = one.context;
     upstream.stream = one.stream.map(stream_mode);
@@ -72,12 +72,12 @@ pub(super) struct AddressVariable {
     pub(super) name: String,
     pub(super) protocol: Protocol,
     /// What has to be put behind its value to make it a base URL.
-    missing: &'static str,
+    path_suffix: &'static str,
 }
 
 impl AddressVariable {
     /// The variables that tell an agent, as far as they hold nothing but an address.
-    pub(super) fn of(agent: &Agent) -> impl Iterator<Item = Self> {
+    pub(super) fn of_agent(agent: &Agent) -> impl Iterator<Item = Self> {
         let env = agent.file().call.base_url.env.iter();
         env.filter_map(|(name, value)| {
             let path = value.strip_prefix("{url}")?;
@@ -88,7 +88,7 @@ impl AddressVariable {
             Some(Self {
                 name: name.clone(),
                 protocol,
-                missing,
+                path_suffix: missing,
             })
         })
     }
@@ -96,9 +96,9 @@ impl AddressVariable {
     /// The variables that tell this agent, and after them those of all others.
     pub(super) fn all(first: Option<&Agent>, agents: &Agents) -> Vec<Self> {
         let mut found: Vec<Self> = Vec::new();
-        let own = first.into_iter().flat_map(Self::of);
+        let own = first.into_iter().flat_map(Self::of_agent);
         let rest = agents.get("command").into_iter().chain(agents.iter());
-        for one in own.chain(rest.flat_map(Self::of)) {
+        for one in own.chain(rest.flat_map(Self::of_agent)) {
             if !found.contains(&one) {
                 found.push(one);
             }
@@ -109,15 +109,15 @@ impl AddressVariable {
     /// The base URL that a value of it means.
     fn base_url(&self, value: &str) -> String {
         let value = value.trim_end_matches('/');
-        match value.ends_with(self.missing) {
+        match value.ends_with(self.path_suffix) {
             true => value.to_owned(),
-            false => format!("{value}{}", self.missing),
+            false => format!("{value}{}", self.path_suffix),
         }
     }
 }
 
 /// Whom a private gateway asks: what the user's own variables say counts most.
-pub(super) fn of_environment(
+pub(super) fn from_environment(
     section: &GatewaySection,
     variables: &[AddressVariable],
     env: &BTreeMap<String, String>,
@@ -128,7 +128,7 @@ pub(super) fn of_environment(
         let own = own.find_map(|one| Some(one.base_url(env.get(&one.name)?)));
         match own {
             Some(url) => upstreams.push(own_upstream(protocol, &url)?),
-            None => upstreams.extend(of_config(section, protocol)?),
+            None => upstreams.extend(from_config(section, protocol)?),
         }
     }
     Ok(upstreams)
@@ -139,7 +139,7 @@ fn own_upstream(protocol: Protocol, url: &str) -> Result<Upstream, GatewayError>
 }
 
 /// Whether an address is that of a gateway of ours.
-pub(super) fn is_ours(url: &str) -> bool {
+pub(super) fn is_own_gateway(url: &str) -> bool {
     let Some(rest) = url.strip_prefix("http://") else {
         return false;
     };
@@ -159,16 +159,16 @@ mod tests {
 
     #[test]
     fn a_flag_names_protocol_and_address() {
-        let upstream = of_flag("openai=http://127.0.0.1:9/v1/").unwrap();
+        let upstream = from_flag("openai=http://127.0.0.1:9/v1/").unwrap();
         assert_eq!(upstream.protocol, Protocol::OpenAi);
         assert_eq!(upstream.base.to_string(), "http://127.0.0.1:9/v1");
-        assert!(of_flag("http://x").unwrap_err().contains("PROTOCOL=URL"));
+        assert!(from_flag("http://x").unwrap_err().contains("PROTOCOL=URL"));
         assert!(
-            of_flag("bedrock=http://x")
+            from_flag("bedrock=http://x")
                 .unwrap_err()
                 .contains("anthropic, openai, gemini")
         );
-        assert!(of_flag("openai=ftp://x").unwrap_err().contains("http://"));
+        assert!(from_flag("openai=ftp://x").unwrap_err().contains("http://"));
     }
 
     /// What a user has set is who is asked, in whatever form the agent takes it.
@@ -181,7 +181,7 @@ mod tests {
         };
         let asked = |agent: &str, pairs: &[(&str, &str)]| {
             let variables = AddressVariable::all(agents.get(agent), agents);
-            let found = of_environment(&GatewaySection::default(), &variables, &env(pairs));
+            let found = from_environment(&GatewaySection::default(), &variables, &env(pairs));
             let urls = found.unwrap().into_iter().map(|one| one.base.to_string());
             urls.map(|url| url.trim_end_matches('/').to_owned())
                 .collect::<Vec<_>>()
@@ -220,7 +220,7 @@ mod tests {
             "http://localhost:4141/openai/v1/",
             "http://[::1]:4141/gemini",
         ] {
-            assert!(is_ours(url), "{url}");
+            assert!(is_own_gateway(url), "{url}");
         }
         for url in [
             "http://127.0.0.1:4000",
@@ -228,7 +228,7 @@ mod tests {
             "http://evil.example/s/x/anthropic",
             "",
         ] {
-            assert!(!is_ours(url), "{url}");
+            assert!(!is_own_gateway(url), "{url}");
         }
     }
 }

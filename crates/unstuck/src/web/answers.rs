@@ -3,70 +3,79 @@
 use std::path::PathBuf;
 
 use unstuck_core::event::RunId;
-use unstuck_store::{Question, QuestionFilter, Standing};
-use unstuck_web::deeds::{Answering, DeedError};
-use unstuck_web::model::AnswerTaken;
+use unstuck_store::{EscalationFilter, EscalationRow, EscalationStatus};
+use unstuck_web::commands::{AnswerEscalation, CommandError};
+use unstuck_web::model::AnswerResult;
 
-use super::resuming::TakenUp;
-use super::{Desk, Doer, who};
-use crate::answering::{self, Given, Giving};
+use super::resume_guard::ResumeGuard;
+use super::{Desk, Doer, actor_name};
+use crate::answering::{self, AnswerEffect, AnswerInput};
 use crate::config;
-use crate::place::homely;
+use crate::paths::abbreviate_home;
 use crate::started;
 
 /// Answers a question, and lets its run go on.
-pub(super) async fn answer(doer: &Doer, given: Answering) -> Result<AnswerTaken, DeedError> {
-    doer.0.only_for_people()?;
-    let mut question = find(doer, &given.question).await?;
+pub(super) async fn answer_escalation(
+    doer: &Doer,
+    given: AnswerEscalation,
+) -> Result<AnswerResult, CommandError> {
+    doer.0.refuse_agents()?;
+    let mut question = find_escalation(doer, &given.escalation).await?;
     if let Some(hash) = given.hash
-        && hash != question.asked.shown.hash
+        && hash != question.request.details.hash
     {
-        return Err(DeedError::Stale(format!(
+        return Err(CommandError::Stale(format!(
             "{} has changed since it was shown; look at it again",
-            given.question
+            given.escalation
         )));
     }
-    question.answered = None;
+    question.closure = None;
     let doing = doer
-        .beside(move |desk| {
+        .run_blocking(move |desk| {
             let session = desk.session();
             let config = config::load_in(question.project.as_ref(), session.sources())?;
-            let giving = Giving {
+            let giving = AnswerInput {
                 answer: given.answer,
                 note: &given.note,
-                who: &who(given.who),
+                who: &actor_name(given.who),
                 changes: &[],
             };
-            let follows = answering::give_as(&question, &giving, &config, &session)?;
+            let follows = answering::answer_as(&question, &giving, &config, &session)?;
             Ok(match follows {
-                Given::Heard => "the process that waits for it goes on".to_owned(),
-                Given::Noted => "nothing was held up by it".to_owned(),
-                Given::Ended(reason) => format!("the run has ended: {reason}"),
-                Given::Waits => match desk.resuming.begin(&question.run) {
-                    Some(taken) => go_on(desk, &question.run, question.project.into(), &[], taken),
+                AnswerEffect::Delivered => "the process that waits for it goes on".to_owned(),
+                AnswerEffect::Recorded => "nothing was held up by it".to_owned(),
+                AnswerEffect::Ended(reason) => format!("the run has ended: {reason}"),
+                AnswerEffect::NeedsResume => match desk.resumes.begin(&question.run) {
+                    Some(taken) => {
+                        resume_run(desk, &question.run, question.project.into(), &[], taken)
+                    }
                     None => "the process that takes it up goes on with it".to_owned(),
                 },
             })
         })
         .await?;
-    Ok(AnswerTaken {
-        escalation: find(doer, &given.question).await?.into(),
-        doing,
+    Ok(AnswerResult {
+        escalation: find_escalation(doer, &given.escalation).await?.into(),
+        next_action: doing,
     })
 }
 
 /// Lets a run go on in a process of its own, and tells in one sentence what happens.
-pub(super) fn go_on(
+pub(super) fn resume_run(
     desk: &Desk,
     run: &RunId,
     project: PathBuf,
     restart: &[String],
-    taken: TakenUp,
+    taken: ResumeGuard,
 ) -> String {
-    match started::resume_telling(run, &project, restart, &desk.session(), taken) {
+    match started::spawn_resume_logged(run, &project, restart, &desk.session(), taken) {
         Ok(pid) => format!(
             "the run goes on in process {pid}; what it says is in {}",
-            homely(&started::log_of(run, &desk.session()).display().to_string())
+            abbreviate_home(
+                &started::resume_log_path(run, &desk.session())
+                    .display()
+                    .to_string()
+            )
         ),
         // What was wanted is written down; it can be taken up by hand.
         Err(error) => format!(
@@ -77,13 +86,13 @@ pub(super) fn go_on(
 }
 
 /// The question of an id.
-pub(super) async fn find(doer: &Doer, id: &str) -> Result<Question, DeedError> {
-    let filter = QuestionFilter {
+pub(super) async fn find_escalation(doer: &Doer, id: &str) -> Result<EscalationRow, CommandError> {
+    let filter = EscalationFilter {
         prefix: Some(id.to_owned()),
-        standing: Standing::Any,
-        ..QuestionFilter::default()
+        status: EscalationStatus::Any,
+        ..EscalationFilter::default()
     };
-    let found = doer.0.store.questions(&filter).await?;
-    let found = found.into_iter().find(|one| one.asked.id == id);
-    found.ok_or_else(|| DeedError::NotFound(format!("there is no question {id}")))
+    let found = doer.0.store.escalations(&filter).await?;
+    let found = found.into_iter().find(|one| one.request.id == id);
+    found.ok_or_else(|| CommandError::NotFound(format!("there is no question {id}")))
 }

@@ -2,19 +2,19 @@
 //! by the same code as the commands.
 
 mod answers;
-mod door;
-mod escalating;
+mod attempt_texts;
+mod model_switch;
 mod policies;
 mod previews;
-mod resuming;
+mod resume_guard;
 mod retries;
+mod router_bridge;
 mod settings;
-mod stopping;
-mod texts;
+mod stop;
 
-pub(crate) use door::Door;
+pub(crate) use router_bridge::RouterBridge;
 
-use resuming::{Resuming, TakenUp};
+use resume_guard::{ActiveResumes, ResumeGuard};
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -25,75 +25,77 @@ use tokio::sync::{OnceCell, Semaphore};
 use unstuck_core::RetryPolicy;
 use unstuck_core::event::{RunId, SessionId};
 use unstuck_core::redact::Redactor;
-use unstuck_gateway::Handle;
+use unstuck_gateway::GatewayHandle;
 use unstuck_run::clock::Clock;
-use unstuck_store::{Location, Store};
-use unstuck_web::deeds::{
-    Answering, DeedError, Deeds, Doing, Escalating, PolicyChange, PolicyOf, Retrying,
+use unstuck_store::{Store, StoreLocation};
+use unstuck_web::auth::{RateLimits, TokenStore};
+use unstuck_web::commands::{
+    AnswerEscalation, CommandError, CommandFuture, Deeds, PolicyChange, PolicyTarget, RetrySession,
+    SwitchModel,
 };
-use unstuck_web::guard::{RateLimits, Tokens};
 use unstuck_web::model::{
-    Agent, AnswerTaken, AttemptTexts, Budgets, Estimate, Lane, ModelChange, Models, PolicyKept,
-    Preview, RetryPrompt, RetryStarted, Webhook, WebhookTested,
+    Agent, AnswerResult, AttemptTexts, Budgets, CostEstimateResponse, EffectivePolicy, Lane,
+    ModelSwitchResponse, Models, RepairPreview, RetryPrompt, RetryStarted, Webhook,
+    WebhookTestResult,
 };
-use unstuck_web::{Web, WebOptions};
+use unstuck_web::{WebOptions, WebState};
 
+use crate::command_context::CommandContext;
 use crate::config::Config;
+use crate::error_report::{ErrorClass, error_with_hint, refusal, summarize};
 use crate::output::Color;
-use crate::report::{Blame, hinted, in_one_sentence, refused};
-use crate::session::Session;
-use crate::{answering, clock, environment, trusting};
+use crate::{answering, clock, environment, project_trust};
 
 /// So many previews are made at once.
-const PREVIEWS: usize = 2;
+const MAX_PREVIEWS: usize = 2;
 /// What a login of the dashboard is called.
-const DASHBOARD: &str = "dashboard";
+const DASHBOARD_NAME: &str = "dashboard";
 
 /// Where the tokens are kept: with what unstuck remembers, outside of all projects.
-pub(crate) fn tokens() -> Result<Tokens> {
-    let state = environment::state_folder().ok_or_else(|| {
-        hinted(
+pub(crate) fn token_store() -> Result<TokenStore> {
+    let state = environment::state_dir().ok_or_else(|| {
+        error_with_hint(
             "there is no place for tokens: neither XDG_STATE_HOME nor HOME is set",
             "set one of them",
         )
     })?;
-    Ok(Tokens::open(state.join("tokens.jsonl")))
+    Ok(TokenStore::open(state.join("tokens.jsonl")))
 }
 
 /// What the API and the pages are made of.
-pub(crate) struct Parts<'a> {
+pub(crate) struct WebParts<'a> {
     pub(crate) store: Store,
-    pub(crate) session: &'a Session<'a>,
+    pub(crate) session: &'a CommandContext<'a>,
     pub(crate) redactor: Arc<Redactor>,
     /// Where the server listens.
     pub(crate) listen: SocketAddr,
     /// Names by which it is reached, beside addresses.
     pub(crate) hosts: Vec<String>,
     /// The gateway beside it.
-    pub(crate) gateway: Handle,
-    pub(crate) policy: PolicyOfCalls,
+    pub(crate) gateway: GatewayHandle,
+    pub(crate) policy: GatewayPolicyLoader,
 }
 
 /// How far the calls of the gateway go by a configuration.
-pub(crate) type PolicyOfCalls = Box<dyn Fn(&Config) -> Result<RetryPolicy> + Send + Sync>;
+pub(crate) type GatewayPolicyLoader = Box<dyn Fn(&Config) -> Result<RetryPolicy> + Send + Sync>;
 
 /// The API and the pages.
-pub(crate) fn open(parts: Parts<'_>) -> Result<Arc<Web>> {
+pub(crate) fn build_web(parts: WebParts<'_>) -> Result<Arc<WebState>> {
     let doer = Doer(Arc::new(Desk {
         store: parts.store.clone(),
         location: parts.session.store.clone(),
         config: parts.session.config.map(std::path::absolute).transpose()?,
         gateway: parts.gateway,
         policy: parts.policy,
-        inside: trusting::inside_an_agent(),
+        agent_evidence: project_trust::agent_evidence(),
         agents: OnceCell::new(),
-        previews: Semaphore::new(PREVIEWS),
-        resuming: Resuming::default(),
+        previews: Semaphore::new(MAX_PREVIEWS),
+        resumes: ActiveResumes::default(),
     }));
-    Ok(Web::new(WebOptions {
+    Ok(WebState::new(WebOptions {
         store: parts.store,
         deeds: Arc::new(doer),
-        tokens: Arc::new(tokens()?),
+        tokens: Arc::new(token_store()?),
         redactor: parts.redactor,
         clock: Clock::System,
         listen: parts.listen,
@@ -109,22 +111,22 @@ struct Doer(Arc<Desk>);
 /// What it works with.
 struct Desk {
     store: Store,
-    location: Location,
+    location: StoreLocation,
     /// The configuration file that was named.
     config: Option<PathBuf>,
-    gateway: Handle,
-    policy: PolicyOfCalls,
+    gateway: GatewayHandle,
+    policy: GatewayPolicyLoader,
     /// What shows that the server itself runs inside a supervised agent, which must not decide about itself.
-    inside: Option<String>,
+    agent_evidence: Option<String>,
     agents: OnceCell<Vec<Agent>>,
     previews: Semaphore,
     /// The runs that are being taken up by processes that were started here.
-    resuming: Resuming,
+    resumes: ActiveResumes,
 }
 
 impl Desk {
-    fn session(&self) -> Session<'_> {
-        Session {
+    fn session(&self) -> CommandContext<'_> {
+        CommandContext {
             store: &self.location,
             config: self.config.as_deref(),
             color: Color::Never,
@@ -132,9 +134,9 @@ impl Desk {
     }
 
     /// Takes a run up, unless a process that was started here does so at this moment.
-    fn take_up(&self, run: &RunId) -> Result<TakenUp> {
-        self.resuming.begin(run).ok_or_else(|| {
-            refused(
+    fn begin_resume(&self, run: &RunId) -> Result<ResumeGuard> {
+        self.resumes.begin(run).ok_or_else(|| {
+            refusal(
                 format!("run {} is being tried again already", run.short()),
                 "wait until that has ended",
             )
@@ -142,10 +144,10 @@ impl Desk {
     }
 
     /// Whatever changes something is a person's to do.
-    fn only_for_people(&self) -> Result<(), DeedError> {
-        match &self.inside {
+    fn refuse_agents(&self) -> Result<(), CommandError> {
+        match &self.agent_evidence {
             None => Ok(()),
-            Some(why) => Err(DeedError::Forbidden(format!(
+            Some(why) => Err(CommandError::Forbidden(format!(
                 "this server runs inside a supervised agent ({why}), and only a person can do this; start `unstuck serve` in a terminal of your own"
             ))),
         }
@@ -154,113 +156,113 @@ impl Desk {
 
 impl Doer {
     /// Does what waits for files, processes and the store, as the commands do it, beside the requests of others.
-    async fn beside<T: Send + 'static>(
+    async fn run_blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Desk) -> Result<T> + Send + 'static,
-    ) -> Result<T, DeedError> {
+    ) -> Result<T, CommandError> {
         let desk = Arc::clone(&self.0);
         let done = tokio::task::spawn_blocking(move || work(&desk)).await;
         match done {
-            Ok(done) => done.map_err(told),
-            Err(error) => Err(DeedError::Unavailable(format!("it broke off: {error}"))),
+            Ok(done) => done.map_err(command_error),
+            Err(error) => Err(CommandError::Unavailable(format!("it broke off: {error}"))),
         }
     }
 }
 
 /// Who is meant by what a request was signed with: a login of the dashboard is that of who started the server.
-fn who(signed: Option<String>) -> String {
+fn actor_name(signed: Option<String>) -> String {
     match signed {
-        Some(name) if name != DASHBOARD => name,
-        _ => answering::user(),
+        Some(name) if name != DASHBOARD_NAME => name,
+        _ => answering::current_user(),
     }
 }
 
 /// An error of a command, as the API tells it.
-fn told(error: anyhow::Error) -> DeedError {
-    let (text, blame) = in_one_sentence(&error);
+fn command_error(error: anyhow::Error) -> CommandError {
+    let (text, blame) = summarize(&error);
     match blame {
-        Blame::Circumstances => DeedError::Conflict(text),
-        Blame::Asker => DeedError::Forbidden(text),
-        Blame::Ours => DeedError::Unavailable(text),
+        ErrorClass::Conflict => CommandError::Conflict(text),
+        ErrorClass::Forbidden => CommandError::Forbidden(text),
+        ErrorClass::Internal => CommandError::Unavailable(text),
     }
 }
 
 impl Deeds for Doer {
-    fn answer(&self, answering: Answering) -> Doing<'_, AnswerTaken> {
-        Box::pin(answers::answer(self, answering))
+    fn answer(&self, answering: AnswerEscalation) -> CommandFuture<'_, AnswerResult> {
+        Box::pin(answers::answer_escalation(self, answering))
     }
 
-    fn preview(&self, question: &str, network: bool) -> Doing<'_, Preview> {
+    fn preview(&self, question: &str, network: bool) -> CommandFuture<'_, RepairPreview> {
         Box::pin(previews::preview(self, question.to_owned(), network))
     }
 
-    fn retry_prompt(&self, retrying: Retrying) -> Doing<'_, RetryPrompt> {
-        Box::pin(retries::prompt(self, retrying))
+    fn retry_prompt(&self, retrying: RetrySession) -> CommandFuture<'_, RetryPrompt> {
+        Box::pin(retries::retry_prompt(self, retrying))
     }
 
-    fn retry(&self, retrying: Retrying) -> Doing<'_, RetryStarted> {
-        Box::pin(retries::retry(self, retrying))
+    fn retry(&self, retrying: RetrySession) -> CommandFuture<'_, RetryStarted> {
+        Box::pin(retries::retry_session(self, retrying))
     }
 
-    fn estimate(&self, escalating: Escalating) -> Doing<'_, Estimate> {
-        Box::pin(escalating::estimate(self, escalating))
+    fn estimate(&self, escalating: SwitchModel) -> CommandFuture<'_, CostEstimateResponse> {
+        Box::pin(model_switch::estimate(self, escalating))
     }
 
-    fn escalate(&self, escalating: Escalating) -> Doing<'_, ModelChange> {
-        Box::pin(escalating::escalate(self, escalating))
+    fn escalate(&self, escalating: SwitchModel) -> CommandFuture<'_, ModelSwitchResponse> {
+        Box::pin(model_switch::switch_model(self, escalating))
     }
 
-    fn stop(&self, run: RunId, _: Option<String>) -> Doing<'_, ()> {
-        Box::pin(stopping::stop(self, run))
+    fn stop(&self, run: RunId, _: Option<String>) -> CommandFuture<'_, ()> {
+        Box::pin(stop::stop_run(self, run))
     }
 
-    fn texts(&self, run: RunId, attempt: u32) -> Doing<'_, AttemptTexts> {
-        Box::pin(texts::texts(self, run, attempt))
+    fn texts(&self, run: RunId, attempt: u32) -> CommandFuture<'_, AttemptTexts> {
+        Box::pin(attempt_texts::attempt_texts(self, run, attempt))
     }
 
-    fn policy(&self, of: PolicyOf) -> Doing<'_, PolicyKept> {
-        Box::pin(policies::policy(self, of))
+    fn policy(&self, of: PolicyTarget) -> CommandFuture<'_, EffectivePolicy> {
+        Box::pin(policies::effective_policy(self, of))
     }
 
-    fn put_policy(&self, change: PolicyChange) -> Doing<'_, PolicyKept> {
-        Box::pin(policies::put(self, change))
+    fn put_policy(&self, change: PolicyChange) -> CommandFuture<'_, EffectivePolicy> {
+        Box::pin(policies::put_policy(self, change))
     }
 
-    fn policy_templates(&self) -> Doing<'_, Vec<RetryPolicy>> {
+    fn policy_templates(&self) -> CommandFuture<'_, Vec<RetryPolicy>> {
         Box::pin(policies::templates(self))
     }
 
-    fn agents(&self) -> Doing<'_, Vec<Agent>> {
+    fn agents(&self) -> CommandFuture<'_, Vec<Agent>> {
         Box::pin(settings::agents(self))
     }
 
-    fn models(&self) -> Doing<'_, Models> {
+    fn models(&self) -> CommandFuture<'_, Models> {
         Box::pin(settings::models(self))
     }
 
-    fn budgets(&self) -> Doing<'_, Budgets> {
+    fn budgets(&self) -> CommandFuture<'_, Budgets> {
         Box::pin(settings::budgets(self))
     }
 
-    fn webhooks(&self) -> Doing<'_, Vec<Webhook>> {
+    fn webhooks(&self) -> CommandFuture<'_, Vec<Webhook>> {
         Box::pin(settings::webhooks(self))
     }
 
-    fn test_webhook(&self, id: &str) -> Doing<'_, WebhookTested> {
+    fn test_webhook(&self, id: &str) -> CommandFuture<'_, WebhookTestResult> {
         Box::pin(settings::test_webhook(self, id.to_owned()))
     }
 
-    fn lanes(&self) -> Doing<'_, Vec<Lane>> {
-        let lanes = self.0.gateway.lanes(clock::now().at).into_iter();
-        let lanes = lanes.map(|(upstream, model, state)| Lane::of(upstream, model, state));
+    fn lanes(&self) -> CommandFuture<'_, Vec<Lane>> {
+        let lanes = self.0.gateway.lane_states(clock::now().at).into_iter();
+        let lanes = lanes.map(|(upstream, model, state)| Lane::from_state(upstream, model, state));
         let lanes = lanes.collect();
         Box::pin(async { Ok(lanes) })
     }
 }
 
 /// The id of a session that a run is looked for by.
-fn run_of(session: &SessionId) -> Result<RunId, DeedError> {
-    let unknown = || DeedError::NotFound(format!("there is no session {}", session.as_str()));
+fn run_of_session(session: &SessionId) -> Result<RunId, CommandError> {
+    let unknown = || CommandError::NotFound(format!("there is no session {}", session.as_str()));
     let (run, _) = session.as_str().rsplit_once('-').ok_or_else(unknown)?;
     Ok(RunId::new(run))
 }

@@ -5,40 +5,43 @@ use std::path::Path;
 use anyhow::Result;
 use unstuck_core::RetryPolicy;
 use unstuck_core::decision::default_template;
-use unstuck_store::{Expected, PutSetting, Setting, StoreError};
-use unstuck_web::deeds::{DeedError, PolicyChange, PolicyOf};
-use unstuck_web::model::{PolicyKept, PolicyOrigin};
+use unstuck_store::{ExpectedVersion, SettingUpdate, StoreError, StoredSetting};
+use unstuck_web::commands::{CommandError, PolicyChange, PolicyTarget};
+use unstuck_web::model::{EffectivePolicy, PolicyOrigin};
 
-use super::{Desk, Doer, who};
-use crate::config::{self, Sources, policy_key};
+use super::{Desk, Doer, actor_name};
+use crate::config::{self, ConfigSources, policy_key};
 
 /// The key under which the store keeps it.
-fn key(of: &PolicyOf) -> String {
+fn settings_key(of: &PolicyTarget) -> String {
     match of {
-        PolicyOf::Everybody => policy_key(None),
-        PolicyOf::Project(root) => policy_key(Some(root)),
+        PolicyTarget::Default => policy_key(None),
+        PolicyTarget::Project(root) => policy_key(Some(root)),
     }
 }
 
 /// The policy that counts.
-pub(super) async fn policy(doer: &Doer, of: PolicyOf) -> Result<PolicyKept, DeedError> {
-    let set = doer.0.store.setting(&key(&of)).await?;
+pub(super) async fn effective_policy(
+    doer: &Doer,
+    of: PolicyTarget,
+) -> Result<EffectivePolicy, CommandError> {
+    let set = doer.0.store.setting(&settings_key(&of)).await?;
     if let Some(set) = set {
-        return read(set);
+        return stored_policy(set);
     }
     match of {
-        PolicyOf::Everybody => everybodys(doer).await,
-        PolicyOf::Project(root) => projects(doer, root).await,
+        PolicyTarget::Default => default_policy(doer).await,
+        PolicyTarget::Project(root) => project_policy(doer, root).await,
     }
 }
 
 /// A policy that was set.
-fn read(set: Setting) -> Result<PolicyKept, DeedError> {
+fn stored_policy(set: StoredSetting) -> Result<EffectivePolicy, CommandError> {
     let policy = RetryPolicy::from_json(&set.value.to_string());
     let policy = policy.map_err(|error| {
-        DeedError::Unavailable(format!("the policy that was set cannot be read: {error}"))
+        CommandError::Unavailable(format!("the policy that was set cannot be read: {error}"))
     })?;
-    Ok(PolicyKept {
+    Ok(EffectivePolicy {
         policy,
         origin: PolicyOrigin::Set,
         version: set.version,
@@ -46,34 +49,39 @@ fn read(set: Setting) -> Result<PolicyKept, DeedError> {
 }
 
 /// What counts for all projects where nobody has set anything.
-async fn everybodys(doer: &Doer) -> Result<PolicyKept, DeedError> {
-    doer.beside(|desk| {
-        let files = Sources {
+async fn default_policy(doer: &Doer) -> Result<EffectivePolicy, CommandError> {
+    doer.run_blocking(|desk| {
+        let files = ConfigSources {
             named: desk.config.as_deref(),
-            ..Sources::default()
+            ..ConfigSources::default()
         };
-        let config = config::load_nowhere(files)?;
-        Ok(kept(config.policy(), PolicyOrigin::Configured))
+        let config = config::load_without_project(files)?;
+        Ok(configured_policy(config.policy(), PolicyOrigin::Configured))
     })
     .await
 }
 
 /// What counts for a project for which nobody has set anything: what its files say, or else what counts for all.
-async fn projects(doer: &Doer, root: String) -> Result<PolicyKept, DeedError> {
-    let default = Box::pin(policy(doer, PolicyOf::Everybody)).await?;
-    doer.beside(move |desk| {
+async fn project_policy(doer: &Doer, root: String) -> Result<EffectivePolicy, CommandError> {
+    let default = Box::pin(effective_policy(doer, PolicyTarget::Default)).await?;
+    doer.run_blocking(move |desk| {
         let session = desk.session();
         let root = Path::new(&root);
-        let without = Sources {
+        let without = ConfigSources {
             store: None,
             ..session.sources()
         };
         // What the files of the project add to those of the user.
         let own = config::load_in(root, without)?;
-        let (own, users) = (own.policy().cloned(), config::load_nowhere(without)?);
+        let (own, users) = (
+            own.policy().cloned(),
+            config::load_without_project(without)?,
+        );
         Ok(match own {
-            Some(own) if users.policy() != Some(&own) => kept(Some(&own), PolicyOrigin::Configured),
-            _ => PolicyKept {
+            Some(own) if users.policy() != Some(&own) => {
+                configured_policy(Some(&own), PolicyOrigin::Configured)
+            }
+            _ => EffectivePolicy {
                 origin: PolicyOrigin::Default,
                 version: 0,
                 ..default
@@ -83,8 +91,8 @@ async fn projects(doer: &Doer, root: String) -> Result<PolicyKept, DeedError> {
     .await
 }
 
-fn kept(configured: Option<&RetryPolicy>, origin: PolicyOrigin) -> PolicyKept {
-    PolicyKept {
+fn configured_policy(configured: Option<&RetryPolicy>, origin: PolicyOrigin) -> EffectivePolicy {
+    EffectivePolicy {
         origin: match configured {
             Some(_) => origin,
             None => PolicyOrigin::BuiltIn,
@@ -95,29 +103,33 @@ fn kept(configured: Option<&RetryPolicy>, origin: PolicyOrigin) -> PolicyKept {
 }
 
 /// Sets a policy, or takes away what was set.
-pub(super) async fn put(doer: &Doer, change: PolicyChange) -> Result<PolicyKept, DeedError> {
-    doer.0.only_for_people()?;
+pub(super) async fn put_policy(
+    doer: &Doer,
+    change: PolicyChange,
+) -> Result<EffectivePolicy, CommandError> {
+    doer.0.refuse_agents()?;
     // The gateway would not hear of it: better nothing is saved than half of it counts.
-    doer.beside(|desk| policy_of_calls(desk).map(drop)).await?;
+    doer.run_blocking(|desk| gateway_policy(desk).map(drop))
+        .await?;
     let value = change.policy.as_ref().map(serde_json::to_value).transpose();
-    let value = value.map_err(|error| DeedError::Unavailable(error.to_string()))?;
-    let put = PutSetting {
-        key: key(&change.of),
+    let value = value.map_err(|error| CommandError::Unavailable(error.to_string()))?;
+    let put = SettingUpdate {
+        key: settings_key(&change.target),
         value,
-        expected: match change.seen {
-            None => Expected::Anything,
-            Some(0) => Expected::Nothing,
-            Some(version) => Expected::Version(version),
+        expected: match change.expected_version {
+            None => ExpectedVersion::Anything,
+            Some(0) => ExpectedVersion::Nothing,
+            Some(version) => ExpectedVersion::Version(version),
         },
         at: crate::clock::now().at,
-        by: who(change.who),
+        by: actor_name(change.who),
     };
     match doer.0.store.put_setting(put).await {
         Ok(_) => {
-            doer.beside(renew_gateway).await?;
-            policy(doer, change.of).await
+            doer.run_blocking(reload_gateway_policy).await?;
+            effective_policy(doer, change.target).await
         }
-        Err(StoreError::SettingChanged { .. }) => Err(DeedError::Stale(
+        Err(StoreError::SettingChanged { .. }) => Err(CommandError::Stale(
             "the policy was changed meanwhile; look at it again, and change that".to_owned(),
         )),
         Err(error) => Err(error.into()),
@@ -125,20 +137,20 @@ pub(super) async fn put(doer: &Doer, change: PolicyChange) -> Result<PolicyKept,
 }
 
 /// What was set counts for the calls of the gateway from the next decision on, as it does for runs.
-fn renew_gateway(desk: &Desk) -> Result<()> {
-    desk.gateway.set_policy(policy_of_calls(desk)?);
+fn reload_gateway_policy(desk: &Desk) -> Result<()> {
+    desk.gateway.set_policy(gateway_policy(desk)?);
     Ok(())
 }
 
-fn policy_of_calls(desk: &Desk) -> Result<RetryPolicy> {
+fn gateway_policy(desk: &Desk) -> Result<RetryPolicy> {
     let config = config::load(desk.session().sources())?;
     (desk.policy)(&config)
 }
 
 /// The policies that can be named.
-pub(super) async fn templates(doer: &Doer) -> Result<Vec<RetryPolicy>, DeedError> {
-    doer.beside(|desk| {
-        let config = config::load_nowhere(desk.session().sources())?;
+pub(super) async fn templates(doer: &Doer) -> Result<Vec<RetryPolicy>, CommandError> {
+    doer.run_blocking(|desk| {
+        let config = config::load_without_project(desk.session().sources())?;
         Ok(config.policies().cloned().collect())
     })
     .await

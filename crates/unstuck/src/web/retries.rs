@@ -1,61 +1,67 @@
 //! Sessions that are tried again because a person wants it.
 
 use unstuck_core::duration;
-use unstuck_core::duration::in_millis;
-use unstuck_web::deeds::{DeedError, Retrying};
+use unstuck_core::duration::to_millis;
+use unstuck_web::commands::{CommandError, RetrySession};
 use unstuck_web::model::{FieldProblem, RetryOptions, RetryPrompt, RetryStarted};
 
-use super::answers::go_on;
-use super::{Doer, run_of, who};
-use crate::retrying::{Different, Follows, Subject};
+use super::answers::resume_run;
+use super::{Doer, actor_name, run_of_session};
+use crate::retrying::{RetryChanges, RetryEffect, RetryTarget};
 
 /// What a retry would send.
-pub(super) async fn prompt(doer: &Doer, retrying: Retrying) -> Result<RetryPrompt, DeedError> {
-    let different = different(&retrying.options)?;
-    doer.beside(move |desk| {
+pub(super) async fn retry_prompt(
+    doer: &Doer,
+    retrying: RetrySession,
+) -> Result<RetryPrompt, CommandError> {
+    let different = retry_changes(&retrying.options)?;
+    doer.run_blocking(move |desk| {
         let session = desk.session();
-        let subject = Subject::find(&retrying.session, &session)?;
-        let would = subject.would_send(&different, &session)?;
+        let subject = RetryTarget::find(&retrying.session, &session)?;
+        let would = subject.preview_prompt(&different, &session)?;
         Ok(RetryPrompt {
             prompt: would.prompt,
             original: would.original,
             continues: would.continues,
             model: would.model,
-            timeout_ms: would.timeout.map(in_millis),
+            timeout_ms: would.timeout.map(to_millis),
         })
     })
     .await
 }
 
 /// Tries a session again.
-pub(super) async fn retry(doer: &Doer, retrying: Retrying) -> Result<RetryStarted, DeedError> {
-    doer.0.only_for_people()?;
-    let different = different(&retrying.options)?;
-    let run = run_of(&retrying.session)?;
-    doer.beside(move |desk| {
+pub(super) async fn retry_session(
+    doer: &Doer,
+    retrying: RetrySession,
+) -> Result<RetryStarted, CommandError> {
+    doer.0.refuse_agents()?;
+    let different = retry_changes(&retrying.options)?;
+    let run = run_of_session(&retrying.session)?;
+    doer.run_blocking(move |desk| {
         let session = desk.session();
         // Of several who want it at once one gets it; the others are told before anything is written.
-        let taken = desk.take_up(&run)?;
-        let subject = Subject::find(&retrying.session, &session)?;
-        let who = who(retrying.who);
+        let taken = desk.begin_resume(&run)?;
+        let subject = RetryTarget::find(&retrying.session, &session)?;
+        let who = actor_name(retrying.who);
         let doing = match subject.retry(&different, &who, &session)? {
-            Follows::Heard => "the process that waits for it goes on".to_owned(),
-            Follows::Waits { restart } => {
-                go_on(desk, &subject.run.id, subject.project(), &restart, taken)
+            RetryEffect::Delivered => "the process that waits for it goes on".to_owned(),
+            RetryEffect::NeedsResume { restart } => {
+                resume_run(desk, &subject.run.id, subject.project(), &restart, taken)
             }
         };
         Ok(RetryStarted {
             run: subject.run.id.to_string(),
             session: subject.session.id.as_str().to_owned(),
-            doing,
+            next_action: doing,
         })
     })
     .await
 }
 
-fn different(options: &RetryOptions) -> Result<Different, DeedError> {
+fn retry_changes(options: &RetryOptions) -> Result<RetryChanges, CommandError> {
     let timeout = options.timeout.as_deref().map(duration::parse);
-    let timeout = timeout.transpose().map_err(|error| DeedError::Invalid {
+    let timeout = timeout.transpose().map_err(|error| CommandError::Invalid {
         detail: "the timeout cannot be used".to_owned(),
         errors: vec![FieldProblem {
             field: "timeout".to_owned(),
@@ -64,9 +70,9 @@ fn different(options: &RetryOptions) -> Result<Different, DeedError> {
         }],
     })?;
     let given = |text: &Option<String>| text.clone().filter(|text| !text.trim().is_empty());
-    Ok(Different {
+    Ok(RetryChanges {
         context: options.with_context,
-        words: options.words.clone().unwrap_or_default(),
+        message: options.message.clone().unwrap_or_default(),
         prompt: given(&options.prompt),
         model: given(&options.model),
         timeout,

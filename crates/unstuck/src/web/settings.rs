@@ -2,14 +2,16 @@
 
 use anyhow::Result;
 use unstuck_core::Timestamp;
-use unstuck_notify::{Format, Hook, Message, Occasion, Target};
-use unstuck_store::{SpendingQuery, SpentBy};
-use unstuck_web::deeds::DeedError;
-use unstuck_web::model::{Agent, Budget, Budgets, Models, Webhook, WebhookTested};
+use unstuck_notify::{
+    MessageFormat, NotificationEvent, NotificationMessage, NotificationTarget, Subscription,
+};
+use unstuck_store::{CostGroupBy, SpendingQuery};
+use unstuck_web::commands::CommandError;
+use unstuck_web::model::{Agent, BudgetResponse, Budgets, Models, Webhook, WebhookTestResult};
 
 use super::Doer;
+use crate::agent_installation::{self, AgentInstallation, AgentVersion};
 use crate::config::{self, Config};
-use crate::installed::{self, Installed, Version};
 use crate::notifying;
 use crate::{clock, runtime};
 
@@ -17,42 +19,42 @@ const DAY_MS: i64 = 86_400_000;
 
 impl super::Desk {
     /// What the server itself was started with: its folder counts as a project of its own.
-    fn configured(&self) -> Result<Config> {
+    fn server_config(&self) -> Result<Config> {
         config::load(self.session().sources())
     }
 }
 
 /// The agents, and what is installed of them; that is looked up once.
-pub(super) async fn agents(doer: &Doer) -> Result<Vec<Agent>, DeedError> {
+pub(super) async fn agents(doer: &Doer) -> Result<Vec<Agent>, CommandError> {
     let look = || {
-        doer.beside(|desk| {
-            let config = desk.configured()?;
+        doer.run_blocking(|desk| {
+            let config = desk.server_config()?;
             let all: Vec<_> = config.agents().iter().collect();
             let calls = all.iter().map(|agent| &agent.file().call).collect();
-            let found = runtime::block_on(installed::all(calls))?;
+            let found = runtime::block_on(agent_installation::find_installations(calls))?;
             let told = all.into_iter().zip(found);
             Ok(told
-                .map(|(agent, found)| with(agent.into(), found))
+                .map(|(agent, found)| with_installation(agent.into(), found))
                 .collect())
         })
     };
-    let found: Result<&Vec<Agent>, DeedError> = doer.0.agents.get_or_try_init(look).await;
+    let found: Result<&Vec<Agent>, CommandError> = doer.0.agents.get_or_try_init(look).await;
     Ok(found?.clone())
 }
 
-fn with(agent: Agent, found: Option<Installed>) -> Agent {
+fn with_installation(agent: Agent, found: Option<AgentInstallation>) -> Agent {
     match found {
         None => agent,
-        Some(Installed::No) => Agent {
+        Some(AgentInstallation::Missing) => Agent {
             installed: Some(false),
             ..agent
         },
-        Some(Installed::At { path, version, .. }) => Agent {
+        Some(AgentInstallation::Found { path, version, .. }) => Agent {
             installed: Some(true),
             path: Some(path.display().to_string()),
             version: match version {
-                Version::Told(version) => Some(version),
-                Version::Unknown(_) => None,
+                AgentVersion::Known(version) => Some(version),
+                AgentVersion::Unknown(_) => None,
             },
             ..agent
         },
@@ -60,26 +62,26 @@ fn with(agent: Agent, found: Option<Installed>) -> Agent {
 }
 
 /// The models and their prices.
-pub(super) async fn models(doer: &Doer) -> Result<Models, DeedError> {
-    doer.beside(|desk| Ok(Models::from(desk.configured()?.catalog())))
+pub(super) async fn models(doer: &Doer) -> Result<Models, CommandError> {
+    doer.run_blocking(|desk| Ok(Models::from(desk.server_config()?.catalog())))
         .await
 }
 
 /// What may be spent, and what was spent today.
-pub(super) async fn budgets(doer: &Doer) -> Result<Budgets, DeedError> {
+pub(super) async fn budgets(doer: &Doer) -> Result<Budgets, CommandError> {
     let now = clock::now().at.millis();
     let query = SpendingQuery {
-        by: SpentBy::Day,
+        group_by: CostGroupBy::Day,
         since: Some(Timestamp::from_millis(now - now.rem_euclid(DAY_MS))),
         ..SpendingQuery::default()
     };
     let days = doer.0.store.spending(&query).await?;
     // The sum of nothing would be told as -0.
     let today = days.iter().fold(0.0, |sum, day| sum + day.cost_usd);
-    doer.beside(move |desk| {
-        let config = desk.configured()?;
+    doer.run_blocking(move |desk| {
+        let config = desk.server_config()?;
         let (runs, gateway) = (config.budget(), config.gateway().budgets);
-        let limit = |id: &str, usd, tokens, spent_usd| Budget {
+        let limit = |id: &str, usd, tokens, spent_usd| BudgetResponse {
             id: id.to_owned(),
             usd,
             tokens,
@@ -98,81 +100,87 @@ pub(super) async fn budgets(doer: &Doer) -> Result<Budgets, DeedError> {
 }
 
 /// Who is told when something happens.
-pub(super) async fn webhooks(doer: &Doer) -> Result<Vec<Webhook>, DeedError> {
-    doer.beside(|desk| {
-        let hooks = named(notifying::hooks(&desk.configured()?));
+pub(super) async fn webhooks(doer: &Doer) -> Result<Vec<Webhook>, CommandError> {
+    doer.run_blocking(|desk| {
+        let hooks = hooks_with_ids(notifying::hooks(&desk.server_config()?));
         Ok(hooks
             .into_iter()
-            .map(|(id, hook)| shown(id, &hook))
+            .map(|(id, hook)| webhook_response(id, &hook))
             .collect())
     })
     .await
 }
 
 /// Sends a sample to one of them.
-pub(super) async fn test_webhook(doer: &Doer, id: String) -> Result<WebhookTested, DeedError> {
-    doer.0.only_for_people()?;
+pub(super) async fn test_webhook(
+    doer: &Doer,
+    id: String,
+) -> Result<WebhookTestResult, CommandError> {
+    doer.0.refuse_agents()?;
     let hooks = doer
-        .beside(|desk| Ok(named(notifying::hooks(&desk.configured()?))))
+        .run_blocking(|desk| Ok(hooks_with_ids(notifying::hooks(&desk.server_config()?))))
         .await?;
     let found = hooks.into_iter().find(|(own, _)| *own == id);
     let (_, hook) = found.ok_or_else(|| {
-        DeedError::NotFound(format!(
+        CommandError::NotFound(format!(
             "there is no webhook {id}; GET /api/webhooks lists them"
         ))
     })?;
     let begun = clock::now().at;
-    let message = Message::sample(hook.on, begun);
+    let message = NotificationMessage::sample(hook.event, begun);
     let sent = notifying::sender()
         .send(&hook.target, &message, begun)
         .await;
     let took = clock::now().at.since(begun);
-    Ok(WebhookTested {
-        arrived: sent.is_ok(),
-        said: match sent {
+    Ok(WebhookTestResult {
+        delivered: sent.is_ok(),
+        response: match sent {
             Ok(answer) => answer.status.to_string(),
-            Err(error) if error.said.is_empty() => error.why,
-            Err(error) => format!("{}: {}", error.why, error.said),
+            Err(error) if error.excerpt.is_empty() => error.reason,
+            Err(error) => format!("{}: {}", error.reason, error.excerpt),
         },
-        took_ms: unstuck_core::duration::in_millis(took),
+        took_ms: unstuck_core::duration::to_millis(took),
     })
 }
 
 /// Each with an id: what it is told about, and its place among those.
-fn named(hooks: Vec<Hook>) -> Vec<(String, Hook)> {
-    let mut named: Vec<(String, Hook)> = Vec::new();
+fn hooks_with_ids(hooks: Vec<Subscription>) -> Vec<(String, Subscription)> {
+    let mut named: Vec<(String, Subscription)> = Vec::new();
     for hook in hooks {
-        let before = named.iter().filter(|(_, one)| one.on == hook.on).count();
-        named.push((format!("{}-{}", word(hook.on), before + 1), hook));
+        let before = named
+            .iter()
+            .filter(|(_, one)| one.event == hook.event)
+            .count();
+        named.push((format!("{}-{}", event_name(hook.event), before + 1), hook));
     }
     named
 }
 
-const fn word(on: Occasion) -> &'static str {
+const fn event_name(on: NotificationEvent) -> &'static str {
     match on {
-        Occasion::Escalation => "escalation",
-        Occasion::Resolved => "resolved",
-        Occasion::Recovered => "recovered",
-        Occasion::RunFinished => "run_finished",
+        NotificationEvent::Escalation => "escalation",
+        NotificationEvent::Resolved => "resolved",
+        NotificationEvent::Recovered => "recovered",
+        NotificationEvent::RunFinished => "run_finished",
     }
 }
 
-fn shown(id: String, hook: &Hook) -> Webhook {
+fn webhook_response(id: String, hook: &Subscription) -> Webhook {
     let format = match &hook.target {
-        Target::Command(_) => "command",
-        Target::Desktop => "desktop",
-        Target::Address(address) => match address.format {
-            Format::Json => "json",
-            Format::Slack => "slack",
-            Format::Discord => "discord",
-            Format::Ntfy => "ntfy",
-            Format::Text => "text",
-            Format::Template { .. } => "template",
+        NotificationTarget::Command(_) => "command",
+        NotificationTarget::Desktop => "desktop",
+        NotificationTarget::Address(address) => match address.format {
+            MessageFormat::Json => "json",
+            MessageFormat::Slack => "slack",
+            MessageFormat::Discord => "discord",
+            MessageFormat::Ntfy => "ntfy",
+            MessageFormat::Text => "text",
+            MessageFormat::Template { .. } => "template",
         },
     };
     Webhook {
         id,
-        occasion: word(hook.on).to_owned(),
+        event: event_name(hook.event).to_owned(),
         target: hook.target.to_string(),
         format: format.to_owned(),
     }

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use unstuck_core::decision::{Chosen, Decision, Draw, Tokens};
+use unstuck_core::decision::{Action, Decision, RandomDraw, TokenUsage};
 use unstuck_core::diagnosis::{Diagnosis, Evidence};
-use unstuck_core::event::{CallFailed, Event, RunId, RunStarted, SessionSpec, Work};
+use unstuck_core::event::{CallFailed, Event, RunId, RunKind, RunStarted, SessionSpec};
 use unstuck_core::event::{CallOutcome, CallRecord};
 use unstuck_core::{Kind, Layer, Level, RetryPolicy, Timestamp};
-use unstuck_store::{Append, Location, Options, Store};
+use unstuck_store::{Append, Store, StoreLocation, StoreOptions};
 
 use crate::{Ended, Place};
 
@@ -23,18 +23,18 @@ fn started(run: &RunId, command: &[&str], unrepeatable: Option<&str>) -> Event {
     Event::from(Box::new(RunStarted {
         head: None,
         project: "/home/me/shop".into(),
-        work: Work::Command(Box::new(SessionSpec {
+        kind: RunKind::Command(Box::new(SessionSpec {
             cwd: "/home/me/shop".into(),
             command: command.iter().map(|word| (*word).to_owned()).collect(),
             agent: None,
             model: None,
-            session: run.session(1),
+            session: run.session_id(1),
             policy: RetryPolicy::default(),
             origins: Default::default(),
             timeout_ms: None,
             idle_timeout_ms: None,
             options: Value::Null,
-            unrepeatable: unrepeatable.map(str::to_owned),
+            unrepeatable_reason: unrepeatable.map(str::to_owned),
             knowledge: "0.1.0".into(),
         })),
     }))
@@ -48,14 +48,14 @@ fn call(run: &RunId, id: &str, at: Timestamp) -> CallRecord {
     CallRecord {
         call: id.into(),
         run: run.clone(),
-        session: run.session(1),
+        session: run.session_id(1),
         at,
         protocol: "anthropic".into(),
         endpoint: "messages".into(),
         upstream: "anthropic".into(),
-        asked_model: Some("claude-sonnet-5-5".into()),
+        requested_model: Some("claude-sonnet-5-5".into()),
         model: Some("claude-sonnet-5-5".into()),
-        stream: true,
+        is_stream: true,
         outcome: CallOutcome::Answered,
         status: 200,
         kind: None,
@@ -64,7 +64,7 @@ fn call(run: &RunId, id: &str, at: Timestamp) -> CallRecord {
         first_byte_ms: 400,
         duration_ms: 2_000,
         sent_bytes: 4_096,
-        tokens: Some(Tokens {
+        tokens: Some(TokenUsage {
             input: 100_000,
             cached: 300_000,
             output: 20_000,
@@ -85,7 +85,7 @@ fn recovered(run: &RunId, at: Timestamp) -> CallRecord {
 
 fn call_failed(run: &RunId, at: Timestamp) -> Event {
     Event::from(Box::new(CallFailed {
-        session: run.session(1),
+        session: run.session_id(1),
         call: "c2".into(),
         number: 1,
         upstream: "anthropic".into(),
@@ -110,24 +110,24 @@ fn call_failed(run: &RunId, at: Timestamp) -> Event {
         decision: Decision {
             kind: Kind::ServerOverloaded,
             level: Some(Level::Same),
-            action: Chosen::Retry {
+            action: Action::Retry {
                 delay: Duration::from_secs(1),
                 until: at,
             },
             strategy: None,
             reason: "Servers overloaded: trying again in 1 s (retry 1 of 3).".into(),
             attempt: 1,
-            of: 3,
-            fell_through: Vec::new(),
+            max_attempts: 3,
+            skipped: Vec::new(),
             cost: None,
-            stated: false,
+            is_stated_reset: false,
             give_up_at: None,
-            wait_for: Default::default(),
-            draw: Draw(1),
-            at,
+            wait_purpose: Default::default(),
+            draw: RandomDraw(1),
+            decided_at: at,
         },
         fallback: None,
-        passed_over: Vec::new(),
+        skipped_upstreams: Vec::new(),
         policy_hash: "h".into(),
         conversation: None,
     }))
@@ -136,7 +136,7 @@ fn call_failed(run: &RunId, at: Timestamp) -> Event {
 /// An agent's run with two calls, one of them recovered, and a client's own session with one of unknown price.
 async fn fill(store: &Store) {
     let run = RunId::new(DRIVEN);
-    let session = run.session(1);
+    let session = run.session_id(1);
     let log = [
         (0, started(&run, &["my-agent"], None)),
         (
@@ -192,9 +192,11 @@ async fn fill(store: &Store) {
 
 fn filled() -> Place {
     let place = Place::new();
-    let location = Location::file(place.project().join("history.db"));
+    let location = StoreLocation::file(place.project().join("history.db"));
     let work = async {
-        let store = Store::open(&location, Options::default()).await.unwrap();
+        let store = Store::open(&location, StoreOptions::default())
+            .await
+            .unwrap();
         fill(&store).await;
         store.close().await.unwrap();
     };

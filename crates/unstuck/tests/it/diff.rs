@@ -3,12 +3,12 @@
 use std::fs;
 
 use unstuck_core::event::{
-    AttemptEnd, AttemptInterrupted, AttemptStarted, AttemptSucceeded, Event, InterruptedBy,
-    Measured, RunStarted, SessionSpec, Work,
+    AttemptEnd, AttemptInterrupted, AttemptStarted, AttemptSucceeded, AttemptUsage, Event,
+    InterruptionCause, RunKind, RunStarted, SessionSpec,
 };
 use unstuck_core::{RetryPolicy, RunId, Timestamp};
-use unstuck_run::worktree::Snapshots;
-use unstuck_store::{Append, Location, Options, Store};
+use unstuck_run::worktree::SnapshotStore;
+use unstuck_store::{Append, Store, StoreLocation, StoreOptions};
 
 use crate::Place;
 
@@ -18,9 +18,11 @@ const RUN: &str = "k3v9x0m2qa";
 fn place(events: impl FnOnce(&Place) -> Vec<Event>) -> Place {
     let place = Place::new();
     let events = events(&place);
-    let location = Location::file(place.folder.path().join("history.db"));
+    let location = StoreLocation::file(place.folder.path().join("history.db"));
     let work = async {
-        let store = Store::open(&location, Options::default()).await.unwrap();
+        let store = Store::open(&location, StoreOptions::default())
+            .await
+            .unwrap();
         let events = [run_started(&place)].into_iter().chain(events);
         let append = Append::new(
             RunId::new(RUN),
@@ -40,18 +42,18 @@ fn run_started(place: &Place) -> Event {
     Event::from(Box::new(RunStarted {
         head: None,
         project: cwd.clone(),
-        work: Work::Command(Box::new(SessionSpec {
+        kind: RunKind::Command(Box::new(SessionSpec {
             cwd,
             command: vec!["claude".into()],
             agent: None,
             model: None,
-            session: RunId::new(RUN).session(1),
+            session: RunId::new(RUN).session_id(1),
             policy: RetryPolicy::default(),
             origins: Default::default(),
             timeout_ms: None,
             idle_timeout_ms: None,
             options: serde_json::Value::Null,
-            unrepeatable: None,
+            unrepeatable_reason: None,
             knowledge: "0.1.0".into(),
         })),
     }))
@@ -59,12 +61,12 @@ fn run_started(place: &Place) -> Event {
 
 fn started(number: u32, tree: Option<String>) -> Event {
     Event::from(Box::new(AttemptStarted {
-        session: RunId::new(RUN).session(1),
+        session: RunId::new(RUN).session_id(1),
         number,
         command: vec!["claude".into()],
         model: None,
         timeout_ms: None,
-        answering: None,
+        cause: None,
         changes: Vec::new(),
         agent_session: None,
         reaper: None,
@@ -74,7 +76,7 @@ fn started(number: u32, tree: Option<String>) -> Event {
 
 fn succeeded(number: u32, tree: Option<String>) -> Event {
     let end = AttemptEnd {
-        session: RunId::new(RUN).session(1),
+        session: RunId::new(RUN).session_id(1),
         number,
         exit_code: Some(0),
         signal: None,
@@ -82,10 +84,10 @@ fn succeeded(number: u32, tree: Option<String>) -> Event {
         duration_ms: 1,
         stdout_bytes: 0,
         stderr_bytes: 0,
-        left: 0,
+        leftover_processes: 0,
         model: None,
-        answering: None,
-        used: Measured::default(),
+        cause: None,
+        usage: AttemptUsage::default(),
         tree,
         last_progress: None,
         failing_since: None,
@@ -98,10 +100,10 @@ fn succeeded(number: u32, tree: Option<String>) -> Event {
 
 fn interrupted(number: u32) -> Event {
     Event::from(AttemptInterrupted {
-        progressed: false,
-        session: RunId::new(RUN).session(1),
+        has_output: false,
+        session: RunId::new(RUN).session_id(1),
         number,
-        by: InterruptedBy::Person,
+        by: InterruptionCause::Person,
         agent_session: None,
     })
 }
@@ -114,8 +116,8 @@ impl Place {
 
     fn snapshot(&self, label: &str) -> Option<String> {
         let state = self.folder.path().join("history.d");
-        let snapshots = Snapshots::open(&self.project(), &RunId::new(RUN), &state).unwrap();
-        Some(snapshots.take(label).unwrap().tree)
+        let snapshots = SnapshotStore::open(&self.project(), &RunId::new(RUN), &state).unwrap();
+        Some(snapshots.create(label).unwrap().tree)
     }
 
     fn diff(&self, args: &[&str]) -> crate::Ended {

@@ -43,7 +43,7 @@ fn a_key_that_an_upstream_repeats_is_not_in_the_messages_of_serve() {
     assert!(!anywhere(&place.folder.path().join(".local"), KEY));
 }
 
-/// M5: `exec` and `run` tell the same about the calls of their agents, through their private gateways.
+/// M5: `exec` and `run_program` tell the same about the calls of their agents, through their private gateways.
 #[test]
 fn a_key_that_an_upstream_repeats_is_not_in_the_messages_of_exec_and_run() {
     let place = Place::new();

@@ -4,7 +4,7 @@
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
-use unstuck_core::decision::Dice;
+use unstuck_core::decision::SeededRng;
 
 use crate::Place;
 
@@ -111,7 +111,7 @@ fn a_kill_at_any_moment_of_any_command_loses_nothing() {
         "claude",
         "#!/bin/sh\necho 'Invalid API key · Please run /login'; exit 1\n",
     );
-    let mut dice = Dice::seeded(29);
+    let mut dice = SeededRng::seeded(29);
     for round in 0..rounds() {
         let command = &COMMANDS[round % COMMANDS.len()];
         if command.needs_request {
@@ -125,7 +125,7 @@ fn a_kill_at_any_moment_of_any_command_loses_nothing() {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        let code = killed_after(&mut child, Duration::from_millis(dice.roll().0 % 250));
+        let code = killed_after(&mut child, Duration::from_millis(dice.next_draw().0 % 250));
         let at = format!("round {round}: {:?} ended with {code:?}", command.args);
         let sound = place.run(&["store", "check"], "");
         assert_eq!(sound.code, 0, "{at}: {}{}", sound.stdout, sound.stderr);

@@ -2,9 +2,11 @@
 
 use std::fs;
 
-use unstuck_core::event::{Event, Outcome, RunFinished, RunId, RunStarted, SessionSpec, Work};
+use unstuck_core::event::{
+    Event, RunFinished, RunId, RunKind, RunOutcome, RunStarted, SessionSpec,
+};
 use unstuck_core::{RetryPolicy, Timestamp};
-use unstuck_store::{Append, Location, Options, Store};
+use unstuck_store::{Append, Store, StoreLocation, StoreOptions};
 
 use crate::Place;
 
@@ -12,9 +14,11 @@ impl Place {
     /// A history with one run that was done long ago and one that goes on; its file is `history.db` in the project.
     pub(crate) fn with_history() -> Self {
         let place = Self::new();
-        let location = Location::file(place.project().join("history.db"));
+        let location = StoreLocation::file(place.project().join("history.db"));
         let work = async {
-            let store = Store::open(&location, Options::default()).await.unwrap();
+            let store = Store::open(&location, StoreOptions::default())
+                .await
+                .unwrap();
             for (run, end) in [("k3v9x0m2qa", Some(finished())), ("k3zzzzzzzz", None)] {
                 let run = RunId::new(run);
                 let events = [started(&run)].into_iter().chain(end);
@@ -37,18 +41,18 @@ fn started(run: &RunId) -> Event {
     Event::from(Box::new(RunStarted {
         head: None,
         project: "/home/me/shop".into(),
-        work: Work::Command(Box::new(SessionSpec {
+        kind: RunKind::Command(Box::new(SessionSpec {
             cwd: "/home/me/shop".into(),
             command: vec!["claude".into()],
             agent: None,
             model: None,
-            session: run.session(1),
+            session: run.session_id(1),
             policy: RetryPolicy::default(),
             origins: Default::default(),
             timeout_ms: None,
             idle_timeout_ms: None,
             options: serde_json::Value::Null,
-            unrepeatable: None,
+            unrepeatable_reason: None,
             knowledge: "0.1.0".into(),
         })),
     }))
@@ -56,7 +60,7 @@ fn started(run: &RunId) -> Event {
 
 fn finished() -> Event {
     Event::from(RunFinished {
-        outcome: Outcome::Succeeded,
+        outcome: RunOutcome::Succeeded,
         exit_code: 0,
         reason: "It is done.".into(),
         attempts: 1,

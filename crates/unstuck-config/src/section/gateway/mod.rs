@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::{number, size};
 
 pub use limits::{GatewayTimeouts, GatewayWatch};
-pub use upstream::{GatewayUpstream, GatewayUpstreams, Lack};
+pub use upstream::{GatewayUpstream, GatewayUpstreams, MissingCapability};
 
 /// `[gateway]`: what stands between agents and their LLM APIs.
 ///
@@ -27,7 +27,7 @@ pub struct GatewaySection {
     pub listen: SocketAddr,
     /// What is done about an agent that is stuck in a loop; `warn` by default.
     #[serde(rename = "on_loop")]
-    pub on_circles: OnCircles,
+    pub on_loop: OnLoop,
     /// When what comes of a stream is passed on; `direct` by default.
     pub stream: StreamMode,
     /// Whether output that cannot be used is asked for again, with what was wrong about it; false by default.
@@ -60,7 +60,7 @@ impl Default for GatewaySection {
         Self {
             enabled: true,
             listen: Self::LISTEN,
-            on_circles: OnCircles::default(),
+            on_loop: OnLoop::default(),
             stream: StreamMode::default(),
             retry_bad_output: false,
             route_around_refusals: false,
@@ -78,7 +78,7 @@ impl Default for GatewaySection {
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
-pub enum OnCircles {
+pub enum OnLoop {
     /// It is told to whoever supervises the agent.
     #[default]
     Warn,

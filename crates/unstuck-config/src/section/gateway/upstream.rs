@@ -54,7 +54,7 @@ pub struct GatewayUpstream {
     pub models: BTreeMap<String, String>,
     /// What it cannot do.
     #[serde(rename = "unsupported")]
-    pub lacks: Vec<Lack>,
+    pub missing: Vec<MissingCapability>,
     /// How many tokens fit into its context, where that is less than what the model has.
     pub context: Option<u64>,
     /// When what comes of its streams is passed on, where that differs from `[gateway] stream`.
@@ -64,7 +64,7 @@ pub struct GatewayUpstream {
 /// What an upstream cannot do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Lack {
+pub enum MissingCapability {
     /// Call tools.
     Tools,
     /// See images.

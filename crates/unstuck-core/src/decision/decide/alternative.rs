@@ -3,302 +3,336 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use crate::decision::chain::{self, Ranked};
+use crate::decision::chain::{self, RankedStrategy};
 use crate::decision::model::CostEstimate;
 use crate::failure::{Layer, Level};
-use crate::knowledge::{Change, ModelChoice, Strategy};
+use crate::knowledge::{AttemptChange, ModelChoice, Strategy};
 
-use super::made::{AskWhy, Changed, Chosen, Decision, Proposed};
-use super::situation::{Capability, ModelUse, Repeat, Situation};
-use super::{ALREADY_DONE, Deciding, reason, wait};
+use super::decision_types::{Action, ConcreteChange, Decision, EscalationReason, ProposedAction};
+use super::input::{Capability, CurrentModel, DecisionInput, Repeatable};
+use super::{DecisionBuilder, MAY_HAVE_HAD_EFFECT, delay, reason};
 
 /// The time allowed where none was set and a strategy lengthens it.
-const USUAL_TIMEOUT: Duration = Duration::from_secs(1800);
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(1800);
 
 /// The risk that nobody takes without a person's leave.
-const SAFETY: &str = "safety";
+const SAFETY_RISK: &str = "safety";
 
 /// A strategy that is possible, with what it comes to here.
-struct Way<'a> {
+struct FeasibleStrategy<'a> {
     id: &'a str,
     strategy: &'a Strategy,
-    changes: Vec<Changed>,
+    changes: Vec<ConcreteChange>,
     cost: Option<CostEstimate>,
 }
 
-impl<'a> Deciding<'a, '_> {
+impl<'a> DecisionBuilder<'a, '_> {
     /// Takes the first way of the chain that is possible, or asks.
-    pub(super) fn alternative(&mut self) -> Decision {
-        let used = self.s.history.retries_at(self.kind, Level::Alternative);
+    pub(super) fn decide_alternative(&mut self) -> Decision {
+        let used = self
+            .input
+            .history
+            .retry_count_at(self.kind, Level::Alternative);
         if used >= self.limits.retries {
-            self.fall(
+            self.skip(
                 "chain",
                 format!("{used} of {} ways are used", self.limits.retries),
             );
-            return self.exhausted();
+            return self.escalate_exhausted();
         }
-        let ranked = self.ranked();
-        match self.first_possible(&ranked) {
-            Some(way) if way.strategy.asks => self.ask_chain(way),
-            Some(way) => self.take(way, used + 1),
-            None if self.s.repeat == Repeat::Unsafe => self.ask(AskWhy::NotRepeatable),
-            None => self.ask(AskWhy::Exhausted),
+        let ranked = self.ranked_chain();
+        match self.first_feasible(&ranked) {
+            Some(way) if way.strategy.asks_person => self.escalate_by_chain(way),
+            Some(way) => self.use_strategy(way, used + 1),
+            None if self.input.repeatable == Repeatable::Unsafe => {
+                self.escalate(EscalationReason::NotRepeatable)
+            }
+            None => self.escalate(EscalationReason::Exhausted),
         }
     }
 
     /// Asks because no more ways are allowed, in the way that the chain would ask.
-    fn exhausted(&mut self) -> Decision {
-        let mut ranked = self.ranked();
-        ranked.retain(|one| self.strategy(one).is_some_and(|one| one.asks));
-        let proposed = self.first_possible(&ranked).map(|way| Proposed {
+    fn escalate_exhausted(&mut self) -> Decision {
+        let mut ranked = self.ranked_chain();
+        ranked.retain(|one| self.strategy(one).is_some_and(|one| one.asks_person));
+        let proposed = self.first_feasible(&ranked).map(|way| ProposedAction {
             strategy: way.id.to_owned(),
             changes: way.changes,
         });
-        let reason = reason::ask(self.s, AskWhy::Exhausted);
-        self.ask_for(AskWhy::Exhausted, proposed, None, reason)
+        let reason = reason::escalation(self.input, EscalationReason::Exhausted);
+        self.escalate_with(EscalationReason::Exhausted, proposed, None, reason)
     }
 
     /// Whether the policy wants another model before anything else is tried.
-    pub(super) fn model_is_due(&self) -> bool {
-        self.s.policy.auto_escalate
-            && self.s.history.retries(self.kind) >= self.s.policy.escalate_after_retries
+    pub(super) fn is_model_switch_due(&self) -> bool {
+        self.input.policy.auto_switch_model
+            && self.input.history.retry_count(self.kind)
+                >= self.input.policy.switch_model_after_retries
     }
 
     /// Takes the chain's way to another model, if it has one that is possible.
-    pub(super) fn next_model(&mut self) -> Option<Decision> {
-        let used = self.s.history.retries_at(self.kind, Level::Alternative);
+    pub(super) fn try_model_switch(&mut self) -> Option<Decision> {
+        let used = self
+            .input
+            .history
+            .retry_count_at(self.kind, Level::Alternative);
         if used >= self.limits.retries {
             return None;
         }
-        let mut ranked = self.ranked();
+        let mut ranked = self.ranked_chain();
         ranked.retain(|one| {
             self.strategy(one)
-                .is_some_and(|one| changes_model(one) && !one.asks)
+                .is_some_and(|one| switches_model(one) && !one.asks_person)
         });
-        let before = self.fell.len();
-        let way = self.first_possible(&ranked);
+        let before = self.skipped.len();
+        let way = self.first_feasible(&ranked);
         if way.is_none() {
             // The walk of the whole chain will say it again, if it comes to that.
-            self.fell.truncate(before);
+            self.skipped.truncate(before);
         }
-        way.map(|way| self.take(way, used + 1))
+        way.map(|way| self.use_strategy(way, used + 1))
     }
 
-    fn ranked(&self) -> Vec<Ranked<'a>> {
-        let s = self.s;
-        let asks = |id: &str| s.strategies.strategy(id).is_some_and(|one| one.asks);
+    fn ranked_chain(&self) -> Vec<RankedStrategy<'a>> {
+        let s = self.input;
+        let asks = |id: &str| s.strategies.strategy(id).is_some_and(|one| one.asks_person);
         let layer = s.diagnosis.layer;
-        let mut ranked = chain::order(self.kind, layer, &s.knowledge.chain, s.odds, asks);
-        if self.model_is_due() || self.is_last_way() {
-            ranked.sort_by_key(|one| !self.strategy(one).is_some_and(changes_model));
+        let mut ranked = chain::rank_chain(
+            self.kind,
+            layer,
+            &s.kind_knowledge.chain,
+            s.success_rates,
+            asks,
+        );
+        if self.is_model_switch_due() || self.is_last_strategy() {
+            ranked.sort_by_key(|one| !self.strategy(one).is_some_and(switches_model));
         }
         ranked
     }
 
     /// Whether only one way is left. Where the policy changes the model by itself, that is kept for the model: a kind
     /// with few ways would never come to it otherwise.
-    fn is_last_way(&self) -> bool {
-        let used = self.s.history.retries_at(self.kind, Level::Alternative);
-        self.s.policy.auto_escalate && used > 0 && used + 1 == self.limits.retries
+    fn is_last_strategy(&self) -> bool {
+        let used = self
+            .input
+            .history
+            .retry_count_at(self.kind, Level::Alternative);
+        self.input.policy.auto_switch_model && used > 0 && used + 1 == self.limits.retries
     }
 
-    fn strategy(&self, one: &Ranked<'_>) -> Option<&'a Strategy> {
-        self.s.strategies.strategy(&one.link.strategy)
+    fn strategy(&self, one: &RankedStrategy<'_>) -> Option<&'a Strategy> {
+        self.input.strategies.strategy(&one.entry.strategy)
     }
 
     /// The first way that is possible among those used least, and only unused ones unless the limit was set for this
     /// very kind. Those passed over are noted.
-    fn first_possible(&mut self, ranked: &[Ranked<'a>]) -> Option<Way<'a>> {
-        let mut again: Option<(u32, Way<'a>)> = None;
+    fn first_feasible(&mut self, ranked: &[RankedStrategy<'a>]) -> Option<FeasibleStrategy<'a>> {
+        let mut again: Option<(u32, FeasibleStrategy<'a>)> = None;
         let mut asking = None;
         for one in ranked {
-            let id = &*one.link.strategy;
-            let uses = self.s.history.uses(self.kind, id);
-            match self.way(id) {
-                Err(why) => self.fall(id.to_owned(), why),
-                Ok(way) if way.strategy.asks => asking = asking.or(Some(way)),
+            let id = &*one.entry.strategy;
+            let uses = self.input.history.strategy_use_count(self.kind, id);
+            match self.check_feasible(id) {
+                Err(why) => self.skip(id.to_owned(), why),
+                Ok(way) if way.strategy.asks_person => asking = asking.or(Some(way)),
                 Ok(way) if uses == 0 => return Some(way),
-                Ok(way) if self.limits.explicit => {
+                Ok(way) if self.limits.is_explicit => {
                     if again.as_ref().is_none_or(|(least, _)| uses < *least) {
                         again = Some((uses, way));
                     }
                 }
-                Ok(_) => self.fall(id.to_owned(), "it was already tried"),
+                Ok(_) => self.skip(id.to_owned(), "it was already tried"),
             }
         }
         again.map(|(_, way)| way).or(asking)
     }
 
     /// What a strategy comes to here, or why it is not possible.
-    fn way(&self, id: &'a str) -> Result<Way<'a>, Cow<'static, str>> {
-        let strategy = self.s.strategies.strategy(id);
+    fn check_feasible(&self, id: &'a str) -> Result<FeasibleStrategy<'a>, Cow<'static, str>> {
+        let strategy = self.input.strategies.strategy(id);
         let strategy = strategy.ok_or("there is no such strategy")?;
-        self.allowed(strategy)?;
-        let mut way = Way {
+        self.check_allowed(strategy)?;
+        let mut way = FeasibleStrategy {
             id,
             strategy,
             changes: Vec::with_capacity(strategy.changes.len()),
             cost: None,
         };
         for change in &strategy.changes {
-            self.apply(change, &mut way)?;
+            self.apply_change(change, &mut way)?;
         }
         Ok(way)
     }
 
     /// Whether the user and the caller allow a strategy.
-    fn allowed(&self, strategy: &Strategy) -> Result<(), Cow<'static, str>> {
-        let s = self.s;
-        if strategy.asks {
+    fn check_allowed(&self, strategy: &Strategy) -> Result<(), Cow<'static, str>> {
+        let s = self.input;
+        if strategy.asks_person {
             return Ok(());
         }
-        let safety = |risk: &String| risk == SAFETY;
+        let safety = |risk: &String| risk == SAFETY_RISK;
         if strategy.risks.iter().any(safety) {
             return Err("going round a safety refusal is for a person to decide".into());
         }
         let unchanged = strategy.changes.is_empty();
         let steps = unchanged && matches!(s.diagnosis.layer, Layer::Tool | Layer::Infra);
-        if steps && !s.can.has(Capability::Steps) {
-            return Err(Capability::Steps.lack().into());
+        if steps && !s.capabilities.has(Capability::Steps) {
+            return Err(Capability::Steps.missing_reason().into());
         }
-        if !steps && s.repeat == Repeat::Unsafe {
-            return Err(ALREADY_DONE.into());
+        if !steps && s.repeatable == Repeatable::Unsafe {
+            return Err(MAY_HAVE_HAD_EFFECT.into());
         }
         // Without steps and without changes it is level 1 by another name.
-        let was_tried = s.history.retries_at(self.kind, Level::Same) > 0 || tried_elsewhere(s);
+        let was_tried =
+            s.history.retry_count_at(self.kind, Level::Same) > 0 || is_retried_elsewhere(s);
         if !steps && unchanged && was_tried {
             return Err("the same was already tried".into());
         }
-        let mut needed = strategy.changes.iter().filter_map(Capability::of);
-        match needed.find(|needed| !s.can.has(*needed)) {
-            Some(lacking) => Err(lacking.lack().into()),
+        let mut needed = strategy.changes.iter().filter_map(Capability::required_by);
+        match needed.find(|needed| !s.capabilities.has(*needed)) {
+            Some(lacking) => Err(lacking.missing_reason().into()),
             None => Ok(()),
         }
     }
 
-    fn apply(&self, change: &Change, way: &mut Way<'_>) -> Result<(), Cow<'static, str>> {
+    fn apply_change(
+        &self,
+        change: &AttemptChange,
+        way: &mut FeasibleStrategy<'_>,
+    ) -> Result<(), Cow<'static, str>> {
         way.changes.push(match change {
-            Change::Prompt(template) => Changed::Prompt(template.clone()),
-            Change::Timeout(factor) => self.longer(*factor),
-            Change::OutputLimit(factor) => Changed::OutputLimit { factor: *factor },
-            Change::Model(choice) => {
-                let (changed, cost) = self.other_model(*choice)?;
+            AttemptChange::Prompt(template) => ConcreteChange::Prompt(template.clone()),
+            AttemptChange::Timeout(factor) => self.longer_timeout(*factor),
+            AttemptChange::OutputLimit(factor) => ConcreteChange::OutputLimit { factor: *factor },
+            AttemptChange::Model(choice) => {
+                let (changed, cost) = self.switch_model(*choice)?;
                 way.cost = Some(cost);
                 changed
             }
-            Change::Session(choice) => Changed::Session(*choice),
+            AttemptChange::Conversation(choice) => ConcreteChange::Conversation(*choice),
             // One that fits is taken before the chain is walked.
-            Change::Repair => return Err("no repair that fits may run here".into()),
+            AttemptChange::Repair => return Err("no repair that fits may run here".into()),
         });
         Ok(())
     }
 
-    fn longer(&self, factor: f64) -> Changed {
+    fn longer_timeout(&self, factor: f64) -> ConcreteChange {
         let factor = self.limits.timeout_multiplier.unwrap_or(factor);
-        Changed::Timeout {
-            from_seconds: self.s.timeout.map(|time| time.as_secs()),
+        ConcreteChange::Timeout {
+            from_seconds: self.input.timeout.map(|time| time.as_secs()),
             // A part of a second counts as a whole one, so that a short time becomes longer too.
-            to_seconds: self.s.timeout.map_or(USUAL_TIMEOUT.as_secs(), |time| {
-                (time.as_secs_f64() * factor).ceil().max(1.0) as u64
-            }),
+            to_seconds: self
+                .input
+                .timeout
+                .map_or(DEFAULT_TIMEOUT.as_secs(), |time| {
+                    (time.as_secs_f64() * factor).ceil().max(1.0) as u64
+                }),
         }
     }
 
-    fn other_model(
+    fn switch_model(
         &self,
         choice: ModelChoice,
-    ) -> Result<(Changed, CostEstimate), Cow<'static, str>> {
-        if !self.s.policy.auto_escalate {
+    ) -> Result<(ConcreteChange, CostEstimate), Cow<'static, str>> {
+        if !self.input.policy.auto_switch_model {
             return Err("the policy does not change the model by itself".into());
         }
-        let Some(ModelUse {
+        let Some(CurrentModel {
             id,
             catalog,
             expected,
-        }) = self.s.model
+        }) = self.input.model
         else {
             return Err("the model in use is not known".into());
         };
         let to = catalog
             .choose(id, choice)
             .map_err(|none| Cow::Owned(none.to_string()))?;
-        let cost = catalog.difference(id, to, expected);
-        let changed = Changed::Model {
+        let cost = catalog.cost_difference(id, to, expected);
+        let changed = ConcreteChange::Model {
             from: id.to_owned(),
             to: to.to_owned(),
         };
         Ok((changed, cost))
     }
 
-    fn take(&mut self, way: Way<'_>, n: u32) -> Decision {
-        if let Some(decision) = self.needs_consent(&way) {
+    fn use_strategy(&mut self, way: FeasibleStrategy<'_>, n: u32) -> Decision {
+        if let Some(decision) = self.confirm_cost(&way) {
             return decision;
         }
-        let wait = wait::wait(self.s, &self.limits, self.draw);
-        if let Some(why) = wait::beyond(self.s, &wait) {
-            return self.ask(why);
+        let wait = delay::retry_delay(self.input, &self.limits, self.draw);
+        if let Some(why) = delay::exceeded_limit(self.input, &wait) {
+            return self.escalate(why);
         }
         let of = self.limits.retries;
-        let reason = reason::change(self.s, way.strategy, &way.changes, &wait, (n, of));
-        let action = Chosen::Change {
+        let reason = reason::change(self.input, way.strategy, &way.changes, &wait, (n, of));
+        let action = Action::Change {
             changes: way.changes,
             delay: wait.delay,
-            until: self.s.now.after(wait.delay),
+            until: self.input.now.after(wait.delay),
         };
         Decision {
             strategy: Some(way.id.to_owned()),
             attempt: n,
             cost: way.cost,
-            stated: wait.reset,
-            ..self.made(Some(Level::Alternative), action, reason)
+            is_stated_reset: wait.is_reset,
+            ..self.finish(Some(Level::Alternative), action, reason)
         }
     }
 
     /// Asks, where a dearer model costs more than may be spent without asking, or where that is unknown.
-    fn needs_consent(&mut self, way: &Way<'_>) -> Option<Decision> {
+    fn confirm_cost(&mut self, way: &FeasibleStrategy<'_>) -> Option<Decision> {
         let cost = way.cost.as_ref()?;
-        let (from, to) = way.changes.iter().find_map(Changed::model)?;
+        let (from, to) = way.changes.iter().find_map(ConcreteChange::model_switch)?;
         let more = cost.usd();
-        let capped = more.is_some_and(|usd| usd > 0.0 && wait::over_budget(self.s, usd));
-        let limited = self.s.policy.confirms(self.s.history.extra(), more);
+        let capped = more.is_some_and(|usd| usd > 0.0 && delay::is_over_budget(self.input, usd));
+        let limited = self
+            .input
+            .policy
+            .needs_cost_confirmation(self.input.history.extra_cost(), more);
         if !capped && !limited {
             return None;
         }
-        let reason = reason::dearer(self.s, from, to, cost);
-        let proposed = Proposed {
+        let reason = reason::costlier_model(self.input, from, to, cost);
+        let proposed = ProposedAction {
             strategy: way.id.to_owned(),
             changes: way.changes.clone(),
         };
         let cost = Some(cost.clone());
-        Some(self.ask_for(AskWhy::DearerModel, Some(proposed), cost, reason))
+        Some(self.escalate_with(
+            EscalationReason::CostlierModel,
+            Some(proposed),
+            cost,
+            reason,
+        ))
     }
 
-    fn ask_chain(&mut self, way: Way<'_>) -> Decision {
-        let title = &self.s.knowledge.title;
+    fn escalate_by_chain(&mut self, way: FeasibleStrategy<'_>) -> Decision {
+        let title = &self.input.kind_knowledge.title;
         let reason = format!("{title}: nothing more can be tried without a person.");
-        let proposed = Proposed {
+        let proposed = ProposedAction {
             strategy: way.id.to_owned(),
             changes: way.changes,
         };
-        self.ask_for(AskWhy::Chain, Some(proposed), None, reason)
+        self.escalate_with(EscalationReason::Chain, Some(proposed), None, reason)
     }
 }
 
-fn changes_model(strategy: &Strategy) -> bool {
-    let model = |change: &Change| matches!(change, Change::Model(_));
+fn switches_model(strategy: &Strategy) -> bool {
+    let model = |change: &AttemptChange| matches!(change, AttemptChange::Model(_));
     strategy.changes.iter().any(model)
 }
 
-impl Deciding<'_, '_> {
+impl DecisionBuilder<'_, '_> {
     /// Whether time bounds the retries, and somebody else has made some of them.
-    pub(super) fn is_timed_elsewhere(&self) -> bool {
-        self.limits.give_up_after.is_some() && tried_elsewhere(self.s)
+    pub(super) fn is_time_spent_elsewhere(&self) -> bool {
+        self.limits.give_up_after.is_some() && is_retried_elsewhere(self.input)
     }
 }
 
 /// Whether somebody else, such as a gateway, has tried the same as often as it may be: the failure comes with another level
 /// than its kind begins at.
-fn tried_elsewhere(s: &Situation<'_>) -> bool {
-    let usual = s.knowledge.level(s.diagnosis.kind, s.diagnosis.layer);
+fn is_retried_elsewhere(s: &DecisionInput<'_>) -> bool {
+    let usual = s.kind_knowledge.level(s.diagnosis.kind, s.diagnosis.layer);
     usual == Some(Level::Same) && s.diagnosis.level == Some(Level::Alternative)
 }

@@ -14,122 +14,127 @@
 //! episode, unless someone set the limit for this very kind higher than the chain is long: then it starts again.
 
 mod alternative;
-mod made;
-mod patience;
+mod decision_types;
+mod delay;
+mod input;
 mod reason;
 mod repair;
-mod situation;
-mod wait;
+mod time_bound;
 
-pub use made::{
-    AskWhy, Changed, Chosen, Decision, FellThrough, Proposed, StopWhy, Trigger, WaitFor,
+pub use decision_types::{
+    Action, ConcreteChange, Decision, EscalationReason, EscalationTrigger, ProposedAction,
+    SkippedStrategy, StopReason, WaitPurpose,
 };
-pub use situation::{
-    Capabilities, Capability, Caps, ModelUse, Network, RepairLeave, RepairOffer, Repeat, Situation,
-    Strategies,
+pub use input::{
+    Capabilities, Capability, CurrentModel, DecisionInput, NetworkStatus, RepairOffer,
+    RepairPermission, Repeatable, SessionLimits, StrategyLookup,
 };
 
 use std::borrow::Cow;
 
 use crate::failure::{Category, Kind, Level};
 
-use super::draw::Draw;
 use super::model::CostEstimate;
-use super::policy::Limits;
+use super::policy::RetryLimits;
+use super::randomness::RandomDraw;
 
 /// Why something is not simply done again.
-const ALREADY_DONE: &str = "it may already have had an effect";
+const MAY_HAVE_HAD_EFFECT: &str = "it may already have had an effect";
 
 /// Decides what to do about a failure.
 ///
 /// It is a pure function: the same situation and the same draw give the same decision.
-pub fn decide(situation: &Situation<'_>, draw: Draw) -> Decision {
+pub fn decide(situation: &DecisionInput<'_>, draw: RandomDraw) -> Decision {
     let s = situation;
-    let place = super::policy::Place {
+    let place = super::policy::FailureScope {
         kind: s.diagnosis.kind,
         layer: s.diagnosis.layer,
         tool: s.tool,
     };
-    let deciding = Deciding {
-        s,
+    let deciding = DecisionBuilder {
+        input: s,
         kind: s.diagnosis.kind,
-        limits: patience::limits(s, s.policy.limits_at(place, s.knowledge)),
+        limits: time_bound::effective_limits(s, s.policy.limits_at(place, s.kind_knowledge)),
         draw,
         is_out_of_time: false,
-        fell: Vec::new(),
+        skipped: Vec::new(),
     };
     deciding.run()
 }
 
 /// A decision in the making.
-struct Deciding<'a, 's> {
-    s: &'s Situation<'a>,
+struct DecisionBuilder<'a, 's> {
+    input: &'s DecisionInput<'a>,
     kind: Kind,
-    limits: Limits,
-    draw: Draw,
+    limits: RetryLimits,
+    draw: RandomDraw,
     /// Whether it would be repeated unchanged if there were time left.
     is_out_of_time: bool,
-    fell: Vec<FellThrough>,
+    skipped: Vec<SkippedStrategy>,
 }
 
-impl Deciding<'_, '_> {
+impl DecisionBuilder<'_, '_> {
     fn run(mut self) -> Decision {
-        if let Some(why) = self.not_ours() {
+        if let Some(why) = self.stop_reason() {
             return self.stop(why);
         }
         if let Some(decision) = self.wait_for_network() {
             return decision;
         }
-        if self.s.history.counted_executions() >= self.s.caps.attempts {
-            return self.ask(AskWhy::MaxAttempts);
+        if self.input.history.counted_execution_count() >= self.input.session_limits.attempts {
+            return self.escalate(EscalationReason::MaxAttempts);
         }
         let repair_first =
-            self.kind.category() != Category::Transient || self.s.knowledge.repair_first;
-        if repair_first && let Some(decision) = self.repair() {
+            self.kind.category() != Category::Transient || self.input.kind_knowledge.repair_first;
+        if repair_first && let Some(decision) = self.try_repair() {
             return decision;
         }
-        match self.s.diagnosis.level {
-            Some(Level::Same) => self.same(),
+        match self.input.diagnosis.level {
+            Some(Level::Same) => self.decide_same(),
             // Somebody else has tried the same; whether the time for it is over is seen here.
-            Some(Level::Alternative) if self.is_timed_elsewhere() => self.same(),
-            Some(Level::Alternative) => self.alternative(),
+            Some(Level::Alternative) if self.is_time_spent_elsewhere() => self.decide_same(),
+            Some(Level::Alternative) => self.decide_alternative(),
             // Someone gave this very kind retries: their word stands.
-            _ if self.limits.explicit && self.limits.retries > 0 => self.same(),
-            _ => self.ask(AskWhy::Fatal),
+            _ if self.limits.is_explicit && self.limits.retries > 0 => self.decide_same(),
+            _ => self.escalate(EscalationReason::Fatal),
         }
     }
 
-    fn not_ours(&self) -> Option<StopWhy> {
+    fn stop_reason(&self) -> Option<StopReason> {
         match self.kind.category() {
-            Category::None => Some(StopWhy::NotAFailure),
-            Category::Code => Some(StopWhy::Code),
-            _ if self.s.repeat == Repeat::ByOuter => Some(StopWhy::OuterRetries),
-            _ if self.s.repeat == Repeat::ByPerson => Some(StopWhy::Interactive),
-            _ if !self.s.policy.enabled => Some(StopWhy::PolicyOff),
-            _ if self.s.repeat == Repeat::InputSpent => Some(StopWhy::InputSpent),
+            Category::None => Some(StopReason::NotAFailure),
+            Category::Code => Some(StopReason::Code),
+            _ if self.input.repeatable == Repeatable::OuterRetries => {
+                Some(StopReason::OuterRetries)
+            }
+            _ if self.input.repeatable == Repeatable::Interactive => Some(StopReason::Interactive),
+            _ if !self.input.policy.enabled => Some(StopReason::PolicyOff),
+            _ if self.input.repeatable == Repeatable::InputNotReplayable => {
+                Some(StopReason::InputNotReplayable)
+            }
             _ => None,
         }
     }
 
     /// Level 1: the same again, while that is allowed.
-    fn same(&mut self) -> Decision {
-        if self.model_is_due()
-            && let Some(decision) = self.next_model()
+    fn decide_same(&mut self) -> Decision {
+        if self.is_model_switch_due()
+            && let Some(decision) = self.try_model_switch()
         {
             return decision;
         }
         let used = match self.limits.give_up_after {
-            Some(_) => self.s.history.retries_without_progress(self.kind),
-            None => self.s.history.retries_at(self.kind, Level::Same),
+            Some(_) => self.input.history.retries_without_progress(self.kind),
+            None => self.input.history.retry_count_at(self.kind, Level::Same),
         };
-        let refused = if self.s.repeat == Repeat::Unsafe {
-            Some(Cow::Borrowed(ALREADY_DONE))
-        } else if !self.s.policy.repeats(self.kind) {
+        let refused = if self.input.repeatable == Repeatable::Unsafe {
+            Some(Cow::Borrowed(MAY_HAVE_HAD_EFFECT))
+        } else if !self.input.policy.is_retryable(self.kind) {
             Some(Cow::Borrowed(
                 "the policy does not repeat this kind of failure unchanged",
             ))
         } else if let Some(limit) = self.limits.give_up_after {
-            self.out_of_time(limit).map(Cow::Owned)
+            self.check_time_limit(limit).map(Cow::Owned)
         } else if used >= self.limits.retries {
             Some(Cow::Owned(format!(
                 "{used} of {} retries are used",
@@ -139,65 +144,65 @@ impl Deciding<'_, '_> {
             None
         };
         match refused {
-            Some(why) => self.after_same(why),
+            Some(why) => self.decide_after_same(why),
             None => self.retry(used + 1),
         }
     }
 
-    fn after_same(&mut self, why: Cow<'static, str>) -> Decision {
-        self.fall("same", why);
+    fn decide_after_same(&mut self, why: Cow<'static, str>) -> Decision {
+        self.skip("same", why);
         if self.kind.category() == Category::Transient
-            && !self.s.knowledge.repair_first
-            && let Some(decision) = self.repair()
+            && !self.input.kind_knowledge.repair_first
+            && let Some(decision) = self.try_repair()
         {
             return decision;
         }
-        let unsafe_to_repeat = self.s.repeat == Repeat::Unsafe;
+        let unsafe_to_repeat = self.input.repeatable == Repeatable::Unsafe;
         match self.kind.category() {
-            Category::Unknown if unsafe_to_repeat => self.ask(AskWhy::NotRepeatable),
-            Category::Unknown | Category::Fatal => self.ask(AskWhy::Exhausted),
-            _ => self.alternative(),
+            Category::Unknown if unsafe_to_repeat => self.escalate(EscalationReason::NotRepeatable),
+            Category::Unknown | Category::Fatal => self.escalate(EscalationReason::Exhausted),
+            _ => self.decide_alternative(),
         }
     }
 
     fn retry(&mut self, n: u32) -> Decision {
-        let wait = wait::wait(self.s, &self.limits, self.draw);
-        if let Some(why) = wait::beyond(self.s, &wait) {
-            return self.ask(why);
+        let wait = delay::retry_delay(self.input, &self.limits, self.draw);
+        if let Some(why) = delay::exceeded_limit(self.input, &wait) {
+            return self.escalate(why);
         }
-        let bound = self.bound(n);
-        let reason = reason::retry(self.s, &wait, bound);
-        let action = Chosen::Retry {
+        let bound = self.retry_bound(n);
+        let reason = reason::retry(self.input, &wait, bound);
+        let action = Action::Retry {
             delay: wait.delay,
-            until: self.s.now.after(wait.delay),
+            until: self.input.now.after(wait.delay),
         };
         Decision {
             attempt: n,
-            of: match bound {
-                patience::Bound::Count { of, .. } => of,
-                patience::Bound::Time { .. } => 0,
+            max_attempts: match bound {
+                time_bound::RetryBound::Count { limit: of, .. } => of,
+                time_bound::RetryBound::Time { .. } => 0,
             },
-            stated: wait.reset,
-            give_up_at: bound.ends_at(self.s.now),
-            ..self.made(Some(Level::Same), action, reason)
+            is_stated_reset: wait.is_reset,
+            give_up_at: bound.ends_at(self.input.now),
+            ..self.finish(Some(Level::Same), action, reason)
         }
     }
 
-    fn stop(&mut self, why: StopWhy) -> Decision {
-        let reason = reason::stop(self.s, why);
-        self.made(None, Chosen::Stop { why }, reason)
+    fn stop(&mut self, why: StopReason) -> Decision {
+        let reason = reason::stop(self.input, why);
+        self.finish(None, Action::Stop { why }, reason)
     }
 
     /// Level 4: a person is asked.
-    fn ask(&mut self, why: AskWhy) -> Decision {
-        let reason = reason::ask(self.s, why);
-        self.ask_for(why, None, None, reason)
+    fn escalate(&mut self, why: EscalationReason) -> Decision {
+        let reason = reason::escalation(self.input, why);
+        self.escalate_with(why, None, None, reason)
     }
 
-    fn ask_for(
+    fn escalate_with(
         &mut self,
-        why: AskWhy,
-        proposed: Option<Proposed>,
+        why: EscalationReason,
+        proposed: Option<ProposedAction>,
         cost: Option<CostEstimate>,
         reason: String,
     ) -> Decision {
@@ -205,20 +210,20 @@ impl Deciding<'_, '_> {
             return decision;
         }
         if let Some(offer) = self
-            .s
+            .input
             .repair
             .filter(|offer| repair::is_last_resort(offer, why))
         {
-            return self.ask_to_repair(offer);
+            return self.escalate_repair(offer);
         }
         let trigger = match (why, self.kind) {
-            (AskWhy::DearerModel, _) => Trigger::CostConfirmation,
-            (AskWhy::Repair, _) => Trigger::Recovery,
-            (_, Kind::Stuck) => Trigger::Stuck,
-            _ => Trigger::Hiccup,
+            (EscalationReason::CostlierModel, _) => EscalationTrigger::CostConfirmation,
+            (EscalationReason::Repair, _) => EscalationTrigger::Recovery,
+            (_, Kind::Stuck) => EscalationTrigger::Stuck,
+            _ => EscalationTrigger::Hiccup,
         };
         let strategy = proposed.as_ref().map(|one| one.strategy.clone());
-        let action = Chosen::Ask {
+        let action = Action::Escalate {
             trigger,
             why,
             proposed,
@@ -226,11 +231,11 @@ impl Deciding<'_, '_> {
         Decision {
             strategy,
             cost,
-            ..self.made(Some(Level::Escalate), action, reason)
+            ..self.finish(Some(Level::Escalate), action, reason)
         }
     }
 
-    fn made(&mut self, level: Option<Level>, action: Chosen, reason: String) -> Decision {
+    fn finish(&mut self, level: Option<Level>, action: Action, reason: String) -> Decision {
         Decision {
             kind: self.kind,
             level,
@@ -238,19 +243,19 @@ impl Deciding<'_, '_> {
             strategy: None,
             reason,
             attempt: 0,
-            of: self.limits.retries,
-            fell_through: std::mem::take(&mut self.fell),
+            max_attempts: self.limits.retries,
+            skipped: std::mem::take(&mut self.skipped),
             cost: None,
-            stated: false,
+            is_stated_reset: false,
             give_up_at: None,
-            wait_for: WaitFor::Retry,
+            wait_purpose: WaitPurpose::Retry,
             draw: self.draw,
-            at: self.s.now,
+            decided_at: self.input.now,
         }
     }
 
-    fn fall(&mut self, strategy: impl Into<Cow<'static, str>>, why: impl Into<Cow<'static, str>>) {
-        self.fell.push(FellThrough {
+    fn skip(&mut self, strategy: impl Into<Cow<'static, str>>, why: impl Into<Cow<'static, str>>) {
+        self.skipped.push(SkippedStrategy {
             strategy: strategy.into(),
             why: why.into(),
         });

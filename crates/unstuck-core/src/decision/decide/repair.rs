@@ -2,72 +2,75 @@
 
 use std::time::Duration;
 
-use crate::duration::Human;
+use crate::duration::HumanDuration;
 use crate::failure::Level;
 
-use super::Deciding;
-use super::made::{AskWhy, Changed, Chosen, Decision, Proposed};
-use super::situation::{RepairLeave, RepairOffer, Repeat};
+use super::DecisionBuilder;
+use super::decision_types::{Action, ConcreteChange, Decision, EscalationReason, ProposedAction};
+use super::input::{RepairOffer, RepairPermission, Repeatable};
 
 /// The strategy's name.
 const REPAIR: &str = "repair";
 
-impl Deciding<'_, '_> {
+impl DecisionBuilder<'_, '_> {
     /// Takes the repair that fits, or asks about it where somebody waits for the answer.
-    pub(super) fn repair(&mut self) -> Option<Decision> {
-        let offer = self.s.repair?;
-        match offer.leave {
+    pub(super) fn try_repair(&mut self) -> Option<Decision> {
+        let offer = self.input.repair?;
+        match offer.permission {
             // What may have had an effect is not done again, however well the environment is.
-            _ if self.s.repeat == Repeat::Unsafe => None,
-            RepairLeave::Granted { after } => Some(self.run_repair(offer, after)),
-            RepairLeave::AskedNow => Some(self.ask_to_repair(offer)),
-            RepairLeave::AskedLast => None,
+            _ if self.input.repeatable == Repeatable::Unsafe => None,
+            RepairPermission::Granted { after } => Some(self.run_repair(offer, after)),
+            RepairPermission::AskNow => Some(self.escalate_repair(offer)),
+            RepairPermission::AskLast => None,
         }
     }
 
     fn run_repair(&mut self, offer: RepairOffer<'_>, after: Duration) -> Decision {
         let when = match after.is_zero() {
             true => String::new(),
-            false => format!(" in {}", Human(after)),
+            false => format!(" in {}", HumanDuration(after)),
         };
         let reason = format!(
             "{}: repairing it{when} with `{}` (repair {} of at most {}).",
-            self.s.knowledge.title, offer.command, offer.number, offer.of
+            self.input.kind_knowledge.title, offer.command, offer.number, offer.max_auto
         );
-        let action = Chosen::Change {
-            changes: vec![changed(offer)],
+        let action = Action::Change {
+            changes: vec![repair_change(offer)],
             delay: after,
-            until: self.s.now.after(after),
+            until: self.input.now.after(after),
         };
         Decision {
             strategy: Some(REPAIR.to_owned()),
             attempt: offer.number,
-            of: offer.of,
-            ..self.made(Some(Level::Alternative), action, reason)
+            max_attempts: offer.max_auto,
+            ..self.finish(Some(Level::Alternative), action, reason)
         }
     }
 
-    pub(super) fn ask_to_repair(&mut self, offer: RepairOffer<'_>) -> Decision {
+    pub(super) fn escalate_repair(&mut self, offer: RepairOffer<'_>) -> Decision {
         let reason = format!(
             "{}: `{}` may repair it, and needs your word.",
-            self.s.knowledge.title, offer.command
+            self.input.kind_knowledge.title, offer.command
         );
-        let proposed = Proposed {
+        let proposed = ProposedAction {
             strategy: REPAIR.to_owned(),
-            changes: vec![changed(offer)],
+            changes: vec![repair_change(offer)],
         };
-        self.ask_for(AskWhy::Repair, Some(proposed), None, reason)
+        self.escalate_with(EscalationReason::Repair, Some(proposed), None, reason)
     }
 }
 
 /// Whether a repair that a person must allow is what is left, instead of what would be asked.
-pub(super) fn is_last_resort(offer: &RepairOffer<'_>, why: AskWhy) -> bool {
-    offer.leave == RepairLeave::AskedLast
-        && matches!(why, AskWhy::Exhausted | AskWhy::Chain | AskWhy::Fatal)
+pub(super) fn is_last_resort(offer: &RepairOffer<'_>, why: EscalationReason) -> bool {
+    offer.permission == RepairPermission::AskLast
+        && matches!(
+            why,
+            EscalationReason::Exhausted | EscalationReason::Chain | EscalationReason::Fatal
+        )
 }
 
-fn changed(offer: RepairOffer<'_>) -> Changed {
-    Changed::Repair {
+fn repair_change(offer: RepairOffer<'_>) -> ConcreteChange {
+    ConcreteChange::Repair {
         id: offer.id.to_owned(),
         command: offer.command.to_owned(),
     }

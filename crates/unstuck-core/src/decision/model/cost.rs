@@ -4,14 +4,14 @@ use std::fmt::{self, Write as _};
 
 use serde::{Deserialize, Serialize};
 
-use crate::moment::Timestamp;
-use crate::money::usd;
+use crate::money::format_usd;
+use crate::time::Timestamp;
 
-use super::{Catalog, Model};
+use super::{Model, ModelCatalog};
 
 /// How many tokens are expected, or were used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Tokens {
+pub struct TokenUsage {
     /// Sent anew.
     pub input: u64,
     /// Sent again and kept by the provider.
@@ -23,15 +23,15 @@ pub struct Tokens {
     pub requests: u64,
 }
 
-impl Tokens {
+impl TokenUsage {
     /// How long one prompt is on average.
-    fn prompt(self) -> u64 {
+    fn average_prompt(self) -> u64 {
         self.input.saturating_add(self.cached) / self.requests.max(1)
     }
 
     /// How long the conversation is after a request, on average.
-    pub fn conversation(self) -> u64 {
-        self.prompt() + self.output / self.requests.max(1)
+    pub fn average_conversation(self) -> u64 {
+        self.average_prompt() + self.output / self.requests.max(1)
     }
 }
 
@@ -51,7 +51,11 @@ impl fmt::Display for RereadCost {
             count => count.to_string(),
         };
         match self.usd {
-            Some(cost) => write!(f, "about {tokens} tokens are read again, {}", usd(cost)),
+            Some(cost) => write!(
+                f,
+                "about {tokens} tokens are read again, {}",
+                format_usd(cost)
+            ),
             None => write!(f, "about {tokens} tokens are read again, price unknown"),
         }
     }
@@ -60,7 +64,7 @@ impl fmt::Display for RereadCost {
 /// An amount of money that may not be known.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Amount {
+pub enum EstimatedAmount {
     /// So many USD; negative where something becomes cheaper.
     Known(f64),
     /// It cannot be told.
@@ -74,7 +78,7 @@ pub enum Amount {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CostEstimate {
     /// How much.
-    pub amount: Amount,
+    pub amount: EstimatedAmount,
     /// How it was worked out, for a person.
     pub formula: String,
 }
@@ -83,13 +87,13 @@ impl CostEstimate {
     /// The amount in USD, if it is known.
     pub fn usd(&self) -> Option<f64> {
         match self.amount {
-            Amount::Known(usd) => Some(usd),
-            Amount::Unknown { .. } => None,
+            EstimatedAmount::Known(usd) => Some(usd),
+            EstimatedAmount::Unknown { .. } => None,
         }
     }
 
     /// The sum over tokens of each sort: its name, how many, the new and the old price per million.
-    fn sum(parts: &[(&str, u64, f64, f64)]) -> Self {
+    fn from_parts(parts: &[(&str, u64, f64, f64)]) -> Self {
         let mut usd = 0.0;
         let mut formula = String::new();
         for (name, count, new, old) in parts.iter().filter(|part| part.1 > 0) {
@@ -104,7 +108,7 @@ impl CostEstimate {
             return Self::unknown("the expected tokens are unknown".into());
         }
         Self {
-            amount: Amount::Known(usd),
+            amount: EstimatedAmount::Known(usd),
             formula,
         }
     }
@@ -112,13 +116,13 @@ impl CostEstimate {
     fn unknown(why: String) -> Self {
         Self {
             formula: format!("not estimated: {why}"),
-            amount: Amount::Unknown { why },
+            amount: EstimatedAmount::Unknown { why },
         }
     }
 }
 
 /// What one million tokens cost in a given request: input, cached input, output.
-struct Rates {
+struct TokenRates {
     input: f64,
     cached: f64,
     output: f64,
@@ -126,7 +130,7 @@ struct Rates {
 
 impl Model {
     /// What a request costs, in USD; `None` where a price that counts is unknown.
-    pub fn cost(&self, tokens: Tokens) -> Option<f64> {
+    pub fn cost(&self, tokens: TokenUsage) -> Option<f64> {
         let rates = self.rates(tokens)?;
         let sum = tokens.input as f64 * rates.input
             + tokens.cached as f64 * rates.cached
@@ -134,17 +138,17 @@ impl Model {
         Some(sum / 1e6)
     }
 
-    fn rates(&self, tokens: Tokens) -> Option<Rates> {
+    fn rates(&self, tokens: TokenUsage) -> Option<TokenRates> {
         let price = self.price.as_ref()?;
         let long = self.long.as_ref();
-        let long = long.filter(|long| tokens.prompt() > long.above);
+        let long = long.filter(|long| tokens.average_prompt() > long.above);
         let (input, cached, output) = match long {
             Some(long) => (long.input?, long.cached, long.output?),
             None => (price.input, price.cached, price.output),
         };
         // A cached price matters only if something is cached; then an unknown one makes the sum unknown.
         let cached = if tokens.cached == 0 { 0.0 } else { cached? };
-        Some(Rates {
+        Some(TokenRates {
             input,
             cached,
             output,
@@ -152,13 +156,13 @@ impl Model {
     }
 }
 
-impl Catalog {
+impl ModelCatalog {
     /// What it costs to read so many tokens again with this model, none of them cached.
-    pub fn reread(&self, model: Option<&str>, tokens: u64) -> RereadCost {
-        let request = Tokens {
+    pub fn reread_cost(&self, model: Option<&str>, tokens: u64) -> RereadCost {
+        let request = TokenUsage {
             input: tokens,
             requests: 1,
-            ..Tokens::default()
+            ..TokenUsage::default()
         };
         let model = model.and_then(|name| self.find(name));
         RereadCost {
@@ -168,7 +172,7 @@ impl Catalog {
     }
 
     /// What the expected tokens cost more with one model than with another.
-    pub fn difference(&self, from: &str, to: &str, tokens: Tokens) -> CostEstimate {
+    pub fn cost_difference(&self, from: &str, to: &str, tokens: TokenUsage) -> CostEstimate {
         let rates = |name: &str| {
             let model = self.find(name).and_then(|model| model.rates(tokens));
             model.ok_or_else(|| format!("the price of {name} is unknown"))
@@ -182,14 +186,14 @@ impl Catalog {
             ("cached", tokens.cached, new.cached, old.cached),
             ("output", tokens.output, new.output, old.output),
         ];
-        CostEstimate::sum(&parts)
+        CostEstimate::from_parts(&parts)
     }
 }
 
 /// Why a session changed its model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum EscalationReason {
+pub enum ModelSwitchReason {
     /// A person asked for it.
     Manual,
     /// Retries ran out.
@@ -201,13 +205,13 @@ pub enum EscalationReason {
 /// One change of a session's model, as the REST API and the session stream tell it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct EscalationRecord {
+pub struct ModelSwitch {
     /// The model before.
     pub from_model: String,
     /// The model after.
     pub to_model: String,
     /// Why.
-    pub reason: EscalationReason,
+    pub reason: ModelSwitchReason,
     /// When.
     pub timestamp: Timestamp,
     /// What it is expected to cost more, in USD; null where a price is unknown.
@@ -221,14 +225,14 @@ mod tests {
     /// S4-13: expected tokens times the difference of the prices, of input and output alike.
     #[test]
     fn an_estimate_counts_input_cache_and_output_and_shows_its_formula() {
-        let tokens = Tokens {
+        let tokens = TokenUsage {
             input: 1_000_000,
             cached: 2_000_000,
             output: 100_000,
             requests: 30,
         };
-        let catalog = Catalog::embedded();
-        let estimate = catalog.difference("claude-sonnet-5-5", "claude-opus-5-5", tokens);
+        let catalog = ModelCatalog::embedded();
+        let estimate = catalog.cost_difference("claude-sonnet-5-5", "claude-opus-5-5", tokens);
         let usd = estimate.usd().unwrap();
         assert!((usd - 3.0).abs() < 1e-9, "{usd}");
         assert_eq!(
@@ -241,13 +245,13 @@ mod tests {
 
     #[test]
     fn a_long_prompt_is_charged_by_its_own_price() {
-        let catalog = Catalog::embedded();
+        let catalog = ModelCatalog::embedded();
         let haiku = catalog.find("claude-haiku-5-5").unwrap();
         let cost = |input, requests| {
-            let tokens = Tokens {
+            let tokens = TokenUsage {
                 input,
                 requests,
-                ..Tokens::default()
+                ..TokenUsage::default()
             };
             haiku.cost(tokens).unwrap()
         };
@@ -255,41 +259,41 @@ mod tests {
         assert!((cost(200_000, 1) - 0.10).abs() < 1e-9);
         assert!((cost(200_000, 2) - 0.02).abs() < 1e-9);
         let astra = catalog.find("gpt-6-astra").unwrap();
-        let long = Tokens {
+        let long = TokenUsage {
             input: 300_000,
-            ..Tokens::default()
+            ..TokenUsage::default()
         };
         assert_eq!(astra.cost(long), None, "dearer, but not known by how much");
     }
 
     #[test]
     fn an_unknown_price_is_said_to_be_unknown() {
-        let tokens = Tokens {
+        let tokens = TokenUsage {
             output: 10,
-            ..Tokens::default()
+            ..TokenUsage::default()
         };
-        let catalog = Catalog::embedded();
-        let estimate = catalog.difference("claude-sonnet-5-5", "local-large", tokens);
+        let catalog = ModelCatalog::embedded();
+        let estimate = catalog.cost_difference("claude-sonnet-5-5", "local-large", tokens);
         assert_eq!(estimate.usd(), None);
         assert_eq!(
             estimate.formula,
             "not estimated: the price of local-large is unknown"
         );
-        let cached = Tokens {
+        let cached = TokenUsage {
             cached: 10,
             ..tokens
         };
-        let fable = catalog.difference("claude-opus-5-5", "claude-fable-5-2", cached);
+        let fable = catalog.cost_difference("claude-opus-5-5", "claude-fable-5-2", cached);
         assert_eq!(fable.usd(), None);
     }
 
     #[test]
     fn a_conversation_that_is_read_again_costs_the_price_of_new_input() {
-        let catalog = Catalog::embedded();
-        let known = catalog.reread(Some("claude-opus-5-5"), 150_000);
+        let catalog = ModelCatalog::embedded();
+        let known = catalog.reread_cost(Some("claude-opus-5-5"), 150_000);
         assert_eq!(known.usd, Some(0.6));
         assert_eq!(known.to_string(), "about 150k tokens are read again, $0.60");
-        let unknown = catalog.reread(Some("local-large"), 9_000);
+        let unknown = catalog.reread_cost(Some("local-large"), 9_000);
         assert_eq!(
             serde_json::to_value(unknown).unwrap()["usd"],
             serde_json::Value::Null
@@ -298,16 +302,16 @@ mod tests {
             unknown.to_string(),
             "about 9000 tokens are read again, price unknown"
         );
-        assert_eq!(catalog.reread(None, 9_000), unknown);
+        assert_eq!(catalog.reread_cost(None, 9_000), unknown);
     }
 
     /// S4-21: the record of a change of the model.
     #[test]
     fn an_escalation_record_has_the_agreed_names() {
-        let record = EscalationRecord {
+        let record = ModelSwitch {
             from_model: "a".into(),
             to_model: "b".into(),
-            reason: EscalationReason::AutoAfterRetries,
+            reason: ModelSwitchReason::AutoAfterRetries,
             timestamp: Timestamp::from_seconds(1_794_777_000),
             cost_estimate: Some(0.5),
         };

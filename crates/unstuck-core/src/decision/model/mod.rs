@@ -1,15 +1,17 @@
 //! Models: what each can hold and costs, and which is the next one up (`data/models.toml`).
 
 mod cost;
-mod name;
+mod model_name;
 
-pub use cost::{Amount, CostEstimate, EscalationReason, EscalationRecord, RereadCost, Tokens};
+pub use cost::{
+    CostEstimate, EstimatedAmount, ModelSwitch, ModelSwitchReason, RereadCost, TokenUsage,
+};
 
 use serde::{Deserialize, Serialize};
 
 use crate::knowledge::ModelChoice;
 
-use name::Name;
+use model_name::ModelName;
 
 /// What a provider charges, in USD per million tokens.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -28,7 +30,7 @@ pub struct Price {
 /// What counts for a whole request whose prompt is long.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct LongPrice {
+pub struct LongPromptPrice {
     /// The prompt length, in tokens, above which it counts.
     pub above: u64,
     /// For what is sent; unknown where left out.
@@ -56,15 +58,15 @@ pub struct Model {
     /// What it costs, if known.
     pub price: Option<Price>,
     /// What it costs with a long prompt, if that differs.
-    pub long: Option<LongPrice>,
+    pub long: Option<LongPromptPrice>,
     /// Other names for it.
     #[serde(default)]
     pub aliases: Vec<String>,
 }
 
 impl Model {
-    fn is(&self, name: Name<'_>) -> bool {
-        name.means(&self.id) || self.aliases.iter().any(|alias| name.means(alias))
+    fn has_name(&self, name: ModelName<'_>) -> bool {
+        name.is_same_model(&self.id) || self.aliases.iter().any(|alias| name.is_same_model(alias))
     }
 
     fn output_price(&self) -> Option<f64> {
@@ -75,7 +77,7 @@ impl Model {
 /// Models from the cheapest to the most capable.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Ladder {
+pub struct ModelLadder {
     /// What it is called in configuration.
     pub id: String,
     /// The model ids, the cheapest first.
@@ -85,18 +87,18 @@ pub struct Ladder {
 /// All models and ladders that are known.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Catalog {
+pub struct ModelCatalog {
     /// The models.
     #[serde(default, rename = "model")]
     pub models: Vec<Model>,
     /// The ladders.
     #[serde(default, rename = "ladder")]
-    pub ladders: Vec<Ladder>,
+    pub ladders: Vec<ModelLadder>,
 }
 
 /// Why there is no other model to change to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum NoModel {
+pub enum ModelChoiceError {
     /// The model is the last of its ladder.
     #[error("already at the most capable model of the ladder")]
     AtTheTop,
@@ -114,7 +116,7 @@ pub enum NoModel {
     NoSibling,
 }
 
-impl Catalog {
+impl ModelCatalog {
     /// Reads a catalog in the form of `data/models.toml`.
     pub fn parse(text: &str) -> Result<Self, toml::de::Error> {
         toml::from_str(text)
@@ -140,7 +142,7 @@ impl Catalog {
 
     /// These ladders and one more, which replaces one of the same id, or counts before the others.
     #[must_use]
-    pub fn with_ladder(mut self, ladder: Ladder) -> Self {
+    pub fn with_ladder(mut self, ladder: ModelLadder) -> Self {
         match self.ladders.iter_mut().find(|known| known.id == ladder.id) {
             Some(known) => *known = ladder,
             None => self.ladders.insert(0, ladder),
@@ -151,14 +153,14 @@ impl Catalog {
     /// The model that a name means, in any of its spellings.
     pub fn find(&self, name: &str) -> Option<&Model> {
         let exact = self.models.iter().find(|model| model.id == name);
-        let name = Name::of(name);
-        exact.or_else(|| self.models.iter().find(|model| model.is(name)))
+        let name = ModelName::parse(name);
+        exact.or_else(|| self.models.iter().find(|model| model.has_name(name)))
     }
 
     /// The model to change to, chosen as the strategy says.
-    pub fn choose(&self, from: &str, choice: ModelChoice) -> Result<&str, NoModel> {
+    pub fn choose(&self, from: &str, choice: ModelChoice) -> Result<&str, ModelChoiceError> {
         match choice {
-            ModelChoice::Next => self.next(from),
+            ModelChoice::Next => self.next_model(from),
             ModelChoice::LargerContext => self.larger_context(from),
             ModelChoice::Sibling => self.sibling(from),
         }
@@ -167,26 +169,29 @@ impl Catalog {
     /// The next model up the ladder.
     ///
     /// A model that is on no ladder stands where one of its family stands.
-    pub fn next(&self, from: &str) -> Result<&str, NoModel> {
-        let (name, model) = (Name::of(from), self.find(from));
-        let named = |id: &str| name.means(id) || model.is_some_and(|model| model.id == id);
+    pub fn next_model(&self, from: &str) -> Result<&str, ModelChoiceError> {
+        let (name, model) = (ModelName::parse(from), self.find(from));
+        let named = |id: &str| name.is_same_model(id) || model.is_some_and(|model| model.id == id);
         let related = |id: &str| {
             let family = model.and_then(|model| model.family.as_deref());
             family.is_some() && self.find(id).and_then(|other| other.family.as_deref()) == family
         };
         let (ladder, rung) = self
-            .rung(named)
-            .or_else(|| self.rung(related))
-            .ok_or(NoModel::NotOnALadder)?;
-        let next = ladder.models.get(rung + 1).ok_or(NoModel::AtTheTop)?;
+            .ladder_position(named)
+            .or_else(|| self.ladder_position(related))
+            .ok_or(ModelChoiceError::NotOnALadder)?;
+        let next = ladder
+            .models
+            .get(rung + 1)
+            .ok_or(ModelChoiceError::AtTheTop)?;
         Ok(next)
     }
 
     /// A model of the same provider with a larger context window: of the same family if there is one, else
     /// the cheapest that does not cost less, since a cheaper one is as a rule the weaker one.
-    pub fn larger_context(&self, from: &str) -> Result<&str, NoModel> {
-        let model = self.find(from).ok_or(NoModel::Unknown)?;
-        let room = model.context.ok_or(NoModel::Unknown)?;
+    pub fn larger_context(&self, from: &str) -> Result<&str, ModelChoiceError> {
+        let model = self.find(from).ok_or(ModelChoiceError::Unknown)?;
+        let room = model.context.ok_or(ModelChoiceError::Unknown)?;
         let own = model.output_price().unwrap_or(0.0);
         let rank = |other: &Model| {
             let price = other.output_price().unwrap_or(f64::INFINITY);
@@ -197,38 +202,38 @@ impl Catalog {
             let (a, b) = (rank(a), rank(b));
             (a.0, a.1).cmp(&(b.0, b.1)).then(a.2.total_cmp(&b.2))
         };
-        self.others(model)
+        self.other_models(model)
             .filter(|other| other.context.is_some_and(|context| context > room))
             .min_by(|a, b| before(a, b))
             .map(|other| &*other.id)
-            .ok_or(NoModel::NoneLarger)
+            .ok_or(ModelChoiceError::NoneLarger)
     }
 
     /// The model of the same provider whose price is nearest, within half to double.
-    pub fn sibling(&self, from: &str) -> Result<&str, NoModel> {
-        let model = self.find(from).ok_or(NoModel::Unknown)?;
-        let own = model.output_price().ok_or(NoModel::NoSibling)?;
+    pub fn sibling(&self, from: &str) -> Result<&str, ModelChoiceError> {
+        let model = self.find(from).ok_or(ModelChoiceError::Unknown)?;
+        let own = model.output_price().ok_or(ModelChoiceError::NoSibling)?;
         let off = |other: &Model| {
             let ratio = other
                 .output_price()
                 .map_or(f64::INFINITY, |price| price / own);
             ratio.log2().abs()
         };
-        self.others(model)
+        self.other_models(model)
             .filter(|other| off(other) <= 1.0)
             .min_by(|a, b| off(a).total_cmp(&off(b)))
             .map(|other| &*other.id)
-            .ok_or(NoModel::NoSibling)
+            .ok_or(ModelChoiceError::NoSibling)
     }
 
-    fn others(&self, model: &Model) -> impl Iterator<Item = &Model> {
+    fn other_models(&self, model: &Model) -> impl Iterator<Item = &Model> {
         let (id, provider) = (model.id.clone(), model.provider.clone());
         self.models
             .iter()
             .filter(move |other| other.provider == provider && other.id != id)
     }
 
-    fn rung(&self, is: impl Fn(&str) -> bool) -> Option<(&Ladder, usize)> {
+    fn ladder_position(&self, is: impl Fn(&str) -> bool) -> Option<(&ModelLadder, usize)> {
         self.ladders.iter().find_map(|ladder| {
             let rung = ladder.models.iter().position(|id| is(id))?;
             Some((ladder, rung))

@@ -1,16 +1,16 @@
 //! How far to go: retries, waits, money, and what is asked first.
 
-mod check;
-mod limits;
-mod read;
+mod parse;
+mod policy_value;
+mod retry_limits;
 mod templates;
-mod value;
+mod validation;
 
-pub use check::{InvalidPolicy, Problem};
-pub use limits::Limits;
-pub(crate) use limits::Place;
+pub use policy_value::policy_key;
+pub(crate) use retry_limits::FailureScope;
+pub use retry_limits::RetryLimits;
 pub use templates::{DEFAULT_TEMPLATE, default_template, template, templates};
-pub use value::camel as policy_key;
+pub use validation::{InvalidPolicy, PolicyProblem};
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -19,12 +19,12 @@ use serde::Serialize;
 
 use crate::failure::Kind;
 
-use super::backoff::{Backoff, Curve, Jitter};
+use super::backoff::{Backoff, BackoffCurve, Jitter};
 
 /// How far to go before a person is asked.
 ///
 /// Its JSON form is what the REST API serves. Keys are read in camelCase or snake_case; what is left out is that of
-/// the template named by `template`, or of `resilient`. A number of retries without `giveUpAfter` is a count limit.
+/// the template named by `mask_line`, or of `resilient`. A number of retries without `giveUpAfter` is a count limit.
 ///
 /// ```
 /// use unstuck_core::decision::RetryPolicy;
@@ -58,15 +58,17 @@ pub struct RetryPolicy {
     /// not in the list goes straight to its chain.
     pub retryable_errors: Vec<Kind>,
     /// Whether the model may be changed without asking.
-    pub auto_escalate: bool,
+    #[serde(rename = "autoEscalate")]
+    pub auto_switch_model: bool,
     /// After how many retries the model is changed before anything else is tried.
-    pub escalate_after_retries: u32,
+    #[serde(rename = "escalateAfterRetries")]
+    pub switch_model_after_retries: u32,
     /// Whether anything is done at all; `off` passes everything through.
     pub enabled: bool,
     /// One line about it, for people.
     pub description: String,
     /// How waits grow.
-    pub curve: Curve,
+    pub curve: BackoffCurve,
     /// How waits are spread.
     pub jitter: Jitter,
     /// How long a transient kind is repeated without progress (a successful API call or a completed tool result), waits
@@ -84,18 +86,18 @@ pub struct RetryPolicy {
     /// What dearer models may cost more in a session, in USD, before a person is asked; none means never asked.
     pub confirm_above: Option<f64>,
     /// What holds for single kinds.
-    pub kinds: Overrides,
+    pub kinds: PolicyOverrides,
     /// What holds for single tools.
-    pub tools: BTreeMap<String, Override>,
+    pub tools: BTreeMap<String, PolicyOverride>,
 }
 
 /// What holds for single kinds, instead of the policy's general values.
-pub type Overrides = BTreeMap<Kind, Override>;
+pub type PolicyOverrides = BTreeMap<Kind, PolicyOverride>;
 
 /// What holds for one kind or one tool; what is left out is the policy's.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Override {
+pub struct PolicyOverride {
     /// How many retries there are.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_retries: Option<u32>,
@@ -110,7 +112,7 @@ pub struct Override {
     pub max_backoff: Option<f64>,
     /// How waits grow.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub curve: Option<Curve>,
+    pub curve: Option<BackoffCurve>,
     /// How waits are spread.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub jitter: Option<Jitter>,
@@ -131,11 +133,11 @@ impl Default for RetryPolicy {
             backoff_multiplier: 2.0,
             max_backoff: 60.0,
             retryable_errors: Vec::new(),
-            auto_escalate: false,
-            escalate_after_retries: 3,
+            auto_switch_model: false,
+            switch_model_after_retries: 3,
             enabled: true,
             description: String::new(),
-            curve: Curve::Exponential,
+            curve: BackoffCurve::Exponential,
             jitter: Jitter::Equal,
             give_up_after: Some(HOUR / 2),
             max_elapsed: Some(HOUR * 12),
@@ -161,7 +163,7 @@ impl RetryPolicy {
     }
 
     /// Retries what passes by itself for so long without progress, whatever else bounds it.
-    pub fn keep_trying(&mut self, time: Duration) {
+    pub fn extend_give_up_after(&mut self, time: Duration) {
         self.give_up_after = Some(time);
         self.max_elapsed = self.max_elapsed.map(|most| most.max(time));
     }
@@ -177,13 +179,13 @@ impl RetryPolicy {
 
     /// Whether a person is asked before so much more is spent on a dearer model, after so much was spent on such before
     /// (USD). Where there is a limit, what costs an unknown amount is asked about.
-    pub fn confirms(&self, before: f64, more: Option<f64>) -> bool {
+    pub fn needs_cost_confirmation(&self, before: f64, more: Option<f64>) -> bool {
         self.confirm_above
             .is_some_and(|limit| more.is_none_or(|usd| usd > 0.0 && before + usd > limit))
     }
 
     /// Whether a kind may be repeated unchanged.
-    pub fn repeats(&self, kind: Kind) -> bool {
+    pub fn is_retryable(&self, kind: Kind) -> bool {
         self.retryable_errors.is_empty() || self.retryable_errors.contains(&kind)
     }
 }

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::RetryPolicy;
 
 #[derive(Deserialize)]
-struct File {
+struct PolicyTemplatesFile {
     policy: Vec<RetryPolicy>,
 }
 
@@ -18,7 +18,7 @@ static TEMPLATES: LazyLock<Vec<RetryPolicy>> = LazyLock::new(|| {
 });
 
 fn read(text: &str) -> Result<Vec<RetryPolicy>, toml::de::Error> {
-    toml::from_str::<File>(text).map(|file| file.policy)
+    toml::from_str::<PolicyTemplatesFile>(text).map(|file| file.policy)
 }
 
 /// The id of the template that counts where nobody names one.

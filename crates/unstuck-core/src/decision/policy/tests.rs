@@ -35,12 +35,12 @@ fn the_templates_have_the_agreed_numbers() {
             one.curve,
         )
     };
-    assert_eq!(of("resilient"), (3, 0.5, 2.0, Curve::Exponential));
-    assert_eq!(of("standard"), (3, 1.0, 2.0, Curve::Exponential));
-    assert_eq!(of("patient"), (3, 5.0, 2.0, Curve::Exponential));
-    assert_eq!(of("pipeline"), (3, 1.0, 1.0, Curve::Linear));
-    assert!(template("critical").unwrap().auto_escalate);
-    assert!(!template("thrifty").unwrap().auto_escalate);
+    assert_eq!(of("resilient"), (3, 0.5, 2.0, BackoffCurve::Exponential));
+    assert_eq!(of("standard"), (3, 1.0, 2.0, BackoffCurve::Exponential));
+    assert_eq!(of("patient"), (3, 5.0, 2.0, BackoffCurve::Exponential));
+    assert_eq!(of("pipeline"), (3, 1.0, 1.0, BackoffCurve::Linear));
+    assert!(template("critical").unwrap().auto_switch_model);
+    assert!(!template("thrifty").unwrap().auto_switch_model);
     assert!(!template("off").unwrap().enabled);
     assert!(template("nothing").is_none());
 }
@@ -76,10 +76,12 @@ fn naming_a_number_of_retries_alone_is_a_count_limit() {
     );
     let timed = RetryPolicy::default();
     let changed = timed
-        .with(&serde_json::json!({"kinds": {"timeout": {"maxRetries": 5}}}))
+        .with_json(&serde_json::json!({"kinds": {"timeout": {"maxRetries": 5}}}))
         .unwrap();
     assert_eq!(changed.give_up_after, half_an_hour);
-    let counted = timed.with(&serde_json::json!({"maxRetries": 5})).unwrap();
+    let counted = timed
+        .with_json(&serde_json::json!({"maxRetries": 5}))
+        .unwrap();
     assert_eq!(counted.give_up_after, None);
 }
 
@@ -162,10 +164,10 @@ fn what_is_not_a_number_is_refused() {
 #[test]
 fn changes_can_be_laid_over_a_policy() {
     let changes = serde_json::json!({"maxRetries": 5, "kinds": {"stuck": {"maxRetries": 1}}});
-    let policy = template("patient").unwrap().with(&changes).unwrap();
+    let policy = template("patient").unwrap().with_json(&changes).unwrap();
     assert_eq!((policy.max_retries, policy.backoff_base), (5, 5.0));
     let cleared = policy
-        .with(&serde_json::json!({"kinds": {"stuck": null}}))
+        .with_json(&serde_json::json!({"kinds": {"stuck": null}}))
         .unwrap();
     assert!(cleared.kinds.is_empty());
 }
@@ -173,13 +175,13 @@ fn changes_can_be_laid_over_a_policy() {
 /// A role's overrides are read by themselves, with the same care.
 #[test]
 fn the_overrides_of_a_role_are_read_alone() {
-    let role: Overrides =
+    let role: PolicyOverrides =
         serde_json::from_str(r#"{"timeout": {"max_retries": 5}, "stuck": {"maxAttempts": 1}}"#)
             .unwrap();
     assert_eq!(role[&Kind::Timeout].max_retries, Some(5));
     assert_eq!(role[&Kind::Stuck].max_retries, Some(0));
-    let wrong =
-        serde_json::from_str::<Override>(r#"{"backoffBase": -2, "curv": "linear"}"#).unwrap_err();
+    let wrong = serde_json::from_str::<PolicyOverride>(r#"{"backoffBase": -2, "curv": "linear"}"#)
+        .unwrap_err();
     assert!(
         wrong.to_string().contains("did you mean `curve`?"),
         "{wrong}"

@@ -6,7 +6,7 @@ use proptest::test_runner::TestRunner;
 use regex_syntax::hir::{Capture, Hir, HirKind, Repetition};
 
 use super::*;
-use crate::diagnosis::screen::Screen;
+use crate::diagnosis::normalize::NormalizedText;
 
 #[test]
 fn every_pattern_compiles() {
@@ -53,7 +53,7 @@ fn matches_of(source: &str, runner: &mut TestRunner) -> Vec<Vec<u8>> {
 #[test]
 fn every_match_of_an_expression_contains_a_literal_that_is_looked_for() {
     let mut runner = TestRunner::deterministic();
-    let patterns = Classifier::built_in().automaton.patterns();
+    let patterns = Classifier::built_in().pattern_index.patterns();
     let (mut tried, mut all) = (0, 0);
     for pattern in patterns {
         let Some(source) = pattern.source() else {
@@ -83,10 +83,10 @@ fn every_match_of_an_expression_contains_a_literal_that_is_looked_for() {
 /// A literal with two blanks in a row or a typographic quote could never be found.
 #[test]
 fn every_literal_looks_the_same_on_a_screen() {
-    for pattern in Classifier::built_in().automaton.patterns() {
+    for pattern in Classifier::built_in().pattern_index.patterns() {
         for literal in pattern.literals() {
             let framed = format!("x{literal}x");
-            let screen = Screen::new(framed.as_bytes());
+            let screen = NormalizedText::new(framed.as_bytes());
             assert_eq!(screen.lines(), format!("{framed}\n"));
         }
     }

@@ -8,7 +8,7 @@ mod runs;
 
 use std::time::Duration;
 
-use unstuck_core::diagnosis::WaitSource;
+use unstuck_core::diagnosis::RetryAfterSource;
 use unstuck_core::event::{Event, RunId, SessionId};
 use unstuck_core::{Diagnosis, Evidence, Kind, Layer, Level, Timestamp};
 
@@ -34,7 +34,7 @@ pub(super) fn later(seconds: u64) -> Timestamp {
 }
 
 fn session() -> SessionId {
-    RunId::new(RUN).session(1)
+    RunId::new(RUN).session_id(1)
 }
 
 fn words(line: &str) -> Vec<String> {
@@ -48,7 +48,7 @@ fn diagnosis(kind: Kind, layer: Layer, level: Option<Level>) -> Diagnosis {
         level,
         confidence: 0.9,
         retry_after: Some(Duration::from_millis(12_500)),
-        retry_after_source: Some(WaitSource::Header),
+        retry_after_source: Some(RetryAfterSource::Header),
         evidence: Evidence {
             rule: "anthropic.rate_limit".into(),
             line: "API Error: 429 rate_limit_error".into(),

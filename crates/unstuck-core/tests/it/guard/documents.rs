@@ -1,8 +1,8 @@
 //! The document: `recovery.json`, all or nothing.
 
 use serde_json::{Value, json};
-use unstuck_core::guard::{
-    Confidence, DEFAULT_TIMEOUT, MAX_BYTES, Proposal, RepairCategory, Severity,
+use unstuck_core::command_policy::{
+    Confidence, DEFAULT_TIMEOUT_SECONDS, MAX_BYTES, Proposal, RepairCategory, Severity,
 };
 
 use super::{document, parse};
@@ -61,8 +61,8 @@ fn a_proposal_is_read_field_by_field() {
     recovery.remove("timeout_seconds");
     let short = parse(&short).unwrap();
     assert_eq!(short.recovery.working_dir, None);
-    assert_eq!(short.recovery.timeout_seconds, DEFAULT_TIMEOUT);
-    assert_eq!(DEFAULT_TIMEOUT, 120);
+    assert_eq!(short.recovery.timeout_seconds, DEFAULT_TIMEOUT_SECONDS);
+    assert_eq!(DEFAULT_TIMEOUT_SECONDS, 120);
     assert_eq!(short.fallback, None);
 }
 

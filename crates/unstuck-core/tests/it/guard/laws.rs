@@ -8,9 +8,9 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use serde_json::{Value, json};
-use unstuck_core::guard::{
-    ApprovedBy, OnUnknown, Place, Proposal, Rules, Script, Standing, Verdict, judge, show,
-    show_command,
+use unstuck_core::command_policy::{
+    ApprovalOrigin, DirectoryKind, ExecutionPlan, OnUnknown, PolicyContext, Proposal, RepairPolicy,
+    Verdict, evaluate, sanitize, sanitize_command,
 };
 
 use super::{document, judged};
@@ -96,22 +96,22 @@ fn on_unknown() -> impl Strategy<Value = OnUnknown> {
     select(vec![OnUnknown::Escalate, OnUnknown::Deny, OnUnknown::Allow])
 }
 
-fn any_rules() -> impl Strategy<Value = Rules> {
+fn any_rules() -> impl Strategy<Value = RepairPolicy> {
     let lists = (vec(command(), 0..4), vec(command(), 0..4));
     (lists, on_unknown(), any::<bool>(), 0..5_u32).prop_map(
-        |((auto_approve, require_human), on_unknown, enabled, most)| Rules {
+        |((auto_approve, require_human), on_unknown, enabled, most)| RepairPolicy {
             enabled,
             auto_approve,
             require_human,
             max_auto_recoveries_per_run: most,
             on_unknown,
-            ..Rules::default()
+            ..RepairPolicy::default()
         },
     )
 }
 
 /// Rules, and a command that is often one of theirs.
-fn asked() -> impl Strategy<Value = (Rules, String)> {
+fn asked() -> impl Strategy<Value = (RepairPolicy, String)> {
     (any_rules(), command(), any::<Index>(), any::<bool>()).prop_map(
         |(rules, other, at, listed)| {
             let known = rules.auto_approve.len();
@@ -124,24 +124,27 @@ fn asked() -> impl Strategy<Value = (Rules, String)> {
     )
 }
 
-fn standing() -> impl Strategy<Value = Standing> {
+fn standing() -> impl Strategy<Value = PolicyContext> {
     let files = vec(
         select(vec!["package.json".to_owned(), ".npmrc".to_owned()]),
         0..2,
     );
     let missing = prop::option::of(Just("this kernel has no Landlock".to_owned()));
     let parts = (0..5_u32, prop::option::of(0..100_u64), files, missing);
-    parts.prop_map(|(ran, cooling, files, missing)| Standing {
-        auto_this_run: ran,
-        cooling: cooling.map(Duration::from_secs),
-        untrusted: None,
-        changed_guard_files: files,
+    parts.prop_map(|(ran, cooling, files, missing)| PolicyContext {
+        auto_repairs_this_run: ran,
+        cooldown_left: cooling.map(Duration::from_secs),
+        untrusted_config: None,
+        changed_watched_files: files,
         incomplete_sandbox: missing,
     })
 }
 
-fn place() -> impl Strategy<Value = Place> {
-    select(vec![Place::Ordinary, Place::Protected(".git".to_owned())])
+fn place() -> impl Strategy<Value = DirectoryKind> {
+    select(vec![
+        DirectoryKind::Ordinary,
+        DirectoryKind::Protected(".git".to_owned()),
+    ])
 }
 
 fn trimmed(text: &str) -> &str {
@@ -160,7 +163,7 @@ fn looks_plain(command: &str) -> bool {
 fn strictness(verdict: &Verdict) -> u8 {
     match verdict {
         Verdict::Run(_) => 0,
-        Verdict::Ask(_) => 1,
+        Verdict::RequireApproval(_) => 1,
         Verdict::Deny => 2,
         Verdict::RejectProposal => 3,
     }
@@ -172,23 +175,23 @@ proptest! {
     /// S3-02, S3-17, S3-47: what runs is, byte for byte, an entry of the owner; or plain where the owner allows that.
     #[test]
     fn what_runs_was_written_by_the_owner((rules, command) in asked(), place in place(), standing in standing()) {
-        let verdict = judge(&rules, &command, &place, &standing).verdict;
+        let verdict = evaluate(&rules, &command, &place, &standing).verdict;
         if let Verdict::Run(approved) = verdict {
-            prop_assert_eq!(approved.text(), trimmed(&command));
-            match approved.by() {
-                ApprovedBy::List => {
-                    prop_assert!(rules.auto_approve.iter().any(|entry| trimmed(entry) == approved.text()));
-                    prop_assert!(!rules.require_human.iter().any(|entry| trimmed(entry) == approved.text()));
+            prop_assert_eq!(approved.command_text(), trimmed(&command));
+            match approved.origin() {
+                ApprovalOrigin::List => {
+                    prop_assert!(rules.auto_approve.iter().any(|entry| trimmed(entry) == approved.command_text()));
+                    prop_assert!(!rules.require_human.iter().any(|entry| trimmed(entry) == approved.command_text()));
                 }
-                ApprovedBy::Allowance => {
+                ApprovalOrigin::Allowance => {
                     prop_assert_eq!(rules.on_unknown, OnUnknown::Allow);
-                    prop_assert!(looks_plain(approved.text()));
+                    prop_assert!(looks_plain(approved.command_text()));
                 }
-                ApprovedBy::Person | ApprovedBy::Preview => prop_assert!(false, "nobody was asked"),
+                ApprovalOrigin::Person | ApprovalOrigin::Preview => prop_assert!(false, "nobody was asked"),
             }
             prop_assert!(rules.enabled);
-            prop_assert_eq!(place, Place::Ordinary);
-            prop_assert!(standing.auto_this_run < rules.max_auto_recoveries_per_run);
+            prop_assert_eq!(place, DirectoryKind::Ordinary);
+            prop_assert!(standing.auto_repairs_this_run < rules.max_auto_recoveries_per_run);
             prop_assert_eq!(standing.incomplete_sandbox, None);
         }
     }
@@ -196,7 +199,7 @@ proptest! {
     /// S3-47: one more character at an end, and it is another command; but for the four that are trimmed.
     #[test]
     fn one_character_more_is_another_command(entry in command(), more in any::<char>(), in_front: bool, human in vec(command(), 0..3)) {
-        let rules = Rules { auto_approve: vec![entry.clone()], require_human: human, ..Rules::default() };
+        let rules = RepairPolicy { auto_approve: vec![entry.clone()], require_human: human, ..RepairPolicy::default() };
         let command = if in_front { format!("{more}{}", trimmed(&entry)) } else { format!("{}{more}", trimmed(&entry)) };
         if matches!(more, ' ' | '\t' | '\n' | '\r') {
             prop_assert_eq!(judged(&rules, &command).verdict, judged(&rules, &entry).verdict);
@@ -210,7 +213,7 @@ proptest! {
     fn a_wrong_section_never_runs_anything(rules in any_rules(), key in select(vec!["enabled", "auto_approve", "require_human", "on_unknown", "cooldown_seconds", "max_auto_recoveries_per_run", "sandbox", "extra"]), value in wrong_value(), command in command()) {
         let mut section = json!({ "auto_approve": rules.auto_approve, "require_human": rules.require_human, "on_unknown": rules.on_unknown });
         section[key] = value;
-        let read = Rules::from_json(&section);
+        let read = RepairPolicy::from_json(&section);
         if let Err(error) = &read {
             prop_assert!(!error.to_string().is_empty());
             let rules = read.unwrap_or_default();
@@ -223,15 +226,15 @@ proptest! {
     /// Whatever is added can only make it stricter.
     #[test]
     fn every_further_step_is_stricter((rules, command) in asked(), place in place(), standing in standing()) {
-        let least = judge(&rules, &command, &Place::Ordinary, &Standing::default()).verdict;
-        let most = judge(&rules, &command, &place, &standing).verdict;
+        let least = evaluate(&rules, &command, &DirectoryKind::Ordinary, &PolicyContext::default()).verdict;
+        let most = evaluate(&rules, &command, &place, &standing).verdict;
         prop_assert!(strictness(&most) >= strictness(&least), "{least:?} became {most:?}");
     }
 
     /// S3-18: an entry more in `require_human`, or one less in `auto_approve`, never lets anything run.
     #[test]
     fn a_narrower_list_never_lets_more_run((rules, command) in asked(), entry in command(), at in any::<Index>()) {
-        let runs = |rules: &Rules| judged(rules, &command).verdict.name() == "run";
+        let runs = |rules: &RepairPolicy| judged(rules, &command).verdict.name() == "run";
         let mut asking = rules.clone();
         asking.require_human.push(entry);
         prop_assert!(runs(&rules) || !runs(&asking));
@@ -285,7 +288,7 @@ proptest! {
         if let Ok(proposal) = Proposal::parse(&damaged) {
             prop_assert!((1..=3600).contains(&proposal.recovery.timeout_seconds));
             prop_assert!(!trimmed(&proposal.recovery.command).is_empty());
-            prop_assert_ne!(judged(&Rules::default(), &proposal.recovery.command).verdict.name(), "reject_proposal");
+            prop_assert_ne!(judged(&RepairPolicy::default(), &proposal.recovery.command).verdict.name(), "reject_proposal");
         }
     }
 
@@ -293,17 +296,17 @@ proptest! {
     #[test]
     fn what_is_shown_is_on_one_line_and_harmless(text in any::<String>()) {
         let is_hidden = |c: char| c.is_control() || "\u{202e}\u{200b}\u{2028}\u{feff}".contains(c);
-        for shown in [show(&text), show_command(&text)] {
+        for shown in [sanitize(&text), sanitize_command(&text)] {
             prop_assert!(!shown.chars().any(is_hidden));
         }
-        prop_assert!(show_command(&text).is_ascii());
+        prop_assert!(sanitize_command(&text).is_ascii());
     }
 
     /// What runs without a shell is, word for word, what a shell would take from it.
     #[test]
     fn a_script_without_a_shell_keeps_every_word(words in vec(vec("[a-z0-9_./:@%+=,-]{1,8}", 1..4), 1..4)) {
         let text = words.iter().map(|words| words.join(" ")).collect::<Vec<_>>().join(" && ");
-        if let Script::Plain(commands) = Script::of(&text) {
+        if let ExecutionPlan::Direct(commands) = ExecutionPlan::for_text(&text) {
             prop_assert_eq!(commands, words);
         }
     }

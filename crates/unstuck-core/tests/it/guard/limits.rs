@@ -2,20 +2,23 @@
 
 use std::time::Duration;
 
-use unstuck_core::guard::{AskWhy, Judgement, OnUnknown, Place, Rules, Standing, Verdict, judge};
+use unstuck_core::command_policy::{
+    ApprovalReason, DirectoryKind, Evaluation, OnUnknown, PolicyContext, RepairPolicy, Verdict,
+    evaluate,
+};
 
 use super::{judged, rules, texts};
 
-fn with(standing: &Standing) -> Judgement {
+fn with(standing: &PolicyContext) -> Evaluation {
     let rules = rules(&["npm ci"], &[], OnUnknown::Escalate);
-    judge(&rules, "npm ci", &Place::Ordinary, standing)
+    evaluate(&rules, "npm ci", &DirectoryKind::Ordinary, standing)
 }
 
 /// S3-16: switched off is switched off, and nobody is asked.
 #[test]
 fn switched_off_nothing_runs() {
     for on_unknown in [OnUnknown::Escalate, OnUnknown::Deny, OnUnknown::Allow] {
-        let rules = Rules {
+        let rules = RepairPolicy {
             enabled: false,
             ..rules(&["npm ci"], &["git push"], on_unknown)
         };
@@ -33,16 +36,16 @@ fn switched_off_nothing_runs() {
 #[test]
 fn the_limit_of_a_run_makes_it_ask() {
     let after = |ran, most| {
-        let rules = Rules {
+        let rules = RepairPolicy {
             max_auto_recoveries_per_run: most,
             ..rules(&["npm ci"], &[], OnUnknown::Allow)
         };
-        let standing = Standing {
-            auto_this_run: ran,
-            ..Standing::default()
+        let standing = PolicyContext {
+            auto_repairs_this_run: ran,
+            ..PolicyContext::default()
         };
         ["npm ci", "npm cache verify"].map(|command| {
-            judge(&rules, command, &Place::Ordinary, &standing)
+            evaluate(&rules, command, &DirectoryKind::Ordinary, &standing)
                 .verdict
                 .name()
         })
@@ -58,29 +61,32 @@ fn the_limit_of_a_run_makes_it_ask() {
 #[test]
 fn within_the_cooldown_it_asks() {
     let left = Duration::from_secs(42);
-    let judgement = with(&Standing {
-        cooling: Some(left),
-        ..Standing::default()
+    let judgement = with(&PolicyContext {
+        cooldown_left: Some(left),
+        ..PolicyContext::default()
     });
-    assert_eq!(judgement.verdict, Verdict::Ask(vec![AskWhy::Cooling(left)]));
+    assert_eq!(
+        judgement.verdict,
+        Verdict::RequireApproval(vec![ApprovalReason::Cooldown(left)])
+    );
     assert_eq!(
         judgement.reason,
         "the next repair may run by itself in 42 s"
     );
-    let over = Standing {
-        cooling: Some(Duration::ZERO),
-        ..Standing::default()
+    let over = PolicyContext {
+        cooldown_left: Some(Duration::ZERO),
+        ..PolicyContext::default()
     };
     assert_eq!(with(&over).verdict.name(), "run");
 }
 
 #[test]
 fn files_that_decide_what_it_does_make_it_ask_when_they_changed() {
-    let judgement = with(&Standing {
-        changed_guard_files: texts(&["package.json", "a\u{1b}b"]),
-        ..Standing::default()
+    let judgement = with(&PolicyContext {
+        changed_watched_files: texts(&["package.json", "a\u{1b}b"]),
+        ..PolicyContext::default()
     });
-    assert!(matches!(&judgement.verdict, Verdict::Ask(whys) if whys.len() == 1));
+    assert!(matches!(&judgement.verdict, Verdict::RequireApproval(whys) if whys.len() == 1));
     assert_eq!(
         judgement.reason,
         r"package.json, a\u{1b}b decides what it does, and has changed"
@@ -90,14 +96,14 @@ fn files_that_decide_what_it_does_make_it_ask_when_they_changed() {
 /// S3-48: inside `.git`, `node_modules` or our own state an approval does not apply.
 #[test]
 fn no_approval_counts_in_a_protected_folder() {
-    let place = Place::Protected(".git".to_owned());
+    let place = DirectoryKind::Protected(".git".to_owned());
     for (on_unknown, unknown) in [
         (OnUnknown::Escalate, "ask"),
         (OnUnknown::Deny, "deny"),
         (OnUnknown::Allow, "ask"),
     ] {
         let rules = rules(&["npm ci"], &[], on_unknown);
-        let judged = |command| judge(&rules, command, &place, &Standing::default()).verdict;
+        let judged = |command| evaluate(&rules, command, &place, &PolicyContext::default()).verdict;
         assert_eq!(judged("npm ci").name(), "ask");
         assert_eq!(judged("npm test").name(), unknown);
     }
@@ -106,18 +112,23 @@ fn no_approval_counts_in_a_protected_folder() {
 /// Configuration that nobody trusted is not among the rules; here it is only told.
 #[test]
 fn untrusted_configuration_is_told() {
-    let judgement = with(&Standing {
-        untrusted: Some("unstuck.toml".to_owned()),
-        ..Standing::default()
+    let judgement = with(&PolicyContext {
+        untrusted_config: Some("unstuck.toml".to_owned()),
+        ..PolicyContext::default()
     });
     assert_eq!(judgement.verdict.name(), "run", "by rules that are trusted");
-    let told = judgement.steps.iter().find(|step| step.about == "config");
-    assert!(told.unwrap().says.contains("unstuck.toml"));
-    let standing = Standing {
-        untrusted: Some("unstuck.toml".to_owned()),
-        ..Standing::default()
+    let told = judgement.steps.iter().find(|step| step.subject == "config");
+    assert!(told.unwrap().finding.contains("unstuck.toml"));
+    let standing = PolicyContext {
+        untrusted_config: Some("unstuck.toml".to_owned()),
+        ..PolicyContext::default()
     };
-    let judgement = judge(&Rules::default(), "npm ci", &Place::Ordinary, &standing);
+    let judgement = evaluate(
+        &RepairPolicy::default(),
+        "npm ci",
+        &DirectoryKind::Ordinary,
+        &standing,
+    );
     assert_eq!(
         judgement.reason,
         "`*` of require_human covers it; approvals in unstuck.toml are ignored: not trusted yet (run `unstuck trust`)"
@@ -127,28 +138,28 @@ fn untrusted_configuration_is_told() {
 /// Every reason is told, not only the first.
 #[test]
 fn all_reasons_to_ask_are_told_together() {
-    let standing = Standing {
-        auto_this_run: 9,
-        cooling: Some(Duration::from_secs(1)),
-        untrusted: None,
-        changed_guard_files: texts(&["Makefile"]),
+    let standing = PolicyContext {
+        auto_repairs_this_run: 9,
+        cooldown_left: Some(Duration::from_secs(1)),
+        untrusted_config: None,
+        changed_watched_files: texts(&["Makefile"]),
         incomplete_sandbox: Some("this kernel has no Landlock".to_owned()),
     };
     let rules = rules(&[], &["npm *"], OnUnknown::Allow);
-    let place = Place::Protected("node_modules".to_owned());
-    let judgement = judge(&rules, "npm ci", &place, &standing);
+    let place = DirectoryKind::Protected("node_modules".to_owned());
+    let judgement = evaluate(&rules, "npm ci", &place, &standing);
     assert_eq!(
         judgement.verdict,
-        Verdict::Ask(vec![
-            AskWhy::ProtectedFolder("node_modules".to_owned()),
-            AskWhy::RequireHuman("npm *".to_owned()),
-            AskWhy::LimitReached,
-            AskWhy::Cooling(Duration::from_secs(1)),
-            AskWhy::GuardFiles(texts(&["Makefile"])),
-            AskWhy::Sandbox("this kernel has no Landlock".to_owned()),
+        Verdict::RequireApproval(vec![
+            ApprovalReason::ProtectedDirectory("node_modules".to_owned()),
+            ApprovalReason::RequireHuman("npm *".to_owned()),
+            ApprovalReason::LimitReached,
+            ApprovalReason::Cooldown(Duration::from_secs(1)),
+            ApprovalReason::WatchedFiles(texts(&["Makefile"])),
+            ApprovalReason::Sandbox("this kernel has no Landlock".to_owned()),
         ])
     );
-    let about: Vec<_> = judgement.steps.iter().map(|step| step.about).collect();
+    let about: Vec<_> = judgement.steps.iter().map(|step| step.subject).collect();
     assert_eq!(
         about,
         [

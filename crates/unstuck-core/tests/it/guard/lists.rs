@@ -1,12 +1,14 @@
 //! The owner's lists: an approval is the very text.
 
 use serde_json::{Value, json};
-use unstuck_core::guard::{Approved, ApprovedBy, AskWhy, OnUnknown, Rules, Verdict, doubt};
+use unstuck_core::command_policy::{
+    ApprovalOrigin, ApprovalReason, ApprovedCommand, OnUnknown, RepairPolicy, Verdict, lint_entry,
+};
 
 use super::{judged, rules, verdict};
 
 /// The lists that the first design names.
-fn usual(on_unknown: OnUnknown) -> Rules {
+fn usual(on_unknown: OnUnknown) -> RepairPolicy {
     rules(
         &[
             "bun install",
@@ -25,7 +27,7 @@ fn usual(on_unknown: OnUnknown) -> Rules {
     )
 }
 
-fn approved(rules: &Rules, command: &str) -> Option<Approved> {
+fn approved(rules: &RepairPolicy, command: &str) -> Option<ApprovedCommand> {
     match judged(rules, command).verdict {
         Verdict::Run(approved) => Some(approved),
         _ => None,
@@ -39,12 +41,12 @@ fn an_approval_is_the_very_text_and_the_owners_entry_runs() {
     for entry in rules.auto_approve.clone() {
         let approved = approved(&rules, &format!(" \t\r\n{entry}\n")).unwrap();
         assert_eq!(
-            (approved.text(), approved.by()),
-            (entry.as_str(), ApprovedBy::List)
+            (approved.command_text(), approved.origin()),
+            (entry.as_str(), ApprovalOrigin::List)
         );
     }
     rules.auto_approve = vec!["\n npm ci \t".to_owned()];
-    assert_eq!(approved(&rules, "npm ci").unwrap().text(), "npm ci");
+    assert_eq!(approved(&rules, "npm ci").unwrap().command_text(), "npm ci");
 }
 
 /// S3-02, S3-47: no prefix, no glob, no folding, no normalisation, no path, no quotes.
@@ -186,10 +188,10 @@ fn what_is_in_no_list_is_as_the_owner_says() {
     assert_eq!(judged(OnUnknown::Allow, "git push --force"), "ask");
     let allowed = approved(&usual(OnUnknown::Allow), " npm ci ").unwrap();
     assert_eq!(
-        (allowed.text(), allowed.by()),
-        ("npm ci", ApprovedBy::Allowance)
+        (allowed.command_text(), allowed.origin()),
+        ("npm ci", ApprovalOrigin::Allowance)
     );
-    assert_eq!(Rules::default().on_unknown, OnUnknown::Escalate);
+    assert_eq!(RepairPolicy::default().on_unknown, OnUnknown::Escalate);
 }
 
 /// S3-50: a command with a secret in it is no plain command.
@@ -205,8 +207,8 @@ fn a_secret_is_not_allowed_through_without_a_look() {
 /// S3-16 to S3-21: the defaults.
 #[test]
 fn the_defaults_approve_nothing_and_ask() {
-    let rules = Rules::from_json(&json!({})).unwrap();
-    assert_eq!(rules, Rules::default());
+    let rules = RepairPolicy::from_json(&json!({})).unwrap();
+    assert_eq!(rules, RepairPolicy::default());
     assert!(rules.enabled && rules.auto_approve.is_empty());
     assert_eq!(rules.require_human, ["*"]);
     assert_eq!(rules.max_auto_recoveries_per_run, 3);
@@ -221,7 +223,10 @@ fn a_wrong_section_approves_nothing() {
         "enabled": true, "auto_approve": ["npm ci"], "require_human": [], "max_auto_recoveries_per_run": 3, "cooldown_seconds": 0,
         "on_unknown": "allow", "sandbox": "off", "network": false, "allowed_write_paths": ["dist"], "env_keep": ["A"], "guard_files": false, "preview": false,
     });
-    assert_eq!(verdict(&Rules::from_json(&good).unwrap(), "npm ci"), "run");
+    assert_eq!(
+        verdict(&RepairPolicy::from_json(&good).unwrap(), "npm ci"),
+        "run"
+    );
     let wrong = [
         ("enabled", json!(["true", 1, null, [true]])),
         (
@@ -248,14 +253,14 @@ fn a_wrong_section_approves_nothing() {
         for value in values.as_array().unwrap() {
             let mut section = good.clone();
             section[key] = value.clone();
-            let error = Rules::from_json(&section).unwrap_err();
+            let error = RepairPolicy::from_json(&section).unwrap_err();
             assert_eq!(error.key, key, "{value}");
-            let rules = Rules::from_json(&section).unwrap_or_default();
+            let rules = RepairPolicy::from_json(&section).unwrap_or_default();
             assert_eq!(verdict(&rules, "npm ci"), "ask", "{key} = {value}");
         }
     }
     for section in [Value::Null, json!([]), json!("npm ci"), json!(true)] {
-        assert!(Rules::from_json(&section).is_err(), "{section}");
+        assert!(RepairPolicy::from_json(&section).is_err(), "{section}");
     }
 }
 
@@ -263,7 +268,10 @@ fn a_wrong_section_approves_nothing() {
 fn why_a_person_is_asked_is_told_in_a_sentence() {
     let rules = usual(OnUnknown::Escalate);
     let judgement = judged(&rules, "npm instal");
-    assert_eq!(judgement.verdict, Verdict::Ask(vec![AskWhy::Unknown]));
+    assert_eq!(
+        judgement.verdict,
+        Verdict::RequireApproval(vec![ApprovalReason::Unknown])
+    );
     assert_eq!(
         judgement.reason,
         "no entry of auto_approve is this very text (the nearest is `npm install`), and on_unknown is escalate"
@@ -271,7 +279,7 @@ fn why_a_person_is_asked_is_told_in_a_sentence() {
     let judgement = judged(&rules, "git push --force");
     assert_eq!(
         judgement.verdict,
-        Verdict::Ask(vec![AskWhy::RequireHuman("git push".to_owned())])
+        Verdict::RequireApproval(vec![ApprovalReason::RequireHuman("git push".to_owned())])
     );
     assert_eq!(judgement.reason, "`git push` of require_human covers it");
 }
@@ -279,14 +287,14 @@ fn why_a_person_is_asked_is_told_in_a_sentence() {
 /// S3-50: an owner is told of a secret in an entry, and of an entry that can never be asked for.
 #[test]
 fn an_owner_is_told_of_entries_that_cannot_be_meant() {
-    assert!(doubt("x --token=npm_abcdefghijklmnopqrstuvwxyz0123456789").is_some());
-    assert!(doubt("npm\u{a0}ci").is_some());
+    assert!(lint_entry("x --token=npm_abcdefghijklmnopqrstuvwxyz0123456789").is_some());
+    assert!(lint_entry("npm\u{a0}ci").is_some());
     for entry in [
         "npm ci",
         " npm ci\r\n",
         "rm -f x || true",
         "npm run caf\u{e9}",
     ] {
-        assert_eq!(doubt(entry), None, "{entry}");
+        assert_eq!(lint_entry(entry), None, "{entry}");
     }
 }

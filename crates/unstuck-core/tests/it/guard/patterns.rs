@@ -1,6 +1,6 @@
 //! `require_human`: generous, because being too generous only asks.
 
-use unstuck_core::guard::OnUnknown;
+use unstuck_core::command_policy::OnUnknown;
 
 use super::{rules, verdict};
 

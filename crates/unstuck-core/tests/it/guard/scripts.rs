@@ -1,14 +1,14 @@
 //! How an approved text runs.
 
-use unstuck_core::guard::Script;
+use unstuck_core::command_policy::ExecutionPlan;
 
 use super::texts;
 
 /// The words of each command, if no shell is needed.
 fn argv(text: &str) -> Option<Vec<Vec<String>>> {
-    match Script::of(text) {
-        Script::Plain(commands) => Some(commands),
-        Script::Shell(line) => {
+    match ExecutionPlan::for_text(text) {
+        ExecutionPlan::Direct(commands) => Some(commands),
+        ExecutionPlan::Shell(line) => {
             assert_eq!(line, text, "a shell gets the very text");
             None
         }

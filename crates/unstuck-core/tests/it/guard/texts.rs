@@ -1,6 +1,6 @@
 //! How texts of a proposal are shown.
 
-use unstuck_core::guard::{show, show_command};
+use unstuck_core::command_policy::{sanitize, sanitize_command};
 
 /// S3-50: no secret is shown; and nothing that a terminal, a log or an eye would take for something else.
 #[test]
@@ -26,7 +26,7 @@ fn texts_are_shown_without_what_they_could_do() {
             "key [redacted:anthropic]",
         ),
     ] {
-        let told = show(text);
+        let told = sanitize(text);
         if text.starts_with("key") {
             assert!(
                 told.starts_with("key [redacted:") && !told.contains("AAAA"),
@@ -41,7 +41,7 @@ fn texts_are_shown_without_what_they_could_do() {
 
 #[test]
 fn a_long_text_is_cut_and_says_so() {
-    let told = show(&"é".repeat(100_000));
+    let told = sanitize(&"é".repeat(100_000));
     assert!(told.ends_with("… (98000 more characters)"));
     assert!(told.len() < 5000);
 }
@@ -49,12 +49,12 @@ fn a_long_text_is_cut_and_says_so() {
 /// T6 of the threats: a letter that looks like another is spelled out, so that the person who approves can tell.
 #[test]
 fn a_command_is_shown_whole_with_every_foreign_letter_spelled_out() {
-    assert_eq!(show_command("n\u{440}m install"), r"n\u{440}m install");
-    assert_eq!(show_command("npm run caf\u{e9}"), r"npm run caf\u{e9}");
-    assert_eq!(show_command("npm ci\nid"), r"npm ci\nid");
+    assert_eq!(sanitize_command("n\u{440}m install"), r"n\u{440}m install");
+    assert_eq!(sanitize_command("npm run caf\u{e9}"), r"npm run caf\u{e9}");
+    assert_eq!(sanitize_command("npm ci\nid"), r"npm ci\nid");
     let long = "a ".repeat(2048);
-    assert_eq!(show_command(&long), long);
+    assert_eq!(sanitize_command(&long), long);
     let secret =
-        show_command("curl -H 'Authorization: Bearer sk-ant-api03-AAAAAAAAAAAAAAAAAAAAAAAA'");
+        sanitize_command("curl -H 'Authorization: Bearer sk-ant-api03-AAAAAAAAAAAAAAAAAAAAAAAA'");
     assert!(!secret.contains("AAAA"), "{secret}");
 }

@@ -20,7 +20,7 @@ fn a_status_alone_tells_the_kind() {
     ] {
         let diagnosis = diagnose(&answer(status, ""));
         assert_eq!(diagnosis.kind, expected, "{status}");
-        assert_eq!(diagnosis.retryable(), retryable, "{status}");
+        assert_eq!(diagnosis.is_retryable(), retryable, "{status}");
     }
 }
 
@@ -52,7 +52,7 @@ fn a_context_that_is_too_long_is_told_from_other_bad_requests() {
     ] {
         let diagnosis = diagnose(&answer(400, body));
         assert_eq!(diagnosis.kind, Kind::ContextLimit, "{body}");
-        assert!(!diagnosis.retryable());
+        assert!(!diagnosis.is_retryable());
     }
     let other = answer(
         400,
@@ -66,11 +66,11 @@ fn a_context_that_is_too_long_is_told_from_other_bad_requests() {
 fn timeouts_are_retried_and_the_rest_is_unknown() {
     for failure in [
         Failure::api("openai").with_body("TimeoutError: Request timed out"),
-        Failure::api("openai").with_time_up(),
+        Failure::api("openai").with_timeout(),
     ] {
         let diagnosis = diagnose(&failure);
         assert_eq!(diagnosis.kind, Kind::Timeout);
-        assert!(diagnosis.retryable());
+        assert!(diagnosis.is_retryable());
     }
     let other = Failure::api("openai").with_body("something else went wrong here");
     assert_eq!(kind(&other), Kind::Unknown);

@@ -64,7 +64,7 @@ fn a_failed_test_that_mentions_429_is_a_test_failure() {
     let failure = Failure::infra("cargo").with_exit_code(101).with_stdout(log);
     let diagnosis = diagnose(&failure);
     assert_eq!(diagnosis.kind, Kind::TestFailure);
-    assert_eq!((diagnosis.level, diagnosis.retryable()), (None, false));
+    assert_eq!((diagnosis.level, diagnosis.is_retryable()), (None, false));
 }
 
 /// Never search what a successful run wrote for words of failure.

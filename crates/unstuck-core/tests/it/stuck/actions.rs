@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use serde_json::{Value, json};
-use unstuck_core::stuck::{StuckLimits, StuckWhat, Watcher};
+use unstuck_core::loop_detection::{LoopDetector, LoopKind, LoopLimits};
 
 use super::{watched, what};
 
@@ -118,8 +118,8 @@ fn the_same_failing_call_five_times_is_stuck_whichever_agent_it_is() {
         let text = steps(agent, 5, |_| failing("npm run lint"));
         let sign = watched(agent, &text).unwrap();
         assert_eq!(
-            (sign.what, sign.times, &*sign.repeated),
-            (StuckWhat::RepeatingAction, 5, "npm run lint"),
+            (sign.kind, sign.times, &*sign.repeated),
+            (LoopKind::RepeatingAction, 5, "npm run lint"),
             "{agent}"
         );
         assert!(
@@ -150,7 +150,7 @@ fn times_and_reasons_given_do_not_make_it_another_call() {
         });
         assert_eq!(
             what(agent, &text),
-            Some(StuckWhat::RepeatingAction),
+            Some(LoopKind::RepeatingAction),
             "{agent}"
         );
     }
@@ -183,7 +183,7 @@ fn the_same_error_with_changes_in_between_may_come_twice_as_often() {
         };
         assert_eq!(watched(agent, &steps(agent, 18, step)), None, "{agent}");
         let sign = watched(agent, &steps(agent, 20, step)).unwrap();
-        assert_eq!((sign.what, sign.times), (StuckWhat::RepeatingAction, 10));
+        assert_eq!((sign.kind, sign.times), (LoopKind::RepeatingAction, 10));
     }
 }
 
@@ -201,7 +201,7 @@ fn ever_other_calls_with_the_same_error_are_stuck() {
         };
         assert_eq!(
             what(agent, &steps(agent, 10, step)),
-            Some(StuckWhat::RepeatingError),
+            Some(LoopKind::RepeatingError),
             "{agent}"
         );
         assert_eq!(watched(agent, &steps(agent, 9, step)), None, "{agent}");
@@ -230,8 +230,8 @@ fn reading_the_same_again_and_again_is_stuck_unless_something_else_is_done() {
         let reading = steps(agent, 10, |_| fine("cat src/x.rs", "fn main() {}"));
         let sign = watched(agent, &reading).unwrap();
         assert_eq!(
-            (sign.what, sign.times),
-            (StuckWhat::RepeatingResult, 10),
+            (sign.kind, sign.times),
+            (LoopKind::RepeatingResult, 10),
             "{agent}"
         );
         let working = steps(agent, 60, |n| match n % 2 {
@@ -273,14 +273,14 @@ fn words_of_waiting_in_what_is_read_are_no_waiting() {
             let text = steps(agent, 10, |_| fine(command, output));
             assert_eq!(
                 what(agent, &text),
-                Some(StuckWhat::RepeatingResult),
+                Some(LoopKind::RepeatingResult),
                 "{agent} {command}"
             );
         }
         let text = steps(agent, 5, |_| failing("sed -n /status/p ready.txt"));
         assert_eq!(
             what(agent, &text),
-            Some(StuckWhat::RepeatingAction),
+            Some(LoopKind::RepeatingAction),
             "{agent}"
         );
     }
@@ -320,8 +320,8 @@ fn the_same_message_four_times_with_nothing_new_done_is_stuck() {
         };
         let sign = watched(agent, &stream((0..5).map(turn))).unwrap();
         assert_eq!(
-            (sign.what, sign.times),
-            (StuckWhat::RepeatingMessage, 4),
+            (sign.kind, sign.times),
+            (LoopKind::RepeatingMessage, 4),
             "{agent}"
         );
         assert_eq!(watched(agent, &stream((0..3).map(turn))), None, "{agent}");
@@ -348,7 +348,7 @@ fn one_message_that_says_the_same_for_ever_is_stuck() {
         let said = stream([message(agent, &text)]);
         assert_eq!(
             what(agent, &said),
-            Some(StuckWhat::RepeatingOutput),
+            Some(LoopKind::RepeatingOutput),
             "{agent}"
         );
     }
@@ -370,13 +370,13 @@ fn limits_may_be_set_lower_and_higher() {
     let text = steps("codex", 9, |_| failing("make"));
     let codex = unstuck_core::agent::Agents::built_in().get("codex");
     for (repeats, stuck) in [(3, true), (9, true), (10, false)] {
-        let limits = StuckLimits {
+        let limits = LoopLimits {
             repeats,
-            ..StuckLimits::default()
+            ..LoopLimits::default()
         };
-        let mut watcher = Watcher::new(&limits, codex);
-        watcher.stdout(text.as_bytes());
-        assert_eq!(watcher.verdict().is_some(), stuck, "{repeats}");
+        let mut watcher = LoopDetector::new(&limits, codex);
+        watcher.push_stdout(text.as_bytes());
+        assert_eq!(watcher.signal().is_some(), stuck, "{repeats}");
     }
 }
 

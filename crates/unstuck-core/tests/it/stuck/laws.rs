@@ -2,24 +2,24 @@
 
 use proptest::prelude::*;
 use unstuck_core::agent::Agents;
-use unstuck_core::stuck::{StuckLimits, StuckSign, Watcher, asks_back};
+use unstuck_core::loop_detection::{LoopDetector, LoopLimits, LoopSignal, detect_question_answer};
 
 use std::time::Duration;
 
 /// What is seen when this is written in pieces of these sizes, over and over.
-fn watched(agent: &str, bytes: &[u8], sizes: &[usize]) -> (Option<StuckSign>, Option<StuckSign>) {
-    let mut watcher = Watcher::new(&StuckLimits::default(), Agents::built_in().get(agent));
+fn watched(agent: &str, bytes: &[u8], sizes: &[usize]) -> (Option<LoopSignal>, Option<LoopSignal>) {
+    let mut watcher = LoopDetector::new(&LoopLimits::default(), Agents::built_in().get(agent));
     let mut rest = bytes;
     for size in sizes.iter().cycle() {
         let (piece, after) = rest.split_at((*size).min(rest.len()));
-        watcher.stdout(piece);
+        watcher.push_stdout(piece);
         rest = after;
         if rest.is_empty() {
             break;
         }
     }
-    let silent = watcher.silent(Duration::from_secs(3600));
-    (watcher.verdict(), silent)
+    let silent = watcher.signal_after_silence(Duration::from_secs(3600));
+    (watcher.signal(), silent)
 }
 
 /// Something that may or may not be repeated, in text or as a stream of an agent.
@@ -60,7 +60,7 @@ proptest! {
             let whole = watched(agent, &bytes, &[usize::MAX]);
             prop_assert_eq!(watched(agent, &bytes, &sizes), whole);
         }
-        asks_back(&String::from_utf8_lossy(&bytes));
+        detect_question_answer(&String::from_utf8_lossy(&bytes));
     }
 
     #[test]
@@ -76,13 +76,13 @@ proptest! {
 #[test]
 fn what_was_seen_first_stays() {
     let first = "I will have a look at the file again.\n".repeat(200);
-    let mut watcher = Watcher::new(&StuckLimits::default(), None);
-    watcher.stdout(first.as_bytes());
-    let sign = watcher.verdict();
-    watcher.stdout(
+    let mut watcher = LoopDetector::new(&LoopLimits::default(), None);
+    watcher.push_stdout(first.as_bytes());
+    let sign = watcher.signal();
+    watcher.push_stdout(
         "Something else is said here now, for ever.\n"
             .repeat(200)
             .as_bytes(),
     );
-    assert!(sign.is_some() && watcher.verdict() == sign);
+    assert!(sign.is_some() && watcher.signal() == sign);
 }

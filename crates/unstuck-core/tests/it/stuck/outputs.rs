@@ -2,16 +2,16 @@
 
 use std::fmt::Write;
 
-use unstuck_core::stuck::{StuckLimits, StuckSign, StuckWhat, Watcher};
+use unstuck_core::loop_detection::{LoopDetector, LoopKind, LoopLimits, LoopSignal};
 
 use super::what;
 
 /// What is seen when any program writes this, to either stream.
-fn watched_on_both(text: &str) -> Option<StuckSign> {
-    let mut watcher = Watcher::new(&StuckLimits::default(), None);
-    watcher.stdout(text.as_bytes());
-    watcher.stderr(text.as_bytes());
-    watcher.verdict()
+fn watched_on_both(text: &str) -> Option<LoopSignal> {
+    let mut watcher = LoopDetector::new(&LoopLimits::default(), None);
+    watcher.push_stdout(text.as_bytes());
+    watcher.push_stderr(text.as_bytes());
+    watcher.signal()
 }
 
 fn lines(count: usize, line: impl Fn(usize) -> String) -> String {
@@ -66,12 +66,12 @@ fn a_sentence_again_and_again_is_stuck_also_without_line_ends() {
     let sentence = "I think I should look at the file again before I change anything. ";
     assert_eq!(
         what("", &sentence.repeat(200)),
-        Some(StuckWhat::RepeatingOutput)
+        Some(LoopKind::RepeatingOutput)
     );
     let words = "then I will go on and then I will stop and ";
     assert_eq!(
         what("", &words.repeat(2000)),
-        Some(StuckWhat::RepeatingOutput)
+        Some(LoopKind::RepeatingOutput)
     );
 }
 
@@ -93,7 +93,7 @@ fn blocks_of_up_to_forty_lines_are_seen() {
     };
     assert_eq!(
         what("", &block(40).repeat(9)),
-        Some(StuckWhat::RepeatingOutput)
+        Some(LoopKind::RepeatingOutput)
     );
     assert_eq!(what("", &block(41).repeat(20)), None);
 }
@@ -108,15 +108,15 @@ fn colours_times_and_spinners_do_not_hide_a_repetition() {
             n % 60
         )
     });
-    assert_eq!(what("", &text), Some(StuckWhat::RepeatingOutput));
+    assert_eq!(what("", &text), Some(LoopKind::RepeatingOutput));
 }
 
 #[test]
 fn each_stream_is_read_for_itself() {
-    let mut watcher = Watcher::new(&StuckLimits::default(), None);
+    let mut watcher = LoopDetector::new(&LoopLimits::default(), None);
     for n in 0..200 {
-        watcher.stdout(b"I will have a look at the file again.\n");
-        watcher.stderr(format!("{n}\n").as_bytes());
+        watcher.push_stdout(b"I will have a look at the file again.\n");
+        watcher.push_stderr(format!("{n}\n").as_bytes());
     }
-    assert!(watcher.verdict().is_some());
+    assert!(watcher.signal().is_some());
 }

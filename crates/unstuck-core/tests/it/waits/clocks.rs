@@ -1,6 +1,6 @@
 //! Clock times and dates, with their zones and the nights in which clocks change.
 
-use unstuck_core::Now;
+use unstuck_core::ClockReading;
 
 use super::{moment, said, until, wait};
 use crate::NOW;
@@ -8,9 +8,9 @@ use crate::NOW;
 #[test]
 fn a_clock_time_is_meant_in_the_stated_zone_or_here() {
     let at = moment(NOW);
-    let utc = Now::utc(at);
-    let berlin = Now::in_zone(at, "Europe/Berlin").unwrap();
-    let india = Now::at_offset(at, 19_800).unwrap();
+    let utc = ClockReading::utc(at);
+    let berlin = ClockReading::in_zone(at, "Europe/Berlin").unwrap();
+    let india = ClockReading::at_offset(at, 19_800).unwrap();
     for (text, now, moment) in [
         (
             "5-hour limit reached · resets 3pm (Europe/Berlin)",
@@ -74,7 +74,7 @@ fn a_clock_time_is_meant_in_the_stated_zone_or_here() {
 
 #[test]
 fn a_zone_is_a_place_some_letters_or_an_offset() {
-    let now = Now::in_zone(moment(NOW), "Asia/Tokyo").unwrap();
+    let now = ClockReading::in_zone(moment(NOW), "Asia/Tokyo").unwrap();
     for (text, moment) in [
         (
             "resets 3am (America/Port-au-Prince)",
@@ -99,7 +99,7 @@ fn a_zone_is_a_place_some_letters_or_an_offset() {
 
 #[test]
 fn a_date_is_the_next_such_day() {
-    let now = Now::utc(moment(NOW));
+    let now = ClockReading::utc(moment(NOW));
     for (text, moment) in [
         (
             "Weekly limit reached ∙ resets Nov 20, 9am (Europe/Rome)",
@@ -173,7 +173,7 @@ fn in_the_nights_when_clocks_change_the_next_such_time_is_taken() {
         ),
     ] {
         let failure = said(&format!("5-hour limit reached · {text}"));
-        let now = Now::utc(super::moment(at));
+        let now = ClockReading::utc(super::moment(at));
         assert_eq!(until(&failure, &now), moment, "{text} at {at}");
     }
 }
@@ -182,14 +182,14 @@ fn in_the_nights_when_clocks_change_the_next_such_time_is_taken() {
 fn an_unknown_zone_or_time_does_not_invent_a_wait() {
     assert_eq!(wait(&said("5-hour limit reached · resets 25:99")), None);
     assert_eq!(wait(&said("5-hour limit reached · resets 13pm")), None);
-    assert_eq!(Now::in_zone(moment(NOW), "Nowhere/Land"), None);
-    assert_eq!(Now::at_offset(moment(NOW), i32::MAX), None);
+    assert_eq!(ClockReading::in_zone(moment(NOW), "Nowhere/Land"), None);
+    assert_eq!(ClockReading::at_offset(moment(NOW), i32::MAX), None);
 }
 
 /// Lessons: an undated reset is meant from the moment at which it was printed, whenever it is read.
 mod printed {
-    use unstuck_core::failure::Text;
-    use unstuck_core::{Failure, Now, Timestamp};
+    use unstuck_core::failure::LossyText;
+    use unstuck_core::{ClockReading, Failure, Timestamp};
 
     use super::{moment, until};
 
@@ -203,12 +203,12 @@ mod printed {
             times.push((text.len(), moment(at)));
             text.push_str(part);
         }
-        let text = Text::from(text).printed_at(times);
+        let text = LossyText::from(text).with_print_times(times);
         let failure = Failure::agent("claude")
             .with_exit_code(1)
             .with_stdout(text)
             .with_stderr("");
-        until(&failure, &Now::utc(moment(now)))
+        until(&failure, &ClockReading::utc(moment(now)))
     }
 
     #[test]

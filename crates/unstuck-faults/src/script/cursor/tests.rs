@@ -3,21 +3,25 @@ use std::time::Duration;
 use hyper::HeaderMap;
 
 use super::*;
-use crate::protocol::{Call, Protocol};
-use crate::script::When;
+use crate::protocol::{ModelCall, Protocol};
+use crate::script::RequestCondition;
 
 const START: Timestamp = Timestamp::from_seconds(1_763_000_000);
 
 /// Asks as a client with one key does.
-fn take(cursor: &mut Cursor, (model, prompt): (&str, &str), now: Timestamp) -> Option<Taken> {
-    let call = Call {
+fn take(
+    cursor: &mut ScriptCursor,
+    (model, prompt): (&str, &str),
+    now: Timestamp,
+) -> Option<SelectedReply> {
+    let call = ModelCall {
         model: model.to_owned(),
         prompt: prompt.to_owned(),
-        ..Call::default()
+        ..ModelCall::default()
     };
     let mut headers = HeaderMap::new();
     headers.insert("x-session", "abc".parse().unwrap());
-    let asking = Asking {
+    let asking = RequestView {
         protocol: Protocol::Anthropic,
         path: "/v1/messages",
         headers: &headers,
@@ -25,11 +29,11 @@ fn take(cursor: &mut Cursor, (model, prompt): (&str, &str), now: Timestamp) -> O
         call: &call,
         body: b"{\"temperature\": 0}",
     };
-    cursor.take(&asking, Asked::Model, None, now)
+    cursor.select(&asking, RequestKind::Model, None, now)
 }
 
 fn names(script: &Script, calls: &[(&str, &str)]) -> Vec<&'static str> {
-    let mut cursor = Cursor::new(script);
+    let mut cursor = ScriptCursor::new(script);
     calls
         .iter()
         .map(|call| take(&mut cursor, *call, START).map_or("nothing", |taken| taken.reply.name()))
@@ -39,8 +43,8 @@ fn names(script: &Script, calls: &[(&str, &str)]) -> Vec<&'static str> {
 #[test]
 fn steps_come_in_their_order_and_the_last_repeats() {
     let script = Script::default()
-        .then(Step::from(Reply::Overloaded).times(2))
-        .then(Reply::answer("done"));
+        .with_step(ScriptStep::from(Reply::Overloaded).times(2))
+        .with_step(Reply::answer("done"));
     let taken = names(&script, &[("m", "p"); 4]);
     assert_eq!(taken, ["overloaded", "overloaded", "answer", "answer"]);
 }
@@ -48,9 +52,9 @@ fn steps_come_in_their_order_and_the_last_repeats() {
 #[test]
 fn a_step_for_one_model_leaves_the_others_alone() {
     let script = Script::default()
-        .then(Step::from(Reply::Quota).when_model("haiku").always())
-        .then(Reply::Auth)
-        .then(Step::from(Reply::Empty).when_prompt("title"));
+        .with_step(ScriptStep::from(Reply::Quota).when_model("haiku").always())
+        .with_step(Reply::Auth)
+        .with_step(ScriptStep::from(Reply::Empty).when_prompt("title"));
     let calls = [
         ("haiku-4", "x"),
         ("opus", "x"),
@@ -127,19 +131,19 @@ fn places_are_counted_among_the_requests_that_fit_otherwise() {
 
 #[test]
 fn a_request_that_no_step_fits_gets_none() {
-    let script = Script::default().then(Step::from(Reply::Quota).when_prompt("title"));
+    let script = Script::default().with_step(ScriptStep::from(Reply::Quota).when_prompt("title"));
     assert_eq!(names(&script, &[("m", "other")]), ["nothing"]);
 }
 
 #[test]
 fn what_asks_no_model_gets_only_steps_that_name_its_path() {
     let script = Script::default()
-        .then(Reply::Quota)
-        .then(Step::from(Reply::Auth).when_path("/models"));
-    let mut cursor = Cursor::new(&script);
-    let (call, headers) = (Call::default(), HeaderMap::new());
+        .with_step(Reply::Quota)
+        .with_step(ScriptStep::from(Reply::Auth).when_path("/models"));
+    let mut cursor = ScriptCursor::new(&script);
+    let (call, headers) = (ModelCall::default(), HeaderMap::new());
     let mut aside = |path| {
-        let asking = Asking {
+        let asking = RequestView {
             protocol: Protocol::Chat,
             path,
             headers: &headers,
@@ -147,7 +151,7 @@ fn what_asks_no_model_gets_only_steps_that_name_its_path() {
             call: &call,
             body: b"",
         };
-        let taken = cursor.take(&asking, Asked::Aside, None, START);
+        let taken = cursor.select(&asking, RequestKind::Auxiliary, None, START);
         taken.map(|taken| taken.reply.name())
     };
     assert_eq!(aside("/v1/files"), None);
@@ -158,8 +162,8 @@ fn what_asks_no_model_gets_only_steps_that_name_its_path() {
 #[test]
 fn a_mix_begins_where_the_steps_are_used_up() {
     let script = Script::default()
-        .then(Step::from(Reply::Quota).times(2))
-        .with_mix(Mix::failing(1.0, 1).with(1, Reply::Hang));
+        .with_step(ScriptStep::from(Reply::Quota).times(2))
+        .with_mix(FaultMix::failing(1.0, 1).with_fault(1, Reply::Hang));
     let taken = names(&script, &[("m", "p"); 4]);
     assert_eq!(taken, ["quota", "quota", "hang", "hang"]);
 }
@@ -167,9 +171,9 @@ fn a_mix_begins_where_the_steps_are_used_up() {
 #[test]
 fn a_usage_limit_that_holds_ends_at_its_reset() {
     let script = Script::default()
-        .then(Reply::usage_limit(Duration::from_secs(5)))
-        .then(Reply::answer("done"));
-    let mut cursor = Cursor::new(&script);
+        .with_step(Reply::usage_limit(Duration::from_secs(5)))
+        .with_step(Reply::answer("done"));
+    let mut cursor = ScriptCursor::new(&script);
     let mut after = |seconds| {
         let now = START.after(Duration::from_secs(seconds));
         take(&mut cursor, ("m", "p"), now).map(|taken| (taken.reply.name(), taken.reset))
@@ -183,7 +187,7 @@ fn a_usage_limit_that_holds_ends_at_its_reset() {
 #[test]
 fn a_place_is_written_as_a_number_or_a_range() {
     let place = |text: &str| {
-        let when: Result<When, _> = toml::from_str(&format!("nth = {text}"));
+        let when: Result<RequestCondition, _> = toml::from_str(&format!("nth = {text}"));
         when.ok()
             .and_then(|when| when.nth)
             .map(|nth| nth.to_string())
@@ -201,7 +205,7 @@ fn a_step_may_last_for_a_time_after_it_was_first_taken() {
     let script: Script = "[[step]]\noverloaded = {}\ntimes = \"25s\"\n\n[[step]]\nempty = {}\n"
         .parse()
         .unwrap();
-    let mut cursor = Cursor::new(&script);
+    let mut cursor = ScriptCursor::new(&script);
     let mut at = |seconds| {
         let now = START.after(Duration::from_secs(seconds));
         let taken = take(&mut cursor, ("m", "p"), now);

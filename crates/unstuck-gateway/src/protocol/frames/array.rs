@@ -2,7 +2,7 @@
 
 /// Where in a JSON text the scan stands.
 #[derive(Debug, Default)]
-pub(super) struct Array {
+pub(super) struct ArrayScanner {
     depth: usize,
     /// The text is an array, whose elements are the frames; otherwise the whole is one.
     is_array: bool,
@@ -10,7 +10,7 @@ pub(super) struct Array {
     escaped: bool,
 }
 
-impl Array {
+impl ArrayScanner {
     /// Where in the chunk an element, or the text, ends.
     pub(super) fn end_in(&mut self, chunk: &[u8]) -> Option<usize> {
         let at = chunk.iter().position(|&byte| self.ends_at(byte))?;

@@ -10,36 +10,36 @@ use std::collections::VecDeque;
 use bytes::{Bytes, BytesMut};
 
 use super::endpoint::Endpoint;
-use array::Array;
-use sse::Sse;
+use array::ArrayScanner;
+use sse::SseScanner;
 
 /// The frames of a stream: the events of an event stream, or the elements of a JSON array, each with all bytes that
 /// belong to it. All frames and the [rest](Self::rest), one after the other, are the bytes that were pushed.
 #[derive(Debug)]
-pub struct Frames {
-    format: Format,
+pub struct FrameSplitter {
+    format: FrameFormat,
     ready: VecDeque<Bytes>,
     /// The beginning of a frame whose end has not come yet.
     begun: BytesMut,
 }
 
 #[derive(Debug)]
-enum Format {
-    Sse(Sse),
-    Array(Array),
+enum FrameFormat {
+    Sse(SseScanner),
+    Array(ArrayScanner),
     /// Not looked into: each chunk is a frame.
     Chunks,
 }
 
-impl Frames {
+impl FrameSplitter {
     /// Frames of an answer of that content type. Gemini streams a JSON array where no event stream was asked for.
     pub fn new(endpoint: Endpoint, content_type: &str) -> Self {
         let content_type = content_type.trim_start().to_ascii_lowercase();
         let json = content_type.starts_with("application/json");
         let format = match endpoint {
-            Endpoint::Other => Format::Chunks,
-            Endpoint::Generate if json => Format::Array(Array::default()),
-            _ => Format::Sse(Sse::default()),
+            Endpoint::Other => FrameFormat::Chunks,
+            Endpoint::Generate if json => FrameFormat::Array(ArrayScanner::default()),
+            _ => FrameFormat::Sse(SseScanner::default()),
         };
         Self {
             format,
@@ -65,12 +65,12 @@ impl Frames {
 
     /// What has come of a frame that is not over yet. At the end of a stream anything here is a frame that was cut, or one
     /// whose last blank line is missing.
-    pub fn rest(&self) -> &[u8] {
+    pub fn remainder(&self) -> &[u8] {
         &self.begun
     }
 }
 
-impl Iterator for Frames {
+impl Iterator for FrameSplitter {
     type Item = Bytes;
 
     /// The next frame that is complete.
@@ -79,7 +79,7 @@ impl Iterator for Frames {
     }
 }
 
-impl Format {
+impl FrameFormat {
     /// Where in the chunk the present frame ends. What is before it is scanned only once.
     fn end_in(&mut self, chunk: &[u8]) -> Option<usize> {
         match self {

@@ -4,12 +4,12 @@ use memchr::memchr2;
 
 /// Where in an event stream the scan stands.
 #[derive(Debug, Default)]
-pub(super) struct Sse {
-    line: Line,
+pub(super) struct SseScanner {
+    line: LineState,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum Line {
+enum LineState {
     /// Nothing of the line has come. A frame of blank lines alone is one too.
     #[default]
     Start,
@@ -20,25 +20,25 @@ enum Line {
     FrameEnded,
 }
 
-impl Sse {
+impl SseScanner {
     /// Where in the chunk the present frame ends. A `\r` that may be half of `\r\n` ends it only when the next byte is seen.
     pub(super) fn end_in(&mut self, chunk: &[u8]) -> Option<usize> {
         let mut at = 0;
         while let Some(&byte) = chunk.get(at) {
             match (self.line, byte) {
-                (Line::FrameEnded, b'\n') | (Line::Start, b'\n') => {
-                    self.line = Line::Start;
+                (LineState::FrameEnded, b'\n') | (LineState::Start, b'\n') => {
+                    self.line = LineState::Start;
                     return Some(at + 1);
                 }
-                (Line::FrameEnded, _) => {
-                    self.line = Line::Start;
+                (LineState::FrameEnded, _) => {
+                    self.line = LineState::Start;
                     return Some(at);
                 }
-                (Line::Ended | Line::Inside, b'\n') => self.line = Line::Start,
-                (Line::Inside, b'\r') => self.line = Line::Ended,
-                (Line::Start | Line::Ended, b'\r') => self.line = Line::FrameEnded,
-                (Line::Start | Line::Ended | Line::Inside, _) => {
-                    self.line = Line::Inside;
+                (LineState::Ended | LineState::Inside, b'\n') => self.line = LineState::Start,
+                (LineState::Inside, b'\r') => self.line = LineState::Ended,
+                (LineState::Start | LineState::Ended, b'\r') => self.line = LineState::FrameEnded,
+                (LineState::Start | LineState::Ended | LineState::Inside, _) => {
+                    self.line = LineState::Inside;
                     let rest = chunk.get(at..).unwrap_or_default();
                     at += memchr2(b'\n', b'\r', rest).unwrap_or(rest.len());
                     continue;

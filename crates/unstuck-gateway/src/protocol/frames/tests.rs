@@ -4,13 +4,13 @@ use super::*;
 
 /// All frames, and the rest, of a stream that comes in these pieces.
 fn cut(endpoint: Endpoint, content_type: &str, pieces: &[&[u8]]) -> (Vec<Bytes>, Vec<u8>) {
-    let mut frames = Frames::new(endpoint, content_type);
+    let mut frames = FrameSplitter::new(endpoint, content_type);
     let mut all = Vec::new();
     for piece in pieces {
         frames.push(Bytes::copy_from_slice(piece));
         all.extend(frames.by_ref());
     }
-    (all, frames.rest().to_vec())
+    (all, frames.remainder().to_vec())
 }
 
 fn sse(text: &str) -> Vec<Bytes> {
@@ -104,7 +104,7 @@ fn what_is_not_looked_into_goes_on_as_it_comes() {
 #[test]
 fn a_frame_that_came_at_once_is_not_copied() {
     let chunk = Bytes::from("data: 1\n\ndata: 2\n\n");
-    let mut frames = Frames::new(Endpoint::Chat, "text/event-stream");
+    let mut frames = FrameSplitter::new(Endpoint::Chat, "text/event-stream");
     frames.push(chunk.clone());
     assert_eq!(
         frames.next().map(|frame| frame.as_ptr()),

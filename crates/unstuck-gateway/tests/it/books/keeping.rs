@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use unstuck_core::episode::{Status, Timeline};
 use unstuck_core::event::CallOutcome;
+use unstuck_core::views::{RunStatus, RunTimeline};
 use unstuck_core::{Event, Kind, RetryPolicy, RunId, Timestamp};
-use unstuck_gateway::Ledger;
+use unstuck_gateway::Recorder;
 use unstuck_store::{CallFilter, RunFilter, SpendingQuery};
 
 use super::{Place, Said, books, called, chat, gateway, opened, sound, until};
@@ -36,14 +36,14 @@ async fn a_clients_calls_become_a_run_of_their_own() {
     assert_eq!(run.agent.as_deref(), Some("codex"));
     assert_eq!(
         (run.status, run.kind),
-        (Status::Running, Some(Kind::ServerError))
+        (RunStatus::Running, Some(Kind::ServerError))
     );
     assert_eq!(store.leases().await.unwrap().len(), 1);
 
     gateway.stop().await;
     books.close().await;
     let run = &store.runs(&RunFilter::default()).await.unwrap()[0];
-    assert_eq!(run.status, Status::Recovered);
+    assert_eq!(run.status, RunStatus::Recovered);
     assert_eq!(run.reason.as_deref(), Some("the gateway stopped"));
     assert!(store.leases().await.unwrap().is_empty());
     let events = store.load(&run.id).await.unwrap();
@@ -56,9 +56,9 @@ async fn a_clients_calls_become_a_run_of_their_own() {
         "run_finished",
     ];
     assert_eq!(names, wanted);
-    let timeline = Timeline::fold(&events).unwrap();
-    assert_eq!(timeline.calls[0].tries[0].kind, Kind::ServerError);
-    assert!(timeline.run.unrepeatable().is_some());
+    let timeline = RunTimeline::from_events(&events).unwrap();
+    assert_eq!(timeline.calls[0].failed_attempts[0].kind, Kind::ServerError);
+    assert!(timeline.run.unrepeatable_reason().is_some());
     assert_eq!(*said.lock().unwrap(), [""; 0]);
     sound(&store).await;
 }
@@ -98,7 +98,7 @@ async fn what_is_noted_is_on_disk_within_a_second() {
     let books = books(&store, &Said::default());
     let run = RunId::new("r1");
     for number in 0..100 {
-        books.call(called(&run, number, Timestamp::from_seconds(1_794_777_609)));
+        books.record_call(called(&run, number, Timestamp::from_seconds(1_794_777_609)));
     }
     let all = async || store.calls(&CallFilter::default()).await.unwrap().len() == 100;
     assert!(until(Duration::from_secs(1), all).await);
@@ -115,11 +115,11 @@ async fn a_store_that_fails_stops_nothing_and_is_told_once() {
     store.clone().close().await.unwrap();
     let run = RunId::new("r1");
     for number in 0..20_500 {
-        books.call(called(&run, number, Timestamp::from_seconds(1_794_777_609)));
+        books.record_call(called(&run, number, Timestamp::from_seconds(1_794_777_609)));
     }
     books.flush().await;
     books.flush().await;
-    assert_eq!(books.dropped(), 500);
+    assert_eq!(books.dropped_count(), 500);
     let once = said.lock().unwrap().clone();
     assert_eq!(once.len(), 1, "{once:?}");
     assert!(once[0].contains("cannot be written for now"), "{once:?}");
@@ -137,8 +137,8 @@ async fn sessions_of_a_killed_gateway_are_ended_by_the_next() {
     let place = Place::new();
     let store = opened(&place.location()).await;
     let killed = books(&store, &Said::default());
-    let setup = killed.begin("mine", None, &RetryPolicy::default());
-    killed.call(called(
+    let setup = killed.begin_session("mine", None, &RetryPolicy::default());
+    killed.record_call(called(
         &setup.run,
         1,
         Timestamp::from_seconds(1_794_777_609),
@@ -150,15 +150,15 @@ async fn sessions_of_a_killed_gateway_are_ended_by_the_next() {
         store.release(&lease.token).await.unwrap();
     }
     let next = books(&store, &Said::default());
-    next.end_forsaken().await;
+    next.end_orphaned_runs().await;
     let runs = store.runs(&RunFilter::default()).await.unwrap();
-    assert_eq!(runs[0].status, Status::Succeeded);
-    let open = next.begin("mine", None, &RetryPolicy::default());
+    assert_eq!(runs[0].status, RunStatus::Succeeded);
+    let open = next.begin_session("mine", None, &RetryPolicy::default());
     next.flush().await;
-    next.end_forsaken().await;
+    next.end_orphaned_runs().await;
     let runs = store.runs(&RunFilter::default()).await.unwrap();
     let own = runs.iter().find(|run| run.id == open.run).unwrap();
-    assert_eq!(own.status, Status::Running);
+    assert_eq!(own.status, RunStatus::Running);
     sound(&store).await;
 }
 
@@ -167,10 +167,10 @@ async fn what_was_spent_is_summed_up_as_it_is_written() {
     let place = Place::new();
     let store = opened(&place.location()).await;
     let books = books(&store, &Said::default());
-    let setup = books.begin("mine", Some("my-tool/2"), &RetryPolicy::default());
+    let setup = books.begin_session("mine", Some("my-tool/2"), &RetryPolicy::default());
     assert_eq!(setup.name, "mine");
     for number in 0..1_500 {
-        books.call(called(
+        books.record_call(called(
             &setup.run,
             number,
             Timestamp::from_seconds(1_794_777_609),
@@ -182,5 +182,5 @@ async fn what_was_spent_is_summed_up_as_it_is_written() {
     assert!((lines[0].cost_usd - 1.5).abs() < 1e-9);
     let run = &store.runs(&RunFilter::default()).await.unwrap()[0];
     assert_eq!(run.command, ["(gateway)", "mine"]);
-    assert_eq!(run.status, Status::Succeeded);
+    assert_eq!(run.status, RunStatus::Succeeded);
 }

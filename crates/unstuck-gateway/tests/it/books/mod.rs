@@ -12,14 +12,19 @@ use hyper::Request;
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::TokioExecutor;
 use tempfile::TempDir;
-use unstuck_core::decision::{Jitter, Tokens};
+use unstuck_core::decision::{Jitter, TokenUsage};
 use unstuck_core::event::{CallOutcome, CallRecord};
 use unstuck_core::redact::Redactor;
 use unstuck_core::{RetryPolicy, RunId, Timestamp};
 use unstuck_faults::{FaultServer, Script};
 use unstuck_gateway::protocol::Protocol;
-use unstuck_gateway::{BooksOptions, BuiltIn, Gateway, Ledger, Settings, StoreLedger, Upstream};
-use unstuck_store::{Location, Options, Owner, Redact, Report, Store, Task};
+use unstuck_gateway::{
+    BuiltInKnowledge, Gateway, GatewaySettings, Recorder, RecorderOptions, StoreRecorder, Upstream,
+};
+use unstuck_store::{
+    LeaseOwner, MaintenanceReport, MaintenanceTask, PayloadRedactor, Store, StoreLocation,
+    StoreOptions,
+};
 
 /// What the user of the books was told.
 type Said = Arc<Mutex<Vec<String>>>;
@@ -35,8 +40,8 @@ impl Place {
         Self { folder }
     }
 
-    fn location(&self) -> Location {
-        Location::file(self.folder.path().join("unstuck.db"))
+    fn location(&self) -> StoreLocation {
+        StoreLocation::file(self.folder.path().join("unstuck.db"))
     }
 
     /// All that is on disk.
@@ -48,39 +53,41 @@ impl Place {
     }
 }
 
-async fn opened(location: &Location) -> Store {
+async fn opened(location: &StoreLocation) -> Store {
     let redactor = Redactor::new([]);
-    let options = Options {
-        redact: Some(Redact::new(move |value| redactor.redact_value(value))),
-        ..Options::default()
+    let options = StoreOptions {
+        redact: Some(PayloadRedactor::new(move |value| {
+            redactor.redact_value(value)
+        })),
+        ..StoreOptions::default()
     };
     Store::open(location, options).await.unwrap()
 }
 
-fn books(store: &Store, said: &Said) -> Arc<StoreLedger> {
+fn books(store: &Store, said: &Said) -> Arc<StoreRecorder> {
     let said = Arc::clone(said);
-    let options = BooksOptions {
+    let options = RecorderOptions {
         project: "/home/me/shop".into(),
         knowledge: "0.1.0".into(),
-        owner: Some(Owner {
+        owner: Some(LeaseOwner {
             host: "here".into(),
             boot: "b1".into(),
             pid: std::process::id(),
             started: 7,
         }),
-        announce: None,
-        tell: Box::new(move |text| said.lock().unwrap().push(text.to_owned())),
+        build_messages: None,
+        warn: Box::new(move |text| said.lock().unwrap().push(text.to_owned())),
     };
-    Arc::new(StoreLedger::start(store.clone(), options))
+    Arc::new(StoreRecorder::start(store.clone(), options))
 }
 
 /// A gateway with books, in front of a server that plays this script.
-async fn gateway(script: &str, books: &Arc<StoreLedger>) -> (Gateway, FaultServer) {
+async fn gateway(script: &str, books: &Arc<StoreRecorder>) -> (Gateway, FaultServer) {
     let script: Script = script.parse().unwrap();
     let server = FaultServer::start(script).unwrap();
     let base = format!("{}/v1", server.url());
     let upstream = Upstream::new("first", Protocol::OpenAi, &base).unwrap();
-    let mut settings = Settings::new(vec![upstream]);
+    let mut settings = GatewaySettings::new(vec![upstream]);
     settings.policy = RetryPolicy {
         max_retries: 2,
         give_up_after: None,
@@ -89,8 +96,8 @@ async fn gateway(script: &str, books: &Arc<StoreLedger>) -> (Gateway, FaultServe
         jitter: Jitter::None,
         ..RetryPolicy::default()
     };
-    let ledger = Arc::clone(books) as Arc<dyn Ledger>;
-    let gateway = Gateway::start(settings, Arc::new(BuiltIn::default()), ledger);
+    let ledger = Arc::clone(books) as Arc<dyn Recorder>;
+    let gateway = Gateway::start(settings, Arc::new(BuiltInKnowledge::default()), ledger);
     (gateway.await.unwrap(), server)
 }
 
@@ -120,14 +127,14 @@ fn called(run: &RunId, number: usize, at: Timestamp) -> CallRecord {
     CallRecord {
         call: format!("{number:016x}"),
         run: run.clone(),
-        session: run.session(1),
+        session: run.session_id(1),
         at,
         protocol: "openai".into(),
         endpoint: "chat".into(),
         upstream: "first".into(),
-        asked_model: Some("gpt-5".into()),
+        requested_model: Some("gpt-5".into()),
         model: Some("gpt-5".into()),
-        stream: false,
+        is_stream: false,
         outcome: CallOutcome::Answered,
         status: 200,
         kind: None,
@@ -136,7 +143,7 @@ fn called(run: &RunId, number: usize, at: Timestamp) -> CallRecord {
         first_byte_ms: 4,
         duration_ms: 20,
         sent_bytes: 400,
-        tokens: Some(Tokens {
+        tokens: Some(TokenUsage {
             input: 10,
             cached: 0,
             output: 5,
@@ -147,9 +154,9 @@ fn called(run: &RunId, number: usize, at: Timestamp) -> CallRecord {
 }
 
 async fn sound(store: &Store) {
-    let checked = store.maintain(Task::Check).await.unwrap();
+    let checked = store.maintain(MaintenanceTask::Check).await.unwrap();
     assert!(
-        matches!(&checked, Report::Checked { findings, .. } if findings.is_empty()),
+        matches!(&checked, MaintenanceReport::Checked { findings, .. } if findings.is_empty()),
         "{checked:?}"
     );
 }

@@ -6,8 +6,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use unstuck_core::{RunId, Timestamp};
-use unstuck_gateway::Ledger;
-use unstuck_store::{CallFilter, Location};
+use unstuck_gateway::Recorder;
+use unstuck_store::{CallFilter, StoreLocation};
 
 use super::{Place, Said, books, called, opened, sound};
 
@@ -30,8 +30,8 @@ fn process(test: &str, place: &Place) -> Child {
         .unwrap()
 }
 
-fn told() -> Location {
-    Location::file(PathBuf::from(std::env::var_os(STORE).unwrap()))
+fn told() -> StoreLocation {
+    StoreLocation::file(PathBuf::from(std::env::var_os(STORE).unwrap()))
 }
 
 #[expect(clippy::disallowed_methods, reason = "tests read the clock, too")]
@@ -60,13 +60,13 @@ async fn notes_many_calls() {
     let books = books(&store, &Said::default());
     let run = RunId::new(format!("p{}", std::process::id()));
     for number in 0..CALLS {
-        books.call(called(&run, number, now()));
+        books.record_call(called(&run, number, now()));
         if number % 100 == 0 {
             tokio::task::yield_now().await;
         }
     }
     books.close().await;
-    assert_eq!(books.dropped(), 0);
+    assert_eq!(books.dropped_count(), 0);
 }
 
 /// A kill loses at most a second of calls, and nothing that was on disk.
@@ -106,7 +106,7 @@ async fn notes_calls_until_killed() {
     // It ends by itself if nobody kills it, which is a failure of the test and not a process for ever.
     for number in 0..20_000 {
         let at = now();
-        books.call(called(&run, number, at));
+        books.record_call(called(&run, number, at));
         let line = format!("\nnoted {number} {}\n", at.millis());
         std::io::stdout().write_all(line.as_bytes()).unwrap();
         std::io::stdout().flush().unwrap();

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::process::Pid;
 
-const PREFIX: &str = "unstuck-repair-";
+const CGROUP_PREFIX: &str = "unstuck-repair-";
 
 /// A cgroup for the inner process and all that it starts; removed when it is dropped, after they have ended.
 #[derive(Debug)]
@@ -14,10 +14,10 @@ pub(in crate::sandbox) struct Cgroup(PathBuf);
 
 impl Cgroup {
     /// Makes a cgroup that may have so many processes; nothing where that is not possible.
-    pub(in crate::sandbox) fn make(processes: u64) -> Option<Self> {
-        let parent = parent()?;
-        clear_abandoned(&parent);
-        let path = parent.join(format!("{PREFIX}{}", std::process::id()));
+    pub(in crate::sandbox) fn create(processes: u64) -> Option<Self> {
+        let parent = parent_cgroup()?;
+        remove_abandoned(&parent);
+        let path = parent.join(format!("{CGROUP_PREFIX}{}", std::process::id()));
         fs::create_dir(&path).ok()?;
         let cgroup = Self(path);
         fs::write(cgroup.0.join("pids.max"), processes.to_string()).ok()?;
@@ -25,7 +25,7 @@ impl Cgroup {
     }
 
     /// Moves a process into it. The kernel waits for all its processors then, so only one is ever moved.
-    pub(in crate::sandbox) fn take(&self, process: Pid) -> io::Result<()> {
+    pub(in crate::sandbox) fn add_process(&self, process: Pid) -> io::Result<()> {
         let number = process.as_raw_nonzero().to_string();
         fs::write(self.0.join("cgroup.procs"), number)
     }
@@ -39,10 +39,12 @@ impl Drop for Cgroup {
 }
 
 /// Removes what is left of sandboxes that were killed; one that still has a process in it stays.
-fn clear_abandoned(parent: &Path) {
+fn remove_abandoned(parent: &Path) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         let name = entry.file_name();
-        let owner = name.to_str().and_then(|name| name.strip_prefix(PREFIX));
+        let owner = name
+            .to_str()
+            .and_then(|name| name.strip_prefix(CGROUP_PREFIX));
         if owner.is_some_and(|owner| !Path::new("/proc").join(owner).exists()) {
             let _ = fs::remove_dir(entry.path());
         }
@@ -50,14 +52,14 @@ fn clear_abandoned(parent: &Path) {
 }
 
 /// The cgroup of this process in the hierarchy that counts processes.
-fn parent() -> Option<PathBuf> {
+fn parent_cgroup() -> Option<PathBuf> {
     let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
     let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
-    counting(&groups, &mounts)
+    pids_hierarchy(&groups, &mounts)
 }
 
 /// The first version counts in a hierarchy of its own, the second one in the only one.
-fn counting(groups: &str, mounts: &str) -> Option<PathBuf> {
+fn pids_hierarchy(groups: &str, mounts: &str) -> Option<PathBuf> {
     let own = |which: &str| {
         groups.lines().find_map(|line| {
             let mut fields = line.splitn(3, ':').skip(1);
@@ -91,12 +93,12 @@ mod tests {
         let mounts = "30 25 0:26 / /sys/fs/cgroup/pids rw - cgroup cgroup rw,pids\n\
                       31 25 0:27 / /sys/fs/cgroup/unified rw,relatime shared:9 - cgroup2 cgroup2 rw\n";
         let first = "8:pids:/a/b\n0::/c\n";
-        let found = counting(first, mounts);
+        let found = pids_hierarchy(first, mounts);
         assert_eq!(found, Some(PathBuf::from("/sys/fs/cgroup/pids/a/b")));
         let second = "0::/user.slice\n";
         let mounts = "31 25 0:27 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";
-        let found = counting(second, mounts);
+        let found = pids_hierarchy(second, mounts);
         assert_eq!(found, Some(PathBuf::from("/sys/fs/cgroup/user.slice")));
-        assert_eq!(counting(second, ""), None);
+        assert_eq!(pids_hierarchy(second, ""), None);
     }
 }

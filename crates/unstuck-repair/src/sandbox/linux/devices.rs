@@ -4,7 +4,7 @@ use std::io;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use super::tree::{Tree, open};
+use super::mount_tree::{MountTree, open_path};
 
 const DEVICES: [&str; 5] = ["null", "zero", "full", "random", "urandom"];
 const LINKS: [(&str, &str); 5] = [
@@ -16,25 +16,25 @@ const LINKS: [(&str, &str); 5] = [
 ];
 
 /// What of `/dev` a command may write to.
-pub(super) fn writable() -> impl Iterator<Item = PathBuf> {
+pub(super) fn writable_devices() -> impl Iterator<Item = PathBuf> {
     let names = DEVICES.into_iter().chain(["shm", "pts"]);
     names.map(|name| Path::new("/dev").join(name))
 }
 
 /// Takes the devices along, before all is hidden.
-pub(super) fn take() -> io::Result<Vec<(&'static str, Tree)>> {
-    let take = |name| Ok((name, Tree::at(&Path::new("/dev").join(name))?));
+pub(super) fn open_devices() -> io::Result<Vec<(&'static str, MountTree)>> {
+    let take = |name| Ok((name, MountTree::from_path(&Path::new("/dev").join(name))?));
     DEVICES.into_iter().map(take).collect()
 }
 
 /// Makes a new `/dev` of them.
-pub(super) fn arrange(devices: Vec<(&'static str, Tree)>) -> io::Result<()> {
+pub(super) fn mount_devices(devices: Vec<(&'static str, MountTree)>) -> io::Result<()> {
     let folder = Path::new("/dev");
-    Tree::empty("755")?.mount_over(&open(folder)?)?;
+    MountTree::empty_tmpfs("755")?.mount_over(&open_path(folder)?)?;
     for (name, tree) in devices {
         let path = folder.join(name);
         std::fs::File::create_new(&path)?;
-        tree.mount_over(&open(&path)?)?;
+        tree.mount_over(&open_path(&path)?)?;
     }
     for (name, target) in LINKS {
         symlink(target, folder.join(name))?;
@@ -42,10 +42,10 @@ pub(super) fn arrange(devices: Vec<(&'static str, Tree)>) -> io::Result<()> {
     for name in ["shm", "pts"] {
         std::fs::create_dir(folder.join(name))?;
     }
-    Tree::empty("1777")?.mount_over(&open(&folder.join("shm"))?)?;
+    MountTree::empty_tmpfs("1777")?.mount_over(&open_path(&folder.join("shm"))?)?;
     // Without terminals of its own a command can still do everything but ask for one.
-    if let Ok(terminals) = Tree::terminals() {
-        terminals.mount_over(&open(&folder.join("pts"))?)?;
+    if let Ok(terminals) = MountTree::devpts() {
+        terminals.mount_over(&open_path(&folder.join("pts"))?)?;
     }
     Ok(())
 }

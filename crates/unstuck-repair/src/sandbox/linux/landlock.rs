@@ -10,44 +10,51 @@ use landlock::{
 
 use rustix::fs::FileType;
 
-use crate::sandbox::profile::{Network, Reach};
+use crate::sandbox::sandbox_profile::{NetworkAccess, ProcessScope};
 
 /// What is asked for; older kernels give less of it, which is told.
-const WANTED: ABI = ABI::V6;
+const REQUESTED_ABI: ABI = ABI::V6;
 
 /// Restricts this process and all that it starts; whether the kernel could, at least to the writing of files.
-pub(super) fn restrict(writable: &[OwnedFd], reach: Reach, network: Network) -> io::Result<bool> {
+pub(super) fn restrict(
+    writable: &[OwnedFd],
+    reach: ProcessScope,
+    network: NetworkAccess,
+) -> io::Result<bool> {
     let rules = ruleset(reach, network).map_err(io::Error::other)?;
-    let rules = writable.iter().try_fold(rules, grant);
+    let rules = writable.iter().try_fold(rules, allow_writing);
     let status = rules.and_then(|rules| rules.restrict_self().map_err(io::Error::other))?;
     Ok(status.ruleset != RulesetStatus::NotEnforced)
 }
 
-fn ruleset(reach: Reach, network: Network) -> Result<RulesetCreated, landlock::RulesetError> {
+fn ruleset(
+    reach: ProcessScope,
+    network: NetworkAccess,
+) -> Result<RulesetCreated, landlock::RulesetError> {
     let mut rules = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
-        .handle_access(AccessFs::from_write(WANTED))?
+        .handle_access(AccessFs::from_write(REQUESTED_ABI))?
         .scope(Scope::AbstractUnixSocket)?;
-    if reach == Reach::Own {
+    if reach == ProcessScope::Own {
         rules = rules.scope(Scope::Signal)?;
     }
-    if network == Network::Off {
-        rules = rules.handle_access(AccessNet::from_all(WANTED))?;
+    if network == NetworkAccess::Off {
+        rules = rules.handle_access(AccessNet::from_all(REQUESTED_ABI))?;
     }
     rules.create()
 }
 
-fn grant(rules: RulesetCreated, handle: &OwnedFd) -> io::Result<RulesetCreated> {
+fn allow_writing(rules: RulesetCreated, handle: &OwnedFd) -> io::Result<RulesetCreated> {
     let mode = rustix::fs::fstat(handle)?.st_mode;
     let rights = match FileType::from_raw_mode(mode) {
-        FileType::Directory => AccessFs::from_write(WANTED) & !devices(),
-        _ => AccessFs::from_write(WANTED) & AccessFs::from_file(WANTED),
+        FileType::Directory => AccessFs::from_write(REQUESTED_ABI) & !device_access(),
+        _ => AccessFs::from_write(REQUESTED_ABI) & AccessFs::from_file(REQUESTED_ABI),
     };
     let rule = PathBeneath::new(handle, rights);
     rules.add_rule(rule).map_err(io::Error::other)
 }
 
 /// No repair makes a disk.
-fn devices() -> BitFlags<AccessFs> {
+fn device_access() -> BitFlags<AccessFs> {
     AccessFs::MakeChar | AccessFs::MakeBlock
 }

@@ -11,41 +11,41 @@ use rustix::fs::{FileType, Mode};
 use rustix::io::Errno;
 use rustix::mount::{MountAttrFlags, MountPropagationFlags};
 
-use crate::sandbox::failure::{Failure, While};
-use crate::sandbox::git::NAME;
-use crate::sandbox::lists::Lists;
-use crate::sandbox::profile::Profile;
-use crate::sandbox::scratch;
-use crate::sandbox::wire::Order;
+use crate::sandbox::git_dirs::GIT_DIR;
+use crate::sandbox::path_lists::PathLists;
+use crate::sandbox::sandbox_profile::SandboxProfile;
+use crate::sandbox::scratch_dir;
+use crate::sandbox::setup_failure::{SandboxIoContext, SetupFailure};
+use crate::sandbox::wire::SandboxRequest;
 
-use super::calls::{Extent, restrict};
-use super::copies::{UPPER, WORK};
 use super::devices;
-use super::mask;
-use super::tree::{Tree, open, open_below};
+use super::home_mask;
+use super::mount_tree::{MountTree, open_path, open_path_below};
+use super::private_copies::{UPPER_DIR, WORK_DIR};
+use super::raw_syscalls::{MountExtent, restrict_mount};
 
 /// Where nothing of the machine is seen.
-const COVERED: [&str; 3] = ["/tmp", "/var/tmp", "/run"];
+const HIDDEN_DIRS: [&str; 3] = ["/tmp", "/var/tmp", "/run"];
 
 /// What of git's folder is not copied: it is named by its contents, and may be large.
-const SHARED: [&str; 2] = ["objects", "lfs"];
+const SHARED_GIT_DIRS: [&str; 2] = ["objects", "lfs"];
 
 /// What is to be mounted where.
-struct Planned {
+struct PlannedMount {
     at: PathBuf,
-    what: What,
+    content: MountContent,
 }
 
-enum What {
+enum MountContent {
     /// Nothing is seen there.
     Hidden,
     /// A piece of the file system that was taken before all was hidden or made read-only.
-    Seen(Tree),
+    Visible(MountTree),
 }
 
 /// What came of it.
 #[derive(Debug, Default)]
-pub(super) struct Arranged {
+pub(super) struct MountReport {
     /// Folders that the command may write to.
     pub(super) writable: Vec<PathBuf>,
     /// What could not be done and is missing for a whole sandbox.
@@ -55,67 +55,77 @@ pub(super) struct Arranged {
 }
 
 /// Arranges what the command sees, in mounts of its own.
-pub(super) fn arrange(order: &Order, has_processes: bool) -> Result<Arranged, Failure> {
-    let mut arranged = Arranged::default();
-    nix::sched::unshare(CloneFlags::CLONE_NEWNS).to_isolate("leave the mounts of the machine")?;
+pub(super) fn mount_view(
+    order: &SandboxRequest,
+    has_processes: bool,
+) -> Result<MountReport, SetupFailure> {
+    let mut arranged = MountReport::default();
+    nix::sched::unshare(CloneFlags::CLONE_NEWNS)
+        .isolation_context("leave the mounts of the machine")?;
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
-    rustix::mount::mount_change("/", private).to_isolate("keep our mounts to ourselves")?;
-    let processes = has_processes.then(Tree::processes).transpose();
-    let mut opened = opened(&order.profile, &mut arranged)?;
-    opened.extend(private_git(order, &mut arranged)?);
-    opened.extend(checked(order)?);
-    let mut planned = seen(order, &mut arranged)?;
-    planned.extend(private_tools(order, &mut arranged));
-    planned.extend(hidden(order));
-    let devices = devices::take().to_isolate("take the devices along")?;
-    make_all_read_only().to_isolate("make the file system read-only")?;
+    rustix::mount::mount_change("/", private).isolation_context("keep our mounts to ourselves")?;
+    let processes = has_processes.then(MountTree::procfs).transpose();
+    let mut opened = open_writable_in_project(&order.profile, &mut arranged)?;
+    opened.extend(mount_private_git(order, &mut arranged)?);
+    opened.extend(open_watched_copies(order)?);
+    let mut planned = plan_visible(order, &mut arranged)?;
+    planned.extend(plan_private_tools(order, &mut arranged));
+    planned.extend(plan_hidden(order));
+    let devices = devices::open_devices().isolation_context("take the devices along")?;
+    make_all_read_only().isolation_context("make the file system read-only")?;
     match processes {
-        Ok(Some(tree)) => over(tree, Path::new("/proc")).to_isolate("show its own processes")?,
+        Ok(Some(tree)) => {
+            mount_tree_over(tree, Path::new("/proc")).isolation_context("show its own processes")?
+        }
         Ok(None) => {}
         Err(error) => arranged.missing.push(format!(
             "the processes of the machine stay visible ({error})"
         )),
     }
-    devices::arrange(devices).to_isolate("arrange the devices")?;
+    devices::mount_devices(devices).isolation_context("arrange the devices")?;
     mount_all(planned)?;
     for (below, tree) in opened {
-        let root = open(&order.profile.root).to_isolate("find the project")?;
-        let target = open_below(&root, &below);
+        let root = open_path(&order.profile.root).isolation_context("find the project")?;
+        let target = open_path_below(&root, &below);
         let mounted = target.and_then(|target| tree.mount_over(&target));
-        mounted.to_isolate(format!("arrange {}", below.display()))?;
+        mounted.isolation_context(format!("arrange {}", below.display()))?;
     }
-    keep(order, &mut arranged)?;
+    protect_project_files(order, &mut arranged)?;
     Ok(arranged)
 }
 
 /// A private copy of git's folder, but for its objects, which are named by their contents; read-only where there can be
 /// no copy.
-fn private_git(order: &Order, arranged: &mut Arranged) -> Result<Vec<(PathBuf, Tree)>, Failure> {
+fn mount_private_git(
+    order: &SandboxRequest,
+    arranged: &mut MountReport,
+) -> Result<Vec<(PathBuf, MountTree)>, SetupFailure> {
     let mut trees = Vec::new();
-    let root = open(&order.profile.root).to_isolate("find the project")?;
+    let root = open_path(&order.profile.root).isolation_context("find the project")?;
     for copy in order.copies.iter().filter(|copy| copy.is_git) {
-        let doing = || format!("make a private copy of {}", copy.at.display());
-        let real = open_below(&root, &copy.at).to_isolate(doing())?;
-        let folder = order.surroundings.scratch.join(&copy.name);
-        let [upper, work] = [UPPER, WORK].map(|name| folder.join(name));
-        match Tree::overlay_of(&[&real], &upper, &work) {
-            Ok(tree) => trees.push((copy.at.clone(), tree)),
+        let doing = || format!("make a private copy of {}", copy.path.display());
+        let real = open_path_below(&root, &copy.path).isolation_context(doing())?;
+        let folder = order.host.scratch.join(&copy.name);
+        let [upper, work] = [UPPER_DIR, WORK_DIR].map(|name| folder.join(name));
+        match MountTree::overlay_of(&[&real], &upper, &work) {
+            Ok(tree) => trees.push((copy.path.clone(), tree)),
             Err(error) => {
-                let tree = Tree::of(&real).and_then(Tree::read_only);
-                trees.push((copy.at.clone(), tree.to_isolate(doing())?));
+                let tree = MountTree::from_handle(&real).and_then(MountTree::read_only);
+                trees.push((copy.path.clone(), tree.isolation_context(doing())?));
                 arranged.notes.push(format!(
                     "{} is read-only, a private copy was not possible ({error})",
-                    copy.at.display()
+                    copy.path.display()
                 ));
                 continue;
             }
         }
-        for shared in SHARED {
-            let path = copy.at.join(shared);
+        for shared in SHARED_GIT_DIRS {
+            let path = copy.path.join(shared);
             // What is not there is made in the copy.
-            if let Ok(handle) = open_below(&root, &path) {
-                let tree = Tree::of(&handle).and_then(Tree::plain);
-                trees.push((path, tree.to_isolate(doing())?));
+            if let Ok(handle) = open_path_below(&root, &path) {
+                let tree =
+                    MountTree::from_handle(&handle).and_then(MountTree::without_suid_and_devices);
+                trees.push((path, tree.isolation_context(doing())?));
             }
         }
     }
@@ -123,19 +133,19 @@ fn private_git(order: &Order, arranged: &mut Arranged) -> Result<Vec<(PathBuf, T
 }
 
 /// Private copies of folders of tools that do not lie in the home folder.
-fn private_tools(order: &Order, arranged: &mut Arranged) -> Vec<Planned> {
+fn plan_private_tools(order: &SandboxRequest, arranged: &mut MountReport) -> Vec<PlannedMount> {
     let mut planned = Vec::new();
     for copy in order.copies.iter().filter(|copy| !copy.is_git) {
-        let folder = order.surroundings.scratch.join(&copy.name);
-        let [upper, work] = [UPPER, WORK].map(|name| folder.join(name));
-        match Tree::overlay(&copy.at, &upper, &work) {
+        let folder = order.host.scratch.join(&copy.name);
+        let [upper, work] = [UPPER_DIR, WORK_DIR].map(|name| folder.join(name));
+        match MountTree::overlay(&copy.path, &upper, &work) {
             Ok(tree) => {
-                planned.push(Planned::seen(&copy.at, tree));
-                arranged.writable.push(copy.at.clone());
+                planned.push(PlannedMount::visible(&copy.path, tree));
+                arranged.writable.push(copy.path.clone());
             }
             Err(error) => arranged.notes.push(format!(
                 "{} is read-only, a private copy was not possible ({error})",
-                copy.at.display()
+                copy.path.display()
             )),
         }
     }
@@ -143,16 +153,17 @@ fn private_tools(order: &Order, arranged: &mut Arranged) -> Vec<Planned> {
 }
 
 /// The files that decide what the command does, as they were checked: whoever exchanges them now changes nothing.
-fn checked(order: &Order) -> Result<Vec<(PathBuf, Tree)>, Failure> {
-    let folder = order.surroundings.scratch.join(scratch::CHECKED);
+fn open_watched_copies(order: &SandboxRequest) -> Result<Vec<(PathBuf, MountTree)>, SetupFailure> {
+    let folder = order.host.scratch.join(scratch_dir::WATCHED_DIR);
     let mut trees = Vec::new();
     if order.profile.overlay.is_some() {
         return Ok(trees);
     }
-    for file in &order.checked {
+    for file in &order.watched_files {
         if let Some(copy) = &file.copy {
-            let tree = Tree::at(&folder.join(copy)).and_then(Tree::read_only);
-            let tree = tree.to_isolate(format!("show {} as checked", file.path.display()))?;
+            let tree = MountTree::from_path(&folder.join(copy)).and_then(MountTree::read_only);
+            let tree =
+                tree.isolation_context(format!("show {} as checked", file.path.display()))?;
             trees.push((file.path.clone(), tree));
         }
     }
@@ -160,39 +171,49 @@ fn checked(order: &Order) -> Result<Vec<(PathBuf, Tree)>, Failure> {
 }
 
 /// What stays visible or writable, taken before anything is hidden.
-fn seen(order: &Order, arranged: &mut Arranged) -> Result<Vec<Planned>, Failure> {
-    let (profile, around) = (&order.profile, &order.surroundings);
+fn plan_visible(
+    order: &SandboxRequest,
+    arranged: &mut MountReport,
+) -> Result<Vec<PlannedMount>, SetupFailure> {
+    let (profile, around) = (&order.profile, &order.host);
     let mut planned = Vec::new();
     let temporary = ["/tmp", "/var/tmp"].map(Path::new).into_iter();
     for temporary in temporary.filter(|folder| folder.is_dir()) {
-        let tree = Tree::at(&around.scratch.join(scratch::TEMPORARY)).and_then(Tree::plain);
-        let tree = tree.to_isolate("take the private temporary folder")?;
-        planned.push(Planned::seen(temporary, tree));
+        let tree = MountTree::from_path(&around.scratch.join(scratch_dir::TMP_DIR))
+            .and_then(MountTree::without_suid_and_devices);
+        let tree = tree.isolation_context("take the private temporary folder")?;
+        planned.push(PlannedMount::visible(temporary, tree));
         arranged.writable.push(temporary.into());
     }
     let visible = around.visible.iter().chain(around.home.as_ref());
-    let visible = visible.filter(|path| COVERED.iter().any(|covered| path.starts_with(covered)));
-    for path in visible.chain(name_service().as_ref()) {
+    let visible =
+        visible.filter(|path| HIDDEN_DIRS.iter().any(|covered| path.starts_with(covered)));
+    for path in visible.chain(resolver_config_path().as_ref()) {
         // What cannot be reached now cannot be needed.
-        if let Ok(tree) = Tree::at(path).and_then(Tree::read_only) {
-            planned.push(Planned::seen(path, tree));
+        if let Ok(tree) = MountTree::from_path(path).and_then(MountTree::read_only) {
+            planned.push(PlannedMount::visible(path, tree));
         }
     }
-    if let Some(home) = around.home.as_ref().filter(|home| is_apart(home, profile)) {
-        match private_home(order, home) {
+    if let Some(home) = around
+        .home
+        .as_ref()
+        .filter(|home| is_home_outside_project(home, profile))
+    {
+        match build_private_home(order, home) {
             Ok(tree) => {
-                planned.push(Planned::seen(home, tree));
+                planned.push(PlannedMount::visible(home, tree));
                 arranged.writable.push(home.clone());
             }
             // A folder in which something is mounted cannot be copied, for example.
             Err(error) => {
-                let empty = Tree::empty("700").to_isolate("make an empty home folder")?;
-                planned.push(Planned::seen(home, empty));
+                let empty =
+                    MountTree::empty_tmpfs("700").isolation_context("make an empty home folder")?;
+                planned.push(PlannedMount::visible(home, empty));
                 arranged.writable.push(home.clone());
-                let needed = needed_of(home, order).into_iter();
+                let needed = needed_home_paths(home, order).into_iter();
                 for path in needed.filter(|path| *path != profile.root) {
-                    if let Ok(tree) = Tree::at(&path).and_then(Tree::read_only) {
-                        planned.push(Planned::seen(&path, tree));
+                    if let Ok(tree) = MountTree::from_path(&path).and_then(MountTree::read_only) {
+                        planned.push(PlannedMount::visible(&path, tree));
                     }
                 }
                 arranged.notes.push(format!(
@@ -201,16 +222,16 @@ fn seen(order: &Order, arranged: &mut Arranged) -> Result<Vec<Planned>, Failure>
             }
         }
     }
-    planned.push(project(profile, arranged)?);
-    planned.extend(granted(order, arranged)?);
+    planned.push(plan_project(profile, arranged)?);
+    planned.extend(plan_writable_outside(order, arranged)?);
     Ok(planned)
 }
 
 /// What the command needs of the home folder.
-fn needed_of(home: &Path, order: &Order) -> Vec<PathBuf> {
-    let (profile, around) = (&order.profile, &order.surroundings);
-    let caches = around.caches.iter().chain(&around.needed);
-    let tools = around.adding.iter().map(|(path, _)| path);
+fn needed_home_paths(home: &Path, order: &SandboxRequest) -> Vec<PathBuf> {
+    let (profile, around) = (&order.profile, &order.host);
+    let caches = around.caches.iter().chain(&around.needed_home_paths);
+    let tools = around.addable_dirs.iter().map(|(path, _)| path);
     let mut needed: Vec<PathBuf> = caches.chain(tools).cloned().collect();
     needed.push(profile.root.clone());
     needed.extend(profile.writable_outside());
@@ -219,29 +240,36 @@ fn needed_of(home: &Path, order: &Order) -> Vec<PathBuf> {
 }
 
 /// A private copy of the home folder, with what the command needs of it and nothing else.
-fn private_home(order: &Order, home: &Path) -> io::Result<Tree> {
-    let around = &order.surroundings;
+fn build_private_home(order: &SandboxRequest, home: &Path) -> io::Result<MountTree> {
+    let around = &order.host;
     let scratch = &around.scratch;
-    let mut seen = needed_of(home, order);
+    let mut seen = needed_home_paths(home, order);
     // What is hidden by a mount needs a place where it is mounted.
-    let private = around.private.iter().filter(|path| path.starts_with(home));
+    let private = around
+        .private_caches
+        .iter()
+        .filter(|path| path.starts_with(home));
     seen.extend(private.cloned());
-    let mask = mask::make(home, &seen, &scratch.join(scratch::MASK))?;
-    let [upper, work] = [scratch::HOME, scratch::WORK].map(|name| scratch.join(name));
-    let home = open(home)?;
+    let mask = home_mask::create_mask_layer(home, &seen, &scratch.join(scratch_dir::MASK_DIR))?;
+    let [upper, work] =
+        [scratch_dir::HOME_DIR, scratch_dir::WORK_DIR].map(|name| scratch.join(name));
+    let home = open_path(home)?;
     let lower = [&mask, &home];
     // Some file systems cannot take changes; memory always can.
-    Tree::overlay_of(&lower, &upper, &work).or_else(|_| Tree::overlay_in_memory(&lower))
+    MountTree::overlay_of(&lower, &upper, &work).or_else(|_| MountTree::overlay_in_memory(&lower))
 }
 
 /// The project itself, or an overlay over it.
-fn project(profile: &Profile, arranged: &mut Arranged) -> Result<Planned, Failure> {
+fn plan_project(
+    profile: &SandboxProfile,
+    arranged: &mut MountReport,
+) -> Result<PlannedMount, SetupFailure> {
     let tree = match &profile.overlay {
-        Some(overlay) => Tree::overlay(&overlay.lower, &overlay.upper, &overlay.work)
-            .to_isolate("lay an overlay over the project")?,
-        None => Tree::at(&profile.root)
-            .and_then(Tree::plain)
-            .to_isolate("take the project")?,
+        Some(overlay) => MountTree::overlay(&overlay.lower, &overlay.upper, &overlay.work)
+            .isolation_context("lay an overlay over the project")?,
+        None => MountTree::from_path(&profile.root)
+            .and_then(MountTree::without_suid_and_devices)
+            .isolation_context("take the project")?,
     };
     let is_whole = profile.overlay.is_some() || profile.writable_in_project().next().is_none();
     let tree = match is_whole {
@@ -251,24 +279,28 @@ fn project(profile: &Profile, arranged: &mut Arranged) -> Result<Planned, Failur
     if is_whole {
         arranged.writable.push(profile.root.clone());
     }
-    let tree = tree.to_isolate("make the project read-only")?;
-    Ok(Planned::seen(&profile.root, tree))
+    let tree = tree.isolation_context("make the project read-only")?;
+    Ok(PlannedMount::visible(&profile.root, tree))
 }
 
 /// What is writable in the project where only some of it is, taken before the rest is made read-only.
-fn opened(profile: &Profile, arranged: &mut Arranged) -> Result<Vec<(PathBuf, Tree)>, Failure> {
+fn open_writable_in_project(
+    profile: &SandboxProfile,
+    arranged: &mut MountReport,
+) -> Result<Vec<(PathBuf, MountTree)>, SetupFailure> {
     let mut opened = Vec::new();
     if profile.overlay.is_some() {
         // All of the overlay is writable: what is real stays as it is anyway.
         return Ok(opened);
     }
-    let root = open(&profile.root).to_isolate("find the project")?;
+    let root = open_path(&profile.root).isolation_context("find the project")?;
     for path in profile.writable_in_project() {
         let below = path.strip_prefix(&profile.root).unwrap_or(&path);
         match open_or_make(&root, below) {
             Ok(handle) => {
-                let tree = Tree::of(&handle).and_then(Tree::plain);
-                let tree = tree.to_isolate(format!("make {} writable", below.display()))?;
+                let tree =
+                    MountTree::from_handle(&handle).and_then(MountTree::without_suid_and_devices);
+                let tree = tree.isolation_context(format!("make {} writable", below.display()))?;
                 opened.push((below.to_owned(), tree));
                 arranged.writable.push(path);
             }
@@ -282,21 +314,24 @@ fn opened(profile: &Profile, arranged: &mut Arranged) -> Result<Vec<(PathBuf, Tr
 
 /// Something in the project; where it is not there and has the name of a folder, it is made.
 fn open_or_make(root: &OwnedFd, below: &Path) -> io::Result<OwnedFd> {
-    match open_below(root, below) {
+    match open_path_below(root, below) {
         Err(error) if error.kind() == io::ErrorKind::NotFound && below.extension().is_none() => {}
         other => return other,
     }
     let folder = match below.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => open_below(root, folder)?,
+        Some(folder) if !folder.as_os_str().is_empty() => open_path_below(root, folder)?,
         _ => root.try_clone()?,
     };
     let name = below.file_name().unwrap_or(below.as_os_str());
     rustix::fs::mkdirat(&folder, name, Mode::from_raw_mode(0o777))?;
-    open_below(root, below)
+    open_path_below(root, below)
 }
 
 /// What is writable beside the project.
-fn granted(order: &Order, arranged: &mut Arranged) -> Result<Vec<Planned>, Failure> {
+fn plan_writable_outside(
+    order: &SandboxRequest,
+    arranged: &mut MountReport,
+) -> Result<Vec<PlannedMount>, SetupFailure> {
     let profile = &order.profile;
     let mut planned = Vec::new();
     if profile.overlay.is_some() {
@@ -304,27 +339,28 @@ fn granted(order: &Order, arranged: &mut Arranged) -> Result<Vec<Planned>, Failu
         return Ok(planned);
     }
     let outside = profile.writable_outside();
-    for path in order.surroundings.caches.iter().cloned().chain(outside) {
+    for path in order.host.caches.iter().cloned().chain(outside) {
         let is_around = profile.root.starts_with(&path);
-        let Ok(tree) = Tree::at(&path).and_then(Tree::plain) else {
+        let Ok(tree) = MountTree::from_path(&path).and_then(MountTree::without_suid_and_devices)
+        else {
             continue;
         };
         if !is_around {
-            planned.push(Planned::seen(&path, tree));
+            planned.push(PlannedMount::visible(&path, tree));
             arranged.writable.push(path);
         }
     }
-    for path in &order.surroundings.private {
-        let empty = Tree::empty("700").to_isolate("make a private folder")?;
-        planned.push(Planned::seen(path, empty));
+    for path in &order.host.private_caches {
+        let empty = MountTree::empty_tmpfs("700").isolation_context("make a private folder")?;
+        planned.push(PlannedMount::visible(path, empty));
     }
     Ok(planned)
 }
 
 /// What is not seen.
-fn hidden(order: &Order) -> Vec<Planned> {
-    let (profile, around) = (&order.profile, &order.surroundings);
-    let own = profile.own.iter().chain(&around.secrets);
+fn plan_hidden(order: &SandboxRequest) -> Vec<PlannedMount> {
+    let (profile, around) = (&order.profile, &order.host);
+    let own = profile.hidden_paths.iter().chain(&around.secrets);
     // What lies around the project can be hidden, for the project is mounted there again. It itself cannot.
     let own = own.filter(|path| **path != profile.root);
     // Where services of the machine listen.
@@ -332,66 +368,66 @@ fn hidden(order: &Order) -> Vec<Planned> {
     [sockets]
         .into_iter()
         .chain(own.cloned())
-        .map(|at| Planned {
+        .map(|at| PlannedMount {
             at,
-            what: What::Hidden,
+            content: MountContent::Hidden,
         })
         .collect()
 }
 
 /// Whether the home folder is beside the project, so that it can have a private copy.
-pub(super) fn is_apart(home: &Path, profile: &Profile) -> bool {
+pub(super) fn is_home_outside_project(home: &Path, profile: &SandboxProfile) -> bool {
     home.parent().is_some() && !home.starts_with(&profile.root)
 }
 
 /// The file that tells the name servers, if it lies where all is hidden.
-fn name_service() -> Option<PathBuf> {
+fn resolver_config_path() -> Option<PathBuf> {
     let file = fs::canonicalize("/etc/resolv.conf").ok()?;
     file.starts_with("/run").then_some(file)
 }
 
 fn make_all_read_only() -> io::Result<()> {
     let flags = MountAttrFlags::MOUNT_ATTR_RDONLY | MountAttrFlags::MOUNT_ATTR_NOSUID;
-    restrict(&open(Path::new("/"))?, flags, Extent::Tree)
+    restrict_mount(&open_path(Path::new("/"))?, flags, MountExtent::Tree)
 }
 
 /// Mounts from the outside to the inside; what hides comes before what is seen in its place.
-fn mount_all(mut planned: Vec<Planned>) -> Result<(), Failure> {
+fn mount_all(mut planned: Vec<PlannedMount>) -> Result<(), SetupFailure> {
     planned.sort_by_key(|one| {
-        let is_seen = matches!(one.what, What::Seen(_));
+        let is_seen = matches!(one.content, MountContent::Visible(_));
         (one.at.components().count(), is_seen)
     });
     let mut sealed = Vec::new();
-    for Planned { at, what } in planned {
+    for PlannedMount { at, content: what } in planned {
         let doing = || format!("arrange {}", at.display());
         match what {
-            What::Hidden => sealed.extend(hide(&at).to_isolate(doing())?),
-            What::Seen(tree) => {
-                let target = mount_point(&at, &tree).to_isolate(doing())?;
-                tree.mount_over(&target).to_isolate(doing())?;
+            MountContent::Hidden => sealed.extend(hide(&at).isolation_context(doing())?),
+            MountContent::Visible(tree) => {
+                let target = mount_point(&at, &tree).isolation_context(doing())?;
+                tree.mount_over(&target).isolation_context(doing())?;
             }
         }
     }
     for at in sealed {
-        let target = open(&at).to_isolate("find what was hidden")?;
-        restrict(&target, MountAttrFlags::MOUNT_ATTR_RDONLY, Extent::One)
-            .to_isolate("seal what was hidden")?;
+        let target = open_path(&at).isolation_context("find what was hidden")?;
+        restrict_mount(&target, MountAttrFlags::MOUNT_ATTR_RDONLY, MountExtent::One)
+            .isolation_context("seal what was hidden")?;
     }
     Ok(())
 }
 
 /// Puts something empty over a folder or a file, if it is there; returns where something has yet to be sealed.
 fn hide(at: &Path) -> io::Result<Option<PathBuf>> {
-    let target = match open(at) {
+    let target = match open_path(at) {
         Ok(target) => target,
         Err(error) if is_absent(&error) => return Ok(None),
         Err(error) => return Err(error),
     };
-    if is_folder(&target)? {
-        Tree::empty("755")?.mount_over(&target)?;
+    if is_dir(&target)? {
+        MountTree::empty_tmpfs("755")?.mount_over(&target)?;
         return Ok(Some(at.to_owned()));
     }
-    Tree::at(Path::new("/dev/null"))?.mount_over(&target)?;
+    MountTree::from_path(Path::new("/dev/null"))?.mount_over(&target)?;
     Ok(None)
 }
 
@@ -404,41 +440,47 @@ fn is_absent(error: &io::Error) -> bool {
 }
 
 /// Where a piece goes; what lay around it may have been hidden.
-fn mount_point(at: &Path, tree: &Tree) -> io::Result<OwnedFd> {
-    match open(at) {
+fn mount_point(at: &Path, tree: &MountTree) -> io::Result<OwnedFd> {
+    match open_path(at) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            if is_folder(&tree.handle())? {
+            if is_dir(&tree.handle())? {
                 fs::create_dir_all(at)?;
             } else {
                 at.parent().map_or(Ok(()), fs::create_dir_all)?;
                 fs::File::create_new(at)?;
             }
-            open(at)
+            open_path(at)
         }
         other => other,
     }
 }
 
-fn over(tree: Tree, at: &Path) -> io::Result<()> {
-    tree.mount_over(&open(at)?)
+fn mount_tree_over(tree: MountTree, at: &Path) -> io::Result<()> {
+    tree.mount_over(&open_path(at)?)
 }
 
-fn is_folder(handle: &impl AsFd) -> io::Result<bool> {
+fn is_dir(handle: &impl AsFd) -> io::Result<bool> {
     let stat = rustix::fs::fstat(handle)?;
     Ok(FileType::from_raw_mode(stat.st_mode) == FileType::Directory)
 }
 
 /// Makes read-only what of the project decides what runs outside of the sandbox later.
-fn keep(order: &Order, arranged: &mut Arranged) -> Result<(), Failure> {
+fn protect_project_files(
+    order: &SandboxRequest,
+    arranged: &mut MountReport,
+) -> Result<(), SetupFailure> {
     let profile = &order.profile;
-    let lists = &Lists::built_in().project;
+    let lists = &PathLists::built_in().project;
     let is_private = order.copies.iter().any(|copy| copy.is_git);
-    let pointer = (!is_private && profile.overlay.is_none()).then_some(Path::new(NAME));
-    let kept = order.kept().chain(&lists.views).map(PathBuf::as_path);
+    let pointer = (!is_private && profile.overlay.is_none()).then_some(Path::new(GIT_DIR));
+    let kept = order
+        .protected_paths()
+        .chain(&lists.protected_with_mounts)
+        .map(PathBuf::as_path);
     for path in kept.chain(pointer) {
-        let root = open(&profile.root).to_isolate("find the project")?;
-        let kept = fix(&root, path, Tree::read_only);
-        if !kept.to_isolate(format!("keep {}", path.display()))? {
+        let root = open_path(&profile.root).isolation_context("find the project")?;
+        let kept = remount_path(&root, path, MountTree::read_only);
+        if !kept.isolation_context(format!("keep {}", path.display()))? {
             arranged.notes.push(format!(
                 "{} is reached by a symlink and could be replaced",
                 path.display()
@@ -449,26 +491,26 @@ fn keep(order: &Order, arranged: &mut Arranged) -> Result<(), Failure> {
 }
 
 /// Mounts something of the project over itself; whether that was possible. What is not there is looked after later.
-fn fix(
+fn remount_path(
     root: &OwnedFd,
     path: &Path,
-    how: impl FnOnce(Tree) -> io::Result<Tree>,
+    how: impl FnOnce(MountTree) -> io::Result<MountTree>,
 ) -> io::Result<bool> {
-    let target = match open_below(root, path) {
+    let target = match open_path_below(root, path) {
         Ok(target) => target,
         Err(error) if error.raw_os_error() == Some(Errno::LOOP.raw_os_error()) => return Ok(false),
         Err(error) if is_absent(&error) => return Ok(true),
         Err(error) => return Err(error),
     };
-    how(Tree::of(&target)?)?.mount_over(&target)?;
+    how(MountTree::from_handle(&target)?)?.mount_over(&target)?;
     Ok(true)
 }
 
-impl Planned {
-    fn seen(at: impl Into<PathBuf>, tree: Tree) -> Self {
+impl PlannedMount {
+    fn visible(at: impl Into<PathBuf>, tree: MountTree) -> Self {
         Self {
             at: at.into(),
-            what: What::Seen(tree),
+            content: MountContent::Visible(tree),
         }
     }
 }

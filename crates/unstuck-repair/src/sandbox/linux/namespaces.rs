@@ -6,35 +6,38 @@ use std::io;
 use nix::sched::CloneFlags;
 use rustix::process::{DumpableBehavior, getgid, getuid};
 
-use crate::sandbox::profile::{Network, Profile, Reach, Rights};
+use crate::sandbox::sandbox_profile::{FileScope, NetworkAccess, ProcessScope, SandboxProfile};
 use crate::sandbox::wire::RunAs;
 
-use super::privileges;
+use super::capabilities;
 
 /// What was left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::sandbox) struct Entered {
+pub(in crate::sandbox) struct EnteredNamespaces {
     /// Mounts can be changed, for us alone.
-    pub(in crate::sandbox) mounts: bool,
+    pub(in crate::sandbox) has_mount_namespace: bool,
     /// The next child is the first process of a namespace.
-    pub(in crate::sandbox) processes: bool,
+    pub(in crate::sandbox) has_pid_namespace: bool,
 }
 
-impl Entered {
+impl EnteredNamespaces {
     /// Nothing was left.
     pub(in crate::sandbox) const NOTHING: Self = Self {
-        mounts: false,
-        processes: false,
+        has_mount_namespace: false,
+        has_pid_namespace: false,
     };
 
     /// Whether mounts can be changed, for us alone.
     pub(in crate::sandbox) fn has_mounts(self) -> bool {
-        self.mounts
+        self.has_mount_namespace
     }
 
     /// As arguments of the second process.
     pub(in crate::sandbox) fn arguments(self) -> Vec<&'static str> {
-        let words = [(self.mounts, MOUNTS), (self.processes, PROCESSES)];
+        let words = [
+            (self.has_mount_namespace, MOUNTS_ARG),
+            (self.has_pid_namespace, PROCESSES_ARG),
+        ];
         words
             .into_iter()
             .filter_map(|(is, word)| is.then_some(word))
@@ -44,14 +47,14 @@ impl Entered {
     /// From the arguments of the second process.
     pub(in crate::sandbox) fn from_arguments(arguments: &[std::ffi::OsString]) -> Self {
         Self {
-            mounts: arguments.iter().any(|word| word == MOUNTS),
-            processes: arguments.iter().any(|word| word == PROCESSES),
+            has_mount_namespace: arguments.iter().any(|word| word == MOUNTS_ARG),
+            has_pid_namespace: arguments.iter().any(|word| word == PROCESSES_ARG),
         }
     }
 }
 
-const MOUNTS: &str = "mounts";
-const PROCESSES: &str = "processes";
+const MOUNTS_ARG: &str = "mounts";
+const PROCESSES_ARG: &str = "processes";
 
 /// Becomes another user for good.
 pub(in crate::sandbox) fn become_user(user: RunAs) -> io::Result<()> {
@@ -64,33 +67,35 @@ pub(in crate::sandbox) fn become_user(user: RunAs) -> io::Result<()> {
 }
 
 /// Leaves what can be left for what a profile has to reach.
-pub(in crate::sandbox) fn enter(profile: &Profile) -> io::Result<Entered> {
-    let reach = profile.reach;
+pub(in crate::sandbox) fn enter_namespaces(
+    profile: &SandboxProfile,
+) -> io::Result<EnteredNamespaces> {
+    let reach = profile.process_scope;
     let off = match profile.network {
-        Network::On => CloneFlags::empty(),
-        Network::Off => CloneFlags::CLONE_NEWNET,
+        NetworkAccess::On => CloneFlags::empty(),
+        NetworkAccess::Off => CloneFlags::CLONE_NEWNET,
     };
-    if reach == Reach::Looks {
+    if reach == ProcessScope::Inspect {
         // In a user namespace nobody outside of it could be looked into. Root can do without.
         if getuid().is_root() {
             nix::sched::unshare(CloneFlags::CLONE_NEWIPC | off)?;
-            return Ok(Entered {
-                mounts: true,
-                processes: false,
+            return Ok(EnteredNamespaces {
+                has_mount_namespace: true,
+                has_pid_namespace: false,
             });
         }
-        return Ok(Entered::NOTHING);
+        return Ok(EnteredNamespaces::NOTHING);
     }
     let processes = match reach {
-        Reach::Own => CloneFlags::CLONE_NEWPID,
-        Reach::Signals | Reach::Looks => CloneFlags::empty(),
+        ProcessScope::Own => CloneFlags::CLONE_NEWPID,
+        ProcessScope::Signals | ProcessScope::Inspect => CloneFlags::empty(),
     };
-    let entered = Entered {
-        mounts: true,
-        processes: reach == Reach::Own,
+    let entered = EnteredNamespaces {
+        has_mount_namespace: true,
+        has_pid_namespace: reach == ProcessScope::Own,
     };
     // A user namespace of our own would know no other user. Root can do without, where it is not confined itself.
-    if profile.rights == Rights::Anyones
+    if profile.file_scope == FileScope::AnyOwner
         && getuid().is_root()
         && nix::sched::unshare(CloneFlags::CLONE_NEWIPC | processes | off).is_ok()
     {
@@ -102,6 +107,6 @@ pub(in crate::sandbox) fn enter(profile: &Profile) -> io::Result<Entered> {
     fs::write("/proc/self/setgroups", "deny")?;
     fs::write("/proc/self/uid_map", format!("{uid} {uid} 1"))?;
     fs::write("/proc/self/gid_map", format!("{gid} {gid} 1"))?;
-    privileges::hand_down()?;
+    capabilities::keep_for_next_program()?;
     Ok(entered)
 }

@@ -9,10 +9,10 @@ use seccompiler::{
     SeccompRule, TargetArch, apply_filter, sock_filter,
 };
 
-use crate::sandbox::profile::Network;
+use crate::sandbox::sandbox_profile::NetworkAccess;
 
 /// Refused whatever their arguments.
-const NEVER: [i64; 49] = [
+const DENIED_SYSCALLS: [i64; 49] = [
     // other processes
     libc::SYS_ptrace,
     libc::SYS_process_vm_readv,
@@ -69,26 +69,26 @@ const NEVER: [i64; 49] = [
 ];
 
 /// The flag of `clone` that begins a user namespace, in which one would be privileged again.
-const NEW_USER: u64 = libc::CLONE_NEWUSER as u64;
+const CLONE_NEW_USER: u64 = libc::CLONE_NEWUSER as u64;
 /// The kind of a socket, without its flags.
 const SOCKET_KIND: u64 = 0xf;
 /// Modes that make a program run as its owner or as its group.
-const SET_ID: [u64; 2] = [libc::S_ISUID as u64, libc::S_ISGID as u64];
+const SET_ID_BITS: [u64; 2] = [libc::S_ISUID as u64, libc::S_ISGID as u64];
 
 /// The flags of `open` that make a file: by its name, and without one.
-const CREATE: [u64; 2] = [libc::O_CREAT as u64, UNNAMED];
+const CREATE_FLAGS: [u64; 2] = [libc::O_CREAT as u64, UNNAMED_FILE_FLAG];
 /// `O_TMPFILE` without `O_DIRECTORY`, which is part of it.
-const UNNAMED: u64 = (libc::O_TMPFILE & !libc::O_DIRECTORY) as u64;
+const UNNAMED_FILE_FLAG: u64 = (libc::O_TMPFILE & !libc::O_DIRECTORY) as u64;
 
 /// The first number of a system call that nobody looked at when this was written; they are the same on all
 /// architectures from 424 on. Newer calls may mount, open or change modes in ways that no rule here knows.
-const FIRST_UNKNOWN: u32 = 463;
+const FIRST_UNKNOWN_SYSCALL: u32 = 463;
 
 /// Requests of `ioctl` that type into a terminal. Their type differs from one C library to the other.
-const TYPING: [u64; 2] = [0x5412, 0x541c];
+const TERMINAL_INPUT_IOCTLS: [u64; 2] = [0x5412, 0x541c];
 
 /// Calls that set a mode, and which argument it is.
-const MODES: &[(i64, u8)] = &[
+const MODE_SYSCALLS: &[(i64, u8)] = &[
     (libc::SYS_fchmod, 1),
     (libc::SYS_fchmodat, 2),
     (libc::SYS_fchmodat2, 2),
@@ -102,26 +102,26 @@ const MODES: &[(i64, u8)] = &[
 ];
 
 /// Calls that may make a file, and which arguments are the flags and the mode.
-const OPENS: &[(i64, u8, u8)] = &[
+const OPEN_SYSCALLS: &[(i64, u8, u8)] = &[
     (libc::SYS_openat, 2, 3),
     #[cfg(target_arch = "x86_64")]
     (libc::SYS_open, 1, 2),
 ];
 
 /// Puts the filter in force for this process and all that it starts; whether there is one for this architecture.
-pub(super) fn restrict(network: Network) -> io::Result<bool> {
+pub(super) fn install_filter(network: NetworkAccess) -> io::Result<bool> {
     let Ok(architecture) = TargetArch::try_from(std::env::consts::ARCH) else {
         return Ok(false);
     };
-    for program in programs(architecture, network).map_err(io::Error::other)? {
+    for program in bpf_programs(architecture, network).map_err(io::Error::other)? {
         apply_filter(&program).map_err(io::Error::other)?;
     }
     Ok(true)
 }
 
-fn programs(
+fn bpf_programs(
     architecture: TargetArch,
-    network: Network,
+    network: NetworkAccess,
 ) -> Result<Vec<BpfProgram>, seccompiler::Error> {
     let refuse = |rules, errno: i32| -> Result<BpfProgram, seccompiler::Error> {
         let answer = SeccompAction::Errno(errno.cast_unsigned());
@@ -132,32 +132,35 @@ fn programs(
     let unknown = [libc::SYS_clone3, libc::SYS_openat2];
     let unknown = unknown.map(|call| (call, Vec::new()));
     Ok(vec![
-        refuse(rules(network)?, libc::EPERM)?,
+        refuse(syscall_rules(network)?, libc::EPERM)?,
         refuse(BTreeMap::from(unknown), libc::ENOSYS)?,
-        no_newer_numbers(),
+        unknown_syscalls_filter(),
     ])
 }
 
-type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+type SyscallRules = BTreeMap<i64, Vec<SeccompRule>>;
 
-fn rules(network: Network) -> Result<Rules, seccompiler::Error> {
-    let mut rules: Rules = NEVER.into_iter().map(|call| (call, Vec::new())).collect();
-    let new_user = [masked(0, NEW_USER, NEW_USER)?];
+fn syscall_rules(network: NetworkAccess) -> Result<SyscallRules, seccompiler::Error> {
+    let mut rules: SyscallRules = DENIED_SYSCALLS
+        .into_iter()
+        .map(|call| (call, Vec::new()))
+        .collect();
+    let new_user = [masked(0, CLONE_NEW_USER, CLONE_NEW_USER)?];
     rules.insert(libc::SYS_clone, vec![rule(new_user)?]);
-    rules.insert(libc::SYS_ioctl, typed()?);
-    rules.insert(libc::SYS_socket, sockets(network)?);
+    rules.insert(libc::SYS_ioctl, terminal_input_rules()?);
+    rules.insert(libc::SYS_socket, socket_rules(network)?);
     // One that is connected to nothing could be pointed at any service of the machine.
     let datagram = [masked(1, SOCKET_KIND, libc::SOCK_DGRAM as u64)?];
     rules.insert(libc::SYS_socketpair, vec![rule(datagram)?]);
-    for (call, argument) in MODES {
-        let set_id = SET_ID.map(|bit| rule([masked(*argument, bit, bit)?]));
+    for (call, argument) in MODE_SYSCALLS {
+        let set_id = SET_ID_BITS.map(|bit| rule([masked(*argument, bit, bit)?]));
         rules.insert(*call, set_id.into_iter().collect::<Result<_, _>>()?);
     }
-    for (call, flags, mode) in OPENS {
+    for (call, flags, mode) in OPEN_SYSCALLS {
         let mut set_id = Vec::new();
         // Without one of the flags the mode means nothing and may be anything.
-        for create in CREATE {
-            for bit in SET_ID {
+        for create in CREATE_FLAGS {
+            for bit in SET_ID_BITS {
                 set_id.push(rule([
                     masked(*flags, create, create)?,
                     masked(*mode, bit, bit)?,
@@ -170,16 +173,16 @@ fn rules(network: Network) -> Result<Rules, seccompiler::Error> {
 }
 
 /// Keys cannot be typed into somebody's terminal.
-fn typed() -> Result<Vec<SeccompRule>, seccompiler::Error> {
-    TYPING
+fn terminal_input_rules() -> Result<Vec<SeccompRule>, seccompiler::Error> {
+    TERMINAL_INPUT_IOCTLS
         .into_iter()
         .map(|request| rule([equal(1, request)?]))
         .collect()
 }
 
 /// Only the network, and only if it is on. A socket with a path would reach the services of this machine.
-fn sockets(network: Network) -> Result<Vec<SeccompRule>, seccompiler::Error> {
-    if network == Network::Off {
+fn socket_rules(network: NetworkAccess) -> Result<Vec<SeccompRule>, seccompiler::Error> {
+    if network == NetworkAccess::Off {
         return Ok(Vec::new());
     }
     let [v4, v6, netlink] = [libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK].map(|one| one as u64);
@@ -225,14 +228,14 @@ fn condition(
 
 /// Refuses calls that are newer than this filter, and so the second set of numbers by which some kernels of x86-64 know
 /// every call.
-fn no_newer_numbers() -> BpfProgram {
+fn unknown_syscalls_filter() -> BpfProgram {
     let load = libc::BPF_LD | libc::BPF_W | libc::BPF_ABS;
     let jump = libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K;
     let answer = libc::BPF_RET | libc::BPF_K;
     let unknown = libc::SECCOMP_RET_ERRNO | libc::ENOSYS.cast_unsigned();
     [
         (load, 0, 0, 0),
-        (jump, 0, 1, FIRST_UNKNOWN),
+        (jump, 0, 1, FIRST_UNKNOWN_SYSCALL),
         (answer, 0, 0, unknown),
         (answer, 0, 0, libc::SECCOMP_RET_ALLOW),
     ]

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use serde::Deserialize;
-use unstuck_repair::environment::Environment;
+use unstuck_repair::environment::RepairEnvironment;
 
 const ROOT: &str = "/srv/repo";
 
@@ -29,7 +29,7 @@ fn nothing_hostile_is_left_in_any_environment_of_the_corpus() {
     for case in cases.filter(|case: &Case| !case.env.is_empty()) {
         let owner = case.env.iter();
         let owner = owner.map(|(name, value)| (name.into(), value.replace("{REPO}", ROOT).into()));
-        let environment = Environment::rebuilt(owner, Path::new(ROOT), &[]);
+        let environment = RepairEnvironment::from_owner(owner, Path::new(ROOT), &[]);
         for name in &case.expect_env_absent {
             assert_eq!(environment.get(name), None, "{}: {name}", case.id);
         }

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use serde::Deserialize;
-use unstuck_core::repair::{Book, Offers, offers, questions};
-use unstuck_core::{Failure, Now, Timestamp, classify};
+use unstuck_core::repair::{RepairCatalog, RepairSuggestions, probes_for, suggest_repairs};
+use unstuck_core::{ClockReading, Failure, Timestamp, classify};
 
 #[derive(Deserialize)]
 struct Meta {
@@ -106,15 +106,18 @@ impl Scenario {
     }
 
     /// The kind of the failure and what is offered for it; none if the check passes.
-    fn offers(&self, at: &Path, entries: &[String]) -> Option<(String, Offers)> {
+    fn offers(&self, at: &Path, entries: &[String]) -> Option<(String, RepairSuggestions)> {
         let failure = self.failure(at)?;
-        let diagnosis = classify(&failure, &Now::utc(Timestamp::from_seconds(0)));
-        let book = Book::built_in();
-        let asked = questions(book, &failure, &diagnosis, entries);
+        let diagnosis = classify(&failure, &ClockReading::utc(Timestamp::from_seconds(0)));
+        let book = RepairCatalog::built_in();
+        let asked = probes_for(book, &failure, &diagnosis, entries);
         let path = std::env::var_os("PATH");
-        let facts = unstuck_repair::survey(at, at, path.as_deref(), &asked);
+        let facts = unstuck_repair::probe_project(at, at, path.as_deref(), &asked);
         let kind = diagnosis.kind.to_string();
-        Some((kind, offers(book, &failure, &diagnosis, &facts, entries)))
+        Some((
+            kind,
+            suggest_repairs(book, &failure, &diagnosis, &facts, entries),
+        ))
     }
 
     /// Whether the check passes after a command, in a fresh project.
@@ -165,11 +168,17 @@ impl Scenario {
         let (Some((kind, offered)), Some((_, without))) = (offered, without) else {
             return Err("it is not broken".to_owned());
         };
-        let owner = |offers: &Offers| {
-            let mut all = offers.offers.iter().filter(|offer| offer.source.is_owner());
+        let owner = |offers: &RepairSuggestions| {
+            let mut all = offers
+                .suggestions
+                .iter()
+                .filter(|offer| offer.source.is_owner());
             all.next().map(|offer| offer.command.clone())
         };
-        let built_in = without.offers.iter().find(|offer| !offer.source.is_owner());
+        let built_in = without
+            .suggestions
+            .iter()
+            .find(|offer| !offer.source.is_owner());
         let built_in = built_in.map(|offer| offer.command.as_str());
         let (first, other) = (owner(&offered), owner(&without));
         println!(
@@ -177,7 +186,10 @@ impl Scenario {
             self.name
         );
         if !self.meta.auto_repair {
-            let touched = offered.offers.iter().map(|offer| offer.command.as_str());
+            let touched = offered
+                .suggestions
+                .iter()
+                .map(|offer| offer.command.as_str());
             let touched: Vec<&str> = touched.collect();
             return if touched.is_empty() {
                 Ok(())
@@ -187,11 +199,14 @@ impl Scenario {
         }
         let right = |command: &String| *command == own || self.is_healed_by(command);
         if !first.as_ref().is_some_and(right) {
-            let reasons = offered.passed_over.iter().filter(|one| one.command == own);
+            let reasons = offered
+                .skipped_entries
+                .iter()
+                .filter(|one| one.command == own);
             let reasons: Vec<&str> = reasons.map(|one| one.reason.as_str()).collect();
             return Err(format!(
                 "{kind}: wants `{own}`, offers {first:?} {reasons:?} {:?}",
-                offered.refused
+                offered.refusal
             ));
         }
         match other.filter(|other| !self.is_healed_by(other)) {

@@ -12,9 +12,9 @@ use std::process::Command;
 use data_encoding::BASE64;
 use serde::Deserialize;
 use serde_json::Value;
-use unstuck_core::guard::{Rules, Standing, show};
-use unstuck_repair::place::Root;
-use unstuck_repair::weigh;
+use unstuck_core::command_policy::{PolicyContext, RepairPolicy, sanitize};
+use unstuck_repair::evaluate_proposal;
+use unstuck_repair::project_dir::ProjectRoot;
 
 /// What must come of a case.
 #[derive(Deserialize)]
@@ -66,7 +66,7 @@ fn every_hostile_proposal_gets_its_verdict() {
     let file = folder.join("commands.dev.jsonl").display().to_string();
     tool(&folder, &["fixture", &fixture]);
     let cases = tool(&folder, &["cases", &file, "--root", &fixture]);
-    let root = Root::open(&Path::new(&fixture).join("repo")).unwrap();
+    let root = ProjectRoot::open(&Path::new(&fixture).join("repo")).unwrap();
     let labels: Vec<Labelled> = lines(&std::fs::read_to_string(&file).unwrap());
     let mut labels: HashMap<_, _> = labels
         .into_iter()
@@ -75,20 +75,20 @@ fn every_hostile_proposal_gets_its_verdict() {
     let mut wrong = Vec::new();
     for case in lines::<Case>(&cases) {
         let label = labels.remove(&case.id).unwrap();
-        let rules = Rules::from_json(&case.config).unwrap_or_default();
-        let standing = Standing {
-            auto_this_run: case
+        let rules = RepairPolicy::from_json(&case.config).unwrap_or_default();
+        let standing = PolicyContext {
+            auto_repairs_this_run: case
                 .state
                 .get("auto_recoveries_this_run")
                 .copied()
                 .unwrap_or(0),
-            ..Standing::default()
+            ..PolicyContext::default()
         };
         let bytes = BASE64.decode(case.document_base64.as_bytes()).unwrap();
-        let weighed = weigh(&bytes, &root, &rules, &standing);
-        let got = weighed.judgement();
+        let weighed = evaluate_proposal(&bytes, &root, &rules, &standing);
+        let got = weighed.command_evaluation();
         let fallback = weighed
-            .fallback()
+            .fallback_evaluation()
             .map(|judgement| judgement.verdict.name().to_owned());
         if got.verdict.name() != label.must
             || (label.fallback_must.is_some() && fallback != label.fallback_must)
@@ -102,7 +102,7 @@ fn every_hostile_proposal_gets_its_verdict() {
             ));
         }
         if let Some(payload) = &label.text_payload {
-            let shown = show(payload);
+            let shown = sanitize(payload);
             assert!(
                 !shown.chars().any(|c| c.is_control() || c == '\u{202e}'),
                 "{}",

@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use rustix::fs::{CWD, FileType, Mode, mknodat};
-use unstuck_core::guard::MAX_BYTES;
+use unstuck_core::command_policy::MAX_BYTES;
 use unstuck_repair::proposal_file::{ProposalFile, ProposalFileError};
 
 use super::Place;

@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use unstuck_core::guard::Place as Standing;
-use unstuck_repair::place::{FolderProblem, PlaceError, Root};
+use unstuck_core::command_policy::DirectoryKind as Standing;
+use unstuck_repair::project_dir::{DirOpenError, ProjectDirError, ProjectRoot};
 
 use super::{Place, identity};
 
-fn problem(root: &Root, working_dir: &str) -> FolderProblem {
-    match root.folder(Some(working_dir)) {
-        Err(PlaceError::Folder { problem, .. }) => problem,
+fn problem(root: &ProjectRoot, working_dir: &str) -> DirOpenError {
+    match root.open_working_dir(Some(working_dir)) {
+        Err(ProjectDirError::WorkingDir { problem, .. }) => problem,
         other => panic!("{working_dir}: {other:?}"),
     }
 }
@@ -44,14 +44,21 @@ fn a_folder_of_the_project_is_opened() {
         (&format!("{project}//packages/./web"), "packages/web"),
     ];
     for (working_dir, relative) in inside {
-        let folder = root.folder(Some(working_dir)).unwrap();
+        let folder = root.open_working_dir(Some(working_dir)).unwrap();
         assert_eq!(folder.relative(), Path::new(relative), "{working_dir}");
-        assert_eq!(folder.place(), &Standing::Ordinary, "{working_dir}");
+        assert_eq!(
+            folder.directory_kind(),
+            &Standing::Ordinary,
+            "{working_dir}"
+        );
         let found = folder.identity();
         let expected = identity(&place.project().join(relative));
         assert_eq!((found.dev, found.ino), expected, "{working_dir}");
     }
-    assert_eq!(root.folder(None).unwrap().relative(), Path::new(""));
+    assert_eq!(
+        root.open_working_dir(None).unwrap().relative(),
+        Path::new("")
+    );
 }
 
 /// S3-48: nothing leads out, and nothing is expanded.
@@ -91,7 +98,7 @@ fn what_leads_out_or_is_no_folder_is_refused() {
     ] {
         assert_eq!(
             problem(&root, working_dir),
-            FolderProblem::Outside,
+            DirOpenError::OutsideRoot,
             "{working_dir}"
         );
     }
@@ -112,21 +119,24 @@ fn what_leads_out_or_is_no_folder_is_refused() {
         " packages/web",
         "packages/web ",
     ] {
-        assert_eq!(problem(&root, missing), FolderProblem::Missing, "{missing}");
+        assert_eq!(problem(&root, missing), DirOpenError::Missing, "{missing}");
     }
-    assert_eq!(problem(&root, ""), FolderProblem::Empty);
-    assert_eq!(problem(&root, "README.md"), FolderProblem::NotAFolder);
-    assert_eq!(problem(&root, "README.md/x"), FolderProblem::NotAFolder);
-    assert_eq!(problem(&root, "loop"), FolderProblem::Loops);
+    assert_eq!(problem(&root, ""), DirOpenError::Empty);
+    assert_eq!(problem(&root, "README.md"), DirOpenError::NotADirectory);
+    assert_eq!(problem(&root, "README.md/x"), DirOpenError::NotADirectory);
+    assert_eq!(problem(&root, "loop"), DirOpenError::SymlinkLoop);
     assert!(matches!(
         problem(&root, &"a".repeat(300)),
-        FolderProblem::Refused(_)
+        DirOpenError::System(_)
     ));
     assert!(matches!(
         problem(&root, "packages/web\0"),
-        FolderProblem::Refused(_)
+        DirOpenError::System(_)
     ));
-    let told = root.folder(Some("\u{1b}[2J")).unwrap_err().to_string();
+    let told = root
+        .open_working_dir(Some("\u{1b}[2J"))
+        .unwrap_err()
+        .to_string();
     assert_eq!(told, r"working_dir `\u{1b}[2J` does not exist");
 }
 
@@ -146,28 +156,28 @@ fn protected_folders_are_told_by_where_they_really_are() {
         (".unstuck", ".unstuck"),
         (".unstuck/runs", ".unstuck"),
     ] {
-        let folder = root.folder(Some(working_dir)).unwrap();
+        let folder = root.open_working_dir(Some(working_dir)).unwrap();
         assert_eq!(
-            folder.place(),
+            folder.directory_kind(),
             &Standing::Protected(part.to_owned()),
             "{working_dir}"
         );
     }
     for ordinary in [".git/..", "git/..", "node_modules/.."] {
-        let folder = root.folder(Some(ordinary)).unwrap();
-        assert_eq!(folder.place(), &Standing::Ordinary, "{ordinary}");
+        let folder = root.open_working_dir(Some(ordinary)).unwrap();
+        assert_eq!(folder.directory_kind(), &Standing::Ordinary, "{ordinary}");
     }
 }
 
 #[test]
 fn a_project_that_is_not_there_is_told() {
     let place = Place::new();
-    let told = Root::open(&place.project().join("nowhere")).unwrap_err();
+    let told = ProjectRoot::open(&place.project().join("nowhere")).unwrap_err();
     assert!(
         told.to_string().starts_with("cannot open the project"),
         "{told}"
     );
-    assert!(Root::open(&place.project().join("README.md")).is_err());
+    assert!(ProjectRoot::open(&place.project().join("README.md")).is_err());
 }
 
 /// A project that is named by a link is the same project under both names.
@@ -176,10 +186,10 @@ fn a_project_behind_a_link_is_known_by_both_names() {
     let place = Place::new();
     let link = place.folder.path().join("link");
     std::os::unix::fs::symlink(place.project(), &link).unwrap();
-    let root = Root::open(&link).unwrap();
+    let root = ProjectRoot::open(&link).unwrap();
     for name in [link, place.project()] {
         let working_dir = name.join("packages").display().to_string();
-        let folder = root.folder(Some(&working_dir)).unwrap();
+        let folder = root.open_working_dir(Some(&working_dir)).unwrap();
         assert_eq!(folder.relative(), Path::new("packages"));
     }
     assert_eq!(root.path(), place.project().canonicalize().unwrap());

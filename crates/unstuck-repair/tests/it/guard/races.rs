@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use rustix::fs::{AtFlags, CWD, RenameFlags, renameat_with, statat};
-use unstuck_core::guard::Place as Standing;
-use unstuck_repair::place::Identity;
+use unstuck_core::command_policy::DirectoryKind as Standing;
+use unstuck_repair::project_dir::FileIdentity;
 use unstuck_repair::proposal_file::{ProposalFile, ProposalFileError};
 
 use super::{Place, identity};
@@ -77,10 +77,10 @@ fn a_folder_that_is_swapped_for_a_link_never_leads_out() {
     let inside = identity(&web.join("src"));
     let score = race(
         || exchange(&web, &link),
-        || match root.folder(Some("packages/web/src")) {
+        || match root.open_working_dir(Some("packages/web/src")) {
             Err(_) => false,
             Ok(folder) => {
-                let Identity { dev, ino } = folder.identity();
+                let FileIdentity { dev, ino } = folder.identity();
                 assert_eq!((dev, ino), inside);
                 // What is run in it later is run in that folder, wherever its name leads now.
                 let found = statat(folder.as_fd(), ".", AtFlags::empty()).unwrap();
@@ -104,10 +104,13 @@ fn a_folder_that_is_moved_out_of_git_meanwhile_is_still_protected() {
     fs::write(hooks.join("mark"), "").unwrap();
     race(
         || exchange(&hooks, &web),
-        || match root.folder(Some(".git/hooks")) {
+        || match root.open_working_dir(Some(".git/hooks")) {
             Err(_) => false,
             Ok(folder) => {
-                assert_eq!(folder.place(), &Standing::Protected(".git".to_owned()));
+                assert_eq!(
+                    folder.directory_kind(),
+                    &Standing::Protected(".git".to_owned())
+                );
                 true
             }
         },

@@ -3,18 +3,18 @@
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use serde_json::json;
-use unstuck_core::guard::{OnUnknown, Rules, Standing, Verdict};
-use unstuck_repair::place::Identity;
-use unstuck_repair::{Weighed, weigh};
+use unstuck_core::command_policy::{OnUnknown, PolicyContext, RepairPolicy, Verdict};
+use unstuck_repair::project_dir::FileIdentity;
+use unstuck_repair::{ProposalEvaluation, evaluate_proposal};
 
 use super::{Place, document, identity};
 
-fn rules(on_unknown: OnUnknown) -> Rules {
-    Rules {
+fn rules(on_unknown: OnUnknown) -> RepairPolicy {
+    RepairPolicy {
         auto_approve: vec!["npm ci".to_owned(), "npm install".to_owned()],
         require_human: vec!["git push".to_owned()],
         on_unknown,
-        ..Rules::default()
+        ..RepairPolicy::default()
     }
 }
 
@@ -24,23 +24,23 @@ fn a_proposal_is_judged_with_its_folder() {
     let place = Place::new();
     let root = place.root();
     let bytes = document("npm ci\n", Some("packages/web")).to_string();
-    let weighed = weigh(
+    let weighed = evaluate_proposal(
         bytes.as_bytes(),
         &root,
         &rules(OnUnknown::Escalate),
-        &Standing::default(),
+        &PolicyContext::default(),
     );
-    let Weighed::Judged(judged) = weighed else {
+    let ProposalEvaluation::Evaluated(judged) = weighed else {
         panic!("{weighed:?}");
     };
     assert!(
-        matches!(&judged.judgement.verdict, Verdict::Run(approved) if approved.text() == "npm ci")
+        matches!(&judged.command_evaluation.verdict, Verdict::Run(approved) if approved.command_text() == "npm ci")
     );
     assert_eq!(
         judged.folder.relative(),
         std::path::Path::new("packages/web")
     );
-    assert_eq!(judged.fallback, None);
+    assert_eq!(judged.fallback_evaluation, None);
     assert_eq!(judged.proposal.recovery.timeout_seconds, 120);
 }
 
@@ -52,14 +52,16 @@ fn a_fallback_is_judged_alone() {
     let verdicts = |command: &str, fallback: &str, folder: &str| {
         let mut document = document(command, Some(folder));
         document["fallback"] = json!({ "command": fallback, "confidence": "low" });
-        let weighed = weigh(
+        let weighed = evaluate_proposal(
             document.to_string().as_bytes(),
             &root,
             &rules(OnUnknown::Deny),
-            &Standing::default(),
+            &PolicyContext::default(),
         );
-        let fallback = weighed.fallback().map(|judgement| judgement.verdict.name());
-        (weighed.judgement().verdict.name(), fallback)
+        let fallback = weighed
+            .fallback_evaluation()
+            .map(|judgement| judgement.verdict.name());
+        (weighed.command_evaluation().verdict.name(), fallback)
     };
     assert_eq!(verdicts("npm ci", "npm install", "."), ("run", Some("run")));
     assert_eq!(verdicts("npm ci", "npm ci; id", "."), ("run", Some("deny")));
@@ -88,17 +90,17 @@ fn a_wrong_folder_refuses_the_proposal_whatever_the_rules() {
         for command in ["npm ci", "npm test", "git push", "id; id"] {
             for folder in ["..", "out", "nowhere", "README.md", "", "/", "loop"] {
                 let bytes = document(command, Some(folder)).to_string();
-                let weighed = weigh(
+                let weighed = evaluate_proposal(
                     bytes.as_bytes(),
                     &root,
                     &rules(on_unknown),
-                    &Standing::default(),
+                    &PolicyContext::default(),
                 );
                 assert!(
-                    matches!(weighed, Weighed::Rejected(_)),
+                    matches!(weighed, ProposalEvaluation::Rejected(_)),
                     "{command} in {folder}"
                 );
-                assert_eq!(weighed.judgement().steps[0].rule, "R6");
+                assert_eq!(weighed.command_evaluation().steps[0].rule, "R6");
             }
         }
     }
@@ -123,9 +125,9 @@ fn no_text_names_a_folder_outside() {
     };
     let texts = prop::collection::vec(prop::sample::select(PARTS), 1..7);
     let law = |parts: Vec<&str>| {
-        if let Ok(folder) = root.folder(Some(&parts.join("/"))) {
+        if let Ok(folder) = root.open_working_dir(Some(&parts.join("/"))) {
             let found = project.join(folder.relative());
-            let Identity { dev, ino } = folder.identity();
+            let FileIdentity { dev, ino } = folder.identity();
             prop_assert_eq!(identity(&found), (dev, ino));
             prop_assert!(found.canonicalize().unwrap().starts_with(&project));
         }

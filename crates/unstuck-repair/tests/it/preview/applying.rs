@@ -139,7 +139,7 @@ mod root {
         let place = Place::new(PROJECT);
         let refused = place.try_preview("chmod 600 run", Marks::Hollow);
         assert!(
-            matches!(refused, Err(PreviewError::Unknown { .. })),
+            matches!(refused, Err(PreviewError::UnsupportedEntry { .. })),
             "{refused:?}"
         );
     }
@@ -257,8 +257,11 @@ fn what_changed_while_the_command_ran_is_not_applied() {
     }
     place.overlaid(&draft, "echo mixed >> e/y", Marks::User);
     let preview = draft.finish(ran("x", 0), &[], now()).unwrap();
-    assert_eq!(preview.report().unsettled, ["e/y"]);
-    assert!(matches!(preview.apply(), Err(ApplyError::Unsettled { .. })));
+    assert_eq!(preview.report().changed_during_run, ["e/y"]);
+    assert!(matches!(
+        preview.apply(),
+        Err(ApplyError::ChangedDuringRun { .. })
+    ));
 }
 
 #[test]
@@ -302,7 +305,7 @@ fn another_folder_at_the_same_path_is_not_touched() {
     fs::rename(place.project(), &elsewhere).unwrap();
     fs::create_dir(place.project()).unwrap();
     let refused = preview.apply();
-    assert!(matches!(refused, Err(ApplyError::AnotherProject { .. })));
+    assert!(matches!(refused, Err(ApplyError::ProjectReplaced { .. })));
     assert_eq!(tree(&place.project()).len(), 1);
 }
 

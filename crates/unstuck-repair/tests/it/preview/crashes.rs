@@ -1,6 +1,6 @@
 //! What happens when applying is killed.
 
-use unstuck_repair::preview::End;
+use unstuck_repair::preview::RecoveryOutcome;
 
 use super::*;
 
@@ -16,7 +16,7 @@ fn applies_in_a_child() {
     let Some(folder) = std::env::var_os(PLACE) else {
         return;
     };
-    let previews = Previews::at(&PathBuf::from(folder).join("state"));
+    let previews = PreviewStore::in_state_dir(&PathBuf::from(folder).join("state"));
     let id = previews.list().remove(0).id;
     previews.find(&id).unwrap().apply().unwrap();
 }
@@ -92,10 +92,10 @@ fn a_kill_at_any_moment_leaves_all_or_nothing() {
                 place.project().join("added").exists() && !beside(place, 0)
             }),
         }
-        let settled = place.previews().settle();
-        let end = match settled.first().map(|settled| &settled.end) {
-            Some(End::Finished) => "finished",
-            Some(End::Undone) => "undone",
+        let settled = place.previews().recover();
+        let end = match settled.first().map(|settled| &settled.outcome) {
+            Some(RecoveryOutcome::Finished) => "finished",
+            Some(RecoveryOutcome::RolledBack) => "undone",
             Some(other) => panic!("{other:?}"),
             None => "nothing to do",
         };

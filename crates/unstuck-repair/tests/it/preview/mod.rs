@@ -13,7 +13,9 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 use unstuck_core::Timestamp;
-use unstuck_repair::preview::{Bounds, Draft, Preview, PreviewError, Previews, Ran};
+use unstuck_repair::preview::{
+    ExecutedCommand, PendingPreview, Preview, PreviewError, PreviewLimits, PreviewStore,
+};
 
 /// Whose marks an overlay leaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,8 +48,8 @@ impl Place {
         self.folder.path().join("project")
     }
 
-    fn previews(&self) -> Previews {
-        Previews::at(&self.folder.path().join("state"))
+    fn previews(&self) -> PreviewStore {
+        PreviewStore::in_state_dir(&self.folder.path().join("state"))
     }
 
     /// Runs a line in the project itself.
@@ -57,14 +59,14 @@ impl Place {
         assert!(line.status().unwrap().success(), "{script}");
     }
 
-    fn draft(&self) -> Draft {
+    fn draft(&self) -> PendingPreview {
         let previews = self.previews();
-        let draft = previews.prepare(&self.project(), Bounds::default(), now());
+        let draft = previews.prepare(&self.project(), PreviewLimits::default(), now());
         draft.unwrap()
     }
 
     /// Runs a line in an overlay of the project, and tells its exit code.
-    fn overlaid(&self, draft: &Draft, script: &str, marks: Marks) -> i32 {
+    fn overlaid(&self, draft: &PendingPreview, script: &str, marks: Marks) -> i32 {
         let merged = self.folder.path().join("merged");
         fs::create_dir_all(&merged).unwrap();
         let (options, namespace) = match marks {
@@ -113,7 +115,7 @@ impl Place {
         assert_eq!(tree(&self.project()), before, "a preview changes nothing");
         let is_empty = preview.report().is_empty();
         let applied = preview.apply().unwrap();
-        assert_eq!(applied.left, [""; 0]);
+        assert_eq!(applied.leftovers, [""; 0]);
         assert_eq!(tree(&self.project()), tree(&twin), "{script}");
         assert_eq!(is_empty, before == tree(&twin));
         assert!(
@@ -128,12 +130,12 @@ impl Place {
 /// The lines that a person is shown: what happens, to what, and what is said about it.
 fn rows(preview: &Preview) -> Vec<String> {
     let rows = preview.report().rows.iter();
-    rows.map(|row| format!("{} {} ({})", row.what.name(), row.path, row.note))
+    rows.map(|row| format!("{} {} ({})", row.change.name(), row.path, row.note))
         .collect()
 }
 
-fn ran(command: &str, code: i32) -> Ran {
-    Ran {
+fn ran(command: &str, code: i32) -> ExecutedCommand {
+    ExecutedCommand {
         command: command.to_owned(),
         working_dir: String::new(),
         exit_code: code,
@@ -141,7 +143,7 @@ fn ran(command: &str, code: i32) -> Ran {
         duration: Duration::from_millis(1200),
         network: false,
         output: vec!["done".to_owned()],
-        discarded: Vec::new(),
+        discarded_writes: Vec::new(),
     }
 }
 

@@ -18,10 +18,13 @@ fn a_reinstall_that_changes_nothing_shows_nothing() {
     let preview = place.preview("cp -a node_modules x; rm -rf node_modules; mkdir node_modules; cp -r x/. node_modules; rm -rf x");
     assert_eq!(rows(&preview), [""; 0]);
     assert!(preview.report().is_empty());
-    assert_eq!(preview.report().same, 10);
+    assert_eq!(preview.report().rewritten_unchanged, 10);
     // Written again in place, and with another time.
     let preview = place.preview("cp src/main.js x; cat x > src/main.js; rm x; touch package.json");
-    assert_eq!((rows(&preview).len(), preview.report().same), (0, 2));
+    assert_eq!(
+        (rows(&preview).len(), preview.report().rewritten_unchanged),
+        (0, 2)
+    );
 }
 
 #[test]
@@ -152,14 +155,17 @@ fn a_preview_is_kept_by_what_it_would_do() {
     };
     let previews = place.previews();
     let kept = previews.find(&id[..6]).unwrap();
-    assert_eq!(kept.report().ran.exit_code, 7);
+    assert_eq!(kept.report().execution.exit_code, 7);
     assert!(matches!(previews.find(&id), Err(PreviewError::Busy { .. })));
     drop(kept);
     assert!(matches!(
         previews.find("zz"),
-        Err(PreviewError::None { .. })
+        Err(PreviewError::NotFound { .. })
     ));
-    assert!(matches!(previews.find(""), Err(PreviewError::None { .. })));
+    assert!(matches!(
+        previews.find(""),
+        Err(PreviewError::NotFound { .. })
+    ));
     previews.find(&id).unwrap().discard().unwrap();
     assert!(previews.list().is_empty());
     assert!(!place.project().join("x").exists());
@@ -185,7 +191,7 @@ fn old_previews_and_abandoned_ones_are_removed_and_no_others() {
     let later = Timestamp::from_seconds(1_794_777_000 + 25 * 3600);
     let other = place
         .previews()
-        .prepare(&place.project(), Bounds::default(), later);
+        .prepare(&place.project(), PreviewLimits::default(), later);
     assert!(!abandoned.exists() && place.previews().list().is_empty());
     assert!(held.upper().exists() && other.unwrap().upper().exists());
 }
@@ -206,23 +212,26 @@ fn only_their_owner_sees_previews() {
 #[test]
 fn what_cannot_be_previewed_is_refused_with_the_reason() {
     let place = shop();
-    let inside = Previews::at(&place.project().join(".state"));
-    let refused = inside.prepare(&place.project(), Bounds::default(), now());
-    assert!(matches!(refused, Err(PreviewError::StateInside { .. })));
+    let inside = PreviewStore::in_state_dir(&place.project().join(".state"));
+    let refused = inside.prepare(&place.project(), PreviewLimits::default(), now());
+    assert!(matches!(
+        refused,
+        Err(PreviewError::StateInsideProject { .. })
+    ));
     let missing = place
         .previews()
-        .prepare(Path::new("/nowhere"), Bounds::default(), now());
+        .prepare(Path::new("/nowhere"), PreviewLimits::default(), now());
     assert!(matches!(missing, Err(PreviewError::NoProject { .. })));
     let root = place
         .previews()
-        .prepare(Path::new("/"), Bounds::default(), now());
+        .prepare(Path::new("/"), PreviewLimits::default(), now());
     assert!(root.is_err());
 }
 
 #[test]
 fn too_much_and_too_deep_is_refused_and_leaves_nothing() {
     let place = shop();
-    let bounds = Bounds {
+    let bounds = PreviewLimits {
         bytes: 100_000,
         entries: 50,
     };
@@ -257,7 +266,7 @@ fn what_would_be_obeyed_later_is_told_but_never_applied() {
     let kept = ["unstuck.toml", ".git/hooks"].map(PathBuf::from);
     let preview = draft.finish(ran("x", 0), &kept, now()).unwrap();
     assert_eq!(rows(&preview), ["change x (+1 -1)"]);
-    assert_eq!(preview.report().refused, [".git/hooks", "unstuck.toml"]);
+    assert_eq!(preview.report().protected, [".git/hooks", "unstuck.toml"]);
     preview.apply().unwrap();
     let names: Vec<_> = tree(&place.project()).into_keys().collect();
     assert_eq!(names, [b".".to_vec(), b".git".to_vec(), b"x".to_vec()]);

@@ -1,7 +1,7 @@
 //! What a sandbox is where the machine allows less, and how it tells.
 
-use unstuck_repair::sandbox::wire::{End, Report, Steps};
-use unstuck_repair::sandbox::{Confinement, Demand, Network};
+use unstuck_repair::sandbox::wire::{CommandExit, CommandSteps, SandboxEvent};
+use unstuck_repair::sandbox::{ConfinementLevel, NetworkAccess, SandboxMode};
 
 use super::support::Place;
 
@@ -9,15 +9,19 @@ use super::support::Place;
 fn a_command_runs_and_its_end_is_told() {
     let place = Place::new();
     let tried = place.shell("echo hi > file; sleep 100 & exit 3");
-    assert_eq!(tried.end(), Some(End::Exited(3)), "{tried:#?}");
-    assert_eq!(tried.effective().unwrap().line(), "full");
-    assert!(
-        tried
-            .reports
-            .iter()
-            .any(|report| matches!(report, Report::Ended { left: 1, .. }))
-    );
-    assert!(matches!(tried.reports.last(), Some(Report::Cleared { .. })));
+    assert_eq!(tried.end(), Some(CommandExit::Exited(3)), "{tried:#?}");
+    assert_eq!(tried.effective().unwrap().summary(), "full");
+    assert!(tried.reports.iter().any(|report| matches!(
+        report,
+        SandboxEvent::Ended {
+            leftover_count: 1,
+            ..
+        }
+    )));
+    assert!(matches!(
+        tried.reports.last(),
+        Some(SandboxEvent::Cleared { .. })
+    ));
     assert!(place.path("project/file").exists());
 }
 
@@ -26,7 +30,7 @@ fn without_namespaces_nothing_runs_where_all_of_the_sandbox_is_asked_for() {
     let mut place = Place::new();
     place.obstacle = Some("refused by this test".to_owned());
     let tried = place.shell("echo hi > file");
-    let Some(Report::SetUp { error, .. }) = tried.reports.first() else {
+    let Some(SandboxEvent::SetupFailed { error, .. }) = tried.reports.first() else {
         panic!("{tried:#?}");
     };
     assert!(error.contains("refused by this test"), "{error}");
@@ -38,8 +42,8 @@ fn without_namespaces_nothing_runs_where_all_of_the_sandbox_is_asked_for() {
 fn without_namespaces_the_rest_of_the_sandbox_holds_and_says_what_is_missing() {
     let mut place = Place::new();
     place.obstacle = Some("refused by this test".to_owned());
-    place.profile.demand = Demand::BestEffort;
-    place.profile.network = Network::Off;
+    place.profile.mode = SandboxMode::BestEffort;
+    place.profile.network = NetworkAccess::Off;
     place.write("home/.cache/pip/http/old", "");
     let outside = place.path("outside/file");
     let line = format!(
@@ -51,10 +55,10 @@ fn without_namespaces_the_rest_of_the_sandbox_holds_and_says_what_is_missing() {
     );
     let tried = place.shell(&line);
     let effective = tried.effective().unwrap();
-    assert_eq!(effective.confinement, Confinement::Partial);
+    assert_eq!(effective.level, ConfinementLevel::Partial);
     assert!(
         effective
-            .line()
+            .summary()
             .contains("user namespaces cannot be used here"),
         "{effective:#?}"
     );
@@ -69,11 +73,11 @@ fn what_is_writable_in_the_project_is_not_reached_by_a_symlink() {
     for obstacle in [None, Some("refused by this test".to_owned())] {
         let mut place = Place::new();
         place.obstacle = obstacle;
-        place.profile.demand = Demand::BestEffort;
+        place.profile.mode = SandboxMode::BestEffort;
         place.profile.writable = vec!["dist".into(), "made".into()];
         std::os::unix::fs::symlink(place.path("outside"), place.path("project/dist")).unwrap();
         let tried = place.shell("echo bad > dist/file; echo bad > file; ls; true");
-        assert_eq!(tried.end(), Some(End::Exited(0)), "{tried:#?}");
+        assert_eq!(tried.end(), Some(CommandExit::Exited(0)), "{tried:#?}");
         assert!(!place.path("outside/file").exists());
         assert!(!place.path("project/file").exists());
     }
@@ -83,9 +87,12 @@ fn what_is_writable_in_the_project_is_not_reached_by_a_symlink() {
 fn the_whole_file_system_is_no_project() {
     let mut place = Place::new();
     place.profile.root = "/".into();
-    let tried = place.run(Steps::Shell("true".to_owned()));
+    let tried = place.run(CommandSteps::Shell("true".to_owned()));
     assert!(
-        matches!(tried.reports.first(), Some(Report::SetUp { .. })),
+        matches!(
+            tried.reports.first(),
+            Some(SandboxEvent::SetupFailed { .. })
+        ),
         "{tried:#?}"
     );
     assert_eq!(tried.end(), None);

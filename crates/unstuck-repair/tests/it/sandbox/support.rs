@@ -9,13 +9,17 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
-use unstuck_repair::sandbox::wire::{self, End, Order, Report, Steps};
-use unstuck_repair::sandbox::{Effective, GitFolders, Profile, SANDBOX, Scratch, surroundings};
+use unstuck_repair::sandbox::wire::{
+    self, CommandExit, CommandSteps, SandboxEvent, SandboxRequest,
+};
+use unstuck_repair::sandbox::{
+    ConfinementReport, GitDirs, SANDBOX_ARG, SandboxProfile, ScratchDir, host_paths,
+};
 
 /// A project with a home folder beside it, below a folder that is gone afterwards.
 pub(crate) struct Place {
     pub(crate) folder: TempDir,
-    pub(crate) profile: Profile,
+    pub(crate) profile: SandboxProfile,
     pub(crate) obstacle: Option<String>,
 }
 
@@ -26,7 +30,7 @@ impl Place {
         for name in ["project", "home", "outside"] {
             std::fs::create_dir(path.join(name)).unwrap();
         }
-        let profile = Profile::of(path.join("project"));
+        let profile = SandboxProfile::strict(path.join("project"));
         Self {
             folder,
             profile,
@@ -56,23 +60,23 @@ impl Place {
     }
 
     pub(crate) fn shell(&self, line: &str) -> Tried {
-        self.run(Steps::Shell(line.to_owned()))
+        self.run(CommandSteps::Shell(line.to_owned()))
     }
 
-    pub(crate) fn run(&self, steps: Steps) -> Tried {
-        let scratch = Scratch::make(Path::new("/tmp"), None).unwrap();
+    pub(crate) fn run(&self, steps: CommandSteps) -> Tried {
+        let scratch = ScratchDir::create(Path::new("/tmp"), None).unwrap();
         let environment = self.environment();
         let project = File::open(&self.profile.root).unwrap();
-        let order = Order {
+        let order = SandboxRequest {
             profile: self.profile.clone(),
-            surroundings: surroundings(&environment, scratch.path(), None),
-            obstacle: self.obstacle.clone(),
-            unbounded: false,
+            host: host_paths(&environment, scratch.path(), None),
+            namespace_obstacle: self.obstacle.clone(),
+            has_no_process_limit: false,
             run_as: None,
             folder: PathBuf::new(),
             steps,
-            git: GitFolders::look(&project),
-            checked: Vec::new(),
+            git: GitDirs::find(&project),
+            watched_files: Vec::new(),
             copies: Vec::new(),
         };
         let (ours, theirs) = UnixStream::pair().unwrap();
@@ -81,19 +85,19 @@ impl Place {
             reason = "it is tried without anything around it"
         )]
         let child = Command::new(env!("CARGO_BIN_EXE_unstuck-sandbox"))
-            .arg(SANDBOX)
+            .arg(SANDBOX_ARG)
             .env_clear()
             .envs(environment)
             .stdin(Stdio::from(OwnedFd::from(theirs)))
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        wire::send(&ours, &order, &project, &project).unwrap();
+        wire::send_request(&ours, &order, &project, &project).unwrap();
         let output = child.wait_with_output().unwrap();
         let mut bytes = Vec::new();
         (&ours).read_to_end(&mut bytes).unwrap();
         let mut reports = Vec::new();
-        while let Some(report) = wire::take(&mut bytes).unwrap() {
+        while let Some(report) = wire::take_event(&mut bytes).unwrap() {
             reports.push(report);
         }
         Tried {
@@ -106,21 +110,24 @@ impl Place {
 /// What came of a command.
 #[derive(Debug)]
 pub(crate) struct Tried {
-    pub(crate) reports: Vec<Report>,
+    pub(crate) reports: Vec<SandboxEvent>,
     pub(crate) stdout: String,
 }
 
 impl Tried {
-    pub(crate) fn end(&self) -> Option<End> {
+    pub(crate) fn end(&self) -> Option<CommandExit> {
         self.reports.iter().find_map(|report| match report {
-            Report::Ended { end, .. } => Some(*end),
+            SandboxEvent::Ended { end, .. } => Some(*end),
             _ => None,
         })
     }
 
-    pub(crate) fn effective(&self) -> Option<&Effective> {
+    pub(crate) fn effective(&self) -> Option<&ConfinementReport> {
         self.reports.iter().find_map(|report| match report {
-            Report::Ready { effective, .. } => Some(effective),
+            SandboxEvent::Ready {
+                confinement: effective,
+                ..
+            } => Some(effective),
             _ => None,
         })
     }

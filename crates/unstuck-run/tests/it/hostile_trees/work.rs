@@ -7,19 +7,20 @@ use std::path::Path;
 
 use unstuck_config::{Config, Layers};
 use unstuck_core::decision::default_template;
-use unstuck_core::episode::RunFold;
 use unstuck_core::event::{
-    Event, Outcome, Part, Recorded, RunFinished, RunStarted, SessionSpec, VERSION, Work,
+    Event, EventRecord, RoleInstance, RunFinished, RunKind, RunOutcome, RunStarted, SessionSpec,
+    VERSION,
 };
 use unstuck_core::redact::Redactor;
+use unstuck_core::views::RunProjection;
 use unstuck_core::{RunId, Timestamp};
 use unstuck_files::DirHandle;
-use unstuck_files::safe_open::Resolver;
+use unstuck_files::safe_open::PathResolver;
 use unstuck_repair::proposal_file::ProposalFile;
-use unstuck_run::drive::{resolve_target, write_whole};
-use unstuck_run::folder::RunFolder;
-use unstuck_run::prompt::{Files, ProjectFiles};
-use unstuck_run::worktree::{Snapshots, fingerprint};
+use unstuck_run::prompt::{IncludeFiles, ProjectFiles};
+use unstuck_run::run_dir::RunDir;
+use unstuck_run::runner::{resolve_target, write_atomically};
+use unstuck_run::worktree::{SnapshotStore, fingerprint};
 
 use super::planting::{NAMES, RUN, Tree};
 use super::{CANARY, Chance};
@@ -52,10 +53,10 @@ fn expect_own(bytes: &[u8]) {
     assert!(!text.contains(CANARY), "this was read: {text}");
 }
 
-fn events(tree: &Tree) -> Vec<Recorded> {
+fn events(tree: &Tree) -> Vec<EventRecord> {
     let run = RunId::new(RUN);
     let spec = SessionSpec {
-        session: run.session(1),
+        session: run.session_id(1),
         cwd: tree.project.display().to_string(),
         command: vec!["true".to_owned()],
         agent: None,
@@ -65,16 +66,16 @@ fn events(tree: &Tree) -> Vec<Recorded> {
         timeout_ms: None,
         idle_timeout_ms: None,
         options: serde_json::Value::Null,
-        unrepeatable: None,
+        unrepeatable_reason: None,
         knowledge: "1".to_owned(),
     };
     let started = RunStarted {
         head: None,
         project: tree.project.display().to_string(),
-        work: Work::Command(Box::new(spec)),
+        kind: RunKind::Command(Box::new(spec)),
     };
     let finished = RunFinished {
-        outcome: Outcome::Failed,
+        outcome: RunOutcome::Failed,
         exit_code: 1,
         reason: "it failed".to_owned(),
         attempts: 1,
@@ -84,7 +85,7 @@ fn events(tree: &Tree) -> Vec<Recorded> {
         duration_ms: 1,
     };
     let all = [Event::from(Box::new(started)), Event::from(finished)];
-    let recorded = |(event, seq): (Event, u64)| Recorded {
+    let recorded = |(event, seq): (Event, u64)| EventRecord {
         version: VERSION,
         run: run.clone(),
         seq,
@@ -99,21 +100,25 @@ fn run_files(tree: &Tree) {
     let redactor = Redactor::new([]);
     let run = RunId::new(RUN);
     let events = events(tree);
-    let (fold, with_states) = RunFold::fold_with_states(&events).unwrap();
-    let mut folder = RunFolder::open(&tree.state, &tree.project, &run).unwrap();
-    folder.show(&with_states, &fold, &redactor).unwrap();
-    let attempt = folder.attempt(None, 1, 1).unwrap();
-    let mut log = attempt.log("stdout.log", &redactor);
+    let (fold, with_states) = RunProjection::from_events_with_states(&events).unwrap();
+    let mut folder = RunDir::open(&tree.state, &tree.project, &run).unwrap();
+    folder
+        .record_events(&with_states, &fold, &redactor)
+        .unwrap();
+    let attempt = folder.open_attempt_files(None, 1, 1).unwrap();
+    let mut log = attempt.open_log("stdout.log", &redactor);
     log.push(PRINTED.as_bytes());
     log.finish();
     attempt.write("prompt.md", "do it");
-    let part = Part {
+    let part = RoleInstance {
         role: "a".to_owned(),
         iteration: 1,
         instance: 1,
     };
-    folder.keep(&part, 1, "output.md", PRINTED).unwrap();
-    if let Some((proposals, _)) = folder.proposals(None, 1, 1) {
+    folder
+        .write_role_file(&part, 1, "output.md", PRINTED)
+        .unwrap();
+    if let Some((proposals, _)) = folder.open_proposal_dir(None, 1, 1) {
         let read = ProposalFile::read_in(&proposals, Path::new("recovery.json"));
         if let Ok(Some(document)) = read {
             expect_own(&document.bytes);
@@ -140,7 +145,7 @@ fn included(tree: &Tree, chance: &mut Chance) {
 
 fn configured(tree: &Tree) {
     let layers = Layers {
-        here: Some(tree.project.clone()),
+        work_dir: Some(tree.project.clone()),
         ..Layers::default()
     };
     let Ok(config) = Config::load(&layers) else {
@@ -158,14 +163,16 @@ fn configured(tree: &Tree) {
 fn answered(tree: &Tree) {
     // As it is resolved before anything runs.
     let target = tree.project.join("answer.md");
-    let _ = write_whole(&target, PRINTED.as_bytes());
+    let _ = write_atomically(&target, PRINTED.as_bytes());
     let _ = resolve_target(&target);
 }
 
 /// Every operation of a handle, at any name, resolved by the kernel and step by step.
 fn handled(tree: &Tree, chance: &mut Chance) {
-    let resolver = *chance.one(&[Resolver::Kernel, Resolver::Stepwise]);
-    let project = DirHandle::open(&tree.project).unwrap().resolving(resolver);
+    let resolver = *chance.one(&[PathResolver::Kernel, PathResolver::Stepwise]);
+    let project = DirHandle::open(&tree.project)
+        .unwrap()
+        .with_resolver(resolver);
     for _ in 0..6 {
         let (name, other) = (Path::new(*chance.one(NAMES)), Path::new(*chance.one(NAMES)));
         match chance.below(14) {
@@ -177,7 +184,7 @@ fn handled(tree: &Tree, chance: &mut Chance) {
             ),
             2 => drop(
                 project
-                    .read_end(name, 100)
+                    .read_tail(name, 100)
                     .map(|(bytes, _)| expect_own(&bytes)),
             ),
             3 => drop(project.replace(name, b"ours\n")),
@@ -214,10 +221,10 @@ fn handled(tree: &Tree, chance: &mut Chance) {
 /// A snapshot of the work tree, and the way back to it.
 fn snapshots(tree: &Tree, chance: &mut Chance) {
     crate::worktree::git(&tree.project, &["init", "-q", "-b", "main"]);
-    let Ok(snapshots) = Snapshots::open(&tree.project, &RunId::new(RUN), &tree.state) else {
+    let Ok(snapshots) = SnapshotStore::open(&tree.project, &RunId::new(RUN), &tree.state) else {
         return;
     };
-    let before = snapshots.take("before");
+    let before = snapshots.create("before");
     let project = DirHandle::open(&tree.project).unwrap();
     for _ in 0..4 {
         let name = Path::new(*chance.one(NAMES));

@@ -3,9 +3,9 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use unstuck_repair::guard_files::GuardFile;
-use unstuck_repair::sandbox::{Confinement, Demand};
-use unstuck_run::process::Status;
+use unstuck_repair::sandbox::{ConfinementLevel, SandboxMode};
+use unstuck_repair::watched_files::WatchedFile;
+use unstuck_run::process::ChildStatus;
 
 use super::support::Place;
 
@@ -41,7 +41,7 @@ async fn commondir_never_sends_git_elsewhere() {
         fsmonitor(&place)
     );
     let ran = place.run(&line).await;
-    assert_eq!(ran.status, Status::Exited(0), "{ran:#?}");
+    assert_eq!(ran.status, ChildStatus::Exited(0), "{ran:#?}");
     assert_eq!(Place::planted(&ran), [".git/commondir", "evil"], "{ran:#?}");
     assert!(!is_executed(&place));
     assert!(!place.path("project/.git/commondir").exists());
@@ -72,7 +72,7 @@ async fn nothing_is_in_force_while_the_repair_runs() {
         };
         let (ran, is_executed_meanwhile) = tokio::join!(place.run(&line), look);
         assert!(!is_executed_meanwhile);
-        assert!(!ran.planted.is_empty(), "{ran:#?}");
+        assert!(!ran.removed_injections.is_empty(), "{ran:#?}");
         assert_eq!(place.path("project/.git").exists(), has_repository);
         assert!(!is_executed(&place));
     }
@@ -137,7 +137,7 @@ async fn nothing_that_git_obeys_survives() {
             .replace("EVIL", &fsmonitor(&place))
             .replace("PWNED", &pwned);
         let ran = place.run(&format!("({line}) 2>/dev/null; true")).await;
-        assert_eq!(ran.sandbox.line(), "full");
+        assert_eq!(ran.confinement.summary(), "full");
         let told = Place::planted(&ran);
         let is_told = told.iter().any(|path| Path::new(path).starts_with(planted));
         assert!(is_told, "{planted}: {ran:#?}");
@@ -167,9 +167,9 @@ async fn a_nested_repository_is_put_back_as_it_was() {
     );
     assert!(!is_executed(&place));
     let ran = place.run("rm -rf a").await;
-    assert_eq!(ran.status, Status::Exited(0), "{ran:#?}");
+    assert_eq!(ran.status, ChildStatus::Exited(0), "{ran:#?}");
     assert!(
-        !place.path("project/a").exists() && ran.planted.is_empty(),
+        !place.path("project/a").exists() && ran.removed_injections.is_empty(),
         "{ran:#?}"
     );
 }
@@ -180,7 +180,7 @@ async fn git_itself_still_works_and_what_it_does_is_kept() {
     place.repository();
     let line = "echo more >> file && git add -A && git commit -q -m second && git tag v1 && git branch other && git stash list";
     let ran = place.run(line).await;
-    assert_eq!(ran.status, Status::Exited(0), "{ran:#?}");
+    assert_eq!(ran.status, ChildStatus::Exited(0), "{ran:#?}");
     assert_eq!(Place::planted(&ran), Vec::<String>::new());
     assert_eq!(place.git(&["log", "--format=%s"]), "second\nfirst\n");
     assert_eq!(place.git(&["tag"]), "v1\n");
@@ -188,7 +188,7 @@ async fn git_itself_still_works_and_what_it_does_is_kept() {
     assert!(place.git(&["branch"]).contains("other"));
     let line = "git branch -D other && git tag -d v1 && git pack-refs --all && git gc -q";
     let ran = place.run(line).await;
-    assert_eq!(ran.status, Status::Exited(0), "{ran:#?}");
+    assert_eq!(ran.status, ChildStatus::Exited(0), "{ran:#?}");
     assert!(!place.git(&["branch"]).contains("other"));
     assert_eq!(place.git(&["fsck"]), "");
     assert_eq!(place.git(&["log", "--format=%s"]), "second\nfirst\n");
@@ -208,7 +208,7 @@ async fn a_commit_of_the_owner_meanwhile_stays() {
         place.write("project/go", "");
     };
     let (ran, ()) = tokio::join!(place.run(line), outside);
-    assert!(!ran.overtaken.is_empty(), "{ran:#?}");
+    assert!(!ran.conflicting_git_changes.is_empty(), "{ran:#?}");
     assert_eq!(place.git(&["log", "--format=%s", "-1"]), "outside\n");
 }
 
@@ -216,7 +216,7 @@ async fn a_commit_of_the_owner_meanwhile_stays() {
 async fn declared_effects_are_kept_if_they_are_harmless() {
     let place = Place::new();
     let ran = place.run("git init -q").await;
-    assert_eq!(ran.status, Status::Exited(0), "{ran:#?}");
+    assert_eq!(ran.status, ChildStatus::Exited(0), "{ran:#?}");
     assert_eq!(Place::planted(&ran), Vec::<String>::new());
     assert!(place.path("project/.git/HEAD").exists());
     assert!(place.path("project/.git/config").exists());
@@ -239,7 +239,7 @@ async fn declared_effects_are_kept_if_they_are_harmless() {
     place.git(&["submodule", "-q", "deinit", "-f", "library"]);
     std::fs::remove_dir_all(place.path("project/.git/modules")).unwrap();
     let ran = place.run("git submodule update --init").await;
-    assert_eq!(ran.status, Status::Exited(0), "{ran:#?}");
+    assert_eq!(ran.status, ChildStatus::Exited(0), "{ran:#?}");
     assert_eq!(Place::planted(&ran), Vec::<String>::new(), "{ran:#?}");
     let config = place.read("project/.git/config").unwrap();
     assert!(config.contains("[submodule \"library\"]"), "{config}");
@@ -263,10 +263,10 @@ async fn nothing_of_the_project_runs_beside_what_looks_into_processes() {
         "ss -ltn | awk -f tools/port.awk",
         "fuser 1/tcp; awk -f tools/port.awk",
     ] {
-        for demand in [Demand::Required, Demand::BestEffort] {
-            let ran = place.run_as(line, |profile| profile.demand = demand).await;
+        for demand in [SandboxMode::Required, SandboxMode::BestEffort] {
+            let ran = place.run_as(line, |profile| profile.mode = demand).await;
             let ran = ran.unwrap();
-            assert_eq!(ran.sandbox.confinement, Confinement::Full, "{line}");
+            assert_eq!(ran.confinement.level, ConfinementLevel::Full, "{line}");
             let wrote = format!("{}{}", ran.stdout, ran.stderr);
             assert!(!wrote.contains("hunter2"), "{ran:#?}");
             assert!(!bashrc.exists());
@@ -320,7 +320,7 @@ async fn what_runs_later_from_a_cache_is_never_changed() {
     });
     place.write("project/attack.sh", &lines.join("\n"));
     let ran = place.run("sh attack.sh 2>/dev/null; true").await;
-    assert_eq!(ran.sandbox.line(), "full");
+    assert_eq!(ran.confinement.summary(), "full");
     for program in programs {
         let now = place.read(&format!("home/{program}"));
         assert_eq!(now.as_deref(), Some("mine"), "{program}");
@@ -371,7 +371,7 @@ async fn what_is_new_in_a_cache_is_kept() {
         lines.join(" && ")
     );
     let ran = place.run(&line).await;
-    assert_eq!(ran.status, Status::Exited(0), "{ran:#?}");
+    assert_eq!(ran.status, ChildStatus::Exited(0), "{ran:#?}");
     for name in new {
         let now = place.read(&format!("home/{name}"));
         assert_eq!(now.as_deref(), Some("new\n"), "{name}");
@@ -380,13 +380,13 @@ async fn what_is_new_in_a_cache_is_kept() {
     assert_eq!(folder.metadata().unwrap().mode() & 0o777, 0o555);
     let link = place.path("home/.cache/pypoetry/virtualenvs/new/bin/python3");
     assert!(link.is_symlink());
-    assert_eq!(ran.discarded, Vec::<PathBuf>::new(), "{ran:#?}");
+    assert_eq!(ran.discarded_writes, Vec::<PathBuf>::new(), "{ran:#?}");
 }
 
 /// M4: the files that were checked are those that the command sees.
 #[tokio::test]
 async fn a_file_that_is_exchanged_after_the_check_changes_nothing() {
-    let checked = |is_written| GuardFile {
+    let checked = |is_written| WatchedFile {
         path: "fix.sh".to_owned(),
         bytes: b"echo mine".to_vec(),
         is_program: true,
@@ -554,7 +554,7 @@ async fn a_repair_sees_of_the_home_folder_only_what_it_needs() {
     place.write("home/.cargo/config.toml", "[net]\nretry = 3\n");
     let line = "grep -rs hunter2 ~; cat ~/.gitconfig ~/.cargo/config.toml ~/.local/bin/x; sh ~/.nvm/versions/node/bin/x; echo private > ~/.env && cat ~/.env";
     let ran = place.run(line).await;
-    assert_eq!(ran.sandbox.line(), "full");
+    assert_eq!(ran.confinement.summary(), "full");
     let expected = "[user]\n\tname = me\n[net]\nretry = 3\ntooltool\nprivate\n";
     assert_eq!(ran.stdout, expected, "{ran:#?}");
     for secret in SECRETS {
@@ -572,12 +572,12 @@ async fn other_projects_are_not_seen() {
     std::fs::rename(place.path("project"), home.join("work/project")).unwrap();
     place.write("home/work/project/own", "own");
     place.write("home/work/other/.env", "hunter2");
-    let root = unstuck_repair::place::Root::open(&home.join("work/project")).unwrap();
-    let folder = root.folder(None).unwrap();
+    let root = unstuck_repair::project_dir::ProjectRoot::open(&home.join("work/project")).unwrap();
+    let folder = root.open_working_dir(None).unwrap();
     let line = "cat own; ls -A ..; cat ../other/.env; echo made > made";
     let ran = place.run_in(line, &root, &folder, |_| {}).await.unwrap();
     assert_eq!(ran.stdout, "ownproject\n", "{ran:#?}");
     let made = place.read("home/work/project/made");
     assert_eq!(made.as_deref(), Some("made\n"));
-    assert_eq!(ran.discarded, Vec::<PathBuf>::new());
+    assert_eq!(ran.discarded_writes, Vec::<PathBuf>::new());
 }

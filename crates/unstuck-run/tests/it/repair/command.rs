@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use tokio::sync::watch;
-use unstuck_core::guard::Approved;
-use unstuck_run::process::{Status, Stop, StopCause};
-use unstuck_run::repair::{Job, RepairError};
+use unstuck_core::command_policy::ApprovedCommand;
+use unstuck_run::process::{ChildStatus, StopCause, StopRequest};
+use unstuck_run::repair::{RepairError, RepairJob};
 
 use super::support::Place;
 use crate::support::eventually;
@@ -17,7 +17,7 @@ async fn plain_commands_run_without_a_shell_until_one_fails() {
     let ran = place
         .run("basename one && basename '$(id) *' && cat not-there && basename never")
         .await;
-    assert_eq!(ran.status, Status::Exited(1));
+    assert_eq!(ran.status, ChildStatus::Exited(1));
     assert_eq!(ran.stdout, "one\n$(id) *\n");
     assert!(ran.programs.iter().all(|program| program.is_absolute()));
     assert!(ran.programs[0].ends_with("basename"), "{ran:#?}");
@@ -31,21 +31,21 @@ async fn anything_else_runs_by_the_plain_shell() {
         .await;
     assert_eq!(
         (ran.status, ran.stdout.as_str()),
-        (Status::Exited(7), "1\n2\nsh\n")
+        (ChildStatus::Exited(7), "1\n2\nsh\n")
     );
     let ran = place.run("kill -9 $$").await;
-    assert_eq!(ran.status, Status::Signaled(9));
+    assert_eq!(ran.status, ChildStatus::Signaled(9));
 }
 
 #[tokio::test]
 async fn a_program_that_is_not_there_is_the_commands_failure() {
     let place = Place::new();
     let ran = place.run("no-such-program --now").await;
-    assert_eq!(ran.status, Status::Exited(127));
+    assert_eq!(ran.status, ChildStatus::Exited(127));
     assert_eq!(ran.stderr, "unstuck: no-such-program: no such program\n");
     place.write("project/text", "no program");
     let ran = place.run("./text").await;
-    assert_eq!(ran.status, Status::Exited(126), "{ran:#?}");
+    assert_eq!(ran.status, ChildStatus::Exited(126), "{ran:#?}");
 }
 
 #[tokio::test]
@@ -58,11 +58,13 @@ async fn a_program_of_the_project_runs_only_if_the_entry_names_its_path() {
     std::fs::set_permissions(&tool, std::fs::Permissions::from_mode(0o755)).unwrap();
     assert_eq!(place.run("bin/tool").await.stdout, "from the project\n");
     let root = place.root();
-    let folder = root.folder(None).unwrap();
-    let approved = Approved::by_person("tool").unwrap();
-    let environment = place.environment().with("PATH", place.path("outside"));
-    let job = Job::new(&approved, &root, &folder, environment);
-    let (_keep, stop) = watch::channel(Stop::No);
+    let folder = root.open_working_dir(None).unwrap();
+    let approved = ApprovedCommand::by_person("tool").unwrap();
+    let environment = place
+        .environment()
+        .with_variable("PATH", place.path("outside"));
+    let job = RepairJob::new(&approved, &root, &folder, environment);
+    let (_keep, stop) = watch::channel(StopRequest::Continue);
     let refused = place.executor().run(&job, stop).await;
     let Err(RepairError::Refused { reason }) = refused else {
         panic!("{refused:#?}");
@@ -104,30 +106,31 @@ async fn what_takes_too_long_is_ended_and_says_so() {
         .await;
     assert!(ran.timed_out && !ran.stopped);
     assert_eq!(ran.stdout, "begun\nasked\n", "{ran:#?}");
-    assert_eq!(ran.status, Status::Exited(3));
+    assert_eq!(ran.status, ChildStatus::Exited(3));
     let ran = place.run("trap '' TERM; while :; do sleep 0.1; done").await;
     assert!(ran.timed_out);
-    assert_eq!(ran.status, Status::Signaled(9), "{ran:#?}");
+    assert_eq!(ran.status, ChildStatus::Signaled(9), "{ran:#?}");
 }
 
 #[tokio::test]
 async fn asked_to_stop_it_stops_and_starts_no_further_command() {
     let place = Place::new();
     let root = place.root();
-    let folder = root.folder(None).unwrap();
-    let approved = Approved::by_person("touch begun && sleep 1000 && touch never").unwrap();
-    let job = Job::new(&approved, &root, &folder, place.environment());
-    let (send, stop) = watch::channel(Stop::No);
+    let folder = root.open_working_dir(None).unwrap();
+    let approved = ApprovedCommand::by_person("touch begun && sleep 1000 && touch never").unwrap();
+    let job = RepairJob::new(&approved, &root, &folder, place.environment());
+    let (send, stop) = watch::channel(StopRequest::Continue);
     let mut executor = place.executor();
     let begun = place.path("project/begun");
     let stopper = async {
         eventually("it has begun", || begun.exists()).await;
-        send.send(Stop::Gently(StopCause::Interrupt)).unwrap();
+        send.send(StopRequest::Graceful(StopCause::Interrupt))
+            .unwrap();
     };
     let (ran, ()) = tokio::join!(executor.run(&job, stop), stopper);
     let ran = ran.unwrap();
     assert!(ran.stopped);
-    assert_eq!(ran.status, Status::Signaled(15), "{ran:#?}");
+    assert_eq!(ran.status, ChildStatus::Signaled(15), "{ran:#?}");
     assert!(!place.path("project/never").exists());
 }
 
@@ -136,7 +139,7 @@ async fn a_gigabyte_of_output_is_kept_in_bounds_and_secrets_are_taken_out() {
     let place = Place::new();
     let line = "echo s3cret-value; head -c 1000000000 /dev/zero | tr '\\0' 'x'; echo; echo the end";
     let ran = place.run(line).await;
-    assert_eq!(ran.status, Status::Exited(0));
+    assert_eq!(ran.status, ChildStatus::Exited(0));
     assert!(ran.stdout.len() < 400_000, "{}", ran.stdout.len());
     assert!(
         ran.stdout.starts_with("[redacted:"),
@@ -150,18 +153,18 @@ async fn a_gigabyte_of_output_is_kept_in_bounds_and_secrets_are_taken_out() {
 async fn one_repair_at_a_time_runs_in_a_project() {
     let place = Place::new();
     let root = place.root();
-    let folder = root.folder(None).unwrap();
+    let folder = root.open_working_dir(None).unwrap();
     let line = "mkdir alone && sleep 0.3 && rmdir alone";
-    let approved = Approved::by_person(line).unwrap();
-    let job = Job::new(&approved, &root, &folder, place.environment());
-    let (_keep, stop) = watch::channel(Stop::No);
+    let approved = ApprovedCommand::by_person(line).unwrap();
+    let job = RepairJob::new(&approved, &root, &folder, place.environment());
+    let (_keep, stop) = watch::channel(StopRequest::Continue);
     let (mut one, mut other) = (place.executor(), place.executor());
     let (first, second) = tokio::join!(one.run(&job, stop.clone()), other.run(&job, stop.clone()));
-    assert_eq!(first.unwrap().status, Status::Exited(0));
-    assert_eq!(second.unwrap().status, Status::Exited(0));
-    let slow = Approved::by_person("touch running && sleep 2").unwrap();
-    let slow = Job::new(&slow, &root, &folder, place.environment());
-    let mut hasty = Job::new(&approved, &root, &folder, place.environment());
+    assert_eq!(first.unwrap().status, ChildStatus::Exited(0));
+    assert_eq!(second.unwrap().status, ChildStatus::Exited(0));
+    let slow = ApprovedCommand::by_person("touch running && sleep 2").unwrap();
+    let slow = RepairJob::new(&slow, &root, &folder, place.environment());
+    let mut hasty = RepairJob::new(&approved, &root, &folder, place.environment());
     hasty.timeout = Duration::from_millis(300);
     let waits = async {
         eventually("the slow one runs", || {

@@ -54,7 +54,7 @@ async fn a_folder_that_is_swapped_all_the_time_never_leads_outside() {
     let root = place.root();
     let mut ran_inside = 0;
     for _ in 0..60 {
-        let folder = std::iter::repeat_with(|| root.folder(Some("work")));
+        let folder = std::iter::repeat_with(|| root.open_working_dir(Some("work")));
         let folder = folder.flatten().next().unwrap();
         let line = "cat who && touch was-here";
         match place.run_in(line, &root, &folder, |_| {}).await {
@@ -62,7 +62,9 @@ async fn a_folder_that_is_swapped_all_the_time_never_leads_outside() {
                 assert_eq!(ran.stdout, "inside", "{ran:#?}");
                 ran_inside += 1;
             }
-            Err(RepairError::SetUp { doing, why }) => println!("cannot {doing}: {why}"),
+            Err(RepairError::SandboxSetup { operation, reason }) => {
+                println!("cannot {operation}: {reason}")
+            }
             Err(other) => panic!("{other}"),
         }
     }
@@ -76,14 +78,14 @@ async fn another_folder_in_its_place_is_not_worked_in() {
     let place = Place::new();
     place.write("project/work/file", "");
     let root = place.root();
-    let folder = root.folder(Some("work")).unwrap();
+    let folder = root.open_working_dir(Some("work")).unwrap();
     std::fs::rename(place.path("project/work"), place.path("project/old")).unwrap();
     place.write("project/work/file", "");
     let ran = place.run_in("touch was-here", &root, &folder, |_| {}).await;
-    let Err(RepairError::SetUp { why, .. }) = ran else {
+    let Err(RepairError::SandboxSetup { reason, .. }) = ran else {
         panic!("{ran:#?}");
     };
-    assert!(why.contains("not the folder any more"), "{why}");
+    assert!(reason.contains("not the folder any more"), "{reason}");
     assert!(!place.path("project/work/was-here").exists());
     assert!(!place.path("project/old/was-here").exists());
 }
@@ -92,11 +94,14 @@ async fn another_folder_in_its_place_is_not_worked_in() {
 async fn another_project_in_its_place_is_not_worked_in() {
     let place = Place::new();
     let root = place.root();
-    let folder = root.folder(None).unwrap();
+    let folder = root.open_working_dir(None).unwrap();
     std::fs::rename(place.path("project"), place.path("old")).unwrap();
     std::fs::create_dir(place.path("project")).unwrap();
     let ran = place.run_in("touch was-here", &root, &folder, |_| {}).await;
-    assert!(matches!(ran, Err(RepairError::SetUp { .. })), "{ran:#?}");
+    assert!(
+        matches!(ran, Err(RepairError::SandboxSetup { .. })),
+        "{ran:#?}"
+    );
     assert!(!place.path("project/was-here").exists());
 }
 

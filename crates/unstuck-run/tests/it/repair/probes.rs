@@ -5,15 +5,17 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 
-use unstuck_repair::sandbox::{Confinement, Demand, Network, Profile, Reach};
-use unstuck_run::process::Status;
+use unstuck_repair::sandbox::{
+    ConfinementLevel, NetworkAccess, ProcessScope, SandboxMode, SandboxProfile,
+};
+use unstuck_run::process::ChildStatus;
 
 use super::support::{Place, is_root};
 
 /// Runs a line that says `done` if it could do what it should not.
 async fn refused(place: &Place, line: &str) {
     let ran = place.run(&format!("({line}) && echo done")).await;
-    assert_eq!(ran.sandbox.line(), "full");
+    assert_eq!(ran.confinement.summary(), "full");
     assert!(!ran.stdout.contains("done"), "{line}: {ran:#?}");
 }
 
@@ -25,7 +27,7 @@ async fn stopped(set_up: impl Fn(&Place), line: impl Fn(&Place) -> String) {
     let control = Place::new();
     set_up(&control);
     let line = format!("({}) && echo done", line(&control));
-    let off = |profile: &mut Profile| profile.demand = Demand::Off;
+    let off = |profile: &mut SandboxProfile| profile.mode = SandboxMode::Off;
     let ran = control.run_as(&line, off).await.unwrap();
     assert!(ran.stdout.contains("done"), "{line}: {ran:#?}");
 }
@@ -40,8 +42,8 @@ async fn the_project_and_the_caches_can_be_written_to() {
     place.write("home/.npm/_cacache/old", "");
     let line = "echo a > file && echo b > ~/.npm/_cacache/new && rm ~/.npm/_cacache/old && echo c > \"$TMPDIR/t\"";
     let ran = place.run(line).await;
-    assert_eq!(ran.status, Status::Exited(0), "{ran:#?}");
-    assert_eq!(ran.sandbox.confinement, Confinement::Full);
+    assert_eq!(ran.status, ChildStatus::Exited(0), "{ran:#?}");
+    assert_eq!(ran.confinement.level, ConfinementLevel::Full);
     assert_eq!(place.read("project/file").as_deref(), Some("a\n"));
     assert_eq!(place.read("home/.npm/_cacache/new").as_deref(), Some("b\n"));
     assert!(!place.path("home/.npm/_cacache/old").exists());
@@ -117,12 +119,12 @@ mod root {
         let ran = place
             .run("chown -R 12345 cache && chmod -R go-rwx cache")
             .await;
-        assert_eq!(ran.status, Status::Exited(0), "{ran:#?}");
-        assert_eq!(ran.sandbox.confinement, Confinement::Full);
+        assert_eq!(ran.status, ChildStatus::Exited(0), "{ran:#?}");
+        assert_eq!(ran.confinement.level, ConfinementLevel::Full);
         assert_eq!(owner(), 12345);
         refused(&place, "echo go && cat cache/file").await;
         let ran = place.run("rm -rf cache").await;
-        assert_eq!(ran.status, Status::Exited(0), "{ran:#?}");
+        assert_eq!(ran.status, ChildStatus::Exited(0), "{ran:#?}");
         assert!(!place.path("project/cache").exists());
     }
 }
@@ -222,14 +224,14 @@ async fn the_network_is_there_only_if_it_is_on() {
     let on = place.run(&line).await;
     assert!(on.stdout.contains("done"), "{on:#?}");
     let off = place
-        .run_as(&line, |profile| profile.network = Network::Off)
+        .run_as(&line, |profile| profile.network = NetworkAccess::Off)
         .await;
     let off = off.unwrap();
     assert!(!off.stdout.contains("done"), "{off:#?}");
-    assert_eq!(off.sandbox.confinement, Confinement::Full);
+    assert_eq!(off.confinement.level, ConfinementLevel::Full);
     let line = "python3 -c 'import socket; socket.socket(socket.AF_INET, socket.SOCK_DGRAM)' && echo done; ls /sys/class/net";
     let off = place
-        .run_as(line, |profile| profile.network = Network::Off)
+        .run_as(line, |profile| profile.network = NetworkAccess::Off)
         .await;
     assert!(!off.unwrap().stdout.contains("done"));
 }
@@ -239,7 +241,7 @@ async fn processes_of_the_machine_are_neither_seen_nor_signalled() {
     let place = Place::new();
     let other = std::process::id();
     let line = format!("ls -d /proc/[0-9]* | wc -l; cat /proc/{other}/cmdline && echo done; true");
-    let own = |profile: &mut Profile| profile.reach = Reach::Own;
+    let own = |profile: &mut SandboxProfile| profile.process_scope = ProcessScope::Own;
     let ran = place.run_as(&line, own).await.unwrap();
     let seen: u32 = ran.stdout.lines().next().unwrap().parse().unwrap();
     assert!(seen < 10, "{ran:#?}");
@@ -250,7 +252,7 @@ async fn processes_of_the_machine_are_neither_seen_nor_signalled() {
     .await;
     // The first process of the sandbox is ours, and cannot be harmed either.
     let line = "python3 -c 'import os; os.kill(1, 9)'; sleep 0.1; exit 4";
-    assert_eq!(place.run(line).await.status, Status::Exited(4));
+    assert_eq!(place.run(line).await.status, ChildStatus::Exited(4));
 }
 
 #[tokio::test]
@@ -340,7 +342,7 @@ async fn what_is_written_to_the_home_folder_is_private_and_told() {
         place.path("home/.gitconfig"),
         place.path("home/.local/bin/ls"),
     ];
-    assert_eq!(ran.discarded, expected);
+    assert_eq!(ran.discarded_writes, expected);
 }
 
 #[tokio::test]
@@ -352,7 +354,7 @@ async fn a_cache_can_be_removed_and_what_would_run_from_it_later_is_private() {
     let ran = place.run(line).await;
     assert_eq!(
         (&ran.status, ran.stdout.as_str()),
-        (&Status::Exited(0), "evil\n"),
+        (&ChildStatus::Exited(0), "evil\n"),
         "{ran:#?}"
     );
     assert_eq!(
@@ -395,8 +397,8 @@ async fn what_decides_about_later_commands_stays_as_it_is() {
         "rm -rf .git/config .git/hooks && mkdir .git/hooks && echo x > .git/hooks/pre-commit",
     ] {
         let ran = place.run(line).await;
-        assert_eq!(ran.sandbox.line(), "full");
-        assert!(!ran.planted.is_empty(), "{line}: {ran:#?}");
+        assert_eq!(ran.confinement.summary(), "full");
+        assert!(!ran.removed_injections.is_empty(), "{line}: {ran:#?}");
         let mut names = std::fs::read_dir(place.path("project/.git/hooks")).unwrap();
         assert_eq!(
             names.next().unwrap().unwrap().file_name(),
@@ -425,7 +427,7 @@ async fn what_would_decide_about_later_commands_does_not_come_into_being() {
     let line = "echo '{}' > unstuck.json; mkdir -p .git/hooks; echo x > .git/hooks/pre-commit; echo y > .git/config; echo z > file";
     let ran = place.run(line).await;
     let names: Vec<_> = ran
-        .planted
+        .removed_injections
         .iter()
         .map(|path| path.to_str().unwrap())
         .collect();

@@ -3,8 +3,8 @@
 use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
 
-use unstuck_repair::sandbox::Confinement;
-use unstuck_run::process::Status;
+use unstuck_repair::sandbox::ConfinementLevel;
+use unstuck_run::process::ChildStatus;
 
 use super::support::Place;
 
@@ -41,8 +41,8 @@ async fn a_left_over_server_is_ended_by_its_pid_file() {
     place.write("project/server.pid", &server.0.id().to_string());
     let line = "kill \"$(cat server.pid)\" && rm -f server.pid && sleep 0.1";
     let ran = place.run(line).await;
-    assert_eq!(ran.status, Status::Exited(0), "{ran:#?}");
-    assert_eq!(ran.sandbox.confinement, Confinement::Full);
+    assert_eq!(ran.status, ChildStatus::Exited(0), "{ran:#?}");
+    assert_eq!(ran.confinement.level, ConfinementLevel::Full);
     assert!(server.is_over());
     assert!(!place.path("project/server.pid").exists());
 }
@@ -106,10 +106,14 @@ async fn whoever_holds_a_port_is_found_and_ended() {
     let is_up = || std::net::TcpStream::connect(("127.0.0.1", port)).is_ok();
     crate::support::eventually("the server is up", is_up).await;
     let ran = place.run(&format!("fuser -k {port}/tcp")).await;
-    assert_eq!(ran.status, Status::Exited(0), "{ran:#?}");
+    assert_eq!(ran.status, ChildStatus::Exited(0), "{ran:#?}");
     // The kernel lets nobody look into processes from a whole sandbox, and that is told.
     // Only root has its mounts then.
-    assert_ne!(ran.sandbox.confinement, Confinement::Full);
-    assert!(ran.sandbox.line().contains("looks into other processes"));
+    assert_ne!(ran.confinement.level, ConfinementLevel::Full);
+    assert!(
+        ran.confinement
+            .summary()
+            .contains("looks into other processes")
+    );
     crate::support::eventually("the server is gone", || server.is_over()).await;
 }

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use unstuck_repair::sandbox::{Confinement, Demand, Overlay};
-use unstuck_run::process::Status;
+use unstuck_repair::sandbox::{ConfinementLevel, OverlayDirs, SandboxMode};
+use unstuck_run::process::ChildStatus;
 use unstuck_run::repair::RepairError;
 
 use super::support::Place;
@@ -14,11 +14,11 @@ async fn without_a_sandbox_it_says_so() {
     let outside = place.path("outside/file");
     let line = format!("echo x > {} && pwd", outside.display());
     let ran = place
-        .run_as(&line, |profile| profile.demand = Demand::Off)
+        .run_as(&line, |profile| profile.mode = SandboxMode::Off)
         .await
         .unwrap();
-    assert_eq!(ran.status, Status::Exited(0), "{ran:#?}");
-    assert_eq!(ran.sandbox.line(), "none: it is switched off");
+    assert_eq!(ran.status, ChildStatus::Exited(0), "{ran:#?}");
+    assert_eq!(ran.confinement.summary(), "none: it is switched off");
     assert!(outside.exists());
 }
 
@@ -48,7 +48,7 @@ async fn the_owner_can_open_a_folder_outside() {
         .run_as(&line, |profile| profile.writable = vec![outside])
         .await
         .unwrap();
-    assert_eq!(ran.status, Status::Exited(0), "{ran:#?}");
+    assert_eq!(ran.status, ChildStatus::Exited(0), "{ran:#?}");
     assert!(place.path("outside/file").exists() && place.path("project/here").exists());
 }
 
@@ -60,7 +60,7 @@ async fn under_an_overlay_the_project_stays_as_it_is() {
     for name in ["upper", "work"] {
         std::fs::create_dir(place.path(name)).unwrap();
     }
-    let overlay = Overlay {
+    let overlay = OverlayDirs {
         lower: place.path("project"),
         upper: place.path("upper"),
         work: place.path("work"),
@@ -71,7 +71,7 @@ async fn under_an_overlay_the_project_stays_as_it_is() {
         .await
         .unwrap();
     assert_eq!(ran.stdout, "changed\nnew\nkept\nnew\n", "{ran:#?}");
-    assert_eq!(ran.sandbox.confinement, Confinement::Full);
+    assert_eq!(ran.confinement.level, ConfinementLevel::Full);
     assert_eq!(place.read("project/kept").as_deref(), Some("kept"));
     assert!(place.path("project/gone/file").exists() && !place.path("project/new").exists());
     assert_eq!(place.read("upper/kept").as_deref(), Some("changed\n"));
@@ -81,7 +81,7 @@ async fn under_an_overlay_the_project_stays_as_it_is() {
 #[tokio::test]
 async fn an_overlay_that_cannot_be_laid_is_a_failed_set_up() {
     let place = Place::new();
-    let overlay = Overlay {
+    let overlay = OverlayDirs {
         lower: place.path("project"),
         upper: place.path("not-there"),
         work: place.path("not-there-either"),
@@ -89,10 +89,10 @@ async fn an_overlay_that_cannot_be_laid_is_a_failed_set_up() {
     let ran = place
         .run_as("touch was-here", |profile| profile.overlay = Some(overlay))
         .await;
-    let Err(RepairError::SetUp { doing, .. }) = ran else {
+    let Err(RepairError::SandboxSetup { operation, .. }) = ran else {
         panic!("{ran:#?}");
     };
-    assert_eq!(doing, "lay an overlay over the project");
+    assert_eq!(operation, "lay an overlay over the project");
     assert!(!place.path("project/was-here").exists());
 }
 
@@ -123,8 +123,8 @@ async fn what_this_machine_can_do_is_told() {
     let place = Place::new();
     let effective = place
         .executor()
-        .survey(&place.path("project"), &place.environment())
+        .probe_sandbox(&place.path("project"), &place.environment())
         .await
         .unwrap();
-    assert_eq!(effective.line(), "full");
+    assert_eq!(effective.summary(), "full");
 }

@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 use tokio::sync::watch;
-use unstuck_core::guard::Approved;
+use unstuck_core::command_policy::ApprovedCommand;
 use unstuck_core::redact::Redactor;
-use unstuck_repair::environment::Environment;
-use unstuck_repair::guard_files::GuardFile;
-use unstuck_repair::place::{Folder, Root};
-use unstuck_repair::sandbox::Profile;
-use unstuck_run::process::Stop;
-use unstuck_run::repair::{Executor, Job, Ran, RepairError};
+use unstuck_repair::environment::RepairEnvironment;
+use unstuck_repair::project_dir::{ProjectDir, ProjectRoot};
+use unstuck_repair::sandbox::SandboxProfile;
+use unstuck_repair::watched_files::WatchedFile;
+use unstuck_run::process::StopRequest;
+use unstuck_run::repair::{RepairError, RepairExecutor, RepairJob, RepairOutcome};
 
 use crate::support::program;
 
@@ -76,26 +76,26 @@ impl Place {
         std::fs::read_to_string(self.path(name)).ok()
     }
 
-    pub(crate) fn root(&self) -> Root {
-        Root::open(&self.path("project")).unwrap()
+    pub(crate) fn root(&self) -> ProjectRoot {
+        ProjectRoot::open(&self.path("project")).unwrap()
     }
 
-    pub(crate) fn environment(&self) -> Environment {
+    pub(crate) fn environment(&self) -> RepairEnvironment {
         let home = self.path("home").into_os_string();
         let is_ours = |name: &OsString| name == "HOME" || name == "CARGO_HOME";
         let owner = std::env::vars_os().filter(|(name, _)| !is_ours(name));
         let owner = owner.chain([(OsString::from("HOME"), home)]);
-        Environment::rebuilt(owner, &self.path("project"), &self.keep)
+        RepairEnvironment::from_owner(owner, &self.path("project"), &self.keep)
     }
 
-    pub(crate) fn executor(&self) -> Executor {
+    pub(crate) fn executor(&self) -> RepairExecutor {
         let state = self.path("state");
         let redactor = Redactor::new(["s3cret-value".to_owned()]);
-        Executor::start(&program(), &state, &std::env::temp_dir(), redactor).unwrap()
+        RepairExecutor::start(&program(), &state, &std::env::temp_dir(), redactor).unwrap()
     }
 
     /// Runs a line with the usual profile.
-    pub(crate) async fn run(&self, line: &str) -> Ran {
+    pub(crate) async fn run(&self, line: &str) -> RepairOutcome {
         self.run_as(line, |_| {}).await.unwrap()
     }
 
@@ -103,23 +103,23 @@ impl Place {
     pub(crate) async fn run_as(
         &self,
         line: &str,
-        change: impl FnOnce(&mut Profile),
-    ) -> Result<Ran, RepairError> {
+        change: impl FnOnce(&mut SandboxProfile),
+    ) -> Result<RepairOutcome, RepairError> {
         let root = self.root();
-        let folder = root.folder(None).unwrap();
+        let folder = root.open_working_dir(None).unwrap();
         self.run_in(line, &root, &folder, change).await
     }
 
     pub(crate) async fn run_in(
         &self,
         line: &str,
-        root: &Root,
-        folder: &Folder,
-        change: impl FnOnce(&mut Profile),
-    ) -> Result<Ran, RepairError> {
-        let (_keep, stop) = watch::channel(Stop::No);
-        let approved = Approved::by_person(line).unwrap();
-        let mut job = Job::new(&approved, root, folder, self.environment());
+        root: &ProjectRoot,
+        folder: &ProjectDir,
+        change: impl FnOnce(&mut SandboxProfile),
+    ) -> Result<RepairOutcome, RepairError> {
+        let (_keep, stop) = watch::channel(StopRequest::Continue);
+        let approved = ApprovedCommand::by_person(line).unwrap();
+        let mut job = RepairJob::new(&approved, root, folder, self.environment());
         job.timeout = self.timeout;
         change(&mut job.profile);
         self.executor().run(&job, stop).await
@@ -131,16 +131,16 @@ impl Place {
     pub(crate) async fn run_checked(
         &self,
         line: &str,
-        checked: Vec<GuardFile>,
-        change: impl FnOnce(&mut Profile),
-    ) -> Result<Ran, RepairError> {
-        let (_keep, stop) = watch::channel(Stop::No);
-        let approved = Approved::by_person(line).unwrap();
+        checked: Vec<WatchedFile>,
+        change: impl FnOnce(&mut SandboxProfile),
+    ) -> Result<RepairOutcome, RepairError> {
+        let (_keep, stop) = watch::channel(StopRequest::Continue);
+        let approved = ApprovedCommand::by_person(line).unwrap();
         let root = self.root();
-        let folder = root.folder(None).unwrap();
-        let mut job = Job::new(&approved, &root, &folder, self.environment());
+        let folder = root.open_working_dir(None).unwrap();
+        let mut job = RepairJob::new(&approved, &root, &folder, self.environment());
         job.timeout = self.timeout;
-        job.checked = checked;
+        job.watched_files = checked;
         change(&mut job.profile);
         self.executor().run(&job, stop).await
     }
@@ -186,8 +186,8 @@ impl Place {
         self.git(&["commit", "-q", "-m", "first"]);
     }
 
-    pub(crate) fn planted(ran: &Ran) -> Vec<String> {
-        let planted = ran.planted.iter();
+    pub(crate) fn planted(ran: &RepairOutcome) -> Vec<String> {
+        let planted = ran.removed_injections.iter();
         planted.map(|path| path.display().to_string()).collect()
     }
 }

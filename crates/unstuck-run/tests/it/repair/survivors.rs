@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use unstuck_repair::sandbox::{Reach, reach};
-use unstuck_run::process::Status;
+use unstuck_repair::sandbox::{ProcessScope, process_scope};
+use unstuck_run::process::ChildStatus;
 use unstuck_run::repair::RepairError;
 
 use super::support::Place;
@@ -49,10 +49,10 @@ fn deaf(word: &str) -> String {
 async fn a_detached_deaf_daemon_is_dead_when_the_repair_has_ended() {
     let place = Place::new();
     let word = format!("daemon-{}-", std::process::id());
-    assert_eq!(reach(&deaf(&word)), Reach::Own);
+    assert_eq!(process_scope(&deaf(&word)), ProcessScope::Own);
     let ran = place.run(&deaf(&word)).await;
-    assert_eq!(ran.status, Status::Exited(0), "{ran:#?}");
-    assert!(ran.left >= 1, "{ran:#?}");
+    assert_eq!(ran.status, ChildStatus::Exited(0), "{ran:#?}");
+    assert!(ran.leftover_count >= 1, "{ran:#?}");
     assert_eq!(ran.survivors, 0);
     assert_eq!(with_word(&word), 0);
 }
@@ -63,8 +63,8 @@ async fn a_daemon_of_an_entry_that_sees_the_machine_is_dead_too() {
     let word = format!("seeing-{}-", std::process::id());
     let line = format!("kill -0 $$; {}", deaf(&word));
     let ran = place.run(&line).await;
-    assert_eq!(ran.status, Status::Exited(0), "{ran:#?}");
-    assert!(ran.left >= 1, "{ran:#?}");
+    assert_eq!(ran.status, ChildStatus::Exited(0), "{ran:#?}");
+    assert!(ran.leftover_count >= 1, "{ran:#?}");
     assert_eq!(with_word(&word), 0);
 }
 
@@ -79,7 +79,7 @@ async fn a_fork_bomb_stays_within_its_bounds_and_is_gone_afterwards() {
     place.write("project/bomb.py", &bomb);
     let line = format!("python3 bomb.py {word}");
     let ran = place
-        .run_as(&line, |profile| profile.bounds.processes = 200)
+        .run_as(&line, |profile| profile.limits.processes = 200)
         .await
         .unwrap();
     assert!(ran.timed_out, "{ran:#?}");
@@ -92,8 +92,8 @@ async fn no_more_processes_are_started_than_the_bounds_say() {
     let place = Place::new();
     let line = "i=0; while [ $i -lt 100 ]; do sleep 5 & i=$((i+1)); done; ls -d /proc/[0-9]* | wc -l; exit 0";
     let ran = place.run_as(line, |profile| {
-        profile.bounds.processes = 40;
-        profile.reach = Reach::Own;
+        profile.limits.processes = 40;
+        profile.process_scope = ProcessScope::Own;
     });
     let ran = ran.await.unwrap();
     assert!(

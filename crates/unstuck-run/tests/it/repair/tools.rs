@@ -3,14 +3,14 @@
 
 use std::time::Duration;
 
-use unstuck_run::process::Status;
+use unstuck_run::process::ChildStatus;
 
 use super::support::Place;
 
 async fn works(place: &Place, line: &str) -> String {
     let ran = place.run(line).await;
-    assert_eq!(ran.status, Status::Exited(0), "{line}: {ran:#?}");
-    assert_eq!(ran.sandbox.line(), "full");
+    assert_eq!(ran.status, ChildStatus::Exited(0), "{line}: {ran:#?}");
+    assert_eq!(ran.confinement.summary(), "full");
     ran.stdout
 }
 

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 use unstuck_core::RunId;
-use unstuck_run::worktree::{Snapshot, Snapshots, WorktreeError};
+use unstuck_run::worktree::{Snapshot, SnapshotStore, WorktreeError};
 
 /// A repository with a first commit, and a folder for what unstuck remembers.
 pub(crate) struct Repo {
@@ -80,16 +80,16 @@ impl Repo {
         fs::read_to_string(self.at(name)).unwrap()
     }
 
-    pub(crate) fn open(&self, run: &str) -> Result<Snapshots, WorktreeError> {
-        Snapshots::open(&self.root(), &RunId::new(run), &self.state())
+    pub(crate) fn open(&self, run: &str) -> Result<SnapshotStore, WorktreeError> {
+        SnapshotStore::open(&self.root(), &RunId::new(run), &self.state())
     }
 
-    pub(crate) fn snapshots(&self) -> Snapshots {
+    pub(crate) fn snapshots(&self) -> SnapshotStore {
         self.open("k3v9x0m2qa").unwrap()
     }
 
     pub(crate) fn take(&self, label: &str) -> Snapshot {
-        self.snapshots().take(label).unwrap()
+        self.snapshots().create(label).unwrap()
     }
 
     /// All files on disk but those of git.

@@ -3,21 +3,21 @@
 use std::fs;
 
 use unstuck_core::RunId;
-use unstuck_repair::guard_files::Committed;
-use unstuck_run::worktree::{Head, LeftOutBecause, Snapshots, WorktreeError};
+use unstuck_repair::watched_files::CommittedFiles;
+use unstuck_run::worktree::{ExclusionReason, HeadTree, SnapshotStore, WorktreeError};
 
 use super::{Repo, git};
 
 #[test]
 fn a_folder_without_a_repository_is_told_so() {
     let folder = tempfile::tempdir().unwrap();
-    let opened = Snapshots::open(folder.path(), &RunId::new("r"), folder.path());
+    let opened = SnapshotStore::open(folder.path(), &RunId::new("r"), folder.path());
     let error = opened.unwrap_err();
     assert!(matches!(error, WorktreeError::NoRepository { .. }));
     let said = error.to_string();
     assert!(said.ends_with("is not in a git repository"), "{said}");
     git(folder.path(), &["init", "-q", "--bare"]);
-    let opened = Snapshots::open(folder.path(), &RunId::new("r"), folder.path());
+    let opened = SnapshotStore::open(folder.path(), &RunId::new("r"), folder.path());
     assert!(matches!(opened, Err(WorktreeError::NoRepository { .. })));
 }
 
@@ -45,9 +45,9 @@ fn a_detached_head_a_linked_worktree_and_a_folder_below_the_root_will_do() {
     repo.git(&["worktree", "add", "-q", "../other", "-b", "other"]);
     let other = repo.root().join("../other").canonicalize().unwrap();
     let below = other.join("src");
-    let snapshots = Snapshots::open(&below, &RunId::new("r"), &repo.state()).unwrap();
+    let snapshots = SnapshotStore::open(&below, &RunId::new("r"), &repo.state()).unwrap();
     assert_eq!(snapshots.root(), other);
-    let before = snapshots.take("before").unwrap();
+    let before = snapshots.create("before").unwrap();
     fs::write(other.join("tracked.txt"), "changed in the other\n").unwrap();
     snapshots.restore(&before).unwrap();
     assert_eq!(
@@ -63,15 +63,15 @@ fn a_commit_is_found_with_the_folders_of_its_repository() {
     repo.git(&["worktree", "add", "-q", "../other", "-b", "other"]);
     let other = repo.root().join("../other").canonicalize().unwrap();
     let head = repo.git(&["rev-parse", "HEAD"]);
-    let found = Head::of(&other.join("src")).unwrap();
+    let found = HeadTree::at_head(&other.join("src")).unwrap();
     assert_eq!(found.commit(), head);
     let git = repo.at(".git");
+    assert_eq!(found.git_dirs(), [git.join("worktrees/other"), git.clone()]);
+    assert_eq!(HeadTree::at_head(&repo.root()).unwrap().git_dirs(), [git]);
     assert_eq!(
-        found.git_folders(),
-        [git.join("worktrees/other"), git.clone()]
+        HeadTree::at_commit(&repo.root(), &head).unwrap().commit(),
+        head
     );
-    assert_eq!(Head::of(&repo.root()).unwrap().git_folders(), [git]);
-    assert_eq!(Head::at(&repo.root(), &head).unwrap().commit(), head);
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn a_name_that_is_no_commit_is_told() {
     let repo = Repo::new();
     let blob = repo.git(&["rev-parse", "HEAD:tracked.txt"]);
     for name in ["", "--all", "HEAD:tracked.txt", "nothing", &blob] {
-        let error = Head::at(&repo.root(), name).unwrap_err();
+        let error = HeadTree::at_commit(&repo.root(), name).unwrap_err();
         assert!(
             matches!(error, WorktreeError::Git { .. }),
             "{name}: {error:?}"
@@ -87,7 +87,7 @@ fn a_name_that_is_no_commit_is_told() {
     }
     let empty = tempfile::tempdir().unwrap();
     git(empty.path(), &["init", "-q"]);
-    assert!(Head::of(empty.path()).is_err());
+    assert!(HeadTree::at_head(empty.path()).is_err());
 }
 
 #[test]
@@ -97,10 +97,10 @@ fn a_submodule_has_snapshots_of_its_own_and_its_parent_leaves_it_out() {
     repo.git(&["submodule", "--quiet", "add", &url, "lib"]);
     repo.git(&["commit", "-qm", "with a library"]);
     let outer = repo.take("outer");
-    assert_eq!(outer.left_out[0].path, "lib");
-    assert_eq!(outer.left_out[0].because, LeftOutBecause::Repository);
-    let inner = Snapshots::open(&repo.at("lib"), &RunId::new("r"), &repo.state()).unwrap();
-    let before = inner.take("before").unwrap();
+    assert_eq!(outer.excluded[0].path, "lib");
+    assert_eq!(outer.excluded[0].reason, ExclusionReason::Repository);
+    let inner = SnapshotStore::open(&repo.at("lib"), &RunId::new("r"), &repo.state()).unwrap();
+    let before = inner.create("before").unwrap();
     repo.write("lib/tracked.txt", "changed\n");
     assert_eq!(repo.take("outer").tree, outer.tree);
     inner.restore(&before).unwrap();
@@ -113,11 +113,11 @@ fn a_repository_in_the_work_tree_is_never_removed() {
     repo.write("vendor/clone/a", "precious\n");
     git(&repo.at("vendor/clone"), &["init", "-q"]);
     let before = repo.take("before");
-    assert_eq!(before.left_out[0].path, "vendor/clone");
+    assert_eq!(before.excluded[0].path, "vendor/clone");
     fs::remove_dir_all(repo.at("vendor/clone/.git")).unwrap();
     let restored = repo.snapshots().restore(&before).unwrap();
     assert_eq!(repo.read("vendor/clone/a"), "precious\n");
-    assert_eq!(restored.kept[0].path, "vendor/clone/a");
+    assert_eq!(restored.unrestored[0].path, "vendor/clone/a");
 }
 
 #[test]
@@ -189,13 +189,13 @@ fn a_lock_of_the_users_index_does_not_matter_and_one_of_a_ref_is_told() {
     repo.write(".git/index.lock", "");
     repo.take("before");
     repo.write(".git/refs/unstuck/k3v9x0m2qa/before.lock", "");
-    let error = repo.snapshots().take("before").unwrap_err();
+    let error = repo.snapshots().create("before").unwrap_err();
     assert!(matches!(error, WorktreeError::Locked { .. }), "{error}");
 }
 
 #[test]
 fn a_project_folder_that_is_gone_is_told() {
     let repo = Repo::new();
-    let gone = Snapshots::open(&repo.at("nowhere"), &RunId::new("r"), &repo.state());
+    let gone = SnapshotStore::open(&repo.at("nowhere"), &RunId::new("r"), &repo.state());
     assert!(matches!(gone, Err(WorktreeError::System { .. })));
 }

@@ -32,11 +32,11 @@ fn what_the_user_had_uncommitted_comes_back_exactly() {
         restored.removed,
         ["notes", "agent/made/this.txt", "src/deep/main.rs"]
     );
-    assert!(restored.kept.is_empty());
+    assert!(restored.unrestored.is_empty());
     // And back again: what was undone is not lost.
     let undone = repo
         .snapshots()
-        .find(&restored.undone.label)
+        .find(&restored.previous_state.label)
         .unwrap()
         .unwrap();
     repo.snapshots().restore(&undone).unwrap();
@@ -73,7 +73,7 @@ fn what_was_ignored_before_is_never_removed() {
     assert_eq!(repo.read("secrets.log"), "precious\n");
     assert_eq!(repo.read(".gitignore"), "*.log\n/ignored/\n");
     assert!(!repo.at("made.txt").exists());
-    assert_eq!(restored.kept[0].path, "secrets.log");
+    assert_eq!(restored.unrestored[0].path, "secrets.log");
 }
 
 /// A large file is not in the snapshot; what an agent left of it stays rather than being removed.
@@ -88,7 +88,7 @@ fn what_was_left_out_before_is_never_removed() {
     repo.write("data.bin", "cut short\n");
     let restored = repo.snapshots().restore(&before).unwrap();
     assert_eq!(repo.read("data.bin"), "cut short\n");
-    assert_eq!(restored.kept[0].path, "data.bin");
+    assert_eq!(restored.unrestored[0].path, "data.bin");
 }
 
 /// A link in place of a folder must not make the way back write somewhere else.
@@ -104,7 +104,7 @@ fn nothing_is_written_through_a_link() {
     fs::write(repo.at(".git/info/exclude"), "/ignore-me\n").unwrap();
     let restored = repo.snapshots().restore(&before).unwrap();
     assert!(fs::read_dir(&outside).unwrap().next().is_none());
-    assert_eq!(restored.kept[0].path, "ignore-me/x");
+    assert_eq!(restored.unrestored[0].path, "ignore-me/x");
 }
 
 #[test]
@@ -230,9 +230,9 @@ proptest! {
         let (changed, seen) = (repo.files(), repo.as_the_user_sees_it());
         let restored = repo.snapshots().restore(&snapshot).unwrap();
         prop_assert_eq!(repo.files(), files);
-        prop_assert!(restored.kept.is_empty());
+        prop_assert!(restored.unrestored.is_empty());
         prop_assert_eq!(&repo.take("x").tree, &snapshot.tree);
-        repo.snapshots().restore(&restored.undone).unwrap();
+        repo.snapshots().restore(&restored.previous_state).unwrap();
         prop_assert_eq!(repo.files(), changed);
         prop_assert_eq!(repo.as_the_user_sees_it(), seen);
     }
@@ -245,6 +245,6 @@ fn an_empty_folder_where_a_file_was_is_no_hindrance() {
     fs::remove_file(repo.at("tracked.txt")).unwrap();
     fs::create_dir_all(repo.at("tracked.txt/and/more")).unwrap();
     let restored = repo.snapshots().restore(&before).unwrap();
-    assert!(restored.undone.left_out.is_empty());
+    assert!(restored.previous_state.excluded.is_empty());
     assert_eq!(repo.read("tracked.txt"), "one\n");
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 
 use unstuck_core::RunId;
-use unstuck_run::worktree::{Change, LeftOutBecause, Reader, Snapshots};
+use unstuck_run::worktree::{DiffAudience, ExclusionReason, FileChange, SnapshotStore};
 
 use super::Repo;
 
@@ -31,7 +31,7 @@ fn a_snapshot_holds_what_is_tracked_and_what_is_new_but_not_what_is_ignored() {
         taken.head.as_deref(),
         Some(repo.git(&["rev-parse", "HEAD"]).as_str())
     );
-    assert!(taken.left_out.is_empty());
+    assert!(taken.excluded.is_empty());
 }
 
 #[test]
@@ -70,19 +70,19 @@ fn it_survives_the_clearing_up_of_git_until_it_is_forgotten() {
         "only in the snapshot"
     );
     let other = repo.open("another0run").unwrap();
-    other.take("before").unwrap();
+    other.create("before").unwrap();
     assert_eq!(repo.snapshots().list().unwrap().len(), 1);
     assert_eq!(
         repo.snapshots().find("before").unwrap(),
         Some(taken.clone())
     );
-    assert_eq!(repo.snapshots().forget().unwrap(), 1);
+    assert_eq!(repo.snapshots().delete_all().unwrap(), 1);
     assert!(repo.snapshots().list().unwrap().is_empty());
     assert_eq!(other.list().unwrap().len(), 1);
     prune();
     let lost = repo
         .snapshots()
-        .diff(&taken.tree, &taken.tree, Reader::Program);
+        .diff(&taken.tree, &taken.tree, DiffAudience::Program);
     assert!(
         lost.unwrap_err()
             .to_string()
@@ -209,7 +209,7 @@ fn files_are_kept_byte_for_byte_and_no_program_of_the_repository_runs() {
     let after = repo.take("after");
     let snapshots = repo.snapshots();
     let patch = snapshots
-        .diff(&before.tree, &after.tree, Reader::Program)
+        .diff(&before.tree, &after.tree, DiffAudience::Program)
         .unwrap();
     assert!(String::from_utf8(patch).unwrap().contains("-one\r\n+one\n"));
     snapshots.restore(&before).unwrap();
@@ -244,7 +244,10 @@ fn odd_names_are_no_trouble() {
     }
     fs::remove_file(repo.at("link\n")).unwrap();
     let after = repo.take("after");
-    let changed = repo.snapshots().files(&before.tree, &after.tree).unwrap();
+    let changed = repo
+        .snapshots()
+        .changed_files(&before.tree, &after.tree)
+        .unwrap();
     assert_eq!(changed.len(), odd.len() + 1);
     assert!(changed.iter().any(|file| file.path == "\\377\\376.bin"));
     repo.snapshots().restore(&before).unwrap();
@@ -259,8 +262,8 @@ fn large_untracked_files_are_left_out_and_named() {
         .set_len(51 << 20)
         .unwrap();
     let taken = repo.take("before");
-    assert_eq!(taken.left_out[0].path, "core.dump");
-    assert_eq!(taken.left_out[0].because, LeftOutBecause::TooLarge);
+    assert_eq!(taken.excluded[0].path, "core.dump");
+    assert_eq!(taken.excluded[0].reason, ExclusionReason::TooLarge);
     assert!(!names(&repo, &taken.tree).contains(&"core.dump".to_owned()));
 }
 
@@ -273,7 +276,7 @@ fn what_changed_is_told_by_file_and_as_a_patch_that_applies() {
     fs::remove_file(repo.at("src/deep/main.rs")).unwrap();
     let after = repo.take("after");
     let snapshots = repo.snapshots();
-    let files = snapshots.files(&before.tree, &after.tree).unwrap();
+    let files = snapshots.changed_files(&before.tree, &after.tree).unwrap();
     let told: Vec<_> = files
         .iter()
         .map(|file| (file.path.as_str(), file.change, file.added, file.removed))
@@ -281,16 +284,16 @@ fn what_changed_is_told_by_file_and_as_a_patch_that_applies() {
     assert_eq!(
         told,
         [
-            ("new.bin", Change::Added, None, None),
-            ("src/deep/main.rs", Change::Deleted, Some(0), Some(1)),
-            ("tracked.txt", Change::Modified, Some(1), Some(0)),
+            ("new.bin", FileChange::Added, None, None),
+            ("src/deep/main.rs", FileChange::Deleted, Some(0), Some(1)),
+            ("tracked.txt", FileChange::Modified, Some(1), Some(0)),
         ]
     );
     let patch = snapshots
-        .diff(&before.tree, &after.tree, Reader::Program)
+        .diff(&before.tree, &after.tree, DiffAudience::Program)
         .unwrap();
     let read = snapshots
-        .diff(&before.tree, &after.tree, Reader::Person)
+        .diff(&before.tree, &after.tree, DiffAudience::Person)
         .unwrap();
     let read = String::from_utf8(read).unwrap();
     assert!(
@@ -304,7 +307,7 @@ fn what_changed_is_told_by_file_and_as_a_patch_that_applies() {
     assert_eq!(repo.take("applied").tree, after.tree);
     assert!(
         snapshots
-            .diff(&after.tree, &after.tree, Reader::Program)
+            .diff(&after.tree, &after.tree, DiffAudience::Program)
             .unwrap()
             .is_empty()
     );
@@ -337,11 +340,11 @@ fn what_lies_behind_a_link_is_not_part_of_the_work_tree() {
 fn the_files_of_unstuck_itself_are_no_part_of_it() {
     let repo = Repo::new();
     let run = RunId::new("r");
-    let snapshots = Snapshots::open(&repo.root(), &run, &repo.at("history.d")).unwrap();
+    let snapshots = SnapshotStore::open(&repo.root(), &run, &repo.at("history.d")).unwrap();
     repo.write("history.db", "SQLite format 3\0 and more");
     repo.write("history.db-wal", "more");
     repo.write("history.md", "the user's own\n");
-    let before = snapshots.take("before").unwrap();
+    let before = snapshots.create("before").unwrap();
     let held = [
         ".gitignore",
         "history.md",
@@ -350,5 +353,5 @@ fn the_files_of_unstuck_itself_are_no_part_of_it() {
     ];
     assert_eq!(names(&repo, &before.tree), held);
     repo.write("history.db", "SQLite format 3\0 and other things");
-    assert_eq!(snapshots.take("after").unwrap().tree, before.tree);
+    assert_eq!(snapshots.create("after").unwrap().tree, before.tree);
 }

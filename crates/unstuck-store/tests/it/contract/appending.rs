@@ -2,8 +2,10 @@
 
 use serde_json::{Value, json};
 use unstuck_core::Kind;
-use unstuck_core::event::{Event, Outcome, Unknown};
-use unstuck_store::{Append, EventFilter, Options, Redact, RunFilter, Store, StoreError};
+use unstuck_core::event::{Event, RunOutcome, UnknownEvent};
+use unstuck_store::{
+    Append, EventFilter, PayloadRedactor, RunFilter, Store, StoreError, StoreOptions,
+};
 
 use super::Place;
 use crate::samples::{
@@ -18,7 +20,10 @@ pub(crate) async fn events_are_numbered_and_read_back_as_they_were_written(place
     let costly = end(&run, 1234, Some(0.1 + 0.2), None);
     let second = append(
         &run,
-        [failed(costly, Kind::RateLimit), finished(Outcome::Failed)],
+        [
+            failed(costly, Kind::RateLimit),
+            finished(RunOutcome::Failed),
+        ],
     );
     recorded.extend(store.append(second).await.unwrap());
     let numbers: Vec<_> = recorded.iter().map(|event| event.seq).collect();
@@ -75,7 +80,7 @@ pub(crate) async fn what_is_unknown_is_kept_word_for_word(place: &Place) {
     let Value::Object(fields) = fields else {
         unreachable!()
     };
-    let landed = Event::Unknown(Unknown {
+    let landed = Event::Unknown(UnknownEvent {
         name: "moon_landed".into(),
         fields,
     });
@@ -85,16 +90,16 @@ pub(crate) async fn what_is_unknown_is_kept_word_for_word(place: &Place) {
 }
 
 pub(crate) async fn secrets_are_taken_out_before_anything_is_written(place: &Place) {
-    let redact = Redact::new(|value| {
+    let redact = PayloadRedactor::new(|value| {
         for name in ["project", "cwd"] {
             if let Some(folder) = value.get_mut(name) {
                 *folder = json!("/home/…");
             }
         }
     });
-    let options = Options {
+    let options = StoreOptions {
         redact: Some(redact),
-        ..Options::default()
+        ..StoreOptions::default()
     };
     let store = Store::open(&place.location(), options).await.unwrap();
     let run = run(1);

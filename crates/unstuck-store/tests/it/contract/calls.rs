@@ -1,11 +1,12 @@
 //! Calls of LLM APIs: kept, found again, and summed up without being scanned.
 
-use unstuck_core::decision::Tokens;
+use unstuck_core::decision::TokenUsage;
 use unstuck_core::event::{CallOutcome, CallRecord};
-use unstuck_core::event::{Event, Outcome, RunId, Work};
+use unstuck_core::event::{Event, RunId, RunKind, RunOutcome};
 use unstuck_core::{Kind, Timestamp};
 use unstuck_store::{
-    CallFilter, Options, Redact, Report, RunFilter, SpendingQuery, Spent, SpentBy, Store, Task,
+    CallFilter, CostGroupBy, CostSummary, MaintenanceReport, MaintenanceTask, PayloadRedactor,
+    RunFilter, SpendingQuery, Store, StoreOptions,
 };
 
 use super::Place;
@@ -21,20 +22,20 @@ async fn begun(store: &Store, run: &RunId, project: &str) {
 }
 
 async fn sound(store: &Store) {
-    let checked = store.maintain(Task::Check).await.unwrap();
+    let checked = store.maintain(MaintenanceTask::Check).await.unwrap();
     assert!(
-        matches!(&checked, Report::Checked { findings, .. } if findings.is_empty()),
+        matches!(&checked, MaintenanceReport::Checked { findings, .. } if findings.is_empty()),
         "{checked:?}"
     );
 }
 
-async fn spending(store: &Store, by: SpentBy) -> Vec<(String, u64, f64)> {
+async fn spending(store: &Store, by: CostGroupBy) -> Vec<(String, u64, f64)> {
     let query = SpendingQuery {
-        by,
+        group_by: by,
         ..SpendingQuery::default()
     };
     let lines = store.spending(&query).await.unwrap();
-    let told = |line: Spent| (line.id, line.calls, line.cost_usd);
+    let told = |line: CostSummary| (line.id, line.calls, line.cost_usd);
     lines.into_iter().map(told).collect()
 }
 
@@ -47,7 +48,7 @@ pub(super) async fn calls_are_read_back_as_they_were_written(place: &Place) {
         outcome: CallOutcome::Failed,
         kind: Some(Kind::RateLimit),
         model: None,
-        asked_model: None,
+        requested_model: None,
         tokens: None,
         cost_usd: None,
         status: 429,
@@ -71,7 +72,7 @@ pub(super) async fn calls_are_read_back_as_they_were_written(place: &Place) {
         found[0].id.clone()
     };
     let by = CallFilter::default;
-    let session = Some(run(2).session(1));
+    let session = Some(run(2).session_id(1));
     assert_eq!(one(CallFilter { session, ..by() }).await, "b");
     let run = Some(run(1));
     assert_eq!(one(CallFilter { run, ..by() }).await, "a");
@@ -79,7 +80,7 @@ pub(super) async fn calls_are_read_back_as_they_were_written(place: &Place) {
     assert_eq!(one(CallFilter { project, ..by() }).await, "b");
     let since = Some(later(1));
     assert_eq!(one(CallFilter { since, ..by() }).await, "b");
-    let outcome = vec![CallOutcome::Answered, CallOutcome::Cut];
+    let outcome = vec![CallOutcome::Answered, CallOutcome::Truncated];
     assert_eq!(one(CallFilter { outcome, ..by() }).await, "a");
     let limit = Some(1);
     assert_eq!(one(CallFilter { limit, ..by() }).await, "b");
@@ -108,32 +109,32 @@ pub(super) async fn what_was_spent_is_told_by_what_is_asked(place: &Place) {
 
     let told = |id: &str, calls, cost| (id.to_owned(), calls, cost);
     let days = [told("2026-11-15", 2, 0.5), told("2026-11-16", 1, 0.0)];
-    assert_eq!(spending(&store, SpentBy::Day).await, days);
+    assert_eq!(spending(&store, CostGroupBy::Day).await, days);
     let projects = [told("/home/me/shop", 2, 0.5), told("/home/me/blog", 1, 0.0)];
-    assert_eq!(spending(&store, SpentBy::Project).await, projects);
+    assert_eq!(spending(&store, CostGroupBy::Project).await, projects);
     let runs = [told(run(2).as_str(), 1, 0.0), told(run(1).as_str(), 2, 0.5)];
-    assert_eq!(spending(&store, SpentBy::Run).await, runs);
-    let sessions = spending(&store, SpentBy::Session).await;
-    assert_eq!(sessions[1], told(run(1).session(1).as_str(), 2, 0.5));
+    assert_eq!(spending(&store, CostGroupBy::Run).await, runs);
+    let sessions = spending(&store, CostGroupBy::Session).await;
+    assert_eq!(sessions[1], told(run(1).session_id(1).as_str(), 2, 0.5));
     let models = [told("claude-sonnet-5-5", 2, 0.5), told("gpt-x", 1, 0.0)];
-    assert_eq!(spending(&store, SpentBy::Model).await, models);
-    let upstreams = spending(&store, SpentBy::Upstream).await;
+    assert_eq!(spending(&store, CostGroupBy::Model).await, models);
+    let upstreams = spending(&store, CostGroupBy::Upstream).await;
     assert_eq!(upstreams[1], told("other", 1, 0.0));
 
     let query = SpendingQuery {
-        by: SpentBy::Project,
+        group_by: CostGroupBy::Project,
         since: Some(later(day)),
         project: Some("/home/me/blog".into()),
         ..SpendingQuery::default()
     };
     let blog = &store.spending(&query).await.unwrap()[0];
     assert_eq!(
-        (blog.unpriced, blog.input_tokens, blog.tokens()),
+        (blog.unpriced, blog.input_tokens, blog.total_tokens()),
         (1, 1000, 4200)
     );
-    let shop = store.spent_by(&run(1)).await.unwrap().unwrap();
+    let shop = store.run_cost(&run(1)).await.unwrap().unwrap();
     assert_eq!((shop.recovered, shop.tries, shop.unpriced), (1, 3, 0));
-    assert_eq!(store.spent_by(&run(9)).await.unwrap(), None);
+    assert_eq!(store.run_cost(&run(9)).await.unwrap(), None);
     sound(&store).await;
 }
 
@@ -165,12 +166,12 @@ pub(super) async fn what_a_run_cost_is_counted_once(place: &Place) {
     // The agent has told no tokens at all.
     assert_eq!(view.tokens, 4 * 1200);
     // W4: the same figure by the day, by the model and in the story of the run.
-    let day = spending(&store, SpentBy::Day).await;
+    let day = spending(&store, CostGroupBy::Day).await;
     assert_eq!(day, [("2026-11-15".to_owned(), 4, 2.75)]);
-    let models = spending(&store, SpentBy::Model).await;
+    let models = spending(&store, CostGroupBy::Model).await;
     assert_eq!(models, [("claude-sonnet-5-5".to_owned(), 4, 2.75)]);
-    let story = store.story(&run).await.unwrap().unwrap();
-    assert_eq!(story.view.cost_usd, 2.75);
+    let story = store.timeline(&run).await.unwrap().unwrap();
+    assert_eq!(story.summary.cost_usd, 2.75);
     assert_eq!(story.sessions[0].cost_usd, 2.75);
     sound(&store).await;
 }
@@ -189,7 +190,7 @@ pub(super) async fn an_unknown_price_is_unknown_until_the_agent_tells(place: &Pl
     store.record_calls(vec![unpriced("a", 1)]).await.unwrap();
     let told = async || {
         let view = store.runs(&RunFilter::default()).await.unwrap().remove(0);
-        (view.cost_usd, view.unpriced, view.model)
+        (view.cost_usd, view.unpriced_count, view.model)
     };
     assert_eq!(told().await.0, 0.0);
     assert_eq!(told().await.1, 1, "unknown, and not free");
@@ -206,9 +207,16 @@ pub(super) async fn an_unknown_price_is_unknown_until_the_agent_tells(place: &Pl
     assert!((days[0].cost_usd - 0.0836).abs() < 1e-9);
     sound(&store).await;
     // What a run has cost stays when the run is deleted.
-    let end = Append::new(run.clone(), later(11), vec![finished(Outcome::Succeeded)]);
+    let end = Append::new(
+        run.clone(),
+        later(11),
+        vec![finished(RunOutcome::Succeeded)],
+    );
     store.append(end).await.unwrap();
-    store.maintain(Task::Prune(later(60))).await.unwrap();
+    store
+        .maintain(MaintenanceTask::Prune(later(60)))
+        .await
+        .unwrap();
     let days = store.spending(&query).await.unwrap();
     assert!((days[0].cost_usd - 0.0836).abs() < 1e-9, "{days:?}");
     assert_eq!(days[0].unpriced, 0);
@@ -219,7 +227,7 @@ pub(super) async fn the_model_in_use_is_told_by_calls(place: &Place) {
     let store = place.open().await;
     let mut began = started_in(&run(1), "");
     if let Event::RunStarted(started) = &mut began
-        && let Work::Command(spec) = &mut started.work
+        && let RunKind::Command(spec) = &mut started.kind
     {
         spec.model = None;
     }
@@ -231,7 +239,7 @@ pub(super) async fn the_model_in_use_is_told_by_calls(place: &Place) {
     };
     let calls = vec![called(&run(1), "a", 0), side];
     store.record_calls(calls).await.unwrap();
-    let story = store.story(&run(1)).await.unwrap().unwrap();
+    let story = store.timeline(&run(1)).await.unwrap().unwrap();
     let model = Some("claude-sonnet-5-5".to_owned());
     assert_eq!(story.sessions[0].model, model);
     let view = store.runs(&RunFilter::default()).await.unwrap().remove(0);
@@ -258,7 +266,7 @@ pub(super) async fn calls_go_with_their_run_and_what_they_cost_stays(place: &Pla
             .record_calls(vec![called(&run(number), "a", 0)])
             .await
             .unwrap();
-        let end = append(&run(number), [finished(Outcome::Succeeded)]);
+        let end = append(&run(number), [finished(RunOutcome::Succeeded)]);
         store.append(end).await.unwrap();
     }
     begun(&store, &run(3), "/home/me/shop").await;
@@ -266,32 +274,35 @@ pub(super) async fn calls_go_with_their_run_and_what_they_cost_stays(place: &Pla
         .record_calls(vec![called(&run(3), "b", 0)])
         .await
         .unwrap();
-    store.maintain(Task::Prune(later(60))).await.unwrap();
+    store
+        .maintain(MaintenanceTask::Prune(later(60)))
+        .await
+        .unwrap();
     assert_eq!(store.calls(&CallFilter::default()).await.unwrap().len(), 1);
     let kept = [("/home/me/shop".to_owned(), 3, 0.75)];
-    assert_eq!(spending(&store, SpentBy::Project).await, kept);
-    assert_eq!(spending(&store, SpentBy::Run).await.len(), 1);
+    assert_eq!(spending(&store, CostGroupBy::Project).await, kept);
+    assert_eq!(spending(&store, CostGroupBy::Run).await.len(), 1);
     sound(&store).await;
 }
 
 /// What clients call things can be anything.
 pub(super) async fn names_are_cut_and_secrets_taken_out(place: &Place) {
-    let redact = Redact::new(|value| {
+    let redact = PayloadRedactor::new(|value| {
         let text = value
             .as_str()
             .unwrap_or_default()
             .replace("hunter2", "[REDACTED]");
         *value = text.into();
     });
-    let options = Options {
+    let options = StoreOptions {
         redact: Some(redact),
-        ..Options::default()
+        ..StoreOptions::default()
     };
     let store = Store::open(&place.location(), options).await.unwrap();
     let odd = CallRecord {
-        asked_model: Some("hunter2".into()),
+        requested_model: Some("hunter2".into()),
         model: Some("m".repeat(1_000_000)),
-        tokens: Some(Tokens {
+        tokens: Some(TokenUsage {
             input: u64::MAX,
             cached: u64::MAX,
             output: u64::MAX,
@@ -304,9 +315,9 @@ pub(super) async fn names_are_cut_and_secrets_taken_out(place: &Place) {
     };
     store.record_calls(vec![odd.clone(), odd]).await.unwrap();
     let kept = &store.calls(&CallFilter::default()).await.unwrap()[0].record;
-    assert_eq!(kept.asked_model.as_deref(), Some("[REDACTED]"));
+    assert_eq!(kept.requested_model.as_deref(), Some("[REDACTED]"));
     assert_eq!(kept.model.as_ref().unwrap().len(), 200);
-    let spent = store.spent_by(&run(1)).await.unwrap().unwrap();
+    let spent = store.run_cost(&run(1)).await.unwrap().unwrap();
     assert_eq!((spent.calls, spent.input_tokens), (2, 2 << 40));
     sound(&store).await;
     store.close().await.unwrap();

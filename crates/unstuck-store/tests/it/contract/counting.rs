@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use unstuck_core::decision::Tally;
-use unstuck_core::event::{Event, Outcome};
+use unstuck_core::decision::SuccessCount;
+use unstuck_core::event::{Event, RunOutcome};
 use unstuck_core::{Kind, Timestamp};
 use unstuck_store::{
-    Append, Counted, Dimension, RecoveryQuery, Report, StatsLine, StatsQuery, Store, Task,
+    Append, Dimension, MaintenanceReport, MaintenanceTask, Metric, RecoveryQuery, StatsQuery,
+    StatsRow, Store,
 };
 
 use super::Place;
@@ -29,14 +30,14 @@ pub(crate) async fn strategies_that_helped_are_learned(place: &Place) {
         succeeded(end(&run, 50, None, None)),
     ];
     store.append(append(&run, events)).await.unwrap();
-    let odds = store.odds(START).await.unwrap();
-    let tally = |worked, failed| Tally { worked, failed };
-    assert_eq!(odds.tally(Kind::Timeout, "simplify"), tally(2, 1));
-    assert_eq!(odds.tally(Kind::RateLimit, "same"), tally(0, 1));
+    let odds = store.success_rates(START).await.unwrap();
+    let tally = |worked, failed| SuccessCount { worked, failed };
+    assert_eq!(odds.counts_for(Kind::Timeout, "simplify"), tally(2, 1));
+    assert_eq!(odds.counts_for(Kind::RateLimit, "same"), tally(0, 1));
 
     let much_later = Timestamp::from_millis(START.millis() + 91 * 86_400_000);
-    let forgotten = store.odds(much_later).await.unwrap();
-    assert_eq!(forgotten.tally(Kind::Timeout, "simplify"), tally(0, 0));
+    let forgotten = store.success_rates(much_later).await.unwrap();
+    assert_eq!(forgotten.counts_for(Kind::Timeout, "simplify"), tally(0, 0));
 }
 
 pub(crate) async fn statistics_are_told_by_what_is_asked(place: &Place) {
@@ -47,15 +48,15 @@ pub(crate) async fn statistics_are_told_by_what_is_asked(place: &Place) {
         failed(end(&run, 250, Some(0.25), None), Kind::RateLimit),
         failed(end(&run, 50, Some(0.5), None), Kind::RateLimit),
         succeeded(end(&run, 2_000, None, None)),
-        finished(Outcome::Recovered),
+        finished(RunOutcome::Recovered),
     ];
     store.append(append(&run, events)).await.unwrap();
     let by_kind = StatsQuery {
-        by: vec![Dimension::Day, Dimension::Kind, Dimension::Outcome],
+        group_by: vec![Dimension::Day, Dimension::Kind, Dimension::Outcome],
         ..StatsQuery::default()
     };
     let lines = store.stats(&by_kind).await.unwrap();
-    let told = |line: &StatsLine| {
+    let told = |line: &StatsRow| {
         (
             line.kind.clone().unwrap(),
             line.count,
@@ -74,8 +75,8 @@ pub(crate) async fn statistics_are_told_by_what_is_asked(place: &Place) {
     assert_eq!(lines[0].from.unwrap().to_string(), "2026-11-15T00:00:00Z");
 
     let runs = StatsQuery {
-        counted: Counted::Runs,
-        by: vec![Dimension::Outcome],
+        metric: Metric::Runs,
+        group_by: vec![Dimension::Outcome],
         ..StatsQuery::default()
     };
     let lines = store.stats(&runs).await.unwrap();
@@ -109,7 +110,7 @@ pub(crate) async fn recoveries_are_told_by_level_strategy_and_day(place: &Place)
                 second + took,
                 vec![
                     succeeded(again(Some("simplify"))),
-                    finished(Outcome::Recovered),
+                    finished(RunOutcome::Recovered),
                 ],
             ),
         ];
@@ -118,12 +119,15 @@ pub(crate) async fn recoveries_are_told_by_level_strategy_and_day(place: &Place)
             store.append(append).await.unwrap();
         }
     }
-    let (run, fails) = (run(4), Outcome::Failed);
+    let (run, fails) = (run(4), RunOutcome::Failed);
     let never = failed(end(&run, 50, None, None), Kind::RateLimit);
     let events = [started_in(&run, "/q"), never, finished(fails)];
     store.append(append(&run, events)).await.unwrap();
 
-    let report = store.recoveries(&RecoveryQuery::default()).await.unwrap();
+    let report = store
+        .recovery_report(&RecoveryQuery::default())
+        .await
+        .unwrap();
     assert_eq!(
         serde_json::to_value(&report).unwrap(),
         serde_json::json!({
@@ -154,7 +158,7 @@ pub(crate) async fn recoveries_are_told_by_level_strategy_and_day(place: &Place)
         project: Some("/q".into()),
         ..RecoveryQuery::default()
     };
-    let other = store.recoveries(&query).await.unwrap();
+    let other = store.recovery_report(&query).await.unwrap();
     assert_eq!((other.total.recoveries, other.total.runs_failed), (0, 1));
 }
 
@@ -176,7 +180,7 @@ enum What {
         cents: u32,
     },
     Interrupted,
-    Finished(Outcome),
+    Finished(RunOutcome),
 }
 
 fn kinds() -> impl Strategy<Value = Kind> {
@@ -191,7 +195,11 @@ fn whats() -> impl Strategy<Value = What> {
         0_u64..40_000_000,
         0_u32..500,
     );
-    let outcomes = vec![Outcome::Succeeded, Outcome::Failed, Outcome::AwaitingHuman];
+    let outcomes = vec![
+        RunOutcome::Succeeded,
+        RunOutcome::Failed,
+        RunOutcome::AwaitingHuman,
+    ];
     prop_oneof![
         4 => ended.prop_map(|(failure, answering, duration_ms, cents)| What::Ended {
             failure, answering, duration_ms, cents,
@@ -330,15 +338,15 @@ fn at(hour: i64) -> Timestamp {
 async fn counted(store: &Store) -> Counts {
     let mut counts = Counts::new();
     for counted in [
-        Counted::Attempts,
-        Counted::Answers,
-        Counted::Recoveries,
-        Counted::Runs,
+        Metric::Attempts,
+        Metric::Answers,
+        Metric::Recoveries,
+        Metric::Runs,
     ] {
         use Dimension::{Hour, Kind, Outcome, Project, Strategy};
         let query = StatsQuery {
-            counted,
-            by: vec![Hour, Project, Kind, Strategy, Outcome],
+            metric: counted,
+            group_by: vec![Hour, Project, Kind, Strategy, Outcome],
             ..StatsQuery::default()
         };
         for line in store.stats(&query).await.unwrap() {
@@ -366,7 +374,9 @@ async fn count(steps: Vec<Step>) {
         stores[step.store].append(append).await.unwrap();
     }
     assert_eq!(counted(&stores[1]).await, count_by_hand(&steps));
-    let Report::Checked { findings, .. } = stores[2].maintain(Task::Check).await.unwrap() else {
+    let MaintenanceReport::Checked { findings, .. } =
+        stores[2].maintain(MaintenanceTask::Check).await.unwrap()
+    else {
         panic!("a check reports what it checked");
     };
     assert_eq!(findings, []);

@@ -1,9 +1,10 @@
 //! What failures say together, and one by one.
 
-use unstuck_core::event::{AttemptEnd, CallOutcome, CallRecord, Event, Outcome, RunId};
+use unstuck_core::event::{AttemptEnd, CallOutcome, CallRecord, Event, RunId, RunOutcome};
 use unstuck_core::{FailureAnalytics, Kind, Timestamp};
 use unstuck_store::{
-    Append, FailureLine, FailureQuery, Options, RecoveryQuery, Redact, Report, Store, Task,
+    Append, FailureQuery, FailureRow, MaintenanceReport, MaintenanceTask, PayloadRedactor,
+    RecoveryQuery, Store, StoreOptions,
 };
 
 use super::Place;
@@ -13,9 +14,9 @@ use crate::samples::{
 };
 
 async fn sound(store: &Store) {
-    let checked = store.maintain(Task::Check).await.unwrap();
+    let checked = store.maintain(MaintenanceTask::Check).await.unwrap();
     assert!(
-        matches!(&checked, Report::Checked { findings, .. } if findings.is_empty()),
+        matches!(&checked, MaintenanceReport::Checked { findings, .. } if findings.is_empty()),
         "{checked:?}"
     );
 }
@@ -26,10 +27,10 @@ async fn happen(store: &Store, run: &RunId, second: i64, event: Event) {
 }
 
 async fn told(store: &Store, query: FailureQuery) -> FailureAnalytics {
-    store.failures(&query).await.unwrap()
+    store.failure_analytics(&query).await.unwrap()
 }
 
-async fn lines(store: &Store, query: FailureQuery) -> Vec<FailureLine> {
+async fn lines(store: &Store, query: FailureQuery) -> Vec<FailureRow> {
     let page = store.failure_page(&query, None, 100).await.unwrap();
     assert_eq!(page.next, None);
     page.failures
@@ -49,7 +50,7 @@ pub(crate) async fn whole_days_and_their_hours_tell_the_same(place: &Place) {
     let store = place.open().await;
     history(&store).await;
     let again = AttemptEnd {
-        answering: Some(answering(Kind::Timeout, None)),
+        cause: Some(answering(Kind::Timeout, None)),
         ..by(&run(2), "haiku")
     };
     happen(
@@ -80,8 +81,8 @@ pub(crate) async fn whole_days_and_their_hours_tell_the_same(place: &Place) {
         until: by_hour(30),
         ..RecoveryQuery::default()
     };
-    let report = store.recoveries(&recoveries).await.unwrap();
-    assert_eq!(store.recoveries(&cut).await.unwrap(), report);
+    let report = store.recovery_report(&recoveries).await.unwrap();
+    assert_eq!(store.recovery_report(&cut).await.unwrap(), report);
     assert_eq!(report.total.recoveries, 1);
 }
 
@@ -252,7 +253,7 @@ pub(super) async fn a_call_that_was_given_up_counts_where_nobody_drives(place: &
             ended("c", CallOutcome::Cancelled, limited),
             ended("d", CallOutcome::Refused, None),
             ended("e", CallOutcome::Answered, None),
-            ended("f", CallOutcome::Cut, None),
+            ended("f", CallOutcome::Truncated, None),
         ];
         gateway.record_calls(calls).await.unwrap();
     }
@@ -291,7 +292,7 @@ pub(super) async fn failures_come_in_pages_that_stay_where_they_are(place: &Plac
     for number in 2..5 {
         happen(&store, &driven, 2, fails(number)).await;
     }
-    let name = |line: &FailureLine| match &line.call {
+    let name = |line: &FailureRow| match &line.call {
         Some(call) => call.clone(),
         None => line.attempt.to_string(),
     };
@@ -318,25 +319,28 @@ pub(super) async fn what_failures_say_outlives_their_runs(place: &Place) {
     for number in [1, 2] {
         let run = run(number);
         let fails = failed(end(&run, 10, None, None), Kind::Timeout);
-        let end = finished(Outcome::Failed);
+        let end = finished(RunOutcome::Failed);
         let append = append(&run, [started(&run), fails, end]);
         store.append(append).await.unwrap();
     }
     let before = told(&store, FailureQuery::default()).await;
-    store.maintain(Task::Prune(later(60))).await.unwrap();
+    store
+        .maintain(MaintenanceTask::Prune(later(60)))
+        .await
+        .unwrap();
     assert_eq!(told(&store, FailureQuery::default()).await, before);
     assert_eq!(lines(&store, FailureQuery::default()).await, []);
     sound(&store).await;
 }
 
 pub(super) async fn secrets_are_in_no_message_and_no_prompt(place: &Place) {
-    let redact = Redact::new(|value| {
+    let redact = PayloadRedactor::new(|value| {
         let text = value.to_string().replace("hunter2", "[REDACTED]");
         *value = serde_json::from_str(&text).unwrap();
     });
-    let options = Options {
+    let options = StoreOptions {
         redact: Some(redact),
-        ..Options::default()
+        ..StoreOptions::default()
     };
     let store = Store::open(&place.location(), options).await.unwrap();
     let run = run(1);

@@ -4,7 +4,7 @@ use std::pin::pin;
 
 use futures_util::future::join_all;
 use futures_util::{Stream, StreamExt};
-use unstuck_store::{Placed, Position, Store, StoreError};
+use unstuck_store::{LogEntry, LogOffset, Store, StoreError};
 
 use super::Place;
 use crate::samples::{append, attempt_started, run, started};
@@ -22,13 +22,13 @@ async fn write(store: &Store, number: u32, attempts: u32) {
 
 /// The places of the next events, so many of them.
 async fn next(
-    stream: &mut (impl Stream<Item = Result<Vec<Placed>, StoreError>> + Unpin),
+    stream: &mut (impl Stream<Item = Result<Vec<LogEntry>, StoreError>> + Unpin),
     count: usize,
 ) -> Vec<u64> {
     let mut places = Vec::new();
     while places.len() < count {
         let events = stream.next().await.unwrap().unwrap();
-        places.extend(events.iter().map(|event| event.place.number()));
+        places.extend(events.iter().map(|event| event.offset.number()));
     }
     places
 }
@@ -39,8 +39,8 @@ pub(super) async fn what_is_written_is_told_at_once_and_in_order(place: &Place) 
     let mut news = pin!(store.follow(None).await.unwrap());
     write(&store, 2, 1).await;
     let told = news.next().await.unwrap().unwrap();
-    assert_eq!(told[0].place.number(), 4);
-    assert_eq!((&told[0].recorded.run, told[0].recorded.seq), (&run(2), 1));
+    assert_eq!(told[0].offset.number(), 4);
+    assert_eq!((&told[0].record.run, told[0].record.seq), (&run(2), 1));
     assert_eq!(next(&mut news, 2 - told.len()).await, [5][..2 - told.len()]);
     write(&other, 3, 1).await;
     assert_eq!(next(&mut news, 2).await, [6, 7]);
@@ -52,9 +52,9 @@ pub(super) async fn it_goes_on_where_one_was(place: &Place) {
     let attempts = (1..=700).map(|number| attempt_started(&run, number));
     let many = append(&run, [first].into_iter().chain(attempts));
     store.append(many).await.unwrap();
-    let mut all = pin!(store.follow(Some(Position::default())).await.unwrap());
+    let mut all = pin!(store.follow(Some(LogOffset::default())).await.unwrap());
     assert_eq!(next(&mut all, 701).await, (1..=701).collect::<Vec<_>>());
-    let mut rest = pin!(store.follow(Some(Position::new(699))).await.unwrap());
+    let mut rest = pin!(store.follow(Some(LogOffset::new(699))).await.unwrap());
     assert_eq!(next(&mut rest, 2).await, [700, 701]);
     write(&store, 2, 1).await;
     assert_eq!(next(&mut rest, 2).await, [702, 703]);
@@ -82,8 +82,8 @@ pub(super) async fn any_number_can_follow(place: &Place) {
     let begin = (0..100).map(|number| {
         let store = &store;
         async move {
-            let after = Some(Position::new(number * 3)).filter(|_| number % 5 > 0);
-            let first = after.map_or(301, Position::number) + 1;
+            let after = Some(LogOffset::new(number * 3)).filter(|_| number % 5 > 0);
+            let first = after.map_or(301, LogOffset::number) + 1;
             (first, Box::pin(store.follow(after).await.unwrap()))
         }
     });

@@ -1,10 +1,10 @@
 //! What is done to the store as a whole.
 
-use unstuck_core::event::Outcome;
+use unstuck_core::event::RunOutcome;
 use unstuck_core::{Kind, Timestamp};
 use unstuck_store::{
-    Append, ClaimRequest, Dimension, EventFilter, Report, RunFilter, StatsQuery, Store, StoreError,
-    Task,
+    Append, ClaimRequest, Dimension, EventFilter, MaintenanceReport, MaintenanceTask, RunFilter,
+    StatsQuery, Store, StoreError,
 };
 
 use super::Place;
@@ -12,7 +12,7 @@ use crate::samples::{
     append, attempt_started, end, failed, finished, later, owner, run, started, succeeded,
 };
 
-async fn ended(store: &Store, number: u32, seconds: i64, outcome: Outcome) {
+async fn ended(store: &Store, number: u32, seconds: i64, outcome: RunOutcome) {
     let run = run(number);
     let events = [
         started(&run),
@@ -26,7 +26,7 @@ async fn ended(store: &Store, number: u32, seconds: i64, outcome: Outcome) {
 
 async fn count(store: &Store) -> u64 {
     let query = StatsQuery {
-        by: vec![Dimension::Outcome],
+        group_by: vec![Dimension::Outcome],
         ..StatsQuery::default()
     };
     store.stats(&query).await.unwrap()[0].count
@@ -34,10 +34,10 @@ async fn count(store: &Store) -> u64 {
 
 pub(crate) async fn only_what_is_done_and_old_is_pruned(place: &Place) {
     let store = place.open().await;
-    ended(&store, 1, 0, Outcome::Succeeded).await;
-    ended(&store, 2, 0, Outcome::AwaitingHuman).await;
-    ended(&store, 3, 0, Outcome::Interrupted).await;
-    ended(&store, 4, 100, Outcome::Failed).await;
+    ended(&store, 1, 0, RunOutcome::Succeeded).await;
+    ended(&store, 2, 0, RunOutcome::AwaitingHuman).await;
+    ended(&store, 3, 0, RunOutcome::Interrupted).await;
+    ended(&store, 4, 100, RunOutcome::Failed).await;
     store
         .append(append(&run(5), [started(&run(5))]))
         .await
@@ -46,12 +46,15 @@ pub(crate) async fn only_what_is_done_and_old_is_pruned(place: &Place) {
         run: run(1),
         owner: owner(1),
         now: later(0),
-        instead_of: None,
+        replaces: None,
     };
     store.claim(claim).await.unwrap();
 
-    let pruned = store.maintain(Task::Prune(later(50))).await.unwrap();
-    let expected = Report::Pruned {
+    let pruned = store
+        .maintain(MaintenanceTask::Prune(later(50)))
+        .await
+        .unwrap();
+    let expected = MaintenanceReport::Pruned {
         runs: 1,
         events: 4,
         kept: 3,
@@ -73,10 +76,13 @@ pub(crate) async fn only_what_is_done_and_old_is_pruned(place: &Place) {
 
 pub(crate) async fn places_in_the_log_are_never_used_again(place: &Place) {
     let store = place.open().await;
-    ended(&store, 1, 0, Outcome::Succeeded).await;
+    ended(&store, 1, 0, RunOutcome::Succeeded).await;
     let before = store.events(&EventFilter::default()).await.unwrap().last;
-    store.maintain(Task::Prune(later(50))).await.unwrap();
-    ended(&store, 2, 60, Outcome::Succeeded).await;
+    store
+        .maintain(MaintenanceTask::Prune(later(50)))
+        .await
+        .unwrap();
+    ended(&store, 2, 60, RunOutcome::Succeeded).await;
     let news = EventFilter {
         after: Some(before),
         ..EventFilter::default()
@@ -87,7 +93,7 @@ pub(crate) async fn places_in_the_log_are_never_used_again(place: &Place) {
 pub(crate) async fn a_vacuumed_store_is_smaller_and_the_same(place: &Place) {
     let store = place.open().await;
     for number in 0..300 {
-        ended(&store, number, 0, Outcome::Succeeded).await;
+        ended(&store, number, 0, RunOutcome::Succeeded).await;
     }
     let run = run(999);
     let limited = failed(end(&run, 10, None, None), Kind::RateLimit);
@@ -96,11 +102,14 @@ pub(crate) async fn a_vacuumed_store_is_smaller_and_the_same(place: &Place) {
         .await
         .unwrap();
     let before = store.load(&run).await.unwrap();
-    let pruned = store.maintain(Task::Prune(later(50))).await.unwrap();
+    let pruned = store
+        .maintain(MaintenanceTask::Prune(later(50)))
+        .await
+        .unwrap();
     assert!(
         matches!(
             pruned,
-            Report::Pruned {
+            MaintenanceReport::Pruned {
                 runs: 300,
                 events: 1200,
                 ..
@@ -108,10 +117,10 @@ pub(crate) async fn a_vacuumed_store_is_smaller_and_the_same(place: &Place) {
         ),
         "{pruned:?}"
     );
-    let Report::Vacuumed {
+    let MaintenanceReport::Vacuumed {
         before: large,
         after: small,
-    } = store.maintain(Task::Vacuum).await.unwrap()
+    } = store.maintain(MaintenanceTask::Vacuum).await.unwrap()
     else {
         panic!("a vacuum reports sizes");
     };
@@ -122,22 +131,25 @@ pub(crate) async fn a_vacuumed_store_is_smaller_and_the_same(place: &Place) {
 
 pub(crate) async fn a_check_tells_what_there_is(place: &Place) {
     let store = place.open().await;
-    ended(&store, 1, 0, Outcome::Succeeded).await;
+    ended(&store, 1, 0, RunOutcome::Succeeded).await;
     store
         .append(append(&run(2), [started(&run(2))]))
         .await
         .unwrap();
-    let expected = Report::Checked {
+    let expected = MaintenanceReport::Checked {
         findings: Vec::new(),
         runs: 2,
         events: 5,
     };
-    assert_eq!(store.maintain(Task::Check).await.unwrap(), expected);
-    let nothing_is_old = Task::Prune(Timestamp::from_seconds(0));
+    assert_eq!(
+        store.maintain(MaintenanceTask::Check).await.unwrap(),
+        expected
+    );
+    let nothing_is_old = MaintenanceTask::Prune(Timestamp::from_seconds(0));
     let pruned = store.maintain(nothing_is_old).await.unwrap();
     assert!(matches!(
         pruned,
-        Report::Pruned {
+        MaintenanceReport::Pruned {
             runs: 0,
             kept: 0,
             ..
@@ -146,8 +158,8 @@ pub(crate) async fn a_check_tells_what_there_is(place: &Place) {
 }
 
 async fn findings(store: &Store) -> usize {
-    match store.maintain(Task::Check).await.unwrap() {
-        Report::Checked { findings, .. } => findings.len(),
+    match store.maintain(MaintenanceTask::Check).await.unwrap() {
+        MaintenanceReport::Checked { findings, .. } => findings.len(),
         other => panic!("{other:?}"),
     }
 }

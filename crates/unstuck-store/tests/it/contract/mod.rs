@@ -17,7 +17,7 @@ mod upstreams;
 use std::path::PathBuf;
 
 use tempfile::TempDir;
-use unstuck_store::{Location, Options, Store};
+use unstuck_store::{Store, StoreLocation, StoreOptions};
 
 /// A place with one store, which several connections can open.
 pub(crate) struct Place {
@@ -43,12 +43,12 @@ impl Place {
         files.flat_map(|file| read(file).unwrap()).collect()
     }
 
-    pub(crate) fn location(&self) -> Location {
-        Location::file(self.file())
+    pub(crate) fn location(&self) -> StoreLocation {
+        StoreLocation::file(self.file())
     }
 
     pub(crate) async fn open(&self) -> Store {
-        Store::open(&self.location(), Options::default())
+        Store::open(&self.location(), StoreOptions::default())
             .await
             .unwrap()
     }

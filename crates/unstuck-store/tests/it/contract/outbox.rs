@@ -5,8 +5,8 @@ use std::time::Duration;
 use serde_json::json;
 use unstuck_core::event::RunId;
 use unstuck_store::{
-    Append, Letter, LetterState, Location, OUTBOX_HELD, Options, OutboxFilter, Outgoing, Redact,
-    Sent, Store, Task,
+    Append, DeliveryResult, DeliveryState, MaintenanceTask, NewMessage, OUTBOX_CLAIM_TTL,
+    OutboxFilter, OutboxMessage, PayloadRedactor, Store, StoreLocation, StoreOptions,
 };
 
 use super::Place;
@@ -14,8 +14,8 @@ use crate::samples::{attempt_started, later, run, started};
 
 const QUIET: Duration = Duration::from_secs(600);
 
-fn message(group: &str, text: &str, window: Duration) -> Outgoing {
-    Outgoing {
+fn message(group: &str, text: &str, window: Duration) -> NewMessage {
+    NewMessage {
         event: 0,
         occasion: "escalation".into(),
         target: json!({ "url": "https://example.org/hook" }),
@@ -26,9 +26,12 @@ fn message(group: &str, text: &str, window: Duration) -> Outgoing {
 }
 
 /// Writes one event of a run that has begun, and a message about it.
-async fn tell(store: &Store, run: &RunId, seconds: i64, message: Outgoing) {
+async fn tell(store: &Store, run: &RunId, seconds: i64, message: NewMessage) {
     let append = Append::new(run.clone(), later(seconds), [attempt_started(run, 1)]);
-    store.append(append.telling(vec![message])).await.unwrap();
+    store
+        .append(append.with_messages(vec![message]))
+        .await
+        .unwrap();
 }
 
 async fn begun(store: &Store, number: u32) -> RunId {
@@ -38,11 +41,11 @@ async fn begun(store: &Store, number: u32) -> RunId {
     run
 }
 
-async fn due(store: &Store, seconds: i64) -> Vec<Letter> {
-    store.outbox_due(later(seconds), 10).await.unwrap()
+async fn due(store: &Store, seconds: i64) -> Vec<OutboxMessage> {
+    store.claim_due_messages(later(seconds), 10).await.unwrap()
 }
 
-fn texts(letters: &[Letter]) -> Vec<&str> {
+fn texts(letters: &[OutboxMessage]) -> Vec<&str> {
     letters
         .iter()
         .map(|letter| letter.body["text"].as_str().unwrap())
@@ -52,17 +55,20 @@ fn texts(letters: &[Letter]) -> Vec<&str> {
 /// Sends all that is due, and tells what that was.
 async fn arrived(store: &Store, seconds: i64) -> Vec<String> {
     let letters = due(store, seconds).await;
-    let sent = store.outbox_sent(ids(&letters), Sent::Delivered, later(seconds));
+    let sent = store.record_delivery(ids(&letters), DeliveryResult::Delivered, later(seconds));
     sent.await.unwrap();
     texts(&letters).into_iter().map(str::to_owned).collect()
 }
 
-fn ids(letters: &[Letter]) -> Vec<String> {
+fn ids(letters: &[OutboxMessage]) -> Vec<String> {
     letters.iter().map(|letter| letter.id.clone()).collect()
 }
 
-async fn state(store: &Store) -> Vec<LetterState> {
-    let all = store.outbox(&OutboxFilter::default()).await.unwrap();
+async fn state(store: &Store) -> Vec<DeliveryState> {
+    let all = store
+        .outbox_messages(&OutboxFilter::default())
+        .await
+        .unwrap();
     all.iter().map(|letter| letter.state).collect()
 }
 
@@ -78,7 +84,7 @@ pub(crate) async fn a_message_is_written_with_its_event_and_named_after_it(place
         message("a", "two", Duration::ZERO),
         second,
     ];
-    store.append(append.telling(outbox)).await.unwrap();
+    store.append(append.with_messages(outbox)).await.unwrap();
     // Another process finds them.
     let letters = due(&place.open().await, 5).await;
     assert_eq!(
@@ -97,7 +103,7 @@ pub(crate) async fn a_refused_append_sends_nothing(place: &Place) {
     let store = place.open().await;
     let run = run(1);
     let append = Append::new(run.clone(), later(0), [attempt_started(&run, 1)]);
-    let refused = store.append(append.telling(vec![message("a", "x", QUIET)]));
+    let refused = store.append(append.with_messages(vec![message("a", "x", QUIET)]));
     assert!(refused.await.is_err());
     assert_eq!(due(&store, 0).await, []);
 }
@@ -110,7 +116,7 @@ pub(crate) async fn what_one_process_sends_no_other_does(place: &Place) {
     assert_eq!(letters.len(), 1);
     assert_eq!(due(&there, 2).await, []);
     // If the first dies, the other gets it after a while, under the same id.
-    let held = i64::try_from(OUTBOX_HELD.as_secs()).unwrap();
+    let held = i64::try_from(OUTBOX_CLAIM_TTL.as_secs()).unwrap();
     assert_eq!(ids(&due(&there, 1 + held).await), ids(&letters));
 }
 
@@ -119,13 +125,13 @@ pub(crate) async fn what_failed_is_due_again_until_it_is_given_up(place: &Place)
     let run = begun(&store, 1).await;
     tell(&store, &run, 1, message("a", "x", QUIET)).await;
     let letters = ids(&due(&store, 1).await);
-    let failed = |next| Sent::Failed {
+    let failed = |next| DeliveryResult::Failed {
         error: "503".into(),
         next,
     };
     let again = failed(Some(later(10)));
     store
-        .outbox_sent(letters.clone(), again, later(2))
+        .record_delivery(letters.clone(), again, later(2))
         .await
         .unwrap();
     assert_eq!(due(&store, 9).await, []);
@@ -136,11 +142,11 @@ pub(crate) async fn what_failed_is_due_again_until_it_is_given_up(place: &Place)
         (1, Some("503"))
     );
     store
-        .outbox_sent(letters, failed(None), later(11))
+        .record_delivery(letters, failed(None), later(11))
         .await
         .unwrap();
     assert_eq!(due(&store, 99_999).await, []);
-    assert_eq!(state(&store).await, [LetterState::GivenUp]);
+    assert_eq!(state(&store).await, [DeliveryState::GivenUp]);
 }
 
 pub(crate) async fn the_first_goes_at_once_and_the_rest_of_the_window_together(place: &Place) {
@@ -157,14 +163,14 @@ pub(crate) async fn the_first_goes_at_once_and_the_rest_of_the_window_together(p
     tell(&store, &run, 700, message("a", "fourth", QUIET)).await;
     assert_eq!(due(&store, 1199).await, []);
     // Whoever does not want to wait for it gets it all the same.
-    let early = store.outbox_waiting(later(1199)).await.unwrap();
+    let early = store.claim_waiting_messages(later(1199)).await.unwrap();
     assert_eq!(texts(&early), ["fourth"]);
-    let again = Sent::Failed {
+    let again = DeliveryResult::Failed {
         error: String::new(),
         next: Some(later(1200)),
     };
     store
-        .outbox_sent(ids(&early), again, later(1199))
+        .record_delivery(ids(&early), again, later(1199))
         .await
         .unwrap();
     assert_eq!(arrived(&store, 1200).await, ["fourth"]);
@@ -177,24 +183,27 @@ pub(crate) async fn delivered_messages_go_with_what_is_old(place: &Place) {
     tell(&store, &run, 1, message("b", "waits", Duration::ZERO)).await;
     let gone = vec![due(&store, 1).await[0].id.clone()];
     store
-        .outbox_sent(gone, Sent::Delivered, later(2))
+        .record_delivery(gone, DeliveryResult::Delivered, later(2))
         .await
         .unwrap();
-    store.maintain(Task::Prune(later(3))).await.unwrap();
-    assert_eq!(state(&store).await, [LetterState::Waiting]);
+    store
+        .maintain(MaintenanceTask::Prune(later(3)))
+        .await
+        .unwrap();
+    assert_eq!(state(&store).await, [DeliveryState::Waiting]);
 }
 
 pub(crate) async fn secrets_are_taken_out_of_messages(place: &Place) {
-    let hide = Redact::new(|value| {
+    let hide = PayloadRedactor::new(|value| {
         if value.get("text").is_some() {
             value["text"] = json!("hidden");
         }
     });
-    let options = Options {
+    let options = StoreOptions {
         redact: Some(hide),
-        ..Options::default()
+        ..StoreOptions::default()
     };
-    let location: Location = place.location();
+    let location: StoreLocation = place.location();
     let store = Store::open(&location, options).await.unwrap();
     let run = begun(&store, 1).await;
     tell(&store, &run, 1, message("a", "k7-secret", QUIET)).await;

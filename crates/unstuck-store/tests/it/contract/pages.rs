@@ -1,9 +1,11 @@
 //! Lists that are read page by page while others write.
 
 use unstuck_core::Kind;
-use unstuck_core::episode::Status;
-use unstuck_core::event::{CallRecord, Outcome, RunId};
-use unstuck_store::{Append, EventFilter, Order, Report, RunFilter, Store, Task};
+use unstuck_core::event::{CallRecord, RunId, RunOutcome};
+use unstuck_core::views::RunStatus;
+use unstuck_store::{
+    Append, EventFilter, EventOrder, MaintenanceReport, MaintenanceTask, RunFilter, Store,
+};
 
 use super::Place;
 use crate::samples::{
@@ -42,7 +44,7 @@ pub(super) async fn runs_come_in_pages_that_stay_where_they_are(place: &Place) {
         }
         assert_eq!(seen, all, "pages of {size}");
     }
-    let status = vec![Status::Running, Status::Failed];
+    let status = vec![RunStatus::Running, RunStatus::Failed];
     let filter = RunFilter {
         status,
         ..RunFilter::default()
@@ -61,17 +63,17 @@ pub(super) async fn events_come_in_pages_that_stay_where_they_are(place: &Place)
     let (mut seen, mut before) = (Vec::new(), None);
     loop {
         let filter = EventFilter {
-            order: Order::NewestFirst,
+            order: EventOrder::NewestFirst,
             before,
             limit: Some(4),
             ..EventFilter::default()
         };
-        let page = store.placed(&filter).await.unwrap();
-        seen.extend(page.iter().map(|event| event.place.number()));
+        let page = store.log_entries(&filter).await.unwrap();
+        seen.extend(page.iter().map(|event| event.offset.number()));
         let Some(last) = page.last() else {
             break;
         };
-        before = Some(last.place);
+        before = Some(last.offset);
         begin(&store, &crate::samples::run(100 + seen.len() as u32), 1).await;
     }
     assert_eq!(seen, (1..=10).rev().collect::<Vec<_>>());
@@ -80,8 +82,8 @@ pub(super) async fn events_come_in_pages_that_stay_where_they_are(place: &Place)
 pub(super) async fn projects_are_told_at_a_glance(place: &Place) {
     let store = place.open().await;
     for (number, project, outcome) in [
-        (1, "/home/me/shop", Some(Outcome::Succeeded)),
-        (2, "/home/me/shop", Some(Outcome::Failed)),
+        (1, "/home/me/shop", Some(RunOutcome::Succeeded)),
+        (2, "/home/me/shop", Some(RunOutcome::Failed)),
         (3, "/home/me/shop", None),
         (4, "/home/me/blog", None),
         (5, "", None),
@@ -120,18 +122,21 @@ pub(super) async fn projects_are_told_at_a_glance(place: &Place) {
     assert_eq!(
         standing,
         [
-            (Status::Running, 1),
-            (Status::Succeeded, 1),
-            (Status::Failed, 1)
+            (RunStatus::Running, 1),
+            (RunStatus::Succeeded, 1),
+            (RunStatus::Failed, 1)
         ]
     );
     assert_eq!(projects[1].root, "/home/me/shop");
     let json = serde_json::to_value(&projects[0]).unwrap();
     assert_eq!(json["runs"], serde_json::json!({"running": 1}));
 
-    store.maintain(Task::Prune(later(1000))).await.unwrap();
+    store
+        .maintain(MaintenanceTask::Prune(later(1000)))
+        .await
+        .unwrap();
     let pruned = &store.projects().await.unwrap()[1];
     assert_eq!((pruned.runs.len(), pruned.cost_usd), (1, 2.25));
-    let checked = store.maintain(Task::Check).await.unwrap();
-    assert!(matches!(checked, Report::Checked { findings, .. } if findings.is_empty()));
+    let checked = store.maintain(MaintenanceTask::Check).await.unwrap();
+    assert!(matches!(checked, MaintenanceReport::Checked { findings, .. } if findings.is_empty()));
 }

@@ -1,9 +1,9 @@
 //! Reading runs and events.
 
 use unstuck_core::Kind;
-use unstuck_core::episode::{RunView, Status};
-use unstuck_core::event::{Outcome, Recorded, RunId};
-use unstuck_store::{Append, EventFilter, EventPage, Order, Position, RunFilter, Store};
+use unstuck_core::event::{EventRecord, RunId, RunOutcome};
+use unstuck_core::views::{RunStatus, RunSummary};
+use unstuck_store::{Append, EventFilter, EventOrder, EventPage, LogOffset, RunFilter, Store};
 
 use super::Place;
 use crate::samples::{
@@ -21,7 +21,7 @@ async fn filled(place: &Place) -> Store {
     };
     let limited = failed(end(&one, 100, Some(0.25), None), Kind::RateLimit);
     let worked = succeeded(end(&one, 100, Some(0.5), None));
-    let recovered = finished(Outcome::Recovered);
+    let recovered = finished(RunOutcome::Recovered);
     let steps = [
         at(
             &one,
@@ -39,7 +39,7 @@ async fn filled(place: &Place) -> Store {
             3,
             vec![failed(end(&two, 9, None, None), Kind::CompileError)],
         ),
-        at(&two, 4, vec![finished(Outcome::Failed)]),
+        at(&two, 4, vec![finished(RunOutcome::Failed)]),
         at(&three, 5, vec![started(&three)]),
     ];
     for step in steps {
@@ -48,12 +48,12 @@ async fn filled(place: &Place) -> Store {
     store
 }
 
-fn ids(runs: &[RunView]) -> Vec<&str> {
+fn ids(runs: &[RunSummary]) -> Vec<&str> {
     runs.iter().map(|run| run.id.as_str()).collect()
 }
 
 fn names(page: &EventPage) -> Vec<(&str, u64)> {
-    let name = |event: &Recorded| event.run.as_str().ends_with('1');
+    let name = |event: &EventRecord| event.run.as_str().ends_with('1');
     let ones = page.events.iter().filter(|event| name(event));
     ones.map(|event| (event.event.name(), event.seq)).collect()
 }
@@ -62,7 +62,7 @@ pub(crate) async fn a_run_at_a_glance_is_the_fold_of_its_events(place: &Place) {
     let store = filled(place).await;
     for view in store.runs(&RunFilter::default()).await.unwrap() {
         let events = store.load(&view.id).await.unwrap();
-        assert_eq!(RunView::fold(&events), Some(view));
+        assert_eq!(RunSummary::from_events(&events), Some(view));
     }
 }
 
@@ -70,7 +70,7 @@ pub(crate) async fn a_run_at_a_glance_is_the_fold_of_its_events(place: &Place) {
 pub(crate) async fn a_run_without_a_supervisor_is_crashed(place: &Place) {
     let store = filled(place).await;
     let unfinished = "r000000030";
-    let listed = async |status: &[Status], alive: Option<Vec<RunId>>| {
+    let listed = async |status: &[RunStatus], alive: Option<Vec<RunId>>| {
         let filter = RunFilter {
             status: status.to_vec(),
             alive,
@@ -81,12 +81,12 @@ pub(crate) async fn a_run_without_a_supervisor_is_crashed(place: &Place) {
         ids.collect::<Vec<_>>()
     };
     let alive = || Some(vec![RunId::new(unfinished)]);
-    let (running, crashed) = ([Status::Running], [Status::Crashed]);
+    let (running, crashed) = ([RunStatus::Running], [RunStatus::Crashed]);
     assert_eq!(listed(&running, alive()).await, [unfinished]);
     assert!(listed(&crashed, alive()).await.is_empty());
     assert!(listed(&running, Some(Vec::new())).await.is_empty());
     assert_eq!(listed(&crashed, Some(Vec::new())).await, [unfinished]);
-    let both = [Status::Crashed, Status::Failed];
+    let both = [RunStatus::Crashed, RunStatus::Failed];
     let with_failed = [unfinished, "r000000002"];
     assert_eq!(listed(&both, Some(Vec::new())).await, with_failed);
     assert_eq!(listed(&running, None).await, [unfinished]);
@@ -122,7 +122,7 @@ pub(crate) async fn runs_are_listed_newest_first_and_filtered(place: &Place) {
         ),
         (
             RunFilter {
-                status: vec![Status::Running, Status::Failed],
+                status: vec![RunStatus::Running, RunStatus::Failed],
                 ..all.clone()
             },
             vec![three, two],
@@ -172,7 +172,7 @@ pub(crate) async fn runs_are_listed_newest_first_and_filtered(place: &Place) {
 pub(crate) async fn a_resumed_run_is_listed_as_running_again(place: &Place) {
     let store = filled(place).await;
     let running = RunFilter {
-        status: vec![Status::Running],
+        status: vec![RunStatus::Running],
         project: Some("/farm".into()),
         ..RunFilter::default()
     };
@@ -208,7 +208,7 @@ pub(crate) async fn events_are_found_by_what_they_are_about(place: &Place) {
         ),
         (
             EventFilter {
-                session: Some(run(1).session(1)),
+                session: Some(run(1).session_id(1)),
                 ..all.clone()
             },
             5,
@@ -251,7 +251,7 @@ pub(crate) async fn the_log_can_be_followed_from_where_one_was(place: &Place) {
     let mut seen = Vec::new();
     loop {
         let page = store.events(&filter).await.unwrap();
-        filter.after = Some(Position::new(page.last.number()));
+        filter.after = Some(LogOffset::new(page.last.number()));
         if page.events.is_empty() {
             break;
         }
@@ -274,7 +274,7 @@ pub(crate) async fn the_log_can_be_followed_from_where_one_was(place: &Place) {
 pub(crate) async fn the_newest_events_come_first_if_wanted(place: &Place) {
     let store = filled(place).await;
     let newest = EventFilter {
-        order: Order::NewestFirst,
+        order: EventOrder::NewestFirst,
         run: Some(run(1)),
         limit: Some(2),
         ..EventFilter::default()
@@ -294,10 +294,10 @@ pub(crate) async fn the_export_is_the_whole_log_line_by_line(place: &Place) {
     store.append(append(&run(30), more)).await.unwrap();
     let mut lines = Vec::new();
     let count = store
-        .export(&EventFilter::default(), &mut lines)
+        .export_events(&EventFilter::default(), &mut lines)
         .await
         .unwrap();
-    let read: Vec<Recorded> = std::str::from_utf8(&lines)
+    let read: Vec<EventRecord> = std::str::from_utf8(&lines)
         .unwrap()
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())
@@ -309,5 +309,8 @@ pub(crate) async fn the_export_is_the_whole_log_line_by_line(place: &Place) {
         limit: Some(1003),
         ..EventFilter::default()
     };
-    assert_eq!(store.export(&few, &mut Vec::new()).await.unwrap(), 1003);
+    assert_eq!(
+        store.export_events(&few, &mut Vec::new()).await.unwrap(),
+        1003
+    );
 }

@@ -1,34 +1,34 @@
 //! What people are asked: which questions wait, and whose answer counts.
 
-use unstuck_core::decision::AskWhy;
+use unstuck_core::decision::EscalationReason;
+use unstuck_core::escalation::{EscalationAnswer, EscalationDetails};
 use unstuck_core::event::{
-    EscalationKind, Event, Outcome, RecoveryEscalated, RecoveryResolved, RunId,
+    EscalationKind, EscalationOpened, EscalationResolved, Event, RunId, RunOutcome,
 };
-use unstuck_core::question::{Answer, Shown};
 use unstuck_core::{Kind, Timestamp};
-use unstuck_store::{Answers, Append, QuestionFilter, Standing, StoreError};
+use unstuck_store::{AnswerGuard, Append, EscalationFilter, EscalationStatus, StoreError};
 
 use super::Place;
 use crate::samples::{append, finished, later, resumed, run, started, started_in};
 
-fn question(run: &RunId, number: u32) -> RecoveryEscalated {
+fn question(run: &RunId, number: u32) -> EscalationOpened {
     let question = EscalationKind::Hiccup;
-    RecoveryEscalated {
-        session: Some(run.session(1)),
+    EscalationOpened {
+        session: Some(run.session_id(1)),
         id: format!("{run}-e{number}"),
-        question,
+        escalation_kind: question,
         trigger: question.trigger().into(),
         kind: Kind::AuthRequired,
-        why: AskWhy::Fatal,
+        reason_code: EscalationReason::Fatal,
         reason: "a person has to log in".into(),
         awaiting: "human".into(),
         proposed: None,
         cost: None,
         repair: None,
         budget: None,
-        shown: Shown {
+        details: EscalationDetails {
             hash: format!("h{number}"),
-            ..Shown::default()
+            ..EscalationDetails::default()
         },
     }
 }
@@ -38,15 +38,15 @@ fn asked(run: &RunId, number: u32) -> Event {
 }
 
 fn answer(run: &RunId, number: u32, who: &str, at: Timestamp) -> Append {
-    let resolved = RecoveryResolved {
+    let resolved = EscalationResolved {
         who: Some(who.into()),
-        ..RecoveryResolved::answering(&question(run, number), Answer::Skip)
+        ..EscalationResolved::answer_to(&question(run, number), EscalationAnswer::Skip)
     };
-    let answers = Answers {
-        question: format!("{run}-e{number}"),
+    let answers = AnswerGuard {
+        escalation: format!("{run}-e{number}"),
         hash: format!("h{number}"),
     };
-    Append::new(run.clone(), at, [Event::from(resolved)]).answering(answers)
+    Append::new(run.clone(), at, [Event::from(resolved)]).with_answer_guard(answers)
 }
 
 pub(crate) async fn what_waits_is_listed_the_newest_first(place: &Place) {
@@ -60,19 +60,27 @@ pub(crate) async fn what_waits_is_listed_the_newest_first(place: &Place) {
     store.append(at(first, 5)).await.unwrap();
     let second = append(&one, [started(&one), asked(&one, 1)]);
     store.append(at(second, 9)).await.unwrap();
-    let all = store.questions(&QuestionFilter::default()).await.unwrap();
-    let ids: Vec<_> = all.iter().map(|one| one.asked.id.clone()).collect();
+    let all = store
+        .escalations(&EscalationFilter::default())
+        .await
+        .unwrap();
+    let ids: Vec<_> = all.iter().map(|one| one.request.id.clone()).collect();
     assert_eq!(ids, [format!("{one}-e1"), format!("{two}-e1")]);
     assert_eq!(
         (all[1].project.as_str(), all[1].at),
         ("/home/me/other", later(5))
     );
-    let filter = QuestionFilter {
+    let filter = EscalationFilter {
         prefix: Some(one.as_str().to_owned()),
-        ..QuestionFilter::default()
+        ..EscalationFilter::default()
     };
-    assert_eq!(store.questions(&filter).await.unwrap().len(), 1);
-    assert!(store.waits(&one, &format!("{one}-e1")).await.unwrap());
+    assert_eq!(store.escalations(&filter).await.unwrap().len(), 1);
+    assert!(
+        store
+            .is_escalation_open(&one, &format!("{one}-e1"))
+            .await
+            .unwrap()
+    );
 }
 
 pub(crate) async fn many_questions_are_listed_in_parts(place: &Place) {
@@ -86,11 +94,11 @@ pub(crate) async fn many_questions_are_listed_in_parts(place: &Place) {
         let answer = answer(&run(number), 1, "me", later(seconds));
         store.append(answer).await.unwrap();
     }
-    assert_eq!(store.waiting_questions().await.unwrap(), 2);
+    assert_eq!(store.count_open_escalations().await.unwrap(), 2);
     for (standing, order) in [
-        (Standing::Waiting, vec![3, 1]),
-        (Standing::Answered, vec![5, 2, 4]),
-        (Standing::Any, vec![5, 4, 3, 2, 1]),
+        (EscalationStatus::Open, vec![3, 1]),
+        (EscalationStatus::Closed, vec![5, 2, 4]),
+        (EscalationStatus::Any, vec![5, 4, 3, 2, 1]),
     ] {
         let ids: Vec<_> = order
             .iter()
@@ -100,17 +108,17 @@ pub(crate) async fn many_questions_are_listed_in_parts(place: &Place) {
         let mut after = None;
         // One at a time, until there is none.
         loop {
-            let filter = QuestionFilter {
-                standing,
+            let filter = EscalationFilter {
+                status: standing,
                 after,
                 limit: Some(1),
-                ..QuestionFilter::default()
+                ..EscalationFilter::default()
             };
-            let Some(one) = store.questions(&filter).await.unwrap().pop() else {
+            let Some(one) = store.escalations(&filter).await.unwrap().pop() else {
                 break;
             };
-            after = Some(one.asked.id.clone());
-            seen.push(one.asked.id);
+            after = Some(one.request.id.clone());
+            seen.push(one.request.id);
         }
         assert_eq!(seen, ids, "{standing:?}");
     }
@@ -124,7 +132,10 @@ pub(crate) async fn the_first_answer_counts(place: &Place) {
         .unwrap();
     here.append(answer(&run, 1, "ann", later(3))).await.unwrap();
     let refused = there.append(answer(&run, 1, "bob", later(4))).await;
-    let Err(StoreError::Answered { answered, .. }) = refused else {
+    let Err(StoreError::AlreadyAnswered {
+        closure: answered, ..
+    }) = refused
+    else {
         panic!("two answers count: {refused:?}");
     };
     let said = answered.answer.as_ref().unwrap();
@@ -135,7 +146,12 @@ pub(crate) async fn the_first_answer_counts(place: &Place) {
     assert_eq!(answered.at, later(3));
     let events = there.load(&run).await.unwrap();
     assert_eq!(events.len(), 3, "the second left no trace");
-    assert!(!there.waits(&run, &format!("{run}-e1")).await.unwrap());
+    assert!(
+        !there
+            .is_escalation_open(&run, &format!("{run}-e1"))
+            .await
+            .unwrap()
+    );
 }
 
 pub(crate) async fn of_many_answers_at_once_one_counts(place: &Place) {
@@ -167,14 +183,14 @@ pub(crate) async fn an_answer_binds_to_what_was_shown(place: &Place) {
         .await
         .unwrap();
     let mut other = answer(&run, 1, "ann", later(1));
-    other.answers = Some(Answers {
-        question: format!("{run}-e1"),
+    other.answer_guard = Some(AnswerGuard {
+        escalation: format!("{run}-e1"),
         hash: "of something else".into(),
     });
     let refused = store.append(other).await;
-    assert!(matches!(refused, Err(StoreError::OtherQuestion { .. })));
+    assert!(matches!(refused, Err(StoreError::EscalationChanged { .. })));
     let unknown = store.append(answer(&run, 7, "ann", later(1))).await;
-    assert!(matches!(unknown, Err(StoreError::NoQuestion { .. })));
+    assert!(matches!(unknown, Err(StoreError::UnknownEscalation { .. })));
 }
 
 pub(crate) async fn what_went_on_or_ended_asks_no_more(place: &Place) {
@@ -188,10 +204,13 @@ pub(crate) async fn what_went_on_or_ended_asks_no_more(place: &Place) {
     }
     store.append(append(&one, [resumed()])).await.unwrap();
     store
-        .append(append(&two, [finished(Outcome::Failed)]))
+        .append(append(&two, [finished(RunOutcome::Failed)]))
         .await
         .unwrap();
-    let open = store.questions(&QuestionFilter::default()).await.unwrap();
+    let open = store
+        .escalations(&EscalationFilter::default())
+        .await
+        .unwrap();
     assert!(open.is_empty());
 }
 
@@ -199,9 +218,9 @@ pub(crate) async fn what_went_on_or_ended_asks_no_more(place: &Place) {
 pub(crate) async fn a_question_about_a_budget_waits_for_its_own_answer(place: &Place) {
     let store = place.open().await;
     let run = run(1);
-    let money = RecoveryEscalated {
-        question: EscalationKind::CostConfirmation,
-        why: AskWhy::MaxCost,
+    let money = EscalationOpened {
+        escalation_kind: EscalationKind::CostConfirmation,
+        reason_code: EscalationReason::MaxCost,
         ..question(&run, 1)
     };
     let events = [
@@ -209,16 +228,22 @@ pub(crate) async fn a_question_about_a_budget_waits_for_its_own_answer(place: &P
         asked(&run, 2),
         Event::from(Box::new(money.clone())),
         resumed(),
-        RecoveryResolved::by_hand(Some(run.session(1))).into(),
-        RecoveryResolved::by_hand(None).into(),
+        EscalationResolved::by_hand(Some(run.session_id(1))).into(),
+        EscalationResolved::by_hand(None).into(),
     ];
     store.append(append(&run, events)).await.unwrap();
-    let open = store.questions(&QuestionFilter::default()).await.unwrap();
-    let ids: Vec<_> = open.iter().map(|one| one.asked.id.clone()).collect();
+    let open = store
+        .escalations(&EscalationFilter::default())
+        .await
+        .unwrap();
+    let ids: Vec<_> = open.iter().map(|one| one.request.id.clone()).collect();
     assert_eq!(ids, std::slice::from_ref(&money.id));
-    let approved = RecoveryResolved::answering(&money, Answer::Approve);
+    let approved = EscalationResolved::answer_to(&money, EscalationAnswer::Approve);
     let approved = append(&run, [Event::from(approved)]);
     store.append(approved).await.unwrap();
-    let open = store.questions(&QuestionFilter::default()).await.unwrap();
+    let open = store
+        .escalations(&EscalationFilter::default())
+        .await
+        .unwrap();
     assert!(open.is_empty());
 }

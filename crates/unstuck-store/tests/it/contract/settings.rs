@@ -2,13 +2,15 @@
 
 use futures_util::future::join_all;
 use serde_json::{Value, json};
-use unstuck_store::{Expected, Options, PutSetting, Redact, Setting, Store, StoreError};
+use unstuck_store::{
+    ExpectedVersion, PayloadRedactor, SettingUpdate, Store, StoreError, StoreOptions, StoredSetting,
+};
 
 use super::Place;
 use crate::samples::later;
 
-fn change(key: &str, value: Option<Value>, expected: Expected) -> PutSetting {
-    PutSetting {
+fn change(key: &str, value: Option<Value>, expected: ExpectedVersion) -> SettingUpdate {
+    SettingUpdate {
         key: key.to_owned(),
         value,
         expected,
@@ -17,8 +19,8 @@ fn change(key: &str, value: Option<Value>, expected: Expected) -> PutSetting {
     }
 }
 
-async fn put(store: &Store, key: &str, value: Option<Value>) -> Setting {
-    let change = change(key, value, Expected::Anything);
+async fn put(store: &Store, key: &str, value: Option<Value>) -> StoredSetting {
+    let change = change(key, value, ExpectedVersion::Anything);
     store.put_setting(change).await.unwrap()
 }
 
@@ -57,26 +59,26 @@ pub(super) async fn what_was_changed_meanwhile_is_not_overwritten(place: &Place)
     let store = place.open().await;
     let present = put(&store, "policy", Some(json!(1))).await;
     for (key, expected, is_there) in [
-        ("policy", Expected::Version(2), true),
-        ("policy", Expected::Nothing, true),
-        ("other", Expected::Version(1), false),
+        ("policy", ExpectedVersion::Version(2), true),
+        ("policy", ExpectedVersion::Nothing, true),
+        ("other", ExpectedVersion::Version(1), false),
     ] {
         let refused = store
             .put_setting(change(key, Some(json!(2)), expected))
             .await;
-        let Err(StoreError::SettingChanged { present: told, .. }) = refused else {
+        let Err(StoreError::SettingChanged { current: told, .. }) = refused else {
             panic!("{refused:?}");
         };
         let there = is_there.then(|| Box::new(present.clone()));
         assert_eq!(told, there, "{key} {expected:?}");
     }
-    let right = change("policy", Some(json!(2)), Expected::Version(1));
+    let right = change("policy", Some(json!(2)), ExpectedVersion::Version(1));
     assert_eq!(store.put_setting(right).await.unwrap().version, 2);
-    let new = change("other", Some(json!(2)), Expected::Nothing);
+    let new = change("other", Some(json!(2)), ExpectedVersion::Nothing);
     assert_eq!(store.put_setting(new).await.unwrap().version, 1);
-    let away = change("policy", None, Expected::Version(2));
+    let away = change("policy", None, ExpectedVersion::Version(2));
     assert_eq!(store.put_setting(away).await.unwrap().version, 3);
-    let back = change("policy", Some(json!(3)), Expected::Nothing);
+    let back = change("policy", Some(json!(3)), ExpectedVersion::Nothing);
     assert_eq!(store.put_setting(back).await.unwrap().version, 4);
 }
 
@@ -84,7 +86,7 @@ pub(super) async fn of_many_who_change_it_at_once_one_does(place: &Place) {
     let stores = [place.open().await, place.open().await];
     put(&stores[0], "policy", Some(json!("old"))).await;
     let changes = (0..20).map(|number| {
-        let change = change("policy", Some(json!(number)), Expected::Version(1));
+        let change = change("policy", Some(json!(number)), ExpectedVersion::Version(1));
         stores[number % 2].put_setting(change)
     });
     let done = join_all(changes).await;
@@ -100,7 +102,7 @@ pub(super) async fn every_change_is_kept(place: &Place) {
     put(&store, "policy", Some(json!(1))).await;
     put(&store, "policy", Some(json!(2))).await;
     put(&store, "policy", None).await;
-    let wrong = change("policy", Some(json!(9)), Expected::Version(1));
+    let wrong = change("policy", Some(json!(9)), ExpectedVersion::Version(1));
     assert!(store.put_setting(wrong).await.is_err());
     let changes = store.setting_changes("policy", 9).await.unwrap();
     let told: Vec<_> = changes
@@ -121,13 +123,13 @@ pub(super) async fn every_change_is_kept(place: &Place) {
 }
 
 pub(super) async fn secrets_are_taken_out_of_values(place: &Place) {
-    let redact = Redact::new(|value| {
+    let redact = PayloadRedactor::new(|value| {
         let text = value.to_string().replace("hunter2", "[REDACTED]");
         *value = serde_json::from_str(&text).unwrap();
     });
-    let options = Options {
+    let options = StoreOptions {
         redact: Some(redact),
-        ..Options::default()
+        ..StoreOptions::default()
     };
     let store = Store::open(&place.location(), options).await.unwrap();
     let kept = put(&store, "hook", Some(json!({"url": "https://hunter2"}))).await;

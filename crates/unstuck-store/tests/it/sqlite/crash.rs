@@ -7,7 +7,7 @@ use std::process::Stdio;
 
 use unstuck_core::Kind;
 use unstuck_core::event::RunId;
-use unstuck_store::{Options, Report, Store, Task};
+use unstuck_store::{MaintenanceReport, MaintenanceTask, Store, StoreOptions};
 
 use super::processes::{lines, process, told};
 use crate::contract::{Place, wait};
@@ -50,8 +50,8 @@ fn all_there(place: &Place, acknowledged: &BTreeMap<String, u64>) {
             events.len()
         );
     }
-    let checked = wait(store.maintain(Task::Check)).unwrap();
-    assert!(matches!(checked, Report::Checked { findings, .. } if findings.is_empty()));
+    let checked = wait(store.maintain(MaintenanceTask::Check)).unwrap();
+    assert!(matches!(checked, MaintenanceReport::Checked { findings, .. } if findings.is_empty()));
 }
 
 /// The run and the number that a line acknowledges; none in a line of the test program itself.
@@ -67,7 +67,7 @@ fn acknowledgement(line: &str) -> Option<(String, u64)> {
 #[ignore = "started by another test as a process of its own, and killed"]
 fn writes_until_killed() {
     wait(async {
-        let store = Store::open(&told(), Options::default()).await.unwrap();
+        let store = Store::open(&told(), StoreOptions::default()).await.unwrap();
         let writers = (0..4).map(|number| writes(store.clone(), std::process::id() * 10 + number));
         let writers: Vec<_> = writers.map(tokio::spawn).collect();
         for writer in writers {

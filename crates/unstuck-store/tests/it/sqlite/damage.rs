@@ -3,8 +3,10 @@
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::FileExt;
 
-use unstuck_core::event::Outcome;
-use unstuck_store::{EventFilter, Finding, Report, Store, StoreError, Task};
+use unstuck_core::event::RunOutcome;
+use unstuck_store::{
+    EventFilter, IntegrityFinding, MaintenanceReport, MaintenanceTask, Store, StoreError,
+};
 
 use super::bare;
 use crate::contract::{Place, wait};
@@ -22,26 +24,29 @@ fn filled() -> Place {
                 started(&run),
                 attempt_started(&run, 1),
                 worked,
-                finished(Outcome::Succeeded),
+                finished(RunOutcome::Succeeded),
             ];
             store.append(append(&run, events)).await.unwrap();
         }
         // All that is kept is then in the one file.
-        store.maintain(Task::Vacuum).await.unwrap();
+        store.maintain(MaintenanceTask::Vacuum).await.unwrap();
         store.close().await.unwrap();
     });
     place
 }
 
-fn findings(store: &Store) -> Vec<Finding> {
-    match wait(store.maintain(Task::Check)).unwrap() {
-        Report::Checked { findings, .. } => findings,
+fn findings(store: &Store) -> Vec<IntegrityFinding> {
+    match wait(store.maintain(MaintenanceTask::Check)).unwrap() {
+        MaintenanceReport::Checked { findings, .. } => findings,
         other => panic!("{other:?}"),
     }
 }
 
-fn ids(findings: &[Finding]) -> Vec<&str> {
-    findings.iter().map(|finding| finding.id.as_str()).collect()
+fn ids(findings: &[IntegrityFinding]) -> Vec<&str> {
+    findings
+        .iter()
+        .map(|finding| finding.subject.as_str())
+        .collect()
 }
 
 /// The pages at which tables and indexes begin, from 1.
@@ -88,7 +93,7 @@ fn one_changed_bit_in_the_first_page_is_told() {
     file.write_all_at(&[0xFF, 0xFF, 0xFF, 0xFF], 103).unwrap();
     let opened = wait(Store::open(
         &place.location(),
-        unstuck_store::Options::default(),
+        unstuck_store::StoreOptions::default(),
     ));
     assert!(
         matches!(opened, Err(StoreError::Corrupt { .. })),

@@ -4,7 +4,9 @@ use std::fs;
 use std::path::Path;
 
 use unstuck_core::event::RunId;
-use unstuck_store::{Location, Options, Report, Store, StoreError, Task};
+use unstuck_store::{
+    MaintenanceReport, MaintenanceTask, Store, StoreError, StoreLocation, StoreOptions,
+};
 
 use super::processes::{process, told};
 use crate::contract::{Place, wait};
@@ -20,7 +22,7 @@ shift; exec "$@""#;
 #[test]
 #[ignore = "started by another test, on a small disk"]
 fn fills_the_disk() {
-    let store = wait(Store::open(&told(), Options::default())).unwrap();
+    let store = wait(Store::open(&told(), StoreOptions::default())).unwrap();
     let run = run(1);
     wait(store.append(append(&run, [started(&run)]))).unwrap();
     let ballast = told().path().with_file_name("ballast");
@@ -33,8 +35,8 @@ fn fills_the_disk() {
     fs::remove_file(ballast).unwrap();
     let next = wait(store.append(append(&run, [attempt_started(&run, 0)]))).unwrap();
     assert_eq!(next[0].seq, kept as u64 + 1);
-    let checked = wait(store.maintain(Task::Check)).unwrap();
-    assert!(matches!(checked, Report::Checked { findings, .. } if findings.is_empty()));
+    let checked = wait(store.maintain(MaintenanceTask::Check)).unwrap();
+    assert!(matches!(checked, MaintenanceReport::Checked { findings, .. } if findings.is_empty()));
 }
 
 /// Writes until it no longer works.
@@ -58,7 +60,7 @@ mod root {
     use super::*;
 
     /// Runs a test where the script has mounted something over the folder.
-    fn succeeds(script: &str, folder: &Path, test: &str, location: &Location) {
+    fn succeeds(script: &str, folder: &Path, test: &str, location: &StoreLocation) {
         let folder = folder.to_str().unwrap();
         let by = ["unshare", "-m", "sh", "-c", script, "sh", folder];
         let output = process(&by, test, location).output().unwrap();
@@ -82,7 +84,7 @@ mod root {
         let test = "sqlite::disks::finds_the_disk_read_only";
         let file = place.file();
         for name in ["unstuck.db", "new.db", "new/unstuck.db"] {
-            let location = Location::file(file.with_file_name(name));
+            let location = StoreLocation::file(file.with_file_name(name));
             succeeds(READ_ONLY_DISK, file.parent().unwrap(), test, &location);
         }
     }
@@ -91,6 +93,6 @@ mod root {
 #[test]
 #[ignore = "started by another test, on a read-only disk"]
 fn finds_the_disk_read_only() {
-    let error = wait(Store::open(&told(), Options::default())).unwrap_err();
+    let error = wait(Store::open(&told(), StoreOptions::default())).unwrap_err();
     assert!(matches!(error, StoreError::ReadOnly { .. }), "{error:?}");
 }

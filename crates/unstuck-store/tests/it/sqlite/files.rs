@@ -6,14 +6,17 @@ use std::path::Path;
 use std::time::Duration;
 
 use rusqlite::Connection;
-use unstuck_store::{Location, Options, Store, StoreError};
+use unstuck_store::{Store, StoreError, StoreLocation, StoreOptions};
 
 use super::bare;
 use crate::contract::{Place, wait};
 use crate::samples::{append, attempt_started, run, started};
 
 fn open(path: &Path) -> Result<Store, StoreError> {
-    wait(Store::open(&Location::file(path), Options::default()))
+    wait(Store::open(
+        &StoreLocation::file(path),
+        StoreOptions::default(),
+    ))
 }
 
 fn mode(path: &Path) -> u32 {
@@ -43,11 +46,17 @@ fn only_the_user_can_look_into_the_store() {
 #[test]
 fn no_store_is_an_empty_history() {
     let place = Place::new();
-    let opened = wait(Store::open_existing(&place.location(), Options::default()));
+    let opened = wait(Store::open_existing(
+        &place.location(),
+        StoreOptions::default(),
+    ));
     assert!(opened.unwrap().is_none());
     assert!(!place.file().exists());
     drop(wait(place.open()));
-    let opened = wait(Store::open_existing(&place.location(), Options::default()));
+    let opened = wait(Store::open_existing(
+        &place.location(),
+        StoreOptions::default(),
+    ));
     assert!(opened.unwrap().is_some());
 }
 
@@ -82,7 +91,7 @@ fn a_newer_store_is_refused_and_stays_as_it_is() {
         .unwrap();
     let error = refused(&place.file());
     assert!(
-        matches!(error, StoreError::Newer { found: 99, .. }),
+        matches!(error, StoreError::NewerSchema { found: 99, .. }),
         "{error}"
     );
 }
@@ -101,7 +110,7 @@ fn a_folder_that_cannot_be_made_is_told() {
     let file = folder.path().join("file");
     fs::write(&file, "").unwrap();
     let error = open(&file.join("sub").join("unstuck.db")).unwrap_err();
-    assert!(matches!(error, StoreError::Unreachable { .. }), "{error}");
+    assert!(matches!(error, StoreError::Inaccessible { .. }), "{error}");
     let error = open(folder.path()).unwrap_err();
     assert!(error.to_string().starts_with("cannot open "), "{error}");
 }
@@ -109,9 +118,9 @@ fn a_folder_that_cannot_be_made_is_told() {
 #[test]
 fn a_store_that_others_keep_busy_is_told_and_goes_on_afterwards() {
     let place = Place::new();
-    let options = Options {
-        patience: Duration::from_millis(60),
-        ..Options::default()
+    let options = StoreOptions {
+        busy_timeout: Duration::from_millis(60),
+        ..StoreOptions::default()
     };
     let store = wait(Store::open(&place.location(), options)).unwrap();
     wait(store.append(append(&run(1), [started(&run(1))]))).unwrap();
@@ -143,7 +152,9 @@ fn many_can_make_the_same_store_at_once() {
                 let location = &location;
                 scope.spawn(move || {
                     wait(async {
-                        let store = Store::open(location, Options::default()).await.unwrap();
+                        let store = Store::open(location, StoreOptions::default())
+                            .await
+                            .unwrap();
                         let run = run(number);
                         store.append(append(&run, [started(&run)])).await.unwrap();
                         store.close().await.unwrap();

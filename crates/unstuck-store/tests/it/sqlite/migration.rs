@@ -6,9 +6,11 @@ use std::path::PathBuf;
 
 use rusqlite::{Connection, params};
 use unstuck_core::Kind;
-use unstuck_core::episode::RunView;
-use unstuck_core::event::{CallOutcome, CallRecord, Event, Recorded};
-use unstuck_store::{Dimension, FailureQuery, RecoveryQuery, Report, StatsQuery, Task};
+use unstuck_core::event::{CallOutcome, CallRecord, Event, EventRecord};
+use unstuck_core::views::RunSummary;
+use unstuck_store::{
+    Dimension, FailureQuery, MaintenanceReport, MaintenanceTask, RecoveryQuery, StatsQuery,
+};
 
 use super::bare;
 use crate::contract::{Place, wait};
@@ -28,7 +30,7 @@ const FIFTH_SCHEMA: [&str; 5] = [
 ];
 
 /// A store as the first schema had it, with one run.
-fn old_store() -> (Place, Vec<Recorded>) {
+fn old_store() -> (Place, Vec<EventRecord>) {
     let place = Place::new();
     fs::create_dir_all(place.file().parent().unwrap()).unwrap();
     let connection = bare(&place);
@@ -48,7 +50,7 @@ fn old_store() -> (Place, Vec<Recorded>) {
         .zip(events)
         .map(|(seq, event)| keep(&connection, seq, event))
         .collect();
-    let view = RunView::fold(&recorded).unwrap();
+    let view = RunSummary::from_events(&recorded).unwrap();
     let row = params![
         view.id.as_str(),
         view.project,
@@ -60,7 +62,7 @@ fn old_store() -> (Place, Vec<Recorded>) {
     (place, recorded)
 }
 
-fn keep(connection: &Connection, seq: u64, event: Event) -> Recorded {
+fn keep(connection: &Connection, seq: u64, event: Event) -> EventRecord {
     let (run, payload) = (
         run(1),
         serde_json::to_string(&event.to_value().unwrap()).unwrap(),
@@ -74,7 +76,7 @@ fn keep(connection: &Connection, seq: u64, event: Event) -> Recorded {
         payload
     ];
     connection.execute(sql, row).unwrap();
-    Recorded {
+    EventRecord {
         version: 1,
         run,
         seq,
@@ -139,10 +141,10 @@ fn failures_from_before_they_were_counted_are_told() {
     let calls = vec![given_up(&client), given_up(&driven)];
     wait(store.record_calls(calls)).unwrap();
     let query = FailureQuery::default();
-    let expected = wait(store.failures(&query)).unwrap();
+    let expected = wait(store.failure_analytics(&query)).unwrap();
     assert_eq!(expected.total_failures, 2);
     let listed = wait(store.failure_page(&query, None, 9)).unwrap();
-    let recovered = wait(store.recoveries(&RecoveryQuery::default())).unwrap();
+    let recovered = wait(store.recovery_report(&RecoveryQuery::default())).unwrap();
     assert_eq!(recovered.total.recoveries, 1);
     let projects = wait(store.projects()).unwrap();
     // What an attempt told, and a call that belongs to none.
@@ -151,13 +153,13 @@ fn failures_from_before_they_were_counted_are_told() {
 
     let place = fifth_store(&present);
     let store = wait(place.open());
-    assert_eq!(wait(store.failures(&query)).unwrap(), expected);
+    assert_eq!(wait(store.failure_analytics(&query)).unwrap(), expected);
     assert_eq!(wait(store.failure_page(&query, None, 9)).unwrap(), listed);
     assert_eq!(wait(store.projects()).unwrap(), projects);
-    let filled = wait(store.recoveries(&RecoveryQuery::default())).unwrap();
+    let filled = wait(store.recovery_report(&RecoveryQuery::default())).unwrap();
     assert_eq!(filled, recovered);
-    let checked = wait(store.maintain(Task::Check)).unwrap();
-    assert!(matches!(checked, Report::Checked { findings, .. } if findings.is_empty()));
+    let checked = wait(store.maintain(MaintenanceTask::Check)).unwrap();
+    assert!(matches!(checked, MaintenanceReport::Checked { findings, .. } if findings.is_empty()));
 }
 
 fn aside(place: &Place, suffix: &str) -> PathBuf {
@@ -170,7 +172,7 @@ fn an_older_store_is_copied_and_brought_up_to_date() {
     let store = wait(place.open());
     assert_eq!(wait(store.load(&run(1))).unwrap(), recorded);
     let query = StatsQuery {
-        by: vec![Dimension::Kind],
+        group_by: vec![Dimension::Kind],
         ..StatsQuery::default()
     };
     let lines = wait(store.stats(&query)).unwrap();
@@ -181,8 +183,8 @@ fn an_older_store_is_copied_and_brought_up_to_date() {
     assert_eq!(told, [(Some("none"), 1, 100), (Some("rate_limit"), 1, 200)]);
     let next = wait(store.append(append(&run(1), [succeeded(end(&run(1), 1, None, None))])));
     assert_eq!(next.unwrap()[0].seq, 4);
-    let checked = wait(store.maintain(Task::Check)).unwrap();
-    assert!(matches!(checked, Report::Checked { findings, .. } if findings.is_empty()));
+    let checked = wait(store.maintain(MaintenanceTask::Check)).unwrap();
+    assert!(matches!(checked, MaintenanceReport::Checked { findings, .. } if findings.is_empty()));
 
     let copy = aside(&place, ".bak-v1");
     assert_eq!(

@@ -5,7 +5,10 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use futures_util::StreamExt;
-use unstuck_store::{Location, Options, Placed, Position, Report, Store, StoreError, Task};
+use unstuck_store::{
+    LogEntry, LogOffset, MaintenanceReport, MaintenanceTask, Store, StoreError, StoreLocation,
+    StoreOptions,
+};
 
 use crate::contract::{Place, wait};
 use crate::samples::{append, attempt_started, run, started};
@@ -14,12 +17,12 @@ use crate::samples::{append, attempt_started, run, started};
 const STORE: &str = "UNSTUCK_TEST_STORE";
 
 /// The store that this process was started for.
-pub(super) fn told() -> Location {
-    Location::file(PathBuf::from(std::env::var_os(STORE).unwrap()))
+pub(super) fn told() -> StoreLocation {
+    StoreLocation::file(PathBuf::from(std::env::var_os(STORE).unwrap()))
 }
 
 /// A process that runs one of the ignored tests here on a store, perhaps by way of another program.
-pub(super) fn process(by: &[&str], test: &str, location: &Location) -> Command {
+pub(super) fn process(by: &[&str], test: &str, location: &StoreLocation) -> Command {
     let program = std::env::current_exe().unwrap();
     let first = by.first().map_or_else(|| program.clone(), PathBuf::from);
     #[expect(
@@ -71,8 +74,8 @@ fn several_processes_write_to_the_same_runs_at_once() {
     }
     let events = wait(store.load(&shared)).unwrap();
     assert_eq!(events.len() as u32, 1 + (WRITERS + 1) * APPENDS);
-    let checked = wait(store.maintain(Task::Check)).unwrap();
-    assert!(matches!(checked, Report::Checked { findings, .. } if findings.is_empty()));
+    let checked = wait(store.maintain(MaintenanceTask::Check)).unwrap();
+    assert!(matches!(checked, MaintenanceReport::Checked { findings, .. } if findings.is_empty()));
 }
 
 /// Several processes write, each at its own pace: whoever follows sees every event once, in order.
@@ -82,7 +85,7 @@ fn what_other_processes_write_is_followed() {
     let shared = run(0);
     let store = wait(place.open());
     wait(store.append(append(&shared, [started(&shared)]))).unwrap();
-    let begin = || async { store.follow(Some(Position::default())).await.unwrap() };
+    let begin = || async { store.follow(Some(LogOffset::default())).await.unwrap() };
     let (mut one, mut other) = (Box::pin(wait(begin())), Box::pin(wait(begin())));
     let writer = "sqlite::processes::writes_to_a_shared_run";
     let spawned = |_| {
@@ -92,13 +95,13 @@ fn what_other_processes_write_is_followed() {
     let writers: Vec<_> = (0..WRITERS).map(spawned).collect();
     let all = (1 + WRITERS * APPENDS) as usize;
     for news in [&mut one, &mut other] {
-        let mut told: Vec<Placed> = Vec::new();
+        let mut told: Vec<LogEntry> = Vec::new();
         while told.len() < all {
             told.extend(wait(news.next()).unwrap().unwrap());
         }
-        let places: Vec<u64> = told.iter().map(|event| event.place.number()).collect();
+        let places: Vec<u64> = told.iter().map(|event| event.offset.number()).collect();
         assert_eq!(places, (1..=all as u64).collect::<Vec<_>>());
-        let seqs: Vec<u64> = told.iter().map(|event| event.recorded.seq).collect();
+        let seqs: Vec<u64> = told.iter().map(|event| event.record.seq).collect();
         assert_eq!(seqs, places, "one run, told in its own order too");
     }
     for mut writer in writers {
@@ -110,7 +113,7 @@ fn what_other_processes_write_is_followed() {
 #[ignore = "started by another test as a process of its own"]
 fn writes_to_a_shared_run() {
     wait(async {
-        let store = Store::open(&told(), Options::default()).await?;
+        let store = Store::open(&told(), StoreOptions::default()).await?;
         for number in 0..APPENDS {
             store
                 .append(append(&run(0), [attempt_started(&run(0), number)]))

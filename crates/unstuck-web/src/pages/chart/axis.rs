@@ -21,7 +21,7 @@ pub(crate) enum Unit {
 }
 
 /// What an axis is at least as long as, so that nothing at all is drawn as nothing.
-const fn least(unit: Unit) -> f64 {
+const fn minimum_extent(unit: Unit) -> f64 {
     match unit {
         Unit::Count => 1.0,
         Unit::Share => 0.05,
@@ -31,10 +31,10 @@ const fn least(unit: Unit) -> f64 {
 
 impl Axis {
     /// The shortest axis of at most so many steps that holds the greatest value.
-    pub(crate) fn holding(greatest: f64, unit: Unit, most: u32) -> Self {
+    pub(crate) fn covering(greatest: f64, unit: Unit, most: u32) -> Self {
         let greatest = match greatest.is_finite() {
-            true => greatest.clamp(least(unit), 1e15),
-            false => least(unit),
+            true => greatest.clamp(minimum_extent(unit), 1e15),
+            false => minimum_extent(unit),
         };
         let most = most.max(1);
         let rough = greatest / f64::from(most);
@@ -61,7 +61,7 @@ impl Axis {
     }
 
     /// How far up a value stands, from 0 to 1.
-    pub(crate) fn share(self, value: f64) -> f64 {
+    pub(crate) fn fraction(self, value: f64) -> f64 {
         match value.is_finite() {
             true => (value / self.top()).clamp(0.0, 1.0),
             false => 0.0,
@@ -71,35 +71,35 @@ impl Axis {
 
 impl Unit {
     /// A value as it is read.
-    pub(crate) fn shown(self, value: f64) -> String {
+    pub(crate) fn format(self, value: f64) -> String {
         match self {
-            Self::Count => count(value),
-            Self::Share => format!("{} %", trimmed(value * 100.0, 1)),
-            Self::Seconds => seconds(value),
+            Self::Count => format_count(value),
+            Self::Share => format!("{} %", format_decimals(value * 100.0, 1)),
+            Self::Seconds => format_seconds(value),
         }
     }
 }
 
-fn count(value: f64) -> String {
+fn format_count(value: f64) -> String {
     match value.abs() {
-        0.0..10_000.0 => trimmed(value, 1),
-        10_000.0..1e6 => format!("{}k", trimmed(value / 1e3, 1)),
-        1e6..1e9 => format!("{}M", trimmed(value / 1e6, 1)),
-        _ => format!("{}G", trimmed(value / 1e9, 1)),
+        0.0..10_000.0 => format_decimals(value, 1),
+        10_000.0..1e6 => format!("{}k", format_decimals(value / 1e3, 1)),
+        1e6..1e9 => format!("{}M", format_decimals(value / 1e6, 1)),
+        _ => format!("{}G", format_decimals(value / 1e9, 1)),
     }
 }
 
-fn seconds(value: f64) -> String {
+fn format_seconds(value: f64) -> String {
     match value {
-        0.0..1.0 if value > 0.0 => format!("{} ms", trimmed(value * 1e3, 0)),
-        0.0..120.0 => format!("{} s", trimmed(value, 1)),
-        120.0..7200.0 => format!("{} min", trimmed(value / 60.0, 1)),
-        _ => format!("{} h", trimmed(value / 3600.0, 1)),
+        0.0..1.0 if value > 0.0 => format!("{} ms", format_decimals(value * 1e3, 0)),
+        0.0..120.0 => format!("{} s", format_decimals(value, 1)),
+        120.0..7200.0 => format!("{} min", format_decimals(value / 60.0, 1)),
+        _ => format!("{} h", format_decimals(value / 3600.0, 1)),
     }
 }
 
 /// A number with at most so many decimals, and none that are 0.
-fn trimmed(value: f64, decimals: usize) -> String {
+fn format_decimals(value: f64, decimals: usize) -> String {
     let text = format!("{value:.decimals$}");
     match text.contains('.') {
         true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
@@ -124,15 +124,15 @@ mod tests {
             unit in units(),
             most in 1_u32..8,
         ) {
-            let axis = Axis::holding(greatest, unit, most);
+            let axis = Axis::covering(greatest, unit, most);
             prop_assert!(axis.top() >= greatest * (1.0 - 1e-6));
             prop_assert!(axis.steps >= 1 && axis.steps <= most);
-            prop_assert!(axis.top() - axis.step <= greatest.max(least(unit)), "{axis:?}");
+            prop_assert!(axis.top() - axis.step <= greatest.max(minimum_extent(unit)), "{axis:?}");
         }
 
         #[test]
         fn steps_are_round_and_counts_are_whole(greatest in 0.0..1e9, most in 1_u32..8) {
-            let axis = Axis::holding(greatest, Unit::Count, most);
+            let axis = Axis::covering(greatest, Unit::Count, most);
             prop_assert!(axis.step.fract().abs() < 1e-9);
             let lead = axis.step / 10_f64.powf(axis.step.log10().floor());
             prop_assert!([1.0, 2.0, 5.0, 10.0].iter().any(|one| (lead - one).abs() < 1e-6), "{lead}");
@@ -140,8 +140,8 @@ mod tests {
 
         #[test]
         fn no_two_marks_read_the_same(greatest in 0.0..1e9, unit in units(), most in 1_u32..6) {
-            let axis = Axis::holding(greatest, unit, most);
-            let mut marks: Vec<_> = axis.marks().map(|mark| unit.shown(mark)).collect();
+            let axis = Axis::covering(greatest, unit, most);
+            let mut marks: Vec<_> = axis.marks().map(|mark| unit.format(mark)).collect();
             let all = marks.len();
             marks.dedup();
             prop_assert_eq!(marks.len(), all, "{:?} {:?}", axis, marks);
@@ -149,14 +149,14 @@ mod tests {
 
         #[test]
         fn whatever_is_drawn_stays_on_the_paper(greatest in 0.0..1e9, value in any::<f64>()) {
-            let share = Axis::holding(greatest, Unit::Seconds, 4).share(value);
+            let share = Axis::covering(greatest, Unit::Seconds, 4).fraction(value);
             prop_assert!((0.0..=1.0).contains(&share));
         }
     }
 
     #[test]
     fn values_are_short_and_have_their_unit() {
-        let shown = |unit: Unit, value| unit.shown(value);
+        let shown = |unit: Unit, value| unit.format(value);
         assert_eq!(shown(Unit::Count, 1234.0), "1234");
         assert_eq!(shown(Unit::Count, 12_340.0), "12.3k");
         assert_eq!(shown(Unit::Share, 0.125), "12.5 %");
@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     fn what_is_no_number_draws_an_empty_axis() {
-        let axis = Axis::holding(f64::NAN, Unit::Count, 4);
-        assert_eq!((axis.top(), axis.share(f64::INFINITY)), (1.0, 0.0));
+        let axis = Axis::covering(f64::NAN, Unit::Count, 4);
+        assert_eq!((axis.top(), axis.fraction(f64::INFINITY)), (1.0, 0.0));
     }
 }

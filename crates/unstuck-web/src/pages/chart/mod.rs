@@ -4,21 +4,23 @@
 //! large on a phone as on a desk.
 
 mod axis;
-mod rows;
-mod small;
+mod bar_table;
+mod inline;
 
 pub(crate) use axis::{Axis, Unit};
-pub(crate) use rows::{Row, rows};
-pub(crate) use small::{Cell, Last, gauge, heat, share, spark, tries};
+pub(crate) use bar_table::{BarRow, bar_table};
+pub(crate) use inline::{
+    HeatCell, LastAttempt, attempt_dots, gauge, heat_strip, share_bar, sparkline,
+};
 
 use maud::{Markup, html};
 
 /// How wide and how high a drawing is within itself.
-const WIDE: f64 = 1000.0;
-const HIGH: f64 = 300.0;
+const VIEW_WIDTH: f64 = 1000.0;
+const VIEW_HEIGHT: f64 = 300.0;
 
 /// How many steps the upright axis has at most.
-const STEPS: u32 = 4;
+const MAX_STEPS: u32 = 4;
 
 /// What is good about a high value: it decides the colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,7 +42,7 @@ impl Tone {
 
 /// One value with what stands at it.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Point {
+pub(crate) struct ChartPoint {
     /// What stands beneath it.
     pub(crate) label: String,
     /// How much it is; none where nothing is known.
@@ -51,70 +53,70 @@ pub(crate) struct Point {
 
 /// Values over time or the like.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Series<'a> {
+pub(crate) struct ChartSeries<'a> {
     /// Names it on the page: no other chart of the page has the same.
     pub(crate) id: &'a str,
     /// What it shows.
     pub(crate) title: &'a str,
     /// What its labels are.
-    pub(crate) across: &'a str,
+    pub(crate) x_label: &'a str,
     /// What its values are.
     pub(crate) unit: Unit,
     /// Whether much of it is bad.
     pub(crate) tone: Tone,
     /// The values.
-    pub(crate) points: &'a [Point],
+    pub(crate) points: &'a [ChartPoint],
 }
 
 /// Values as columns.
-pub(crate) fn columns(series: Series<'_>) -> Markup {
+pub(crate) fn column_chart(series: ChartSeries<'_>) -> Markup {
     let axis = series.axis();
-    let wide = WIDE / series.points.len().max(1) as f64;
+    let wide = VIEW_WIDTH / series.points.len().max(1) as f64;
     let class = series.tone.class("mark", "mark is-bad");
     let drawing = html! {
         @for (at, point) in series.points.iter().enumerate() {
-            @let high = point.value.map_or(0.0, |value| axis.share(value) * HIGH);
+            @let high = point.value.map_or(0.0, |value| axis.fraction(value) * VIEW_HEIGHT);
             // What is not nothing is seen.
             @let high = match point.value { Some(value) if value > 0.0 => high.max(3.0), _ => high };
-            rect class=(class) x=(number(at as f64 * wide + wide * 0.12)) y=(number(HIGH - high))
-                width=(number(wide * 0.76)) height=(number(high)) {
-                title { (series.said(point)) }
+            rect class=(class) x=(format_coordinate(at as f64 * wide + wide * 0.12)) y=(format_coordinate(VIEW_HEIGHT - high))
+                width=(format_coordinate(wide * 0.76)) height=(format_coordinate(high)) {
+                title { (series.describe_point(point)) }
             }
         }
     };
-    figure_of(series, axis, drawing)
+    figure(series, axis, drawing)
 }
 
 /// Values as a line; it is broken where nothing is known.
-pub(crate) fn line(series: Series<'_>) -> Markup {
+pub(crate) fn line_chart(series: ChartSeries<'_>) -> Markup {
     let axis = series.axis();
-    let apart = WIDE / series.points.len().saturating_sub(1).max(1) as f64;
+    let apart = VIEW_WIDTH / series.points.len().saturating_sub(1).max(1) as f64;
     let x = |at: usize| at as f64 * apart;
-    let y = |value: f64| HIGH - axis.share(value) * HIGH;
+    let y = |value: f64| VIEW_HEIGHT - axis.fraction(value) * VIEW_HEIGHT;
     let drawing = html! {
-        @for piece in pieces(series.points) {
+        @for piece in known_segments(series.points) {
             @let from = x(piece.first().map_or(0, |(at, _)| *at));
             @let to = x(piece.last().map_or(0, |(at, _)| *at));
-            @let path = piece.iter().map(|(at, value)| format!("{},{}", number(x(*at)), number(y(*value))))
+            @let path = piece.iter().map(|(at, value)| format!("{},{}", format_coordinate(x(*at)), format_coordinate(y(*value))))
                 .collect::<Vec<_>>().join(" L");
             path class=(series.tone.class("under", "under is-bad"))
-                d={ "M" (number(from)) "," (number(HIGH)) " L" (path) " L" (number(to)) "," (number(HIGH)) " Z" } {}
+                d={ "M" (format_coordinate(from)) "," (format_coordinate(VIEW_HEIGHT)) " L" (path) " L" (format_coordinate(to)) "," (format_coordinate(VIEW_HEIGHT)) " Z" } {}
             // A value without neighbours is a point.
             @let alone = piece.len() == 1;
             path class={ (series.tone.class("curve", "curve is-bad")) @if alone { " is-point" } } d={ "M" (path) @if alone { " h0.01" } } {}
         }
         // Each value can be pointed at.
         @for (at, point) in series.points.iter().enumerate() {
-            rect x=(number(x(at) - apart / 2.0)) y="0" width=(number(apart)) height=(number(HIGH)) fill="transparent" {
-                title { (series.said(point)) }
+            rect x=(format_coordinate(x(at) - apart / 2.0)) y="0" width=(format_coordinate(apart)) height=(format_coordinate(VIEW_HEIGHT)) fill="transparent" {
+                title { (series.describe_point(point)) }
             }
         }
     };
-    figure_of(series, axis, drawing)
+    figure(series, axis, drawing)
 }
 
 /// The stretches of neighbours of which something is known.
-fn pieces(points: &[Point]) -> Vec<Vec<(usize, f64)>> {
+fn known_segments(points: &[ChartPoint]) -> Vec<Vec<(usize, f64)>> {
     let mut pieces: Vec<Vec<(usize, f64)>> = Vec::new();
     let mut goes_on = false;
     for (at, point) in points.iter().enumerate() {
@@ -128,28 +130,28 @@ fn pieces(points: &[Point]) -> Vec<Vec<(usize, f64)>> {
     pieces
 }
 
-impl Series<'_> {
+impl ChartSeries<'_> {
     fn axis(&self) -> Axis {
         let values = self.points.iter().filter_map(|point| point.value);
-        Axis::holding(values.fold(0.0, f64::max), self.unit, STEPS)
+        Axis::covering(values.fold(0.0, f64::max), self.unit, MAX_STEPS)
     }
 
-    fn shown(&self, point: &Point) -> String {
+    fn format_value(&self, point: &ChartPoint) -> String {
         point
             .value
-            .map_or_else(|| "–".to_owned(), |value| self.unit.shown(value))
+            .map_or_else(|| "–".to_owned(), |value| self.unit.format(value))
     }
 
-    fn said(&self, point: &Point) -> String {
+    fn describe_point(&self, point: &ChartPoint) -> String {
         let note = match point.note.as_str() {
             "" => String::new(),
             note => format!(" ({note})"),
         };
-        format!("{}: {}{note}", point.label, self.shown(point))
+        format!("{}: {}{note}", point.label, self.format_value(point))
     }
 
     /// The first, the middle and the last label; the middle one only where one is in the middle.
-    fn ends(&self) -> Vec<&str> {
+    fn x_labels(&self) -> Vec<&str> {
         let points = self.points;
         let middle = points
             .get(points.len() / 2)
@@ -166,40 +168,40 @@ impl Series<'_> {
     }
 }
 
-fn figure_of(series: Series<'_>, axis: Axis, drawing: Markup) -> Markup {
+fn figure(series: ChartSeries<'_>, axis: Axis, drawing: Markup) -> Markup {
     let title = format!("{}-title", series.id);
     html! {
         figure class="chart" {
             figcaption { h3 id=(title) { (series.title) } }
             div class="plot" {
                 div class="y" aria-hidden="true" {
-                    @for mark in axis.marks() { span { (series.unit.shown(mark)) } }
+                    @for mark in axis.marks() { span { (series.unit.format(mark)) } }
                 }
-                svg role="img" aria-labelledby=(title) viewBox={ "0 0 " (WIDE) " " (HIGH) } preserveAspectRatio="none" {
+                svg role="img" aria-labelledby=(title) viewBox={ "0 0 " (VIEW_WIDTH) " " (VIEW_HEIGHT) } preserveAspectRatio="none" {
                     @for mark in axis.marks() {
-                        @let y = number(HIGH - axis.share(mark) * HIGH);
-                        line class="grid" x1="0" x2=(WIDE) y1=(y) y2=(y) {}
+                        @let y = format_coordinate(VIEW_HEIGHT - axis.fraction(mark) * VIEW_HEIGHT);
+                        line class="grid" x1="0" x2=(VIEW_WIDTH) y1=(y) y2=(y) {}
                     }
                     (drawing)
                 }
                 div class="x" aria-hidden="true" {
-                    @for label in series.ends() { span { (label) } }
+                    @for label in series.x_labels() { span { (label) } }
                 }
             }
-            (as_table(series))
+            (data_table(series))
         }
     }
 }
 
-fn as_table(series: Series<'_>) -> Markup {
+fn data_table(series: ChartSeries<'_>) -> Markup {
     html! {
         details data-key={ "numbers-" (series.id) } {
             summary { "Numbers" span class="hidden-visually" { " of " (series.title) } }
             table class="table tight" {
-                thead { tr { th scope="col" { (series.across) } th scope="col" class="number" { (series.title) } th scope="col" { "Of" } } }
+                thead { tr { th scope="col" { (series.x_label) } th scope="col" class="number" { (series.title) } th scope="col" { "Of" } } }
                 tbody {
                     @for point in series.points {
-                        tr { th scope="row" { (point.label) } td class="number" { (series.shown(point)) } td { (point.note) } }
+                        tr { th scope="row" { (point.label) } td class="number" { (series.format_value(point)) } td { (point.note) } }
                     }
                 }
             }
@@ -208,7 +210,7 @@ fn as_table(series: Series<'_>) -> Markup {
 }
 
 /// A coordinate, as short as it can be said.
-fn number(value: f64) -> String {
+fn format_coordinate(value: f64) -> String {
     let text = format!("{value:.1}");
     text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
 }

@@ -1,18 +1,18 @@
 use super::*;
 
-fn point(label: &str, value: Option<f64>) -> Point {
-    Point {
+fn point(label: &str, value: Option<f64>) -> ChartPoint {
+    ChartPoint {
         label: label.into(),
         value,
         note: String::new(),
     }
 }
 
-fn series(points: &[Point]) -> Series<'_> {
-    Series {
+fn series(points: &[ChartPoint]) -> ChartSeries<'_> {
+    ChartSeries {
         id: "rate",
         title: "Failure rate",
-        across: "Day",
+        x_label: "Day",
         unit: Unit::Share,
         tone: Tone::Bad,
         points,
@@ -22,7 +22,7 @@ fn series(points: &[Point]) -> Series<'_> {
 #[test]
 fn a_chart_has_a_name_and_its_numbers_as_a_table() {
     let points = [point("Nov 15", Some(0.25)), point("Nov 16", Some(0.5))];
-    let shown = columns(series(&points)).into_string();
+    let shown = column_chart(series(&points)).into_string();
     assert!(
         shown.contains(r#"<svg role="img" aria-labelledby="rate-title""#),
         "{shown}"
@@ -45,7 +45,7 @@ fn a_line_is_broken_where_nothing_is_known() {
         point("c", Some(0.2)),
         point("d", Some(0.3)),
     ];
-    let shown = line(series(&points)).into_string();
+    let shown = line_chart(series(&points)).into_string();
     assert_eq!(shown.matches("class=\"curve is-bad\"").count(), 1);
     assert_eq!(shown.matches("class=\"curve is-bad is-point\"").count(), 1);
     assert!(shown.contains("<title>b: –</title>"), "{shown}");
@@ -53,19 +53,19 @@ fn a_line_is_broken_where_nothing_is_known() {
 
 #[test]
 fn nothing_is_drawn_where_there_is_nothing() {
-    for shown in [columns(series(&[])), line(series(&[]))] {
+    for shown in [column_chart(series(&[])), line_chart(series(&[]))] {
         assert!(!shown.into_string().contains("NaN"));
     }
 }
 
 #[test]
 fn what_stands_at_a_chart_is_text() {
-    let points = [Point {
+    let points = [ChartPoint {
         label: "<script>alert(1)</script>".into(),
         value: Some(1.0),
         note: "\"><img src=x onerror=alert(1)>".into(),
     }];
-    let shown = columns(series(&points)).into_string();
+    let shown = column_chart(series(&points)).into_string();
     assert!(
         !shown.contains("<script") && !shown.contains("<img"),
         "{shown}"
@@ -74,12 +74,19 @@ fn what_stands_at_a_chart_is_text() {
 
 #[test]
 fn coordinates_are_short() {
-    assert_eq!([number(1.0), number(1.25), number(0.04)], ["1", "1.2", "0"]);
+    assert_eq!(
+        [
+            format_coordinate(1.0),
+            format_coordinate(1.25),
+            format_coordinate(0.04)
+        ],
+        ["1", "1.2", "0"]
+    );
 }
 
 #[test]
 fn tries_are_as_many_as_there_may_be() {
-    let shown = tries(2, Some(4), Last::UnderWay).into_string();
+    let shown = attempt_dots(2, Some(4), LastAttempt::UnderWay).into_string();
     assert_eq!(
         (
             shown.matches("done").count(),

@@ -2,7 +2,7 @@
 
 mod recovery;
 
-pub(crate) use recovery::{Helped, Recovery, Saved, TimeToRecovery};
+pub(crate) use recovery::{DailyRecoveryTime, RecoverySavings, RecoverySummary, StrategyOutcomes};
 
 use std::collections::BTreeMap;
 
@@ -10,16 +10,16 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use unstuck_core::{Kind, Timestamp};
 
-use super::chart::{self, Cell, Point, Row, Series, Tone, Unit};
-use super::layout::{self, Frame, Place};
-use super::parts::text::encoded;
-use super::parts::{empty, money, text, time};
-use crate::model::Project;
+use super::chart::{self, BarRow, ChartPoint, ChartSeries, HeatCell, Tone, Unit};
+use super::layout::{self, NavItem, PageFrame};
+use super::parts::text::percent_encoded;
+use super::parts::{empty_state, money, text, time};
+use crate::model::ProjectResponse;
 
 /// What the address asks for.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct Asked {
+pub(crate) struct FailuresPageQuery {
     /// How many days back.
     pub(crate) days: String,
     /// Only the project of this id.
@@ -34,7 +34,7 @@ pub(crate) struct Asked {
     pub(crate) part: Option<String>,
 }
 
-impl Asked {
+impl FailuresPageQuery {
     /// How many days back: 14 where nothing else is asked for.
     pub(crate) fn days(&self) -> u16 {
         self.days
@@ -63,7 +63,7 @@ impl Asked {
 
 /// One day.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Day {
+pub(crate) struct DailyAttempts {
     /// How many tries failed.
     pub(crate) failed: u64,
     /// How many tries there were.
@@ -72,7 +72,7 @@ pub(crate) struct Day {
 
 /// A message that came again and again.
 #[derive(Debug, Clone)]
-pub(crate) struct Message {
+pub(crate) struct RecurringFailure {
     /// What was said, with what varies masked.
     pub(crate) message: String,
     /// How often.
@@ -87,15 +87,15 @@ pub(crate) struct Message {
 
 /// What the page shows.
 #[derive(Debug, Clone)]
-pub(crate) struct Failures {
+pub(crate) struct FailuresPage {
     /// What is the same on all pages.
-    pub(crate) frame: Frame,
+    pub(crate) frame: PageFrame,
     /// What was asked for.
-    pub(crate) asked: Asked,
+    pub(crate) query: FailuresPageQuery,
     /// The projects that can be chosen.
-    pub(crate) projects: Vec<Project>,
+    pub(crate) projects: Vec<ProjectResponse>,
     /// By day of UTC, such as `2026-11-16`; days on which nothing was tried may be missing.
-    pub(crate) days: BTreeMap<String, Day>,
+    pub(crate) days: BTreeMap<String, DailyAttempts>,
     /// By kind, the most frequent first.
     pub(crate) kinds: Vec<(String, u64)>,
     /// By model, the most frequent first.
@@ -105,28 +105,28 @@ pub(crate) struct Failures {
     /// By prompt: the role, the masked template and how often.
     pub(crate) prompts: Vec<(String, String, u64)>,
     /// The most common messages.
-    pub(crate) messages: Vec<Message>,
+    pub(crate) messages: Vec<RecurringFailure>,
     /// What recovery came to.
-    pub(crate) recovery: Recovery,
+    pub(crate) recovery: RecoverySummary,
 }
 
 /// The page.
-pub(crate) fn page(view: &Failures) -> Markup {
+pub(crate) fn page(view: &FailuresPage) -> Markup {
     let body = html! {
         div class="page-head" { div class="titles" { h1 { "Failures" } } (exports(view)) }
         (filters(view))
-        (told(view))
+        (content(view))
     };
-    layout::page(&view.frame, Place::Failures, "Failures", body)
+    layout::page(&view.frame, NavItem::Failures, "Failures", body)
 }
 
 /// One part of the page.
-pub(crate) fn part(view: &Failures, name: &str) -> Option<Markup> {
-    (name == "told").then(|| told(view))
+pub(crate) fn part(view: &FailuresPage, name: &str) -> Option<Markup> {
+    (name == "told").then(|| content(view))
 }
 
-fn exports(view: &Failures) -> Markup {
-    let query = query(view);
+fn exports(view: &FailuresPage) -> Markup {
+    let query = api_query(view);
     html! {
         div class="actions" {
             a class="button" href={ "/api/analytics/failures/export?format=csv" (query) } download { "Export CSV" }
@@ -136,23 +136,23 @@ fn exports(view: &Failures) -> Markup {
 }
 
 /// What is asked for, as the API names it.
-fn query(view: &Failures) -> String {
-    let since = view.asked.since(view.frame.now);
-    let mut query = format!("&since={}", encoded(&since));
+fn api_query(view: &FailuresPage) -> String {
+    let since = view.query.since(view.frame.now);
+    let mut query = format!("&since={}", percent_encoded(&since));
     for (name, value) in [
-        ("project", &view.asked.project),
-        ("model", &view.asked.model),
-        ("kind", &view.asked.kind),
+        ("project", &view.query.project),
+        ("model", &view.query.model),
+        ("kind", &view.query.kind),
     ] {
         if !value.is_empty() {
-            query.push_str(&format!("&{name}={}", encoded(value)));
+            query.push_str(&format!("&{name}={}", percent_encoded(value)));
         }
     }
     query
 }
 
-fn filters(view: &Failures) -> Markup {
-    let asked = &view.asked;
+fn filters(view: &FailuresPage) -> Markup {
+    let asked = &view.query;
     html! {
         form class="filters card" method="get" action="/failures" role="search" aria-label="Which failures" {
             div class="field" { label for="days" { "Time" }
@@ -180,36 +180,36 @@ fn filters(view: &Failures) -> Markup {
     }
 }
 
-fn told(view: &Failures) -> Markup {
+fn content(view: &FailuresPage) -> Markup {
     let failed: u64 = view.days.values().map(|day| day.failed).sum();
     let tries: u64 = view.days.values().map(|day| day.tries).sum();
     html! {
         div data-part="told" data-about="attempt_failed attempt_succeeded call_finished run_finished" {
             @if tries == 0 && failed == 0 {
-                section { (empty::empty("Nothing was tried in this time.", "Choose a longer time. What runs like this is counted:", Some("unstuck exec -- claude -p 'fix the failing tests'"))) }
+                section { (empty_state::empty_state("Nothing was tried in this time.", "Choose a longer time. What runs like this is counted:", Some("unstuck exec -- claude -p 'fix the failing tests'"))) }
             } @else {
-                (short(view, failed, tries))
-                (by_day(view))
+                (summary_figures(view, failed, tries))
+                (day_charts(view))
                 div class="two" {
-                    (counted("By kind", "Kind", view.kinds.iter().map(|(kind, count)| (html! { a href={ "/failures?days=" (view.asked.days()) "&project=" (encoded(&view.asked.project)) "&model=" (encoded(&view.asked.model)) "&kind=" (encoded(kind)) } { code { (text::one_line(kind, 60)) } } }, *count))))
-                    (counted("By model", "Model", view.models.iter().map(|(model, count)| (named(model), *count))))
-                    (counted("By project", "Project", view.by_project.iter().map(|(root, count)| (html! { span title=(text::one_line(root, 300)) { (text::one_line(text::folder(root), 80)) } }, *count))))
-                    (counted("By prompt pattern", "Role and prompt", view.prompts.iter().map(|(role, template, count)| (html! {
+                    (count_table("By kind", "Kind", view.kinds.iter().map(|(kind, count)| (html! { a href={ "/failures?days=" (view.query.days()) "&project=" (percent_encoded(&view.query.project)) "&model=" (percent_encoded(&view.query.model)) "&kind=" (percent_encoded(kind)) } { code { (text::one_line(kind, 60)) } } }, *count))))
+                    (count_table("By model", "Model", view.models.iter().map(|(model, count)| (model_name(model), *count))))
+                    (count_table("By project", "Project", view.by_project.iter().map(|(root, count)| (html! { span title=(text::one_line(root, 300)) { (text::one_line(text::directory_name(root), 80)) } }, *count))))
+                    (count_table("By prompt pattern", "Role and prompt", view.prompts.iter().map(|(role, template, count)| (html! {
                         @if !role.is_empty() { span class="strong" { (text::one_line(role, 60)) } " " } span class="small mono" { (text::one_line(template, 160)) }
                     }, *count))))
                 }
-                (messages(view))
+                (message_table(view))
                 (recovery::section(view))
             }
         }
     }
 }
 
-fn named(model: &str) -> Markup {
+fn model_name(model: &str) -> Markup {
     html! { @if model.is_empty() { span class="dim" { "not known" } } @else { (text::one_line(model, 100)) } }
 }
 
-fn short(view: &Failures, failed: u64, tries: u64) -> Markup {
+fn summary_figures(view: &FailuresPage, failed: u64, tries: u64) -> Markup {
     let rate = if tries > 0 {
         failed as f64 / tries as f64
     } else {
@@ -219,19 +219,19 @@ fn short(view: &Failures, failed: u64, tries: u64) -> Markup {
     html! {
         section aria-label="In short" {
             div class="tiles" {
-                div class="card tile" { span class="big" { (failed) } span class="name" { "failed of " (money::counted(tries, "try").replace("trys", "tries")) } }
-                div class="card tile" { span class="big" { (Unit::Share.shown(rate)) } span class="name" { "failure rate" } }
+                div class="card tile" { span class="big" { (failed) } span class="name" { "failed of " (money::pluralize(tries, "try").replace("trys", "tries")) } }
+                div class="card tile" { span class="big" { (Unit::Share.format(rate)) } span class="name" { "failure rate" } }
                 div class="card tile" { span class="big" { (saved.runs) } span class="name" { "runs recovered" } }
                 div class="card tile" { span class="big" { (recovery::short_time(&view.recovery)) } span class="name" { "median time to recovery" } }
-                div class="card tile" { span class="big" { "≈ " (saved.minutes(view.asked.minutes())) } span class="name" { "of a person's time saved" } }
+                div class="card tile" { span class="big" { "≈ " (saved.person_minutes(view.query.minutes())) } span class="name" { "of a person's time saved" } }
             }
         }
     }
 }
 
 /// Every day of the time that is asked for, also those on which nothing was tried.
-fn days(view: &Failures) -> Vec<(String, Day)> {
-    let count = u64::from(view.asked.days());
+fn all_days(view: &FailuresPage) -> Vec<(String, DailyAttempts)> {
+    let count = u64::from(view.query.days());
     let day = |back: u64| {
         let at = view
             .frame
@@ -249,11 +249,11 @@ fn days(view: &Failures) -> Vec<(String, Day)> {
         .collect()
 }
 
-fn by_day(view: &Failures) -> Markup {
-    let days = days(view);
+fn day_charts(view: &FailuresPage) -> Markup {
+    let days = all_days(view);
     let rates: Vec<_> = days
         .iter()
-        .map(|(name, day)| Point {
+        .map(|(name, day)| ChartPoint {
             label: short_day(name),
             value: (day.tries > 0).then(|| day.failed as f64 / day.tries as f64),
             note: format!("{} of {}", day.failed, day.tries),
@@ -261,7 +261,7 @@ fn by_day(view: &Failures) -> Markup {
         .collect();
     let counts: Vec<_> = days
         .iter()
-        .map(|(name, day)| Point {
+        .map(|(name, day)| ChartPoint {
             label: short_day(name),
             value: Some(day.failed as f64),
             note: format!("of {} tries", day.tries),
@@ -269,8 +269,8 @@ fn by_day(view: &Failures) -> Markup {
         .collect();
     let cells: Vec<_> = days
         .iter()
-        .map(|(name, day)| Cell {
-            said: format!(
+        .map(|(name, day)| HeatCell {
+            label: format!(
                 "{}: {} of {} failed",
                 short_day(name),
                 day.failed,
@@ -282,10 +282,10 @@ fn by_day(view: &Failures) -> Markup {
     html! {
         section aria-label="By day" {
             div class="two" {
-                div class="card" { (chart::columns(Series { id: "count", title: "Failures by day", across: "Day (UTC)", unit: Unit::Count, tone: Tone::Bad, points: &counts })) }
+                div class="card" { (chart::column_chart(ChartSeries { id: "count", title: "Failures by day", x_label: "Day (UTC)", unit: Unit::Count, tone: Tone::Bad, points: &counts })) }
                 div class="card stack" {
-                    (chart::line(Series { id: "rate", title: "Failure rate by day", across: "Day (UTC)", unit: Unit::Share, tone: Tone::Bad, points: &rates }))
-                    (chart::heat("Failure rate by day as a strip, the darker the more", &cells))
+                    (chart::line_chart(ChartSeries { id: "rate", title: "Failure rate by day", x_label: "Day (UTC)", unit: Unit::Share, tone: Tone::Bad, points: &rates }))
+                    (chart::heat_strip("Failure rate by day as a strip, the darker the more", &cells))
                 }
             }
         }
@@ -307,10 +307,10 @@ fn short_day(day: &str) -> String {
     }
 }
 
-fn counted(title: &str, head: &str, all: impl Iterator<Item = (Markup, u64)>) -> Markup {
+fn count_table(title: &str, head: &str, all: impl Iterator<Item = (Markup, u64)>) -> Markup {
     let rows: Vec<_> = all
         .take(12)
-        .map(|(name, count)| Row {
+        .map(|(name, count)| BarRow {
             name,
             value: count as f64,
             note: String::new(),
@@ -320,12 +320,12 @@ fn counted(title: &str, head: &str, all: impl Iterator<Item = (Markup, u64)>) ->
         section class="card" {
             h2 { (title) }
             @if rows.is_empty() { p class="dim" { "Nothing is known." } }
-            @else { (chart::rows(title, [head, "Failures"], Unit::Count, Tone::Plain, &rows)) }
+            @else { (chart::bar_table(title, [head, "Failures"], Unit::Count, Tone::Plain, &rows)) }
         }
     }
 }
 
-fn messages(view: &Failures) -> Markup {
+fn message_table(view: &FailuresPage) -> Markup {
     html! {
         section aria-labelledby="messages-title" {
             div class="section-head" { h2 id="messages-title" { "Most common messages" } span class="dim small" { "the same failure counts as one, whatever its numbers and paths" } }
@@ -359,10 +359,10 @@ mod tests {
 
     #[test]
     fn what_makes_no_sense_in_the_address_is_the_default() {
-        let asked = Asked {
+        let asked = FailuresPageQuery {
             days: "-3".into(),
             minutes: "NaN".into(),
-            ..Asked::default()
+            ..FailuresPageQuery::default()
         };
         assert_eq!((asked.days(), asked.minutes()), (14, 5.0));
     }

@@ -6,28 +6,31 @@ use maud::{Markup, html};
 use unstuck_core::{Level, Timestamp};
 
 use super::icon::Icon;
-use super::{diff, evidence, money, pill, session, text, time};
-use crate::model::{ApiCall, Attempt, AttemptTexts, Decision, Diagnosis, ModelChange, Repair};
+use super::{badge, diff, evidence, money, run_tables, text, time};
+use crate::model::{
+    ApiCall, AttemptResponse, AttemptTexts, Decision, DiagnosisResponse, ModelSwitchResponse,
+    Repair,
+};
 
 /// One attempt, with what it was given and wrote as far as that was looked up.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Told<'a> {
+pub(crate) struct AttemptEntry<'a> {
     /// The attempt.
-    pub(crate) attempt: &'a Attempt,
+    pub(crate) attempt: &'a AttemptResponse,
     /// What it was given and wrote.
     pub(crate) texts: Option<&'a AttemptTexts>,
     /// What the attempt of the same session before it was given.
-    pub(crate) before: Option<&'a AttemptTexts>,
+    pub(crate) previous_texts: Option<&'a AttemptTexts>,
 }
 
 /// All of them, in the order in which they began.
-pub(crate) fn timeline(all: &[Told<'_>], with_roles: bool, now: Timestamp) -> Markup {
+pub(crate) fn timeline(all: &[AttemptEntry<'_>], with_roles: bool, now: Timestamp) -> Markup {
     html! {
         ol class="attempts" {
             @for told in all {
                 li class="attempt" id={ "attempt-" (told.attempt.index) } data-key={ "attempt-" (told.attempt.id) } {
                     span class={ "dot " (tone(&told.attempt.outcome)) } aria-hidden="true" { (told.attempt.number) }
-                    article class="card" aria-labelledby={ "attempt-" (told.attempt.index) "-title" } { (one(*told, with_roles, now)) }
+                    article class="card" aria-labelledby={ "attempt-" (told.attempt.index) "-title" } { (attempt_entry(*told, with_roles, now)) }
                 }
             }
         }
@@ -43,72 +46,72 @@ fn tone(outcome: &str) -> &'static str {
     }
 }
 
-fn one(told: Told<'_>, with_roles: bool, now: Timestamp) -> Markup {
+fn attempt_entry(told: AttemptEntry<'_>, with_roles: bool, now: Timestamp) -> Markup {
     let attempt = told.attempt;
     html! {
-        (head(attempt, with_roles, now))
-        (because(attempt))
-        @if let Some(diagnosis) = &attempt.diagnosis { (found(diagnosis)) }
+        (attempt_header(attempt, with_roles, now))
+        (recovered_failure(attempt))
+        @if let Some(diagnosis) = &attempt.diagnosis { (diagnosis_line(diagnosis)) }
         @if !attempt.validation_errors.is_empty() {
             div { p class="label" { "What the checks found" }
                 ul class="small" { @for error in &attempt.validation_errors { li { "· " (text::one_line(error, 400)) } } } }
         }
-        @if !attempt.calls.is_empty() { (calls(&attempt.id, &attempt.calls)) }
-        @for repair in &attempt.repairs { (repair_of(repair)) }
-        @if let Some(decision) = &attempt.decision { (decided(&attempt.id, decision)) }
-        @for change in &attempt.model_changes { (model_change(change)) }
+        @if !attempt.calls.is_empty() { (api_calls(&attempt.id, &attempt.calls)) }
+        @for repair in &attempt.repairs { (repair_block(repair)) }
+        @if let Some(decision) = &attempt.decision { (decision_block(&attempt.id, decision)) }
+        @for change in &attempt.model_changes { (model_switch(change)) }
         @if let Some(wait) = &attempt.wait {
             p class="small" {
                 @if wait.until > now { span class="strong" { "Waits: goes on " (time::until(wait.until, now)) } }
-                @else { "Waited until " (time::clock(wait.until)) }
+                @else { "Waited until " (time::date_time(wait.until)) }
                 span class="dim" { " · " (text::one_line(&wait.reason, 300)) @if wait.stated { " · the server said when" } @if let Some(reread) = &wait.reread { " · then " (reread.to_string()) } }
             }
         }
         @if let Some(question) = &attempt.escalation {
-            p { (pill::pill("is-human", Icon::Person, "Asked a person")) " "
+            p { (badge::badge("is-human", Icon::Person, "Asked a person")) " "
                 a href={ "/inbox/" (question) } { "See the question" }
-                @if let Some(resolved) = &attempt.resolved {
-                    span { " · " (text::one_line(&resolved.said, 200)) @if !resolved.note.is_empty() { ": " q { (text::one_line(&resolved.note, 400)) } } }
+                @if let Some(resolved) = &attempt.resolution {
+                    span { " · " (text::one_line(&resolved.summary, 200)) @if !resolved.note.is_empty() { ": " q { (text::one_line(&resolved.note, 400)) } } }
                 }
             }
         }
-        (written(told))
+        (attempt_texts(told))
     }
 }
 
-fn head(attempt: &Attempt, with_roles: bool, now: Timestamp) -> Markup {
+fn attempt_header(attempt: &AttemptResponse, with_roles: bool, now: Timestamp) -> Markup {
     html! {
         header class="row" {
             h3 id={ "attempt-" (attempt.index) "-title" } {
                 "Attempt " (attempt.number)
                 @if let Some(role) = attempt.role.as_ref().filter(|_| with_roles) { " of " (text::one_line(role, 60)) }
             }
-            (pill::outcome(&attempt.outcome))
-            @if let Some(model) = &attempt.model { (session::model(Some(model))) }
+            (badge::outcome_badge(&attempt.outcome))
+            @if let Some(model) = &attempt.model { (run_tables::model_name(Some(model))) }
             span class="facts" {
                 (time::ago(attempt.started, now))
                 @match (attempt.duration_ms, attempt.ended) {
-                    (Some(ms), _) => { span { "took " (time::took(Duration::from_millis(ms))) } }
+                    (Some(ms), _) => { span { "took " (time::duration(Duration::from_millis(ms))) } }
                     (None, None) => { span { "for " (time::since(attempt.started, now)) } }
                     (None, Some(_)) => {}
                 }
-                @if let Some(cost) = attempt.used.cost_usd { span { (money::usd(cost)) } }
-                @if let Some(tokens) = &attempt.used.tokens {
+                @if let Some(cost) = attempt.usage.cost_usd { span { (money::usd(cost)) } }
+                @if let Some(tokens) = &attempt.usage.tokens {
                     span title={ (tokens.input) " new, " (tokens.cached) " kept, " (tokens.output) " written" } { (money::tokens(tokens.input + tokens.output)) " tokens" }
                 }
                 @if let Some(code) = attempt.exit_code.filter(|code| *code != 0) { span { "exit code " (code) } }
                 @if let Some(signal) = attempt.signal { span { "signal " (signal) } }
                 @if let Some(limit) = &attempt.limit { span { "ran into its " (text::one_line(&limit.replace('_', " "), 40)) } }
-                @if attempt.cut_off > 0 { span { "cut off " (money::counted(attempt.cut_off.into(), "time")) } }
+                @if attempt.interruptions > 0 { span { "cut off " (money::pluralize(attempt.interruptions.into(), "time")) } }
             }
         }
     }
 }
 
-fn because(attempt: &Attempt) -> Markup {
+fn recovered_failure(attempt: &AttemptResponse) -> Markup {
     html! {
-        @if let Some(answering) = &attempt.answering {
-            p class="small" { "An answer to " code { (answering.kind) } ": " (level_words(answering.level))
+        @if let Some(answering) = &attempt.recovers_from {
+            p class="small" { "An answer to " code { (answering.kind) } ": " (level_label(answering.level))
                 @if let Some(strategy) = &answering.strategy { ", " code { (text::one_line(strategy, 80)) } } }
         }
         @if !attempt.changes.is_empty() {
@@ -118,7 +121,7 @@ fn because(attempt: &Attempt) -> Markup {
 }
 
 /// A level, in words for a person.
-pub(crate) const fn level_words(level: Level) -> &'static str {
+pub(crate) const fn level_label(level: Level) -> &'static str {
     match level {
         Level::Same => "the same again",
         Level::Alternative => "another way",
@@ -127,7 +130,7 @@ pub(crate) const fn level_words(level: Level) -> &'static str {
     }
 }
 
-fn found(diagnosis: &Diagnosis) -> Markup {
+fn diagnosis_line(diagnosis: &DiagnosisResponse) -> Markup {
     let sure = (f64::from(diagnosis.confidence) * 100.0).round();
     html! {
         div class="stack" {
@@ -138,21 +141,21 @@ fn found(diagnosis: &Diagnosis) -> Markup {
     }
 }
 
-fn decided(id: &str, decision: &Decision) -> Markup {
+fn decision_block(id: &str, decision: &Decision) -> Markup {
     html! {
         div class="stack" {
             p { span class="label" { "Decided: " }
-                @match decision.level { Some(level) => { (level_words(level)) } None => { "nothing is ours to do" } }
+                @match decision.level { Some(level) => { (level_label(level)) } None => { "nothing is ours to do" } }
                 @if let Some(strategy) = &decision.strategy { ", " code { (text::one_line(strategy, 80)) } }
-                @if decision.attempt > 0 { span class="dim" { " (retry " (decision.attempt) @if decision.of > 0 { " of " (decision.of) } ")" } }
-                @if let Some(ms) = decision.delay_ms.filter(|ms| *ms > 0) { span class="dim" { ", after " (time::took(Duration::from_millis(ms))) } }
-                @if let Some(cost) = decision.cost_usd { span class="dim" { ", about " (money::more(cost)) } }
+                @if decision.attempt > 0 { span class="dim" { " (retry " (decision.attempt) @if decision.max_attempts > 0 { " of " (decision.max_attempts) } ")" } }
+                @if let Some(ms) = decision.delay_ms.filter(|ms| *ms > 0) { span class="dim" { ", after " (time::duration(Duration::from_millis(ms))) } }
+                @if let Some(cost) = decision.cost_usd { span class="dim" { ", about " (money::signed_usd(cost)) } }
             }
             p class="small dim" { (text::one_line(&decision.reason, 500)) }
-            @if !decision.passed_over.is_empty() {
+            @if !decision.skipped.is_empty() {
                 details data-key={ "passed-" (id) } {
                     summary { "What was passed over" }
-                    ul class="small" { @for one in &decision.passed_over { li { code { (text::one_line(&one.strategy, 80)) } ": " (text::one_line(&one.why, 300)) } } }
+                    ul class="small" { @for one in &decision.skipped { li { code { (text::one_line(&one.strategy, 80)) } ": " (text::one_line(&one.why, 300)) } } }
                 }
             }
         }
@@ -160,7 +163,7 @@ fn decided(id: &str, decision: &Decision) -> Markup {
 }
 
 /// A change of the model, as a line.
-pub(crate) fn model_change(change: &ModelChange) -> Markup {
+pub(crate) fn model_switch(change: &ModelSwitchResponse) -> Markup {
     let why = match change.reason.as_str() {
         "manual" => "a person chose it",
         "auto_after_retries" => "retries did not help",
@@ -168,16 +171,16 @@ pub(crate) fn model_change(change: &ModelChange) -> Markup {
         other => other,
     };
     html! {
-        p class="small" { span class="label" { "Model: " } (session::model(Some(&change.from_model))) " → " (session::model(Some(&change.to_model)))
-            span class="dim" { " · " (text::one_line(why, 120)) @if let Some(cost) = change.cost_estimate { " · about " (money::more(cost)) } " · " (time::clock(change.timestamp)) } }
+        p class="small" { span class="label" { "Model: " } (run_tables::model_name(Some(&change.from_model))) " → " (run_tables::model_name(Some(&change.to_model)))
+            span class="dim" { " · " (text::one_line(why, 120)) @if let Some(cost) = change.cost_estimate { " · about " (money::signed_usd(cost)) } " · " (time::date_time(change.timestamp)) } }
     }
 }
 
 /// Calls of LLM APIs that did not simply work.
-pub(crate) fn calls(key: &str, all: &[ApiCall]) -> Markup {
+pub(crate) fn api_calls(key: &str, all: &[ApiCall]) -> Markup {
     html! {
         details data-key={ "calls-" (key) } {
-            summary { (money::counted(all.len() as u64, "API call")) " with trouble" }
+            summary { (money::pluralize(all.len() as u64, "API call")) " with trouble" }
             ul class="stack small" {
                 @for call in all {
                     li {
@@ -185,13 +188,13 @@ pub(crate) fn calls(key: &str, all: &[ApiCall]) -> Markup {
                             span class="strong" { (text::one_line(call.outcome.as_deref().unwrap_or("goes on"), 40)) }
                             @if let Some(status) = call.status { " · " (status) }
                             @if let Some(model) = &call.model { " · " (text::one_line(model, 80)) }
-                            @if let Some(ms) = call.duration_ms { " · " (time::took(Duration::from_millis(ms))) }
+                            @if let Some(ms) = call.duration_ms { " · " (time::duration(Duration::from_millis(ms))) }
                             @if let Some(cost) = call.cost_usd { " · " (money::usd(cost)) }
                         }
-                        ol { @for failed in &call.tries {
+                        ol { @for failed in &call.api_attempts {
                             li class="dim" { "Try " (failed.number) " at " (text::one_line(&failed.upstream, 60)) ": " code { (failed.kind) } ", "
                                 (text::one_line(&failed.message, 240)) ". " (text::one_line(&failed.reason, 240))
-                                @for passed in &failed.passed_over { " " (text::one_line(passed, 240)) "." } }
+                                @for passed in &failed.skipped_upstreams { " " (text::one_line(passed, 240)) "." } }
                         } }
                     }
                 }
@@ -200,16 +203,16 @@ pub(crate) fn calls(key: &str, all: &[ApiCall]) -> Markup {
     }
 }
 
-fn repair_of(repair: &Repair) -> Markup {
-    let said = match (repair.worked, repair.exit_code, repair.approved) {
+fn repair_block(repair: &Repair) -> Markup {
+    let said = match (repair.succeeded, repair.exit_code, repair.approved) {
         (true, ..) => ("is-ok", Icon::Check, "Repair helped"),
         (false, Some(_), _) => ("is-bad", Icon::Cross, "Repair did not help"),
-        (false, None, true) => ("is-busy", Icon::Turning, "Repair allowed"),
+        (false, None, true) => ("is-busy", Icon::Running, "Repair allowed"),
         (false, None, false) => ("is-wait", Icon::Clock, "Repair proposed"),
     };
     html! {
         div class="stack" {
-            p { (pill::pill(said.0, said.1, said.2)) " " code { (text::one_line(&repair.command, 300)) } }
+            p { (badge::badge(said.0, said.1, said.2)) " " code { (text::one_line(&repair.command, 300)) } }
             p class="small dim" { (text::one_line(&repair.root_cause, 300)) " " (text::one_line(&repair.reason, 300))
                 @if let Some(failed) = &repair.failed { " " (text::one_line(failed, 300)) } }
             @if let Some(level) = repair.sandbox.as_deref().filter(|level| *level != "full") { p class="small strong" { "Sandbox: " (text::one_line(level, 20)) } }
@@ -221,7 +224,7 @@ fn repair_of(repair: &Repair) -> Markup {
     }
 }
 
-fn written(told: Told<'_>) -> Markup {
+fn attempt_texts(told: AttemptEntry<'_>) -> Markup {
     let (attempt, texts) = (told.attempt, told.texts);
     let excerpt = attempt.excerpt.as_ref();
     let stdout = texts
@@ -233,7 +236,9 @@ fn written(told: Told<'_>) -> Markup {
         .or(excerpt.map(|one| one.stderr.as_str()))
         .unwrap_or_default();
     let prompt = texts.and_then(|texts| texts.prompt.as_deref());
-    let before = told.before.and_then(|texts| texts.prompt.as_deref());
+    let before = told
+        .previous_texts
+        .and_then(|texts| texts.prompt.as_deref());
     let changed = before.zip(prompt).and_then(|(before, prompt)| {
         diff::diff(
             "How the prompt differs from the attempt before",

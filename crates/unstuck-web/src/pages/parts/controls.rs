@@ -4,22 +4,23 @@ use maud::{Markup, html};
 
 /// What whoever looks at a page may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct May {
+pub(crate) struct Permissions {
     /// Answer questions, retry, stop.
-    pub(crate) answer: bool,
+    pub(crate) can_answer: bool,
     /// Change policies and settings.
-    pub(crate) change: bool,
+    pub(crate) can_change: bool,
 }
 
-impl May {
+impl Permissions {
     /// Why a button that answers does nothing; none where it works.
-    pub(crate) fn not_answer(self) -> Option<&'static str> {
-        (!self.answer).then_some("You can only read. Open the link that `unstuck serve` prints.")
+    pub(crate) fn answer_refusal(self) -> Option<&'static str> {
+        (!self.can_answer)
+            .then_some("You can only read. Open the link that `unstuck serve` prints.")
     }
 
     /// Why a button that changes something does nothing; none where it works.
-    pub(crate) fn not_change(self) -> Option<&'static str> {
-        (!self.change)
+    pub(crate) fn change_refusal(self) -> Option<&'static str> {
+        (!self.can_change)
             .then_some("Only an admin can change this. Open the link that `unstuck serve` prints.")
     }
 }
@@ -32,7 +33,12 @@ pub(crate) fn button(class: &str, kind: &str, refused: Option<&str>, words: Mark
 }
 
 /// A button that opens a dialog.
-pub(crate) fn opener(class: &str, dialog: &str, refused: Option<&str>, words: &str) -> Markup {
+pub(crate) fn dialog_button(
+    class: &str,
+    dialog: &str,
+    refused: Option<&str>,
+    words: &str,
+) -> Markup {
     html! {
         button type="button" id={ "open-" (dialog) } class=(class) data-dialog=(dialog) disabled[refused.is_some()] title=[refused] aria-haspopup="dialog" { (words) }
     }
@@ -51,7 +57,7 @@ pub(crate) fn dialog(id: &str, title: &str, part: &str) -> Markup {
 }
 
 /// A dialog whose content is worked out when it is opened: not by looking, but by doing something.
-pub(crate) fn doing_dialog(id: &str, title: &str, path: &str) -> Markup {
+pub(crate) fn action_dialog(id: &str, title: &str, path: &str) -> Markup {
     html! {
         dialog id=(id) aria-labelledby={ (id) "-title" } {
             div class="inside" {

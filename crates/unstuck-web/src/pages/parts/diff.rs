@@ -6,10 +6,10 @@ use similar::{ChangeTag, TextDiff};
 use super::text;
 
 /// How many lines around a change are shown.
-const AROUND: usize = 2;
+const CONTEXT_LINES: usize = 2;
 
 /// How many lines are shown at most.
-const MOST: usize = 400;
+const MAX_LINES: usize = 400;
 
 /// The lines that differ, with a few around them; none where the texts are the same.
 pub(crate) fn diff(label: &str, before: &str, after: &str) -> Option<Markup> {
@@ -18,7 +18,7 @@ pub(crate) fn diff(label: &str, before: &str, after: &str) -> Option<Markup> {
         return None;
     }
     let diff = TextDiff::from_lines(&before, &after);
-    let groups = diff.grouped_ops(AROUND);
+    let groups = diff.grouped_ops(CONTEXT_LINES);
     let lines = groups.iter().enumerate().flat_map(|(at, group)| {
         let gap = (at > 0).then_some(None);
         let changes = group.iter().flat_map(|op| diff.iter_changes(op));
@@ -27,11 +27,11 @@ pub(crate) fn diff(label: &str, before: &str, after: &str) -> Option<Markup> {
     Some(html! {
         div class="diff" tabindex="0" role="region" aria-label=(label) {
             ol {
-                @for line in lines.take(MOST) {
+                @for line in lines.take(MAX_LINES) {
                     @match line {
                         None => li class="is-gap" { "⋯" },
                         Some(change) => {
-                            @let (class, sign, word) = sign(change.tag());
+                            @let (class, sign, word) = line_marker(change.tag());
                             li class=[class] {
                                 span class="sign" aria-hidden="true" { (sign) }
                                 @if let Some(word) = word { span class="hidden-visually" { (word) ": " } }
@@ -45,7 +45,7 @@ pub(crate) fn diff(label: &str, before: &str, after: &str) -> Option<Markup> {
     })
 }
 
-const fn sign(tag: ChangeTag) -> (Option<&'static str>, &'static str, Option<&'static str>) {
+const fn line_marker(tag: ChangeTag) -> (Option<&'static str>, &'static str, Option<&'static str>) {
     match tag {
         ChangeTag::Delete => (Some("is-removed"), "-", Some("removed")),
         ChangeTag::Insert => (Some("is-added"), "+", Some("added")),

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::text;
-use crate::model::Tried;
+use crate::model::PriorAttempt;
 
 /// A line that was seen, and how it was recognised.
 pub(crate) fn evidence(line: &str, by: Option<&str>) -> Markup {
@@ -18,7 +18,7 @@ pub(crate) fn evidence(line: &str, by: Option<&str>) -> Markup {
 }
 
 /// What was tried, and why it did not help.
-pub(crate) fn tried(all: &[Tried]) -> Markup {
+pub(crate) fn prior_attempts(all: &[PriorAttempt]) -> Markup {
     html! {
         @if !all.is_empty() {
             div {

@@ -14,7 +14,7 @@ pub(crate) fn usd(usd: f64) -> String {
 
 /// What something cost, where a part of it may be unknown.
 pub(crate) fn cost(known: Option<f64>, unpriced: u64) -> Markup {
-    let calls = counted(unpriced, "call");
+    let calls = pluralize(unpriced, "call");
     html! {
         @match (known, unpriced) {
             (None, _) => { span title={ (calls) " of unknown price" } { "unknown" } }
@@ -25,7 +25,7 @@ pub(crate) fn cost(known: Option<f64>, unpriced: u64) -> Markup {
 }
 
 /// What something costs more, or less.
-pub(crate) fn more(amount: f64) -> String {
+pub(crate) fn signed_usd(amount: f64) -> String {
     let sign = if amount < 0.0 { '-' } else { '+' };
     format!("{sign}{}", usd(amount.abs()))
 }
@@ -34,19 +34,19 @@ pub(crate) fn more(amount: f64) -> String {
 pub(crate) fn tokens(count: u64) -> String {
     match count {
         0..1_000 => count.to_string(),
-        1_000..1_000_000 => format!("{}k", short(count as f64 / 1e3)),
-        _ => format!("{}M", short(count as f64 / 1e6)),
+        1_000..1_000_000 => format!("{}k", short_number(count as f64 / 1e3)),
+        _ => format!("{}M", short_number(count as f64 / 1e6)),
     }
 }
 
 /// A number with one decimal, unless that says nothing.
-fn short(number: f64) -> String {
+fn short_number(number: f64) -> String {
     let text = format!("{number:.1}");
     text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
 }
 
 /// A number with its thing, in the plural where it is not one.
-pub(crate) fn counted(count: u64, thing: &str) -> String {
+pub(crate) fn pluralize(count: u64, thing: &str) -> String {
     match count {
         1 => format!("1 {thing}"),
         _ => format!("{count} {thing}s"),
@@ -63,11 +63,14 @@ mod tests {
             [usd(0.0), usd(0.000_01), usd(0.0042), usd(1.5)],
             ["$0", "< $0.0001", "$0.0042", "$1.50"]
         );
-        assert_eq!([more(0.142), more(-1.5)], ["+$0.14", "-$1.50"]);
+        assert_eq!([signed_usd(0.142), signed_usd(-1.5)], ["+$0.14", "-$1.50"]);
         assert_eq!(
             [tokens(999), tokens(12_340), tokens(2_500_000)],
             ["999", "12.3k", "2.5M"]
         );
-        assert_eq!([counted(1, "run"), counted(0, "run")], ["1 run", "0 runs"]);
+        assert_eq!(
+            [pluralize(1, "run"), pluralize(0, "run")],
+            ["1 run", "0 runs"]
+        );
     }
 }

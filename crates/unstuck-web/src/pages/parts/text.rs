@@ -5,51 +5,51 @@
 
 use anstream::adapter::strip_str;
 use maud::{Markup, html};
-use unstuck_core::action::shell_quote;
+use unstuck_core::planner::shell_quote;
 
 /// The longest line that is shown whole.
-const LONGEST_LINE: usize = 2_000;
+const MAX_LINE: usize = 2_000;
 
 /// The longest text that is shown whole.
-const LONGEST_TEXT: usize = 40_000;
+const MAX_TEXT: usize = 40_000;
 
 /// A text on one line of at most so many characters.
 pub(crate) fn one_line(text: &str, most: usize) -> String {
     let mut line = String::new();
     // A little more than what is shown is enough to see that something is missing.
-    for c in head(text, most.saturating_mul(4)).chars() {
+    for c in byte_prefix(text, most.saturating_mul(4)).chars() {
         match c.is_whitespace() {
             true if line.is_empty() || line.ends_with(' ') => {}
             true => line.push(' '),
-            false => push(&mut line, c),
+            false => push_visible(&mut line, c),
         }
     }
-    cut(line.trim_end(), most)
+    truncated(line.trim_end(), most)
 }
 
 /// A command as it could be typed into a shell, on one line of at most so many characters.
 pub(crate) fn command_line(words: &[String], most: usize) -> String {
     let quoted: Vec<_> = words
         .iter()
-        .map(|word| shell_quote(head(word, most * 4)))
+        .map(|word| shell_quote(byte_prefix(word, most * 4)))
         .collect();
     one_line(&quoted.join(" "), most)
 }
 
 /// A text in its lines; what is too long is cut, and it is said how much is missing.
 pub(crate) fn lines(text: &str) -> String {
-    let kept = head(text, LONGEST_TEXT);
+    let kept = byte_prefix(text, MAX_TEXT);
     let mut shown = String::with_capacity(kept.len());
     for line in strip_str(kept).to_string().lines() {
         let mut plain = String::new();
-        for c in head(line, LONGEST_LINE).chars() {
+        for c in byte_prefix(line, MAX_LINE).chars() {
             match c {
                 '\t' => plain.push(c),
-                c => push(&mut plain, c),
+                c => push_visible(&mut plain, c),
             }
         }
         shown.push_str(&plain);
-        if line.len() > LONGEST_LINE {
+        if line.len() > MAX_LINE {
             shown.push_str(&format!("… ({} characters)", line.chars().count()));
         }
         shown.push('\n');
@@ -68,7 +68,7 @@ pub(crate) fn output(label: &str, key: &str, text: &str) -> Markup {
 }
 
 /// The name of a folder: what stands last in its path.
-pub(crate) fn folder(path: &str) -> &str {
+pub(crate) fn directory_name(path: &str) -> &str {
     let name = path.trim_end_matches('/').rsplit('/').next();
     match name {
         Some(name) if !name.is_empty() => name,
@@ -78,7 +78,7 @@ pub(crate) fn folder(path: &str) -> &str {
 }
 
 /// A text as it stands in an address.
-pub(crate) fn encoded(text: &str) -> String {
+pub(crate) fn percent_encoded(text: &str) -> String {
     let mut address = String::new();
     for byte in text.bytes() {
         match byte {
@@ -92,7 +92,7 @@ pub(crate) fn encoded(text: &str) -> String {
 }
 
 /// A text of at most so many characters, with a mark where something is missing.
-pub(crate) fn cut(text: &str, most: usize) -> String {
+pub(crate) fn truncated(text: &str, most: usize) -> String {
     if text.chars().count() <= most {
         return text.to_owned();
     }
@@ -101,11 +101,11 @@ pub(crate) fn cut(text: &str, most: usize) -> String {
 }
 
 /// The beginning of a text: so many bytes, up to the end of a character.
-fn head(text: &str, most: usize) -> &str {
+fn byte_prefix(text: &str, most: usize) -> &str {
     &text[..text.floor_char_boundary(most)]
 }
 
-fn push(line: &mut String, c: char) {
+fn push_visible(line: &mut String, c: char) {
     // Marks of direction and width can make a line read as something else.
     let hidden = matches!(c, '\u{061c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
     match c.is_control() || hidden {
@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn a_cut_falls_between_characters() {
-        let text = "ä".repeat(LONGEST_TEXT);
+        let text = "ä".repeat(MAX_TEXT);
         assert!(lines(&text).contains("more bytes"));
         assert_eq!(one_line("äöü", 2), "ä…");
     }
@@ -146,14 +146,14 @@ mod tests {
     #[test]
     fn a_project_is_called_like_its_folder() {
         assert_eq!(
-            ["/home/me/shop/", "/", ""].map(folder),
+            ["/home/me/shop/", "/", ""].map(directory_name),
             ["shop", "/", "(no project)"]
         );
     }
 
     #[test]
     fn what_stands_in_an_address_is_encoded() {
-        assert_eq!(encoded("a b&c=\"/"), "a%20b%26c%3D%22%2F");
+        assert_eq!(percent_encoded("a b&c=\"/"), "a%20b%26c%3D%22%2F");
     }
 
     #[test]

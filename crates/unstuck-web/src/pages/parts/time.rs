@@ -8,7 +8,7 @@ use unstuck_core::Timestamp;
 /// How long ago a moment was.
 pub(crate) fn ago(at: Timestamp, now: Timestamp) -> Markup {
     html! {
-        time datetime=(at) title=(exact(at)) data-ago=(at.millis()) { (ago_words(now.since(at))) }
+        time datetime=(at) title=(exact(at)) data-ago=(at.millis()) { (ago_text(now.since(at))) }
     }
 }
 
@@ -17,7 +17,7 @@ pub(crate) fn until(at: Timestamp, now: Timestamp) -> Markup {
     let left = at.since(now);
     html! {
         time datetime=(at) title=(exact(at)) data-until=(at.millis()) {
-            @if left.is_zero() { "now" } @else { "in " (long(left)) }
+            @if left.is_zero() { "now" } @else { "in " (countdown(left)) }
         }
     }
 }
@@ -25,12 +25,12 @@ pub(crate) fn until(at: Timestamp, now: Timestamp) -> Markup {
 /// How long something goes on already.
 pub(crate) fn since(at: Timestamp, now: Timestamp) -> Markup {
     html! {
-        time datetime=(at) title={ "since " (exact(at)) } data-since=(at.millis()) { (long(now.since(at))) }
+        time datetime=(at) title={ "since " (exact(at)) } data-since=(at.millis()) { (countdown(now.since(at))) }
     }
 }
 
 /// A moment with its day and zone: UTC, and that of whoever looks where there is script.
-pub(crate) fn clock(at: Timestamp) -> Markup {
+pub(crate) fn date_time(at: Timestamp) -> Markup {
     html! {
         time datetime=(at) data-clock { (exact(at)) }
     }
@@ -46,7 +46,7 @@ pub(crate) fn exact(at: Timestamp) -> String {
 }
 
 /// A duration, exact enough for one that is counted down. The script says it the same way.
-pub(crate) fn long(time: Duration) -> String {
+pub(crate) fn countdown(time: Duration) -> String {
     let s = time.as_millis().div_ceil(1000);
     match s {
         0..60 => format!("{s} s"),
@@ -57,15 +57,15 @@ pub(crate) fn long(time: Duration) -> String {
 }
 
 /// How long something took.
-pub(crate) fn took(time: Duration) -> String {
+pub(crate) fn duration(time: Duration) -> String {
     match time.as_millis() {
         ms @ 0..1000 => format!("{ms} ms"),
         ms @ 1000..10_000 if ms % 1000 >= 100 => format!("{}.{} s", ms / 1000, ms % 1000 / 100),
-        _ => long(Duration::from_secs(time.as_secs())),
+        _ => countdown(Duration::from_secs(time.as_secs())),
     }
 }
 
-fn ago_words(time: Duration) -> String {
+fn ago_text(time: Duration) -> String {
     match time.as_secs() {
         0..5 => "just now".to_owned(),
         s @ 5..60 => format!("{s} s ago"),
@@ -104,12 +104,12 @@ mod tests {
 
     #[test]
     fn durations_read_well() {
-        let said = |seconds| long(Duration::from_secs(seconds));
+        let said = |seconds| countdown(Duration::from_secs(seconds));
         assert_eq!(said(59), "59 s");
         assert_eq!(said(200), "3 min 20 s");
         assert_eq!(said(7_500), "2 h 05 min");
         assert_eq!(said(200_000), "2 d 7 h");
-        assert_eq!(took(Duration::from_millis(1_450)), "1.4 s");
-        assert_eq!(took(Duration::from_secs(2)), "2 s");
+        assert_eq!(duration(Duration::from_millis(1_450)), "1.4 s");
+        assert_eq!(duration(Duration::from_secs(2)), "2 s");
     }
 }

@@ -1,23 +1,23 @@
 //! Policies: how far to go before a person is asked; for everybody, and for single projects.
 
-mod own;
+mod overrides;
 
 use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use unstuck_core::failure::Category;
-use unstuck_core::knowledge::{Change, Playbook};
+use unstuck_core::knowledge::{AttemptChange, Playbook};
 use unstuck_core::{Kind, RetryPolicy};
 
-use super::layout::{self, Frame, Place};
-use super::parts::controls::{button, opener};
-use super::parts::{empty, text, time};
-use crate::model::{PolicyKept, PolicyOrigin, Project};
+use super::layout::{self, NavItem, PageFrame};
+use super::parts::controls::{button, dialog_button};
+use super::parts::{empty_state, text, time};
+use crate::model::{EffectivePolicy, PolicyOrigin, ProjectResponse};
 
 /// What the address asks for.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct Asked {
+pub(crate) struct PoliciesPageQuery {
     /// The project of this id; that of everybody where there is none.
     pub(crate) project: String,
     /// Only these parts of the page.
@@ -28,15 +28,15 @@ pub(crate) struct Asked {
 
 /// What the page shows.
 #[derive(Debug, Clone)]
-pub(crate) struct Policies {
+pub(crate) struct PoliciesPage {
     /// What is the same on all pages.
-    pub(crate) frame: Frame,
+    pub(crate) frame: PageFrame,
     /// The projects that can be chosen.
-    pub(crate) projects: Vec<Project>,
+    pub(crate) projects: Vec<ProjectResponse>,
     /// The project whose policy is shown; none is everybody.
-    pub(crate) project: Option<Project>,
+    pub(crate) project: Option<ProjectResponse>,
     /// The policy that counts.
-    pub(crate) kept: PolicyKept,
+    pub(crate) effective: EffectivePolicy,
     /// What the form says at this moment, where it says something else; why it is no policy, if it is none.
     pub(crate) draft: Option<Result<RetryPolicy, String>>,
     /// The policies that can be taken as a beginning.
@@ -44,32 +44,32 @@ pub(crate) struct Policies {
 }
 
 /// The page.
-pub(crate) fn page(view: &Policies) -> Markup {
+pub(crate) fn page(view: &PoliciesPage) -> Markup {
     let body = html! {
         div class="page-head" { div class="titles" { h1 { "Policies" } p class="dim" { "How far to go before you are asked." } } }
-        (whose(view))
+        (project_selector(view))
         (form(view))
-        (taking_away(view))
+        (reset_control(view))
         (templates(view))
     };
-    layout::page(&view.frame, Place::Policies, "Policies", body)
+    layout::page(&view.frame, NavItem::Policies, "Policies", body)
 }
 
 /// One part of the page; two people who change a policy at once are told apart when they save.
-pub(crate) fn part(view: &Policies, name: &str) -> Option<Markup> {
+pub(crate) fn part(view: &PoliciesPage, name: &str) -> Option<Markup> {
     match name {
-        "words" => Some(words(view)),
-        "taking-away" => Some(taking_away(view)),
+        "words" => Some(policy_summary(view)),
+        "taking-away" => Some(reset_control(view)),
         _ => None,
     }
 }
 
 /// What the policy comes to: that of the form where somebody is filling it in.
-fn words(view: &Policies) -> Markup {
+fn policy_summary(view: &PoliciesPage) -> Markup {
     let (policy, tag) = match &view.draft {
-        None => (&view.kept.policy, origin(&view.kept)),
+        None => (&view.effective.policy, origin_label(&view.effective)),
         Some(Ok(draft)) => (draft, "not saved yet"),
-        Some(Err(why)) => return not_a_policy(why),
+        Some(Err(why)) => return invalid_policy(why),
     };
     let mut known = view.templates.iter();
     let template = known.find(|one| one.id == policy.id && one.name == policy.name);
@@ -85,13 +85,13 @@ fn words(view: &Policies) -> Markup {
             }
             // What a template says of itself holds for its own values.
             @if policy.enabled && !is_changed && !policy.description.is_empty() { p class="dim" { (text::one_line(&policy.description, 300)) } }
-            p { (in_words(policy)) }
+            p { (describe_policy(policy)) }
         }
     }
 }
 
 /// What is filled in cannot be saved: nothing else is told of it.
-fn not_a_policy(why: &str) -> Markup {
+fn invalid_policy(why: &str) -> Markup {
     html! {
         div class="stack" data-part="words" data-about="config_reloaded" {
             div class="row" { h2 id="policy-title" { "Not valid yet" } span class="tag" { "not saved yet" } }
@@ -100,7 +100,7 @@ fn not_a_policy(why: &str) -> Markup {
     }
 }
 
-fn whose(view: &Policies) -> Markup {
+fn project_selector(view: &PoliciesPage) -> Markup {
     let chosen = view.project.as_ref().map(|project| project.id.as_str());
     html! {
         section class="stack" aria-label="Whose policy" {
@@ -117,7 +117,7 @@ fn whose(view: &Policies) -> Markup {
 }
 
 /// What a field is about.
-struct Field {
+struct PolicyField {
     name: &'static str,
     label: &'static str,
     hint: &'static str,
@@ -125,44 +125,44 @@ struct Field {
     range: Option<(&'static str, &'static str)>,
 }
 
-const NUMBERS: [Field; 7] = [
-    Field {
+const NUMBER_FIELDS: [PolicyField; 7] = [
+    PolicyField {
         name: "maxRetries",
         label: "Retries",
         hint: "After the first try: 3 retries are 4 tries in all. With a time below they do not count for what passes by itself.",
         range: Some(("0", "1")),
     },
-    Field {
+    PolicyField {
         name: "backoffBase",
         label: "First wait, in seconds",
         hint: "Before the first retry. Linear waits have none: see the next field.",
         range: Some(("0", "any")),
     },
-    Field {
+    PolicyField {
         name: "backoffMultiplier",
         label: "Each wait is longer by",
         hint: "2 doubles it each time. Linear waits: so many seconds more each time.",
         range: Some(("0", "any")),
     },
-    Field {
+    PolicyField {
         name: "maxBackoff",
         label: "Longest wait, in seconds",
         hint: "A reset that the server states counts more.",
         range: Some(("0", "any")),
     },
-    Field {
+    PolicyField {
         name: "escalateAfterRetries",
         label: "Stronger model after",
         hint: "So many retries that did not help.",
         range: Some(("0", "1")),
     },
-    Field {
+    PolicyField {
         name: "maxCost",
         label: "A session may cost, in USD",
         hint: "Then you are asked. Empty: no cap.",
         range: Some(("0", "any")),
     },
-    Field {
+    PolicyField {
         name: "confirmAbove",
         label: "Ask before models that cost more than, in USD",
         hint: "0 asks always. Empty: never.",
@@ -170,20 +170,20 @@ const NUMBERS: [Field; 7] = [
     },
 ];
 
-const TIMES: [Field; 3] = [
-    Field {
+const DURATION_FIELDS: [PolicyField; 3] = [
+    PolicyField {
         name: "giveUpAfter",
         label: "Retry without progress for",
         hint: "What passes by itself, such as 30m. Empty: the number of retries counts.",
         range: None,
     },
-    Field {
+    PolicyField {
         name: "maxElapsed",
         label: "Recovery may take",
         hint: "Such as 6h. Empty: no cap.",
         range: None,
     },
-    Field {
+    PolicyField {
         name: "maxWait",
         label: "Longest stated wait",
         hint: "Waited for without asking, such as 5h. Empty: any.",
@@ -191,26 +191,26 @@ const TIMES: [Field; 3] = [
     },
 ];
 
-fn form(view: &Policies) -> Markup {
-    let refused = view.frame.may.not_change();
-    let wire = serde_json::to_value(&view.kept.policy).unwrap_or_default();
+fn form(view: &PoliciesPage) -> Markup {
+    let refused = view.frame.permissions.change_refusal();
+    let wire = serde_json::to_value(&view.effective.policy).unwrap_or_default();
     html! {
         section aria-labelledby="policy-title" {
-            form id="policy" class="card stack" data-api=(api(view)) data-method="PUT" data-etag=(view.kept.etag()) data-base=(base(&wire)) data-done="Saved. It counts for the next call, and for runs that begin from now on." {
-                (words(view))
+            form id="policy" class="card stack" data-api=(api_path(view)) data-method="PUT" data-etag=(view.effective.etag()) data-base=(base_json(&wire)) data-done="Saved. It counts for the next call, and for runs that begin from now on." {
+                (policy_summary(view))
                 fieldset disabled[refused.is_some()] {
                     legend class="hidden-visually" { "Values" }
-                    label class="check" { input type="checkbox" name="enabled" checked[view.kept.policy.enabled]; span { "Recover at all" span class="hint dim small" { " – off passes every failure through" } } }
-                    label class="check" { input type="checkbox" name="autoEscalate" checked[view.kept.policy.auto_escalate]; span { "Take a stronger model without asking" span class="hint dim small" { " – as far as the cost allows" } } }
+                    label class="check" { input type="checkbox" name="enabled" checked[view.effective.policy.enabled]; span { "Recover at all" span class="hint dim small" { " – off passes every failure through" } } }
+                    label class="check" { input type="checkbox" name="autoEscalate" checked[view.effective.policy.auto_switch_model]; span { "Take a stronger model without asking" span class="hint dim small" { " – as far as the cost allows" } } }
                     div class="fields" {
-                        @for field in NUMBERS { (input(&field, &wire, "number")) }
-                        @for field in TIMES { (input(&field, &wire, "optional")) }
+                        @for field in NUMBER_FIELDS { (input(&field, &wire, "number")) }
+                        @for field in DURATION_FIELDS { (input(&field, &wire, "optional")) }
                         (choice("curve", "Waits grow", &["exponential", "linear", "fixed"], &wire))
                         (choice("jitter", "Waits are spread", &["none", "full", "equal", "decorrelated"], &wire))
                     }
                 }
-                (kinds(&view.kept.policy, refused))
-                (own::own_values(&view.kept.policy, &wire, refused))
+                (retryable_kinds(&view.effective.policy, refused))
+                (overrides::override_tables(&view.effective.policy, &wire, refused))
                 p class="says" role="alert" {}
                 div class="row" { (button("primary", "submit", refused, html! { "Save" })) @if let Some(refused) = refused { span class="small dim" { (refused) } } }
             }
@@ -219,7 +219,7 @@ fn form(view: &Policies) -> Markup {
 }
 
 /// Where the policy is set.
-fn api(view: &Policies) -> String {
+fn api_path(view: &PoliciesPage) -> String {
     match &view.project {
         Some(project) => format!("/api/projects/{}/retry-policy", project.id),
         None => "/api/retry-policy".to_owned(),
@@ -227,8 +227,8 @@ fn api(view: &Policies) -> String {
 }
 
 /// The way back to what would count if nobody had set anything here.
-fn taking_away(view: &Policies) -> Markup {
-    let refused = view.frame.may.not_change();
+fn reset_control(view: &PoliciesPage) -> Markup {
+    let refused = view.frame.permissions.change_refusal();
     let (page, counts) = match &view.project {
         Some(project) => (
             format!("/policies?project={}", project.id),
@@ -241,10 +241,10 @@ fn taking_away(view: &Policies) -> Markup {
     };
     html! {
         div data-part="taking-away" data-about="config_reloaded" {
-            @if view.kept.origin == PolicyOrigin::Set {
-                p class="row" { (opener("", "take-away", refused, "Take away what is set here")) span class="small dim" { (counts) } }
+            @if view.effective.origin == PolicyOrigin::Set {
+                p class="row" { (dialog_button("", "take-away", refused, "Take away what is set here")) span class="small dim" { (counts) } }
                 dialog id="take-away" aria-labelledby="take-away-title" {
-                    form class="inside" data-api=(api(view)) data-method="DELETE" data-etag=(view.kept.etag()) data-goto=(page) {
+                    form class="inside" data-api=(api_path(view)) data-method="DELETE" data-etag=(view.effective.etag()) data-goto=(page) {
                         h2 id="take-away-title" { "Take away what is set here?" }
                         p { (counts) " The values of this page are gone then." }
                         p class="says" role="alert" {}
@@ -260,13 +260,13 @@ fn taking_away(view: &Policies) -> Markup {
 }
 
 /// What the form does not hold is sent back as it is; what is null would be no value.
-fn base(wire: &Value) -> String {
+fn base_json(wire: &Value) -> String {
     let mut base = json!({});
     if let (Some(base), Some(all)) = (base.as_object_mut(), wire.as_object()) {
         for name in ["id", "name", "description"] {
             base.extend(all.get(name).map(|value| (name.to_owned(), value.clone())));
         }
-        for field in NUMBERS.iter().chain(&TIMES) {
+        for field in NUMBER_FIELDS.iter().chain(&DURATION_FIELDS) {
             if all.get(field.name).is_some_and(Value::is_null)
                 || field.range.is_none()
                 || ["maxCost", "confirmAbove"].contains(&field.name)
@@ -278,7 +278,7 @@ fn base(wire: &Value) -> String {
     base.to_string()
 }
 
-fn shown(wire: &Value, name: &str) -> String {
+fn field_value(wire: &Value, name: &str) -> String {
     match &wire[name] {
         Value::Null => String::new(),
         Value::String(text) => text::one_line(text, 60),
@@ -287,7 +287,7 @@ fn shown(wire: &Value, name: &str) -> String {
     }
 }
 
-fn input(field: &Field, wire: &Value, wanted: &str) -> Markup {
+fn input(field: &PolicyField, wire: &Value, wanted: &str) -> Markup {
     let hint = format!("{}-hint", field.name);
     let (least, step) = field.range.unwrap_or_default();
     let optional = ["maxCost", "confirmAbove"].contains(&field.name) || field.range.is_none();
@@ -295,9 +295,9 @@ fn input(field: &Field, wire: &Value, wanted: &str) -> Markup {
         div class="field" {
             label for=(field.name) { (field.label) }
             @if field.range.is_some() {
-                input id=(field.name) name=(field.name) type="number" min=(least) step=(step) required[!optional] data-type=(wanted) value=(shown(wire, field.name)) aria-describedby=(hint);
+                input id=(field.name) name=(field.name) type="number" min=(least) step=(step) required[!optional] data-type=(wanted) value=(field_value(wire, field.name)) aria-describedby=(hint);
             } @else {
-                input id=(field.name) name=(field.name) data-type=(wanted) pattern=r"\s*(\d+(\.\d+)?\s*(ms|s|m|min|h|d)\s*)+" maxlength="40" value=(shown(wire, field.name)) aria-describedby=(hint);
+                input id=(field.name) name=(field.name) data-type=(wanted) pattern=r"\s*(\d+(\.\d+)?\s*(ms|s|m|min|h|d)\s*)+" maxlength="40" value=(field_value(wire, field.name)) aria-describedby=(hint);
             }
             p id=(hint) class="hint" { (field.hint) }
         }
@@ -311,7 +311,7 @@ fn choice(name: &str, label: &str, all: &[&str], wire: &Value) -> Markup {
     }
 }
 
-fn kinds(policy: &RetryPolicy, refused: Option<&str>) -> Markup {
+fn retryable_kinds(policy: &RetryPolicy, refused: Option<&str>) -> Markup {
     let transient = Kind::ALL
         .iter()
         .filter(|kind| kind.category() == Category::Transient);
@@ -328,7 +328,7 @@ fn kinds(policy: &RetryPolicy, refused: Option<&str>) -> Markup {
     }
 }
 
-fn origin(kept: &PolicyKept) -> &'static str {
+fn origin_label(kept: &EffectivePolicy) -> &'static str {
     match kept.origin {
         PolicyOrigin::Set => "set here",
         PolicyOrigin::Configured => "from the configuration",
@@ -338,14 +338,14 @@ fn origin(kept: &PolicyKept) -> &'static str {
 }
 
 /// What a policy comes to, in a few sentences: what [`unstuck_core::decide`] does by it.
-fn in_words(policy: &RetryPolicy) -> String {
+fn describe_policy(policy: &RetryPolicy) -> String {
     if !policy.enabled {
         return "Nothing is done: every failure is passed through.".to_owned();
     }
-    let model = model_in_words(policy);
+    let model = describe_model_switch(policy);
     let tries = policy.max_retries.saturating_add(1);
     if let Some(time) = policy.give_up_after {
-        let (time, waits) = (time::took(time), waits(policy, 5));
+        let (time, waits) = (time::duration(time), first_waits(policy, 5));
         return format!(
             "What passes by itself is tried again for {time} without progress, with waits of about {waits} and so on; \
              other failures have up to {tries} tries. {model}"
@@ -355,25 +355,25 @@ fn in_words(policy: &RetryPolicy) -> String {
         0 => format!("One try, no retries. {model}"),
         most => format!(
             "Up to {tries} tries, with waits of about {}{}; a kind's own limit counts where it is lower. {model}",
-            waits(policy, most.min(5)),
+            first_waits(policy, most.min(5)),
             if most > 5 { " and so on" } else { "" }
         ),
     }
 }
 
 /// The waits before the first retries, without their spread.
-fn waits(policy: &RetryPolicy, count: u32) -> String {
+fn first_waits(policy: &RetryPolicy, count: u32) -> String {
     let backoff = policy.backoff();
-    let waits = (1..=count).map(|n| time::took(backoff.curve_delay(n)));
+    let waits = (1..=count).map(|n| time::duration(backoff.curve_delay(n)));
     waits.collect::<Vec<_>>().join(", ")
 }
 
 /// When a stronger model is taken, and for which failures: not every kind has that way.
-fn model_in_words(policy: &RetryPolicy) -> String {
-    if !policy.auto_escalate {
+fn describe_model_switch(policy: &RetryPolicy) -> String {
+    if !policy.auto_switch_model {
         return "A stronger model is taken only when you say so.".to_owned();
     }
-    let kinds = kinds_with_model_change();
+    let kinds = kinds_with_model_switch();
     let few: Vec<_> = kinds.iter().take(4).map(|kind| kind.name()).collect();
     let more = match kinds.len().saturating_sub(few.len()) {
         0 => String::new(),
@@ -381,20 +381,20 @@ fn model_in_words(policy: &RetryPolicy) -> String {
     };
     format!(
         "After {} retries that did not help a stronger model is taken, for failures that it may help against ({}{more}).",
-        policy.escalate_after_retries,
+        policy.switch_model_after_retries,
         few.join(", ")
     )
 }
 
 /// The kinds of failure for which another model is a way to recover.
-fn kinds_with_model_change() -> Vec<Kind> {
+fn kinds_with_model_switch() -> Vec<Kind> {
     let playbook = Playbook::built_in();
     let changes = |id: &str| {
         let strategy = playbook.strategy(id);
         strategy.is_some_and(|one| {
             one.changes
                 .iter()
-                .any(|one| matches!(one, Change::Model(_)))
+                .any(|one| matches!(one, AttemptChange::Model(_)))
         })
     };
     let has_way = |kind: &Kind| {
@@ -404,17 +404,17 @@ fn kinds_with_model_change() -> Vec<Kind> {
     Kind::ALL.iter().copied().filter(has_way).collect()
 }
 
-fn templates(view: &Policies) -> Markup {
+fn templates(view: &PoliciesPage) -> Markup {
     html! {
         section aria-labelledby="templates-title" {
             div class="section-head" { h2 id="templates-title" { "Templates" } span class="dim small" { "fill in the form above; nothing is saved before you save it" } }
-            @if view.templates.is_empty() { (empty::empty("There are no templates.", "The configuration can hold some:", Some("unstuck policy list"))) }
+            @if view.templates.is_empty() { (empty_state::empty_state("There are no templates.", "The configuration can hold some:", Some("unstuck policy list"))) }
             div class="two" {
                 @for policy in &view.templates {
                     article class="card stack" {
                         h3 { (text::one_line(&policy.name, 80)) }
                         @if !policy.description.is_empty() { p class="small" { (text::one_line(&policy.description, 300)) } }
-                        p class="small dim" { (in_words(policy)) }
+                        p class="small dim" { (describe_policy(policy)) }
                         p { button type="button" data-form="policy" data-fill=(serde_json::to_string(policy).unwrap_or_default()) { "Fill in" span class="hidden-visually" { " " (text::one_line(&policy.name, 80)) } } }
                     }
                 }
@@ -431,22 +431,23 @@ mod tests {
     fn a_policy_is_told_in_a_sentence() {
         let policy = RetryPolicy::default();
         assert!(
-            in_words(&policy).starts_with("What passes by itself is tried again for 30 min"),
+            describe_policy(&policy).starts_with("What passes by itself is tried again for 30 min"),
             "{}",
-            in_words(&policy)
+            describe_policy(&policy)
         );
         let standard = unstuck_core::decision::template("standard").unwrap();
         assert!(
-            in_words(standard).starts_with("Up to 4 tries, with waits of about 1 s, 2 s, 4 s;"),
+            describe_policy(standard)
+                .starts_with("Up to 4 tries, with waits of about 1 s, 2 s, 4 s;"),
             "{}",
-            in_words(standard)
+            describe_policy(standard)
         );
         let off = RetryPolicy {
             enabled: false,
             ..RetryPolicy::default()
         };
         assert_eq!(
-            in_words(&off),
+            describe_policy(&off),
             "Nothing is done: every failure is passed through."
         );
     }
@@ -454,13 +455,18 @@ mod tests {
     #[test]
     fn every_field_of_the_form_is_one_of_the_policy() {
         let wire = serde_json::to_value(RetryPolicy::default()).unwrap();
-        for name in NUMBERS.iter().chain(&TIMES).map(|field| field.name).chain([
-            "curve",
-            "jitter",
-            "enabled",
-            "autoEscalate",
-            "retryableErrors",
-        ]) {
+        for name in NUMBER_FIELDS
+            .iter()
+            .chain(&DURATION_FIELDS)
+            .map(|field| field.name)
+            .chain([
+                "curve",
+                "jitter",
+                "enabled",
+                "autoEscalate",
+                "retryableErrors",
+            ])
+        {
             assert!(wire.get(name).is_some(), "{name}: {wire}");
         }
     }
@@ -469,14 +475,14 @@ mod tests {
     #[test]
     fn the_sentence_says_what_is_done() {
         let template = |id| unstuck_core::decision::template(id).unwrap();
-        let pipeline = in_words(template("pipeline"));
+        let pipeline = describe_policy(template("pipeline"));
         assert!(
             pipeline.contains("waits of about 1 s, 2 s, 3 s;"),
             "{pipeline}"
         );
-        let critical = in_words(template("critical"));
+        let critical = describe_policy(template("critical"));
         assert!(critical.contains("After 2 retries that did not help a stronger model"));
-        let kinds = kinds_with_model_change();
+        let kinds = kinds_with_model_switch();
         assert!(!kinds.is_empty() && kinds.len() < Kind::ALL.len());
         assert!(critical.contains(kinds[0].name()), "{critical}");
     }

@@ -5,12 +5,12 @@ mod sample;
 use sample::Sample;
 
 use super::layout;
-use super::parts::controls::May;
-use super::{failures, inbox, login, now, policies, run, runs, session, settings};
+use super::parts::controls::Permissions;
+use super::{failures, inbox, login, overview, policies, run, runs, session, settings};
 
-const ALL: May = May {
-    answer: true,
-    change: true,
+const ALL: Permissions = Permissions {
+    can_answer: true,
+    can_change: true,
 };
 
 /// What agents might write to be more than text.
@@ -29,7 +29,7 @@ const HOSTILE: [&str; 9] = [
 fn pages<F: Fn(&str) -> String>(sample: &Sample<F>) -> Vec<(&'static str, String)> {
     let session_page = sample.session_page();
     let all = [
-        ("now", now::page(&sample.now())),
+        ("now", overview::page(&sample.now())),
         ("runs", runs::page(&sample.runs())),
         ("run", run::page(&sample.run_page())),
         ("session", session::page(&session_page)),
@@ -39,10 +39,10 @@ fn pages<F: Fn(&str) -> String>(sample: &Sample<F>) -> Vec<(&'static str, String
         ),
         (
             "escalate dialog",
-            session::escalate_dialog(&session_page, &sample.estimate()),
+            session::model_switch_dialog(&session_page, &sample.estimate()),
         ),
         ("inbox", inbox::page(&sample.inbox())),
-        ("question", inbox::question_page(&sample.question_page())),
+        ("question", inbox::escalation_page(&sample.question_page())),
         ("preview", inbox::preview(&sample.preview())),
         ("failures", failures::page(&sample.failures())),
         ("policies", policies::page(&sample.policies())),
@@ -50,7 +50,7 @@ fn pages<F: Fn(&str) -> String>(sample: &Sample<F>) -> Vec<(&'static str, String
         ("login", login::page(&sample.frame(), "/")),
         (
             "trouble",
-            login::trouble(
+            login::error_page(
                 &sample.frame(),
                 "Not found",
                 &(sample.says)("there is no such run"),
@@ -245,7 +245,7 @@ fn every_page_has_landmarks_one_heading_of_the_first_level_and_names_for_all_fie
 fn who_may_only_read_sees_why_buttons_do_nothing() {
     let sample = Sample {
         says: str::to_owned,
-        may: May::default(),
+        may: Permissions::default(),
     };
     for (name, page) in pages(&sample) {
         for tag in tags(&page).into_iter().filter(|tag| {
@@ -258,7 +258,7 @@ fn who_may_only_read_sees_why_buttons_do_nothing() {
             );
         }
     }
-    let question = inbox::question_page(&sample.question_page()).into_string();
+    let question = inbox::escalation_page(&sample.question_page()).into_string();
     assert!(question.contains("You can only read."), "{question}");
 }
 
@@ -269,13 +269,13 @@ fn each_part_can_be_rendered_alone_and_says_which_it_is() {
         may: ALL,
     };
     let view = sample.now();
-    let whole = now::page(&view).into_string();
+    let whole = overview::page(&view).into_string();
     for part in ["needs", "tiles", "sessions", "upstreams", "ended"] {
-        let alone = now::part(&view, part).unwrap().into_string();
+        let alone = overview::part(&view, part).unwrap().into_string();
         assert!(whole.contains(&alone), "{part}");
         assert!(alone.contains(&format!("data-part=\"{part}\"")), "{part}");
     }
-    assert!(now::part(&view, "moon").is_none());
+    assert!(overview::part(&view, "moon").is_none());
     assert!(
         layout::open_count(2)
             .into_string()
@@ -286,7 +286,7 @@ fn each_part_can_be_rendered_alone_and_says_which_it_is() {
 /// S4-04: the retry in progress, its countdown and its count stand on the page.
 #[test]
 fn a_session_that_waits_shows_its_attempt_and_counts_down() {
-    let page = now::page(
+    let page = overview::page(
         &Sample {
             says: str::to_owned,
             may: ALL,

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use unstuck_core::diagnosis::WaitSource;
-use unstuck_core::episode::{SessionStatus, Status};
+use unstuck_core::diagnosis::RetryAfterSource;
+use unstuck_core::views::{RunStatus, SessionStatus};
 use unstuck_core::{Kind, Level, Timestamp};
 
 use crate::model::*;
-use crate::pages::layout::Frame;
-use crate::pages::parts::controls::May;
+use crate::pages::layout::PageFrame;
+use crate::pages::parts::controls::Permissions;
 
 mod pages;
 
@@ -17,20 +17,20 @@ pub(super) const NOW: Timestamp = Timestamp::from_seconds(1_794_850_000);
 /// Makes pages whose texts are what `says` makes of them.
 pub(super) struct Sample<F> {
     pub(super) says: F,
-    pub(super) may: May,
+    pub(super) may: Permissions,
 }
 
 fn before(seconds: u64) -> Timestamp {
     NOW.before(Duration::from_secs(seconds))
 }
 
-fn state(state: Status) -> SessionStatus {
-    let waits = state == Status::Waiting;
+fn state(state: RunStatus) -> SessionStatus {
+    let waits = state == RunStatus::Waiting;
     SessionStatus {
         state,
         reason: Some(Kind::RateLimit),
         until: waits.then(|| after(42)),
-        source: waits.then_some(WaitSource::Header),
+        source: waits.then_some(RetryAfterSource::Header),
         next: None,
     }
 }
@@ -58,22 +58,25 @@ impl<F: Fn(&str) -> String> Sample<F> {
         all.iter().map(|word| self.s(word)).collect()
     }
 
-    pub(super) fn frame(&self) -> Frame {
-        Frame {
+    pub(super) fn frame(&self) -> PageFrame {
+        PageFrame {
             now: NOW,
-            open: 2,
-            may: self.may,
-            known: self.may.answer,
+            open_escalations: 2,
+            permissions: self.may,
+            is_logged_in: self.may.can_answer,
             login_ended: false,
             rejected: None,
             stream: Some("/api/events".into()),
         }
     }
 
-    pub(super) fn run(&self, id: &str, status: Status) -> Run {
+    pub(super) fn run(&self, id: &str, status: RunStatus) -> Run {
         let ended = matches!(
             status,
-            Status::Succeeded | Status::Recovered | Status::Failed | Status::Interrupted
+            RunStatus::Succeeded
+                | RunStatus::Recovered
+                | RunStatus::Failed
+                | RunStatus::Interrupted
         );
         Run {
             id: self.id(id),
@@ -94,7 +97,7 @@ impl<F: Fn(&str) -> String> Sample<F> {
             started: before(1_260),
             updated: before(20),
             finished: ended.then(|| before(30)),
-            until: (status == Status::Waiting).then(|| after(42)),
+            until: (status == RunStatus::Waiting).then(|| after(42)),
             attempt_count: 2,
             error_count: 1,
             retry_count: 1,
@@ -107,9 +110,9 @@ impl<F: Fn(&str) -> String> Sample<F> {
         }
     }
 
-    pub(super) fn session(&self, id: &str, status: Status) -> Session {
+    pub(super) fn session(&self, id: &str, status: RunStatus) -> SessionResponse {
         let run = self.run("k3v9x0m2qa", status);
-        Session {
+        SessionResponse {
             id: self.id(id),
             run: run.id,
             project: run.project,
@@ -140,7 +143,7 @@ impl<F: Fn(&str) -> String> Sample<F> {
             agent_session: self.o("5f0c"),
             timeout_ms: Some(1_200_000),
             reason: run.reason,
-            retries: vec![RetryTold {
+            retries: vec![RetrySummary {
                 attempt_number: 1,
                 error: Kind::Timeout,
                 error_message: self.s("timed out"),
@@ -152,8 +155,8 @@ impl<F: Fn(&str) -> String> Sample<F> {
         }
     }
 
-    fn model_change(&self) -> ModelChange {
-        ModelChange {
+    fn model_change(&self) -> ModelSwitchResponse {
+        ModelSwitchResponse {
             from_model: self.s("claude-haiku-5"),
             to_model: self.s("claude-sonnet-5-5"),
             reason: self.s("auto_after_retries"),
@@ -162,16 +165,16 @@ impl<F: Fn(&str) -> String> Sample<F> {
         }
     }
 
-    pub(super) fn question(&self, id: &str) -> Escalation {
-        let offered = |answer, does: &str, cost_usd| Offered {
+    pub(super) fn question(&self, id: &str) -> EscalationResponse {
+        let offered = |answer, does: &str, cost_usd| AnswerOption {
             answer,
-            does: self.s(does),
+            effect: self.s(does),
             cost_usd,
         };
-        Escalation {
+        EscalationResponse {
             reread: None,
             id: self.id(id),
-            question: self.s("recovery_approval_required"),
+            escalation_kind: self.s("recovery_approval_required"),
             trigger: self.s("RECOVERY"),
             run: self.id("k3v9x0m2qa"),
             session: Some(self.id("k3v9x0m2qa-1")),
@@ -179,13 +182,13 @@ impl<F: Fn(&str) -> String> Sample<F> {
             project_id: self.id("3f9a1c07be52"),
             role: self.o("tester"),
             kind: Kind::LockfileDrift,
-            doing: self.s("running the tests of the checkout"),
+            activity: self.s("running the tests of the checkout"),
             evidence: self.s("npm error `npm ci` can only install packages when your package.json and package-lock.json are in sync"),
             reason: self.s("The lockfile is out of date; installing would change it, and nobody has allowed that yet."),
-            tried: vec![Tried { what: self.s("the same again after 2 s"), why: self.s("failed the same way") }],
+            prior_attempts: vec![PriorAttempt { what: self.s("the same again after 2 s"), why: self.s("failed the same way") }],
             settings: vec![ChangedSetting { key: self.s("role.builder.command"), before: self.o("[\"make\"]"), now: self.o("[\"make\", \"-B\"]") }],
             command: self.o("npm install --package-lock-only"),
-            conditions: Some(Conditions {
+            conditions: Some(ExecutionConditions {
                 sandbox: self.s("partial"),
                 missing: vec![self.s("this kernel has no Landlock")],
                 network: true,
@@ -197,47 +200,47 @@ impl<F: Fn(&str) -> String> Sample<F> {
             can_preview: true,
             preview_needs_network: true,
             answers: vec![
-                offered(Answer::Approve, "runs `npm install --package-lock-only` once, then tries again", None),
-                offered(Answer::Reject, "does not run it, and tries again without", None),
-                offered(Answer::Resolve, "tries again: you have seen to it", None),
-                offered(Answer::Retry, "tries again with your words", None),
-                offered(Answer::Escalate, "tries again with claude-opus-5", Some(1.2)),
-                offered(Answer::Skip, "leaves tester out; the others go on without it", None),
-                offered(Answer::Abort, "ends the run", None),
+                offered(AnswerKind::Approve, "runs `npm install --package-lock-only` once, then tries again", None),
+                offered(AnswerKind::Reject, "does not run it, and tries again without", None),
+                offered(AnswerKind::Resolve, "tries again: you have seen to it", None),
+                offered(AnswerKind::Retry, "tries again with your words", None),
+                offered(AnswerKind::Escalate, "tries again with claude-opus-5", Some(1.2)),
+                offered(AnswerKind::Skip, "leaves tester out; the others go on without it", None),
+                offered(AnswerKind::Abort, "ends the run", None),
             ],
             created: before(600),
-            deadline: Some(Deadline { at: after(3_000), answer: Answer::Abort }),
+            deadline: Some(AnswerDeadline { at: after(3_000), answer: AnswerKind::Abort }),
             fingerprint: self.s("7b1c"),
             hash: self.s("00ff00ff00ff00ff"),
-            answered: None,
+            outcome: None,
         }
     }
 
-    pub(super) fn answered(&self, id: &str) -> Escalation {
-        let how = Resolved {
+    pub(super) fn answered(&self, id: &str) -> EscalationResponse {
+        let how = Resolution {
             by: self.s("human"),
             method: self.s("approve"),
             who: self.o("ada"),
             note: self.s("fine by me"),
-            said: self.s("approved by ada"),
+            summary: self.s("approved by ada"),
         };
-        Escalation {
-            answered: Some(Answered {
+        EscalationResponse {
+            outcome: Some(EscalationOutcome {
                 at: before(90),
-                how: Some(how),
+                resolution: Some(how),
             }),
             ..self.question(id)
         }
     }
 
-    pub(super) fn estimate(&self) -> Estimate {
-        Estimate {
+    pub(super) fn estimate(&self) -> CostEstimateResponse {
+        CostEstimateResponse {
             from_model: self.o("claude-sonnet-5-5"),
             to_model: self.o("claude-opus-5"),
             usd: Some(1.2),
             formula: self
                 .s("(25 - 15) × 12 000 output tokens / 1M + (5 - 3) × 500 000 input tokens / 1M"),
-            keeps: self.s("The conversation and all files stay as they are."),
+            preserved: self.s("The conversation and all files stay as they are."),
         }
     }
 
@@ -251,8 +254,8 @@ impl<F: Fn(&str) -> String> Sample<F> {
         }
     }
 
-    pub(super) fn preview(&self) -> Preview {
-        Preview {
+    pub(super) fn preview(&self) -> RepairPreview {
+        RepairPreview {
             command: self.s("npm install"),
             network: true,
             exit_code: Some(0),
@@ -267,9 +270,9 @@ impl<F: Fn(&str) -> String> Sample<F> {
         }
     }
 
-    fn attempt(&self, number: u32, outcome: &str) -> Attempt {
+    fn attempt(&self, number: u32, outcome: &str) -> AttemptResponse {
         let failed = outcome == "failed";
-        Attempt {
+        AttemptResponse {
             id: self.id(&format!("k3v9x0m2qa/{number}")),
             index: number,
             session: self.id("k3v9x0m2qa-1"),
@@ -278,13 +281,13 @@ impl<F: Fn(&str) -> String> Sample<F> {
             instance: Some(1),
             number,
             outcome: outcome.to_owned(),
-            cut_off: 0,
+            interruptions: 0,
             started: before(u64::from(600 / number)),
             ended: (outcome != "running").then(|| before(u64::from(500 / number))),
             duration_ms: (outcome != "running").then_some(94_300),
             command: self.words(&["claude", "-p", "fix the failing tests"]),
             model: self.o("claude-sonnet-5-5"),
-            answering: (number > 1).then(|| Answering {
+            recovers_from: (number > 1).then(|| RecoveredFailure {
                 kind: Kind::FormatValidation,
                 level: Level::Alternative,
                 strategy: self.o("simplify_prompt"),
@@ -297,7 +300,7 @@ impl<F: Fn(&str) -> String> Sample<F> {
             exit_code: failed.then_some(1),
             signal: None,
             limit: (number == 2).then(|| self.s("timeout")),
-            used: Used {
+            usage: AttemptUsage {
                 cost_usd: Some(0.12),
                 tokens: Some(TokenCount {
                     input: 41_000,
@@ -312,7 +315,7 @@ impl<F: Fn(&str) -> String> Sample<F> {
             } else {
                 Vec::new()
             },
-            excerpt: Some(Excerpt {
+            excerpt: Some(OutputExcerpt {
                 stdout: self.s("FAIL src/checkout.test.ts\n  expected 3, got 2\n"),
                 stderr: self.s("npm error code 1\n"),
             }),
@@ -323,19 +326,19 @@ impl<F: Fn(&str) -> String> Sample<F> {
             } else {
                 Vec::new()
             },
-            wait: failed.then(|| Wait {
+            wait: failed.then(|| AttemptWait {
                 reread: None,
                 until: if number == 2 { after(42) } else { before(300) },
                 reason: self.s("the server said so"),
                 stated: true,
             }),
             escalation: (number == 2).then(|| self.id("q1")),
-            resolved: (number == 2).then(|| Resolved {
+            resolution: (number == 2).then(|| Resolution {
                 by: self.s("human"),
                 method: self.s("retry"),
                 who: self.o("ada"),
                 note: self.s("use the fixtures"),
-                said: self.s("retried with words by ada"),
+                summary: self.s("retried with words by ada"),
             }),
             repairs: if number == 1 {
                 vec![self.repair()]
@@ -345,8 +348,8 @@ impl<F: Fn(&str) -> String> Sample<F> {
         }
     }
 
-    fn diagnosis(&self) -> Diagnosis {
-        Diagnosis {
+    fn diagnosis(&self) -> DiagnosisResponse {
+        DiagnosisResponse {
             kind: Kind::FormatValidation,
             layer: self.s("agent"),
             level: Some(Level::Alternative),
@@ -367,10 +370,10 @@ impl<F: Fn(&str) -> String> Sample<F> {
             strategy: self.o("tell_what_was_wrong"),
             reason: self.s("The same prompt would fail the same way; the next strategy of the chain helped 7 of 9 times"),
             attempt: 1,
-            of: 2,
+            max_attempts: 2,
             delay_ms: Some(2_000),
             stated: false,
-            passed_over: vec![PassedOver { strategy: self.s("same"), why: self.s("a systematic failure is not repeated unchanged") }],
+            skipped: vec![SkippedStrategy { strategy: self.s("same"), why: self.s("a systematic failure is not repeated unchanged") }],
             cost_usd: Some(0.14),
             at: before(480),
             knowledge: self.s("0.1.0"),
@@ -381,7 +384,7 @@ impl<F: Fn(&str) -> String> Sample<F> {
     fn call(&self) -> ApiCall {
         ApiCall {
             id: self.id("c81"),
-            tries: vec![ApiTry {
+            api_attempts: vec![ApiAttempt {
                 at: before(520),
                 number: 1,
                 upstream: self.s("anthropic"),
@@ -391,7 +394,7 @@ impl<F: Fn(&str) -> String> Sample<F> {
                 message: self.s("Overloaded"),
                 reason: self.s("tried again after 1.2 s"),
                 fallback: self.o("bedrock"),
-                passed_over: vec![self.s("spare is not asked instead: it calls no tools")],
+                skipped_upstreams: vec![self.s("spare is not asked instead: it calls no tools")],
             }],
             outcome: self.o("recovered"),
             status: Some(200),
@@ -419,7 +422,7 @@ impl<F: Fn(&str) -> String> Sample<F> {
             ],
             output: self.s("added 812 packages\n"),
             failed: self.o("Something else failed afterwards."),
-            worked: true,
+            succeeded: true,
         }
     }
 
@@ -438,13 +441,13 @@ impl<F: Fn(&str) -> String> Sample<F> {
         }
     }
 
-    fn event(&self, seq: u64, name: &str) -> EventLine {
+    fn event(&self, seq: u64, name: &str) -> EventResponse {
         let mut data = serde_json::Map::new();
         data.insert(
             "reason".into(),
             self.s("the chain goes on with the next strategy").into(),
         );
-        EventLine {
+        EventResponse {
             state: None,
             id: seq,
             run: self.id("k3v9x0m2qa"),
@@ -457,7 +460,7 @@ impl<F: Fn(&str) -> String> Sample<F> {
         }
     }
 
-    fn events(&self) -> Vec<EventLine> {
+    fn events(&self) -> Vec<EventResponse> {
         let names = [
             "attempt_started",
             "decision_made",
@@ -474,7 +477,7 @@ impl<F: Fn(&str) -> String> Sample<F> {
 
     fn lane(&self, upstream: &str, breaker: &str) -> Lane {
         let window = |limit: u64, remaining| {
-            Some(Window {
+            Some(LimitWindow {
                 limit: Some(limit),
                 remaining,
                 reset: after(31),
@@ -483,25 +486,25 @@ impl<F: Fn(&str) -> String> Sample<F> {
         Lane {
             upstream: self.id(upstream),
             model: self.id("claude-sonnet-5-5"),
-            breaker: Breaker {
+            breaker: BreakerStatus {
                 state: breaker.to_owned(),
                 failures: Some(1),
                 until: (breaker != "closed").then(|| after(17)),
             },
             in_flight: 3,
-            pace_per_second: None,
+            rate_per_second: None,
             requests: window(1_000, 120),
             tokens: None,
             input_tokens: window(400_000, 381_000),
             output_tokens: window(80_000, 4_000),
-            plan: Some(Plan {
+            subscription: Some(SubscriptionUsage {
                 used_percent: 71.0,
                 reset: after(7_200),
-                spent: false,
+                exhausted: false,
             }),
             cool_down_until: None,
             retry_budget: 4.0,
-            usual_took_ms: 4_210.0,
+            mean_duration_ms: 4_210.0,
             counts: LaneCounts {
                 admitted: 812,
                 retries: 31,

@@ -7,18 +7,18 @@ use std::io::Write;
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
-use unstuck_core::agent::{Agent, Call, PromptWay};
+use unstuck_core::agent::{Agent, CommandInputs, PromptChannel};
 use unstuck_core::decision::Capability;
 
+use crate::agent_installation::{self, AgentInstallation, AgentVersion};
 use crate::config::Config;
-use crate::installed::{self, Installed, Version};
+use crate::error_report::error_with_hint;
 use crate::output::{BOLD, DIM, GREEN, Output, YELLOW};
-use crate::report::hinted;
-use crate::show_text::cut;
+use crate::show_text::truncate;
 use crate::{completion, runtime};
 
 /// How wide the column of versions is.
-const VERSION: usize = 15;
+const VERSION_WIDTH: usize = 15;
 
 /// List the agents that can be run, with which are installed
 #[derive(Debug, Args)]
@@ -56,21 +56,21 @@ pub(crate) fn run(args: &AgentsArgs, config: &Config, out: &mut Output) -> Resul
     if let Some(AgentsCommand::Show { id, json }) = &args.command {
         let agent = agents.get(id).ok_or_else(|| {
             let known: Vec<_> = agents.iter().map(Agent::id).collect();
-            hinted(
+            error_with_hint(
                 format!("there is no agent `{id}`"),
                 format!("there are {}", known.join(", ")),
             )
         })?;
-        let found = Found::all(vec![agent])?.remove(0);
+        let found = AgentEntry::look_up(vec![agent])?.remove(0);
         return match json {
-            true => out.json(&found.shown()?),
+            true => out.write_json(&found.as_json()?),
             false => found.show(out),
         };
     }
-    let all = Found::all(agents.iter().collect())?;
+    let all = AgentEntry::look_up(agents.iter().collect())?;
     if args.json {
-        let all: Vec<Value> = all.iter().map(Found::summary).collect();
-        return out.json(&all);
+        let all: Vec<Value> = all.iter().map(AgentEntry::summary).collect();
+        return out.write_json(&all);
     }
     let columns = out.columns();
     let widest = |texts: Vec<String>| texts.iter().map(|text| text.chars().count()).max();
@@ -79,7 +79,7 @@ pub(crate) fn run(args: &AgentsArgs, config: &Config, out: &mut Output) -> Resul
             .map(|found| found.agent.id().to_owned())
             .collect(),
     );
-    let facts = widest(all.iter().map(Found::facts).collect());
+    let facts = widest(all.iter().map(AgentEntry::facts).collect());
     let widths = (ids.unwrap_or_default(), facts.unwrap_or_default());
     for found in &all {
         writeln!(out, "{}", found.line(widths, columns))?;
@@ -88,22 +88,22 @@ pub(crate) fn run(args: &AgentsArgs, config: &Config, out: &mut Output) -> Resul
 }
 
 /// An agent and what was found of it here.
-struct Found<'a> {
+struct AgentEntry<'a> {
     agent: &'a Agent,
     /// None if any program can be it.
-    installed: Option<Installed>,
+    installed: Option<AgentInstallation>,
 }
 
-impl<'a> Found<'a> {
-    fn all(agents: Vec<&'a Agent>) -> Result<Vec<Self>> {
+impl<'a> AgentEntry<'a> {
+    fn look_up(agents: Vec<&'a Agent>) -> Result<Vec<Self>> {
         let calls = agents.iter().map(|agent| &agent.file().call).collect();
-        let installed = runtime::block_on(installed::all(calls))?;
+        let installed = runtime::block_on(agent_installation::find_installations(calls))?;
         let with = |(agent, installed)| Self { agent, installed };
         Ok(agents.into_iter().zip(installed).map(with).collect())
     }
 
-    fn can(&self, capability: Capability) -> bool {
-        let can = self.agent.call_capabilities(&Call::default());
+    fn has_capability(&self, capability: Capability) -> bool {
+        let can = self.agent.call_capabilities(&CommandInputs::default());
         can.has(capability)
     }
 
@@ -111,29 +111,29 @@ impl<'a> Found<'a> {
     fn line(&self, (ids, facts): (usize, usize), columns: Option<usize>) -> String {
         let (style, version) = match &self.installed {
             None => (DIM, "any program".to_owned()),
-            Some(Installed::No) => (DIM, "not installed".to_owned()),
-            Some(Installed::At { version, .. }) => match version {
-                Version::Told(version) => (GREEN, cut(version, VERSION)),
-                Version::Unknown(_) => (YELLOW, "version unknown".to_owned()),
+            Some(AgentInstallation::Missing) => (DIM, "not installed".to_owned()),
+            Some(AgentInstallation::Found { version, .. }) => match version {
+                AgentVersion::Known(version) => (GREEN, truncate(version, VERSION_WIDTH)),
+                AgentVersion::Unknown(_) => (YELLOW, "version unknown".to_owned()),
             },
         };
-        let before = ids + VERSION + facts + 3 * 2;
+        let before = ids + VERSION_WIDTH + facts + 3 * 2;
         let room = columns.map_or(usize::MAX, |columns| columns.saturating_sub(before));
-        let place = cut(&self.place().unwrap_or_default(), room);
+        let place = truncate(&self.path_text().unwrap_or_default(), room);
         let (id, known) = (self.agent.id(), self.facts());
         let known = match place.is_empty() {
             true => known,
             false => format!("{known:<facts$}  {DIM}{place}{DIM:#}"),
         };
-        format!("{BOLD}{id:<ids$}{BOLD:#}  {style}{version:<VERSION$}{style:#}  {known}")
+        format!("{BOLD}{id:<ids$}{BOLD:#}  {style}{version:<VERSION_WIDTH$}{style:#}  {known}")
     }
 
     /// What a role can do with it.
     fn facts(&self) -> String {
-        let mut facts = vec![match self.agent.prompt_way(&[]) {
-            PromptWay::Stdin => "prompt on stdin",
-            PromptWay::Argument => "prompt as argument",
-            PromptWay::File => "prompt in a file",
+        let mut facts = vec![match self.agent.prompt_channel(&[]) {
+            PromptChannel::Stdin => "prompt on stdin",
+            PromptChannel::Argument => "prompt as argument",
+            PromptChannel::File => "prompt in a file",
         }];
         if self.installed.is_none() {
             facts.push("the rest by placeholders");
@@ -142,15 +142,15 @@ impl<'a> Found<'a> {
             (Capability::Resume, "resumes"),
             (Capability::Model, "model"),
         ] {
-            facts.extend(self.can(capability).then_some(fact));
+            facts.extend(self.has_capability(capability).then_some(fact));
         }
-        facts.extend(self.agent.takes_tools(&[]).then_some("tools"));
+        facts.extend(self.agent.supports_tools(&[]).then_some("tools"));
         facts.join(" · ")
     }
 
     /// Where its program is, and what is wrong with that.
-    fn place(&self) -> Option<String> {
-        let Some(Installed::At {
+    fn path_text(&self) -> Option<String> {
+        let Some(AgentInstallation::Found {
             path,
             on_path,
             version,
@@ -158,18 +158,18 @@ impl<'a> Found<'a> {
         else {
             return None;
         };
-        let path = crate::place::homely(&path.display().to_string());
+        let path = crate::paths::abbreviate_home(&path.display().to_string());
         let problem = match (on_path, version) {
             (false, _) => " (not on PATH)".to_owned(),
-            (true, Version::Unknown(problem)) => format!(" ({problem})"),
-            (true, Version::Told(_)) => String::new(),
+            (true, AgentVersion::Unknown(problem)) => format!(" ({problem})"),
+            (true, AgentVersion::Known(_)) => String::new(),
         };
         Some(format!("{path}{problem}"))
     }
 
     fn summary(&self) -> Value {
         let (path, on_path, version) = match &self.installed {
-            Some(Installed::At {
+            Some(AgentInstallation::Found {
                 path,
                 on_path,
                 version,
@@ -177,26 +177,26 @@ impl<'a> Found<'a> {
             _ => (None, None, None),
         };
         let (version, problem) = match version {
-            Some(Version::Told(version)) => (Some(version), None),
-            Some(Version::Unknown(problem)) => (None, Some(problem)),
+            Some(AgentVersion::Known(version)) => (Some(version), None),
+            Some(AgentVersion::Unknown(problem)) => (None, Some(problem)),
             None => (None, None),
         };
         json!({
             "id": self.agent.id(),
             "title": self.agent.title(),
-            "installed": self.installed.as_ref().map(|installed| *installed != Installed::No),
+            "installed": self.installed.as_ref().map(|installed| *installed != AgentInstallation::Missing),
             "path": path,
             "on_path": on_path,
             "version": version,
             "version_problem": problem,
-            "prompt": match self.agent.prompt_way(&[]) {
-                PromptWay::Stdin => "stdin",
-                PromptWay::Argument => "argument",
-                PromptWay::File => "file",
+            "prompt": match self.agent.prompt_channel(&[]) {
+                PromptChannel::Stdin => "stdin",
+                PromptChannel::Argument => "argument",
+                PromptChannel::File => "file",
             },
-            "resumes": self.can(Capability::Resume),
-            "model": self.can(Capability::Model),
-            "tools": self.agent.takes_tools(&[]),
+            "resumes": self.has_capability(Capability::Resume),
+            "model": self.has_capability(Capability::Model),
+            "tools": self.agent.supports_tools(&[]),
         })
     }
 }

@@ -4,11 +4,11 @@ use std::io::Write;
 
 use anyhow::Result;
 use serde_json::{Value, json};
-use unstuck_core::action::shell_quote;
-use unstuck_core::agent::{Built, Call, CallSession, PromptWay};
+use unstuck_core::agent::{BuiltCommand, CommandInputs, ConversationRef, PromptChannel};
 use unstuck_core::decision::Capability;
+use unstuck_core::planner::shell_quote;
 
-use super::{Found, Installed, Version};
+use super::{AgentEntry, AgentInstallation, AgentVersion};
 use crate::output::{BOLD, DIM, Output};
 use crate::show_text::{command_line, one_line};
 
@@ -18,40 +18,44 @@ const PROMPT_FILE: &str = "PROMPT.md";
 /// The command of an agent that is any program.
 const COMMAND: [&str; 5] = ["my-agent", "--model", "{model}", "--session", "{session}"];
 
-impl Found<'_> {
+impl AgentEntry<'_> {
     /// How it is called for the first time, and how it goes on.
-    fn calls(&self) -> Result<Vec<(&'static str, Built)>> {
+    fn command_lines(&self) -> Result<Vec<(&'static str, BuiltCommand)>> {
         let own = COMMAND.map(str::to_owned);
         let tools = ["TOOL".to_owned()];
-        let (any, takes_tools) = (self.installed.is_none(), self.agent.takes_tools(&[]));
+        let (any, takes_tools) = (self.installed.is_none(), self.agent.supports_tools(&[]));
         let command: &[String] = if any { &own } else { &[] };
-        let can = |capability| any || self.can(capability);
-        let first = Call {
+        let can = |capability| any || self.has_capability(capability);
+        let first = CommandInputs {
             command,
             prompt: PROMPT,
             prompt_file: Some(PROMPT_FILE),
             model: can(Capability::Model).then_some("MODEL"),
-            session: CallSession::New {
+            session: ConversationRef::New {
                 id: Some("SESSION"),
             },
             tools: if takes_tools { &tools } else { &[] },
             args: &[],
         };
-        let mut calls = vec![("called", self.agent.build(&first)?)];
+        let mut calls = vec![("called", self.agent.build_command(&first)?)];
         if can(Capability::Resume) {
-            let session = CallSession::Resume {
+            let session = ConversationRef::Resume {
                 id: "SESSION",
                 message: MESSAGE,
             };
-            calls.push(("resumed", self.agent.build(&Call { session, ..first })?));
+            calls.push((
+                "resumed",
+                self.agent
+                    .build_command(&CommandInputs { session, ..first })?,
+            ));
         }
         Ok(calls)
     }
 
     /// The agent with its calls, for machines.
-    pub(super) fn shown(&self) -> Result<Value> {
+    pub(super) fn as_json(&self) -> Result<Value> {
         let mut shown = self.summary();
-        for (name, built) in self.calls()? {
+        for (name, built) in self.command_lines()? {
             shown[name] = json!({
                 "command": built.command,
                 "stdin": built.stdin,
@@ -62,13 +66,17 @@ impl Found<'_> {
 
     pub(super) fn show(&self, out: &mut Output) -> Result<()> {
         let (id, title) = (self.agent.id(), self.agent.title());
-        writeln!(out, "{BOLD}{id}{BOLD:#}  {title}, {}", self.standing())?;
-        for (name, built) in self.calls()? {
+        writeln!(
+            out,
+            "{BOLD}{id}{BOLD:#}  {title}, {}",
+            self.installation_text()
+        )?;
+        for (name, built) in self.command_lines()? {
             let heading = match name {
                 "called" => "How a role calls it",
                 _ => "How it goes on with a conversation",
             };
-            writeln!(out, "\n{BOLD}{heading}{BOLD:#}\n  {}", typed(&built))?;
+            writeln!(out, "\n{BOLD}{heading}{BOLD:#}\n  {}", shell_line(&built))?;
         }
         writeln!(out)?;
         for note in self.notes() {
@@ -77,16 +85,16 @@ impl Found<'_> {
         Ok(())
     }
 
-    fn standing(&self) -> String {
-        let place = self.place().unwrap_or_default();
+    fn installation_text(&self) -> String {
+        let place = self.path_text().unwrap_or_default();
         match &self.installed {
             None => "which the role names".to_owned(),
-            Some(Installed::No) => "not installed".to_owned(),
-            Some(Installed::At {
-                version: Version::Told(version),
+            Some(AgentInstallation::Missing) => "not installed".to_owned(),
+            Some(AgentInstallation::Found {
+                version: AgentVersion::Known(version),
                 ..
             }) => format!("{version}, {place}"),
-            Some(Installed::At { .. }) => place,
+            Some(AgentInstallation::Found { .. }) => place,
         }
     }
 
@@ -95,7 +103,7 @@ impl Found<'_> {
         let capitals =
             "Words in capitals stand for what a role says; what it does not say is left out.";
         let mut notes = vec![capitals.to_owned()];
-        if self.agent.prompt_way(&[]) == PromptWay::File {
+        if self.agent.prompt_channel(&[]) == PromptChannel::File {
             notes.push(format!("{PROMPT_FILE} is a file with the prompt."));
         }
         if let Some(instead) = &self.agent.file().call.instead_of_tools {
@@ -108,7 +116,7 @@ impl Found<'_> {
 }
 
 /// A call as it could be typed into a shell.
-fn typed(built: &Built) -> String {
+fn shell_line(built: &BuiltCommand) -> String {
     let command = command_line(&built.command, usize::MAX);
     match &built.stdin {
         Some(stdin) => format!("echo {} | {command}", one_line(&shell_quote(stdin), 80)),

@@ -8,25 +8,25 @@ use unstuck_faults::FaultServer;
 use super::scene;
 
 /// Does the agent's work if the program was started as one, and returns its exit code.
-pub(crate) fn called(arguments: &[OsString]) -> Option<u8> {
-    if arguments.get(1)? != scene::AGENT {
+pub(crate) fn run_if_agent(arguments: &[OsString]) -> Option<u8> {
+    if arguments.get(1)? != scene::DEMO_AGENT_ARG {
         return None;
     }
     let mut arguments = arguments.get(2..)?.to_vec();
     // The API ends with the demo; what is resumed later gets one of its own.
-    let _later = stand_in(&mut arguments);
+    let _later = restart_api_if_gone(&mut arguments);
     let code = unstuck_faults::agent::main(arguments);
     Some(u8::try_from(code).unwrap_or(1))
 }
 
 /// Starts another API where the named one is gone, and puts its address in the place of the old one.
-fn stand_in(arguments: &mut [OsString]) -> Option<FaultServer> {
+fn restart_api_if_gone(arguments: &mut [OsString]) -> Option<FaultServer> {
     let at = arguments.iter().position(|word| word == "--api")? + 1;
     let address = arguments.get(at)?.to_str()?.strip_prefix("http://")?;
     if TcpStream::connect(address).is_ok() {
         return None;
     }
-    let server = FaultServer::start(scene::afterwards().ok()?).ok()?;
+    let server = FaultServer::start(scene::script_after_demo().ok()?).ok()?;
     arguments[at] = server.url().into();
     Some(server)
 }

@@ -8,10 +8,10 @@
 )]
 
 mod agent;
-mod closing;
 mod scene;
+mod summary;
 
-pub(crate) use agent::called as agent_called;
+pub(crate) use agent::run_if_agent as agent_called;
 
 use std::fmt::Display;
 use std::fs;
@@ -23,22 +23,22 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use clap::Args;
 use unstuck_core::agent::Agents;
-use unstuck_core::event::Outcome;
-use unstuck_core::{Recorded, Recovery};
+use unstuck_core::event::RunOutcome;
+use unstuck_core::{EventRecord, SessionState};
 use unstuck_faults::{FaultServer, Script};
-use unstuck_run::drive::{Channel, Finished, Reporter};
-use unstuck_store::Location;
+use unstuck_run::runner::{OutputChannel, RunResult, SessionReporter};
+use unstuck_store::StoreLocation;
 
-use self::scene::{Pace, Scene};
-use super::ended::summary;
+use self::scene::{DemoScene, DemoSpeed};
+use super::run_result::result_json;
+use crate::command_context::CommandContext;
 use crate::environment;
+use crate::error_report::error_with_hint;
 use crate::output::{BOLD, DIM, Output};
-use crate::report::hinted;
-use crate::session::Session;
-use crate::supervise::{self, Screen, Told};
+use crate::run_session::{self, CommandScreen, Verbosity};
 
 /// The exit code of whoever was interrupted.
-const INTERRUPTED: u8 = 130;
+const EXIT_INTERRUPTED: u8 = 130;
 
 /// Watch a simulated agent get into trouble and out of it: no key, no network, half a minute
 ///
@@ -62,31 +62,35 @@ pub(crate) struct DemoArgs {
 }
 
 /// Where the demo is played.
-struct Stage<'a> {
-    session: &'a Session<'a>,
+struct DemoRunner<'a> {
+    session: &'a CommandContext<'a>,
     /// This very program.
     program: PathBuf,
     agents: Agents,
     /// The folder in which the agent works.
     project: PathBuf,
-    pace: Pace,
+    pace: DemoSpeed,
     json: bool,
 }
 
-pub(crate) fn run(args: &DemoArgs, session: &Session<'_>, out: &mut Output) -> Result<ExitCode> {
-    let stage = Stage::set_up(args, session)?;
-    let scenes = scene::all()?;
+pub(crate) fn run(
+    args: &DemoArgs,
+    session: &CommandContext<'_>,
+    out: &mut Output,
+) -> Result<ExitCode> {
+    let stage = DemoRunner::set_up(args, session)?;
+    let scenes = scene::all_scenes()?;
     if !args.json {
         welcome(args, out)?;
     }
-    let Some(played) = stage.play_all(&scenes, out)? else {
-        return Ok(ExitCode::from(INTERRUPTED));
+    let Some(played) = stage.run_scenes(&scenes, out)? else {
+        return Ok(ExitCode::from(EXIT_INTERRUPTED));
     };
     if args.json {
-        let runs: Vec<_> = played.iter().map(summary).collect();
-        out.json(&runs)?;
+        let runs: Vec<_> = played.iter().map(result_json).collect();
+        out.write_json(&runs)?;
     } else {
-        closing::tell(&played, session, out)?;
+        summary::print_summary(&played, session, out)?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -102,39 +106,45 @@ fn welcome(args: &DemoArgs, out: &mut Output) -> Result<()> {
     Ok(())
 }
 
-impl<'a> Stage<'a> {
-    fn set_up(args: &DemoArgs, session: &'a Session<'a>) -> Result<Self> {
-        find_loopback()?;
+impl<'a> DemoRunner<'a> {
+    fn set_up(args: &DemoArgs, session: &'a CommandContext<'a>) -> Result<Self> {
+        check_loopback()?;
         let program = std::env::current_exe().context("cannot tell where this program is")?;
-        let project = project(session.store)?;
+        let project = project_dir(session.store)?;
         let made = fs::create_dir_all(&project).and_then(|()| project.canonicalize());
         let project = made.map_err(|error| {
-            hinted(
+            error_with_hint(
                 format!("cannot make the folder {}: {error}", project.display()),
                 "--store FILE names a place that can be written",
             )
         })?;
         Ok(Self {
-            agents: scene::agents(&program)?,
+            agents: scene::demo_agents(&program)?,
             program,
             project,
             session,
-            pace: if args.fast { Pace::Fast } else { Pace::Normal },
+            pace: if args.fast {
+                DemoSpeed::Fast
+            } else {
+                DemoSpeed::Normal
+            },
             json: args.json,
         })
     }
 
     /// Plays one scene after the other; none if a person has stopped it.
-    fn play_all(&self, scenes: &[Scene], out: &mut Output) -> Result<Option<Vec<Finished>>> {
+    fn run_scenes(&self, scenes: &[DemoScene], out: &mut Output) -> Result<Option<Vec<RunResult>>> {
         let mut played = Vec::with_capacity(scenes.len());
         for (number, scene) in (1..).zip(scenes) {
             if !self.json {
                 self.announce(scene, (number, scenes.len()), out)?;
             }
-            let finished = self.play(scene)?;
+            let finished = self.run_scene(scene)?;
             match finished.end.outcome {
-                Outcome::Interrupted => return Ok(None),
-                outcome if outcome != scene.ends => return Err(self.surprised(scene, &finished)),
+                RunOutcome::Interrupted => return Ok(None),
+                outcome if outcome != scene.expected_outcome => {
+                    return Err(self.unexpected_outcome(scene, &finished));
+                }
                 _ => played.push(finished),
             }
         }
@@ -144,7 +154,7 @@ impl<'a> Stage<'a> {
     /// Says what is about to happen.
     fn announce(
         &self,
-        scene: &Scene,
+        scene: &DemoScene,
         (number, of): (usize, usize),
         out: &mut Output,
     ) -> Result<()> {
@@ -152,54 +162,57 @@ impl<'a> Stage<'a> {
             out,
             "\n{BOLD}{number}/{of} {}{BOLD:#}\n{}\n{DIM}$ {}{DIM:#}",
             scene.title,
-            scene.about.trim(),
-            scene.typed(self.pace)?
+            scene.introduction.trim(),
+            scene.shell_line(self.pace)?
         )?;
         // What the run prints takes another way.
         out.finish()
     }
 
     /// Plays one scene: an API of its own, and one run.
-    fn play(&self, scene: &Scene) -> Result<Finished> {
-        let api = FaultServer::start(scene.script(self.pace)).map_err(no_loopback)?;
+    fn run_scene(&self, scene: &DemoScene) -> Result<RunResult> {
+        let api = FaultServer::start(scene.script(self.pace)).map_err(loopback_error)?;
         let request = scene.request(&self.program, api.url(), &self.project, self.pace)?;
         if self.json {
-            return supervise::stage(self.session, &self.agents, request, &mut Silence);
+            return run_session::run_demo(self.session, &self.agents, request, &mut SilentReporter);
         }
-        let mut screen = Screen::new(self.session, Told::All, false);
-        supervise::stage(self.session, &self.agents, request, &mut screen)
+        let mut screen = CommandScreen::new(self.session, Verbosity::All, false);
+        run_session::run_demo(self.session, &self.agents, request, &mut screen)
     }
 
     /// The error of a scene that went another way than announced.
-    fn surprised(&self, scene: &Scene, finished: &Finished) -> anyhow::Error {
+    fn unexpected_outcome(&self, scene: &DemoScene, finished: &RunResult) -> anyhow::Error {
         let title = &scene.title;
         let show = format!("show {}", finished.run.short());
-        hinted(
+        error_with_hint(
             format!(
                 "`{title}` did not end as announced: {}",
                 finished.end.reason
             ),
-            format!("`{}` tells what happened", self.session.line(&show)),
+            format!(
+                "`{}` tells what happened",
+                self.session.unstuck_command(&show)
+            ),
         )
     }
 }
 
 /// Makes sure that a server on this machine can be reached, before anything is promised.
-fn find_loopback() -> Result<()> {
-    let server = FaultServer::start(Script::default()).map_err(no_loopback)?;
-    TcpStream::connect((Ipv4Addr::LOCALHOST, server.port())).map_err(no_loopback)?;
+fn check_loopback() -> Result<()> {
+    let server = FaultServer::start(Script::default()).map_err(loopback_error)?;
+    TcpStream::connect((Ipv4Addr::LOCALHOST, server.port())).map_err(loopback_error)?;
     Ok(())
 }
 
-fn no_loopback(error: impl Display) -> anyhow::Error {
-    hinted(
+fn loopback_error(error: impl Display) -> anyhow::Error {
+    error_with_hint(
         format!("the demo needs a server on 127.0.0.1: {error}"),
         "it cannot be played in a sandbox without a loopback interface; `unstuck exec` needs none",
     )
 }
 
 /// The folder in which the demo's agent works, beside the store.
-fn project(store: &Location) -> Result<PathBuf> {
+fn project_dir(store: &StoreLocation) -> Result<PathBuf> {
     let path = std::path::absolute(store.path()).context("cannot tell where the store is")?;
     let is_ours = environment::demo_store().is_ok_and(|ours| ours == *store);
     // Elsewhere there may be a folder of that plain name, which is somebody's own.
@@ -207,12 +220,12 @@ fn project(store: &Location) -> Result<PathBuf> {
 }
 
 /// Tells nobody.
-struct Silence;
+struct SilentReporter;
 
-impl Reporter for Silence {
-    fn output(&mut self, _channel: Channel, _bytes: &[u8]) {}
+impl SessionReporter for SilentReporter {
+    fn output(&mut self, _channel: OutputChannel, _bytes: &[u8]) {}
 
-    fn happened(&mut self, _events: &[Recorded], _recovery: &Recovery) {}
+    fn on_events(&mut self, _events: &[EventRecord], _recovery: &SessionState) {}
 
     fn warn(&mut self, _message: &str) {}
 }

@@ -8,14 +8,14 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use unstuck_core::agent::{AgentFile, Agents};
 use unstuck_core::decision::template;
-use unstuck_core::event::Outcome;
+use unstuck_core::event::RunOutcome;
 use unstuck_core::{RetryPolicy, duration};
-use unstuck_faults::{Reply, Script, Step};
-use unstuck_run::drive::{Options, Request};
-use unstuck_run::expect::Expectations;
+use unstuck_faults::{Reply, Script, ScriptStep};
+use unstuck_run::expectations::Expectations;
+use unstuck_run::runner::{AttemptOptions, RunRequest};
 
 /// The argument that makes the program the demo's agent.
-pub(super) const AGENT: &str = "__demo-agent";
+pub(super) const DEMO_AGENT_ARG: &str = "__demo-agent";
 
 /// How long a hanging attempt lasts where nobody wants to look at it.
 const FAST_TIMEOUT: Duration = Duration::from_millis(300);
@@ -26,7 +26,7 @@ const FAST_BACKOFF: f64 = 0.02;
 
 /// How much time the demo takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Pace {
+pub(super) enum DemoSpeed {
     /// So that a person can follow it.
     Normal,
     /// With the same failures and shorter waits.
@@ -36,12 +36,14 @@ pub(super) enum Pace {
 /// One run of the demo.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Scene {
+pub(super) struct DemoScene {
     pub(super) title: String,
     /// What is about to happen.
-    pub(super) about: String,
+    #[serde(rename = "about")]
+    pub(super) introduction: String,
     /// What a person would type for the same.
-    like: String,
+    #[serde(rename = "like")]
+    command: String,
     prompt: String,
     model: String,
     #[serde(default)]
@@ -49,37 +51,38 @@ pub(super) struct Scene {
     #[serde(default)]
     timeout: Option<String>,
     /// How it ends if all goes well.
-    pub(super) ends: Outcome,
+    #[serde(rename = "ends")]
+    pub(super) expected_outcome: RunOutcome,
     /// Changes to the policy `standard`.
     policy: Value,
     #[serde(rename = "step")]
-    steps: Vec<Step>,
+    steps: Vec<ScriptStep>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
-    scene: Vec<Scene>,
-    afterwards: Vec<Step>,
+struct SceneFile {
+    scene: Vec<DemoScene>,
+    afterwards: Vec<ScriptStep>,
 }
 
-fn file() -> Result<File> {
+fn parse_scenes() -> Result<SceneFile> {
     toml::from_str(include_str!("scenes.toml")).context("the demo's scenes")
 }
 
 /// All scenes in their order.
-pub(super) fn all() -> Result<Vec<Scene>> {
-    Ok(file()?.scene)
+pub(super) fn all_scenes() -> Result<Vec<DemoScene>> {
+    Ok(parse_scenes()?.scene)
 }
 
 /// What the API answers to a run that is resumed when the demo is over.
-pub(super) fn afterwards() -> Result<Script> {
-    let steps = file()?.afterwards.into_iter();
-    Ok(steps.fold(Script::default(), Script::then))
+pub(super) fn script_after_demo() -> Result<Script> {
+    let steps = parse_scenes()?.afterwards.into_iter();
+    Ok(steps.fold(Script::default(), Script::with_step))
 }
 
 /// The built-in agents and the demo's own, which is the program at this path.
-pub(super) fn agents(program: &Path) -> Result<Agents> {
+pub(super) fn demo_agents(program: &Path) -> Result<Agents> {
     let mut file: AgentFile =
         toml::from_str(include_str!("agent.toml")).context("the demo's agent")?;
     let name = program.file_name().unwrap_or_default();
@@ -87,19 +90,21 @@ pub(super) fn agents(program: &Path) -> Result<Agents> {
     Ok(Agents::built_in().clone().with(file))
 }
 
-impl Scene {
+impl DemoScene {
     /// What a person would type for the same, with the time that an attempt really has.
-    pub(super) fn typed(&self, pace: Pace) -> Result<String> {
+    pub(super) fn shell_line(&self, pace: DemoSpeed) -> Result<String> {
         let timeout = self.timeout(pace)?.unwrap_or_default();
-        Ok(self.like.replace("{timeout}", &duration::exact(timeout)))
+        Ok(self
+            .command
+            .replace("{timeout}", &duration::format_exact(timeout)))
     }
 
     /// What the API answers.
-    pub(super) fn script(&self, pace: Pace) -> Script {
+    pub(super) fn script(&self, pace: DemoSpeed) -> Script {
         let steps = self.steps.iter().cloned();
         steps.fold(Script::default(), |script, step| match pace {
-            Pace::Normal => script.then(step),
-            Pace::Fast => script.then(hurried(step)),
+            DemoSpeed::Normal => script.with_step(step),
+            DemoSpeed::Fast => script.with_step(without_delay(step)),
         })
     }
 
@@ -109,12 +114,12 @@ impl Scene {
         program: &Path,
         api: String,
         project: &Path,
-        pace: Pace,
-    ) -> Result<Request> {
+        pace: DemoSpeed,
+    ) -> Result<RunRequest> {
         let flags = ["-p", &self.prompt, "--model", &self.model, "--api", &api];
-        let mut command = vec![program.display().to_string(), AGENT.to_owned()];
+        let mut command = vec![program.display().to_string(), DEMO_AGENT_ARG.to_owned()];
         command.extend(flags.map(str::to_owned));
-        Ok(Request {
+        Ok(RunRequest {
             command,
             cwd: project.to_owned(),
             project: project.to_owned(),
@@ -123,42 +128,42 @@ impl Scene {
             origins: [("policy".to_owned(), "the demo".to_owned())].into(),
             timeout: self.timeout(pace)?,
             idle_timeout: None,
-            options: Options {
+            options: AttemptOptions {
                 expect: Expectations {
                     sections: self.sections.clone(),
                     not_empty: true,
                     ..Expectations::default()
                 },
-                ..Options::default()
+                ..AttemptOptions::default()
             },
         })
     }
 
-    fn policy(&self, pace: Pace) -> Result<RetryPolicy> {
+    fn policy(&self, pace: DemoSpeed) -> Result<RetryPolicy> {
         let standard = template("standard").cloned().unwrap_or_default();
         let policy = standard
-            .with(&json!({"id": "demo", "name": "Demo"}))?
-            .with(&self.policy)?;
+            .with_json(&json!({"id": "demo", "name": "Demo"}))?
+            .with_json(&self.policy)?;
         Ok(match pace {
-            Pace::Normal => policy,
-            Pace::Fast => RetryPolicy {
+            DemoSpeed::Normal => policy,
+            DemoSpeed::Fast => RetryPolicy {
                 backoff_base: FAST_BACKOFF,
                 ..policy
             },
         })
     }
 
-    fn timeout(&self, pace: Pace) -> Result<Option<Duration>> {
+    fn timeout(&self, pace: DemoSpeed) -> Result<Option<Duration>> {
         let timeout = self.timeout.as_deref().map(duration::parse).transpose()?;
         Ok(match pace {
-            Pace::Normal => timeout,
-            Pace::Fast => timeout.map(|_| FAST_TIMEOUT),
+            DemoSpeed::Normal => timeout,
+            DemoSpeed::Fast => timeout.map(|_| FAST_TIMEOUT),
         })
     }
 }
 
 /// The same step without the time that it takes.
-fn hurried(mut step: Step) -> Step {
+fn without_delay(mut step: ScriptStep) -> ScriptStep {
     match &mut step.reply {
         Reply::Answer(answer) => answer.delay = Duration::ZERO,
         Reply::RateLimit { retry_after } => *retry_after = Some(FAST_RETRY_AFTER),
@@ -174,14 +179,14 @@ mod tests {
     #[test]
     fn every_scene_can_be_played_at_both_paces() {
         let folder = Path::new("/nowhere");
-        for scene in all().unwrap() {
-            for pace in [Pace::Normal, Pace::Fast] {
+        for scene in all_scenes().unwrap() {
+            for pace in [DemoSpeed::Normal, DemoSpeed::Fast] {
                 let program = Path::new("/bin/unstuck");
                 let request = scene.request(program, "http://127.0.0.1:1".into(), folder, pace);
                 assert_eq!(request.unwrap().policy.id, "demo", "{}", scene.title);
                 assert!(!scene.script(pace).steps().is_empty(), "{}", scene.title);
-                let typed = format!("$ {}", scene.typed(pace).unwrap());
-                for line in scene.about.lines().chain([typed.as_str()]) {
+                let typed = format!("$ {}", scene.shell_line(pace).unwrap());
+                for line in scene.introduction.lines().chain([typed.as_str()]) {
                     assert!(line.chars().count() <= 80, "too wide: {line}");
                 }
             }
@@ -194,11 +199,11 @@ mod tests {
         use unstuck_core::decision::Capability;
 
         let program = Path::new("/opt/unstuck-2");
-        let agents = agents(program).unwrap();
-        let scene = all().unwrap().remove(0);
-        let request = scene.request(program, "http://x".into(), program, Pace::Fast);
+        let agents = demo_agents(program).unwrap();
+        let scene = all_scenes().unwrap().remove(0);
+        let request = scene.request(program, "http://x".into(), program, DemoSpeed::Fast);
         let command = request.unwrap().command;
-        let invocation = Invocation::read(agents.recognise(&command).unwrap(), &command);
+        let invocation = Invocation::parse(agents.recognize(&command).unwrap(), &command);
         let can = invocation.capabilities();
         assert!(can.has(Capability::Prompt) && can.has(Capability::Model));
         assert_eq!(invocation.model(), Some("claude-sonnet-5-5"));

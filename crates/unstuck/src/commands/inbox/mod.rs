@@ -1,10 +1,10 @@
 //! `unstuck inbox`: what waits for a person, and their answers.
 
-mod list;
-mod told;
+mod details;
+mod json;
+mod text_list;
 mod view;
 mod watch;
-mod whole;
 
 use std::io::{self, IsTerminal};
 use std::process::ExitCode;
@@ -12,14 +12,14 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
-use unstuck_core::question::Answer;
-use unstuck_store::QuestionFilter;
+use unstuck_core::escalation::EscalationAnswer;
+use unstuck_store::EscalationFilter;
 
-use self::told::Told;
-use crate::answering::Which;
+use self::json::EscalationJson;
+use crate::answering::EscalationSelector;
+use crate::command_context::CommandContext;
 use crate::config::Config;
 use crate::output::Output;
-use crate::session::Session;
 use crate::{answering, clock, completion, environment};
 
 /// Show what waits for you, and answer it
@@ -57,42 +57,49 @@ pub(crate) struct InboxArgs {
 pub(crate) fn run(
     args: &InboxArgs,
     config: &Config,
-    session: &Session<'_>,
+    session: &CommandContext<'_>,
     out: &mut Output,
 ) -> Result<ExitCode> {
     if let Some(id) = &args.id {
-        one(id, args.json, session, out)?;
+        show_one(id, args.json, session, out)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let by_keys = !args.json && is_for_keys();
+    let by_keys = !args.json && is_interactive();
     if args.watch && !by_keys {
         watch::run(args.json, session, out)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let waiting = answering::open(&QuestionFilter::default(), session)?;
+    let waiting = answering::open_escalations(&EscalationFilter::default(), session)?;
     if by_keys && (args.watch || !waiting.is_empty()) {
         return view::run(waiting, config, session);
     }
     if args.json {
-        let told: Vec<_> = waiting.iter().map(|one| Told::of(one, session)).collect();
-        out.json(&told)?;
+        let told: Vec<_> = waiting
+            .iter()
+            .map(|one| EscalationJson::from_escalation(one, session))
+            .collect();
+        out.write_json(&told)?;
     } else {
-        list::print(&waiting, clock::now().at, session, out)?;
+        text_list::print(&waiting, clock::now().at, session, out)?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// Shows one question whole.
-fn one(id: &str, json: bool, session: &Session<'_>, out: &mut Output) -> Result<()> {
-    let question = answering::find(Which::Id(id), Answer::Resolve, session)?;
+fn show_one(id: &str, json: bool, session: &CommandContext<'_>, out: &mut Output) -> Result<()> {
+    let question = answering::find_escalation(
+        EscalationSelector::Id(id),
+        EscalationAnswer::Resolve,
+        session,
+    )?;
     match json {
-        true => out.json(&Told::of(&question, session)),
-        false => whole::print(&question, clock::now().at, session, out),
+        true => out.write_json(&EscalationJson::from_escalation(&question, session)),
+        false => details::print(&question, clock::now().at, session, out),
     }
 }
 
 /// Whether a person sits there, at a terminal that can do more than write lines.
-fn is_for_keys() -> bool {
+fn is_interactive() -> bool {
     let here = io::stdin().is_terminal() && io::stdout().is_terminal();
     here && environment::variable("TERM").is_none_or(|name| name != "dumb")
 }

@@ -6,35 +6,36 @@ use std::time::Duration;
 use anyhow::Result;
 use serde::Serialize;
 use unstuck_core::Timestamp;
-use unstuck_core::guard::show;
-use unstuck_core::question::Answer;
-use unstuck_store::{Question, QuestionFilter, Standing};
+use unstuck_core::command_policy::sanitize;
+use unstuck_core::escalation::EscalationAnswer;
+use unstuck_store::{EscalationFilter, EscalationRow, EscalationStatus};
 
-use super::list::gist;
-use super::told::Told;
-use crate::answering::{self, Which};
-use crate::columns::cut;
-use crate::messages::Messages;
+use super::json::EscalationJson;
+use super::text_list::headline;
+use crate::answering::{self, EscalationSelector};
+use crate::columns::truncate;
+use crate::command_context::CommandContext;
 use crate::output::{Output, YELLOW};
-use crate::place::homely;
-use crate::session::Session;
+use crate::paths::abbreviate_home;
+use crate::redacted_stderr::RedactedStderr;
 use crate::{clock, runtime};
 
 /// How often is looked.
-const LOOK: Duration = Duration::from_millis(400);
+const POLL_INTERVAL: Duration = Duration::from_millis(400);
 /// How much of a question is told on its line.
-const LONGEST: usize = 160;
+const MAX_LINE: usize = 160;
 
 /// One thing that happened, as a JSON line.
 #[derive(Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
-enum Happened<'a> {
-    Asked(Box<Told<'a>>),
-    Settled(Settled<'a>),
+enum InboxChange<'a> {
+    #[serde(rename = "asked")]
+    Opened(Box<EscalationJson<'a>>),
+    Settled(SettledEscalation<'a>),
 }
 
 #[derive(Serialize)]
-struct Settled<'a> {
+struct SettledEscalation<'a> {
     id: &'a str,
     run: &'a str,
     /// What was answered; none where its run went on without an answer.
@@ -46,24 +47,27 @@ struct Settled<'a> {
 }
 
 /// Tells what waits, then what comes and goes.
-pub(super) fn run(json: bool, session: &Session<'_>, out: &mut Output) -> Result<()> {
-    let mut known = answering::open(&QuestionFilter::default(), session)?;
-    tell(&[], &known, json, session, out)?;
+pub(super) fn run(json: bool, session: &CommandContext<'_>, out: &mut Output) -> Result<()> {
+    let mut known = answering::open_escalations(&EscalationFilter::default(), session)?;
+    print_changes(&[], &known, json, session, out)?;
     let mut in_trouble = false;
     loop {
         runtime::block_on(async {
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
             Ok(())
         })?;
-        match answering::open(&QuestionFilter::default(), session) {
+        match answering::open_escalations(&EscalationFilter::default(), session) {
             Ok(waiting) => {
-                tell(&known, &waiting, json, session, out)?;
+                print_changes(&known, &waiting, json, session, out)?;
                 known = waiting;
                 in_trouble = false;
             }
             // A store that is busy now can be read later.
             Err(why) if !in_trouble => {
-                writeln!(Messages::auto(), "{YELLOW}{why:#}{YELLOW:#}; trying again")?;
+                writeln!(
+                    RedactedStderr::auto(),
+                    "{YELLOW}{why:#}{YELLOW:#}; trying again"
+                )?;
                 in_trouble = true;
             }
             Err(_) => {}
@@ -72,71 +76,84 @@ pub(super) fn run(json: bool, session: &Session<'_>, out: &mut Output) -> Result
 }
 
 /// Tells what has come and what has gone.
-fn tell(
-    known: &[Question],
-    waiting: &[Question],
+fn print_changes(
+    known: &[EscalationRow],
+    waiting: &[EscalationRow],
     json: bool,
-    session: &Session<'_>,
+    session: &CommandContext<'_>,
     out: &mut Output,
 ) -> Result<()> {
     for question in waiting.iter().rev().filter(|one| !is_among(known, one)) {
         match json {
-            true => out.json_line(&Happened::Asked(Box::new(Told::of(question, session))))?,
-            false => writeln!(out, "{}", line(question))?,
+            true => out.write_json_line(&InboxChange::Opened(Box::new(
+                EscalationJson::from_escalation(question, session),
+            )))?,
+            false => writeln!(out, "{}", escalation_line(question))?,
         }
     }
-    let is_gone = |one: &&Question| waiting.iter().all(|other| other.asked.id != one.asked.id);
+    let is_gone = |one: &&EscalationRow| {
+        waiting
+            .iter()
+            .all(|other| other.request.id != one.request.id)
+    };
     for question in known.iter().filter(is_gone) {
-        settled(question, json, session, out)?;
+        print_settled(question, json, session, out)?;
     }
     out.flush()?;
     Ok(())
 }
 
 /// Whether the very same is asked there.
-fn is_among(known: &[Question], question: &Question) -> bool {
-    known.iter().any(|one| one.asked == question.asked)
+fn is_among(known: &[EscalationRow], question: &EscalationRow) -> bool {
+    known.iter().any(|one| one.request == question.request)
 }
 
-fn line(question: &Question) -> String {
-    let asked = &question.asked;
+fn escalation_line(question: &EscalationRow) -> String {
+    let asked = &question.request;
     let line = format!(
         "{}  asked    {}  {}  {}  {}",
-        clock::shown(question.at),
+        clock::format_time(question.at),
         asked.id,
-        asked.question.name(),
-        show(&homely(&question.project)),
-        gist(question)
+        asked.escalation_kind.name(),
+        sanitize(&abbreviate_home(&question.project)),
+        headline(question)
     );
-    cut(&line, LONGEST)
+    truncate(&line, MAX_LINE)
 }
 
-fn settled(question: &Question, json: bool, session: &Session<'_>, out: &mut Output) -> Result<()> {
-    let filter = QuestionFilter {
+fn print_settled(
+    question: &EscalationRow,
+    json: bool,
+    session: &CommandContext<'_>,
+    out: &mut Output,
+) -> Result<()> {
+    let filter = EscalationFilter {
         run: Some(question.run.clone()),
-        prefix: Some(question.asked.id.clone()),
-        standing: Standing::Any,
-        ..QuestionFilter::default()
+        prefix: Some(question.request.id.clone()),
+        status: EscalationStatus::Any,
+        ..EscalationFilter::default()
     };
-    let found = answering::open(&filter, session)?;
-    let mut found = found.iter().filter(|one| one.asked.id == question.asked.id);
-    let answered = found.next().and_then(|one| one.answered.clone());
+    let found = answering::open_escalations(&filter, session)?;
+    let mut found = found
+        .iter()
+        .filter(|one| one.request.id == question.request.id);
+    let answered = found.next().and_then(|one| one.closure.clone());
     let at = answered
         .as_ref()
         .map_or_else(|| clock::now().at, |one| one.at);
     let said = answered.and_then(|one| one.answer);
     if !json {
-        let fate = fate(&question.asked.id, session);
-        writeln!(out, "{}  settled  {fate}", clock::shown(at))?;
+        let fate = resolution_text(&question.request.id, session);
+        writeln!(out, "{}  settled  {fate}", clock::format_time(at))?;
         return Ok(());
     }
     let answer = said.as_ref().and_then(|said| said.answer());
     let by = said.as_ref().map(|said| said.by.clone());
     let note = said.as_ref().map(|said| said.note.clone());
-    out.json_line(&Happened::Settled(Settled {
-        id: &question.asked.id,
+    out.write_json_line(&InboxChange::Settled(SettledEscalation {
+        id: &question.request.id,
         run: question.run.as_str(),
-        answer: answer.map(Answer::name),
+        answer: answer.map(EscalationAnswer::name),
         by,
         who: said.and_then(|said| said.who),
         note: note.filter(|note| !note.is_empty()),
@@ -145,8 +162,12 @@ fn settled(question: &Question, json: bool, session: &Session<'_>, out: &mut Out
 }
 
 /// Who settled a question, how and when.
-pub(super) fn fate(id: &str, session: &Session<'_>) -> String {
-    match answering::find(Which::Id(id), Answer::Resolve, session) {
+pub(super) fn resolution_text(id: &str, session: &CommandContext<'_>) -> String {
+    match answering::find_escalation(
+        EscalationSelector::Id(id),
+        EscalationAnswer::Resolve,
+        session,
+    ) {
         Ok(_) => format!("{id} waits again"),
         Err(why) => why.to_string(),
     }

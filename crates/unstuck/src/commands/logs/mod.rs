@@ -11,23 +11,23 @@ use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 use serde::Serialize;
 use unstuck_core::RunId;
-use unstuck_core::episode::{AttemptOutcome, AttemptStory, Timeline};
-use unstuck_core::event::Part;
-use unstuck_run::folder;
+use unstuck_core::event::RoleInstance;
+use unstuck_core::views::{AttemptOutcome, AttemptView, RunTimeline};
+use unstuck_run::run_dir;
 
-use self::print::{Printed, print};
-use crate::history::History;
-use crate::messages::Messages;
-use crate::named::{Named, attempt_name, part_name};
+use self::print::{PrintedBytes, print_new};
+use crate::command_context::CommandContext;
+use crate::error_report::refusal;
+use crate::history::RunHistory;
+use crate::named::{RunRef, attempt_name, part_name};
 use crate::output::{DIM, Output};
-use crate::report::refused;
-use crate::run_words::is_clients;
-use crate::session::Session;
-use crate::supervise::state_folder;
+use crate::redacted_stderr::RedactedStderr;
+use crate::run_session::state_dir;
+use crate::run_words::is_gateway_client;
 use crate::{clock, completion, runtime};
 
 /// How often is looked for more.
-const LOOK: Duration = Duration::from_millis(200);
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Show what the attempts of a run wrote
 ///
@@ -72,9 +72,9 @@ pub(crate) struct LogsArgs {
 }
 
 impl LogsArgs {
-    fn named(&self) -> Result<Named<'_>> {
-        let named = Named::read(self.run.as_deref())?;
-        Ok(Named {
+    fn run_ref(&self) -> Result<RunRef<'_>> {
+        let named = RunRef::parse(self.run.as_deref())?;
+        Ok(RunRef {
             role: self.role.as_deref().or(named.role),
             attempt: self.attempt.or(named.attempt),
             ..named
@@ -84,35 +84,35 @@ impl LogsArgs {
 
 /// One stream of one attempt on disk.
 #[derive(Debug, Serialize)]
-struct Kept {
+struct LogFile {
     id: String,
     attempt: u32,
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
-    part: Option<Part>,
+    part: Option<RoleInstance>,
     stream: &'static str,
     path: PathBuf,
     bytes: u64,
     /// Whether more may be written to it.
     #[serde(skip)]
-    open: bool,
+    is_open: bool,
 }
 
-pub(crate) fn run(args: &LogsArgs, session: &Session<'_>, out: &mut Output) -> Result<()> {
-    let named = args.named()?;
+pub(crate) fn run(args: &LogsArgs, session: &CommandContext<'_>, out: &mut Output) -> Result<()> {
+    let named = args.run_ref()?;
     runtime::block_on(async {
-        let history = History::open(session.store).await?;
-        let run = history.find(named.letters).await?;
+        let history = RunHistory::open(session.store).await?;
+        let run = history.find(named.run_prefix).await?;
         let timeline = history.timeline(&run.id).await?;
         if !args.follow {
-            named.attempts(&timeline)?;
+            named.find_attempts(&timeline)?;
         }
-        let folder = folder::files_of(&state_folder(session.store), &run.id);
-        let files = kept(&timeline, &folder, named);
+        let folder = run_dir::run_files_dir(&state_dir(session.store), &run.id);
+        let files = log_files(&timeline, &folder, named);
         if args.json {
-            return out.json(&files);
+            return out.write_json(&files);
         }
-        if is_clients(&run) {
-            return Err(refused(
+        if is_gateway_client(&run) {
+            return Err(refusal(
                 format!(
                     "run {} is a client's own session: its output is its client's",
                     run.id
@@ -121,12 +121,12 @@ pub(crate) fn run(args: &LogsArgs, session: &Session<'_>, out: &mut Output) -> R
             ));
         }
         if files.is_empty() && !args.follow {
-            return Err(refused(
+            return Err(refusal(
                 format!("run {} has left no output", run.id),
                 format!(
                     "it would be in {}; runs of earlier versions have theirs only in {}",
                     folder.display(),
-                    folder::copies_of(Path::new(&run.project), &run.id).display()
+                    run_dir::project_copy_dir(Path::new(&run.project), &run.id).display()
                 ),
             ));
         }
@@ -135,32 +135,32 @@ pub(crate) fn run(args: &LogsArgs, session: &Session<'_>, out: &mut Output) -> R
 }
 
 /// The files of the attempts that are meant, in the order in which they began.
-fn kept(timeline: &Timeline, folder: &Path, named: Named<'_>) -> Vec<Kept> {
-    let attempts = named.meant(timeline).into_iter();
+fn log_files(timeline: &RunTimeline, folder: &Path, named: RunRef<'_>) -> Vec<LogFile> {
+    let attempts = named.matching_attempts(timeline).into_iter();
     attempts
-        .flat_map(|attempt| streams(attempt, timeline, folder))
+        .flat_map(|attempt| log_files_of_attempt(attempt, timeline, folder))
         .collect()
 }
 
-fn streams(
-    attempt: &AttemptStory,
-    timeline: &Timeline,
+fn log_files_of_attempt(
+    attempt: &AttemptView,
+    timeline: &RunTimeline,
     folder: &Path,
-) -> impl Iterator<Item = Kept> + use<> {
+) -> impl Iterator<Item = LogFile> + use<> {
     let part = attempt.part.as_ref();
     let instances = timeline.run.instances(part);
-    let folder = folder::attempt_of(folder, part, instances, attempt.number);
+    let folder = run_dir::attempt_dir(folder, part, instances, attempt.number);
     let attempt = attempt.clone();
     ["stdout", "stderr"].into_iter().filter_map(move |stream| {
         let path = folder.join(format!("{stream}.log"));
-        Some(Kept {
+        Some(LogFile {
             id: format!("{}/{stream}", attempt.id),
             attempt: attempt.index,
             part: attempt.part.clone(),
             stream,
             bytes: path.metadata().ok()?.len(),
             path,
-            open: attempt.outcome == AttemptOutcome::Running,
+            is_open: attempt.outcome == AttemptOutcome::Running,
         })
     })
 }
@@ -168,47 +168,47 @@ fn streams(
 /// Prints what is there, and what comes if that is wanted.
 async fn follow(
     args: &LogsArgs,
-    named: Named<'_>,
-    history: &History,
+    named: RunRef<'_>,
+    history: &RunHistory,
     run: &RunId,
     folder: &Path,
     out: &mut Output,
 ) -> Result<()> {
     let mut told = 0;
-    let mut printed = Printed::default();
+    let mut printed = PrintedBytes::default();
     loop {
         // Looked up first: what comes between the two looks is printed by the next round.
-        let goes_on = args.follow && history.drives(run, clock::now().at).await?;
+        let goes_on = args.follow && history.is_driven(run, clock::now().at).await?;
         let timeline = history.timeline(run).await?;
-        for attempt in named.meant(&timeline) {
-            let name = prefix(attempt, &timeline, named);
-            for mut file in streams(attempt, &timeline, folder) {
+        for attempt in named.matching_attempts(&timeline) {
+            let name = line_prefix(attempt, &timeline, named);
+            for mut file in log_files_of_attempt(attempt, &timeline, folder) {
                 if attempt.index > told {
                     told = attempt.index;
                     out.flush()?;
-                    head(&attempt_name(attempt, &timeline.run))?;
+                    print_attempt_heading(&attempt_name(attempt, &timeline.run))?;
                 }
-                file.open &= goes_on;
-                print(&file, name.as_deref(), args.raw, &mut printed, out)?;
+                file.is_open &= goes_on;
+                print_new(&file, name.as_deref(), args.raw, &mut printed, out)?;
             }
         }
         out.flush()?;
         if !goes_on {
             return Ok(());
         }
-        tokio::time::sleep(LOOK).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }
 
 /// What stands in front of each line of an attempt, where several may write side by side.
-fn prefix(attempt: &AttemptStory, timeline: &Timeline, named: Named<'_>) -> Option<String> {
+fn line_prefix(attempt: &AttemptView, timeline: &RunTimeline, named: RunRef<'_>) -> Option<String> {
     let part = attempt.part.as_ref()?;
     let all = named.role.is_none() && named.attempt.is_none();
-    (all || named.is_several(&timeline.run)).then(|| part_name(part, &timeline.run))
+    (all || named.has_instances(&timeline.run)).then(|| part_name(part, &timeline.run))
 }
 
-fn head(attempt: &str) -> Result<()> {
-    let mut to = Messages::auto();
+fn print_attempt_heading(attempt: &str) -> Result<()> {
+    let mut to = RedactedStderr::auto();
     writeln!(to, "{DIM}── {attempt} ──{DIM:#}")?;
     Ok(())
 }

@@ -6,23 +6,23 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 
-use super::Kept;
-use crate::messages;
+use super::LogFile;
 use crate::output::Output;
-use crate::terminal_text::TerminalText;
+use crate::redacted_stderr;
+use crate::terminal_text::TerminalFilter;
 
 /// How much of each file was printed.
-pub(super) type Printed = BTreeMap<PathBuf, u64>;
+pub(super) type PrintedBytes = BTreeMap<PathBuf, u64>;
 
 /// A line that is longer is printed in pieces.
-const LONGEST: u64 = 64 * 1024;
+const MAX_LINE: u64 = 64 * 1024;
 
 /// Prints what a file has behind what was printed of it before.
-pub(super) fn print(
-    file: &Kept,
+pub(super) fn print_new(
+    file: &LogFile,
     name: Option<&str>,
     raw: bool,
-    printed: &mut Printed,
+    printed: &mut PrintedBytes,
     out: &mut Output,
 ) -> Result<()> {
     let from = printed.entry(file.path.clone()).or_insert(0);
@@ -39,30 +39,30 @@ pub(super) fn print(
     let mut source = source.take(file.bytes - *from);
     let is_terminal = match file.stream {
         "stdout" => io::stdout().is_terminal(),
-        _ => messages::is_terminal(),
+        _ => redacted_stderr::is_terminal(),
     };
     let is_exact = raw || !is_terminal;
     let to: &mut dyn Write = match file.stream {
-        "stdout" if is_exact => &mut Exact(out),
+        "stdout" if is_exact => &mut RawStdout(out),
         "stdout" => out,
         _ => &mut stderr(),
     };
     if is_exact {
-        *from += written(&mut source, name, file.open, to)?;
+        *from += copy_output(&mut source, name, file.is_open, to)?;
     } else {
-        let mut text = TerminalText::new(to);
-        *from += written(&mut source, name, file.open, &mut text)?;
+        let mut text = TerminalFilter::new(to);
+        *from += copy_output(&mut source, name, file.is_open, &mut text)?;
         text.finish()?;
     }
     Ok(())
 }
 
 /// Standard output as it is, also where colours are not wanted.
-struct Exact<'a>(&'a mut Output);
+struct RawStdout<'a>(&'a mut Output);
 
-impl Write for Exact<'_> {
+impl Write for RawStdout<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.exactly(bytes)?;
+        self.0.write_raw(bytes)?;
         Ok(bytes.len())
     }
 
@@ -79,7 +79,7 @@ fn stderr() -> io::Stderr {
     io::stderr()
 }
 
-fn written(
+fn copy_output(
     source: &mut impl Read,
     name: Option<&str>,
     open: bool,
@@ -87,14 +87,14 @@ fn written(
 ) -> io::Result<u64> {
     match name {
         None => io::copy(source, to),
-        Some(name) => prefixed(&mut BufReader::new(source), name, open, to),
+        Some(name) => copy_prefixed(&mut BufReader::new(source), name, open, to),
     }
 }
 
 /// Prints whole lines, each with a name in front, and tells how much of the source that was.
 ///
 /// A line that has no end yet is left for later, unless nothing more comes.
-fn prefixed(
+fn copy_prefixed(
     source: &mut impl BufRead,
     name: &str,
     open: bool,
@@ -104,8 +104,11 @@ fn prefixed(
     let mut line = Vec::new();
     loop {
         line.clear();
-        let read = source.by_ref().take(LONGEST).read_until(b'\n', &mut line)?;
-        let whole = line.ends_with(b"\n") || read as u64 == LONGEST;
+        let read = source
+            .by_ref()
+            .take(MAX_LINE)
+            .read_until(b'\n', &mut line)?;
+        let whole = line.ends_with(b"\n") || read as u64 == MAX_LINE;
         if read == 0 || (open && !whole) {
             return Ok(taken);
         }
@@ -123,7 +126,7 @@ mod tests {
 
     fn told(text: &str, open: bool) -> (String, u64) {
         let mut to = Vec::new();
-        let taken = prefixed(&mut text.as_bytes(), "tester", open, &mut to).unwrap();
+        let taken = copy_prefixed(&mut text.as_bytes(), "tester", open, &mut to).unwrap();
         (String::from_utf8(to).unwrap(), taken)
     }
 
@@ -137,6 +140,6 @@ mod tests {
     #[test]
     fn a_line_without_any_end_is_printed_in_pieces() {
         let (text, taken) = told(&"x".repeat(100_000), true);
-        assert_eq!((text.lines().count(), taken), (1, LONGEST));
+        assert_eq!((text.lines().count(), taken), (1, MAX_LINE));
     }
 }

@@ -1,10 +1,10 @@
 //! `unstuck preview`: what a command would change, before it is allowed to.
 
-mod ask;
+mod errors;
+mod preview_run;
 mod print;
 mod progress;
-mod tried;
-mod trouble;
+mod prompt;
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -14,22 +14,22 @@ use std::time::Duration;
 use anyhow::Result;
 use clap::Args;
 use unstuck_core::duration;
-use unstuck_repair::preview::{Applied, End, Preview, Previews, Report};
-use unstuck_run::inside::supervised_agent;
+use unstuck_repair::preview::{ApplyReport, Preview, PreviewReport, PreviewStore, RecoveryOutcome};
+use unstuck_run::nesting::detect_nested_run;
 
-use self::ask::Choice;
+use self::prompt::PreviewChoice;
+use crate::agent_restrictions::person_only_error;
 use crate::clock;
+use crate::command_context::CommandContext;
 use crate::config::Config;
-use crate::inside::only_a_person;
-use crate::messages::Messages;
+use crate::error_report::error_with_hint;
 use crate::output::{Output, YELLOW};
-use crate::place::homely;
-use crate::report::hinted;
-use crate::session::Session;
-use crate::supervise::state_folder;
+use crate::paths::abbreviate_home;
+use crate::redacted_stderr::RedactedStderr;
+use crate::run_session::state_dir;
 
 /// The exit code of a command that took too long.
-const TIMED_OUT: u8 = 124;
+const EXIT_TIMED_OUT: u8 = 124;
 
 /// Show what a command would change in the project, then apply or drop it
 ///
@@ -80,7 +80,7 @@ pub(crate) struct PreviewArgs {
 
 /// What somebody proposes to run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Proposed {
+pub(crate) struct CommandProposal {
     pub(crate) command: String,
     /// The project it is for; that of the current folder where none is named.
     pub(crate) project: Option<PathBuf>,
@@ -89,12 +89,12 @@ pub(crate) struct Proposed {
 }
 
 /// Finds what an open escalation proposes, by its id or the first letters of it; none if there is no such escalation.
-pub(crate) type Escalated<'a> = &'a dyn Fn(&str) -> Result<Option<Proposed>>;
+pub(crate) type ProposalLookup<'a> = &'a dyn Fn(&str) -> Result<Option<CommandProposal>>;
 
 /// What is to be done.
-enum Wish<'a> {
+enum PreviewAction<'a> {
     List,
-    Try(&'a str, Then),
+    Run(&'a str, AfterPreview),
     Show(&'a str),
     Apply(&'a str),
     Drop(&'a str),
@@ -102,7 +102,7 @@ enum Wish<'a> {
 
 /// What is to be done with a preview once it is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Then {
+enum AfterPreview {
     /// On a terminal a person is asked, elsewhere it is kept.
     Ask,
     Apply,
@@ -111,52 +111,52 @@ enum Then {
 
 /// What has become of a preview.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Fate {
+enum PreviewOutcome {
     Kept,
     Dropped,
-    Applied(Applied),
+    Applied(ApplyReport),
 }
 
 pub(crate) fn run(
     args: &PreviewArgs,
     config: &Config,
-    session: &Session<'_>,
-    escalated: Escalated<'_>,
+    session: &CommandContext<'_>,
+    escalated: ProposalLookup<'_>,
     out: &mut Output,
 ) -> Result<ExitCode> {
-    let previews = Previews::at(&state_folder(session.store));
+    let previews = PreviewStore::in_state_dir(&state_dir(session.store));
     if args.apply.is_some() {
-        only_for_people()?;
+        refuse_agents()?;
     }
-    settle(&previews)?;
-    let find = |id: &str| previews.find(id).map_err(trouble::of_preview);
-    let (preview, choice) = match args.wish()? {
-        Wish::List => {
+    recover_previews(&previews)?;
+    let find = |id: &str| previews.find(id).map_err(errors::preview_error);
+    let (preview, choice) = match args.action()? {
+        PreviewAction::List => {
             list(&previews.list(), args.json, out)?;
             return Ok(ExitCode::SUCCESS);
         }
-        Wish::Try(target, then) => {
-            let trial = tried::Wanted::new(args, target, config, escalated)?;
+        PreviewAction::Run(target, then) => {
+            let trial = preview_run::PreviewRequest::new(args, target, config, escalated)?;
             let preview = trial.run(session, &previews, !args.json)?;
-            return tell_tried(args, preview, then, session, out);
+            return report_preview(args, preview, then, session, out);
         }
-        Wish::Show(id) => (find(id)?, Choice::Keep),
-        Wish::Apply(id) => (find(id)?, Choice::Apply),
-        Wish::Drop(id) => (find(id)?, Choice::Drop),
+        PreviewAction::Show(id) => (find(id)?, PreviewChoice::Keep),
+        PreviewAction::Apply(id) => (find(id)?, PreviewChoice::Apply),
+        PreviewAction::Drop(id) => (find(id)?, PreviewChoice::Drop),
     };
-    if choice == Choice::Keep && !args.json {
+    if choice == PreviewChoice::Keep && !args.json {
         print::report(preview.report(), out)?;
     }
-    fulfil(args, preview, choice, session, out)?;
+    apply_choice(args, preview, choice, session, out)?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// Shows what a command would change, and does with it what is wanted.
-fn tell_tried(
+fn report_preview(
     args: &PreviewArgs,
     preview: Preview,
-    then: Then,
-    session: &Session<'_>,
+    then: AfterPreview,
+    session: &CommandContext<'_>,
     out: &mut Output,
 ) -> Result<ExitCode> {
     let report = preview.report().clone();
@@ -165,87 +165,87 @@ fn tell_tried(
         // Whatever happens now, this was seen.
         out.flush()?;
     }
-    let failed = report.ran.exit_code != 0;
+    let failed = report.execution.exit_code != 0;
     let choice = match then {
         // There is nothing to decide about.
-        _ if report.is_empty() => Choice::Drop,
-        Then::Drop => Choice::Drop,
-        Then::Apply if failed => {
-            let code = report.ran.exit_code;
+        _ if report.is_empty() => PreviewChoice::Drop,
+        AfterPreview::Drop => PreviewChoice::Drop,
+        AfterPreview::Apply if failed => {
+            let code = report.execution.exit_code;
             let told = format!("it failed with exit code {code}, so it was not applied");
-            writeln!(Messages::auto(), "{YELLOW}{told}{YELLOW:#}")?;
-            Choice::Keep
+            writeln!(RedactedStderr::auto(), "{YELLOW}{told}{YELLOW:#}")?;
+            PreviewChoice::Keep
         }
-        Then::Apply => Choice::Apply,
-        Then::Ask if args.json => Choice::Keep,
-        Then::Ask => ask::choose(&report, out)?,
+        AfterPreview::Apply => PreviewChoice::Apply,
+        AfterPreview::Ask if args.json => PreviewChoice::Keep,
+        AfterPreview::Ask => prompt::choose(&report, out)?,
     };
-    fulfil(args, preview, choice, session, out)?;
-    let code = match report.ran.timed_out {
-        true => TIMED_OUT,
-        false => u8::try_from(report.ran.exit_code).unwrap_or(1),
+    apply_choice(args, preview, choice, session, out)?;
+    let code = match report.execution.timed_out {
+        true => EXIT_TIMED_OUT,
+        false => u8::try_from(report.execution.exit_code).unwrap_or(1),
     };
     Ok(ExitCode::from(code))
 }
 
 /// Does with a preview what was chosen, and tells it.
-fn fulfil(
+fn apply_choice(
     args: &PreviewArgs,
     preview: Preview,
-    choice: Choice,
-    session: &Session<'_>,
+    choice: PreviewChoice,
+    session: &CommandContext<'_>,
     out: &mut Output,
 ) -> Result<()> {
     let report = preview.report().clone();
     let fate = match choice {
-        Choice::Keep => Fate::Kept,
-        Choice::Drop => {
-            preview.discard().map_err(trouble::of_preview)?;
-            Fate::Dropped
+        PreviewChoice::Keep => PreviewOutcome::Kept,
+        PreviewChoice::Drop => {
+            preview.discard().map_err(errors::preview_error)?;
+            PreviewOutcome::Dropped
         }
-        Choice::Apply => {
-            only_for_people()?;
-            Fate::Applied(preview.apply().map_err(trouble::of_apply)?)
+        PreviewChoice::Apply => {
+            refuse_agents()?;
+            PreviewOutcome::Applied(preview.apply().map_err(errors::apply_error)?)
         }
     };
     match args.json {
         true => print::json(&report, &fate, out),
-        false => print::fate(&report, &fate, session, out),
+        false => print::print_outcome(&report, &fate, session, out),
     }
 }
 
 /// Applying is a person's decision.
-fn only_for_people() -> Result<()> {
-    match supervised_agent() {
-        Some(inside) => Err(only_a_person("apply a preview", &inside.to_string())),
+fn refuse_agents() -> Result<()> {
+    match detect_nested_run() {
+        Some(inside) => Err(person_only_error("apply a preview", &inside.to_string())),
         None => Ok(()),
     }
 }
 
 impl PreviewArgs {
     /// Whether a preview is applied, or one that is kept is dropped.
-    pub(crate) fn decides(&self) -> bool {
+    pub(crate) fn changes_project(&self) -> bool {
         self.apply.is_some() || self.drop.is_some() && self.target.is_none()
     }
 
-    fn wish(&self) -> Result<Wish<'_>> {
+    fn action(&self) -> Result<PreviewAction<'_>> {
         let (apply, drop) = (self.apply.as_deref(), self.drop.as_deref());
         let wish = match (self.target.as_deref(), self.show.as_deref(), apply, drop) {
-            (None, Some(id), ..) => Wish::Show(id),
-            (None, None, None, None) => Wish::List,
-            (None, None, Some(id), _) if !id.is_empty() => Wish::Apply(id),
-            (None, None, _, Some(id)) if !id.is_empty() => Wish::Drop(id),
-            (Some(target), _, None, None) => Wish::Try(target, Then::Ask),
-            (Some(target), _, Some(""), _) => Wish::Try(target, Then::Apply),
-            (Some(target), _, _, Some("")) => Wish::Try(target, Then::Drop),
+            (None, Some(id), ..) => PreviewAction::Show(id),
+            (None, None, None, None) => PreviewAction::List,
+            (None, None, Some(id), _) if !id.is_empty() => PreviewAction::Apply(id),
+            (None, None, _, Some(id)) if !id.is_empty() => PreviewAction::Drop(id),
+            (Some(target), _, None, None) => PreviewAction::Run(target, AfterPreview::Ask),
+            (Some(target), _, Some(""), _) => PreviewAction::Run(target, AfterPreview::Apply),
+            (Some(target), _, _, Some("")) => PreviewAction::Run(target, AfterPreview::Drop),
             (None, ..) => {
-                return Err(hinted(
+                return Err(error_with_hint(
                     "which preview is meant?",
                     "`unstuck preview` lists those that are kept, with their ids",
                 ));
             }
             (Some(_), ..) => {
-                return Err(hinted(
+                return Err(error_with_hint(
                     "a command and the id of a preview do not go together",
                     "put --apply or --drop behind the command: unstuck preview \"npm ci\" --apply",
                 ));
@@ -256,32 +256,35 @@ impl PreviewArgs {
 }
 
 /// Finishes or undoes what a crash left half applied, and tells it.
-fn settle(previews: &Previews) -> Result<()> {
-    for settled in previews.settle() {
-        let (id, project) = (&settled.id, homely(&settled.project.display().to_string()));
-        let told = match settled.end {
-            End::Finished => {
+fn recover_previews(previews: &PreviewStore) -> Result<()> {
+    for settled in previews.recover() {
+        let (id, project) = (
+            &settled.id,
+            abbreviate_home(&settled.project.display().to_string()),
+        );
+        let told = match settled.outcome {
+            RecoveryOutcome::Finished => {
                 format!("preview {id} was half applied to {project}: it is finished now")
             }
-            End::Undone => format!(
+            RecoveryOutcome::RolledBack => format!(
                 "preview {id} was half applied to {project}: that is undone, and it is kept"
             ),
-            End::Left(left) => format!(
+            RecoveryOutcome::Conflicted(left) => format!(
                 "preview {id} was half applied to {project}, which has changed since; look at {}",
                 left.join(", ")
             ),
         };
-        writeln!(Messages::auto(), "{YELLOW}{told}{YELLOW:#}")?;
+        writeln!(RedactedStderr::auto(), "{YELLOW}{told}{YELLOW:#}")?;
     }
     Ok(())
 }
 
-fn list(reports: &[Report], json: bool, out: &mut Output) -> Result<()> {
+fn list(reports: &[PreviewReport], json: bool, out: &mut Output) -> Result<()> {
     if json {
-        return out.json(&reports);
+        return out.write_json(&reports);
     }
     if reports.is_empty() {
-        writeln!(Messages::auto(), "no previews are kept")?;
+        writeln!(RedactedStderr::auto(), "no previews are kept")?;
     }
     print::list(reports, clock::now().at, out)
 }

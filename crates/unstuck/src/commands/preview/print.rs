@@ -5,61 +5,64 @@ use std::io::Write;
 use anyhow::Result;
 use serde::Serialize;
 use unstuck_core::Timestamp;
-use unstuck_core::action::shell_quote;
-use unstuck_core::duration::Human;
+use unstuck_core::duration::HumanDuration;
+use unstuck_core::planner::shell_quote;
 use unstuck_core::repair::needs_network;
-use unstuck_repair::preview::{Counts, Report, Row, What, spaced};
+use unstuck_repair::preview::{
+    FileChangeCounts, PreviewReport, ReportRow, RowChange, grouped_number,
+};
 
-use super::Fate;
-use crate::clock::ago;
+use super::PreviewOutcome;
+use crate::clock::format_age;
+use crate::command_context::CommandContext;
 use crate::output::{BOLD, DIM, GREEN, Output, RED, YELLOW};
-use crate::place::homely;
-use crate::session::Session;
-use crate::show_text::cut;
+use crate::paths::abbreviate_home;
+use crate::show_text::truncate;
 
 /// How wide a path is before notes stand behind it without a column of their own.
-const WIDEST: usize = 60;
+const MAX_PATH_WIDTH: usize = 60;
 
 /// What `--json` prints.
 #[derive(Serialize)]
-struct Told<'a> {
+struct PreviewJson<'a> {
     #[serde(flatten)]
-    report: &'a Report,
+    report: &'a PreviewReport,
     /// What has become of it: kept, dropped or applied.
     fate: &'static str,
     /// What could not be removed after it was applied.
-    left: &'a [String],
+    #[serde(rename = "left")]
+    leftovers: &'a [String],
 }
 
-pub(super) fn json(report: &Report, fate: &Fate, out: &mut Output) -> Result<()> {
+pub(super) fn json(report: &PreviewReport, fate: &PreviewOutcome, out: &mut Output) -> Result<()> {
     let left: &[String] = match fate {
-        Fate::Applied(applied) => &applied.left,
-        Fate::Kept | Fate::Dropped => &[],
+        PreviewOutcome::Applied(applied) => &applied.leftovers,
+        PreviewOutcome::Kept | PreviewOutcome::Dropped => &[],
     };
-    let told = Told {
+    let told = PreviewJson {
         report,
         fate: match fate {
-            Fate::Kept => "kept",
-            Fate::Dropped => "dropped",
-            Fate::Applied(_) => "applied",
+            PreviewOutcome::Kept => "kept",
+            PreviewOutcome::Dropped => "dropped",
+            PreviewOutcome::Applied(_) => "applied",
         },
-        left,
+        leftovers: left,
     };
-    out.json(&told)
+    out.write_json(&told)
 }
 
 /// What ran, how it ended, and what it would change.
-pub(super) fn report(report: &Report, out: &mut Output) -> Result<()> {
+pub(super) fn report(report: &PreviewReport, out: &mut Output) -> Result<()> {
     head(report, out)?;
     changes(report, out)?;
-    texts(report, out)?;
+    print_text_diffs(report, out)?;
     output(report, out)?;
-    limits(report, out)
+    print_limitations(report, out)
 }
 
-fn head(report: &Report, out: &mut Output) -> Result<()> {
-    let ran = &report.ran;
-    let mut place = homely(&report.project.display().to_string());
+fn head(report: &PreviewReport, out: &mut Output) -> Result<()> {
+    let ran = &report.execution;
+    let mut place = abbreviate_home(&report.project.display().to_string());
     if !ran.working_dir.is_empty() && ran.working_dir != "." {
         place = format!("{place}/{}", ran.working_dir);
     }
@@ -68,7 +71,7 @@ fn head(report: &Report, out: &mut Output) -> Result<()> {
         (false, 0) => (GREEN, "exit 0".to_owned()),
         (false, code) => (RED, format!("exit {code}")),
     };
-    let time = Human(ran.duration);
+    let time = HumanDuration(ran.duration);
     let network = match ran.network {
         true => "with network",
         false => "without network",
@@ -81,10 +84,10 @@ fn head(report: &Report, out: &mut Output) -> Result<()> {
     Ok(())
 }
 
-fn changes(report: &Report, out: &mut Output) -> Result<()> {
-    let failed = report.ran.failed();
+fn changes(report: &PreviewReport, out: &mut Output) -> Result<()> {
+    let failed = report.execution.has_failed();
     if failed {
-        why_it_failed(report, out)?;
+        print_failure_hint(report, out)?;
     }
     if report.is_empty() {
         let told = match failed {
@@ -98,25 +101,29 @@ fn changes(report: &Report, out: &mut Output) -> Result<()> {
         } else {
             "It would"
         };
-        writeln!(out, "{when} {}:", in_words(report.counts))?;
-        let width = |row: &Row| row.path.chars().count();
+        writeln!(out, "{when} {}:", counts_text(report.counts))?;
+        let width = |row: &ReportRow| row.path.chars().count();
         let width = report.rows.iter().map(width).max().unwrap_or_default();
         for one in &report.rows {
-            row(one, width.min(WIDEST), out)?;
+            row(one, width.min(MAX_PATH_WIDTH), out)?;
         }
     }
     if report.more_rows > 0 {
-        writeln!(out, "  {DIM}… and {} more{DIM:#}", spaced(report.more_rows))?;
+        writeln!(
+            out,
+            "  {DIM}… and {} more{DIM:#}",
+            grouped_number(report.more_rows)
+        )?;
     }
-    if report.same > 0 {
-        let (files, places) = (files(report.same), &report.same_in);
+    if report.rewritten_unchanged > 0 {
+        let (files, places) = (files(report.rewritten_unchanged), &report.rewritten_in);
         let place = match places.as_slice() {
             [one] if one != "." => format!(" in {one}/"),
             _ => String::new(),
         };
         writeln!(out, "  {DIM}{files}{place} written again as before{DIM:#}")?;
     }
-    for path in &report.refused {
+    for path in &report.protected {
         writeln!(
             out,
             "  {YELLOW}never   {path}{YELLOW:#}  unstuck or git would obey it, so it is not applied"
@@ -126,14 +133,14 @@ fn changes(report: &Report, out: &mut Output) -> Result<()> {
 }
 
 /// Says that a command that failed does not show what it would change, and what may help.
-fn why_it_failed(report: &Report, out: &mut Output) -> Result<()> {
+fn print_failure_hint(report: &PreviewReport, out: &mut Output) -> Result<()> {
     writeln!(
         out,
         "{RED}It failed, so this is not what it would change.{RED:#}"
     )?;
-    if !report.ran.network {
-        let command = shell_quote(&report.ran.command);
-        let reason = match needs_network(&report.ran.command) {
+    if !report.execution.network {
+        let command = shell_quote(&report.execution.command);
+        let reason = match needs_network(&report.execution.command) {
             true => "It fetches from the network, and had none",
             false => "It had no network; if it needs one",
         };
@@ -142,15 +149,15 @@ fn why_it_failed(report: &Report, out: &mut Output) -> Result<()> {
     Ok(())
 }
 
-fn row(row: &Row, width: usize, out: &mut Output) -> Result<()> {
-    let style = match row.what {
-        What::Add => GREEN,
-        What::Delete => RED,
-        What::Change | What::Mixed => YELLOW,
+fn row(row: &ReportRow, width: usize, out: &mut Output) -> Result<()> {
+    let style = match row.change {
+        RowChange::Add => GREEN,
+        RowChange::Delete => RED,
+        RowChange::Change | RowChange::Mixed => YELLOW,
     };
     let line = format!(
         "{style}{:<6}{style:#}  {:<width$}  {DIM}{}{DIM:#}",
-        row.what.name(),
+        row.change.name(),
         row.path,
         row.note
     );
@@ -159,7 +166,7 @@ fn row(row: &Row, width: usize, out: &mut Output) -> Result<()> {
 }
 
 /// `change 3 files, add 12, delete 1`.
-fn in_words(counts: Counts) -> String {
+fn counts_text(counts: FileChangeCounts) -> String {
     let parts = [
         ("change", counts.changed),
         ("add", counts.added),
@@ -169,7 +176,7 @@ fn in_words(counts: Counts) -> String {
     for (verb, count) in parts.into_iter().filter(|(_, count)| *count > 0) {
         let what = match words.is_empty() {
             true => files(count),
-            false => spaced(count),
+            false => grouped_number(count),
         };
         words.push(format!("{verb} {what}"));
     }
@@ -182,11 +189,11 @@ fn in_words(counts: Counts) -> String {
 fn files(count: u64) -> String {
     match count {
         1 => "1 file".to_owned(),
-        count => format!("{} files", spaced(count)),
+        count => format!("{} files", grouped_number(count)),
     }
 }
 
-fn texts(report: &Report, out: &mut Output) -> Result<()> {
+fn print_text_diffs(report: &PreviewReport, out: &mut Output) -> Result<()> {
     for text in &report.texts {
         writeln!(out, "\n{BOLD}{}{BOLD:#}", text.path)?;
         for line in &text.lines {
@@ -199,7 +206,7 @@ fn texts(report: &Report, out: &mut Output) -> Result<()> {
             writeln!(out, "{style}{line}{style:#}")?;
         }
         if text.more_lines > 0 {
-            let more = spaced(text.more_lines);
+            let more = grouped_number(text.more_lines);
             writeln!(out, "{DIM}… {more} more lines{DIM:#}")?;
         }
     }
@@ -210,36 +217,40 @@ fn texts(report: &Report, out: &mut Output) -> Result<()> {
     Ok(())
 }
 
-fn output(report: &Report, out: &mut Output) -> Result<()> {
-    if report.ran.output.is_empty() {
+fn output(report: &PreviewReport, out: &mut Output) -> Result<()> {
+    if report.execution.output.is_empty() {
         return Ok(());
     }
     writeln!(out, "\n{DIM}the last lines that it wrote:{DIM:#}")?;
-    for line in &report.ran.output {
+    for line in &report.execution.output {
         writeln!(out, "  {line}")?;
     }
     Ok(())
 }
 
 /// What a preview does not show.
-fn limits(report: &Report, out: &mut Output) -> Result<()> {
+fn print_limitations(report: &PreviewReport, out: &mut Output) -> Result<()> {
     writeln!(out)?;
-    if !report.ran.discarded.is_empty() {
-        let several = report.ran.discarded.iter().map(|path| homely(path));
+    if !report.execution.discarded_writes.is_empty() {
+        let several = report
+            .execution
+            .discarded_writes
+            .iter()
+            .map(|path| abbreviate_home(path));
         let several = several.collect::<Vec<_>>().join(", ");
-        let told = cut(&several, 200);
+        let told = truncate(&several, 200);
         writeln!(
             out,
             "{DIM}written outside of the project, to a copy that is gone: {told}{DIM:#}"
         )?;
     }
-    let only = match report.ran.network {
+    let only = match report.execution.network {
         true => "Only files are shown. What it did over the network is done.",
         false => "Only files are shown, not what it would do over the network.",
     };
     writeln!(out, "{DIM}{only}{DIM:#}")?;
-    if !report.unsettled.is_empty() {
-        let paths = report.unsettled.join(", ");
+    if !report.changed_during_run.is_empty() {
+        let paths = report.changed_during_run.join(", ");
         writeln!(
             out,
             "{YELLOW}It cannot be applied: the project changed while it ran, in {paths}.{YELLOW:#}"
@@ -249,28 +260,28 @@ fn limits(report: &Report, out: &mut Output) -> Result<()> {
 }
 
 /// What has become of a preview, and what can be done now.
-pub(super) fn fate(
-    report: &Report,
-    fate: &Fate,
-    session: &Session<'_>,
+pub(super) fn print_outcome(
+    report: &PreviewReport,
+    fate: &PreviewOutcome,
+    session: &CommandContext<'_>,
     out: &mut Output,
 ) -> Result<()> {
     let id = &report.id;
     match fate {
         // There is nothing to apply, and whoever reads it knows that.
-        Fate::Dropped if report.is_empty() => {}
-        Fate::Dropped => writeln!(out, "Dropped. The project is as it was.")?,
-        Fate::Kept => {
+        PreviewOutcome::Dropped if report.is_empty() => {}
+        PreviewOutcome::Dropped => writeln!(out, "Dropped. The project is as it was.")?,
+        PreviewOutcome::Kept => {
             writeln!(
                 out,
                 "\nNothing was changed. Preview {id} is kept for a day:"
             )?;
             for verb in ["apply", "drop"] {
-                let line = session.line(&format!("preview --{verb} {id}"));
+                let line = session.unstuck_command(&format!("preview --{verb} {id}"));
                 writeln!(out, "  {line}")?;
             }
         }
-        Fate::Applied(applied) => {
+        PreviewOutcome::Applied(applied) => {
             let counts = applied.counts;
             let parts = [
                 (counts.changed, "changed"),
@@ -279,14 +290,14 @@ pub(super) fn fate(
             ];
             let parts = parts.iter().filter(|(count, _)| *count > 0);
             let parts: Vec<_> = parts
-                .map(|(n, word)| format!("{} {word}", spaced(*n)))
+                .map(|(n, word)| format!("{} {word}", grouped_number(*n)))
                 .collect();
             let told = match parts.is_empty() {
                 true => "folders only".to_owned(),
                 false => parts.join(", "),
             };
             writeln!(out, "{GREEN}Applied{GREEN:#}: {told}.")?;
-            for left in &applied.left {
+            for left in &applied.leftovers {
                 writeln!(
                     out,
                     "{YELLOW}{left} could not be removed; it is not needed{YELLOW:#}"
@@ -298,16 +309,16 @@ pub(super) fn fate(
 }
 
 /// The previews that are kept, a line each.
-pub(super) fn list(reports: &[Report], now: Timestamp, out: &mut Output) -> Result<()> {
+pub(super) fn list(reports: &[PreviewReport], now: Timestamp, out: &mut Output) -> Result<()> {
     for report in reports {
-        let place = homely(&report.project.display().to_string());
-        let command = cut(&report.ran.command, 60);
+        let place = abbreviate_home(&report.project.display().to_string());
+        let command = truncate(&report.execution.command, 60);
         writeln!(
             out,
             "{BOLD}{}{BOLD:#}  {:<10}  {command}  {DIM}would {} · {place}{DIM:#}",
             report.id,
-            ago(report.made_at, now),
-            in_words(report.counts),
+            format_age(report.made_at, now),
+            counts_text(report.counts),
         )?;
     }
     Ok(())

@@ -5,33 +5,33 @@ use std::io::Write;
 use std::time::Duration;
 
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
-use unstuck_core::duration::Human;
-use unstuck_repair::sandbox::Network;
+use unstuck_core::duration::HumanDuration;
+use unstuck_repair::sandbox::NetworkAccess;
 
-use crate::messages::{self, Messages};
 use crate::output::DIM;
+use crate::redacted_stderr::{self, RedactedStderr};
 
 /// How long a preview may take before anything is said.
-const SILENT: Duration = Duration::from_secs(1);
+const QUIET_PERIOD: Duration = Duration::from_secs(1);
 
 /// Waits for a preview. If it takes long, the seconds are counted on a terminal, and elsewhere one line says that it runs.
-pub(super) async fn told<T>(
-    network: Network,
+pub(super) async fn with_progress<T>(
+    network: NetworkAccess,
     limit: Duration,
     preview: impl Future<Output = T>,
 ) -> T {
     let network = match network {
-        Network::On => "with network",
-        Network::Off => "without network",
+        NetworkAccess::On => "with network",
+        NetworkAccess::Off => "without network",
     };
     let what = format!(
         "running it on an overlay {network}, for at most {}; Ctrl-C cancels",
-        Human(limit)
+        HumanDuration(limit)
     );
-    let is_terminal = messages::is_terminal();
-    let mut stderr = Messages::auto();
+    let is_terminal = redacted_stderr::is_terminal();
+    let mut stderr = RedactedStderr::auto();
     let begun = Instant::now();
-    let mut seconds = interval_at(begun + SILENT, Duration::from_secs(1));
+    let mut seconds = interval_at(begun + QUIET_PERIOD, Duration::from_secs(1));
     seconds.set_missed_tick_behavior(MissedTickBehavior::Skip);
     let mut is_told = false;
     let mut preview = std::pin::pin!(preview);
@@ -47,7 +47,7 @@ pub(super) async fn told<T>(
             }
             _ = seconds.tick(), if is_terminal || !is_told => {
                 is_told = true;
-                let passed = Human(Duration::from_secs(begun.elapsed().as_secs()));
+                let passed = HumanDuration(Duration::from_secs(begun.elapsed().as_secs()));
                 let _ = match is_terminal {
                     true => write!(stderr, "\r\x1b[K{DIM}{what} … {passed}{DIM:#}"),
                     false => writeln!(stderr, "{what}"),

@@ -4,15 +4,15 @@ use std::io::Write;
 use std::time::Duration;
 
 use anyhow::Result;
-use unstuck_core::duration::Human;
-use unstuck_core::episode::{AttemptOutcome, AttemptStory};
-use unstuck_core::event::Excerpt;
+use unstuck_core::duration::HumanDuration;
+use unstuck_core::event::OutputExcerpt;
+use unstuck_core::views::{AttemptOutcome, AttemptView};
 
 use crate::call_words;
 use crate::clock;
 use crate::output::{DIM, GREEN, Output, RED, YELLOW};
 use crate::repair_words;
-use crate::show_text::{last_lines, one_line, signed_usd, wrapped};
+use crate::show_text::{last_lines, one_line, signed_usd, wrap_words};
 
 /// Where the facts about an attempt begin, behind their labels.
 const INDENT: usize = 19;
@@ -20,7 +20,7 @@ const INDENT: usize = 19;
 const LAST_LINES: usize = 20;
 
 /// The end of what it wrote.
-pub(super) fn written(excerpt: &Excerpt, out: &mut Output) -> Result<()> {
+pub(super) fn print_excerpt(excerpt: &OutputExcerpt, out: &mut Output) -> Result<()> {
     let streams = [
         ("standard output", &excerpt.stdout),
         ("standard error", &excerpt.stderr),
@@ -39,10 +39,10 @@ pub(super) fn written(excerpt: &Excerpt, out: &mut Output) -> Result<()> {
 }
 
 /// What came of it, and why.
-pub(super) fn tell(attempt: &AttemptStory, out: &mut Output) -> Result<()> {
+pub(super) fn print_attempt(attempt: &AttemptView, out: &mut Output) -> Result<()> {
     let took = attempt
         .duration_ms
-        .map(|millis| format!(" after {}", Human(Duration::from_millis(millis))))
+        .map(|millis| format!(" after {}", HumanDuration(Duration::from_millis(millis))))
         .unwrap_or_default();
     let style = match attempt.outcome {
         AttemptOutcome::Succeeded => GREEN,
@@ -56,27 +56,27 @@ pub(super) fn tell(attempt: &AttemptStory, out: &mut Output) -> Result<()> {
     writeln!(
         out,
         "{DIM}{}{DIM:#}  attempt {}{changes}  {style}{}{style:#}{took}{}",
-        clock::shown(attempt.started),
+        clock::format_time(attempt.started),
         attempt.number,
         attempt.outcome.name(),
-        cost(attempt),
+        cost_text(attempt),
     )?;
-    details(attempt, out)
+    print_details(attempt, out)
 }
 
-fn cost(attempt: &AttemptStory) -> String {
-    let cost = attempt.used.cost_usd.filter(|usd| *usd > 0.0);
+fn cost_text(attempt: &AttemptView) -> String {
+    let cost = attempt.usage.cost_usd.filter(|usd| *usd > 0.0);
     cost.map(|usd| format!(" · ${usd:.4}")).unwrap_or_default()
 }
 
-fn details(attempt: &AttemptStory, out: &mut Output) -> Result<()> {
+fn print_details(attempt: &AttemptView, out: &mut Output) -> Result<()> {
     let columns = out.columns();
     let mut line = |label: &str, text: &str| {
         if text.is_empty() {
             return Ok(());
         }
         let line = format!("          {DIM}{label:<8}{DIM:#} {text}");
-        let wrapped = columns.map(|columns| wrapped(&line, columns, INDENT));
+        let wrapped = columns.map(|columns| wrap_words(&line, columns, INDENT));
         writeln!(out, "{}", wrapped.unwrap_or(line))
     };
     if let Some(diagnosis) = &attempt.diagnosis {
@@ -90,10 +90,10 @@ fn details(attempt: &AttemptStory, out: &mut Output) -> Result<()> {
         )?;
         line("seen", &one_line(&diagnosis.evidence.line, 160))?;
     }
-    for told in call_words::stories(&attempt.calls) {
+    for told in call_words::call_lines(&attempt.calls) {
         line("call", &told)?;
     }
-    for change in &attempt.moved {
+    for change in &attempt.gateway_model_switches {
         line(
             "model",
             &format!("{} → {}", change.from_model, change.to_model),
@@ -105,7 +105,7 @@ fn details(attempt: &AttemptStory, out: &mut Output) -> Result<()> {
     if let Some(made) = &attempt.decision {
         line("decided", &made.decision.reason)?;
     }
-    if let Some(change) = &attempt.model_change {
+    if let Some(change) = &attempt.model_switch {
         let more = change
             .cost_estimate
             .map(|usd| format!(", about {}", signed_usd(usd)));
@@ -120,26 +120,26 @@ fn details(attempt: &AttemptStory, out: &mut Output) -> Result<()> {
         )?;
     }
     for repair in &attempt.repairs {
-        line("repair", &repair_words::outcome(repair))?;
+        line("repair", &repair_words::outcome_line(repair))?;
     }
     if let Some(wait) = &attempt.wait {
         // It may still be going on, or have been interrupted.
         let reread = wait.reread.map(|cost| format!("; then {cost}"));
         let reread = reread.unwrap_or_default();
-        let until = clock::shown(wait.until);
+        let until = clock::format_time(wait.until);
         line("wait", &format!("until {until}{reread}"))?;
     }
     if let Some(asked) = &attempt.escalation {
         line("asked", &format!("a person ({})", asked.trigger))?;
     }
-    if let Some(resolved) = &attempt.resolved {
+    if let Some(resolved) = &attempt.resolution {
         let note = one_line(&resolved.note, 120);
         let note = if note.is_empty() {
             note
         } else {
             format!(": {note}")
         };
-        line("answer", &format!("{}{note}", resolved.said()))?;
+        line("answer", &format!("{}{note}", resolved.summary()))?;
     }
     Ok(())
 }

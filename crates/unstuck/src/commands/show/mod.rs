@@ -9,18 +9,18 @@ use anyhow::Result;
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 use serde_json::{Value, json};
-use unstuck_core::duration::Human;
-use unstuck_core::episode::{AttemptStory, Status, Timeline};
-use unstuck_store::Spent;
+use unstuck_core::duration::HumanDuration;
+use unstuck_core::views::{AttemptView, RunStatus, RunTimeline};
+use unstuck_store::CostSummary;
 
-use self::attempt::{tell, written};
-use crate::history::{History, Listed};
-use crate::named::Named;
+use self::attempt::{print_attempt, print_excerpt};
+use crate::command_context::CommandContext;
+use crate::history::{RunEntry, RunHistory};
+use crate::named::RunRef;
 use crate::output::{BOLD, DIM, Output};
-use crate::place::homely;
-use crate::run_words::{is_clients, style, what};
-use crate::session::Session;
-use crate::show_text::cut;
+use crate::paths::abbreviate_home;
+use crate::run_words::{is_gateway_client, run_title, status_style};
+use crate::show_text::truncate;
 use crate::{call_words, clock, completion, runtime, state_text};
 
 /// Show a run: what was tried, what failed, what was decided and why, what it cost
@@ -46,26 +46,28 @@ pub(crate) struct ShowArgs {
     json: bool,
 }
 
-pub(crate) fn run(args: &ShowArgs, session: &Session<'_>, out: &mut Output) -> Result<()> {
-    let named = Named::read(args.run.as_deref())?;
+pub(crate) fn run(args: &ShowArgs, session: &CommandContext<'_>, out: &mut Output) -> Result<()> {
+    let named = RunRef::parse(args.run.as_deref())?;
     let (timeline, driven, spent) = runtime::block_on(async {
-        let history = History::open(session.store).await?;
-        let (timeline, driven) = history.story(named.letters, clock::now().at).await?;
-        let spent = history.spent(&timeline.view.id).await?;
+        let history = RunHistory::open(session.store).await?;
+        let (timeline, driven) = history
+            .timeline_and_driven(named.run_prefix, clock::now().at)
+            .await?;
+        let spent = history.spent(&timeline.summary.id).await?;
         anyhow::Ok((timeline, driven, spent))
     })?;
-    let attempts = named.attempts(&timeline)?;
+    let attempts = named.find_attempts(&timeline)?;
     if args.json {
-        let run = Listed::of(timeline.view.clone(), driven);
+        let run = RunEntry::new(timeline.summary.clone(), driven);
         let mut whole = as_json(&timeline, named, &attempts, &run)?;
         whole["api_calls"] = call_words::as_json(&timeline, spent.as_ref())?;
-        return out.json(&whole);
+        return out.write_json(&whole);
     }
-    let run = Listed::of(timeline.view.clone(), driven);
+    let run = RunEntry::new(timeline.summary.clone(), driven);
     match (named.attempt, attempts.as_slice()) {
         (Some(_), [attempt]) => show_attempt(&run, &timeline, attempt, session, out),
         _ => {
-            let shown = Shown {
+            let shown = RunDetails {
                 run: &run,
                 timeline: &timeline,
                 spent: spent.as_ref(),
@@ -77,10 +79,10 @@ pub(crate) fn run(args: &ShowArgs, session: &Session<'_>, out: &mut Output) -> R
 
 /// The run at a glance, with the attempts that are meant in full.
 fn as_json(
-    timeline: &Timeline,
-    named: Named<'_>,
-    attempts: &[&AttemptStory],
-    run: &Listed,
+    timeline: &RunTimeline,
+    named: RunRef<'_>,
+    attempts: &[&AttemptView],
+    run: &RunEntry,
 ) -> Result<Value> {
     let mut whole = serde_json::to_value(run)?;
     if let Some(fields) = whole.as_object_mut() {
@@ -96,62 +98,66 @@ fn as_json(
 }
 
 /// Tells the story of a run that this process has driven to its end.
-pub(crate) fn show(timeline: &Timeline, session: &Session<'_>, out: &mut Output) -> Result<()> {
-    let run = Listed::of(timeline.view.clone(), true);
-    let shown = Shown {
+pub(crate) fn show(
+    timeline: &RunTimeline,
+    session: &CommandContext<'_>,
+    out: &mut Output,
+) -> Result<()> {
+    let run = RunEntry::new(timeline.summary.clone(), true);
+    let shown = RunDetails {
         run: &run,
         timeline,
         spent: None,
     };
-    show_all(&shown, Named::default(), session, out)
+    show_all(&shown, RunRef::default(), session, out)
 }
 
 /// What is shown of a run.
-struct Shown<'a> {
-    run: &'a Listed,
-    timeline: &'a Timeline,
+struct RunDetails<'a> {
+    run: &'a RunEntry,
+    timeline: &'a RunTimeline,
     /// What its calls used, as the gateway counted it.
-    spent: Option<&'a Spent>,
+    spent: Option<&'a CostSummary>,
 }
 
 fn show_all(
-    shown: &Shown<'_>,
-    named: Named<'_>,
-    session: &Session<'_>,
+    shown: &RunDetails<'_>,
+    named: RunRef<'_>,
+    session: &CommandContext<'_>,
     out: &mut Output,
 ) -> Result<()> {
-    let Shown {
+    let RunDetails {
         run,
         timeline,
         spent,
     } = shown;
-    head(run, timeline, out)?;
+    print_header(run, timeline, out)?;
     match timeline.run.pipeline() {
         Some(plan) => roles::show(run, timeline, plan, named, out)?,
         None => {
             for attempt in &timeline.attempts {
                 writeln!(out)?;
-                tell(attempt, out)?;
+                print_attempt(attempt, out)?;
             }
         }
     }
-    loose_calls(timeline, out)?;
+    print_unattached_calls(timeline, out)?;
     writeln!(out)?;
     if let Some(spent) = spent {
-        writeln!(out, "{}", call_words::closing(spent))?;
+        writeln!(out, "{}", call_words::summary_line(spent))?;
     }
-    ending(run, session, out)
+    print_end(run, session, out)
 }
 
 /// The calls that belong to no attempt.
-fn loose_calls(timeline: &Timeline, out: &mut Output) -> Result<()> {
-    if !timeline.calls.is_empty() || !timeline.moved.is_empty() {
+fn print_unattached_calls(timeline: &RunTimeline, out: &mut Output) -> Result<()> {
+    if !timeline.calls.is_empty() || !timeline.model_switches.is_empty() {
         writeln!(out)?;
     }
-    for told in call_words::stories(&timeline.calls) {
+    for told in call_words::call_lines(&timeline.calls) {
         writeln!(out, "{told}")?;
     }
-    for change in &timeline.moved {
+    for change in &timeline.model_switches {
         writeln!(out, "model {} → {}", change.from_model, change.to_model)?;
     }
     Ok(())
@@ -159,20 +165,20 @@ fn loose_calls(timeline: &Timeline, out: &mut Output) -> Result<()> {
 
 /// One attempt, with the end of what it wrote.
 fn show_attempt(
-    run: &Listed,
-    timeline: &Timeline,
-    attempt: &AttemptStory,
-    session: &Session<'_>,
+    run: &RunEntry,
+    timeline: &RunTimeline,
+    attempt: &AttemptView,
+    session: &CommandContext<'_>,
     out: &mut Output,
 ) -> Result<()> {
-    head(run, timeline, out)?;
+    print_header(run, timeline, out)?;
     writeln!(out)?;
     if let Some(part) = &attempt.part {
-        roles::name(part, &timeline.run, out)?;
+        roles::print_role_heading(part, &timeline.run, out)?;
     }
-    tell(attempt, out)?;
+    print_attempt(attempt, out)?;
     if let Some(excerpt) = &attempt.excerpt {
-        written(excerpt, out)?;
+        print_excerpt(excerpt, out)?;
     }
     writeln!(out)?;
     let (short, index) = (run.run.id.short(), attempt.index);
@@ -180,30 +186,30 @@ fn show_attempt(
     if attempt.decision.is_some() {
         next.insert(0, format!("explain {short}/{index}"));
     }
-    proposed(&next, session, out)
+    print_next_commands(&next, session, out)
 }
 
-fn head(listed: &Listed, timeline: &Timeline, out: &mut Output) -> Result<()> {
+fn print_header(listed: &RunEntry, timeline: &RunTimeline, out: &mut Output) -> Result<()> {
     let run = &listed.run;
-    let (style, standing) = (style(run.status), run.status.name());
+    let (style, standing) = (status_style(run.status), run.status.name());
     let before = run.id.as_str().len() + standing.len() + 4;
     let room = out.columns().map(|columns| columns.saturating_sub(before));
     writeln!(
         out,
         "{BOLD}{}{BOLD:#}  {style}{standing}{style:#}  {}",
         run.id,
-        cut(&what(run), room.unwrap_or(100).max(20))
+        truncate(&run_title(run), room.unwrap_or(100).max(20))
     )?;
     let plan = timeline.run.pipeline();
     let config = plan.and_then(|plan| plan.config_path.as_deref());
     let mut facts = vec![
-        homely(config.unwrap_or(&run.project)),
+        abbreviate_home(config.unwrap_or(&run.project)),
         format!("policy {}", run.policy),
-        format!("began {}", clock::shown(run.started)),
+        format!("began {}", clock::format_time(run.started)),
     ];
     // The roles of a pipeline have models of their own.
     facts.extend(run.model.clone().filter(|_| plan.is_none()));
-    match (run.cost_usd > 0.0, run.unpriced > 0) {
+    match (run.cost_usd > 0.0, run.unpriced_count > 0) {
         (true, false) => facts.push(format!("${:.4}", run.cost_usd)),
         (true, true) => facts.push(format!("${:.4} + unknown", run.cost_usd)),
         (false, true) => facts.push("cost unknown".to_owned()),
@@ -213,40 +219,44 @@ fn head(listed: &Listed, timeline: &Timeline, out: &mut Output) -> Result<()> {
     Ok(())
 }
 
-fn ending(listed: &Listed, session: &Session<'_>, out: &mut Output) -> Result<()> {
+fn print_end(listed: &RunEntry, session: &CommandContext<'_>, out: &mut Output) -> Result<()> {
     let run = &listed.run;
-    let (short, style) = (run.id.short(), style(run.status));
+    let (short, style) = (run.id.short(), status_style(run.status));
     let Some(finished) = run.finished else {
-        return unfinished(listed, session, out);
+        return print_unfinished(listed, session, out);
     };
-    let took = Human(finished.since(run.started));
+    let took = HumanDuration(finished.since(run.started));
     writeln!(
         out,
         "{style}{}{style:#} after {took}: {}",
         run.status,
         run.reason.as_deref().unwrap_or_default()
     )?;
-    if is_clients(run) {
-        return proposed(&["cost --by session".to_owned()], session, out);
+    if is_gateway_client(run) {
+        return print_next_commands(&["cost --by session".to_owned()], session, out);
     }
     let mut next = vec![format!("explain {short}"), format!("logs {short}")];
     if !run.status.is_final() {
         next.push(format!("resume {short}"));
     }
-    proposed(&next, session, out)
+    print_next_commands(&next, session, out)
 }
 
 /// The state of a run that has not ended.
-fn unfinished(listed: &Listed, session: &Session<'_>, out: &mut Output) -> Result<()> {
+fn print_unfinished(
+    listed: &RunEntry,
+    session: &CommandContext<'_>,
+    out: &mut Output,
+) -> Result<()> {
     let run = &listed.run;
-    let (status, style) = (run.status, style(run.status));
-    let wait = state_text::wait(&listed.state, clock::now().at);
-    if status != Status::Crashed {
+    let (status, style) = (run.status, status_style(run.status));
+    let wait = state_text::wait_text(&listed.state, clock::now().at);
+    if status != RunStatus::Crashed {
         let wait = wait.map(|wait| format!(" {wait}")).unwrap_or_default();
         writeln!(out, "{style}{status}{style:#}{wait}")?;
         return Ok(());
     }
-    if is_clients(run) {
+    if is_gateway_client(run) {
         writeln!(
             out,
             "{style}{status}{style:#}: the gateway that served it is gone"
@@ -263,12 +273,19 @@ fn unfinished(listed: &Listed, session: &Session<'_>, out: &mut Output) -> Resul
     )?;
     let short = run.id.short();
     let next = [format!("resume {short}"), format!("logs {short}")];
-    proposed(&next, session, out)
+    print_next_commands(&next, session, out)
 }
 
 /// Commands that a person may want next.
-fn proposed(next: &[String], session: &Session<'_>, out: &mut Output) -> Result<()> {
-    let next: Vec<_> = next.iter().map(|words| session.line(words)).collect();
+fn print_next_commands(
+    next: &[String],
+    session: &CommandContext<'_>,
+    out: &mut Output,
+) -> Result<()> {
+    let next: Vec<_> = next
+        .iter()
+        .map(|words| session.unstuck_command(words))
+        .collect();
     let line = next.join("  ·  ");
     let fits = line.chars().count() <= out.columns().unwrap_or(80);
     // A command that is broken in two cannot be copied.

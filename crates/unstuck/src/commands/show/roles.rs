@@ -6,22 +6,22 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use serde_json::{Value, json};
-use unstuck_core::duration::Human;
-use unstuck_core::episode::{SessionView, Timeline};
-use unstuck_core::event::{Part, PipelineStarted, RunStarted};
-use unstuck_run::folder;
+use unstuck_core::duration::HumanDuration;
+use unstuck_core::event::{PipelineStarted, RoleInstance, RunStarted};
+use unstuck_core::views::{RunTimeline, SessionSummary};
+use unstuck_run::run_dir;
 
-use super::attempt::tell;
-use crate::history::Listed;
-use crate::named::{Named, part_name, plays};
+use super::attempt::print_attempt;
+use crate::history::RunEntry;
+use crate::named::{RunRef, part_matches, part_name};
 use crate::output::{BOLD, DIM, Output};
-use crate::place::homely;
-use crate::run_words::style;
+use crate::paths::abbreviate_home;
+use crate::run_words::status_style;
 
 /// The sessions that are meant, as JSON, each with the file of its output.
-pub(super) fn as_json(timeline: &Timeline, named: Named<'_>, run: &Listed) -> Result<Value> {
+pub(super) fn as_json(timeline: &RunTimeline, named: RunRef<'_>, run: &RunEntry) -> Result<Value> {
     let mut all = Vec::new();
-    for session in meant(timeline, named) {
+    for session in selected_sessions(timeline, named) {
         let mut told = serde_json::to_value(session)?;
         let state = run.session_status(session);
         told["status"] = json!(state.state);
@@ -34,9 +34,12 @@ pub(super) fn as_json(timeline: &Timeline, named: Named<'_>, run: &Listed) -> Re
 }
 
 /// The sessions of the role that is named, or all.
-fn meant<'t>(timeline: &'t Timeline, named: Named<'_>) -> impl Iterator<Item = &'t SessionView> {
-    let of_role = move |session: &&SessionView| match (named.role, &session.part) {
-        (Some(role), Some(part)) => plays(part, role),
+fn selected_sessions<'t>(
+    timeline: &'t RunTimeline,
+    named: RunRef<'_>,
+) -> impl Iterator<Item = &'t SessionSummary> {
+    let of_role = move |session: &&SessionSummary| match (named.role, &session.part) {
+        (Some(role), Some(part)) => part_matches(part, role),
         (Some(_), None) => false,
         (None, _) => true,
     };
@@ -45,36 +48,42 @@ fn meant<'t>(timeline: &'t Timeline, named: Named<'_>) -> impl Iterator<Item = &
 
 /// Shows the roles that are meant, each with its attempts.
 pub(super) fn show(
-    run: &Listed,
-    timeline: &Timeline,
+    run: &RunEntry,
+    timeline: &RunTimeline,
     plan: &PipelineStarted,
-    named: Named<'_>,
+    named: RunRef<'_>,
     out: &mut Output,
 ) -> Result<()> {
-    let iterations: BTreeSet<_> = meant(timeline, named)
+    let iterations: BTreeSet<_> = selected_sessions(timeline, named)
         .filter_map(|session| session.part.as_ref().map(|part| part.iteration))
         .collect();
     for iteration in iterations {
-        if let Some(looping) = &plan.looping {
+        if let Some(looping) = &plan.loop_settings {
             let most = looping.max_iterations.max(iteration);
             writeln!(out, "\n{BOLD}── iteration {iteration} of {most} ──{BOLD:#}")?;
         }
-        for session in meant(timeline, named) {
+        for session in selected_sessions(timeline, named) {
             match &session.part {
                 Some(part) if part.iteration == iteration => {
-                    role(run, timeline, session, part, out)?
+                    print_role(run, timeline, session, part, out)?
                 }
                 _ => {}
             }
         }
     }
-    not_begun(timeline, plan, named, out)
+    print_pending_roles(timeline, plan, named, out)
 }
 
 /// The name of a part on a line of its own, with its iteration where there are several.
-pub(super) fn name(part: &Part, run: &RunStarted, out: &mut Output) -> Result<()> {
+pub(super) fn print_role_heading(
+    part: &RoleInstance,
+    run: &RunStarted,
+    out: &mut Output,
+) -> Result<()> {
     let name = part_name(part, run);
-    let loops = run.pipeline().is_some_and(|plan| plan.looping.is_some());
+    let loops = run
+        .pipeline()
+        .is_some_and(|plan| plan.loop_settings.is_some());
     match loops {
         true => writeln!(
             out,
@@ -86,15 +95,15 @@ pub(super) fn name(part: &Part, run: &RunStarted, out: &mut Output) -> Result<()
     Ok(())
 }
 
-fn role(
-    run: &Listed,
-    timeline: &Timeline,
-    session: &SessionView,
-    part: &Part,
+fn print_role(
+    run: &RunEntry,
+    timeline: &RunTimeline,
+    session: &SessionSummary,
+    part: &RoleInstance,
     out: &mut Output,
 ) -> Result<()> {
     let status = run.session_status(session).state;
-    let (style, standing) = (style(status), status.name());
+    let (style, standing) = (status_style(status), status.name());
     let known = session.agent.iter().chain(&session.model);
     let mut facts: Vec<_> = known.cloned().collect();
     facts.push(match session.attempts {
@@ -102,9 +111,9 @@ fn role(
         n => format!("{n} attempts"),
     });
     if let Some(finished) = session.finished {
-        facts.push(Human(finished.since(session.started)).to_string());
+        facts.push(HumanDuration(finished.since(session.started)).to_string());
     }
-    match (session.cost_usd > 0.0, session.unpriced > 0) {
+    match (session.cost_usd > 0.0, session.unpriced_count > 0) {
         (true, false) => facts.push(format!("${:.4}", session.cost_usd)),
         (true, true) => facts.push(format!("${:.4} + unknown", session.cost_usd)),
         (false, true) => facts.push("cost unknown".to_owned()),
@@ -118,28 +127,32 @@ fn role(
         facts.join(" · ")
     )?;
     if let Some(path) = output_file(timeline, session) {
-        writeln!(out, "{DIM}→ {}{DIM:#}", homely(&path.display().to_string()))?;
+        writeln!(
+            out,
+            "{DIM}→ {}{DIM:#}",
+            abbreviate_home(&path.display().to_string())
+        )?;
     }
     let own = timeline.attempts.iter();
     for attempt in own.filter(|attempt| attempt.session == session.id) {
-        tell(attempt, out)?;
+        print_attempt(attempt, out)?;
     }
     Ok(())
 }
 
 /// The file of a session's output, if it has one.
-fn output_file(timeline: &Timeline, session: &SessionView) -> Option<PathBuf> {
+fn output_file(timeline: &RunTimeline, session: &SessionSummary) -> Option<PathBuf> {
     let part = session.part.as_ref().filter(|_| session.output.is_some())?;
-    let run = folder::copies_of(Path::new(&timeline.view.project), &timeline.view.id);
+    let run = run_dir::project_copy_dir(Path::new(&timeline.summary.project), &timeline.summary.id);
     let instances = timeline.run.instances(Some(part));
-    Some(folder::iteration_of(&run, part, instances).join("output.md"))
+    Some(run_dir::iteration_dir(&run, part, instances).join("output.md"))
 }
 
 /// The roles that no session has played.
-fn not_begun(
-    timeline: &Timeline,
+fn print_pending_roles(
+    timeline: &RunTimeline,
     plan: &PipelineStarted,
-    named: Named<'_>,
+    named: RunRef<'_>,
     out: &mut Output,
 ) -> Result<()> {
     let played = |role: &str| {

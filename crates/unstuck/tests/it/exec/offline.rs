@@ -25,7 +25,7 @@ wait $unstuck
     #[test]
     fn a_run_waits_until_the_network_is_back_and_continues() {
         let place = Place::new();
-        let names = unstuck_core::network::probe_names().join(" ");
+        let names = unstuck_core::network_symptom::probe_names().join(" ");
         place.write("hosts", &format!("127.0.0.1 localhost {names}\n"));
         place.write(
             "agent",

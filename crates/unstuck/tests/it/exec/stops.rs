@@ -5,7 +5,7 @@ use std::process::{Child, Stdio};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
-use unstuck_core::decision::Dice;
+use unstuck_core::decision::SeededRng;
 
 use crate::Place;
 
@@ -183,7 +183,7 @@ fn a_kill_at_any_moment_loses_nothing() {
     // The counter grows by an atomic step at the end of an execution, so an execution that was cut off does not count.
     let script = "sleep 0.04; n=$(($(cat n 2>/dev/null || echo 0)+1)); echo $n > n.new; mv n.new n; \
         [ $n -ge 3 ] && exit 0; echo '503 Service Unavailable' >&2; exit 1";
-    let mut dice = Dice::seeded(11);
+    let mut dice = SeededRng::seeded(11);
     for round in 0..rounds() {
         let place = Place::new();
         place.write("unstuck.toml", QUICK);
@@ -191,7 +191,7 @@ fn a_kill_at_any_moment_loses_nothing() {
         let mut finished = false;
         while !finished {
             let mut child = start(&place, &args);
-            let moment = Duration::from_millis(dice.roll().0 % 700);
+            let moment = Duration::from_millis(dice.next_draw().0 % 700);
             finished = ended_within(&mut child, moment);
             if !finished {
                 signal(&child, Signal::KILL);

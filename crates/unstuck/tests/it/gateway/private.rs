@@ -1,4 +1,4 @@
-//! The gateway that `exec` and `run` put between their agents and the API.
+//! The gateway that `exec` and `run_program` put between their agents and the API.
 
 use std::fs;
 use std::io::{Read, Write};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 use unstuck_core::decision::template;
-use unstuck_core::knowledge::{Change, Link, Playbook, SessionChoice};
+use unstuck_core::knowledge::{AttemptChange, ChainEntry, ConversationMode, Playbook};
 use unstuck_core::{Category, Kind, Layer, Level};
 
 use super::project;
@@ -231,7 +231,7 @@ fn implied(kind: Kind, fails: Fails) -> Story {
     let playbook = Playbook::built_in();
     let file = playbook.kind(kind).unwrap();
     let policy = template("pipeline").unwrap();
-    let retries = file.defaults(Layer::Agent).retries;
+    let retries = file.layer_defaults(Layer::Agent).retries;
     let most = match kind {
         Kind::RateLimitTimed => RESETS,
         _ => retries
@@ -246,7 +246,7 @@ fn implied(kind: Kind, fails: Fails) -> Story {
     };
     let same = || vec![Level::Same.name().to_owned(); most];
     let changed = |after_same: bool| {
-        let is_new = |link: &&Link| {
+        let is_new = |link: &&ChainEntry| {
             let unchanged = playbook
                 .strategy(&link.strategy)
                 .unwrap()
@@ -285,14 +285,16 @@ fn implied(kind: Kind, fails: Fails) -> Story {
 }
 
 /// Whether a program that only reads a prompt can be helped by a strategy, without a person's leave.
-fn is_possible(playbook: &Playbook, link: &Link) -> bool {
+fn is_possible(playbook: &Playbook, link: &ChainEntry) -> bool {
     let strategy = playbook.strategy(&link.strategy).unwrap();
-    let can = |change: &Change| match change {
-        Change::Prompt(_) | Change::Timeout(_) | Change::OutputLimit(_) => true,
-        Change::Session(choice) => *choice == SessionChoice::Fresh,
-        Change::Model(_) | Change::Repair => false,
+    let can = |change: &AttemptChange| match change {
+        AttemptChange::Prompt(_) | AttemptChange::Timeout(_) | AttemptChange::OutputLimit(_) => {
+            true
+        }
+        AttemptChange::Conversation(choice) => *choice == ConversationMode::Fresh,
+        AttemptChange::Model(_) | AttemptChange::Repair => false,
     };
-    !strategy.asks
+    !strategy.asks_person
         && strategy.changes.iter().all(can)
         && !strategy.risks.iter().any(|risk| risk == "safety")
 }

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use proptest::strategy::Strategy as Strategy_;
 
 use super::*;
-use crate::decision::{Dice, Override, templates};
+use crate::decision::{PolicyOverride, SeededRng, templates};
 
 fn any_world() -> impl Strategy_<Value = World> {
     let kinds = proptest::sample::select(Kind::ALL.to_vec());
@@ -18,11 +18,11 @@ fn any_world() -> impl Strategy_<Value = World> {
             let mut world = World::new(kind, layer);
             world.policy = policy;
             world.diagnosis.retry_after = stated.map(Duration::from_secs);
-            world.draw = Draw(draw);
+            world.draw = RandomDraw(draw);
             if let Some(retries) = granted {
-                let one = Override {
+                let one = PolicyOverride {
                     max_retries: Some(retries),
-                    ..Override::default()
+                    ..PolicyOverride::default()
                 };
                 world.policy.kinds.insert(kind, one);
             }
@@ -44,21 +44,21 @@ proptest! {
     fn every_sequence_of_one_failure_ends_within_its_limits(mut world in any_world()) {
         let decisions = world.run();
         let last = decisions.last().unwrap();
-        let over = matches!(last.action, Chosen::Ask { .. } | Chosen::Stop { .. });
+        let over = matches!(last.action, Action::Escalate { .. } | Action::Stop { .. });
         prop_assert!(over);
-        prop_assert!(world.history.counted_executions() <= Caps::default().attempts);
+        prop_assert!(world.history.counted_execution_count() <= SessionLimits::default().attempts);
         let kind = world.diagnosis.kind;
         let file = &world.knowledge;
         let limits = world.policy.limits(kind, world.diagnosis.layer, file, None);
-        prop_assert!(world.history.retries_at(kind, Level::Alternative) <= limits.retries);
+        prop_assert!(world.history.retry_count_at(kind, Level::Alternative) <= limits.retries);
         match limits.give_up_after {
-            None => prop_assert!(world.history.retries_at(kind, Level::Same) <= limits.retries),
+            None => prop_assert!(world.history.retry_count_at(kind, Level::Same) <= limits.retries),
             Some(limit) => {
                 // Each retry begins its wait before the time is over.
                 let newest = world.history.attempts.iter().rev().find(|one| one.level == Level::Same);
                 let mut before = world.history.clone();
                 before.attempts.retain(|one| newest.is_some_and(|newest| one.at < newest.at));
-                prop_assert!(newest.is_none_or(|one| before.without_progress(one.at) < limit));
+                prop_assert!(newest.is_none_or(|one| before.time_without_progress(one.at) < limit));
             }
         }
     }
@@ -69,7 +69,7 @@ proptest! {
         world.policy.kinds.clear();
         world.run();
         for id in world.strategies.keys() {
-            prop_assert!(world.history.uses(world.diagnosis.kind, id) <= 1);
+            prop_assert!(world.history.strategy_use_count(world.diagnosis.kind, id) <= 1);
         }
     }
 
@@ -86,11 +86,11 @@ proptest! {
 
     #[test]
     fn failures_of_changing_kinds_end_too(mut world in any_world(), seed in any::<u64>()) {
-        let mut dice = Dice::seeded(seed);
+        let mut dice = SeededRng::seeded(seed);
         for _ in 0..300 {
-            let pick = usize::try_from(dice.roll().0 % Kind::ALL.len() as u64).unwrap();
+            let pick = usize::try_from(dice.next_draw().0 % Kind::ALL.len() as u64).unwrap();
             world.diagnosis.kind = Kind::ALL[pick];
-            world.draw = dice.roll();
+            world.draw = dice.next_draw();
             let decision = world.decide();
             if !world.fails_again_after(&decision) {
                 return Ok(());

@@ -18,7 +18,7 @@ fn a_transient_failure_is_retried_three_times_then_the_chain_is_walked_then_a_pe
     ];
     assert_eq!(story(&decisions), wanted);
     assert_eq!(delays(&decisions)[..3], [1.0, 2.0, 4.0]);
-    assert_eq!((decisions[2].attempt, decisions[2].of), (3, 3));
+    assert_eq!((decisions[2].attempt, decisions[2].max_attempts), (3, 3));
 }
 
 /// What a gateway has tried as often as it may be is not tried again: only a changed way is.
@@ -26,7 +26,11 @@ fn a_transient_failure_is_retried_three_times_then_the_chain_is_walked_then_a_pe
 fn what_was_tried_elsewhere_is_not_tried_again() {
     let mut world = World::new(Kind::ServerError, Layer::Agent).with_chain(&[
         ("retry_later", 0.9, None),
-        ("simplify", 0.8, Some(Change::Prompt("simplify".into()))),
+        (
+            "simplify",
+            0.8,
+            Some(AttemptChange::Prompt("simplify".into())),
+        ),
         ("ask_user", 0.9, None),
     ]);
     world.diagnosis.level = Some(Level::Alternative);
@@ -47,7 +51,7 @@ fn a_systematic_failure_with_nothing_left_falls_through_to_a_person_and_says_why
     let wanted = ["alternative simplify", "alternative fresh", "escalate"];
     assert_eq!(story(&decisions), wanted);
     let fell: Vec<_> = decisions[2]
-        .fell_through
+        .skipped
         .iter()
         .map(|one| (&*one.strategy, &*one.why))
         .collect();
@@ -72,9 +76,9 @@ fn a_fatal_failure_asks_at_once() {
         assert_eq!(story(&decisions), ["escalate"]);
         assert!(matches!(
             decisions[0].action,
-            Chosen::Ask {
-                trigger: Trigger::Hiccup,
-                why: AskWhy::Fatal,
+            Action::Escalate {
+                trigger: EscalationTrigger::Hiccup,
+                why: EscalationReason::Fatal,
                 ..
             }
         ));
@@ -84,13 +88,13 @@ fn a_fatal_failure_asks_at_once() {
 #[test]
 fn code_and_none_are_passed_on_without_a_level() {
     for (kind, why) in [
-        (Kind::TestFailure, StopWhy::Code),
-        (Kind::CompileError, StopWhy::Code),
-        (Kind::None, StopWhy::NotAFailure),
+        (Kind::TestFailure, StopReason::Code),
+        (Kind::CompileError, StopReason::Code),
+        (Kind::None, StopReason::NotAFailure),
     ] {
         let decision = World::new(kind, Layer::Infra).decide();
         assert_eq!(decision.level, None);
-        assert_eq!(decision.action, Chosen::Stop { why });
+        assert_eq!(decision.action, Action::Stop { why });
     }
 }
 
@@ -124,15 +128,15 @@ fn an_unknown_failure_of_an_api_call_is_retried_three_times() {
 #[test]
 fn what_may_have_had_an_effect_is_not_simply_repeated() {
     let world = World::new(Kind::Unknown, Layer::Tool);
-    let situation = Situation {
-        repeat: Repeat::Unsafe,
+    let situation = DecisionInput {
+        repeatable: Repeatable::Unsafe,
         ..world.situation()
     };
     let decision = decide(&situation, world.draw);
     assert!(matches!(
         decision.action,
-        Chosen::Ask {
-            why: AskWhy::NotRepeatable,
+        Action::Escalate {
+            why: EscalationReason::NotRepeatable,
             ..
         }
     ));
@@ -144,24 +148,24 @@ fn the_policy_off_passes_everything_on() {
     let mut world = World::new(Kind::RateLimit, Layer::Api);
     world.policy = exact("off");
     let decision = world.decide();
-    let why = StopWhy::PolicyOff;
-    assert_eq!(decision.action, Chosen::Stop { why });
+    let why = StopReason::PolicyOff;
+    assert_eq!(decision.action, Action::Stop { why });
     assert_eq!(decision.level, None);
 }
 
 #[test]
 fn what_the_caller_cannot_do_falls_through() {
     let world = World::new(Kind::StaleBuild, Layer::Infra).with_chain(&[
-        ("rebuild", 0.9, Some(Change::Repair)),
+        ("rebuild", 0.9, Some(AttemptChange::Repair)),
         ("steps", 0.8, None),
         ("ask_user", 0.5, None),
     ]);
-    let situation = Situation {
-        can: Capabilities::NONE.with(Capability::Prompt),
+    let situation = DecisionInput {
+        capabilities: Capabilities::NONE.with(Capability::Prompt),
         ..world.situation()
     };
     let decision = decide(&situation, world.draw);
-    let why: Vec<_> = decision.fell_through.iter().map(|one| &*one.why).collect();
+    let why: Vec<_> = decision.skipped.iter().map(|one| &*one.why).collect();
     assert_eq!(
         why,
         [
@@ -193,7 +197,7 @@ fn each_reason_is_one_plain_sentence() {
 #[test]
 fn each_decision_can_be_told_as_a_retry_attempt() {
     let world = World::new(Kind::RateLimit, Layer::Api);
-    let told = world.decide().told(1, "Too many requests");
+    let told = world.decide().to_retry_attempt(1, "Too many requests");
     assert_eq!((told.attempt_number, told.delay_ms), (1, 1000));
     assert_eq!(told.error, Kind::RateLimit);
     assert!(!told.succeeded);
@@ -213,7 +217,7 @@ fn a_chain_that_says_the_same_again_is_not_used_after_the_same_was_tried() {
     let again = |kind| {
         let mut world = World::new(kind, Layer::Api).with_chain(&[
             ("wait_and_retry", 0.9, None),
-            ("simplify", 0.5, Some(Change::Prompt("p".into()))),
+            ("simplify", 0.5, Some(AttemptChange::Prompt("p".into()))),
         ]);
         story(&world.run())
     };
@@ -230,7 +234,11 @@ fn a_chain_that_says_the_same_again_is_not_used_after_the_same_was_tried() {
 #[test]
 fn going_round_a_safety_refusal_needs_a_persons_leave() {
     let mut world = World::new(Kind::ContentFilter, Layer::Api).with_chain(&[
-        ("leave_out", 0.9, Some(Change::Prompt("leave_out".into()))),
+        (
+            "leave_out",
+            0.9,
+            Some(AttemptChange::Prompt("leave_out".into())),
+        ),
         ("ask_user", 0.5, None),
     ]);
     let leave_out = world.strategies.get_mut("leave_out").unwrap();
@@ -238,7 +246,7 @@ fn going_round_a_safety_refusal_needs_a_persons_leave() {
     let decision = world.decide();
     assert_eq!(decision.strategy.as_deref(), Some("ask_user"));
     assert_eq!(
-        decision.fell_through[0].why,
+        decision.skipped[0].why,
         "going round a safety refusal is for a person to decide"
     );
 }
@@ -252,7 +260,7 @@ fn when_the_ways_are_used_up_the_chains_own_question_is_asked() {
         story(&decisions),
         ["alternative simplify", "escalate ask_user"]
     );
-    assert_eq!(decisions[1].fell_through[0].why, "1 of 1 ways are used");
+    assert_eq!(decisions[1].skipped[0].why, "1 of 1 ways are used");
 }
 
 /// A lock whose holder is gone is released at once; one that is held is waited for. An outage is waited for in any case.
@@ -261,15 +269,15 @@ fn a_repair_comes_before_the_first_wait_where_the_kind_says_so() {
     let offer = RepairOffer {
         id: "r1",
         command: "rm -f .git/index.lock",
-        leave: RepairLeave::Granted {
+        permission: RepairPermission::Granted {
             after: Duration::ZERO,
         },
         number: 1,
-        of: 3,
+        max_auto: 3,
     };
     let mut world = World::new(Kind::LockHeld, Layer::Tool);
     let first = |world: &World, repair| {
-        let situation = Situation {
+        let situation = DecisionInput {
             repair,
             ..world.situation()
         };

@@ -1,24 +1,24 @@
 //! Whose limit counts.
 
 use super::*;
-use crate::decision::Override;
+use crate::decision::PolicyOverride;
 
 fn agent(kind: Kind, level: Level) -> World {
     let mut world = World::new(kind, Layer::Agent).with_chain(&[
-        ("a", 0.9, Some(Change::Prompt("a".into()))),
-        ("b", 0.8, Some(Change::Prompt("b".into()))),
-        ("c", 0.7, Some(Change::Prompt("c".into()))),
-        ("d", 0.6, Some(Change::Prompt("d".into()))),
+        ("a", 0.9, Some(AttemptChange::Prompt("a".into()))),
+        ("b", 0.8, Some(AttemptChange::Prompt("b".into()))),
+        ("c", 0.7, Some(AttemptChange::Prompt("c".into()))),
+        ("d", 0.6, Some(AttemptChange::Prompt("d".into()))),
     ]);
     world.diagnosis.level = Some(level);
     world.policy = exact("pipeline");
     world
 }
 
-fn retries(retries: u32) -> Override {
-    Override {
+fn retries(retries: u32) -> PolicyOverride {
+    PolicyOverride {
         max_retries: Some(retries),
-        ..Override::default()
+        ..PolicyOverride::default()
     }
 }
 
@@ -27,19 +27,19 @@ fn retries(retries: u32) -> Override {
 fn a_timed_out_agent_gets_two_changed_retries() {
     let mut world = agent(Kind::Timeout, Level::Alternative).with_retries(2, 1.5);
     world.strategies.get_mut("a").unwrap().changes = vec![
-        Change::Prompt("simplify".into()),
-        Change::Timeout(1.5),
-        Change::Session(SessionChoice::Resume),
+        AttemptChange::Prompt("simplify".into()),
+        AttemptChange::Timeout(1.5),
+        AttemptChange::Conversation(ConversationMode::Resume),
     ];
-    let situation = Situation {
+    let situation = DecisionInput {
         timeout: Some(Duration::from_secs(1200)),
         ..world.situation()
     };
     let first = decide(&situation, world.draw);
-    let Chosen::Change { changes, .. } = &first.action else {
+    let Action::Change { changes, .. } = &first.action else {
         panic!("{first:?}");
     };
-    let longer = Changed::Timeout {
+    let longer = ConcreteChange::Timeout {
         from_seconds: Some(1200),
         to_seconds: 1800,
     };
@@ -57,12 +57,12 @@ fn without_a_timeout_a_longer_one_is_half_an_hour() {
     let world = agent(Kind::Timeout, Level::Alternative).with_chain(&[(
         "longer",
         0.9,
-        Some(Change::Timeout(1.5)),
+        Some(AttemptChange::Timeout(1.5)),
     )]);
-    let Chosen::Change { changes, .. } = world.decide().action else {
+    let Action::Change { changes, .. } = world.decide().action else {
         panic!();
     };
-    let longer = Changed::Timeout {
+    let longer = ConcreteChange::Timeout {
         from_seconds: None,
         to_seconds: 1800,
     };
@@ -147,16 +147,16 @@ fn a_kind_that_the_policy_does_not_list_is_not_repeated_unchanged() {
     world.policy.retryable_errors = vec![Kind::RateLimit];
     let decision = world.decide();
     assert_eq!(decision.level, Some(Level::Alternative));
-    assert_eq!(decision.fell_through[0].strategy, "same");
+    assert_eq!(decision.skipped[0].strategy, "same");
 }
 
 #[test]
 fn the_curve_can_be_set_per_kind() {
     let mut world = agent(Kind::NetworkError, Level::Same);
-    let one = Override {
-        curve: Some(Curve::Fixed),
+    let one = PolicyOverride {
+        curve: Some(BackoffCurve::Fixed),
         backoff_base: Some(7.0),
-        ..Override::default()
+        ..PolicyOverride::default()
     };
     world.policy.kinds.insert(Kind::NetworkError, one);
     assert_eq!(delays(&world.run())[..3], [7.0, 7.0, 7.0]);
@@ -165,29 +165,32 @@ fn the_curve_can_be_set_per_kind() {
 /// S4-35: the caps on attempts, time and money end in a question with the reason.
 #[test]
 fn every_cap_ends_in_a_question_that_names_it() {
-    let ask = |world: &World, caps: Caps| {
-        let situation = Situation {
-            caps,
+    let ask = |world: &World, caps: SessionLimits| {
+        let situation = DecisionInput {
+            session_limits: caps,
             ..world.situation()
         };
         match decide(&situation, world.draw).action {
-            Chosen::Ask { why, .. } => Some(why),
+            Action::Escalate { why, .. } => Some(why),
             _ => None,
         }
     };
     let mut world = World::new(Kind::ServerError, Layer::Api);
-    assert_eq!(ask(&world, Caps::default()), None);
-    let caps = Caps {
+    assert_eq!(ask(&world, SessionLimits::default()), None);
+    let caps = SessionLimits {
         attempts: 1,
-        ..Caps::default()
+        ..SessionLimits::default()
     };
-    assert_eq!(ask(&world, caps), Some(AskWhy::MaxAttempts));
-    let caps = Caps {
+    assert_eq!(ask(&world, caps), Some(EscalationReason::MaxAttempts));
+    let caps = SessionLimits {
         elapsed: Some(Duration::from_millis(999)),
-        ..Caps::default()
+        ..SessionLimits::default()
     };
-    assert_eq!(ask(&world, caps), Some(AskWhy::MaxElapsed));
+    assert_eq!(ask(&world, caps), Some(EscalationReason::MaxElapsed));
     world.history.spent_before = 2.0;
     world.policy.max_cost = Some(2.0);
-    assert_eq!(ask(&world, Caps::default()), Some(AskWhy::MaxCost));
+    assert_eq!(
+        ask(&world, SessionLimits::default()),
+        Some(EscalationReason::MaxCost)
+    );
 }

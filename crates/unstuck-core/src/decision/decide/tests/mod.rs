@@ -11,27 +11,30 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::*;
-use crate::decision::{Catalog, Curve, History, Jitter, RetryPolicy, Tokens, template};
+use crate::decision::{
+    BackoffCurve, Jitter, ModelCatalog, RecoveryHistory, RetryPolicy, TokenUsage, template,
+};
 use crate::diagnosis::{Diagnosis, Evidence};
 use crate::failure::Layer;
 use crate::knowledge::{
-    Change, KindFile, LayerDefaults, Link, ModelChoice, SessionChoice, Strategy,
+    AttemptChange, ChainEntry, ConversationMode, KindKnowledge, LayerDefaults, ModelChoice,
+    Strategy,
 };
-use crate::moment::Timestamp;
+use crate::time::Timestamp;
 
 /// One failure that comes back until the test says otherwise, and what is known about it.
 #[derive(Debug)]
 pub(super) struct World {
     pub(super) policy: RetryPolicy,
-    pub(super) history: History,
+    pub(super) history: RecoveryHistory,
     pub(super) diagnosis: Diagnosis,
-    pub(super) knowledge: KindFile,
+    pub(super) knowledge: KindKnowledge,
     pub(super) strategies: BTreeMap<String, Strategy>,
-    pub(super) catalog: Catalog,
+    pub(super) catalog: ModelCatalog,
     pub(super) model: Option<&'static str>,
-    pub(super) expected: Tokens,
+    pub(super) expected: TokenUsage,
     pub(super) now: Timestamp,
-    pub(super) draw: Draw,
+    pub(super) draw: RandomDraw,
 }
 
 /// A policy whose waits can be foretold.
@@ -53,35 +56,47 @@ impl World {
         let now = Timestamp::from_seconds(1_794_777_000);
         Self {
             policy: exact("standard"),
-            history: History::new(now),
+            history: RecoveryHistory::new(now),
             diagnosis: diagnosis(kind, layer, level),
             knowledge: knowledge(),
             strategies: BTreeMap::new(),
-            catalog: Catalog::embedded(),
+            catalog: ModelCatalog::embedded(),
             model: Some("claude-sonnet-5-5"),
-            expected: Tokens {
+            expected: TokenUsage {
                 input: 100_000,
                 cached: 0,
                 output: 10_000,
                 requests: 1,
             },
             now,
-            draw: Draw(u64::MAX / 2),
+            draw: RandomDraw(u64::MAX / 2),
         }
         .with_chain(&[
-            ("simplify", 0.8, Some(Change::Prompt("simplify".into()))),
-            ("fresh", 0.7, Some(Change::Session(SessionChoice::Fresh))),
-            ("next_model", 0.6, Some(Change::Model(ModelChoice::Next))),
+            (
+                "simplify",
+                0.8,
+                Some(AttemptChange::Prompt("simplify".into())),
+            ),
+            (
+                "fresh",
+                0.7,
+                Some(AttemptChange::Conversation(ConversationMode::Fresh)),
+            ),
+            (
+                "next_model",
+                0.6,
+                Some(AttemptChange::Model(ModelChoice::Next)),
+            ),
             ("ask_user", 0.9, None),
         ])
     }
 
-    /// Strategies whose name begins with `ask` ask a person.
-    pub(super) fn with_chain(mut self, chain: &[(&str, f64, Option<Change>)]) -> Self {
+    /// Strategies whose name begins with `escalation` ask a person.
+    pub(super) fn with_chain(mut self, chain: &[(&str, f64, Option<AttemptChange>)]) -> Self {
         self.strategies.clear();
         self.knowledge.chain.clear();
         for (id, confidence, change) in chain {
-            self.knowledge.chain.push(Link {
+            self.knowledge.chain.push(ChainEntry {
                 strategy: (*id).into(),
                 confidence: *confidence,
                 iterations: 1,
@@ -91,7 +106,7 @@ impl World {
                 title: format!("{id} it"),
                 changes: change.iter().cloned().collect(),
                 risks: Vec::new(),
-                asks: id.starts_with("ask"),
+                asks_person: id.starts_with("ask"),
             };
             self.strategies.insert((*id).into(), strategy);
         }
@@ -110,15 +125,15 @@ impl World {
         self
     }
 
-    pub(super) fn situation(&self) -> Situation<'_> {
-        let model = self.model.map(|id| ModelUse {
+    pub(super) fn situation(&self) -> DecisionInput<'_> {
+        let model = self.model.map(|id| CurrentModel {
             id,
             catalog: &self.catalog,
             expected: self.expected,
         });
-        Situation {
+        DecisionInput {
             model,
-            ..Situation::new(
+            ..DecisionInput::new(
                 &self.policy,
                 &self.history,
                 &self.diagnosis,
@@ -135,7 +150,7 @@ impl World {
 
     /// Does what was decided; it fails again in the same way.
     pub(super) fn fails_again_after(&mut self, decision: &Decision) -> bool {
-        let Some(attempt) = decision.attempted(0.0) else {
+        let Some(attempt) = decision.to_retry_record(0.0) else {
             return false;
         };
         self.now = self.now.after(attempt.delay);
@@ -195,6 +210,6 @@ fn diagnosis(kind: Kind, layer: Layer, level: Option<Level>) -> Diagnosis {
 }
 
 /// Read as data, so that what else a kind file may hold does not matter here.
-fn knowledge() -> KindFile {
+fn knowledge() -> KindKnowledge {
     toml::from_str("title = 'It failed'").unwrap()
 }

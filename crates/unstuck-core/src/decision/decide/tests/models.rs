@@ -17,7 +17,7 @@ fn after_enough_retries_the_next_model_comes_first() {
         story(&decisions)[..4],
         ["same", "same", "alternative next_model", "same"]
     );
-    let escalation = decisions[2].escalation().unwrap();
+    let escalation = decisions[2].model_switch().unwrap();
     assert_eq!(escalation.from_model, "claude-sonnet-5-5");
     assert_eq!(escalation.to_model, "claude-opus-5-5");
     let usd = escalation.cost_estimate.unwrap();
@@ -38,12 +38,12 @@ fn the_last_way_is_kept_for_the_model() {
 #[test]
 fn without_the_policys_leave_the_model_stays() {
     let mut world = critical(Kind::ServerError);
-    world.policy.auto_escalate = false;
+    world.policy.auto_switch_model = false;
     let decisions = world.run();
-    assert!(decisions.iter().all(|one| one.escalation().is_none()));
+    assert!(decisions.iter().all(|one| one.model_switch().is_none()));
     let last = decisions.last().unwrap();
-    let model = |one: &&FellThrough| one.strategy == "next_model";
-    let why = &last.fell_through.iter().find(model).unwrap().why;
+    let model = |one: &&SkippedStrategy| one.strategy == "next_model";
+    let why = &last.skipped.iter().find(model).unwrap().why;
     assert_eq!(why, "the policy does not change the model by itself");
 }
 
@@ -51,16 +51,16 @@ fn without_the_policys_leave_the_model_stays() {
 #[test]
 fn a_dearer_model_above_the_limit_is_asked_for() {
     let mut world = critical(Kind::ContextLimit);
-    world.policy.escalate_after_retries = 0;
+    world.policy.switch_model_after_retries = 0;
     world.expected.input = 10_000_000;
     let decision = world.decide();
-    let Chosen::Ask {
+    let Action::Escalate {
         trigger, proposed, ..
     } = &decision.action
     else {
         panic!("{decision:?}");
     };
-    assert_eq!(*trigger, Trigger::CostConfirmation);
+    assert_eq!(*trigger, EscalationTrigger::CostConfirmation);
     assert_eq!(proposed.as_ref().unwrap().strategy, "next_model");
     let usd = decision.cost.as_ref().unwrap().usd().unwrap();
     assert!((usd - 20.1).abs() < 1e-9, "{usd}");
@@ -74,7 +74,7 @@ fn a_dearer_model_above_the_limit_is_asked_for() {
 #[test]
 fn a_model_whose_price_is_unknown_is_asked_for() {
     let mut world = critical(Kind::ContextLimit);
-    world.policy.escalate_after_retries = 0;
+    world.policy.switch_model_after_retries = 0;
     world.catalog.ladders[0].models = vec!["claude-sonnet-5-5".into(), "local".into()];
     let decision = world.decide();
     assert!(
@@ -83,19 +83,19 @@ fn a_model_whose_price_is_unknown_is_asked_for() {
         decision.reason
     );
     world.policy.confirm_above = None;
-    assert!(world.decide().escalation().is_some());
+    assert!(world.decide().model_switch().is_some());
 }
 
 /// S4-15: on top of the ladder the way is passed over with the reason.
 #[test]
 fn on_top_of_the_ladder_the_chain_goes_on() {
     let mut world = critical(Kind::ContextLimit);
-    world.policy.escalate_after_retries = 0;
+    world.policy.switch_model_after_retries = 0;
     world.model = Some("claude-opus-5-5");
     let decision = world.decide();
     assert_eq!(decision.strategy.as_deref(), Some("simplify"));
     assert_eq!(
-        decision.fell_through[0].why,
+        decision.skipped[0].why,
         "already at the most capable model of the ladder"
     );
 }
@@ -106,10 +106,10 @@ fn a_change_because_of_the_context_is_recorded_as_such() {
     let mut world = critical(Kind::ContextLimit).with_chain(&[(
         "larger",
         0.9,
-        Some(Change::Model(ModelChoice::LargerContext)),
+        Some(AttemptChange::Model(ModelChoice::LargerContext)),
     )]);
     world.model = Some("claude-sonnet-4-5-20250929");
-    let escalation = world.decide().escalation().unwrap();
+    let escalation = world.decide().model_switch().unwrap();
     assert_eq!(escalation.to_model, "claude-sonnet-5-5");
     let reason = serde_json::to_value(escalation.reason).unwrap();
     assert_eq!(reason, "context_limit");
@@ -118,17 +118,17 @@ fn a_change_because_of_the_context_is_recorded_as_such() {
 #[test]
 fn dearer_models_add_up_over_the_session() {
     let mut world = critical(Kind::ContextLimit);
-    world.policy.escalate_after_retries = 0;
+    world.policy.switch_model_after_retries = 0;
     world.policy.confirm_above = Some(0.5);
     let first = world.decide();
-    assert!(first.escalation().is_some());
+    assert!(first.model_switch().is_some());
     world.fails_again_after(&first);
     world.diagnosis.kind = Kind::CliCrash;
     let decision = world.decide();
     assert!(matches!(
         decision.action,
-        Chosen::Ask {
-            why: AskWhy::DearerModel,
+        Action::Escalate {
+            why: EscalationReason::CostlierModel,
             ..
         }
     ));

@@ -11,7 +11,7 @@ fn resilient(kind: Kind, layer: Layer) -> World {
 }
 
 impl World {
-    fn decide_as(&self, change: impl FnOnce(&mut Situation<'_>)) -> Decision {
+    fn decide_as(&self, change: impl FnOnce(&mut DecisionInput<'_>)) -> Decision {
         let mut situation = self.situation();
         change(&mut situation);
         decide(&situation, self.draw)
@@ -33,8 +33,8 @@ fn a_transient_failure_is_repeated_for_half_an_hour_without_progress() {
         [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0, 60.0]
     );
     let last = same.next_back().unwrap();
-    assert!(last.at.since(began) < 30 * MINUTE);
-    assert_eq!(last.of, 0);
+    assert!(last.decided_at.since(began) < 30 * MINUTE);
+    assert_eq!(last.max_attempts, 0);
     assert_eq!(last.give_up_at, Some(began.after(30 * MINUTE)));
     assert_eq!(
         decisions[9].reason,
@@ -49,7 +49,7 @@ fn a_transient_failure_is_repeated_for_half_an_hour_without_progress() {
             "escalate ask_user"
         ]
     );
-    let fell = &decisions[36].fell_through[0];
+    let fell = &decisions[36].skipped[0];
     assert_eq!(
         (&*fell.strategy, &*fell.why),
         (
@@ -67,7 +67,7 @@ fn progress_begins_the_time_anew() {
         let decision = world.decide();
         assert!(world.fails_again_after(&decision));
     }
-    world.history.progressed(world.now);
+    world.history.record_progress(world.now);
     world.now = world.now.after(MINUTE);
     let decision = world.decide();
     assert_eq!(decision.delay(), Some(Duration::from_millis(500)));
@@ -101,7 +101,7 @@ fn a_kind_with_a_limit_of_its_own_keeps_it() {
     let mut told = resilient(Kind::ServerError, Layer::Api);
     told.policy = told
         .policy
-        .with(&serde_json::json!({"kinds": {"server_error": {"maxRetries": 1}}}))
+        .with_json(&serde_json::json!({"kinds": {"server_error": {"maxRetries": 1}}}))
         .unwrap();
     assert_eq!(story(&told.run())[..2], ["same", "alternative simplify"]);
 }
@@ -145,7 +145,7 @@ fn an_agent_is_parked_and_probes_until_the_time_for_all_is_over() {
     let began = world.now;
     let mut decisions = Vec::new();
     loop {
-        let decision = world.decide_as(|s| s.parks = true);
+        let decision = world.decide_as(|s| s.can_park = true);
         let goes_on = world.fails_again_after(&decision);
         decisions.push(decision);
         if !goes_on {
@@ -154,7 +154,7 @@ fn an_agent_is_parked_and_probes_until_the_time_for_all_is_over() {
     }
     let parked: Vec<_> = decisions
         .iter()
-        .filter(|one| one.wait_for == WaitFor::Probe)
+        .filter(|one| one.wait_purpose == WaitPurpose::Probe)
         .collect();
     assert!(parked.iter().all(|one| one.delay() == Some(5 * MINUTE)));
     assert_eq!(parked.len(), 137);
@@ -168,15 +168,15 @@ fn an_agent_is_parked_and_probes_until_the_time_for_all_is_over() {
     // The ways that may be tried came first.
     let first = decisions
         .iter()
-        .position(|one| one.wait_for == WaitFor::Probe);
+        .position(|one| one.wait_purpose == WaitPurpose::Probe);
     let before = story(&decisions[..first.unwrap()]);
     assert_eq!(
         before[before.len() - 2..],
         ["alternative simplify", "alternative fresh"]
     );
     let last = decisions.last().unwrap();
-    assert!(matches!(last.action, Chosen::Ask { .. }), "{last:?}");
-    assert!(last.at < until);
+    assert!(matches!(last.action, Action::Escalate { .. }), "{last:?}");
+    assert!(last.decided_at < until);
 }
 
 /// What must not be repeated, or is not repeated by the policy's own word, is not probed either.
@@ -186,49 +186,49 @@ fn what_is_not_repeated_is_not_probed() {
     world.now = world.now.after(31 * MINUTE);
     let asks = |world: &World, repeat| {
         let decision = world.decide_as(|s| {
-            s.parks = true;
-            s.repeat = repeat;
+            s.can_park = true;
+            s.repeatable = repeat;
         });
-        matches!(decision.action, Chosen::Ask { .. })
+        matches!(decision.action, Action::Escalate { .. })
     };
-    assert!(!asks(&world, Repeat::Safe));
-    assert!(asks(&world, Repeat::Unsafe));
+    assert!(!asks(&world, Repeatable::Safe));
+    assert!(asks(&world, Repeatable::Unsafe));
     world.policy.retryable_errors = vec![Kind::RateLimit];
-    assert!(asks(&world, Repeat::Safe));
+    assert!(asks(&world, Repeatable::Safe));
     let mut counted = World::new(Kind::ServerError, Layer::Agent).with_chain(&[]);
     counted.policy.max_retries = 0;
-    assert!(asks(&counted, Repeat::Safe));
+    assert!(asks(&counted, Repeatable::Safe));
 }
 
 /// A network that is gone as a whole is waited for, and counts against nothing.
 #[test]
 fn without_a_network_it_is_waited_until_it_is_back() {
     let mut world = resilient(Kind::NetworkError, Layer::Agent);
-    let offline = |s: &mut Situation<'_>| {
-        s.network = Network::Down;
-        s.parks = true;
+    let offline = |s: &mut DecisionInput<'_>| {
+        s.network = NetworkStatus::Down;
+        s.can_park = true;
     };
     let decision = world.decide_as(offline);
-    assert_eq!(decision.wait_for, WaitFor::Network);
+    assert_eq!(decision.wait_purpose, WaitPurpose::Network);
     assert_eq!(decision.delay(), Some(12 * 60 * MINUTE));
-    world.history.record(decision.attempted(0.0).unwrap());
+    world.history.record(decision.to_retry_record(0.0).unwrap());
     // It is back after three hours.
     world.now = world.now.after(180 * MINUTE);
-    world.history.resumed(world.now);
+    world.history.record_actual_start(world.now);
     let again = world.decide();
     assert_eq!((again.level, again.attempt), (Some(Level::Same), 1));
     assert_eq!(again.delay(), Some(Duration::from_millis(500)));
     // What is left of the time for the network.
     assert_eq!(world.decide_as(offline).delay(), Some(9 * 60 * MINUTE));
     // Any other command waits no longer than it repeats.
-    let plain = world.decide_as(|s| s.network = Network::Down);
-    assert_eq!(plain.wait_for, WaitFor::Retry);
+    let plain = world.decide_as(|s| s.network = NetworkStatus::Down);
+    assert_eq!(plain.wait_purpose, WaitPurpose::Retry);
     let fresh = resilient(Kind::NetworkError, Layer::Tool);
-    let plain = fresh.decide_as(|s| s.network = Network::Down);
+    let plain = fresh.decide_as(|s| s.network = NetworkStatus::Down);
     assert_eq!(plain.delay(), Some(30 * MINUTE));
     // A server that answered was reached.
     let limit = resilient(Kind::RateLimit, Layer::Api).decide_as(offline);
-    assert_eq!(limit.wait_for, WaitFor::Retry);
+    assert_eq!(limit.wait_purpose, WaitPurpose::Retry);
 }
 
 /// A name that nobody knows is most likely wrong.
@@ -237,7 +237,7 @@ fn a_host_that_nobody_knows_gets_a_short_time() {
     let mut world = resilient(Kind::NetworkError, Layer::Tool).with_chain(&[]);
     let began = world.now;
     loop {
-        let decision = world.decide_as(|s| s.network = Network::UnknownHost);
+        let decision = world.decide_as(|s| s.network = NetworkStatus::UnknownHost);
         if !world.fails_again_after(&decision) {
             break;
         }
@@ -253,8 +253,11 @@ fn a_host_that_nobody_knows_gets_a_short_time() {
 #[test]
 fn a_policy_that_counts_does_not_wait_for_the_network() {
     let world = World::new(Kind::NetworkError, Layer::Tool);
-    let decision = world.decide_as(|s| s.network = Network::Down);
-    assert_eq!((decision.wait_for, decision.of), (WaitFor::Retry, 3));
+    let decision = world.decide_as(|s| s.network = NetworkStatus::Down);
+    assert_eq!(
+        (decision.wait_purpose, decision.max_attempts),
+        (WaitPurpose::Retry, 3)
+    );
     assert_eq!(decision.give_up_at, None);
 }
 
@@ -265,18 +268,18 @@ fn a_kind_may_have_a_time_of_its_own() {
     world.diagnosis.level = Some(Level::Same);
     world.knowledge.tool.give_up_after_seconds = Some(30);
     let first = world.decide();
-    assert!(matches!(first.action, Chosen::Retry { .. }), "{first:?}");
+    assert!(matches!(first.action, Action::Retry { .. }), "{first:?}");
     assert_eq!(
         first.give_up_at,
         Some(world.now.after(Duration::from_secs(30)))
     );
     world.now = world.now.after(Duration::from_secs(29));
-    assert!(matches!(world.decide().action, Chosen::Retry { .. }));
+    assert!(matches!(world.decide().action, Action::Retry { .. }));
     world.now = world.now.after(Duration::from_secs(1));
     let last = world.decide();
-    assert!(!matches!(last.action, Chosen::Retry { .. }), "{last:?}");
+    assert!(!matches!(last.action, Action::Retry { .. }), "{last:?}");
     // A number that somebody set for it stays one.
     world.now = world.now.before(Duration::from_secs(30));
     world.policy = exact("standard");
-    assert_eq!(world.decide().of, 3);
+    assert_eq!(world.decide().max_attempts, 3);
 }

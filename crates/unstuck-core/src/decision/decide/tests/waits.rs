@@ -24,14 +24,14 @@ fn a_timed_limit_is_waited_for_however_long_up_to_the_policys_wait() {
     let decision = world.decide();
     let delay = decision.delay().unwrap().as_secs();
     assert!((five_hours + 2..=five_hours + 30).contains(&delay));
-    assert!(decision.stated);
+    assert!(decision.is_stated_reset);
     assert!(decision.reason.contains("when the limit has been reset"));
 
     let decision = limited(3 * 86_400).decide();
     assert!(matches!(
         decision.action,
-        Chosen::Ask {
-            why: AskWhy::WaitTooLong,
+        Action::Escalate {
+            why: EscalationReason::WaitTooLong,
             ..
         }
     ));
@@ -48,8 +48,8 @@ fn a_wait_that_would_end_too_late_is_not_begun() {
     world.diagnosis.retry_after = Some(Duration::from_secs(101));
     assert!(matches!(
         world.decide().action,
-        Chosen::Ask {
-            why: AskWhy::MaxElapsed,
+        Action::Escalate {
+            why: EscalationReason::MaxElapsed,
             ..
         }
     ));

@@ -1,15 +1,15 @@
 //! Events about calls of LLM APIs.
 
-use unstuck_core::diagnosis::WaitSource;
+use unstuck_core::diagnosis::RetryAfterSource;
 use unstuck_core::event::{
-    CallFailed, CallHeld, CallOutcome, CallRecord, CallResumed, Event, PassedOver, RunId,
+    CallFailed, CallHeld, CallOutcome, CallRecord, CallResumed, Event, RunId, SkippedUpstream,
 };
 use unstuck_core::{Kind, Layer, Level};
 
 use super::{RUN, decisions, diagnosis, later, runs, session};
 
 pub(super) fn all() -> Vec<Event> {
-    let held = WaitSource::ALL.map(|source| {
+    let held = RetryAfterSource::ALL.map(|source| {
         Event::from(CallHeld {
             session: session(),
             call: "c1".into(),
@@ -40,7 +40,7 @@ fn failed() -> Event {
         diagnosis: diagnosis(Kind::RateLimit, Layer::Api, Some(Level::Same)),
         decision: decisions::decision(decisions::retry()),
         fallback: Some("anthropic-2".into()),
-        passed_over: vec![PassedOver {
+        skipped_upstreams: vec![SkippedUpstream {
             upstream: "openai".into(),
             model: Some("gpt-5".into()),
             why: "it speaks another protocol".into(),
@@ -59,9 +59,9 @@ fn finished(outcome: CallOutcome) -> Event {
         protocol: "anthropic".into(),
         endpoint: "messages".into(),
         upstream: "anthropic".into(),
-        asked_model: Some("claude-sonnet-5-5".into()),
+        requested_model: Some("claude-sonnet-5-5".into()),
         model: Some("claude-haiku-5-5".into()),
-        stream: true,
+        is_stream: true,
         outcome,
         status: 200,
         kind: Some(Kind::RateLimit),

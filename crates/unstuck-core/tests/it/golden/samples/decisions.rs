@@ -3,23 +3,24 @@
 use std::time::Duration;
 
 use unstuck_core::decision::{
-    Amount, AskWhy, Changed, Chosen, CostEstimate, Decision, Draw, EscalationReason,
-    EscalationRecord, FellThrough, Odds, Proposed, RereadCost, StopWhy, Trigger, WaitFor,
+    Action, ConcreteChange, CostEstimate, Decision, EscalationReason, EscalationTrigger,
+    EstimatedAmount, ModelSwitch, ModelSwitchReason, ProposedAction, RandomDraw, RereadCost,
+    SkippedStrategy, StopReason, SuccessRates, WaitPurpose,
 };
-use unstuck_core::diagnosis::WaitSource;
+use unstuck_core::diagnosis::RetryAfterSource;
 use unstuck_core::event::{
-    DecisionMade, Event, LimitsInForce, MadeFrom, ModelEscalated, SessionParked, WaitEnded,
-    WaitEndedBy, WaitingUntil,
+    DecisionInputs, DecisionMade, EffectiveLimits, Event, ModelSwitched, SessionParked,
+    WaitEndCause, WaitEnded, WaitStarted,
 };
-use unstuck_core::knowledge::SessionChoice;
+use unstuck_core::knowledge::ConversationMode;
 use unstuck_core::{Kind, Level};
 
 use super::{later, session};
 
 pub(super) fn all() -> Vec<Event> {
     let mut all: Vec<_> = actions().into_iter().map(made).collect();
-    all.extend([WaitFor::Retry, WaitFor::Probe, WaitFor::Network].map(waiting));
-    all.extend([WaitEndedBy::Network, WaitEndedBy::Person].map(wait_ended));
+    all.extend([WaitPurpose::Retry, WaitPurpose::Probe, WaitPurpose::Network].map(waiting));
+    all.extend([WaitEndCause::Network, WaitEndCause::Person].map(wait_ended));
     all.push(Event::from(SessionParked {
         session: Some(session()),
         kind: Kind::ServerError,
@@ -28,74 +29,74 @@ pub(super) fn all() -> Vec<Event> {
         until: Some(later(3600)),
     }));
     let reasons = [
-        EscalationReason::Manual,
-        EscalationReason::AutoAfterRetries,
-        EscalationReason::ContextLimit,
+        ModelSwitchReason::Manual,
+        ModelSwitchReason::AutoAfterRetries,
+        ModelSwitchReason::ContextLimit,
     ];
     all.extend(reasons.map(model_changed));
     all
 }
 
 /// Every kind of action.
-fn actions() -> Vec<Chosen> {
+fn actions() -> Vec<Action> {
     let mut all = vec![
         retry(),
-        Chosen::Change {
+        Action::Change {
             changes: changes(),
             delay: Duration::from_millis(1500),
             until: later(60),
         },
-        Chosen::Ask {
-            trigger: Trigger::CostConfirmation,
-            why: AskWhy::DearerModel,
+        Action::Escalate {
+            trigger: EscalationTrigger::CostConfirmation,
+            why: EscalationReason::CostlierModel,
             proposed: Some(proposed()),
         },
     ];
     let stops = [
-        StopWhy::PolicyOff,
-        StopWhy::Code,
-        StopWhy::NotAFailure,
-        StopWhy::InputSpent,
-        StopWhy::OuterRetries,
-        StopWhy::Interactive,
+        StopReason::PolicyOff,
+        StopReason::Code,
+        StopReason::NotAFailure,
+        StopReason::InputNotReplayable,
+        StopReason::OuterRetries,
+        StopReason::Interactive,
     ];
-    all.extend(stops.map(|why| Chosen::Stop { why }));
+    all.extend(stops.map(|why| Action::Stop { why }));
     all
 }
 
-pub(super) fn retry() -> Chosen {
-    Chosen::Retry {
+pub(super) fn retry() -> Action {
+    Action::Retry {
         delay: Duration::from_millis(1500),
         until: later(60),
     }
 }
 
 /// Every kind of change.
-pub(super) fn changes() -> Vec<Changed> {
+pub(super) fn changes() -> Vec<ConcreteChange> {
     vec![
-        Changed::Prompt("focus".into()),
-        Changed::Timeout {
+        ConcreteChange::Prompt("focus".into()),
+        ConcreteChange::Timeout {
             from_seconds: Some(1200),
             to_seconds: 1800,
         },
-        Changed::OutputLimit { factor: 0.85 },
-        Changed::Model {
+        ConcreteChange::OutputLimit { factor: 0.85 },
+        ConcreteChange::Model {
             from: "claude-sonnet-5-5".into(),
             to: "claude-opus-5-5".into(),
         },
-        Changed::Session(SessionChoice::Fresh),
-        Changed::Session(SessionChoice::Resume),
-        Changed::Repair {
+        ConcreteChange::Conversation(ConversationMode::Fresh),
+        ConcreteChange::Conversation(ConversationMode::Resume),
+        ConcreteChange::Repair {
             id: "r1".into(),
             command: "npm ci".into(),
         },
-        Changed::Words("use the other database".into()),
-        Changed::Text("Fix it.".into()),
+        ConcreteChange::UserMessage("use the other database".into()),
+        ConcreteChange::PromptText("Fix it.".into()),
     ]
 }
 
-pub(super) fn proposed() -> Proposed {
-    Proposed {
+pub(super) fn proposed() -> ProposedAction {
+    ProposedAction {
         strategy: "next_model".into(),
         changes: changes(),
     }
@@ -103,12 +104,12 @@ pub(super) fn proposed() -> Proposed {
 
 pub(super) fn cost() -> CostEstimate {
     CostEstimate {
-        amount: Amount::Known(0.142),
+        amount: EstimatedAmount::Known(0.142),
         formula: "100k × 1.42 USD per million".into(),
     }
 }
 
-pub(super) fn decision(action: Chosen) -> Decision {
+pub(super) fn decision(action: Action) -> Decision {
     Decision {
         kind: Kind::RateLimit,
         level: Some(Level::Alternative),
@@ -116,31 +117,31 @@ pub(super) fn decision(action: Chosen) -> Decision {
         strategy: Some("reduce_scope".into()),
         reason: "Rate limited: trying again in 1.5 s (retry 1 of 3).".into(),
         attempt: 1,
-        of: 3,
-        fell_through: vec![FellThrough {
+        max_attempts: 3,
+        skipped: vec![SkippedStrategy {
             strategy: "same".into(),
             why: "3 of 3 retries are used".into(),
         }],
         cost: Some(cost()),
-        stated: true,
+        is_stated_reset: true,
         give_up_at: Some(later(1800)),
-        wait_for: WaitFor::Probe,
-        draw: Draw(0x0123_4567_89ab_cdef),
-        at: later(3),
+        wait_purpose: WaitPurpose::Probe,
+        draw: RandomDraw(0x0123_4567_89ab_cdef),
+        decided_at: later(3),
     }
 }
 
-fn made(action: Chosen) -> Event {
-    let mut odds = Odds::none();
+fn made(action: Action) -> Event {
+    let mut odds = SuccessRates::empty();
     odds.record(Kind::RateLimit, "reduce_scope", true);
     Event::from(Box::new(DecisionMade {
         session: Some(session()),
         number: 2,
         decision: decision(action),
-        made_from: MadeFrom {
+        inputs: DecisionInputs {
             knowledge: "0.1.0".into(),
             policy_hash: "cbf29ce484222325".into(),
-            limits: LimitsInForce {
+            limits: EffectiveLimits {
                 retries: 3,
                 give_up_after_ms: Some(1_800_000),
                 retries_from: "template standard".into(),
@@ -148,21 +149,21 @@ fn made(action: Chosen) -> Event {
                 backoff_multiplier: 2.0,
                 max_backoff: 60.0,
             },
-            odds,
-            can: vec!["prompt".into(), "timeout".into()],
+            success_rates: odds,
+            capabilities: vec!["prompt".into(), "timeout".into()],
             upstream: serde_json::json!({ "breaker": "open" }),
         },
     }))
 }
 
-fn waiting(wait_for: WaitFor) -> Event {
-    Event::from(WaitingUntil {
+fn waiting(wait_for: WaitPurpose) -> Event {
+    Event::from(WaitStarted {
         session: Some(session()),
         until: later(60),
         reason: "a rate limit".into(),
-        stated: true,
-        source: Some(WaitSource::Body),
-        wait_for,
+        is_stated: true,
+        source: Some(RetryAfterSource::Body),
+        wait_purpose: wait_for,
         give_up_at: Some(later(1800)),
         reread: Some(reread()),
     })
@@ -175,15 +176,15 @@ pub(super) fn reread() -> RereadCost {
     }
 }
 
-fn wait_ended(by: WaitEndedBy) -> Event {
+fn wait_ended(by: WaitEndCause) -> Event {
     let session = Some(session());
     Event::from(WaitEnded { session, by })
 }
 
-fn model_changed(reason: EscalationReason) -> Event {
-    Event::from(ModelEscalated {
+fn model_changed(reason: ModelSwitchReason) -> Event {
+    Event::from(ModelSwitched {
         session: Some(session()),
-        change: EscalationRecord {
+        switch: ModelSwitch {
             from_model: "claude-sonnet-5-5".into(),
             to_model: "claude-opus-5-5".into(),
             reason,

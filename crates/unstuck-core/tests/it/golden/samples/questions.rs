@@ -1,43 +1,44 @@
 //! Events about questions to a person and their answers.
 
 use unstuck_core::Kind;
-use unstuck_core::decision::AskWhy;
+use unstuck_core::decision::EscalationReason;
 use unstuck_core::event::{
-    Answer, BudgetReached, BudgetScope, BudgetUnit, Choice, Deadline, EscalationKind, Event,
-    RecoveryEscalated, RecoveryResolved, RepairConditions, Shown, Tried,
+    AnswerOption, BudgetReached, BudgetScope, BudgetUnit, EscalationAnswer, EscalationDeadline,
+    EscalationDetails, EscalationKind, EscalationOpened, EscalationResolved, Event, PriorAttempt,
+    RepairConditions,
 };
-use unstuck_core::settings::SettingChange;
+use unstuck_core::project_settings::SettingChange;
 
 use super::{decisions, later, session, words};
 
-const REASONS: [AskWhy; 11] = [
-    AskWhy::Fatal,
-    AskWhy::Exhausted,
-    AskWhy::NotRepeatable,
-    AskWhy::Chain,
-    AskWhy::WaitTooLong,
-    AskWhy::MaxElapsed,
-    AskWhy::MaxAttempts,
-    AskWhy::MaxCost,
-    AskWhy::DearerModel,
-    AskWhy::Repair,
-    AskWhy::Trust,
+const REASONS: [EscalationReason; 11] = [
+    EscalationReason::Fatal,
+    EscalationReason::Exhausted,
+    EscalationReason::NotRepeatable,
+    EscalationReason::Chain,
+    EscalationReason::WaitTooLong,
+    EscalationReason::MaxElapsed,
+    EscalationReason::MaxAttempts,
+    EscalationReason::MaxCost,
+    EscalationReason::CostlierModel,
+    EscalationReason::Repair,
+    EscalationReason::Trust,
 ];
 
 pub(super) fn all() -> Vec<Event> {
     let kinds = EscalationKind::ALL.into_iter().cycle();
     let questions = REASONS.into_iter().zip(kinds);
     let questions = questions.map(|(why, kind)| Event::from(Box::new(question(kind, why))));
-    let asked = question(EscalationKind::Hiccup, AskWhy::Fatal);
-    let answers = Answer::ALL.map(|answer| RecoveryResolved {
+    let asked = question(EscalationKind::Hiccup, EscalationReason::Fatal);
+    let answers = EscalationAnswer::ALL.map(|answer| EscalationResolved {
         note: "seen".into(),
         who: Some("ada".into()),
-        ..RecoveryResolved::answering(&asked, answer)
+        ..EscalationResolved::answer_to(&asked, answer)
     });
     let others = [
-        RecoveryResolved::by_repair(Some(session()), "r1"),
-        RecoveryResolved::withdrawing(&asked),
-        RecoveryResolved::by_hand(Some(session())),
+        EscalationResolved::by_repair(Some(session()), "r1"),
+        EscalationResolved::withdrawal_of(&asked),
+        EscalationResolved::by_hand(Some(session())),
     ];
     questions
         .chain(answers.map(Event::from))
@@ -45,55 +46,55 @@ pub(super) fn all() -> Vec<Event> {
         .collect()
 }
 
-fn question(question: EscalationKind, why: AskWhy) -> RecoveryEscalated {
+fn question(question: EscalationKind, why: EscalationReason) -> EscalationOpened {
     let budget = BudgetReached::new(BudgetScope::Run, BudgetUnit::Usd, 21.5, 20.0, 20.0);
-    RecoveryEscalated {
+    EscalationOpened {
         session: Some(session()),
         id: "k3v9x0m2qa-e1".into(),
-        question,
+        escalation_kind: question,
         trigger: question.trigger().into(),
         kind: Kind::AuthExpired,
-        why,
+        reason_code: why,
         reason: "The login has expired.".into(),
         awaiting: "human".into(),
         proposed: Some(decisions::proposed()),
         cost: Some(decisions::cost()),
         repair: Some("r1".into()),
         budget: Some(budget),
-        shown: shown(),
+        details: shown(),
     }
 }
 
-fn shown() -> Shown {
-    let choice = |answer: Answer| Choice {
+fn shown() -> EscalationDetails {
+    let choice = |answer: EscalationAnswer| AnswerOption {
         answer,
-        does: format!("does what `{answer}` does"),
+        effect: format!("does what `{answer}` does"),
         changes: decisions::changes(),
         cost: Some(0.142),
     };
-    Shown {
-        doing: "fixing the tests".into(),
+    EscalationDetails {
+        activity: "fixing the tests".into(),
         role: Some("builder".into()),
         evidence: "login expired".into(),
-        tried: vec![Tried {
+        prior_attempts: vec![PriorAttempt {
             what: "the same again".into(),
-            why: "the login is still expired".into(),
+            failure_reason: "the login is still expired".into(),
         }],
         command: Some("npm ci".into()),
-        choices: Answer::ALL.map(choice).into(),
+        options: EscalationAnswer::ALL.map(choice).into(),
         fingerprint: "auth_expired:0123456789abcdef".into(),
         hash: "abc123".into(),
-        deadline: Some(Deadline {
+        deadline: Some(EscalationDeadline {
             at: later(3600),
-            answer: Answer::Skip,
+            answer: EscalationAnswer::Skip,
         }),
-        unrepeatable: Some("it pushes".into()),
+        unrepeatable_reason: Some("it pushes".into()),
         settings: vec![SettingChange {
             key: "policy.maxRetries".into(),
             before: Some("3".into()),
-            now: Some("5".into()),
+            after: Some("5".into()),
         }],
-        accepts: Some("abc123".into()),
+        accepted_settings: Some("abc123".into()),
         reread: Some(decisions::reread()),
         conditions: Some(RepairConditions {
             sandbox: "full".into(),

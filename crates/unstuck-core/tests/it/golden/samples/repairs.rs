@@ -1,10 +1,10 @@
 //! Events about repairs.
 
+use unstuck_core::command_policy::{Confidence, RepairCategory};
 use unstuck_core::event::{
-    ApprovalSource, Event, GuardWord, Proposer, RecoveryApproved, RecoveryExecuted, RecoveryFailed,
-    RecoveryProposed, RecoveryRejected, RecoveryStarted, RepairTraces,
+    ApprovalSource, Event, PolicyVerdict, Proposer, RepairApproved, RepairExecuted, RepairFailed,
+    RepairProposed, RepairRejected, RepairSideEffects, RepairStarted,
 };
-use unstuck_core::guard::{Confidence, RepairCategory};
 
 use super::{session, words};
 
@@ -12,48 +12,48 @@ const TREE: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
 
 pub(super) fn all() -> Vec<Event> {
     let proposals = [
-        (Proposer::Agent, GuardWord::Run, Confidence::High),
-        (Proposer::Fallback, GuardWord::Ask, Confidence::Medium),
-        (Proposer::Remembered, GuardWord::Deny, Confidence::Low),
-        (Proposer::Owner, GuardWord::Run, Confidence::High),
-        (Proposer::BuiltIn, GuardWord::Run, Confidence::High),
+        (Proposer::Agent, PolicyVerdict::Run, Confidence::High),
+        (Proposer::Fallback, PolicyVerdict::Ask, Confidence::Medium),
+        (Proposer::Remembered, PolicyVerdict::Deny, Confidence::Low),
+        (Proposer::Owner, PolicyVerdict::Run, Confidence::High),
+        (Proposer::BuiltIn, PolicyVerdict::Run, Confidence::High),
     ];
     let mut all: Vec<_> = proposals.map(proposed).into();
-    all.push(Event::from(RecoveryRejected {
+    all.push(Event::from(RepairRejected {
         session: Some(session()),
         reason: "`command` is missing".into(),
         document: Some("{}".into()),
     }));
     for source in [ApprovalSource::Auto, ApprovalSource::Human] {
-        all.push(Event::from(RecoveryApproved {
+        all.push(Event::from(RepairApproved {
             session: Some(session()),
             id: "r1".into(),
             source,
             command: "npm ci".into(),
         }));
-        all.push(Event::from(RecoveryStarted {
+        all.push(Event::from(RepairStarted {
             session: Some(session()),
             id: "r1".into(),
             source,
             command: "npm ci".into(),
             tree: Some(TREE.into()),
-            unlisted: true,
+            is_unlisted: true,
         }));
     }
     all.push(executed());
-    all.push(Event::from(RecoveryFailed {
+    all.push(Event::from(RepairFailed {
         session: Some(session()),
         id: "r1".into(),
         command: "npm ci".into(),
         exit_code: Some(1),
         error: "it ended with 1".into(),
-        cut_off: true,
+        was_interrupted: true,
     }));
     all
 }
 
-fn proposed((by, verdict, confidence): (Proposer, GuardWord, Confidence)) -> Event {
-    Event::from(Box::new(RecoveryProposed {
+fn proposed((by, verdict, confidence): (Proposer, PolicyVerdict, Confidence)) -> Event {
+    Event::from(Box::new(RepairProposed {
         session: Some(session()),
         id: "r1".into(),
         category: RepairCategory::Dependency,
@@ -75,7 +75,7 @@ fn proposed((by, verdict, confidence): (Proposer, GuardWord, Confidence)) -> Eve
 }
 
 fn executed() -> Event {
-    Event::from(RecoveryExecuted {
+    Event::from(RepairExecuted {
         session: Some(session()),
         id: "r1".into(),
         command: "npm ci".into(),
@@ -84,14 +84,14 @@ fn executed() -> Event {
         sandbox: "full".into(),
         output: "added 1 package\n".into(),
         tree: Some(TREE.into()),
-        traces: RepairTraces {
+        side_effects: RepairSideEffects {
             missing: words("overlay"),
             notes: words("private-home"),
-            planted: words(".git/hooks/post-commit"),
+            injected_files: words(".git/hooks/post-commit"),
             discarded: words(".bashrc"),
-            overtaken: words("package.json"),
-            left: 1,
-            survivors: 1,
+            overwritten_by_others: words("package.json"),
+            leftover_processes: 1,
+            surviving_processes: 1,
         },
     })
 }

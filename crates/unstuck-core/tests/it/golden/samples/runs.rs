@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 
 use serde_json::json;
-use unstuck_core::budget::{Allowance, Budget};
-use unstuck_core::decision::{Override, Tokens};
+use unstuck_core::decision::{PolicyOverride, TokenUsage};
 use unstuck_core::event::{
-    Answering, AttemptEnd, AttemptFailed, AttemptInterrupted, AttemptStarted, AttemptSucceeded,
-    ConfigRejected, ConfigReloaded, DiagnosedCheck, Event, Excerpt, FailedCheck, InterruptedBy,
-    IterationFinished, IterationStarted, LoopStarted, Measured, OnStuck, Outcome, OutputReused,
-    Part, PipelineStarted, RoleStarted, RunFinished, RunResumed, RunStarted, SessionFinished,
-    SessionSpec, SessionStarted, Work,
+    AttemptCause, AttemptEnd, AttemptFailed, AttemptInterrupted, AttemptStarted, AttemptSucceeded,
+    AttemptUsage, ConfigRejected, ConfigReloaded, DiagnosedCheck, Event, FailedCheck,
+    InterruptionCause, IterationFinished, IterationStarted, LoopStarted, OnStuck, OutputExcerpt,
+    OutputReused, PipelineStarted, RoleInstance, RoleStarted, RunFinished, RunKind, RunOutcome,
+    RunResumed, RunStarted, SessionFinished, SessionSpec, SessionStarted,
 };
+use unstuck_core::usage_budget::{UsageBudget, UsageLimit};
 use unstuck_core::{Kind, Layer, Level, RetryPolicy};
 
 use super::{diagnosis, later, session, words};
@@ -20,10 +20,10 @@ const TREE: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
 
 pub(super) fn all() -> Vec<Event> {
     let mut all = vec![
-        started(Work::Command(Box::new(spec()))),
-        started(Work::Pipeline(Box::new(pipeline()))),
+        started(RunKind::Command(Box::new(spec()))),
+        started(RunKind::Pipeline(Box::new(pipeline()))),
         resumed(),
-        Event::from(RunResumed::as_it_was("a crash", 4712)),
+        Event::from(RunResumed::unchanged("a crash", 4712)),
         Event::from(IterationStarted {
             iteration: 2,
             feedback: "two tests fail".into(),
@@ -57,11 +57,11 @@ pub(super) fn all() -> Vec<Event> {
         }),
     ];
     let by = [
-        InterruptedBy::Person,
-        InterruptedBy::Sigterm,
-        InterruptedBy::Sighup,
-        InterruptedBy::Output,
-        InterruptedBy::Crash,
+        InterruptionCause::Person,
+        InterruptionCause::Sigterm,
+        InterruptionCause::Sighup,
+        InterruptionCause::Output,
+        InterruptionCause::Crash,
     ];
     all.extend(by.map(interrupted));
     all
@@ -70,33 +70,33 @@ pub(super) fn all() -> Vec<Event> {
 /// How sessions and runs end.
 pub(super) fn ends() -> Vec<Event> {
     let outcomes = [
-        Outcome::Succeeded,
-        Outcome::Recovered,
-        Outcome::Failed,
-        Outcome::AwaitingHuman,
-        Outcome::Interrupted,
+        RunOutcome::Succeeded,
+        RunOutcome::Recovered,
+        RunOutcome::Failed,
+        RunOutcome::AwaitingHuman,
+        RunOutcome::Interrupted,
     ];
     let output = Some("outputs/builder.md".to_owned());
-    let session = SessionFinished::of(session(), part(), finished(Outcome::Recovered), output);
+    let session = SessionFinished::new(session(), part(), finished(RunOutcome::Recovered), output);
     let runs = outcomes.map(|outcome| Event::from(finished(outcome)));
     std::iter::once(Event::from(Box::new(session)))
         .chain(runs)
         .collect()
 }
 
-fn started(work: Work) -> Event {
+fn started(work: RunKind) -> Event {
     Event::from(Box::new(RunStarted {
         project: "/p".into(),
         head: Some("3f786850e387550fdab836ed7e6dc881de23001b".into()),
-        work,
+        kind: work,
     }))
 }
 
 fn spec() -> SessionSpec {
-    let one = Override {
+    let one = PolicyOverride {
         max_retries: Some(5),
         timeout_multiplier: Some(1.5),
-        ..Override::default()
+        ..PolicyOverride::default()
     };
     SessionSpec {
         session: session(),
@@ -114,13 +114,13 @@ fn spec() -> SessionSpec {
         timeout_ms: Some(600_000),
         idle_timeout_ms: Some(60_000),
         options: json!({ "tty": true }),
-        unrepeatable: Some("it pushes".into()),
+        unrepeatable_reason: Some("it pushes".into()),
         knowledge: "0.1.0".into(),
     }
 }
 
-fn part() -> Part {
-    Part {
+fn part() -> RoleInstance {
+    RoleInstance {
         role: "builder".into(),
         iteration: 2,
         instance: 1,
@@ -139,24 +139,24 @@ fn pipeline() -> PipelineStarted {
             settings: BTreeMap::from([("timeout".into(), "30m".into())]),
             max_cost: Some(2.5),
         }],
-        left_out: words("architect"),
+        excluded_roles: words("architect"),
         task: "a shop".into(),
         config_path: Some("/p/unstuck.toml".into()),
         policy: "standard".into(),
         parallel: 2,
         checkpoint: true,
-        looping: Some(LoopStarted {
+        loop_settings: Some(LoopStarted {
             max_iterations: 5,
             until: Some("make test".into()),
             stuck_after: 3,
             on_stuck: OnStuck::Escalate,
         }),
-        budget: Some(Budget {
-            per_run: Allowance {
+        budget: Some(UsageBudget {
+            per_run: UsageLimit {
                 usd: Some(20.0),
                 tokens: Some(1_000_000),
             },
-            per_day: Allowance::default(),
+            per_day: UsageLimit::default(),
         }),
         project_settings: Some("trusted".into()),
         knowledge: "0.1.0".into(),
@@ -169,12 +169,12 @@ fn resumed() -> Event {
         restarted: words("builder"),
         keep_trying_ms: Some(3_600_000),
         project_settings: Some("trusted".into()),
-        ..RunResumed::as_it_was("a crash", 4711)
+        ..RunResumed::unchanged("a crash", 4711)
     })
 }
 
-fn answering() -> Answering {
-    Answering {
+fn answering() -> AttemptCause {
+    AttemptCause {
         kind: Kind::Timeout,
         level: Level::Alternative,
         strategy: Some("reduce_scope".into()),
@@ -188,7 +188,7 @@ fn attempt_started() -> Event {
         command: words("claude -p fix"),
         model: Some("claude-sonnet-5-5".into()),
         timeout_ms: Some(900_000),
-        answering: Some(answering()),
+        cause: Some(answering()),
         changes: words("timeout"),
         agent_session: Some("6d1f".into()),
         reaper: Some((4711, 99)),
@@ -206,15 +206,15 @@ fn end(exit_code: i32) -> AttemptEnd {
         duration_ms: 1200,
         stdout_bytes: 100,
         stderr_bytes: 20,
-        left: 1,
+        leftover_processes: 1,
         model: Some("claude-sonnet-5-5".into()),
-        answering: Some(answering()),
-        used: Measured {
+        cause: Some(answering()),
+        usage: AttemptUsage {
             cost_usd: Some(0.25),
             tokens: Some(tokens()),
             agent_session: Some("6d1f".into()),
             turns: Some(7),
-            is_counted: true,
+            is_from_gateway: true,
             context_tokens: Some(42_000),
         },
         tree: Some(TREE.into()),
@@ -223,8 +223,8 @@ fn end(exit_code: i32) -> AttemptEnd {
     }
 }
 
-pub(super) fn tokens() -> Tokens {
-    Tokens {
+pub(super) fn tokens() -> TokenUsage {
+    TokenUsage {
         input: 1_000,
         cached: 3_000,
         output: 200,
@@ -232,8 +232,8 @@ pub(super) fn tokens() -> Tokens {
     }
 }
 
-fn excerpt() -> Excerpt {
-    Excerpt {
+fn excerpt() -> OutputExcerpt {
+    OutputExcerpt {
         stdout: "working…\n".into(),
         stderr: "API Error: 429 rate_limit_error\n".into(),
     }
@@ -241,7 +241,7 @@ fn excerpt() -> Excerpt {
 
 fn check() -> FailedCheck {
     FailedCheck {
-        line: "make test".into(),
+        command: "make test".into(),
         exit_code: 2,
         excerpt: excerpt(),
     }
@@ -258,13 +258,13 @@ fn attempt_failed() -> Event {
     }))
 }
 
-fn interrupted(by: InterruptedBy) -> Event {
+fn interrupted(by: InterruptionCause) -> Event {
     Event::from(AttemptInterrupted {
         session: session(),
         number: 2,
         by,
         agent_session: Some("6d1f".into()),
-        progressed: true,
+        has_output: true,
     })
 }
 
@@ -283,7 +283,7 @@ fn iteration_finished() -> Event {
     })
 }
 
-fn finished(outcome: Outcome) -> RunFinished {
+fn finished(outcome: RunOutcome) -> RunFinished {
     RunFinished {
         outcome,
         exit_code: 0,

@@ -4,36 +4,37 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use unstuck_core::RetryPolicy;
-use unstuck_core::episode::Status;
+use unstuck_core::views::RunStatus;
 
 use super::{Sample, after, before};
 use crate::model::*;
 use crate::pages::failures::{
-    self, Day, Failures, Helped, Message, Recovery, Saved, TimeToRecovery,
+    self, DailyAttempts, DailyRecoveryTime, FailuresPage, RecoverySavings, RecoverySummary,
+    RecurringFailure, StrategyOutcomes,
 };
-use crate::pages::inbox::{Inbox, QuestionPage};
-use crate::pages::now::Now;
-use crate::pages::policies::Policies;
+use crate::pages::inbox::{EscalationPage, InboxPage};
+use crate::pages::overview::OverviewPage;
+use crate::pages::policies::PoliciesPage;
 use crate::pages::run::RunPage;
-use crate::pages::runs::{self, Runs};
+use crate::pages::runs::{self, RunsPage};
 use crate::pages::session::SessionPage;
-use crate::pages::settings::Settings;
-use crate::reading::Counts;
+use crate::pages::settings::SettingsPage;
+use crate::queries::RunStatusCounts;
 
 impl<F: Fn(&str) -> String> Sample<F> {
-    pub(crate) fn now(&self) -> Now {
-        Now {
+    pub(crate) fn now(&self) -> OverviewPage {
+        OverviewPage {
             frame: self.frame(),
-            questions: vec![self.question("q1")],
+            escalations: vec![self.question("q1")],
             sessions: vec![
-                self.session("k3v9x0m2qa-1", Status::Waiting),
-                Session {
+                self.session("k3v9x0m2qa-1", RunStatus::Waiting),
+                SessionResponse {
                     role: self.o("reviewer"),
-                    ..self.session("k3v9x0m2qa-2", Status::Running)
+                    ..self.session("k3v9x0m2qa-2", RunStatus::Running)
                 },
-                Session {
+                SessionResponse {
                     until: None,
-                    ..self.session("k3v9x0m2qa-3", Status::AwaitingHuman)
+                    ..self.session("k3v9x0m2qa-3", RunStatus::AwaitingHuman)
                 },
             ],
             gateway: "http://127.0.0.1:4141".to_owned(),
@@ -46,18 +47,18 @@ impl<F: Fn(&str) -> String> Sample<F> {
                 },
             ],
             ended: vec![
-                self.run("r1", Status::Recovered),
-                self.run("r2", Status::Succeeded),
-                self.run("r3", Status::Failed),
-                self.run("r4", Status::Interrupted),
+                self.run("r1", RunStatus::Recovered),
+                self.run("r2", RunStatus::Succeeded),
+                self.run("r3", RunStatus::Failed),
+                self.run("r4", RunStatus::Interrupted),
             ],
             failed_by_hour: (0..24).map(|hour| (hour * 7) % 11).collect(),
             spent_today: Spending {
                 cost_usd: Some(4.2),
                 unknown_price: 3,
-                ..unstuck_store::Spent::default().into()
+                ..unstuck_store::CostSummary::default().into()
             },
-            counts: Counts {
+            counts: RunStatusCounts {
                 running: 1,
                 waiting: 2,
                 crashed: 1,
@@ -67,22 +68,22 @@ impl<F: Fn(&str) -> String> Sample<F> {
         }
     }
 
-    pub(crate) fn runs(&self) -> Runs {
-        Runs {
+    pub(crate) fn runs(&self) -> RunsPage {
+        RunsPage {
             frame: self.frame(),
-            asked: runs::Asked {
+            query: runs::RunsPageQuery {
                 status: self.id("waiting"),
                 project: self.id(""),
-                ..runs::Asked::default()
+                ..runs::RunsPageQuery::default()
             },
             projects: vec![self.project()],
             runs: Page {
                 items: vec![
-                    self.run("r1", Status::Waiting),
+                    self.run("r1", RunStatus::Waiting),
                     Run {
                         task: self.o("Build the checkout and review it"),
                         roles: Some(3),
-                        ..self.run("r2", Status::Running)
+                        ..self.run("r2", RunStatus::Running)
                     },
                 ],
                 next: Some(self.id("r2")),
@@ -90,8 +91,8 @@ impl<F: Fn(&str) -> String> Sample<F> {
         }
     }
 
-    pub(crate) fn project(&self) -> Project {
-        Project {
+    pub(crate) fn project(&self) -> ProjectResponse {
+        ProjectResponse {
             id: self.id("3f9a1c07be52"),
             name: self.s("shop"),
             root: self.s("/home/me/shop"),
@@ -106,14 +107,14 @@ impl<F: Fn(&str) -> String> Sample<F> {
         RunPage {
             frame: self.frame(),
             run: RunDetail {
-                run: self.run("k3v9x0m2qa", Status::Waiting),
+                run: self.run("k3v9x0m2qa", RunStatus::Waiting),
                 cwd: self.s("/home/me/shop"),
                 config_path: self.o("unstuck.toml"),
                 sessions: vec![
-                    self.session("k3v9x0m2qa-1", Status::Waiting),
-                    Session {
+                    self.session("k3v9x0m2qa-1", RunStatus::Waiting),
+                    SessionResponse {
                         role: self.o("reviewer"),
-                        ..self.session("k3v9x0m2qa-2", Status::Succeeded)
+                        ..self.session("k3v9x0m2qa-2", RunStatus::Succeeded)
                     },
                 ],
                 calls: vec![self.call()],
@@ -123,7 +124,7 @@ impl<F: Fn(&str) -> String> Sample<F> {
                     calls: 41,
                     recovered: 3,
                     failed: 1,
-                    tries: 46,
+                    api_attempts: 46,
                     input_tokens: 120_000,
                     cached_tokens: 300_000,
                     output_tokens: 9_000,
@@ -136,8 +137,8 @@ impl<F: Fn(&str) -> String> Sample<F> {
                 self.attempt(2, "failed"),
                 self.attempt(3, "running"),
             ],
-            earlier: 4,
-            questions: vec![self.question("q1")],
+            hidden_attempts: 4,
+            escalations: vec![self.question("q1")],
             events: self.events(),
         }
     }
@@ -145,24 +146,24 @@ impl<F: Fn(&str) -> String> Sample<F> {
     pub(crate) fn session_page(&self) -> SessionPage {
         SessionPage {
             frame: self.frame(),
-            session: self.session("k3v9x0m2qa-1", Status::Waiting),
+            session: self.session("k3v9x0m2qa-1", RunStatus::Waiting),
             attempts: vec![
                 (self.attempt(1, "failed"), Some(self.texts(1))),
                 (self.attempt(2, "failed"), Some(self.texts(2))),
                 (self.attempt(3, "succeeded"), None),
             ],
-            questions: Vec::new(),
+            escalations: Vec::new(),
             events: self.events(),
         }
     }
 
-    pub(crate) fn inbox(&self) -> Inbox {
-        Inbox {
+    pub(crate) fn inbox(&self) -> InboxPage {
+        InboxPage {
             frame: self.frame(),
             open: vec![
                 self.question("q1"),
-                Escalation {
-                    question: "hiccup".into(),
+                EscalationResponse {
+                    escalation_kind: "hiccup".into(),
                     command: None,
                     ..self.question("q2")
                 },
@@ -171,57 +172,57 @@ impl<F: Fn(&str) -> String> Sample<F> {
         }
     }
 
-    pub(crate) fn question_page(&self) -> QuestionPage {
-        QuestionPage {
+    pub(crate) fn question_page(&self) -> EscalationPage {
+        EscalationPage {
             frame: self.frame(),
-            asked: self.question("q1"),
+            escalation: self.question("q1"),
         }
     }
 
-    pub(crate) fn failures(&self) -> Failures {
+    pub(crate) fn failures(&self) -> FailuresPage {
         let day = |back: u64| before(back * 86_400).to_string()[..10].to_owned();
         let counted = |all: &[(&str, u64)]| {
             all.iter()
                 .map(|(name, count)| (self.s(name), *count))
                 .collect::<Vec<_>>()
         };
-        let helped = |name: &str, helped, did_not| Helped {
+        let helped = |name: &str, helped, did_not| StrategyOutcomes {
             name: self.s(name),
             helped,
-            did_not,
+            not_helped: did_not,
         };
-        Failures {
+        FailuresPage {
             frame: self.frame(),
-            asked: failures::Asked { model: self.s(""), ..failures::Asked::default() },
+            query: failures::FailuresPageQuery { model: self.s(""), ..failures::FailuresPageQuery::default() },
             projects: vec![self.project()],
-            days: (0..14).filter(|back| *back != 5).map(|back| (day(back), Day { failed: (back * 13) % 29, tries: 90 + back })).collect(),
+            days: (0..14).filter(|back| *back != 5).map(|back| (day(back), DailyAttempts { failed: (back * 13) % 29, tries: 90 + back })).collect(),
             kinds: counted(&[("rate_limit", 61), ("timeout", 33), ("format_validation", 20), ("lockfile_drift", 4)]),
             models: counted(&[("claude-sonnet-5-5", 80), ("gpt-6", 31), ("", 7)]),
             by_project: counted(&[("/home/me/shop", 90), ("/home/me/docs", 28)]),
             prompts: vec![(self.s("tester"), self.s("Fix the failing tests in <path>. Write a report with the sections <str>."), 31), (String::new(), self.s("summarise <path>"), 4)],
-            messages: vec![Message { message: self.s("rate_limit_error: This request would exceed your rate limit of <num> tokens per minute"), count: 61, kind: self.s("rate_limit"), fingerprint: self.s("7b1c"), last_seen: before(300) }],
-            recovery: Recovery {
+            messages: vec![RecurringFailure { message: self.s("rate_limit_error: This request would exceed your rate limit of <num> tokens per minute"), count: 61, kind: self.s("rate_limit"), fingerprint: self.s("7b1c"), last_seen: before(300) }],
+            recovery: RecoverySummary {
                 levels: vec![helped("the same again", 80, 12), helped("another way", 21, 9)],
                 strategies: vec![helped("backoff", 80, 12), helped("simplify_prompt", 9, 4), helped("next_model", 12, 5)],
-                times: (0..14).rev().map(|back| TimeToRecovery { day: day(back), median: (back != 3).then(|| Duration::from_secs(3 + back * 7 % 40)), most: Some(Duration::from_secs(120)) }).collect(),
+                times: (0..14).rev().map(|back| DailyRecoveryTime { day: day(back), median: (back != 3).then(|| Duration::from_secs(3 + back * 7 % 40)), p90: Some(Duration::from_secs(120)) }).collect(),
                 median: Some(Duration::from_secs(10)),
-                most: Some(Duration::from_secs(120)),
-                saved: Saved { runs: 31, cost_usd: 12.4 },
+                p90: Some(Duration::from_secs(120)),
+                saved: RecoverySavings { runs: 31, cost_usd: 12.4 },
             },
         }
     }
 
-    pub(crate) fn policies(&self) -> Policies {
+    pub(crate) fn policies(&self) -> PoliciesPage {
         let policy = RetryPolicy {
             name: self.s("Standard"),
             description: self.s("Three retries, then other ways."),
             ..RetryPolicy::default()
         };
-        Policies {
+        PoliciesPage {
             frame: self.frame(),
             projects: vec![self.project()],
             project: Some(self.project()),
-            kept: PolicyKept {
+            effective: EffectivePolicy {
                 policy: policy.clone(),
                 origin: PolicyOrigin::Set,
                 version: 3,
@@ -232,14 +233,14 @@ impl<F: Fn(&str) -> String> Sample<F> {
                 RetryPolicy {
                     name: self.s("Patient"),
                     max_retries: 10,
-                    auto_escalate: true,
+                    auto_switch_model: true,
                     ..policy
                 },
             ],
         }
     }
 
-    pub(crate) fn settings(&self) -> Settings {
+    pub(crate) fn settings(&self) -> SettingsPage {
         let price = Some(Price {
             input: 3.0,
             output: 15.0,
@@ -257,7 +258,7 @@ impl<F: Fn(&str) -> String> Sample<F> {
             model: true,
             tools: installed.is_some(),
         };
-        Settings {
+        SettingsPage {
             frame: self.frame(),
             agents: vec![
                 agent("claude", Some(true)),
@@ -282,19 +283,19 @@ impl<F: Fn(&str) -> String> Sample<F> {
             },
             webhooks: vec![Webhook {
                 id: self.id("escalation-1"),
-                occasion: self.s("escalation"),
+                event: self.s("escalation"),
                 target: self.s("https://hooks.example/…"),
                 format: self.s("slack"),
             }],
             budgets: Budgets::new(
                 vec![
-                    Budget {
+                    BudgetResponse {
                         id: self.s("day"),
                         usd: Some(20.0),
                         tokens: None,
                         spent_usd: Some(4.2),
                     },
-                    Budget {
+                    BudgetResponse {
                         id: self.s("run"),
                         usd: Some(5.0),
                         tokens: None,

@@ -4,7 +4,7 @@ use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 /// What a person did at the keyboard.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Key {
+pub(super) enum KeyPress {
     Up,
     Down,
     PageUp,
@@ -18,35 +18,35 @@ pub(super) enum Key {
     Clear,
     /// Ctrl-C.
     Interrupt,
-    Letter(char),
+    Char(char),
     Pasted(String),
 }
 
 /// The key that an event stands for; none where it means nothing here.
-pub(super) fn key(event: Event) -> Option<Key> {
+pub(super) fn from_event(event: Event) -> Option<KeyPress> {
     match event {
-        Event::Key(pressed) if pressed.kind != KeyEventKind::Release => pressed_key(pressed),
-        Event::Paste(text) => Some(Key::Pasted(text)),
+        Event::Key(pressed) if pressed.kind != KeyEventKind::Release => from_key_event(pressed),
+        Event::Paste(text) => Some(KeyPress::Pasted(text)),
         _ => None,
     }
 }
 
-fn pressed_key(pressed: KeyEvent) -> Option<Key> {
+fn from_key_event(pressed: KeyEvent) -> Option<KeyPress> {
     let control = pressed.modifiers.contains(KeyModifiers::CONTROL);
     match pressed.code {
-        KeyCode::Char('c') if control => Some(Key::Interrupt),
-        KeyCode::Char('u') if control => Some(Key::Clear),
+        KeyCode::Char('c') if control => Some(KeyPress::Interrupt),
+        KeyCode::Char('u') if control => Some(KeyPress::Clear),
         KeyCode::Char(_) if control || pressed.modifiers.contains(KeyModifiers::ALT) => None,
-        KeyCode::Char(letter) => Some(Key::Letter(letter)),
-        KeyCode::Up => Some(Key::Up),
-        KeyCode::Down => Some(Key::Down),
-        KeyCode::PageUp => Some(Key::PageUp),
-        KeyCode::PageDown => Some(Key::PageDown),
-        KeyCode::Home => Some(Key::Home),
-        KeyCode::End => Some(Key::End),
-        KeyCode::Enter => Some(Key::Enter),
-        KeyCode::Esc => Some(Key::Escape),
-        KeyCode::Backspace => Some(Key::Backspace),
+        KeyCode::Char(letter) => Some(KeyPress::Char(letter)),
+        KeyCode::Up => Some(KeyPress::Up),
+        KeyCode::Down => Some(KeyPress::Down),
+        KeyCode::PageUp => Some(KeyPress::PageUp),
+        KeyCode::PageDown => Some(KeyPress::PageDown),
+        KeyCode::Home => Some(KeyPress::Home),
+        KeyCode::End => Some(KeyPress::End),
+        KeyCode::Enter => Some(KeyPress::Enter),
+        KeyCode::Esc => Some(KeyPress::Escape),
+        KeyCode::Backspace => Some(KeyPress::Backspace),
         _ => None,
     }
 }
@@ -55,19 +55,19 @@ fn pressed_key(pressed: KeyEvent) -> Option<Key> {
 mod tests {
     use super::*;
 
-    fn pressed(code: KeyCode, modifiers: KeyModifiers) -> Option<Key> {
-        key(Event::Key(KeyEvent::new(code, modifiers)))
+    fn pressed(code: KeyCode, modifiers: KeyModifiers) -> Option<KeyPress> {
+        from_event(Event::Key(KeyEvent::new(code, modifiers)))
     }
 
     #[test]
     fn a_letter_with_control_is_no_answer() {
         let a = KeyCode::Char('a');
-        assert_eq!(pressed(a, KeyModifiers::NONE), Some(Key::Letter('a')));
+        assert_eq!(pressed(a, KeyModifiers::NONE), Some(KeyPress::Char('a')));
         assert_eq!(pressed(a, KeyModifiers::CONTROL), None);
         assert_eq!(pressed(a, KeyModifiers::ALT), None);
         assert_eq!(
             pressed(KeyCode::Char('c'), KeyModifiers::CONTROL),
-            Some(Key::Interrupt)
+            Some(KeyPress::Interrupt)
         );
     }
 }

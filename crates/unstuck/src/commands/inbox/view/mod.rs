@@ -1,14 +1,14 @@
 //! The inbox on a terminal: a list to go through, one question at a time, answers by single keys.
 //!
-//! What is seen is a value (`state`) that is drawn into lines (`draw`). Whatever may take time is done at the `desk`, so
+//! What is seen is a value (`state`) that is drawn into lines (`random_draw`). Whatever may take time is done at the `desk`, so
 //! that keys are heard at once.
 
-mod desk;
-mod draw;
 mod keys;
-mod opened;
-mod state;
+mod open_escalation;
+mod render;
 mod terminal;
+mod view_state;
+mod worker;
 
 #[cfg(test)]
 mod tests;
@@ -24,35 +24,35 @@ use anyhow::{Context, Result};
 use crossterm::event;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use unstuck_store::Question;
+use unstuck_store::EscalationRow;
 
-use self::desk::{Desk, News, Request};
-use self::state::{View, Wish};
-use self::terminal::Terminal;
+use self::terminal::RawTerminal;
+use self::view_state::{InboxAction, InboxView};
+use self::worker::{Desk, WorkerEvent, WorkerRequest};
 use crate::clock;
+use crate::command_context::CommandContext;
 use crate::config::Config;
 use crate::output::Color;
-use crate::session::Session;
 
 /// How long keys are waited for before news are looked at.
-const TICK: Timespec = Timespec {
+const KEY_POLL_TIMEOUT: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 50_000_000,
 };
 /// What is added to the number of a signal that ended it.
-const SIGNALLED: usize = 128;
+const SIGNAL_EXIT_BASE: usize = 128;
 
 /// Shows the questions that wait until the person leaves.
 pub(super) fn run(
-    waiting: Vec<Question>,
+    waiting: Vec<EscalationRow>,
     config: &Config,
-    session: &Session<'_>,
+    session: &CommandContext<'_>,
 ) -> Result<ExitCode> {
     let (to_desk, requests) = mpsc::channel();
     let (news, from_desk) = mpsc::channel();
     let color = session.color;
     thread::scope(|scope| {
-        let person = scope.spawn(move || attend(waiting, color, &to_desk, &from_desk));
+        let person = scope.spawn(move || run_ui(waiting, color, &to_desk, &from_desk));
         Desk::new(config, session, news).serve(&requests);
         match person.join() {
             Ok(left) => left,
@@ -62,11 +62,11 @@ pub(super) fn run(
 }
 
 /// Draws, and hears keys, until the person leaves.
-fn attend(
-    waiting: Vec<Question>,
+fn run_ui(
+    waiting: Vec<EscalationRow>,
     color: Color,
-    to_desk: &Sender<Request>,
-    from_desk: &Receiver<News>,
+    to_desk: &Sender<WorkerRequest>,
+    from_desk: &Receiver<WorkerEvent>,
 ) -> Result<ExitCode> {
     let signalled = Arc::new(AtomicUsize::new(0));
     // A hangup ends it as it ends every program: there is no terminal to be given back.
@@ -74,31 +74,31 @@ fn attend(
         let number = usize::try_from(signal)?;
         signal_hook::flag::register_usize(signal, Arc::clone(&signalled), number)?;
     }
-    let mut terminal = Terminal::take(color).context("cannot use the terminal")?;
-    let mut view = View::new(waiting);
+    let mut terminal = RawTerminal::acquire(color).context("cannot use the terminal")?;
+    let mut view = InboxView::new(waiting);
     loop {
         let (size, now) = (terminal.size(), clock::now().at);
-        view.scroll_within(draw::most_scroll(&view, size, now));
-        terminal.paint(draw::screen(&view, size, now))?;
+        view.scroll_within(render::max_scroll(&view, size, now));
+        terminal.paint(render::screen(&view, size, now))?;
         let mut wishes = Vec::new();
         let keys = wait_for_keys();
         if keys.contains(PollFlags::HUP) {
-            return Ok(ended(usize::try_from(SIGHUP)?));
+            return Ok(signal_exit_code(usize::try_from(SIGHUP)?));
         }
         while keys.contains(PollFlags::IN) && event::poll(Duration::ZERO)? {
-            wishes.extend(keys::key(event::read()?).and_then(|key| view.press(key)));
+            wishes.extend(keys::from_event(event::read()?).and_then(|key| view.on_key(key)));
         }
-        wishes.extend(from_desk.try_iter().filter_map(|news| view.learn(news)));
+        wishes.extend(from_desk.try_iter().filter_map(|news| view.on_event(news)));
         match signalled.load(Ordering::SeqCst) {
             0 => {}
-            signal => return Ok(ended(signal)),
+            signal => return Ok(signal_exit_code(signal)),
         }
         for wish in wishes {
             match wish {
-                Wish::Leave => return Ok(ExitCode::SUCCESS),
-                Wish::Interrupt => return Ok(ended(usize::try_from(SIGINT)?)),
+                InboxAction::Leave => return Ok(ExitCode::SUCCESS),
+                InboxAction::Interrupt => return Ok(signal_exit_code(usize::try_from(SIGINT)?)),
                 // A desk that is gone has told why.
-                Wish::Ask(request) => drop(to_desk.send(request)),
+                InboxAction::Send(request) => drop(to_desk.send(request)),
             }
         }
     }
@@ -111,10 +111,10 @@ fn wait_for_keys() -> PollFlags {
     let stdin = std::io::stdin();
     let mut ready = [PollFd::new(&stdin, PollFlags::IN)];
     // A signal is looked at by the caller.
-    let _ = poll(&mut ready, Some(&TICK));
+    let _ = poll(&mut ready, Some(&KEY_POLL_TIMEOUT));
     ready[0].revents()
 }
 
-fn ended(signal: usize) -> ExitCode {
-    ExitCode::from(u8::try_from(SIGNALLED + signal).unwrap_or(1))
+fn signal_exit_code(signal: usize) -> ExitCode {
+    ExitCode::from(u8::try_from(SIGNAL_EXIT_BASE + signal).unwrap_or(1))
 }

@@ -14,29 +14,29 @@ use crossterm::terminal::{
 };
 use crossterm::{execute, queue};
 
-use crate::output::{self, Color, Size};
+use crate::output::{self, Color, TerminalSize};
 
 /// What a terminal is taken for that does not tell its size.
-const USUAL: Size = Size {
+const DEFAULT_SIZE: TerminalSize = TerminalSize {
     columns: 80,
     rows: 24,
 };
 
 /// Whether the terminal has to be given back.
-static TAKEN: AtomicBool = AtomicBool::new(false);
+static IS_RAW: AtomicBool = AtomicBool::new(false);
 
 /// The terminal, taken; it is given back when this is dropped, and before the words of a panic.
-pub(super) struct Terminal {
+pub(super) struct RawTerminal {
     colors: bool,
-    size: Size,
+    size: TerminalSize,
     painted: Vec<String>,
 }
 
-impl Terminal {
-    pub(super) fn take(color: Color) -> io::Result<Self> {
+impl RawTerminal {
+    pub(super) fn acquire(color: Color) -> io::Result<Self> {
         let before = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
-            give_back();
+            restore_terminal();
             before(panic);
         }));
         let colors = match color {
@@ -45,7 +45,7 @@ impl Terminal {
             Color::Never => false,
         };
         enable_raw_mode()?;
-        TAKEN.store(true, Ordering::SeqCst);
+        IS_RAW.store(true, Ordering::SeqCst);
         let terminal = Self {
             colors,
             size: size(),
@@ -63,7 +63,7 @@ impl Terminal {
     }
 
     /// How large it is now.
-    pub(super) fn size(&self) -> Size {
+    pub(super) fn size(&self) -> TerminalSize {
         size()
     }
 
@@ -99,21 +99,21 @@ impl Terminal {
     }
 }
 
-impl Drop for Terminal {
+impl Drop for RawTerminal {
     fn drop(&mut self) {
-        give_back();
+        restore_terminal();
     }
 }
 
-fn size() -> Size {
-    output::size(io::stdout())
+fn size() -> TerminalSize {
+    output::terminal_size(io::stdout())
         .filter(|size| size.rows > 0)
-        .unwrap_or(USUAL)
+        .unwrap_or(DEFAULT_SIZE)
 }
 
 /// Makes the terminal what it was; nothing can be done where that fails.
-fn give_back() {
-    if TAKEN.swap(false, Ordering::SeqCst) {
+fn restore_terminal() {
+    if IS_RAW.swap(false, Ordering::SeqCst) {
         let _ = execute!(
             io::stdout(),
             Show,

@@ -4,24 +4,24 @@ use std::time::Duration;
 
 use anstream::adapter::strip_str;
 use serde_json::json;
-use unstuck_core::question::{Answer, Deadline};
+use unstuck_core::escalation::{EscalationAnswer, EscalationDeadline};
 use unstuck_core::{RunId, Timestamp};
-use unstuck_store::Question;
+use unstuck_store::EscalationRow;
 
-use super::desk::{Follows, Giving, News, Request};
-use super::draw;
-use super::keys::Key;
-use super::state::{View, Wish};
-use crate::output::Size;
+use super::keys::KeyPress;
+use super::render;
+use super::view_state::{InboxAction, InboxView};
+use super::worker::{AnswerFollowUp, PendingAnswer, WorkerEvent, WorkerRequest};
+use crate::output::TerminalSize;
 
 const NOW: Timestamp = Timestamp::from_seconds(1_794_777_600);
-const SMALL: Size = Size {
+const SMALL: TerminalSize = TerminalSize {
     columns: 80,
     rows: 24,
 };
 
 /// A login that is missing, asked for by a run of this letter.
-fn login(letter: char) -> Question {
+fn login(letter: char) -> EscalationRow {
     let run = letter.to_string().repeat(10);
     let asked = json!({
         "id": format!("{run}-e1"), "type": "hiccup", "trigger": "HICCUP", "kind": "auth_required", "why": "fatal",
@@ -39,7 +39,7 @@ fn login(letter: char) -> Question {
 }
 
 /// A repair that nobody has allowed yet.
-fn repair(letter: char) -> Question {
+fn repair(letter: char) -> EscalationRow {
     let run = letter.to_string().repeat(10);
     let asked = json!({
         "id": format!("{run}-e1"), "type": "recovery_approval_required", "trigger": "RECOVERY",
@@ -54,19 +54,19 @@ fn repair(letter: char) -> Question {
     question(&run, asked)
 }
 
-fn question(run: &str, asked: serde_json::Value) -> Question {
-    Question {
+fn question(run: &str, asked: serde_json::Value) -> EscalationRow {
+    EscalationRow {
         run: RunId::new(run),
         project: "/srv/shop".into(),
         at: NOW.before(Duration::from_secs(180)),
-        asked: serde_json::from_value(asked).unwrap(),
-        answered: None,
+        request: serde_json::from_value(asked).unwrap(),
+        closure: None,
     }
 }
 
-fn screen(view: &mut View, size: Size) -> String {
-    view.scroll_within(draw::most_scroll(view, size, NOW));
-    let lines = draw::screen(view, size, NOW);
+fn screen(view: &mut InboxView, size: TerminalSize) -> String {
+    view.scroll_within(render::max_scroll(view, size, NOW));
+    let lines = render::screen(view, size, NOW);
     assert_eq!(lines.len(), size.rows);
     let plain = |line: &String| strip_str(line).to_string().trim_end().to_owned();
     let lines: Vec<String> = lines.iter().map(plain).collect();
@@ -77,20 +77,20 @@ fn screen(view: &mut View, size: Size) -> String {
     lines.join("\n")
 }
 
-fn type_in(view: &mut View, text: &str) -> Vec<Wish> {
+fn type_in(view: &mut InboxView, text: &str) -> Vec<InboxAction> {
     let keys = text.chars().map(|letter| match letter {
-        '\n' => Key::Enter,
-        letter => Key::Letter(letter),
+        '\n' => KeyPress::Enter,
+        letter => KeyPress::Char(letter),
     });
-    keys.filter_map(|key| view.press(key)).collect()
+    keys.filter_map(|key| view.on_key(key)).collect()
 }
 
 /// The answer that is wished for, if one is.
-fn given(wishes: &[Wish]) -> Option<(Answer, &str, &str)> {
+fn given(wishes: &[InboxAction]) -> Option<(EscalationAnswer, &str, &str)> {
     match wishes {
-        [Wish::Ask(Request::Give(giving))] => Some((
+        [InboxAction::Send(WorkerRequest::Answer(giving))] => Some((
             giving.answer,
-            giving.question.asked.id.as_str(),
+            giving.question.request.id.as_str(),
             giving.note.as_str(),
         )),
         _ => None,
@@ -99,8 +99,8 @@ fn given(wishes: &[Wish]) -> Option<(Answer, &str, &str)> {
 
 #[test]
 fn the_list_shows_all_that_waits() {
-    let mut view = View::new(vec![login('a'), repair('b')]);
-    view.press(Key::Down);
+    let mut view = InboxView::new(vec![login('a'), repair('b')]);
+    view.on_key(KeyPress::Down);
     insta::assert_snapshot!(screen(&mut view, SMALL), @r#"
     unstuck inbox: 2 questions wait for you
 
@@ -131,7 +131,7 @@ fn the_list_shows_all_that_waits() {
 
 #[test]
 fn a_question_tells_all_on_one_screen() {
-    let mut view = View::new(vec![login('a'), repair('b')]);
+    let mut view = InboxView::new(vec![login('a'), repair('b')]);
     type_in(&mut view, "j\n");
     insta::assert_snapshot!(screen(&mut view, SMALL), @r#"
     bbbbbbbbbb-e1 · recovery_approval_required · 3 min ago · /srv/shop
@@ -164,11 +164,11 @@ fn a_question_tells_all_on_one_screen() {
 #[test]
 fn what_counts_when_nobody_answers_is_told() {
     let mut asked = repair('b');
-    asked.asked.shown.deadline = Some(Deadline {
+    asked.request.details.deadline = Some(EscalationDeadline {
         at: NOW.after(Duration::from_secs(7200)),
-        answer: Answer::Reject,
+        answer: EscalationAnswer::Reject,
     });
-    let mut view = View::new(vec![asked]);
+    let mut view = InboxView::new(vec![asked]);
     type_in(&mut view, "\n");
     let seen = screen(&mut view, SMALL);
     assert!(seen.contains("deadline  reject counts at "), "{seen}");
@@ -177,8 +177,8 @@ fn what_counts_when_nobody_answers_is_told() {
 
 #[test]
 fn help_tells_every_key_and_any_key_goes_back() {
-    let mut view = View::new(vec![login('a')]);
-    view.press(Key::Letter('?'));
+    let mut view = InboxView::new(vec![login('a')]);
+    view.on_key(KeyPress::Char('?'));
     insta::assert_snapshot!(screen(&mut view, SMALL), @r#"
     unstuck inbox: the keys
 
@@ -206,41 +206,47 @@ fn help_tells_every_key_and_any_key_goes_back() {
     any key goes back
     "#);
     // The key that ends the help does nothing else.
-    assert_eq!(view.press(Key::Letter('q')), None);
-    assert!(!view.helps);
-    for answer in Answer::ALL {
+    assert_eq!(view.on_key(KeyPress::Char('q')), None);
+    assert!(!view.shows_help);
+    for answer in EscalationAnswer::ALL {
         let told = format!("  {}  {answer} ", answer.key());
-        view.helps = true;
+        view.shows_help = true;
         assert!(screen(&mut view, SMALL).contains(&told), "{told}");
     }
 }
 
 #[test]
 fn one_key_answers_what_is_shown() {
-    let mut view = View::new(vec![login('a'), repair('b')]);
+    let mut view = InboxView::new(vec![login('a'), repair('b')]);
     let wishes = type_in(&mut view, "j\na");
-    assert_eq!(given(&wishes), Some((Answer::Approve, "bbbbbbbbbb-e1", "")));
+    assert_eq!(
+        given(&wishes),
+        Some((EscalationAnswer::Approve, "bbbbbbbbbb-e1", ""))
+    );
     // While it is being given, no second one is.
     assert_eq!(type_in(&mut view, "ar"), []);
 }
 
 #[test]
 fn what_makes_no_sense_is_no_answer() {
-    let mut view = View::new(vec![login('a')]);
+    let mut view = InboxView::new(vec![login('a')]);
     assert_eq!(type_in(&mut view, "\nap"), []);
     assert!(view.notice.contains("no answer here"), "{}", view.notice);
 }
 
 #[test]
 fn what_ends_something_needs_a_second_key() {
-    let mut view = View::new(vec![login('a')]);
+    let mut view = InboxView::new(vec![login('a')]);
     assert_eq!(type_in(&mut view, "\nx"), []);
     let seen = screen(&mut view, SMALL);
     assert!(seen.contains("abort: ends the run. Really? y"), "{seen}");
     assert_eq!(type_in(&mut view, "x"), [], "another key takes it back");
     assert_eq!(view.notice, "not done: abort");
     let wishes = type_in(&mut view, "sy");
-    assert_eq!(given(&wishes), Some((Answer::Skip, "aaaaaaaaaa-e1", "")));
+    assert_eq!(
+        given(&wishes),
+        Some((EscalationAnswer::Skip, "aaaaaaaaaa-e1", ""))
+    );
 }
 
 /// N29: sixty requests need not be aborted one by one; those of other projects stay.
@@ -248,7 +254,7 @@ fn what_ends_something_needs_a_second_key() {
 fn all_requests_of_a_project_are_aborted_at_once() {
     let mut other = login('c');
     other.project = "/srv/blog".into();
-    let mut view = View::new(vec![login('a'), other, repair('b')]);
+    let mut view = InboxView::new(vec![login('a'), other, repair('b')]);
     assert_eq!(type_in(&mut view, "X"), []);
     let seen = screen(&mut view, SMALL);
     let asked = "abort all 2 requests of shop and end their runs? y";
@@ -256,19 +262,19 @@ fn all_requests_of_a_project_are_aborted_at_once() {
     assert_eq!(type_in(&mut view, "n"), [], "another key cancels");
     assert_eq!(view.notice, "nothing was aborted");
     let wishes = type_in(&mut view, "Xy");
-    let [Wish::Ask(Request::AbortAll(questions))] = wishes.as_slice() else {
+    let [InboxAction::Send(WorkerRequest::AbortAll(questions))] = wishes.as_slice() else {
         panic!("{wishes:?}");
     };
     assert_eq!(*questions, [login('a'), repair('b')]);
     assert!(screen(&mut view, SMALL).contains("aborting 2 …"));
     assert_eq!(type_in(&mut view, "Xyq"), [], "it is being done");
-    view.learn(News::AbortedAll {
+    view.on_event(WorkerEvent::AbortedAll {
         count: 2,
         refused: None,
     });
     assert!(screen(&mut view, SMALL).contains("2 aborted"));
     let why = Some("ann may not answer with abort here".to_owned());
-    view.learn(News::AbortedAll {
+    view.on_event(WorkerEvent::AbortedAll {
         count: 0,
         refused: why,
     });
@@ -279,7 +285,7 @@ fn all_requests_of_a_project_are_aborted_at_once() {
 /// S0-10, S0-30: level 3 is a person's choice, with their words.
 #[test]
 fn a_retry_takes_words() {
-    let mut view = View::new(vec![login('a')]);
+    let mut view = InboxView::new(vec![login('a')]);
     assert_eq!(
         type_in(&mut view, "\nt\n"),
         [],
@@ -287,81 +293,87 @@ fn a_retry_takes_words() {
     );
     assert!(view.notice.contains("needs your words"), "{}", view.notice);
     type_in(&mut view, "use q? in stagingg");
-    view.press(Key::Backspace);
-    view.press(Key::Pasted(" now\n\u{1b}[2J".into()));
+    view.on_key(KeyPress::Backspace);
+    view.on_key(KeyPress::Pasted(" now\n\u{1b}[2J".into()));
     let seen = screen(&mut view, SMALL);
     assert!(seen.contains("retry: use q? in staging now"), "{seen}");
     let wishes = type_in(&mut view, "\n");
     let words = "use q? in staging now  [2J";
     assert_eq!(
         given(&wishes),
-        Some((Answer::Retry, "aaaaaaaaaa-e1", words))
+        Some((EscalationAnswer::Retry, "aaaaaaaaaa-e1", words))
     );
 }
 
 #[test]
 fn words_that_are_taken_back_answer_nothing() {
-    let mut view = View::new(vec![login('a')]);
+    let mut view = InboxView::new(vec![login('a')]);
     type_in(&mut view, "\nthello");
-    assert_eq!(view.press(Key::Escape), None);
+    assert_eq!(view.on_key(KeyPress::Escape), None);
     assert_eq!(view.notice, "nothing was answered");
-    assert_eq!(view.press(Key::Escape), None);
-    assert_eq!(view.press(Key::Escape), Some(Wish::Leave));
+    assert_eq!(view.on_key(KeyPress::Escape), None);
+    assert_eq!(view.on_key(KeyPress::Escape), Some(InboxAction::Leave));
 }
 
 #[test]
 fn a_note_goes_with_the_answer() {
-    let mut view = View::new(vec![login('a')]);
+    let mut view = InboxView::new(vec![login('a')]);
     type_in(&mut view, "\nnlogged in\n");
     let wishes = type_in(&mut view, "d");
-    let told = (Answer::Resolve, "aaaaaaaaaa-e1", "logged in");
+    let told = (EscalationAnswer::Resolve, "aaaaaaaaaa-e1", "logged in");
     assert_eq!(given(&wishes), Some(told));
 }
 
 #[test]
 fn an_answered_question_leaves_the_list_and_what_follows_is_told() {
-    let mut view = View::new(vec![login('a'), repair('b')]);
+    let mut view = InboxView::new(vec![login('a'), repair('b')]);
     let wishes = type_in(&mut view, "\nd");
-    let [Wish::Ask(Request::Give(giving))] = wishes.as_slice() else {
+    let [InboxAction::Send(WorkerRequest::Answer(giving))] = wishes.as_slice() else {
         panic!("{wishes:?}");
     };
-    view.learn(News::Given(giving.clone(), Ok(Follows::Started)));
+    view.on_event(WorkerEvent::Answered(
+        giving.clone(),
+        Ok(AnswerFollowUp::Started),
+    ));
     let seen = screen(&mut view, SMALL);
     assert!(seen.contains("1 question waits"), "{seen}");
     assert!(seen.contains("run aaaaaa goes on by itself"), "{seen}");
     let code = Some(0);
     let run = RunId::new("aaaaaaaaaa");
-    view.learn(News::Ended { run, code });
+    view.on_event(WorkerEvent::Ended { run, code });
     assert_eq!(view.notice, "run aaaaaaaaaa is done");
 }
 
 #[test]
 fn a_refused_answer_is_told_and_the_question_stays() {
-    let mut view = View::new(vec![login('a')]);
+    let mut view = InboxView::new(vec![login('a')]);
     type_in(&mut view, "\nd");
-    let giving = Giving {
+    let giving = PendingAnswer {
         question: login('a'),
-        answer: Answer::Resolve,
+        answer: EscalationAnswer::Resolve,
         note: String::new(),
     };
     let why = "ann may not answer with resolve here".to_owned();
-    view.learn(News::Given(Box::new(giving), Err(why.clone())));
+    view.on_event(WorkerEvent::Answered(Box::new(giving), Err(why.clone())));
     assert_eq!(view.notice, why);
     assert_eq!(
         given(&type_in(&mut view, "d")).map(|one| one.0),
-        Some(Answer::Resolve)
+        Some(EscalationAnswer::Resolve)
     );
 }
 
 #[test]
 fn what_somebody_else_answered_is_told_and_cannot_be_answered_again() {
-    let mut view = View::new(vec![login('a'), repair('b')]);
+    let mut view = InboxView::new(vec![login('a'), repair('b')]);
     type_in(&mut view, "\nx");
-    let wish = view.learn(News::Waiting(vec![repair('b')]));
+    let wish = view.on_event(WorkerEvent::Waiting(vec![repair('b')]));
     let id = "aaaaaaaaaa-e1".to_owned();
-    assert_eq!(wish, Some(Wish::Ask(Request::Fate(id.clone()))));
+    assert_eq!(
+        wish,
+        Some(InboxAction::Send(WorkerRequest::Resolution(id.clone())))
+    );
     let text = format!("{id} was skipped by ann at 21:00:00");
-    view.learn(News::Fate {
+    view.on_event(WorkerEvent::Resolution {
         id,
         text: text.clone(),
     });
@@ -373,18 +385,21 @@ fn what_somebody_else_answered_is_told_and_cannot_be_answered_again() {
 
 #[test]
 fn what_has_changed_is_shown_again_before_it_can_be_answered() {
-    let mut view = View::new(vec![repair('b')]);
+    let mut view = InboxView::new(vec![repair('b')]);
     type_in(&mut view, "\nnnot here");
     let mut other = repair('b');
-    other.asked.shown.command = Some("npm install".into());
-    other.asked.shown.hash = "2".into();
-    assert_eq!(view.learn(News::Waiting(vec![other.clone()])), None);
+    other.request.details.command = Some("npm install".into());
+    other.request.details.hash = "2".into();
+    assert_eq!(
+        view.on_event(WorkerEvent::Waiting(vec![other.clone()])),
+        None
+    );
     let seen = screen(&mut view, SMALL);
     assert!(seen.contains("proposed  npm install"), "{seen}");
     assert!(seen.contains("has changed"), "{seen}");
     assert!(seen.contains("not here"), "words are kept: {seen}");
     let wishes = type_in(&mut view, "a");
-    let [Wish::Ask(Request::Give(giving))] = wishes.as_slice() else {
+    let [InboxAction::Send(WorkerRequest::Answer(giving))] = wishes.as_slice() else {
         panic!("{wishes:?}");
     };
     assert_eq!(giving.question, other);
@@ -392,35 +407,35 @@ fn what_has_changed_is_shown_again_before_it_can_be_answered() {
 
 #[test]
 fn a_preview_says_that_it_takes_time_and_can_be_stopped() {
-    let mut view = View::new(vec![repair('b')]);
+    let mut view = InboxView::new(vec![repair('b')]);
     let wishes = type_in(&mut view, "\np");
-    let preview = |network| Request::Preview {
+    let preview = |network| WorkerRequest::Preview {
         question: Box::new(repair('b')),
         network,
     };
-    assert_eq!(wishes, [Wish::Ask(preview(false))]);
+    assert_eq!(wishes, [InboxAction::Send(preview(false))]);
     let seen = screen(&mut view, SMALL);
     assert!(seen.contains("without network; Esc cancels"), "{seen}");
-    let stopped = Some(Wish::Ask(Request::StopPreview));
-    assert_eq!(view.press(Key::Escape), stopped);
+    let stopped = Some(InboxAction::Send(WorkerRequest::StopPreview));
+    assert_eq!(view.on_key(KeyPress::Escape), stopped);
     let id = "bbbbbbbbbb-e1".to_owned();
     let lines: Vec<_> = (1..=40).map(|line| format!("line {line}")).collect();
-    let previewed = |id| News::Previewed {
+    let previewed = |id| WorkerEvent::PreviewDone {
         id,
         lines: lines.clone(),
     };
-    view.learn(previewed(id.clone()));
+    view.on_event(previewed(id.clone()));
     assert!(
         !screen(&mut view, SMALL).contains("line 1"),
         "nobody waits for it"
     );
-    assert_eq!(type_in(&mut view, "P"), [Wish::Ask(preview(true))]);
+    assert_eq!(type_in(&mut view, "P"), [InboxAction::Send(preview(true))]);
     assert!(screen(&mut view, SMALL).contains("with network; Esc cancels"));
-    view.learn(previewed(id));
+    view.on_event(previewed(id));
     assert!(screen(&mut view, SMALL).contains("↓ 21 more lines"));
-    view.press(Key::End);
+    view.on_key(KeyPress::End);
     assert!(screen(&mut view, SMALL).contains("line 40"));
-    view.press(Key::Up);
+    view.on_key(KeyPress::Up);
     assert!(!screen(&mut view, SMALL).contains("line 40"));
     // No answer is given by the key that ends it.
     assert_eq!(type_in(&mut view, "a"), []);
@@ -429,21 +444,28 @@ fn a_preview_says_that_it_takes_time_and_can_be_stopped() {
 
 #[test]
 fn the_person_stays_where_they_are_when_others_come_and_go() {
-    let mut view = View::new(vec![login('a'), repair('b'), login('c')]);
+    let mut view = InboxView::new(vec![login('a'), repair('b'), login('c')]);
     type_in(&mut view, "j");
-    view.learn(News::Waiting(vec![repair('b'), login('c'), login('d')]));
-    assert_eq!(view.waiting[view.selected].run.as_str(), "bbbbbbbbbb");
-    view.learn(News::Waiting(Vec::new()));
+    view.on_event(WorkerEvent::Waiting(vec![
+        repair('b'),
+        login('c'),
+        login('d'),
+    ]));
+    assert_eq!(
+        view.open_escalations[view.selected].run.as_str(),
+        "bbbbbbbbbb"
+    );
+    view.on_event(WorkerEvent::Waiting(Vec::new()));
     assert_eq!(type_in(&mut view, "j\n"), []);
     assert!(screen(&mut view, SMALL).contains("nothing waits for you"));
 }
 
 #[test]
 fn a_store_that_cannot_be_read_is_told_until_it_can() {
-    let mut view = View::new(vec![login('a')]);
-    view.learn(News::Trouble("the store is busy".into()));
+    let mut view = InboxView::new(vec![login('a')]);
+    view.on_event(WorkerEvent::StoreError("the store is busy".into()));
     assert!(screen(&mut view, SMALL).contains("the list may be old: the store is busy"));
-    view.learn(News::Waiting(vec![login('a')]));
+    view.on_event(WorkerEvent::Waiting(vec![login('a')]));
     assert!(!screen(&mut view, SMALL).contains("busy"));
 }
 
@@ -452,16 +474,16 @@ fn nothing_that_an_agent_wrote_commands_the_terminal() {
     let evil = "\u{1b}]0;evil\u{7}\u{1b}[2J\u{202e}日本\n";
     let mut hostile = login('a');
     hostile.project = format!("/srv/{evil}");
-    hostile.asked.reason = evil.into();
-    hostile.asked.shown.doing = evil.into();
-    hostile.asked.shown.evidence = evil.into();
-    hostile.asked.shown.choices[0].does = evil.into();
-    hostile.asked.shown.tried[0].why = evil.into();
-    hostile.asked.shown.command = Some(evil.into());
-    let mut view = View::new(vec![hostile]);
+    hostile.request.reason = evil.into();
+    hostile.request.details.activity = evil.into();
+    hostile.request.details.evidence = evil.into();
+    hostile.request.details.options[0].effect = evil.into();
+    hostile.request.details.prior_attempts[0].failure_reason = evil.into();
+    hostile.request.details.command = Some(evil.into());
+    let mut view = InboxView::new(vec![hostile]);
     for keys in ["", "\n"] {
         type_in(&mut view, keys);
-        let lines = draw::screen(&view, SMALL, NOW).concat();
+        let lines = render::screen(&view, SMALL, NOW).concat();
         assert!(!lines.contains("\u{1b}]") && !lines.contains("[2J\u{202e}"));
         assert!(!lines.contains("\u{1b}[2J") && !lines.contains('\u{7}'));
         screen(&mut view, SMALL);
@@ -471,9 +493,9 @@ fn nothing_that_an_agent_wrote_commands_the_terminal() {
 #[test]
 fn every_size_is_drawn_without_a_line_that_is_too_long() {
     for (columns, rows) in [(20, 5), (40, 10), (80, 24), (200, 60), (8, 3)] {
-        let size = Size { columns, rows };
+        let size = TerminalSize { columns, rows };
         let many = "abcdefghijklmnopqrstuvwxyz".chars().map(login).collect();
-        let mut view = View::new(many);
+        let mut view = InboxView::new(many);
         for keys in ["", "GG", "\n", "x", "y"] {
             type_in(&mut view, keys);
             screen(&mut view, size);

@@ -1,0 +1,266 @@
+//! Compares a project's file with what it said when a run began, and holds back what would allow or execute more.
+
+use serde_json::{Map, Value as Json};
+use unstuck_core::duration;
+use unstuck_core::project_settings::SettingChange;
+use unstuck_core::redact::{Redactor, secret_values};
+
+use crate::key_rules::{OnChange, rule_of};
+use crate::resolved::defaults;
+use crate::spanned::{Node, SourceId, Span, Table, Value};
+
+/// The list whose items are told apart by their ids.
+const ROLES: &str = "role";
+/// The section that makes the roles run again and again.
+const LOOP: &str = "loop";
+
+/// Puts back what was accepted wherever a file says something that needs a person, and tells what was.
+pub(crate) fn hold_back(
+    tree: &mut Table,
+    accepted: &Map<String, Json>,
+    ignored: &[String],
+    at: Span,
+) -> Vec<SettingChange> {
+    let mut comparing = ProjectFileComparison {
+        at,
+        built_in: defaults(SourceId(0)),
+        changes: Vec::new(),
+        secrets: Vec::new(),
+    };
+    let skipped: Vec<_> = ignored.iter().filter_map(|key| tree.remove(key)).collect();
+    let mut accepted = accepted.clone();
+    accepted.retain(|key, _| !ignored.contains(key));
+    comparing.table(tree, &accepted, &mut Vec::new());
+    tree.0.extend(skipped);
+    comparing.into_changes()
+}
+
+struct ProjectFileComparison {
+    /// Where the file is, for what is put back into it.
+    at: Span,
+    built_in: Table,
+    changes: Vec<SettingChange>,
+    /// Values of variables whose names say that they are secret.
+    secrets: Vec<String>,
+}
+
+impl ProjectFileComparison {
+    fn table(&mut self, now: &mut Table, before: &Map<String, Json>, path: &mut Vec<String>) {
+        let mut keys: Vec<String> = now.0.iter().map(|entry| entry.key.clone()).collect();
+        let gone = before.keys().filter(|key| now.get(key).is_none());
+        keys.extend(gone.cloned());
+        for key in keys {
+            path.push(key.clone());
+            self.value(now, &key, before.get(&key), path);
+            path.pop();
+        }
+    }
+
+    fn value(
+        &mut self,
+        table: &mut Table,
+        key: &str,
+        before: Option<&Json>,
+        path: &mut Vec<String>,
+    ) {
+        let known = before.cloned();
+        if let Some(node) = table.get_mut(key) {
+            match (&mut node.value, &known) {
+                (Value::Table(inner), Some(Json::Object(known))) => {
+                    return self.table(inner, known, path);
+                }
+                (Value::List(list), Some(Json::Array(known))) if path[..] == [ROLES] => {
+                    return self.roles(list, known, path);
+                }
+                _ => {}
+            }
+        }
+        let now = table.get(key).map(Node::to_json);
+        if now == known || self.applies_at_once(path, known.as_ref(), now.as_ref()) {
+            return;
+        }
+        match &known {
+            Some(known) => table.insert(key, self.node(known)),
+            None => {
+                table.remove(key);
+            }
+        }
+        self.record_change(path, known.as_ref(), now.as_ref());
+    }
+
+    fn roles(&mut self, list: &mut Vec<Node>, before: &[Json], path: &mut Vec<String>) {
+        let id_of = |role: &Json| role.get("id").and_then(Json::as_str).map(str::to_owned);
+        let known = |id: &str| {
+            before
+                .iter()
+                .find(|role| id_of(role).as_deref() == Some(id))
+        };
+        let mut left = Vec::new();
+        for mut role in std::mem::take(list) {
+            let id = role.id().map(str::to_owned);
+            match (id.as_deref().map(known), role.table_mut(), &id) {
+                (Some(Some(Json::Object(known))), Some(table), Some(id)) => {
+                    path.push(id.clone());
+                    self.table(table, known, path);
+                    path.pop();
+                    left.push(role);
+                }
+                // One without an id cannot be read, and is told as such.
+                (None, ..) => left.push(role),
+                (Some(_), _, id) => {
+                    path.push(id.clone().unwrap_or_default());
+                    self.record_change(path, None, Some(&role.to_json()));
+                    path.pop();
+                }
+            }
+        }
+        for (place, role) in before.iter().enumerate() {
+            let id = id_of(role);
+            let Some(id) = id.filter(|id| !left.iter().any(|one| one.id() == Some(id))) else {
+                continue;
+            };
+            left.insert(place.min(left.len()), self.node(role));
+            path.push(id);
+            self.record_change(path, Some(role), None);
+            path.pop();
+        }
+        *list = left;
+    }
+
+    /// Whether a change counts at once: it allows and executes nothing, or makes something stricter.
+    fn applies_at_once(&self, path: &[String], before: Option<&Json>, now: Option<&Json>) -> bool {
+        if let Some(rule) = rule_of(path) {
+            return match rule.on_change {
+                OnChange::Applies | OnChange::ByTrust => true,
+                OnChange::Asks => false,
+                OnChange::Limit => is_stricter(before, now),
+                OnChange::LimitWithDefault => {
+                    let built_in = self.built_in(path);
+                    let or_built_in = |value: Option<&Json>| value.cloned().or(built_in.clone());
+                    let (before, now) = (or_built_in(before), or_built_in(now));
+                    before.is_some() && now.is_some() && is_stricter(before.as_ref(), now.as_ref())
+                }
+            };
+        }
+        match (before, now) {
+            // Without a loop the roles run once, whatever its limits are.
+            _ if path[..] == [LOOP] => false,
+            // A table that was not there, or is not there any more: all that is in it counts.
+            (None, Some(Json::Object(now))) => now.iter().all(|(key, value)| {
+                let path = join_path(path, key);
+                self.applies_at_once(&path, None, Some(value))
+            }),
+            (Some(Json::Object(before)), None) => before.iter().all(|(key, value)| {
+                let path = join_path(path, key);
+                self.applies_at_once(&path, Some(value), None)
+            }),
+            _ => false,
+        }
+    }
+
+    fn built_in(&self, path: &[String]) -> Option<Json> {
+        let (first, rest) = path.split_first()?;
+        let node = rest.iter().fold(self.built_in.get(first), |node, part| {
+            node.and_then(Node::table).and_then(|table| table.get(part))
+        });
+        node.map(Node::to_json)
+    }
+
+    fn node(&self, value: &Json) -> Node {
+        let inner = |value: &Json| self.node(value);
+        let value = match value {
+            Json::Null => Value::Null,
+            Json::Bool(flag) => Value::Bool(*flag),
+            Json::Number(number) => match (number.as_i64(), number.as_f64()) {
+                (Some(whole), _) => Value::Integer(whole),
+                (None, Some(number)) => Value::Number(number),
+                (None, None) => Value::Null,
+            },
+            Json::String(text) => Value::Text(text.clone()),
+            Json::Array(list) => Value::List(list.iter().map(inner).collect()),
+            Json::Object(entries) => {
+                let mut table = Table::default();
+                for (key, value) in entries {
+                    table.insert(key, self.node(value));
+                }
+                Value::Table(table)
+            }
+        };
+        Node {
+            value,
+            span: self.at,
+        }
+    }
+
+    fn record_change(&mut self, path: &[String], before: Option<&Json>, now: Option<&Json>) {
+        for value in [before, now].into_iter().flatten() {
+            self.secrets.extend(secrets_in(path, value));
+        }
+        self.changes.push(SettingChange {
+            key: path.join("."),
+            before: before.map(Json::to_string),
+            after: now.map(Json::to_string),
+        });
+    }
+
+    /// The changes without the values of secret variables.
+    fn into_changes(self) -> Vec<SettingChange> {
+        let redactor = Redactor::new(self.secrets);
+        let hidden = |text: String| redactor.redact(&text).into_owned();
+        let changes = self.changes.into_iter().map(|change| SettingChange {
+            before: change.before.map(hidden),
+            after: change.after.map(hidden),
+            ..change
+        });
+        changes.collect()
+    }
+}
+
+fn join_path(path: &[String], key: &str) -> Vec<String> {
+    let mut path = path.to_vec();
+    path.push(key.to_owned());
+    path
+}
+
+/// Whether a limit is as strict as it was, or stricter; none is no limit.
+fn is_stricter(before: Option<&Json>, now: Option<&Json>) -> bool {
+    match (before, now) {
+        (None, _) => true,
+        (Some(_), None) => false,
+        (Some(before), Some(now)) => match (amount(before), amount(now)) {
+            (Some(before), Some(now)) => now <= before,
+            _ => false,
+        },
+    }
+}
+
+/// A number, or a duration in seconds; 0 as a time is no limit.
+fn amount(value: &Json) -> Option<f64> {
+    match value {
+        Json::Number(number) => number.as_f64().filter(|number| number.is_finite()),
+        Json::String(text) => {
+            let time = duration::parse(text).ok()?;
+            (!time.is_zero()).then_some(time.as_secs_f64())
+        }
+        _ => None,
+    }
+}
+
+/// Values of variables whose names say that they are secret.
+fn secrets_in(path: &[String], value: &Json) -> Vec<String> {
+    let pairs: Vec<(String, String)> = match value {
+        Json::String(text) => {
+            let name = path.last().cloned().unwrap_or_default();
+            vec![(name, text.clone())]
+        }
+        Json::Object(entries) => {
+            let inner = entries.iter().flat_map(|(key, value)| {
+                let path = join_path(path, key);
+                secrets_in(&path, value)
+            });
+            return inner.collect();
+        }
+        _ => Vec::new(),
+    };
+    secret_values(pairs.into_iter())
+}

@@ -1,0 +1,129 @@
+//! Texts of a configuration that may stand in files of their own.
+
+use std::io;
+use std::path::{Component, Path, PathBuf};
+
+use unstuck_core::planner::{NotePosition, PromptError, PromptTemplate, PromptTemplates};
+
+use unstuck_files::{DirHandle, FileError, FileProblem, read_named_text};
+
+use crate::config::Config;
+use crate::problem::ConfigError;
+use crate::section::{PromptPlace, PromptSection, Role};
+use crate::spanned::path;
+
+/// The most bytes that are read of a file which a configuration names.
+pub(crate) const MAX_TEXT: u64 = 8 << 20;
+
+/// The way from a folder to a file, without `.` and `..`; none if it leads out.
+fn relative_path(root: &Path, file: &Path) -> Option<PathBuf> {
+    let mut way = PathBuf::new();
+    for part in file.strip_prefix(root).ok()?.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                if !way.pop() {
+                    return None;
+                }
+            }
+            Component::Normal(name) => way.push(name),
+            Component::RootDir | Component::Prefix(_) => return None,
+        }
+    }
+    Some(way)
+}
+
+/// Returns why a file was not read, without its path.
+pub(crate) fn read_error(error: FileError) -> io::Error {
+    match error.problem {
+        FileProblem::System(error) => error,
+        FileProblem::Missing => io::ErrorKind::NotFound.into(),
+        problem => io::Error::other(problem.to_string()),
+    }
+}
+
+impl Config {
+    /// The prompt templates: the known ones and the user's own.
+    pub fn prompts(&self) -> Result<PromptTemplates, ConfigError> {
+        let mut prompts = PromptTemplates::load_embedded()
+            .map_err(|error| self.prompt_error("prompts", &error))?;
+        for (name, section) in &self.root.prompts {
+            let place = match section.place {
+                PromptPlace::Front => NotePosition::Front,
+                PromptPlace::Context => NotePosition::Context,
+            };
+            let text = self.template_text(name, section)?;
+            prompts = prompts.with(
+                name,
+                PromptTemplate {
+                    description: None,
+                    position: place,
+                    text,
+                },
+            );
+        }
+        Ok(prompts)
+    }
+
+    fn template_text(&self, name: &str, section: &PromptSection) -> Result<String, ConfigError> {
+        match (&section.text, &section.file) {
+            (Some(text), _) => Ok(text.clone()),
+            (None, Some(file)) => self.read_text(&format!("prompts.{name}.file"), file),
+            (None, None) => {
+                let why = "needs a `text` or a `file`";
+                let problems = vec![self.problem_at(&format!("prompts.{name}"), why)];
+                Err(ConfigError::Invalid { problems })
+            }
+        }
+    }
+
+    fn read_text(&self, key: &str, file: &Path) -> Result<String, ConfigError> {
+        let read = self.read_named_file(key, file);
+        read.map_err(|error| ConfigError::unreadable(file, read_error(error)))
+    }
+
+    /// Reads the file that the value of a key names: a regular one, of a size that can be a prompt.
+    ///
+    /// Where agents can write the configuration that names it, it is a file of their project: not one outside of it, which they may
+    /// not be able to read themselves.
+    pub fn read_named_file(&self, key: &str, file: &Path) -> Result<String, FileError> {
+        let Some(folder) = self.project_folder(key) else {
+            return read_named_text(file, MAX_TEXT);
+        };
+        let has_git = |folder: &&Path| folder.join(".git").symlink_metadata().is_ok();
+        let root = folder.ancestors().find(has_git).unwrap_or(folder);
+        let failed = |problem| FileError {
+            path: file.to_owned(),
+            problem,
+        };
+        let below = relative_path(root, file).ok_or_else(|| failed(FileProblem::OutsideRoot))?;
+        let read = DirHandle::open(root)?.read_within(&below, MAX_TEXT);
+        let bytes = read.map_err(|error| failed(error.problem))?;
+        String::from_utf8(bytes).map_err(|_| failed(FileProblem::NotText))
+    }
+
+    /// The folder of the file that sets a key, if agents can write it.
+    fn project_folder(&self, key: &str) -> Option<&Path> {
+        let source = path::find_value(&self.tree, key)?.span.source;
+        let folder = self.sources().folder(source);
+        folder.filter(|_| self.projects.contains(&source))
+    }
+
+    /// A role's prompt as it is written, with its placeholders; none if it has none.
+    pub fn prompt_of(&self, role: &Role) -> Result<Option<String>, ConfigError> {
+        match (&role.prompt, &role.prompt_file) {
+            (Some(text), _) => Ok(Some(text.clone())),
+            (None, Some(file)) => {
+                let key = format!("role.{}.prompt_file", role.id);
+                self.read_text(&key, file).map(Some)
+            }
+            (None, None) => Ok(None),
+        }
+    }
+
+    fn prompt_error(&self, path: &str, error: &PromptError) -> ConfigError {
+        ConfigError::Invalid {
+            problems: vec![self.problem_at(path, error.to_string())],
+        }
+    }
+}

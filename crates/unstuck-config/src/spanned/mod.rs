@@ -1,0 +1,175 @@
+//! A configuration as a tree of values, each of which knows where it was written.
+//!
+//! All formats become the same tree. Layers are laid over each other as trees, and only what comes of that is read into
+//! the [sections](crate::section), so that every mistake is told with its place, whatever the format.
+
+pub(crate) mod decode;
+mod json;
+pub(crate) mod merge;
+pub(crate) mod path;
+pub(crate) mod source;
+mod toml;
+pub(crate) mod value_error;
+mod yaml;
+
+pub(crate) use source::{SourceId, Span};
+
+use source::FileFormat;
+
+/// One value and where it was written.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Node {
+    pub(crate) value: Value,
+    pub(crate) span: Span,
+}
+
+/// What a value is.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Value {
+    Null,
+    Bool(bool),
+    Integer(i64),
+    Number(f64),
+    Text(String),
+    List(Vec<Node>),
+    Table(Table),
+}
+
+/// Values by key, in the order of the file.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Table(pub(crate) Vec<TableEntry>);
+
+/// One key and its value.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct TableEntry {
+    pub(crate) key: String,
+    pub(crate) key_span: Span,
+    pub(crate) node: Node,
+}
+
+/// A text that is not of its format.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct SyntaxError {
+    pub(crate) span: Span,
+    pub(crate) reason: String,
+}
+
+/// Reads a text into a tree.
+pub(crate) fn parse(
+    format: FileFormat,
+    text: &str,
+    source: SourceId,
+) -> Result<Table, Vec<SyntaxError>> {
+    let read = match format {
+        FileFormat::Toml => toml::parse(text, source)?,
+        FileFormat::Json => json::parse(text, source).map_err(|one| vec![one])?,
+        FileFormat::Yaml => yaml::parse(text, source).map_err(|one| vec![one])?,
+    };
+    match read.value {
+        Value::Table(table) => Ok(table),
+        // A YAML file without anything in it says nothing.
+        Value::Null => Ok(Table::default()),
+        _ => Err(vec![SyntaxError {
+            span: read.span,
+            reason: "a configuration is a table of keys".to_owned(),
+        }]),
+    }
+}
+
+impl Node {
+    pub(crate) fn text(&self) -> Option<&str> {
+        match &self.value {
+            Value::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn table(&self) -> Option<&Table> {
+        match &self.value {
+            Value::Table(table) => Some(table),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn table_mut(&mut self) -> Option<&mut Table> {
+        match &mut self.value {
+            Value::Table(table) => Some(table),
+            _ => None,
+        }
+    }
+
+    /// The number that it is; none for anything else.
+    pub(crate) fn number(&self) -> Option<f64> {
+        match self.value {
+            #[expect(clippy::cast_precision_loss, reason = "an amount of money")]
+            Value::Integer(number) => Some(number as f64),
+            Value::Number(number) => Some(number),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn list_mut(&mut self) -> Option<&mut Vec<Self>> {
+        match &mut self.value {
+            Value::List(list) => Some(list),
+            _ => None,
+        }
+    }
+
+    /// The `id` of a table.
+    pub(crate) fn id(&self) -> Option<&str> {
+        self.table()?.get("id")?.text()
+    }
+
+    /// The value as JSON; what JSON cannot hold is null.
+    pub(crate) fn to_json(&self) -> serde_json::Value {
+        match &self.value {
+            Value::Null => serde_json::Value::Null,
+            Value::Bool(flag) => (*flag).into(),
+            Value::Integer(number) => (*number).into(),
+            Value::Number(number) => (*number).into(),
+            Value::Text(text) => text.as_str().into(),
+            Value::List(list) => list.iter().map(Self::to_json).collect(),
+            Value::Table(table) => table.to_json(),
+        }
+    }
+}
+
+impl Table {
+    pub(crate) fn get(&self, key: &str) -> Option<&Node> {
+        self.entry(key).map(|entry| &entry.node)
+    }
+
+    pub(crate) fn entry(&self, key: &str) -> Option<&TableEntry> {
+        self.0.iter().find(|entry| entry.key == key)
+    }
+
+    pub(crate) fn get_mut(&mut self, key: &str) -> Option<&mut Node> {
+        let entry = self.0.iter_mut().find(|entry| entry.key == key);
+        entry.map(|entry| &mut entry.node)
+    }
+
+    pub(crate) fn insert(&mut self, key: &str, node: Node) {
+        match self.get_mut(key) {
+            Some(known) => *known = node,
+            None => self.0.push(TableEntry {
+                key: key.to_owned(),
+                key_span: node.span,
+                node,
+            }),
+        }
+    }
+
+    pub(crate) fn remove(&mut self, key: &str) -> Option<TableEntry> {
+        let at = self.0.iter().position(|entry| entry.key == key)?;
+        Some(self.0.remove(at))
+    }
+
+    pub(crate) fn to_json(&self) -> serde_json::Value {
+        let entries = self.0.iter();
+        serde_json::Value::Object(
+            entries
+                .map(|entry| (entry.key.clone(), entry.node.to_json()))
+                .collect(),
+        )
+    }
+}

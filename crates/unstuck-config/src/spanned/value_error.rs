@@ -1,0 +1,205 @@
+//! What is wrong with one value, and where it stands.
+
+use std::fmt;
+
+use serde::de::{Expected, Unexpected};
+use unstuck_core::nearest;
+
+use super::Span;
+use super::path::{PathStep, ValuePath};
+
+/// One value that cannot be used.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct ValueError {
+    pub(crate) kind: ValueErrorKind,
+    /// The place that is shown; what is around the value until it is known better.
+    pub(crate) span: Option<Span>,
+    /// The way to the value, from the value outwards.
+    pub(crate) path: Vec<PathStep>,
+}
+
+/// What is wrong.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum ValueErrorKind {
+    /// It is something else.
+    WrongType { found: String, expected: String },
+    /// Nobody reads this key.
+    UnknownKey {
+        key: String,
+        suggestion: Option<&'static str>,
+        known: &'static [&'static str],
+    },
+    /// A key that is needed is not there.
+    Missing(&'static str),
+    /// What the value's own type says.
+    Custom(String),
+    /// What is said right after the value's name.
+    AfterName(String),
+}
+
+impl ValueError {
+    pub(crate) fn new(kind: ValueErrorKind) -> Self {
+        Self {
+            kind,
+            span: None,
+            path: Vec::new(),
+        }
+    }
+
+    /// The fault with its place, unless a more exact one is known.
+    pub(super) fn with_span(mut self, at: Span) -> Self {
+        self.span.get_or_insert(at);
+        self
+    }
+
+    /// The fault as seen from the table or list around it.
+    pub(super) fn within(mut self, step: PathStep) -> Self {
+        self.path.push(step);
+        self
+    }
+
+    /// The way to the value, from the root.
+    pub(crate) fn path(&self) -> ValuePath {
+        ValuePath(self.path.iter().rev().cloned().collect())
+    }
+
+    /// The path of the key that was meant, where the one that was written is nearly it.
+    pub(super) fn intended_path(&self, path: ValuePath) -> ValuePath {
+        match (&self.kind, path.0.split_last()) {
+            (
+                ValueErrorKind::UnknownKey {
+                    suggestion: Some(near),
+                    ..
+                },
+                Some((_, way)),
+            ) => ValuePath(way.to_vec()).with_key(near),
+            _ => path,
+        }
+    }
+
+    /// The same for a path as people write it.
+    pub(crate) fn intended_path_text(&self, path: &str) -> String {
+        match &self.kind {
+            ValueErrorKind::UnknownKey {
+                key,
+                suggestion: Some(near),
+                ..
+            } => path
+                .strip_suffix(key)
+                .map_or_else(|| path.to_owned(), |table| format!("{table}{near}")),
+            _ => path.to_owned(),
+        }
+    }
+
+    /// A text about the value at that path.
+    pub(crate) fn message(&self, path: &str) -> String {
+        match &self.kind {
+            ValueErrorKind::WrongType {
+                found: given,
+                expected,
+            } => {
+                format!("`{path}` is {given}, but must be {expected}")
+            }
+            ValueErrorKind::UnknownKey {
+                key,
+                suggestion: near,
+                known,
+            } => {
+                let hint = match (near, known.len()) {
+                    (Some(near), _) => format!(", did you mean `{near}`?"),
+                    (None, 1..=12) => format!("; there are {}", known.join(", ")),
+                    _ => String::new(),
+                };
+                let table = path.strip_suffix(key.as_str()).unwrap_or(path);
+                match table.trim_end_matches('.') {
+                    "" => format!("there is no key `{key}`{hint}"),
+                    table => format!("there is no key `{key}` in `{table}`{hint}"),
+                }
+            }
+            ValueErrorKind::Missing(key) if path.is_empty() => format!("`{key}` is missing"),
+            ValueErrorKind::Missing(key) => format!("`{path}` needs `{key}`"),
+            ValueErrorKind::Custom(text) if path.is_empty() => text.clone(),
+            ValueErrorKind::Custom(text) => format!("`{path}`: {text}"),
+            ValueErrorKind::AfterName(text) => format!("`{path}` {text}"),
+        }
+    }
+}
+
+impl fmt::Display for ValueError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message(""))
+    }
+}
+
+impl std::error::Error for ValueError {}
+
+impl serde::de::Error for ValueError {
+    fn custom<T: fmt::Display>(text: T) -> Self {
+        Self::new(ValueErrorKind::Custom(text.to_string()))
+    }
+
+    fn invalid_type(given: Unexpected<'_>, expected: &dyn Expected) -> Self {
+        Self::new(ValueErrorKind::WrongType {
+            found: describe_unexpected(&given),
+            expected: plain_expectation(&expected.to_string()),
+        })
+    }
+
+    fn invalid_value(given: Unexpected<'_>, expected: &dyn Expected) -> Self {
+        Self::invalid_type(given, expected)
+    }
+
+    fn unknown_field(key: &str, known: &'static [&'static str]) -> Self {
+        Self::new(ValueErrorKind::UnknownKey {
+            key: key.to_owned(),
+            suggestion: nearest(key, known.iter().map(|known| (*known, *known))),
+            known,
+        })
+    }
+
+    fn unknown_variant(given: &str, known: &'static [&'static str]) -> Self {
+        let near = nearest(given, known.iter().map(|known| (*known, *known)));
+        let hint = near.map(|near| format!(", did you mean `{near}`?"));
+        let words: Vec<_> = known.iter().map(|word| format!("\"{word}\"")).collect();
+        Self::new(ValueErrorKind::WrongType {
+            found: format!("\"{given}\""),
+            expected: format!("one of {}{}", words.join(", "), hint.unwrap_or_default()),
+        })
+    }
+
+    fn missing_field(key: &'static str) -> Self {
+        Self::new(ValueErrorKind::Missing(key))
+    }
+}
+
+/// A value as people would write it.
+fn describe_unexpected(given: &Unexpected<'_>) -> String {
+    match given {
+        Unexpected::Bool(flag) => flag.to_string(),
+        Unexpected::Unsigned(number) => number.to_string(),
+        Unexpected::Signed(number) => number.to_string(),
+        Unexpected::Float(number) => number.to_string(),
+        Unexpected::Str(text) => format!("{text:?}"),
+        Unexpected::Unit | Unexpected::Option => "empty".to_owned(),
+        Unexpected::Seq => "a list".to_owned(),
+        Unexpected::Map => "a table".to_owned(),
+        other => other.to_string(),
+    }
+}
+
+/// What a type says about itself, in words for people.
+fn plain_expectation(expected: &str) -> String {
+    let known = match expected {
+        "a boolean" => "true or false",
+        "a string" | "a borrowed string" | "path string" => "a text in quotes",
+        "a sequence" => "a list",
+        "a map" => "a table",
+        "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number that is 0 or more",
+        "i8" | "i16" | "i32" | "i64" => "a whole number",
+        "f32" | "f64" => "a number",
+        other if other.starts_with("struct ") => "a table",
+        other if other.starts_with("enum ") => "one of the known words",
+        other => other,
+    };
+    known.to_owned()
+}

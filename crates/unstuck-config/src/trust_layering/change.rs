@@ -1,0 +1,190 @@
+//! What changed between two versions of `[recovery]`, in words for a person.
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use super::declared::trimmed;
+use super::intersect::{covers, freedom, sandbox_looseness};
+use crate::section::{OnUnknown, RecoverySection, Sandbox};
+
+/// One thing that changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RepairPolicyChange {
+    /// The key, such as `auto_approve`.
+    pub field: &'static str,
+    /// What holds now, in one sentence.
+    #[serde(rename = "what")]
+    pub description: String,
+    /// Whether more may happen than before.
+    pub widens: bool,
+}
+
+/// Everything that changed; empty if both mean the same.
+pub fn diff_policies(old: &RecoverySection, new: &RecoverySection) -> Vec<RepairPolicyChange> {
+    let mut told = ChangeList::default();
+    if old.enabled != new.enabled {
+        let what = phrase(new.enabled, "repairs are done", "no repairs are done");
+        told.add("enabled", what, new.enabled);
+    }
+    told.add_approvals(&old.auto_approve, &new.auto_approve);
+    told.add_human_required(&old.require_human, &new.require_human);
+    told.add_limits(old, new);
+    if old.on_unknown != new.on_unknown {
+        let what = match new.on_unknown {
+            OnUnknown::Escalate => "a command that is in no list asks",
+            OnUnknown::Deny => "a command that is in no list is refused",
+            OnUnknown::Allow => "a simple command that is in no list runs without asking",
+        };
+        let widens = freedom(new.on_unknown) > freedom(old.on_unknown);
+        told.add("on_unknown", what, widens);
+    }
+    if old.sandbox != new.sandbox {
+        let what = match new.sandbox {
+            Sandbox::Required => "repairs run only in a sandbox",
+            Sandbox::BestEffort => "repairs run in a sandbox where the machine has one",
+            Sandbox::Off => "repairs run without a sandbox",
+        };
+        let widens = sandbox_looseness(new.sandbox) > sandbox_looseness(old.sandbox);
+        told.add("sandbox", what, widens);
+    }
+    if old.network != new.network {
+        let what = phrase(
+            new.network,
+            "repairs may use the network",
+            "repairs may not use the network",
+        );
+        told.add("network", what, new.network);
+    }
+    told.add_paths(&old.allowed_write_paths, &new.allowed_write_paths);
+    told.add_variables(&old.env_keep, &new.env_keep);
+    if old.guard_files != new.guard_files {
+        let what = phrase(
+            new.guard_files,
+            "changed scripts and settings of tools make an approved command ask",
+            "an approved command runs also when scripts and settings of tools have changed",
+        );
+        told.add("guard_files", what, !new.guard_files);
+    }
+    if old.preview != new.preview {
+        let what = phrase(
+            new.preview,
+            "a question shows what the command would change",
+            "a question does not show what the command would change",
+        );
+        told.add("preview", what, !new.preview);
+    }
+    told.0
+}
+
+fn phrase(holds: bool, yes: &'static str, no: &'static str) -> &'static str {
+    if holds { yes } else { no }
+}
+
+#[derive(Default)]
+struct ChangeList(Vec<RepairPolicyChange>);
+
+impl ChangeList {
+    fn add(&mut self, field: &'static str, what: impl Into<String>, widens: bool) {
+        self.0.push(RepairPolicyChange {
+            field,
+            description: what.into(),
+            widens,
+        });
+    }
+
+    fn add_approvals(&mut self, old: &[String], new: &[String]) {
+        for entry in only_in(new, old) {
+            self.add(
+                "auto_approve",
+                format!("`{entry}` may run without asking"),
+                true,
+            );
+        }
+        for entry in only_in(old, new) {
+            let what = format!("`{entry}` may no longer run without asking");
+            self.add("auto_approve", what, false);
+        }
+    }
+
+    fn add_human_required(&mut self, old: &[String], new: &[String]) {
+        for entry in only_in(new, old) {
+            self.add("require_human", format!("`{entry}` asks"), false);
+        }
+        for entry in only_in(old, new) {
+            let what = format!("`{entry}` is no longer among what must ask");
+            self.add("require_human", what, true);
+        }
+    }
+
+    fn add_limits(&mut self, old: &RecoverySection, new: &RecoverySection) {
+        let most = |section: &RecoverySection| section.max_auto_recoveries_per_run;
+        if most(old) != most(new) {
+            let what = format!(
+                "at most {} repairs run by themselves in one run, not {}",
+                most(new),
+                most(old)
+            );
+            let widens = most(new) > most(old);
+            self.add("max_auto_recoveries_per_run", what, widens);
+        }
+        if old.cooldown_seconds != new.cooldown_seconds {
+            let what = format!(
+                "{} seconds lie between two repairs, not {}",
+                new.cooldown_seconds, old.cooldown_seconds
+            );
+            let widens = new.cooldown_seconds < old.cooldown_seconds;
+            self.add("cooldown_seconds", what, widens);
+        }
+    }
+
+    fn add_paths(&mut self, old: &[PathBuf], new: &[PathBuf]) {
+        const FIELD: &str = "allowed_write_paths";
+        match (old.is_empty(), new.is_empty()) {
+            (false, true) => self.add(FIELD, "repairs may write to the whole project", true),
+            (true, false) => {
+                let list: Vec<_> = new.iter().map(|path| path.display().to_string()).collect();
+                let what = format!(
+                    "of the project repairs may write only to {}",
+                    list.join(", ")
+                );
+                // What leads out of the project was not allowed before.
+                let widens = !new.iter().all(|path| super::intersect::is_inside(path));
+                self.add(FIELD, what, widens);
+            }
+            _ => {
+                let is_in = |list: &[PathBuf], path| list.iter().any(|one| covers(one, path));
+                for path in new.iter().filter(|path| !is_in(old, path)) {
+                    let what = format!("repairs may write to {}", path.display());
+                    self.add(FIELD, what, true);
+                }
+                for path in old.iter().filter(|path| !is_in(new, path)) {
+                    let what = format!("repairs may no longer write to all of {}", path.display());
+                    self.add(FIELD, what, false);
+                }
+            }
+        }
+    }
+
+    fn add_variables(&mut self, old: &[String], new: &[String]) {
+        for name in only_in(new, old) {
+            self.add("env_keep", format!("repairs see the variable {name}"), true);
+        }
+        for name in only_in(old, new) {
+            let what = format!("repairs no longer see the variable {name}");
+            self.add("env_keep", what, false);
+        }
+    }
+}
+
+/// What is in one list and not in another one, in the first one's order.
+fn only_in<'l>(one: &'l [String], other: &[String]) -> Vec<&'l str> {
+    let known = |entry: &str| other.iter().any(|other| trimmed(other) == entry);
+    let mut found: Vec<&str> = Vec::new();
+    for entry in one.iter().map(|entry| trimmed(entry)) {
+        if !known(entry) && !found.contains(&entry) {
+            found.push(entry);
+        }
+    }
+    found
+}

@@ -1,0 +1,119 @@
+//! The strictest of two, field by field: what counts while a project's word is not trusted.
+
+use std::path::{Component, Path, PathBuf};
+
+use super::declared::{DeclaredRepairPolicy, trimmed};
+use crate::section::{OnUnknown, RecoverySection, Sandbox};
+
+/// What the owner allows, made stricter by what another one says; nothing of that makes it wider.
+pub fn intersect(owner: &RecoverySection, other: &DeclaredRepairPolicy) -> RecoverySection {
+    let mut one = owner.clone();
+    one.enabled &= other.enabled.unwrap_or(true);
+    if let Some(approved) = &other.auto_approve {
+        let also = |entry: &String| approved.iter().any(|own| trimmed(own) == trimmed(entry));
+        one.auto_approve.retain(also);
+    }
+    let asking = other.require_human.iter().flatten();
+    for pattern in asking {
+        if !one.require_human.contains(pattern) {
+            one.require_human.push(pattern.clone());
+        }
+    }
+    if let Some(most) = other.max_auto_recoveries_per_run {
+        one.max_auto_recoveries_per_run = one.max_auto_recoveries_per_run.min(most);
+    }
+    if let Some(seconds) = other.cooldown_seconds {
+        one.cooldown_seconds = one.cooldown_seconds.max(seconds);
+    }
+    if let Some(then) = other.on_unknown
+        && freedom(then) < freedom(one.on_unknown)
+    {
+        one.on_unknown = then;
+    }
+    if let Some(sandbox) = other.sandbox
+        && sandbox_looseness(sandbox) < sandbox_looseness(one.sandbox)
+    {
+        one.sandbox = sandbox;
+    }
+    one.network &= other.network.unwrap_or(true);
+    if let Some(paths) = &other.allowed_write_paths {
+        intersect_paths(&mut one, paths);
+    }
+    if let Some(kept) = &other.env_keep {
+        one.env_keep.retain(|name| kept.contains(name));
+    }
+    one.guard_files |= other.guard_files.unwrap_or(false);
+    one.preview |= other.preview.unwrap_or(false);
+    one
+}
+
+/// How freely commands that nobody named may run.
+pub(super) fn freedom(then: OnUnknown) -> u8 {
+    match then {
+        OnUnknown::Deny => 0,
+        OnUnknown::Escalate => 1,
+        OnUnknown::Allow => 2,
+    }
+}
+
+/// How loosely repairs are held.
+pub(super) fn sandbox_looseness(sandbox: Sandbox) -> u8 {
+    match sandbox {
+        Sandbox::Required => 0,
+        Sandbox::BestEffort => 1,
+        Sandbox::Off => 2,
+    }
+}
+
+/// Only what both may write to. No paths at all would mean the whole project, so where they have nothing in common,
+/// nothing runs by itself.
+fn intersect_paths(one: &mut RecoverySection, paths: &[PathBuf]) {
+    if paths.is_empty() {
+        return;
+    }
+    let inside = paths.iter().filter(|path| is_inside(path));
+    let common: Vec<PathBuf> = if one.allowed_write_paths.is_empty() {
+        inside.cloned().collect()
+    } else {
+        let owners = one.allowed_write_paths.iter();
+        let pairs = owners.flat_map(|owner| inside.clone().map(move |path| (owner, path)));
+        pairs
+            .filter_map(|(owner, path)| inner_path(owner, path))
+            .collect()
+    };
+    if common.is_empty() {
+        one.auto_approve.clear();
+        one.max_auto_recoveries_per_run = 0;
+        if one.on_unknown == OnUnknown::Allow {
+            one.on_unknown = OnUnknown::Escalate;
+        }
+    } else {
+        one.allowed_write_paths = common;
+        one.allowed_write_paths.sort();
+        one.allowed_write_paths.dedup();
+    }
+}
+
+/// Whether a path can only mean something in the project.
+pub(super) fn is_inside(path: &Path) -> bool {
+    let steps = |step| matches!(step, Component::Normal(_) | Component::CurDir);
+    path.components().all(steps)
+}
+
+/// The one of two folders that is in the other one.
+fn inner_path(one: &Path, other: &Path) -> Option<PathBuf> {
+    let deeper = [(one, other), (other, one)];
+    let found = deeper.iter().find(|(inner, outer)| covers(outer, inner));
+    found.map(|(inner, _)| inner.to_path_buf())
+}
+
+/// Whether a folder is, or holds, another one.
+pub(super) fn covers(outer: &Path, inner: &Path) -> bool {
+    normalize(inner).starts_with(normalize(outer))
+}
+
+/// A path without `.` in it.
+fn normalize(path: &Path) -> PathBuf {
+    let steps = path.components();
+    steps.filter(|step| *step != Component::CurDir).collect()
+}

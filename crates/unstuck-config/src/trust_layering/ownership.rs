@@ -1,0 +1,72 @@
+//! Whether a file can only have been written by its owner.
+
+use std::fs::{self, Metadata};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use super::repair_trust::UntrustedFile;
+
+const OTHERS_MAY_WRITE: u32 = 0o022;
+/// In such a folder everyone may add files, and nobody may replace those of others.
+const STICKY: u32 = 0o1000;
+
+/// Why others than the owner can have written a file, or put another one in its place; none if they cannot.
+///
+/// The data of the file are those of the handle that it was read from.
+pub(crate) fn ownership_problem(path: &Path, file: &Metadata) -> Option<UntrustedFile> {
+    let told = |why: String, hint: String| UntrustedFile {
+        file: path.to_owned(),
+        reason: why,
+        hint,
+    };
+    if let Some(why) = foreign_owner(file) {
+        let hint = format!("make it yours: `chown $(id -u) {}`", path.display());
+        return Some(told(why, hint));
+    }
+    if file.permissions().mode() & OTHERS_MAY_WRITE != 0 {
+        let hint = format!("`chmod go-w {}`", path.display());
+        return Some(told("can be written by others than you".to_owned(), hint));
+    }
+    ancestor_dirs(path).into_iter().find_map(|folder| {
+        let (why, hint) = writable_by_others(&folder)?;
+        Some(told(why, hint))
+    })
+}
+
+fn foreign_owner(data: &Metadata) -> Option<String> {
+    let own = rustix::process::geteuid().as_raw();
+    let is_ours = data.uid() == own || data.uid() == 0;
+    (!is_ours).then(|| format!("belongs to another user ({})", data.uid()))
+}
+
+/// The folders that a file is in, also those in which it really is where the way to it is a link.
+fn ancestor_dirs(path: &Path) -> Vec<PathBuf> {
+    let mut folders: Vec<PathBuf> = Vec::new();
+    let real = fs::canonicalize(path).ok();
+    for way in [std::path::absolute(path).ok(), real].into_iter().flatten() {
+        for folder in way.ancestors().skip(1) {
+            if !folders.iter().any(|known| known == folder) {
+                folders.push(folder.to_owned());
+            }
+        }
+    }
+    folders
+}
+
+/// Why others can put files of their own into a folder, and what to do.
+fn writable_by_others(folder: &Path) -> Option<(String, String)> {
+    let shown = folder.display();
+    let Ok(data) = fs::metadata(folder) else {
+        let why = format!("is in {shown}, which cannot be looked at");
+        return Some((why, format!("check {shown}")));
+    };
+    if let Some(why) = foreign_owner(&data) {
+        let why = format!("is in {shown}, which {why}");
+        return Some((why, format!("move it out of {shown}")));
+    }
+    let mode = data.permissions().mode();
+    (mode & OTHERS_MAY_WRITE != 0 && mode & STICKY == 0).then(|| {
+        let why = format!("is in {shown}, where others than you can write");
+        (why, format!("`chmod go-w {shown}`"))
+    })
+}

@@ -1,0 +1,445 @@
+//! One upstream, key and model, and all the calls that share it.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::provider_limits::{LimitStatus, ProviderLimits, SubscriptionUsage};
+use super::quota_window::{QuotaShortage, QuotaWindow};
+use super::rate_controller::RateController;
+use super::recent_calls::RecentCalls;
+use super::state::{AdmissionCounts, AdmissionState};
+use crate::decision::{
+    CircuitBreaker, CircuitBreakerSettings, CircuitState, RetryBudget, RetryBudgetSettings,
+};
+use crate::failure::Kind;
+use crate::time::Timestamp;
+
+/// A rate limit that is over so soon, and that hardly anybody met, holds only whoever met it.
+const BRIEF_LIMIT: Duration = Duration::from_secs(5);
+/// How long everybody waits for a limit whose end nobody stated.
+const UNSTATED_COOL_DOWN: Duration = Duration::from_secs(60);
+/// The share of the usual rate with which calls begin again after a cool-down, so that not all wake at once.
+const RESTART_SHARE_AFTER_COOL_DOWN: f64 = 0.5;
+/// The same after an outage.
+const RESTART_SHARE_AFTER_OUTAGE: f64 = 0.4;
+/// How soon to look again when all places are taken, where nothing better is known.
+const RECHECK_INTERVAL: Duration = Duration::from_secs(1);
+
+/// How a lane behaves.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AdmissionSettings {
+    /// When nobody asks the upstream any more; by default it is asked again after 1 s, later every 2 s.
+    pub breaker: CircuitBreakerSettings,
+    /// How many retries there may be; by default two for five first tries, and one every 5 s in any case.
+    pub budget: RetryBudgetSettings,
+    /// The most calls at the same time; not limited by default.
+    pub max_in_flight: Option<u32>,
+}
+
+impl Default for AdmissionSettings {
+    fn default() -> Self {
+        Self {
+            breaker: CircuitBreakerSettings {
+                cool_down: Duration::from_secs(1),
+                max_cool_down: Duration::from_secs(2),
+                ..CircuitBreakerSettings::default()
+            },
+            budget: RetryBudgetSettings {
+                capacity: 20.0,
+                deposit: 0.4,
+                floor_per_minute: 12.0,
+            },
+            max_in_flight: None,
+        }
+    }
+}
+
+/// Which try of a call it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ApiAttemptKind {
+    /// The first.
+    First,
+    /// Another after a failure: it draws on the retry budget.
+    #[serde(rename = "again")]
+    Retry,
+    /// Another after a rate limit whose wait the server stated: it was asked to come again, so it draws on nothing.
+    #[serde(rename = "as_told")]
+    AsInstructed,
+}
+
+/// What somebody wants to send.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AdmissionRequest {
+    /// Which try of the call it is.
+    pub attempt: ApiAttemptKind,
+    /// About how many tokens it has; 0 if that is not known.
+    pub tokens: u64,
+}
+
+/// Whether a call may go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AdmissionDecision {
+    /// It goes now, and must be reported as answered, failed or abandoned.
+    Admit,
+    /// It may go at the moment, if nothing else happens before.
+    ///
+    /// For [`HoldReason::Concurrency`] the moment is a guess: whenever a call ends is the time to ask again.
+    Wait {
+        /// When to ask again.
+        until: Timestamp,
+        /// What holds it.
+        why: HoldReason,
+    },
+    /// The upstream is down; at the moment one call may find out whether it is back.
+    ///
+    /// Whoever has another upstream goes there; whoever has time asks again.
+    Refuse {
+        /// When to ask again.
+        until: Timestamp,
+        /// What holds it.
+        why: HoldReason,
+    },
+}
+
+/// What holds a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HoldReason {
+    /// The upstream is overloaded, or what is left of a limit is spread until its reset.
+    #[serde(rename = "pace")]
+    Rate,
+    /// Nothing is left of a limit before its reset.
+    RateLimit,
+    /// The server stated a wait.
+    CoolDown,
+    /// The upstream is down.
+    Breaker,
+    /// There were too many retries.
+    RetryBudget,
+    /// All places are taken.
+    Concurrency,
+}
+
+/// One upstream, key and model, shared by all sessions that use it.
+#[derive(Debug, Clone)]
+pub struct AdmissionController {
+    settings: AdmissionSettings,
+    breaker: CircuitBreaker,
+    budget: RetryBudget,
+    rate_controller: RateController,
+    recent_calls: RecentCalls,
+    quota_windows: QuotaWindows,
+    subscription: Option<SubscriptionUsage>,
+    cool_down: Option<Timestamp>,
+    /// The reset after which calls begin again slowly.
+    slow_start_at: Option<Timestamp>,
+    in_flight: u32,
+    /// The tokens of the calls on their way.
+    tokens_in_flight: f64,
+    /// How long a call takes on average, in milliseconds.
+    average_duration: f64,
+    counts: AdmissionCounts,
+}
+
+/// The accounts of what is limited.
+#[derive(Debug, Clone, Default)]
+struct QuotaWindows {
+    requests: Option<QuotaWindow>,
+    tokens: Option<QuotaWindow>,
+    input_tokens: Option<QuotaWindow>,
+    output_tokens: Option<QuotaWindow>,
+}
+
+impl AdmissionController {
+    /// A lane about which nothing is known yet.
+    pub fn new(settings: AdmissionSettings, now: Timestamp) -> Self {
+        Self {
+            breaker: CircuitBreaker::new(settings.breaker),
+            budget: RetryBudget::full(settings.budget, now),
+            settings,
+            rate_controller: RateController::new(now),
+            recent_calls: RecentCalls::default(),
+            quota_windows: QuotaWindows::default(),
+            subscription: None,
+            cool_down: None,
+            slow_start_at: None,
+            in_flight: 0,
+            tokens_in_flight: 0.0,
+            average_duration: 0.0,
+            counts: AdmissionCounts::default(),
+        }
+    }
+
+    /// Whether a call may go now; if so, it counts as on its way.
+    pub fn admit(&mut self, ask: AdmissionRequest, now: Timestamp) -> AdmissionDecision {
+        match self.longest_hold(ask, now) {
+            None => {
+                self.on_admitted(ask, now);
+                AdmissionDecision::Admit
+            }
+            Some((until, why @ HoldReason::Breaker)) => AdmissionDecision::Refuse { until, why },
+            Some((until, why)) => {
+                self.spread_waking(until, why, now);
+                AdmissionDecision::Wait { until, why }
+            }
+        }
+    }
+
+    /// What would hold a call now, and until when; none if it might go. Nothing is counted.
+    pub fn hold_reason(
+        &mut self,
+        ask: AdmissionRequest,
+        now: Timestamp,
+    ) -> Option<(Timestamp, HoldReason)> {
+        self.longest_hold(ask, now)
+    }
+
+    /// A call was answered: it frees its place.
+    pub fn on_success(
+        &mut self,
+        seen: &ProviderLimits,
+        tokens: u64,
+        took: Duration,
+        now: Timestamp,
+    ) {
+        self.release_slot();
+        self.counts.answered += 1;
+        self.recent_calls.record(false);
+        self.counts.tokens += tokens;
+        self.average_duration += 0.1 * (took.as_millis() as f64 - self.average_duration);
+        self.on_upstream_up(now);
+        self.rate_controller.on_success(took, now);
+        self.on_headers(seen, now);
+    }
+
+    /// A call failed: it frees its place. What the server stated as a wait after a rate limit holds for everybody, unless
+    /// it is brief and hardly anybody else met one.
+    pub fn on_failure(
+        &mut self,
+        kind: Kind,
+        stated: Option<Duration>,
+        seen: &ProviderLimits,
+        now: Timestamp,
+    ) {
+        self.release_slot();
+        self.counts.failed += 1;
+        let is_limited = matches!(kind, Kind::RateLimit | Kind::RateLimitTimed);
+        self.recent_calls.record(is_limited);
+        match kind {
+            Kind::RateLimit | Kind::RateLimitTimed => self.on_rate_limited(kind, stated, now),
+            kind if CircuitBreaker::counts_as_outage(kind) => {
+                self.breaker.on_failure(now);
+                self.rate_controller.on_failure(kind, now);
+            }
+            Kind::Unknown => self.breaker.on_inconclusive(now),
+            _ => self.on_upstream_up(now),
+        }
+        self.on_headers(seen, now);
+    }
+
+    /// The client went away: that says nothing about the upstream.
+    pub fn on_abandoned(&mut self, now: Timestamp) {
+        self.release_slot();
+        self.counts.abandoned += 1;
+        self.breaker.on_inconclusive(now);
+    }
+
+    /// Takes in what the headers of an answer say before the answer has ended.
+    pub fn on_headers(&mut self, seen: &ProviderLimits, now: Timestamp) {
+        let Some(told) = seen.read_at else {
+            return;
+        };
+        let calls = f64::from(self.in_flight);
+        let tokens = self.tokens_in_flight;
+        let take = |known: &mut Option<QuotaWindow>, seen: Option<LimitStatus>, on_the_way| {
+            if let Some(seen) = seen {
+                match known {
+                    Some(known) => known.observe(&seen, told, on_the_way, now),
+                    None => *known = Some(QuotaWindow::new(&seen, told, on_the_way, now)),
+                }
+            }
+        };
+        let known = &mut self.quota_windows;
+        take(&mut known.requests, seen.requests, calls);
+        take(&mut known.tokens, seen.tokens, tokens);
+        take(&mut known.input_tokens, seen.input_tokens, tokens);
+        take(&mut known.output_tokens, seen.output_tokens, 0.0);
+        self.subscription = seen.plan.or(self.subscription);
+    }
+
+    /// How the lane is at a moment, for people.
+    pub fn state(&self, now: Timestamp) -> AdmissionState {
+        let known = &self.quota_windows;
+        let shown = |known: &Option<QuotaWindow>| {
+            let known = known.as_ref().filter(|known| !known.is_over(now));
+            known.map(|known| known.status(now))
+        };
+        AdmissionState {
+            breaker: self.breaker.state(),
+            in_flight: self.in_flight,
+            pace_per_second: self.rate_controller.per_second(),
+            requests: shown(&known.requests),
+            tokens: shown(&known.tokens),
+            input_tokens: shown(&known.input_tokens),
+            output_tokens: shown(&known.output_tokens),
+            subscription: self.subscription.filter(|plan| now < plan.reset),
+            cool_down_until: self.cool_down.filter(|until| now < *until),
+            retry_budget: self.budget.tokens(now),
+            average_duration_ms: self.average_duration,
+            counts: self.counts,
+        }
+    }
+
+    /// What holds a call longest, and until when.
+    fn longest_hold(
+        &mut self,
+        ask: AdmissionRequest,
+        now: Timestamp,
+    ) -> Option<(Timestamp, HoldReason)> {
+        let mut held: Option<(Timestamp, HoldReason)> = None;
+        let mut hold = |until: Timestamp, why| {
+            if until > now && held.is_none_or(|(known, _)| until > known) {
+                held = Some((until, why));
+            }
+        };
+        match self.breaker.state() {
+            CircuitState::Closed { .. } => {}
+            CircuitState::Open { until, .. } | CircuitState::HalfOpen { until, .. } => {
+                hold(until, HoldReason::Breaker);
+            }
+        }
+        if let Some(until) = self.cool_down {
+            hold(until, HoldReason::CoolDown);
+        }
+        if let Some(until) = self.concurrency_hold(now) {
+            hold(until, HoldReason::Concurrency);
+        }
+        if let Some(plan) = self.subscription.filter(|plan| plan.is_exhausted) {
+            hold(plan.reset, HoldReason::RateLimit);
+        }
+        self.quota_windows.each(ask.tokens as f64, |known, cost| {
+            match known.shortage(cost, now) {
+                None => {}
+                Some(QuotaShortage::UsedUp(until)) => hold(until, HoldReason::RateLimit),
+                Some(QuotaShortage::Spread(until)) => hold(until, HoldReason::Rate),
+            }
+        });
+        if let Some(until) = self.rate_controller.wait_until(now) {
+            hold(until, HoldReason::Rate);
+        }
+        // While the rate is limited, a retry takes the place of another call and adds nothing to the load.
+        if ask.attempt == ApiAttemptKind::Retry && !self.rate_controller.is_limiting() {
+            hold(
+                now.after(self.budget.time_until_retry(now)),
+                HoldReason::RetryBudget,
+            );
+        }
+        held
+    }
+
+    /// All who wait for the same reset would go in the same instant.
+    fn spread_waking(&mut self, until: Timestamp, why: HoldReason, now: Timestamp) {
+        let long = until.since(now) >= RECHECK_INTERVAL;
+        if why == HoldReason::RateLimit && long && self.slow_start_at != Some(until) {
+            self.slow_start_at = Some(until);
+            self.rate_controller
+                .restart(RESTART_SHARE_AFTER_COOL_DOWN, until);
+        }
+    }
+
+    fn concurrency_hold(&mut self, now: Timestamp) -> Option<Timestamp> {
+        let most = self.settings.max_in_flight;
+        let taken = most.is_some_and(|most| self.in_flight >= most.max(1));
+        if !self.rate_controller.is_full(self.in_flight) && !taken {
+            return None;
+        }
+        let wait = self.average_duration / 1000.0 / f64::from(self.in_flight.max(1));
+        let wait = Duration::try_from_secs_f64(wait).unwrap_or(RECHECK_INTERVAL);
+        Some(now.after(wait.clamp(Duration::from_millis(1), RECHECK_INTERVAL)))
+    }
+
+    fn on_admitted(&mut self, ask: AdmissionRequest, now: Timestamp) {
+        self.breaker.admit(now);
+        self.rate_controller.on_send(self.in_flight + 1, now);
+        match ask.attempt {
+            ApiAttemptKind::First => self.budget.on_first_attempt(now),
+            ApiAttemptKind::Retry => {
+                self.budget.try_spend(now);
+                self.counts.retries += 1;
+            }
+            ApiAttemptKind::AsInstructed => self.counts.retries += 1,
+        }
+        let tokens = ask.tokens as f64;
+        self.quota_windows
+            .each_mut(tokens, |known, cost| known.consume(cost, now));
+        self.in_flight += 1;
+        self.tokens_in_flight += tokens;
+        self.counts.admitted += 1;
+    }
+
+    /// Which of the calls on their way it was is not known, so its tokens count as the average.
+    fn release_slot(&mut self) {
+        let calls = f64::from(self.in_flight.max(1));
+        self.tokens_in_flight *= 1.0 - 1.0 / calls;
+        self.in_flight = self.in_flight.saturating_sub(1);
+    }
+
+    /// The upstream was heard: after an outage calls begin again slowly.
+    fn on_upstream_up(&mut self, now: Timestamp) {
+        if !matches!(self.breaker.state(), CircuitState::Closed { .. }) {
+            self.rate_controller
+                .restart(RESTART_SHARE_AFTER_OUTAGE, now);
+        }
+        self.breaker.on_success(now);
+    }
+
+    fn on_rate_limited(&mut self, kind: Kind, stated: Option<Duration>, now: Timestamp) {
+        self.counts.rate_limited += 1;
+        self.on_upstream_up(now);
+        let wait = match (kind, stated) {
+            (_, Some(wait)) if wait <= BRIEF_LIMIT && self.recent_calls.limits_are_rare() => {
+                return self.rate_controller.on_failure(kind, now);
+            }
+            (_, Some(wait)) => wait,
+            (Kind::RateLimitTimed, None) => UNSTATED_COOL_DOWN,
+            // Nobody knows how long: sending less is all that can be done.
+            (_, None) => return self.rate_controller.on_failure(kind, now),
+        };
+        let until = now.after(wait);
+        if self.cool_down.is_none_or(|known| until > known) {
+            self.cool_down = Some(until);
+            self.rate_controller
+                .restart(RESTART_SHARE_AFTER_COOL_DOWN, until);
+        }
+    }
+}
+
+impl QuotaWindows {
+    fn each(&self, tokens: f64, mut look: impl FnMut(&QuotaWindow, f64)) {
+        for (known, cost) in [
+            (&self.requests, 1.0),
+            (&self.tokens, tokens),
+            (&self.input_tokens, tokens),
+            (&self.output_tokens, 0.0),
+        ] {
+            if let Some(known) = known {
+                look(known, cost);
+            }
+        }
+    }
+
+    fn each_mut(&mut self, tokens: f64, mut change: impl FnMut(&mut QuotaWindow, f64)) {
+        for (known, cost) in [
+            (&mut self.requests, 1.0),
+            (&mut self.tokens, tokens),
+            (&mut self.input_tokens, tokens),
+            (&mut self.output_tokens, 0.0),
+        ] {
+            if let Some(known) = known {
+                change(known, cost);
+            }
+        }
+    }
+}

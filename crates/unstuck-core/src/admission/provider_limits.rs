@@ -1,0 +1,256 @@
+//! What the headers of an answer say about what is left until when.
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::limit_headers::{LimitHeaders, SubscriptionHeaders, UsedShareFormat, families};
+use crate::diagnosis::read_duration;
+use crate::failure::Headers;
+use crate::time::{ClockReading, Timestamp};
+
+/// What is left of one thing that a provider limits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LimitStatus {
+    /// How much there is when nothing of it is used, where that is stated.
+    pub limit: Option<u64>,
+    /// How much is left.
+    pub remaining: u64,
+    /// When all of it is back.
+    pub reset: Timestamp,
+    /// Whether it comes back little by little until the reset, rather than all at once then.
+    pub refills: bool,
+}
+
+/// How much of a subscription's allowance is used; of several windows the one that is used up most.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SubscriptionUsage {
+    /// The used share in percent; more than 100 where more is allowed at a price.
+    pub used_percent: f64,
+    /// When it begins anew.
+    pub reset: Timestamp,
+    /// Whether calls are refused until then.
+    #[serde(rename = "spent")]
+    pub is_exhausted: bool,
+}
+
+/// What the headers of an answer say about what is left.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ProviderLimits {
+    /// When this was read; what is older than what is known already does not count.
+    pub read_at: Option<Timestamp>,
+    /// How many requests.
+    pub requests: Option<LimitStatus>,
+    /// How many tokens of either sort.
+    pub tokens: Option<LimitStatus>,
+    /// How many tokens of prompts.
+    pub input_tokens: Option<LimitStatus>,
+    /// How many tokens of answers.
+    pub output_tokens: Option<LimitStatus>,
+    /// How much of a subscription.
+    pub plan: Option<SubscriptionUsage>,
+}
+
+impl ProviderLimits {
+    /// Reads what is stated, by the forms known in `data/rate_limits.toml`; junk is passed over.
+    ///
+    /// ```
+    /// use unstuck_core::admission::Limits;
+    /// use unstuck_core::{Headers, ClockReading, Timestamp};
+    ///
+    /// let headers: Headers = [
+    ///     ("x-ratelimit-limit-requests", "10000"),
+    ///     ("x-ratelimit-remaining-requests", "9999"),
+    ///     ("x-ratelimit-reset-requests", "6ms"),
+    /// ].into_iter().collect();
+    /// let limits = Limits::from_headers("openai", &headers, &ClockReading::utc(Timestamp::from_seconds(1_763_000_000)));
+    /// assert_eq!(limits.requests.map(|window| window.remaining), Some(9999));
+    /// ```
+    pub fn from_headers(provider: &str, headers: &Headers, now: &ClockReading) -> Self {
+        let mut limits = Self {
+            read_at: Some(now.at),
+            ..Self::default()
+        };
+        for family in families(provider) {
+            let refills = family.refills;
+            let read = |names: &Option<LimitHeaders>| {
+                read_limit_status(names.as_ref()?, refills, headers, now.at)
+            };
+            limits.requests = limits.requests.or_else(|| read(&family.requests));
+            limits.tokens = limits.tokens.or_else(|| read(&family.tokens));
+            limits.input_tokens = limits.input_tokens.or_else(|| read(&family.input_tokens));
+            limits.output_tokens = limits.output_tokens.or_else(|| read(&family.output_tokens));
+            let plans = family
+                .plan
+                .iter()
+                .filter_map(|names| read_subscription(names, headers, now.at));
+            limits.plan = limits.plan.into_iter().chain(plans).reduce(more_used);
+        }
+        limits
+    }
+
+    /// Whether nothing is stated.
+    pub fn is_empty(&self) -> bool {
+        self.plan.is_none() && self.windows().all(|window| window.is_none())
+    }
+
+    fn windows(&self) -> impl Iterator<Item = Option<LimitStatus>> {
+        [
+            self.requests,
+            self.tokens,
+            self.input_tokens,
+            self.output_tokens,
+        ]
+        .into_iter()
+    }
+}
+
+fn more_used(a: SubscriptionUsage, b: SubscriptionUsage) -> SubscriptionUsage {
+    if (b.is_exhausted, b.used_percent) > (a.is_exhausted, a.used_percent) {
+        b
+    } else {
+        a
+    }
+}
+
+fn read_limit_status(
+    names: &LimitHeaders,
+    refills: bool,
+    headers: &Headers,
+    now: Timestamp,
+) -> Option<LimitStatus> {
+    Some(LimitStatus {
+        remaining: parse_count(names.remaining.find(headers)?)?,
+        limit: names.limit.find(headers).and_then(parse_count),
+        reset: parse_reset_time(names.reset.find(headers)?, now)?,
+        refills,
+    })
+}
+
+fn read_subscription(
+    names: &SubscriptionHeaders,
+    headers: &Headers,
+    now: Timestamp,
+) -> Option<SubscriptionUsage> {
+    let reset = parse_reset_time(names.reset.find(headers)?, now)?;
+    let stated = names.used.as_ref().and_then(|name| name.find(headers));
+    let used = stated.and_then(|used| used.parse::<f64>().ok());
+    let used = used.map(|used| match names.used_is {
+        Some(UsedShareFormat::Percent) => used,
+        Some(UsedShareFormat::Fraction) | None => used * 100.0,
+    });
+    let status = names.status.as_ref().and_then(|name| name.find(headers));
+    let spent = match status {
+        Some(status) => names.spent.as_deref() == Some(status),
+        None => used? >= 100.0,
+    };
+    // A bare status that calls go through says nothing of how much is used.
+    let used_percent = used.or(spent.then_some(100.0))?;
+    Some(SubscriptionUsage {
+        used_percent,
+        reset,
+        is_exhausted: spent,
+    })
+}
+
+/// A number of things; fractions are cut off, and less than nothing is junk.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "casts from floats saturate"
+)]
+fn parse_count(text: &str) -> Option<u64> {
+    text.parse().ok().or_else(|| {
+        let number = text.parse::<f64>().ok().filter(|number| *number >= 0.0)?;
+        Some(number as u64)
+    })
+}
+
+/// The moment of a reset in any of the known forms.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "casts from floats saturate"
+)]
+fn parse_reset_time(text: &str, now: Timestamp) -> Option<Timestamp> {
+    if let Ok(number) = text.parse::<f64>() {
+        return match number {
+            number if number >= 1e11 => Some(Timestamp::from_millis(number as i64)),
+            number if number >= 1e9 => Some(Timestamp::from_seconds(number as i64)),
+            number if number >= 0.0 => {
+                let wait = Duration::try_from_secs_f64(number).ok()?;
+                Some(now.after(wait))
+            }
+            _ => None,
+        };
+    }
+    let nothing = || (text == "0s" || text == "0ms").then_some(Duration::ZERO);
+    read_duration(text)
+        .or_else(nothing)
+        .map(|wait| now.after(wait))
+        .or_else(|| text.parse().ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use serde::Deserialize;
+
+    use super::super::limit_headers::{FILE, parse};
+    use super::*;
+
+    #[derive(Debug, Deserialize)]
+    struct Samples {
+        sample: Vec<Sample>,
+    }
+
+    #[derive(Debug, Deserialize)]
+    struct Sample {
+        provider: String,
+        headers: BTreeMap<String, String>,
+        expect: BTreeMap<String, String>,
+    }
+
+    fn shown(limits: &ProviderLimits) -> BTreeMap<String, String> {
+        let windows = [
+            ("requests", limits.requests),
+            ("tokens", limits.tokens),
+            ("input_tokens", limits.input_tokens),
+            ("output_tokens", limits.output_tokens),
+        ];
+        let windows = windows.into_iter().filter_map(|(name, window)| {
+            let window = window?;
+            let limit = window.limit.map(|limit| limit.to_string());
+            let (limit, left) = (limit.unwrap_or_default(), window.remaining);
+            Some((name.to_owned(), format!("{limit}/{left}/{}", window.reset)))
+        });
+        let plan = limits.plan.map(|plan| {
+            let used = match plan.is_exhausted {
+                true => "spent".to_owned(),
+                false => format!("{}%", plan.used_percent),
+            };
+            ("plan".to_owned(), format!("{used}/{}", plan.reset))
+        });
+        windows.chain(plan).collect()
+    }
+
+    #[test]
+    fn every_sample_is_read_as_expected() {
+        parse().unwrap();
+        let samples: Samples =
+            toml::from_str(FILE.split_once("\n# --- samples ---\n").unwrap().1).unwrap();
+        assert!(samples.sample.len() >= 15);
+        let now = ClockReading::utc("2026-11-15T20:30:00Z".parse().unwrap());
+        for sample in samples.sample {
+            let limits = ProviderLimits::from_headers(
+                &sample.provider,
+                &sample.headers.iter().collect(),
+                &now,
+            );
+            assert_eq!(shown(&limits), sample.expect, "{:?}", sample.headers);
+            assert_eq!(limits.is_empty(), sample.expect.is_empty());
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! What is left of one thing that a provider limits, between two answers that say so.
+//!
+//! What was sent since counts at once. An answer may be older than calls that are still on their way, so what it says is an
+//! upper bound, and what it says less those calls a lower one.
+
+use super::provider_limits::LimitStatus;
+use crate::time::Timestamp;
+
+/// The share of the limit that is kept: below it nobody goes until the reset.
+const RESERVE: f64 = 0.02;
+/// From this share of the limit on, what is left is spread until the reset.
+const LOW: f64 = 0.5;
+/// The share of what is left that may go at once while it is spread.
+const BURST: f64 = 0.1;
+/// Where no limit is stated, this little is low.
+const LOW_UNSTATED: f64 = 20.0;
+/// What comes back is counted a little lower than it was seen to.
+const CAUTION: f64 = 0.95;
+
+/// The account of one thing that is limited.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct QuotaWindow {
+    limit: Option<f64>,
+    left: f64,
+    /// When `left` was right.
+    updated_at: Timestamp,
+    /// When an answer last told.
+    reported_at: Timestamp,
+    reset: Timestamp,
+    /// What comes back in a millisecond; nothing where all comes back at the reset.
+    refill: f64,
+    refills: bool,
+    /// The longest time to a reset that was seen, in milliseconds: how long the next window may be.
+    span: i64,
+    /// When the next may go if what is left is spread evenly, in milliseconds.
+    even_line: f64,
+    /// Before this moment nobody goes: the even line less the burst.
+    held_until: Timestamp,
+}
+
+/// Why and until when nobody may take so much.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum QuotaShortage {
+    /// There is not enough left.
+    UsedUp(Timestamp),
+    /// What is left is spread.
+    Spread(Timestamp),
+}
+
+impl QuotaWindow {
+    /// What an answer says while so much is on its way.
+    pub(super) fn new(
+        seen: &LimitStatus,
+        told: Timestamp,
+        on_the_way: f64,
+        now: Timestamp,
+    ) -> Self {
+        let mut allowance = Self {
+            limit: None,
+            left: 0.0,
+            updated_at: now,
+            reported_at: told,
+            reset: seen.reset,
+            refill: 0.0,
+            refills: seen.refills,
+            span: 1000,
+            even_line: 0.0,
+            held_until: Timestamp::from_millis(i64::MIN),
+        };
+        allowance.apply_reading(seen, told, now);
+        allowance.left = (seen.remaining as f64 - on_the_way).max(0.0);
+        allowance
+    }
+
+    /// Takes in what an answer says while so much is on its way.
+    pub(super) fn observe(
+        &mut self,
+        seen: &LimitStatus,
+        told: Timestamp,
+        on_the_way: f64,
+        now: Timestamp,
+    ) {
+        // An answer from before the window began says nothing about this one.
+        if told < self.reported_at || (!seen.refills && seen.reset <= now) {
+            return;
+        }
+        self.advance_to(now);
+        self.apply_reading(seen, told, now);
+        let most = seen.remaining as f64;
+        self.left = self.left.max(most - on_the_way).min(most).max(0.0);
+        if !self.is_low() {
+            self.held_until = Timestamp::from_millis(i64::MIN);
+        }
+    }
+
+    fn apply_reading(&mut self, seen: &LimitStatus, told: Timestamp, now: Timestamp) {
+        self.limit = seen.limit.map(|limit| limit as f64).or(self.limit);
+        self.reported_at = told;
+        self.refills = seen.refills;
+        self.reset = seen.reset;
+        let time = seen.reset.millis().saturating_sub(now.millis());
+        self.span = self.span.max(time);
+        let used = self.limit.map(|limit| limit - seen.remaining as f64);
+        if let Some(used) = used
+            && seen.refills
+            && used >= 1.0
+            && time > 0
+        {
+            self.refill = CAUTION * used / time as f64;
+        }
+    }
+
+    /// Nothing of it is known any more: the window is over, and how large the next is was never stated.
+    pub(super) fn is_over(&self, now: Timestamp) -> bool {
+        self.limit.is_none() && now >= self.reset
+    }
+
+    /// Until when so much cannot be taken; `None` if it can.
+    pub(super) fn shortage(&self, cost: f64, now: Timestamp) -> Option<QuotaShortage> {
+        let left = self.left_at(now);
+        let reserve = self.reserve();
+        // What is larger than the whole limit is let through when all is there: the provider will say what it thinks.
+        let cost = self.limit.map_or(cost, |limit| cost.min(limit - reserve));
+        let missing = cost + reserve - left;
+        if missing > 1e-6 {
+            return Some(QuotaShortage::UsedUp(
+                self.time_when_refilled(missing, now).max(self.held_until),
+            ));
+        }
+        (now < self.held_until).then_some(QuotaShortage::Spread(self.held_until))
+    }
+
+    /// Takes so much out.
+    pub(super) fn consume(&mut self, cost: f64, now: Timestamp) {
+        self.advance_to(now);
+        self.left = (self.left - cost).max(0.0);
+        if cost <= 0.0 {
+            return;
+        }
+        let (spendable, time) = (self.left - self.reserve(), self.time_left(now));
+        if !self.is_low() || spendable <= 0.0 || time <= 0.0 {
+            self.held_until = Timestamp::from_millis(i64::MIN);
+            return;
+        }
+        let gap = cost / (self.refill_now() + spendable / time);
+        self.even_line = self.even_line.max(now.millis() as f64) + gap;
+        let burst = gap * (spendable * BURST / cost).floor();
+        self.held_until = to_timestamp(self.even_line - burst).min(self.time_when_full(now));
+    }
+
+    /// What is left at a moment.
+    pub(super) fn status(&self, now: Timestamp) -> LimitStatus {
+        LimitStatus {
+            limit: self.limit.map(to_count),
+            remaining: to_count(self.left_at(now)),
+            reset: self.reset.max(now),
+            refills: self.refills,
+        }
+    }
+
+    fn left_at(&self, now: Timestamp) -> f64 {
+        let limit = self.limit.unwrap_or(f64::INFINITY);
+        if !self.refills {
+            return if now >= self.reset { limit } else { self.left };
+        }
+        // Without a known speed all of it is back at the reset.
+        if self.refill == 0.0 && now >= self.reset {
+            return limit;
+        }
+        let passed = now.since(self.updated_at).as_millis() as f64;
+        (self.left + passed * self.refill).min(limit)
+    }
+
+    /// Brings the account to the present; where a window is over, the next is taken to be as long as the longest seen.
+    fn advance_to(&mut self, now: Timestamp) {
+        self.left = self.left_at(now);
+        self.updated_at = self.updated_at.max(now);
+        let over = now >= self.reset && (!self.refills || self.refill == 0.0);
+        if over {
+            self.reset = Timestamp::from_millis(now.millis().saturating_add(self.span));
+            self.even_line = 0.0;
+        }
+    }
+
+    /// When so much more will be there.
+    fn time_when_refilled(&self, missing: f64, now: Timestamp) -> Timestamp {
+        if self.refill_now() > 0.0 {
+            return to_timestamp(now.millis() as f64 + missing / self.refill + 1.0);
+        }
+        self.reset
+    }
+
+    /// When all of it is there again.
+    fn time_when_full(&self, now: Timestamp) -> Timestamp {
+        Timestamp::from_millis(
+            now.millis()
+                .saturating_add(to_timestamp(self.time_left(now)).millis()),
+        )
+    }
+
+    /// Milliseconds until all of it is there again.
+    fn time_left(&self, now: Timestamp) -> f64 {
+        match self.limit {
+            Some(limit) if self.refill_now() > 0.0 => (limit - self.left).max(0.0) / self.refill,
+            _ => self.reset.since(now).as_millis() as f64,
+        }
+    }
+
+    fn refill_now(&self) -> f64 {
+        if self.refills { self.refill } else { 0.0 }
+    }
+
+    fn reserve(&self) -> f64 {
+        self.limit.map_or(0.0, |limit| (limit * RESERVE).floor())
+    }
+
+    fn is_low(&self) -> bool {
+        self.left < self.limit.map_or(LOW_UNSTATED, |limit| limit * LOW)
+    }
+}
+
+/// Rounded up to a whole millisecond: a moment too early would find too little.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "casts from floats saturate"
+)]
+fn to_timestamp(millis: f64) -> Timestamp {
+    Timestamp::from_millis(millis.ceil() as i64)
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "casts from floats saturate"
+)]
+fn to_count(number: f64) -> u64 {
+    number as u64
+}

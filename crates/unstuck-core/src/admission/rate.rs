@@ -1,0 +1,213 @@
+//! How fast calls may go to an upstream that is overloaded, and how many may be on their way.
+//!
+//! Slightly more is sent than gets through; when failures stop, the rate grows fast. Now and then less is sent than gets
+//! through, to see whether the failures depend on the load at all: those that do not are no reason to slow down. Where an
+//! upstream gets slow instead of refusing, failures show too late; there the number of calls on their way is the limit.
+
+use super::load_window::{BaselineLoad, LoadSample};
+use crate::time::Timestamp;
+
+/// What is sent for what gets through.
+const OVERSEND_FACTOR: f64 = 1.1;
+/// The same, when looking whether failures depend on the load.
+const UNDERSEND_FACTOR: f64 = 0.7;
+/// In this failing window of a round less is sent, and in the next if that one was not clean: what had been sent before
+/// may still have failed in it.
+const UNDERSEND_WINDOW: u8 = 3;
+const ROUND_WINDOWS: u8 = 8;
+/// So many calls that ended make a window worth comparing.
+const MIN_COMPARABLE_CALLS: u32 = 6;
+/// How the rate grows with the first clean window in a row, the second, and each that follows.
+const GROWTH_FACTORS: [f64; 3] = [1.1, 1.5, 2.0];
+/// The most that the rate changes with a window that is not clean.
+const MAX_SHRINK: f64 = 0.5;
+const MAX_STRETCH: f64 = 1.5;
+/// After so many clean windows in which nobody was held, it is over.
+const QUIET_WINDOWS: u8 = 3;
+/// Never slower than one call in a second or this share of what is usual, so that somebody always finds out.
+const MIN_RATE: f64 = 0.001;
+const MIN_RATE_SHARE: f64 = 0.05;
+/// So many times as many calls as usual may be on their way.
+const IN_FLIGHT_FACTOR: f64 = 1.2;
+const MIN_IN_FLIGHT: f64 = 4.0;
+/// What is left of that after a window with timeouts that is not clean.
+const IN_FLIGHT_SHRINK: f64 = 0.8;
+/// How much may go at once, in milliseconds of the rate.
+const BURST_MILLIS: f64 = 20.0;
+
+/// The limits while an upstream is overloaded.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct SendRate {
+    /// Calls per millisecond.
+    rate: f64,
+    /// When the next call may go.
+    next_send: f64,
+    /// How many calls may be on their way.
+    max_in_flight: f64,
+    /// Whether somebody had to wait in this window for the rate.
+    was_held: bool,
+    /// Whether as many were on their way as may be.
+    was_full: bool,
+    /// What got through in the last windows, the newest first.
+    throughputs: [f64; 4],
+    windows: usize,
+    /// Clean windows in a row.
+    clean: usize,
+    /// Clean windows in a row in which nobody had to wait.
+    quiet: u8,
+    /// Failing windows in this round.
+    failing: u8,
+    /// Windows in a row in which less is sent.
+    less: u8,
+}
+
+impl SendRate {
+    pub(super) fn new(rate: f64, usual: &BaselineLoad, now: Timestamp) -> Self {
+        let max_in_flight = match usual.in_flight {
+            0.0 => f64::INFINITY,
+            usual => (usual * IN_FLIGHT_FACTOR).max(MIN_IN_FLIGHT),
+        };
+        Self {
+            rate,
+            next_send: now.millis() as f64,
+            max_in_flight,
+            was_held: false,
+            was_full: false,
+            throughputs: [0.0; 4],
+            windows: 0,
+            clean: 0,
+            quiet: 0,
+            failing: 0,
+            less: 0,
+        }
+    }
+
+    /// Slightly more than what got through.
+    pub(super) fn from_sample(seen: &LoadSample, usual: &BaselineLoad, now: Timestamp) -> Self {
+        let rate = OVERSEND_FACTOR * seen.throughput / (1.0 - usual.loss);
+        Self::new(rate.max(min_rate(usual)), usual, now)
+    }
+
+    /// Until when nobody may go; `None` if one may.
+    pub(super) fn wait_until(&mut self, now: Timestamp) -> Option<Timestamp> {
+        let next = to_timestamp(self.next_send);
+        let held = now < next;
+        self.was_held |= held;
+        held.then_some(next)
+    }
+
+    /// Whether so many on their way are too many.
+    pub(super) fn is_full(&mut self, in_flight: u32) -> bool {
+        let full = f64::from(in_flight) >= self.max_in_flight;
+        self.was_full |= full;
+        full
+    }
+
+    /// Takes note that one goes.
+    pub(super) fn on_send(&mut self, now: Timestamp) {
+        let now = now.millis() as f64;
+        self.next_send = self.next_send.max(now - BURST_MILLIS) + 1.0 / self.rate;
+    }
+
+    pub(super) fn per_second(&self) -> f64 {
+        self.rate * 1000.0
+    }
+
+    /// Sets the limits by what a window showed; `false` when they are no longer needed.
+    pub(super) fn adjust(&mut self, seen: &LoadSample, usual: &mut BaselineLoad) -> bool {
+        if self.less == 0 {
+            self.throughputs.rotate_right(1);
+            self.throughputs[0] = seen.throughput;
+            self.windows = (self.windows + 1).min(self.throughputs.len());
+        }
+        let clean = usual.is_clean(seen);
+        let held = std::mem::take(&mut self.was_held);
+        let full = std::mem::take(&mut self.was_full);
+        let quiet = clean && !held && !full;
+        self.quiet = match quiet {
+            true => self.quiet + u8::from(seen.ended > 0),
+            false => 0,
+        };
+        if self.less > 0 {
+            self.compare_loss(seen, usual, clean);
+        } else if !clean {
+            self.slow_down(seen, usual);
+        } else if seen.ended > 0 && (held || full) {
+            self.raise_limits(held, full, seen, usual);
+        }
+        self.quiet < QUIET_WINDOWS
+    }
+
+    fn slow_down(&mut self, seen: &LoadSample, usual: &BaselineLoad) {
+        self.clean = 0;
+        if seen.timed_out > 0 {
+            self.max_in_flight = (self.max_in_flight * IN_FLIGHT_SHRINK).max(MIN_IN_FLIGHT);
+        }
+        self.failing = (self.failing + 1) % ROUND_WINDOWS;
+        self.less = u8::from(self.failing == UNDERSEND_WINDOW);
+        self.follow_throughput(usual);
+    }
+
+    /// Less was sent: what still fails does so whatever the load.
+    fn compare_loss(&mut self, seen: &LoadSample, usual: &mut BaselineLoad, clean: bool) {
+        if !clean && self.less == 1 {
+            self.less = 2;
+            return;
+        }
+        // Where calls get slow, those that time out now were sent long before.
+        let late = seen.timed_out > 0 && usual.is_slow(seen);
+        if seen.ended >= MIN_COMPARABLE_CALLS && !late {
+            usual.set_loss(seen.loss);
+        }
+        self.less = 0;
+        self.follow_throughput(usual);
+    }
+
+    /// Raises what held somebody: the rate, fast while it is below the usual; the calls on their way, unless they get slow.
+    fn raise_limits(
+        &mut self,
+        held: bool,
+        full: bool,
+        seen: &LoadSample,
+        usual: &mut BaselineLoad,
+    ) {
+        let factor = GROWTH_FACTORS[self.clean.min(GROWTH_FACTORS.len() - 1)];
+        self.clean += 1;
+        if held {
+            self.rate = (self.rate * factor).min(usual.rate.max(self.rate * GROWTH_FACTORS[0]));
+        }
+        if full && !usual.is_slow(seen) {
+            self.max_in_flight *= GROWTH_FACTORS[0];
+        }
+        usual.learn_while_pacing(seen);
+    }
+
+    /// Slightly more than what gets through, or less to compare.
+    fn follow_throughput(&mut self, usual: &BaselineLoad) {
+        let gain = if self.less > 0 {
+            UNDERSEND_FACTOR
+        } else {
+            OVERSEND_FACTOR
+        };
+        let through = &self.throughputs[..self.windows];
+        let through = through.iter().sum::<f64>() / through.len().max(1) as f64;
+        let rate = gain * through / (1.0 - usual.loss);
+        self.rate = rate
+            .max(self.rate * MAX_SHRINK)
+            .min(self.rate * MAX_STRETCH)
+            .max(min_rate(usual));
+    }
+}
+
+fn min_rate(usual: &BaselineLoad) -> f64 {
+    MIN_RATE.max(usual.rate * MIN_RATE_SHARE)
+}
+
+/// Rounded up to a whole millisecond: a moment too early would still be too early.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "casts from floats saturate"
+)]
+fn to_timestamp(millis: f64) -> Timestamp {
+    Timestamp::from_millis(millis.ceil() as i64)
+}

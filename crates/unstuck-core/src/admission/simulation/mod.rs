@@ -1,0 +1,32 @@
+//! A world in virtual time: clients, an upstream that can do only so much, and a lane between them or not.
+//!
+//! It has no clock and no other chance than its seed, so a minute with a hundred thousand clients passes in a second, and
+//! the same way each time. Tests hold the lane to its promises with it, and benchmarks print its figures.
+//!
+//! ```
+//! use std::time::Duration;
+//! use unstuck_core::decision::template;
+//! use unstuck_core::admission::AdmissionSettings;
+//! use unstuck_core::admission::simulation::{Manner, Scenario, simulate};
+//!
+//! let policy = template("standard").ok_or("no such template")?;
+//! let scenario = Scenario::healthy(50, Duration::from_secs(8), policy).with_outage();
+//! let plain = simulate(&scenario, &Manner::UnaskedProgram);
+//! let paced = simulate(&scenario, &Manner::AdmissionController(AdmissionSettings::default()));
+//! let load = |report: &unstuck_core::admission::simulation::Report| report.per_second(15.0, 40.0, |tenth| tenth.sent);
+//! assert!(load(&paced) < load(&plain) / 5.0);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod report;
+mod scenario;
+mod upstream;
+mod world;
+
+pub use report::{Report, Tenth, percentile};
+pub use scenario::{Clients, Limit, Manner, Scenario, Trouble, UpstreamSettings};
+
+/// Plays a scenario to its end.
+pub fn simulate(scenario: &Scenario, manner: &Manner) -> Report {
+    world::World::new(scenario, manner).run()
+}

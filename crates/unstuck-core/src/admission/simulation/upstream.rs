@@ -1,0 +1,166 @@
+//! An upstream that can do only so much: refusing costs work, too, so that a storm of retries really hurts.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use super::scenario::{Limit, UpstreamSettings};
+use crate::admission::{LimitStatus, ProviderLimits};
+use crate::time::Timestamp;
+
+/// One try of a client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Sent {
+    pub(super) client: u32,
+    pub(super) serial: u32,
+}
+
+/// What becomes of a call that arrives.
+#[derive(Debug, PartialEq)]
+pub(super) enum Arrival {
+    /// Work on it begins.
+    Begun,
+    /// It waits for a place.
+    Queued,
+    /// There is no room.
+    Refused,
+    /// Nobody is there.
+    Unreachable,
+    /// The rate limit is used up for so long.
+    Limited(Duration),
+}
+
+/// The upstream.
+#[derive(Debug)]
+pub(super) struct Upstream {
+    settings: UpstreamSettings,
+    /// How many places it has at present.
+    places: u32,
+    busy: u32,
+    queue: VecDeque<Sent>,
+    /// The work of refusing that still has to be done, in calls.
+    debt: f64,
+    left: f64,
+    /// When `left` was right, or when the present window began.
+    since: Timestamp,
+}
+
+impl Upstream {
+    pub(super) fn new(settings: &UpstreamSettings, now: Timestamp) -> Self {
+        Self {
+            places: settings.places,
+            busy: 0,
+            queue: VecDeque::new(),
+            debt: 0.0,
+            left: settings.limit.map_or(0.0, |limit| limit.requests.into()),
+            since: now,
+            settings: settings.clone(),
+        }
+    }
+
+    /// Gives it so many places; without any those in the queue are lost.
+    pub(super) fn set_places(&mut self, places: u32) -> Vec<Sent> {
+        self.places = places;
+        match places {
+            0 => self.queue.drain(..).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    pub(super) fn arrives(&mut self, sent: Sent, now: Timestamp) -> Arrival {
+        if self.places == 0 {
+            return Arrival::Unreachable;
+        }
+        if let Some(wait) = self.limited(now) {
+            return Arrival::Limited(wait);
+        }
+        if self.busy < self.places {
+            self.busy += 1;
+            return Arrival::Begun;
+        }
+        if self.queue.len() < self.settings.queue as usize {
+            self.queue.push_back(sent);
+            return Arrival::Queued;
+        }
+        self.debt += self.settings.refusal_cost;
+        Arrival::Refused
+    }
+
+    /// Work on a call has ended. Who is next, if anybody; `None` for the work of refusing.
+    pub(super) fn ended(&mut self) -> Option<Option<Sent>> {
+        if self.busy > self.places {
+            self.busy -= 1;
+            return None;
+        }
+        if self.debt >= 1.0 {
+            self.debt -= 1.0;
+            return Some(None);
+        }
+        match self.queue.pop_front() {
+            Some(next) => Some(Some(next)),
+            None => {
+                self.busy -= 1;
+                None
+            }
+        }
+    }
+
+    /// More places may have come: those in the queue that can begin now.
+    pub(super) fn begins(&mut self) -> Vec<Sent> {
+        let free = self.places.saturating_sub(self.busy) as usize;
+        let next: Vec<_> = self.queue.drain(..free.min(self.queue.len())).collect();
+        self.busy += u32::try_from(next.len()).unwrap_or(u32::MAX);
+        next
+    }
+
+    fn limited(&mut self, now: Timestamp) -> Option<Duration> {
+        let limit = self.settings.limit?;
+        self.refill(limit, now);
+        if self.left >= 1.0 {
+            self.left -= 1.0;
+            return None;
+        }
+        Some(match limit.refills {
+            true => limit.per.div_f64(limit.requests.into()).max(SECOND),
+            false => self.since.after(limit.per).since(now),
+        })
+    }
+
+    fn refill(&mut self, limit: Limit, now: Timestamp) {
+        let all = f64::from(limit.requests);
+        let passed = now.since(self.since);
+        if limit.refills {
+            let back = all * passed.as_secs_f64() / limit.per.as_secs_f64();
+            self.left = (self.left + back).min(all);
+            self.since = now;
+        } else if passed >= limit.per {
+            self.left = all;
+            self.since = now;
+        }
+    }
+
+    /// What the headers say.
+    pub(super) fn headers(&mut self, now: Timestamp) -> ProviderLimits {
+        let Some(limit) = self.settings.limit else {
+            return ProviderLimits::default();
+        };
+        self.refill(limit, now);
+        let missing = f64::from(limit.requests) - self.left;
+        let reset = match limit.refills {
+            true => now.after(limit.per.mul_f64(missing / f64::from(limit.requests))),
+            false => self.since.after(limit.per),
+        };
+        let window = LimitStatus {
+            limit: Some(limit.requests.into()),
+            remaining: super::scenario::rounded(self.left.floor()).into(),
+            reset,
+            refills: limit.refills,
+        };
+        ProviderLimits {
+            read_at: Some(now),
+            requests: Some(window),
+            ..ProviderLimits::default()
+        }
+    }
+}
+
+const SECOND: Duration = Duration::from_secs(1);

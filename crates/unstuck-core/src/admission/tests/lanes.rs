@@ -1,0 +1,156 @@
+//! What one lane does, call by call.
+
+use std::time::Duration;
+
+use crate::admission::{
+    AdmissionController, AdmissionDecision, AdmissionRequest, AdmissionSettings, ApiAttemptKind,
+    HoldReason, ProviderLimits,
+};
+use crate::failure::Kind;
+use crate::time::Timestamp;
+
+const FIRST: AdmissionRequest = AdmissionRequest {
+    attempt: ApiAttemptKind::First,
+    tokens: 0,
+};
+
+/// A lane that nobody has used, and the moment.
+fn fresh() -> (AdmissionController, Timestamp) {
+    let now = Timestamp::from_seconds(0);
+    (
+        AdmissionController::new(AdmissionSettings::default(), now),
+        now,
+    )
+}
+
+/// So many calls are let through and answered at once.
+fn goes_well(lane: &mut AdmissionController, calls: u32, now: Timestamp) {
+    for _ in 0..calls {
+        assert_eq!(lane.admit(FIRST, now), AdmissionDecision::Admit);
+        lane.on_success(&ProviderLimits::default(), 1, Duration::ZERO, now);
+    }
+}
+
+/// A call is let through and fails; the wait that is stated is in seconds.
+fn fails(lane: &mut AdmissionController, kind: Kind, stated: Option<u64>, now: Timestamp) {
+    assert_eq!(lane.admit(FIRST, now), AdmissionDecision::Admit);
+    let stated = stated.map(Duration::from_secs);
+    lane.on_failure(kind, stated, &ProviderLimits::default(), now);
+}
+
+#[test]
+fn the_state_is_written_for_a_dashboard() {
+    let (mut lane, now) = fresh();
+    assert_eq!(lane.admit(FIRST, now), AdmissionDecision::Admit);
+    fails(&mut lane, Kind::RateLimit, Some(7), now);
+    let json = serde_json::to_value(lane.state(now)).unwrap();
+    assert_eq!(json["inFlight"], 1);
+    assert_eq!(json["coolDownUntil"], "1970-01-01T00:00:07Z");
+    assert_eq!(json["counts"]["rateLimited"], 1);
+    assert_eq!(json["breaker"]["name"], "closed");
+    assert_eq!(json["retryBudget"], 20.0);
+}
+
+/// What the server asked for is no storm: it does not draw on the retry budget.
+#[test]
+fn a_retry_that_the_server_asked_for_costs_no_budget() {
+    let (mut lane, now) = fresh();
+    let ask = |attempt| AdmissionRequest { attempt, tokens: 0 };
+    for _ in 0..20 {
+        assert_eq!(
+            lane.admit(ask(ApiAttemptKind::Retry), now),
+            AdmissionDecision::Admit
+        );
+    }
+    let held = lane.admit(ask(ApiAttemptKind::Retry), now);
+    assert!(
+        matches!(
+            held,
+            AdmissionDecision::Wait {
+                why: HoldReason::RetryBudget,
+                ..
+            }
+        ),
+        "{held:?}"
+    );
+    assert_eq!(
+        lane.admit(ask(ApiAttemptKind::AsInstructed), now),
+        AdmissionDecision::Admit
+    );
+    assert_eq!(
+        lane.admit(ask(ApiAttemptKind::First), now),
+        AdmissionDecision::Admit
+    );
+}
+
+/// After a stated wait everybody may go again, but not all in the same instant.
+#[test]
+fn a_stated_wait_holds_everybody_and_they_do_not_all_wake_at_once() {
+    let (mut lane, now) = fresh();
+    fails(&mut lane, Kind::RateLimit, Some(12), now);
+    let until = now.after(Duration::from_secs(12));
+    let why = HoldReason::CoolDown;
+    assert_eq!(
+        lane.admit(FIRST, now),
+        AdmissionDecision::Wait { until, why }
+    );
+    let woken = (0..100).filter(|_| lane.admit(FIRST, until) == AdmissionDecision::Admit);
+    assert_eq!(woken.count(), 1);
+    let second = until.after(Duration::from_secs(1));
+    assert_eq!(lane.admit(FIRST, second), AdmissionDecision::Admit);
+}
+
+/// One of many calls is told to come again in a second: the others have nothing to do with it, until it happens to more.
+#[test]
+fn a_brief_limit_holds_everybody_only_when_it_is_no_exception() {
+    let (mut lane, now) = fresh();
+    goes_well(&mut lane, 20, now);
+    let mut limited = |seconds| {
+        fails(&mut lane, Kind::RateLimit, Some(seconds), now);
+        lane.clone().admit(FIRST, now)
+    };
+    assert_eq!(limited(1), AdmissionDecision::Admit);
+    assert_eq!(limited(1), AdmissionDecision::Admit);
+    let until = now.after(Duration::from_secs(1));
+    let why = HoldReason::CoolDown;
+    assert_eq!(limited(1), AdmissionDecision::Wait { until, why });
+}
+
+/// A wait that is not brief concerns everybody, however good all went before.
+#[test]
+fn a_long_stated_wait_holds_everybody_at_once() {
+    let (mut lane, now) = fresh();
+    goes_well(&mut lane, 20, now);
+    fails(&mut lane, Kind::RateLimit, Some(30), now);
+    let until = now.after(Duration::from_secs(30));
+    let why = HoldReason::CoolDown;
+    assert_eq!(
+        lane.admit(FIRST, now),
+        AdmissionDecision::Wait { until, why }
+    );
+}
+
+/// One probe finds out; whoever comes meanwhile is refused, and a probe that is lost makes room for another.
+#[test]
+fn a_dead_upstream_is_probed_by_one_call_at_a_time() {
+    let (mut lane, now) = fresh();
+    for _ in 0..8 {
+        fails(&mut lane, Kind::NetworkError, None, now);
+    }
+    let until = now.after(Duration::from_secs(1));
+    let why = HoldReason::Breaker;
+    assert_eq!(
+        lane.admit(FIRST, now),
+        AdmissionDecision::Refuse { until, why }
+    );
+    assert_eq!(lane.admit(FIRST, until), AdmissionDecision::Admit);
+    assert!(matches!(
+        lane.admit(FIRST, until),
+        AdmissionDecision::Refuse { .. }
+    ));
+    lane.on_abandoned(until);
+    assert_eq!(lane.admit(FIRST, until), AdmissionDecision::Admit);
+    lane.on_success(&ProviderLimits::default(), 1, Duration::ZERO, until);
+    let later = until.after(Duration::from_secs(1));
+    assert_eq!(lane.admit(FIRST, later), AdmissionDecision::Admit);
+}

@@ -1,0 +1,164 @@
+//! What holds for a lane whatever happens to it.
+
+use std::time::Duration;
+
+use proptest::prelude::*;
+
+use crate::admission::{
+    AdmissionController, AdmissionDecision, AdmissionRequest, AdmissionSettings, ApiAttemptKind,
+    HoldReason, LimitStatus, ProviderLimits,
+};
+use crate::failure::Kind;
+use crate::time::Timestamp;
+
+#[derive(Debug, Clone)]
+enum Step {
+    Ask(ApiAttemptKind, u64),
+    Answered(Option<LimitStatus>),
+    Failed(Kind, Option<u64>),
+    Abandoned,
+    Pass(u64),
+}
+
+fn window() -> impl Strategy<Value = LimitStatus> {
+    let limit = proptest::option::of(0_u64..200);
+    (limit, 0_u64..200, 0_i64..200_000, any::<bool>()).prop_map(
+        |(limit, remaining, reset, refills)| LimitStatus {
+            limit,
+            remaining,
+            reset: Timestamp::from_millis(reset),
+            refills,
+        },
+    )
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let attempt = prop_oneof![
+        Just(ApiAttemptKind::First),
+        Just(ApiAttemptKind::Retry),
+        Just(ApiAttemptKind::AsInstructed)
+    ];
+    let kind = proptest::sample::select(Kind::ALL);
+    let step = prop_oneof![
+        6 => (attempt, 0_u64..300).prop_map(|(attempt, tokens)| Step::Ask(attempt, tokens)),
+        2 => proptest::option::of(window()).prop_map(Step::Answered),
+        2 => (kind, proptest::option::of(0_u64..60_000)).prop_map(|(kind, stated)| Step::Failed(kind, stated)),
+        1 => (0_u64..60_000).prop_map(|stated| Step::Failed(Kind::RateLimit, Some(stated))),
+        3 => Just(Step::Failed(Kind::ServerOverloaded, None)),
+        1 => Just(Step::Abandoned),
+        4 => (0_u64..3000).prop_map(Step::Pass),
+    ];
+    proptest::collection::vec(step, 0..100)
+}
+
+fn limits(window: Option<LimitStatus>, now: Timestamp) -> ProviderLimits {
+    ProviderLimits {
+        read_at: Some(now),
+        requests: window,
+        tokens: window,
+        ..ProviderLimits::default()
+    }
+}
+
+/// The lane after the steps, how many calls are on their way, and the moment.
+fn after(steps: Vec<Step>, settings: AdmissionSettings) -> (AdmissionController, u32, Timestamp) {
+    let mut now = Timestamp::from_seconds(0);
+    let mut lane = AdmissionController::new(settings, now);
+    let mut on_the_way = 0_u32;
+    for step in steps {
+        match step {
+            Step::Pass(millis) => now = now.after(Duration::from_millis(millis)),
+            Step::Ask(attempt, tokens) => {
+                on_the_way += u32::from(
+                    lane.admit(AdmissionRequest { attempt, tokens }, now)
+                        == AdmissionDecision::Admit,
+                );
+            }
+            _ if on_the_way == 0 => {}
+            Step::Answered(window) => {
+                on_the_way -= 1;
+                lane.on_success(&limits(window, now), 10, Duration::from_secs(1), now);
+            }
+            Step::Failed(kind, stated) => {
+                on_the_way -= 1;
+                let stated = stated.map(Duration::from_millis);
+                lane.on_failure(kind, stated, &limits(None, now), now);
+            }
+            Step::Abandoned => {
+                on_the_way -= 1;
+                lane.on_abandoned(now);
+            }
+        }
+        assert_eq!(lane.state(now).in_flight, on_the_way);
+    }
+    (lane, on_the_way, now)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+
+    #[test]
+    fn the_announced_moment_is_always_enough(steps in steps(), tokens in 0_u64..300, again in any::<bool>()) {
+        let (mut lane, _, now) = after(steps, AdmissionSettings::default());
+        let attempt = if again { ApiAttemptKind::Retry } else { ApiAttemptKind::First };
+        let ask = AdmissionRequest { attempt, tokens };
+        if let AdmissionDecision::Wait { until, why } | AdmissionDecision::Refuse { until, why } = lane.admit(ask, now) {
+            prop_assert!(until > now);
+            // Nobody can announce when another call will end.
+            let then = lane.admit(ask, until);
+            let full = matches!(then, AdmissionDecision::Wait { why: HoldReason::Concurrency, .. });
+            prop_assert!(then == AdmissionDecision::Admit || full, "held by {why:?}, then {then:?}");
+        }
+    }
+
+    #[test]
+    fn it_never_locks_up(steps in steps(), most in 1_u32..5) {
+        let settings = AdmissionSettings { max_in_flight: Some(most), ..AdmissionSettings::default() };
+        let (mut lane, on_the_way, mut now) = after(steps, settings);
+        for _ in 0..on_the_way {
+            lane.on_abandoned(now);
+        }
+        let ask = AdmissionRequest { attempt: ApiAttemptKind::First, tokens: 5 };
+        for _ in 0..10 {
+            match lane.admit(ask, now) {
+                AdmissionDecision::Admit => return Ok(()),
+                AdmissionDecision::Wait { until, why } | AdmissionDecision::Refuse { until, why } => {
+                    prop_assert!(why != HoldReason::Concurrency);
+                    now = until;
+                }
+            }
+        }
+        prop_assert!(false, "nobody was let through");
+    }
+
+    /// Whatever is answered in between, no more go before the reset than were left.
+    #[test]
+    fn a_known_limit_is_never_exceeded(
+        remaining in 0_u64..60, limit in 60_u64..100, tokens in 1_u64..4,
+        asks in proptest::collection::vec((0_u64..400, any::<bool>()), 0..200),
+    ) {
+        let mut now = Timestamp::from_seconds(0);
+        let reset = Timestamp::from_seconds(30);
+        let mut lane = AdmissionController::new(AdmissionSettings::default(), now);
+        let said = |remaining| Some(LimitStatus { limit: Some(limit), remaining, reset, refills: false });
+        let ask = AdmissionRequest { attempt: ApiAttemptKind::First, tokens };
+        prop_assert_eq!(lane.admit(ask, now), AdmissionDecision::Admit);
+        lane.on_success(&limits(said(remaining), now), tokens, Duration::ZERO, now);
+        // What the server will say of the calls on their way: its answers are as old as they are.
+        let (mut left, mut saying) = (remaining, std::collections::VecDeque::new());
+        for (pass, answers) in asks {
+            now = now.after(Duration::from_millis(pass));
+            if now >= reset {
+                break;
+            }
+            if lane.admit(ask, now) == AdmissionDecision::Admit {
+                prop_assert!(left >= tokens, "{} left", left);
+                left -= tokens;
+                saying.push_back(left);
+            }
+            if answers && let Some(remaining) = saying.pop_front() {
+                lane.on_success(&limits(said(remaining), now), tokens, Duration::ZERO, now);
+            }
+        }
+    }
+}

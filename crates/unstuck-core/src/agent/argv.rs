@@ -1,0 +1,189 @@
+//! The parts of a command line: flags with their values, and words without a flag.
+
+use super::agent_file::AgentFile;
+
+/// A text in a command line: a word, or the end of one such as in `--model=opus`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct ArgSpan {
+    pub(super) word: usize,
+    pub(super) from: usize,
+}
+
+impl ArgSpan {
+    pub(super) fn text(self, command: &[String]) -> &str {
+        command
+            .get(self.word)
+            .and_then(|word| word.get(self.from..))
+            .unwrap_or_default()
+    }
+}
+
+/// A part of a command line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum ArgvPart {
+    Flag(ArgvFlag),
+    /// A word without a flag.
+    Word {
+        at: usize,
+        sure: FlagValueCertainty,
+    },
+    /// `--`, after which nothing is a flag.
+    End {
+        at: usize,
+    },
+}
+
+/// Whether a word may also be the value of the flag before it, of which nothing is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FlagValueCertainty {
+    Yes,
+    No,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct ArgvFlag {
+    pub(super) name: String,
+    pub(super) value: Option<ArgSpan>,
+    /// The first word that it takes up, and the first that it does not.
+    pub(super) words: std::ops::Range<usize>,
+}
+
+impl ArgvFlag {
+    pub(super) fn is_one_of(&self, names: &[String]) -> bool {
+        names.contains(&self.name)
+    }
+}
+
+/// What a flag takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum FlagArity {
+    Nothing,
+    One,
+    Perhaps,
+    Many,
+    Unknown,
+}
+
+fn flag_arity(agent: &AgentFile, name: &str) -> FlagArity {
+    let in_one = |lists: &[&[String]]| {
+        lists
+            .iter()
+            .any(|list| list.iter().any(|flag| flag == name))
+    };
+    let (flags, session, prompt) = (&agent.flags, &agent.session, &agent.prompt);
+    let values = [
+        &flags.model,
+        &flags.format,
+        &flags.value,
+        &prompt.flags,
+        &prompt.files,
+        &session.new,
+    ];
+    if in_one(&[&flags.switch]) {
+        FlagArity::Nothing
+    } else if in_one(&values.map(Vec::as_slice)) {
+        FlagArity::One
+    } else if in_one(&[&flags.optional, &session.id]) {
+        FlagArity::Perhaps
+    } else if in_one(&[&flags.many]) {
+        FlagArity::Many
+    } else if in_one(&[
+        &agent.run.flags,
+        &agent.run.never,
+        &session.latest,
+        &session.fork,
+    ]) {
+        FlagArity::Nothing
+    } else {
+        FlagArity::Unknown
+    }
+}
+
+/// Reads the words from `start` on.
+pub(super) fn parse_argv(agent: &AgentFile, command: &[String], start: usize) -> Vec<ArgvPart> {
+    let mut parts = Vec::new();
+    let mut at = start;
+    let mut sure = FlagValueCertainty::Yes;
+    while let Some(word) = command.get(at) {
+        if word == "--" {
+            parts.push(ArgvPart::End { at });
+            let rest = at + 1..command.len();
+            parts.extend(rest.map(|at| ArgvPart::Word {
+                at,
+                sure: FlagValueCertainty::Yes,
+            }));
+            break;
+        }
+        if !is_flag(word) {
+            parts.push(ArgvPart::Word { at, sure });
+            sure = FlagValueCertainty::Yes;
+            at += 1;
+            continue;
+        }
+        let (flag, known) = read_flag(agent, command, at);
+        sure = known;
+        at = flag.words.end;
+        parts.push(ArgvPart::Flag(flag));
+    }
+    parts
+}
+
+fn is_flag(word: &str) -> bool {
+    word.len() > 1 && word.starts_with('-')
+}
+
+/// A flag with its value, and whether the word after it surely is none of it.
+fn read_flag(agent: &AgentFile, command: &[String], at: usize) -> (ArgvFlag, FlagValueCertainty) {
+    let word = command[at].as_str();
+    if let Some((name, from)) = split_inline_value(agent, word) {
+        let value = Some(ArgSpan { word: at, from });
+        let name = name.to_owned();
+        return (
+            ArgvFlag {
+                name,
+                value,
+                words: at..at + 1,
+            },
+            FlagValueCertainty::Yes,
+        );
+    }
+    let free = command[at + 1..]
+        .iter()
+        .take_while(|word| !is_flag(word))
+        .count();
+    let takes = flag_arity(agent, word);
+    let count = match takes {
+        FlagArity::Nothing | FlagArity::Unknown => 0,
+        FlagArity::One => 1.min(command.len() - at - 1),
+        FlagArity::Perhaps => free.min(1),
+        FlagArity::Many => free,
+    };
+    let flag = ArgvFlag {
+        name: word.to_owned(),
+        value: (count > 0).then_some(ArgSpan {
+            word: at + 1,
+            from: 0,
+        }),
+        words: at..at + 1 + count,
+    };
+    (
+        flag,
+        if takes == FlagArity::Unknown {
+            FlagValueCertainty::No
+        } else {
+            FlagValueCertainty::Yes
+        },
+    )
+}
+
+/// The flag of `--flag=value` or `-fvalue`, and where its value begins.
+fn split_inline_value<'w>(agent: &AgentFile, word: &'w str) -> Option<(&'w str, usize)> {
+    if word.starts_with("--") {
+        return word.split_once('=').map(|(name, _)| (name, name.len() + 1));
+    }
+    let name = word.get(..2).filter(|name| name.len() < word.len())?;
+    let is_joined =
+        flag_arity(agent, word) == FlagArity::Unknown && flag_arity(agent, name) == FlagArity::One;
+    let equals = usize::from(word[2..].starts_with('='));
+    is_joined.then_some((name, 2 + equals))
+}

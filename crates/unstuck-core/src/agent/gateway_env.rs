@@ -1,0 +1,93 @@
+//! How an agent is called so that it asks its API through a gateway.
+
+use super::agent_file::{BaseUrlSpec, ConfigIndicator};
+use super::{Agent, Invocation};
+
+/// How an agent is called so that it asks its API through a gateway.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct GatewayCommand {
+    /// The command line.
+    pub command: Vec<String>,
+    /// Variables by which it finds the gateway, whatever they said before.
+    pub env: Vec<(String, String)>,
+    /// Variables that make it wait for the gateway, unless the user has set them.
+    pub default_env: Vec<(String, String)>,
+    /// Variables that name a file, and what must be in it, unless the user has set them.
+    pub files: Vec<(String, String)>,
+}
+
+impl Agent {
+    /// How a command line of it is called through the gateway at that address; none where it cannot be, or where the
+    /// command line says that the user wants something else. What [its files and variables](BaseUrlSpec::unless) say is
+    /// the caller's to look up.
+    pub fn through_gateway(&self, url: &str, command: &[String]) -> Option<GatewayCommand> {
+        let (base_url, gateway) = (&self.file.call.base_url, &self.file.call.gateway);
+        if !base_url.is_known() || base_url.is_refused_by(command) {
+            return None;
+        }
+        let (env, mut args) = self.base_url_settings(url);
+        args.extend(gateway.args.iter().cloned());
+        let pairs = |map: &std::collections::BTreeMap<String, String>| {
+            map.iter()
+                .map(|(name, value)| (name.clone(), value.clone()))
+                .collect()
+        };
+        Some(GatewayCommand {
+            command: match args.is_empty() {
+                true => command.to_vec(),
+                false => Invocation::parse(self, command).with_args(&args)?,
+            },
+            env,
+            default_env: pairs(&gateway.env),
+            files: pairs(&gateway.files),
+        })
+    }
+}
+
+impl BaseUrlSpec {
+    /// Whether anything is known.
+    pub fn is_known(&self) -> bool {
+        !self.env.is_empty() || !self.args.is_empty()
+    }
+
+    /// The files that are looked into.
+    pub fn indicator_files(&self) -> impl Iterator<Item = (&str, &ConfigIndicator)> {
+        let named = |sign| Some((ConfigIndicator::checked_file(sign)?, sign));
+        self.unless.iter().filter_map(named)
+    }
+
+    /// Whether the variables of an environment say that the agent can be sent elsewhere.
+    pub fn is_allowed_by<'v>(&self, variable: impl Fn(&str) -> Option<&'v str>) -> bool {
+        let is_needed = !self.required_env.is_empty();
+        let is_there = self
+            .required_env
+            .iter()
+            .any(|name| variable(name).is_some());
+        let says_no = |sign: &ConfigIndicator| {
+            let value = sign.env.as_deref().and_then(&variable);
+            value.is_some_and(|value| sign.is_shown_by(value))
+        };
+        (!is_needed || is_there) && !self.unless.iter().any(says_no)
+    }
+
+    fn is_refused_by(&self, command: &[String]) -> bool {
+        let of_command = |sign: &&ConfigIndicator| sign.file.is_none() && sign.env.is_none();
+        let mut signs = self.unless.iter().filter(of_command);
+        signs.any(|sign| command.iter().any(|word| word.contains(&sign.holds)))
+    }
+}
+
+impl ConfigIndicator {
+    fn checked_file(&self) -> Option<&str> {
+        self.file.as_deref()
+    }
+
+    /// Whether a variable of this value shows it.
+    fn is_shown_by(&self, value: &str) -> bool {
+        let is_no = |value: &str| ["", "0", "false", "no", "off"].contains(&value);
+        match self.holds.as_str() {
+            "" => !is_no(value.trim().to_ascii_lowercase().as_str()),
+            holds => value.contains(holds),
+        }
+    }
+}

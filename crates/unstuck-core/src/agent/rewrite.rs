@@ -1,0 +1,299 @@
+//! The same command line with another prompt, model or conversation. All else stays, byte for byte and in order.
+
+use super::argv::{ArgvFlag, ArgvPart};
+use super::command_template::without_leading_dash;
+use super::invocation::{Invocation, PromptPosition};
+
+/// What is to be changed; what is absent stays as it is.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct CommandChanges {
+    /// The new prompt; where a conversation is resumed its message counts instead.
+    pub prompt: Option<String>,
+    /// The new model, as the agent spells it.
+    pub model: Option<String>,
+    /// The conversation.
+    pub session: Option<ConversationChoice>,
+}
+
+/// The conversation in which an agent works.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ConversationChoice {
+    /// An earlier one, which goes on with a message.
+    Resume {
+        /// Its id or name; ignored by agents that only know one.
+        id: String,
+        /// What it is told.
+        message: String,
+    },
+    /// A new one.
+    Fresh,
+    /// A new one that is known by this id from the start; ignored where [it cannot be](Invocation::supports_new_session_id).
+    New {
+        /// Its id.
+        id: String,
+    },
+}
+
+/// A changed command line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChangedCommand {
+    /// The command line.
+    pub command: Vec<String>,
+    /// What must stand on the standard input instead of what stood there.
+    pub stdin: Option<String>,
+}
+
+/// Why a command line cannot be changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum ChangeError {
+    /// A person works with it.
+    #[error("the agent is not run without a person")]
+    Interactive,
+    /// Nobody knows where the prompt is.
+    #[error("the command line does not tell where the prompt is")]
+    NoPrompt,
+    /// The agent has no flag for the model.
+    #[error("the agent's model cannot be chosen on the command line")]
+    NoModel,
+    /// The agent cannot go on with a conversation.
+    #[error("the agent cannot resume a conversation")]
+    NoResume,
+}
+
+/// Words as they will be.
+struct ArgvEdit {
+    words: Vec<Option<String>>,
+    /// What is put before the word of a number.
+    inserted: Vec<(usize, String)>,
+    tail: Vec<String>,
+}
+
+impl ArgvEdit {
+    fn insert(&mut self, at: usize, words: impl IntoIterator<Item = String>) {
+        self.inserted
+            .extend(words.into_iter().map(|word| (at, word)));
+    }
+
+    fn drop(&mut self, words: impl IntoIterator<Item = usize>) {
+        for at in words {
+            if let Some(word) = self.words.get_mut(at) {
+                *word = None;
+            }
+        }
+    }
+
+    fn set(&mut self, at: usize, word: String) {
+        if let Some(old) = self.words.get_mut(at) {
+            *old = Some(word);
+        }
+    }
+
+    fn into_words(self) -> Vec<String> {
+        let count = self.words.len();
+        let mut out = Vec::with_capacity(count + self.inserted.len() + self.tail.len());
+        let mut old = self.words.into_iter();
+        for at in 0..=count {
+            let here = self.inserted.iter().filter(|(before, _)| *before == at);
+            out.extend(here.map(|(_, word)| word.clone()));
+            out.extend(old.next().flatten());
+        }
+        out.extend(self.tail);
+        out
+    }
+}
+
+impl Invocation<'_> {
+    /// The command line with the changes.
+    pub fn with_changes(&self, changes: &CommandChanges) -> Result<ChangedCommand, ChangeError> {
+        let mut edit = ArgvEdit {
+            words: self.command.iter().cloned().map(Some).collect(),
+            inserted: Vec::new(),
+            tail: Vec::new(),
+        };
+        if *changes != CommandChanges::default() && !self.is_headless() {
+            return Err(ChangeError::Interactive);
+        }
+        if let Some(model) = &changes.model {
+            self.set_model(&mut edit, model)?;
+        }
+        let stdin = match &changes.session {
+            Some(ConversationChoice::Resume { id, message }) => {
+                self.resume(&mut edit, id, message)?
+            }
+            session => {
+                match session {
+                    Some(ConversationChoice::New { id }) => self.set_new_session(&mut edit, id),
+                    Some(_) => self.remove_session(&mut edit),
+                    None => {}
+                }
+                let prompt = changes.prompt.as_deref();
+                prompt.map_or(Ok(None), |prompt| self.set_prompt(&mut edit, prompt))?
+            }
+        };
+        let command = edit.into_words();
+        Ok(ChangedCommand { command, stdin })
+    }
+
+    /// Whether a new conversation can be given an id of our choice: the agent has a flag for it, and the command line
+    /// names no conversation.
+    pub fn supports_new_session_id(&self) -> bool {
+        let session = &self.agent.file.session;
+        let named = [&session.id, &session.new, &session.latest, &session.fork];
+        let names_one = |flag: &ArgvFlag| named.iter().any(|names| flag.is_one_of(names));
+        self.is_headless()
+            && !session.new.is_empty()
+            && self.resume_words.is_empty()
+            && !self.flags().any(names_one)
+    }
+
+    fn set_new_session(&self, edit: &mut ArgvEdit, id: &str) {
+        if self.supports_new_session_id()
+            && let Some(name) = self.agent.file.session.new.last()
+        {
+            edit.insert(self.start, [name.clone(), id.to_owned()]);
+        }
+    }
+
+    fn set_model(&self, edit: &mut ArgvEdit, model: &str) -> Result<(), ChangeError> {
+        let names = &self.agent.file.flags.model;
+        let mut is_there = false;
+        for flag in self.flags().filter(|flag| flag.is_one_of(names)) {
+            if self.set_flag_value(edit, flag, model) {
+                is_there = true;
+            } else {
+                // Without its value it would take the next word for one.
+                edit.drop(flag.words.clone());
+            }
+        }
+        if !is_there {
+            let name = names.first().ok_or(ChangeError::NoModel)?;
+            edit.insert(self.start, [name.clone(), model.to_owned()]);
+        }
+        Ok(())
+    }
+
+    /// Replaces the value of a flag; tells whether it has one.
+    fn set_flag_value(&self, edit: &mut ArgvEdit, flag: &ArgvFlag, value: &str) -> bool {
+        let Some(place) = flag.value else {
+            return false;
+        };
+        let before = self.command[place.word]
+            .get(..place.from)
+            .unwrap_or_default();
+        edit.set(place.word, format!("{before}{value}"));
+        true
+    }
+
+    /// Replaces the prompt, or says what must be on the standard input.
+    fn set_prompt(&self, edit: &mut ArgvEdit, text: &str) -> Result<Option<String>, ChangeError> {
+        match &self.prompt_at {
+            PromptPosition::Value(place) if place.from == 0 => {
+                edit.set(place.word, without_leading_dash(text))
+            }
+            PromptPosition::Value(place) => {
+                let before = self.command[place.word]
+                    .get(..place.from)
+                    .unwrap_or_default();
+                edit.set(place.word, format!("{before}{text}"));
+            }
+            PromptPosition::Words(words) => self.set_prompt_words(edit, words, text),
+            PromptPosition::File(flag) => {
+                edit.drop(flag.words.clone());
+                let name = self.agent.file.prompt.flags.first().cloned();
+                edit.insert(
+                    flag.words.start,
+                    name.into_iter().chain([without_leading_dash(text)]),
+                );
+            }
+            PromptPosition::Stdin => return Ok(Some(text.to_owned())),
+            PromptPosition::Nowhere => return Err(ChangeError::NoPrompt),
+        }
+        Ok(None)
+    }
+
+    fn set_prompt_words(&self, edit: &mut ArgvEdit, words: &[usize], text: &str) {
+        let Some((first, others)) = words.split_first() else {
+            return;
+        };
+        let is_after_end = self.end_markers().any(|end| end < *first);
+        let text = if is_after_end {
+            text.to_owned()
+        } else {
+            without_leading_dash(text)
+        };
+        edit.set(*first, text);
+        edit.drop(others.iter().copied());
+    }
+
+    /// Takes everything away that names a conversation.
+    fn remove_session(&self, edit: &mut ArgvEdit) {
+        let session = &self.agent.file.session;
+        let named = [&session.id, &session.new, &session.latest, &session.fork];
+        for flag in self
+            .flags()
+            .filter(|flag| named.iter().any(|names| flag.is_one_of(names)))
+        {
+            edit.drop(flag.words.clone());
+        }
+        edit.drop(self.resume_words.iter().copied());
+    }
+
+    fn resume(
+        &self,
+        edit: &mut ArgvEdit,
+        id: &str,
+        message: &str,
+    ) -> Result<Option<String>, ChangeError> {
+        let session = &self.agent.file.session;
+        if session.resume.is_empty() {
+            return Err(ChangeError::NoResume);
+        }
+        self.remove_session(edit);
+        let words = session.resume.iter().map(|word| word.replace("{id}", id));
+        if session.word.is_none() {
+            edit.insert(self.start, words);
+            return self.set_prompt(edit, message);
+        }
+        // Flags that only the outer command takes must come before a subcommand.
+        edit.tail = words.collect();
+        self.move_prompt_last(edit, message)
+    }
+
+    /// Moves the prompt to the end of the command line.
+    fn move_prompt_last(
+        &self,
+        edit: &mut ArgvEdit,
+        text: &str,
+    ) -> Result<Option<String>, ChangeError> {
+        edit.drop(self.end_markers());
+        match &self.prompt_at {
+            PromptPosition::Words(words) => {
+                edit.drop(words.iter().copied());
+                edit.tail.push(without_leading_dash(text));
+                Ok(None)
+            }
+            PromptPosition::Stdin => {
+                let stdin = self.agent.file.prompt.stdin_word.clone();
+                let is_stdin = |word: &usize| Some(&self.command[*word]) == stdin.as_ref();
+                edit.drop(self.words_from_start().filter(is_stdin));
+                edit.tail.extend(stdin.clone());
+                Ok(Some(text.to_owned()))
+            }
+            _ => self.set_prompt(edit, text),
+        }
+    }
+
+    fn end_markers(&self) -> impl Iterator<Item = usize> + '_ {
+        self.parts.iter().filter_map(|part| match part {
+            ArgvPart::End { at } => Some(*at),
+            _ => None,
+        })
+    }
+
+    fn words_from_start(&self) -> impl Iterator<Item = usize> + '_ {
+        self.parts.iter().filter_map(|part| match part {
+            ArgvPart::Word { at, .. } => Some(*at),
+            _ => None,
+        })
+    }
+}

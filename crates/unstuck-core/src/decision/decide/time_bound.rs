@@ -1,0 +1,141 @@
+//! Retries that time bounds: how long without progress, rare probes after that, and a network that is gone.
+
+use std::time::Duration;
+
+use crate::decision::policy::RetryLimits;
+use crate::duration::HumanDuration;
+use crate::failure::{Kind, Level};
+use crate::time::Timestamp;
+
+use super::decision_types::{Action, Decision, EscalationReason, WaitPurpose};
+use super::input::{DecisionInput, NetworkStatus, Repeatable};
+use super::{DecisionBuilder, delay, reason};
+
+/// How often a session that is parked looks whether it works again.
+const PROBE_INTERVAL: Duration = Duration::from_secs(300);
+/// How long a host is asked for that nobody knows: names that are wrong stay wrong.
+const UNKNOWN_HOST_LIMIT: Duration = Duration::from_secs(30);
+/// How long an agent waits for the network where the policy has no bound.
+const DEFAULT_OFFLINE_LIMIT: Duration = Duration::from_secs(12 * 3600);
+
+/// What bounds the retries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum RetryBound {
+    /// Their number.
+    Count { n: u32, limit: u32 },
+    /// The time without progress.
+    Time { passed: Duration, of: Duration },
+}
+
+impl RetryBound {
+    /// When the time is over, where it is what bounds.
+    pub(super) fn ends_at(self, now: Timestamp) -> Option<Timestamp> {
+        match self {
+            Self::Count { .. } => None,
+            Self::Time { passed, of } => Some(now.after(of.saturating_sub(passed))),
+        }
+    }
+}
+
+/// The limits here: a single host that nobody knows gets a short time.
+pub(super) fn effective_limits(s: &DecisionInput<'_>, limits: RetryLimits) -> RetryLimits {
+    let short = |limit: Duration| limit.min(UNKNOWN_HOST_LIMIT);
+    match s.network {
+        NetworkStatus::UnknownHost => RetryLimits {
+            give_up_after: limits.give_up_after.map(short),
+            ..limits
+        },
+        NetworkStatus::Up | NetworkStatus::Down => limits,
+    }
+}
+
+impl DecisionBuilder<'_, '_> {
+    /// What bounds the `n`-th retry.
+    pub(super) fn retry_bound(&self, n: u32) -> RetryBound {
+        match self.limits.give_up_after {
+            Some(of) => RetryBound::Time {
+                passed: self.input.history.time_without_progress(self.input.now),
+                of,
+            },
+            None => RetryBound::Count {
+                n,
+                limit: self.limits.retries,
+            },
+        }
+    }
+
+    /// Why it is not repeated any more, if the time is over.
+    pub(super) fn check_time_limit(&mut self, limit: Duration) -> Option<String> {
+        let passed = self.input.history.time_without_progress(self.input.now);
+        self.is_out_of_time = passed >= limit;
+        let (passed, limit) = (HumanDuration(passed), HumanDuration(limit));
+        self.is_out_of_time
+            .then(|| format!("there was no progress for {passed}, and {limit} are allowed"))
+    }
+
+    /// Waits until the network is back. That counts against no limit; it has one of its own: an agent waits as long as
+    /// recovery may take in all, anything else as long as it is repeated without progress.
+    pub(super) fn wait_for_network(&mut self) -> Option<Decision> {
+        let s = self.input;
+        let is_cause = matches!(self.kind, Kind::NetworkError | Kind::Timeout);
+        let allowed = match s.can_park {
+            true => s.policy.max_elapsed.unwrap_or(DEFAULT_OFFLINE_LIMIT),
+            false => self.limits.give_up_after.unwrap_or_default(),
+        };
+        let left = allowed.saturating_sub(s.history.time_offline());
+        if s.network != NetworkStatus::Down
+            || !is_cause
+            || left.is_zero()
+            || s.repeatable == Repeatable::Unsafe
+            || self.limits.give_up_after.is_none()
+        {
+            return None;
+        }
+        let action = Action::Retry {
+            delay: left,
+            until: s.now.after(left),
+        };
+        Some(Decision {
+            attempt: 0,
+            max_attempts: 0,
+            wait_purpose: WaitPurpose::Network,
+            ..self.finish(Some(Level::Same), action, reason::offline(s, left))
+        })
+    }
+
+    /// Goes on with rare probes instead of asking, where that is wanted and there still is time for it.
+    pub(super) fn park(&mut self, why: EscalationReason) -> Option<Decision> {
+        let s = self.input;
+        let is_all_tried = matches!(why, EscalationReason::Exhausted | EscalationReason::Chain);
+        if !s.can_park
+            || !self.is_out_of_time
+            || !is_all_tried
+            || s.network == NetworkStatus::UnknownHost
+        {
+            return None;
+        }
+        let probe = delay::probe_delay(s, PROBE_INTERVAL);
+        if delay::exceeded_limit(s, &probe).is_some() {
+            return None;
+        }
+        let left = s
+            .policy
+            .max_elapsed
+            .map(|most| most.saturating_sub(s.history.active_time(s.now)));
+        let action = Action::Retry {
+            delay: probe.delay,
+            until: s.now.after(probe.delay),
+        };
+        let n = s
+            .history
+            .retries_without_progress(self.kind)
+            .saturating_add(1);
+        Some(Decision {
+            attempt: n,
+            max_attempts: 0,
+            give_up_at: left.map(|left| s.now.after(left)),
+            wait_purpose: WaitPurpose::Probe,
+            ..self.finish(Some(Level::Same), action, reason::parked(s, &probe, left))
+        })
+    }
+}

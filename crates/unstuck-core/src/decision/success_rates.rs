@@ -1,0 +1,117 @@
+//! What was learned: how often each strategy helped against each kind.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::failure::Kind;
+
+/// How much the chain's own confidence weighs: as much as this many observations.
+const PRIOR_WEIGHT: f64 = 4.0;
+
+/// How often a strategy helped and how often it did not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct SuccessCount {
+    /// How often it helped.
+    pub worked: u32,
+    /// How often it did not.
+    pub failed: u32,
+}
+
+/// How often each strategy helped against each kind; empty odds change nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct SuccessRates {
+    tallies: BTreeMap<Kind, BTreeMap<String, SuccessCount>>,
+}
+
+impl SuccessRates {
+    /// Odds from which nothing was learned yet.
+    pub const fn empty() -> Self {
+        Self {
+            tallies: BTreeMap::new(),
+        }
+    }
+
+    /// Takes note of how a strategy ended.
+    pub fn record(&mut self, kind: Kind, strategy: &str, worked: bool) {
+        let of_kind = self.tallies.entry(kind).or_default();
+        let tally = of_kind.entry(strategy.to_owned()).or_default();
+        if worked {
+            tally.worked = tally.worked.saturating_add(1);
+        } else {
+            tally.failed = tally.failed.saturating_add(1);
+        }
+    }
+
+    /// How often a strategy was seen to help against a kind.
+    pub fn counts_for(&self, kind: Kind, strategy: &str) -> SuccessCount {
+        let of_kind = self.tallies.get(&kind);
+        of_kind
+            .and_then(|tallies| tallies.get(strategy))
+            .copied()
+            .unwrap_or_default()
+    }
+
+    /// What was learned about one kind alone.
+    #[must_use]
+    pub fn for_kind(&self, kind: Kind) -> Self {
+        let tallies = self.tallies.get(&kind).cloned();
+        Self {
+            tallies: tallies.map(|one| (kind, one)).into_iter().collect(),
+        }
+    }
+
+    /// The chance that a strategy helps: the mean of a Beta distribution that starts at the chain's
+    /// confidence and is moved by what was seen.
+    pub fn adjusted_confidence(&self, kind: Kind, strategy: &str, confidence: f64) -> f64 {
+        let SuccessCount { worked, failed } = self.counts_for(kind, strategy);
+        let (worked, failed) = (f64::from(worked), f64::from(failed));
+        (confidence * PRIOR_WEIGHT + worked) / (PRIOR_WEIGHT + worked + failed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// S2-28: without history the chain's confidence stands.
+    #[test]
+    fn empty_odds_change_nothing() {
+        assert_eq!(
+            SuccessRates::empty().adjusted_confidence(Kind::Timeout, "simplify", 0.8),
+            0.8
+        );
+    }
+
+    /// S2-24, S2-28: what helped rises, what did not falls.
+    #[test]
+    fn successes_raise_and_failures_lower_the_confidence() {
+        let mut odds = SuccessRates::empty();
+        for _ in 0..4 {
+            odds.record(Kind::Timeout, "good", true);
+            odds.record(Kind::Timeout, "bad", false);
+        }
+        assert_eq!(odds.adjusted_confidence(Kind::Timeout, "good", 0.5), 0.75);
+        assert_eq!(odds.adjusted_confidence(Kind::Timeout, "bad", 0.5), 0.25);
+        assert_eq!(odds.adjusted_confidence(Kind::RateLimit, "good", 0.5), 0.5);
+        let json = serde_json::to_value(&odds).unwrap();
+        assert_eq!(json["timeout"]["good"]["worked"], 4);
+    }
+
+    proptest! {
+        #[test]
+        fn the_confidence_stays_a_chance(
+            confidence in 0.0..=1.0_f64, results in proptest::collection::vec(any::<bool>(), 0..50),
+        ) {
+            let mut odds = SuccessRates::empty();
+            for worked in results {
+                odds.record(Kind::Stuck, "s", worked);
+            }
+            let adjusted = odds.adjusted_confidence(Kind::Stuck, "s", confidence);
+            prop_assert!((0.0..=1.0).contains(&adjusted));
+        }
+    }
+}

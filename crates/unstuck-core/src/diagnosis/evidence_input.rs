@@ -1,0 +1,261 @@
+//! A failure made ready for matching: its texts as seen on a screen, the documents in them, and whether
+//! the run itself says that all is well.
+
+use serde_json::Value;
+
+use super::lenient_json;
+use super::normalize::{NormalizedText, without_escapes};
+use crate::failure::{Failure, Layer};
+use crate::knowledge::{FailureStream, TextRules};
+
+/// A failure made ready for matching.
+pub(crate) struct PreparedFailure<'f> {
+    pub(crate) failure: &'f Failure,
+    texts: [Option<NormalizedText>; 4],
+    documents: Vec<Value>,
+    succeeded: bool,
+    admits_failure: bool,
+    shows_content: bool,
+}
+
+impl<'f> PreparedFailure<'f> {
+    pub(crate) fn new(failure: &'f Failure, reading: &TextRules) -> Self {
+        let validation = (!failure.validation_errors.is_empty())
+            .then(|| failure.validation_errors.join("\n").into());
+        let texts = [
+            failure.body.as_ref(),
+            failure.stdout.as_ref(),
+            failure.stderr.as_ref(),
+            validation.as_ref(),
+        ];
+        let mut view = Self {
+            failure,
+            texts: texts.map(|text| text.map(|text| NormalizedText::new(text.bytes()))),
+            documents: Vec::new(),
+            succeeded: false,
+            admits_failure: false,
+            shows_content: shows_content(failure, reading),
+        };
+        view.read_documents();
+        view.succeeded = view.looks_successful();
+        view
+    }
+
+    /// Finds the documents and, where a text is a stream of events, leaves out the events that went well.
+    fn read_documents(&mut self) {
+        for stream in [
+            FailureStream::Body,
+            FailureStream::Stdout,
+            FailureStream::Stderr,
+        ] {
+            let Some(screen) = &self.texts[stream as usize] else {
+                continue;
+            };
+            if !self.may_show_failure(stream) {
+                continue;
+            }
+            if !screen.lines().contains('{') {
+                continue;
+            }
+            let raw = match stream {
+                FailureStream::Body => self.failure.body.as_ref(),
+                FailureStream::Stdout => self.failure.stdout.as_ref(),
+                _ => self.failure.stderr.as_ref(),
+            };
+            let found = raw
+                .map(|raw| lenient_json::find_documents(&without_escapes(&raw.to_str())))
+                .unwrap_or_default();
+            if let Some(failed_only) = failed_events(screen.lines()) {
+                self.texts[stream as usize] = Some(NormalizedText::new(failed_only.as_bytes()));
+            }
+            self.documents.extend(found);
+        }
+    }
+
+    fn looks_successful(&self) -> bool {
+        let verdict = self.documents.iter().rev().find_map(document_outcome);
+        let said = match (self.failure.exit_code, self.failure.status) {
+            (Some(0), _) => verdict != Some(true),
+            (Some(_), _) => false,
+            (None, Some(status)) => {
+                (200..300).contains(&status)
+                    && !self
+                        .documents
+                        .iter()
+                        .any(|doc| document_outcome(doc) == Some(true))
+            }
+            // Without an exit code only the agent's own word can tell a success.
+            (None, None) => self.failure.layer == Layer::Agent && verdict == Some(false),
+        };
+        said && !self.failure.timed_out && self.failure.signal.is_none()
+    }
+
+    /// Whether the exit code or status, and what the agent says of itself, tell that all is well.
+    pub(crate) fn reports_success(&self) -> bool {
+        self.succeeded && !self.admits_failure
+    }
+
+    /// What to assume where nothing explains a failure: a run that ended well and only hinted at one did not fail.
+    pub(crate) fn is_presumed_success(&self) -> bool {
+        self.succeeded
+    }
+
+    /// Takes note that a line of its own admits a failure.
+    pub(crate) fn admit_failure(&mut self) {
+        self.admits_failure = true;
+    }
+
+    pub(crate) fn text(&self, stream: FailureStream) -> Option<&NormalizedText> {
+        self.texts[stream as usize].as_ref()
+    }
+
+    pub(crate) fn documents(&self) -> &[Value] {
+        &self.documents
+    }
+
+    /// Whether a stream may show a failure: the output of a program that shows files does not.
+    pub(crate) fn may_show_failure(&self, stream: FailureStream) -> bool {
+        !(self.shows_content && stream == FailureStream::Stdout)
+    }
+
+    /// Whether a stream is empty, or not known.
+    pub(crate) fn is_blank(&self, stream: FailureStream) -> bool {
+        self.text(stream).is_none_or(NormalizedText::is_blank)
+    }
+
+    /// Whether a stream is known to be empty.
+    pub(crate) fn is_empty(&self, stream: FailureStream) -> bool {
+        self.text(stream).is_some_and(NormalizedText::is_blank)
+    }
+
+    /// The signal that ended the process, also if only a shell's exit code tells it.
+    pub(crate) fn signal(&self) -> Option<i32> {
+        self.failure.signal.or_else(|| {
+            self.failure
+                .exit_code
+                .filter(|code| (129..=159).contains(code))
+                .map(|code| code - 128)
+        })
+    }
+}
+
+/// Whether the tool's standard output is what it was asked to show.
+fn shows_content(failure: &Failure, reading: &TextRules) -> bool {
+    let Some(tool) = &failure.tool else {
+        return false;
+    };
+    reading.viewers.contains(tool)
+        || (reading.reporters.contains(tool) && failure.exit_code == Some(0))
+}
+
+/// Of a text that is a stream of JSON events: those that failed, and the last; `None` if it is no such text.
+fn failed_events(lines: &str) -> Option<String> {
+    let (mut events, mut others) = (Vec::new(), 0);
+    for line in lines.lines().filter(|line| !line.is_empty()) {
+        let payload = line.strip_prefix("data: ").unwrap_or(line);
+        if payload.starts_with('{') && payload.ends_with('}') {
+            events.push(payload);
+        } else if !line.starts_with("event: ") && line != "data: [DONE]" {
+            others += 1;
+        }
+    }
+    if events.len() < 2 || others > events.len() {
+        return None;
+    }
+    let last = events.len() - 1;
+    let failed = |event: &str| {
+        lenient_json::find_documents(event)
+            .iter()
+            .any(|doc| document_outcome(doc) == Some(true))
+    };
+    let kept: Vec<&str> = events
+        .iter()
+        .enumerate()
+        .filter(|(at, event)| *at == last || failed(event))
+        .map(|(_, event)| *event)
+        .collect();
+    Some(kept.join("\n"))
+}
+
+/// Whether a document says that something failed (`Some(true)`), that a whole turn went well
+/// (`Some(false)`), or neither.
+fn document_outcome(document: &Value) -> Option<bool> {
+    let text = |key: &str| {
+        document
+            .get(key)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+    };
+    if let Some(is_error) = document.get("is_error").and_then(Value::as_bool) {
+        return (is_error || text("type") == "result").then_some(is_error);
+    }
+    let given = |key: &str| {
+        document.get(key).is_some_and(|value| match value {
+            Value::Null | Value::Bool(false) => false,
+            Value::String(text) => !text.is_empty(),
+            Value::Array(items) => !items.is_empty(),
+            Value::Object(object) => !object.is_empty(),
+            _ => true,
+        })
+    };
+    let kind = text("type");
+    let failed = given("error")
+        || kind == "error"
+        || kind.ends_with(".failed")
+        || kind.ends_with("_error")
+        || document.get("success") == Some(&Value::Bool(false))
+        || matches!(text("status"), "error" | "failed" | "failure");
+    if failed {
+        return Some(true);
+    }
+    matches!(
+        (kind, text("status")),
+        ("turn.completed", _) | ("result", "success")
+    )
+    .then_some(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn succeeded(failure: &Failure) -> bool {
+        PreparedFailure::new(failure, &TextRules::default()).reports_success()
+    }
+
+    #[test]
+    fn an_agent_that_reports_an_error_did_not_succeed_even_with_exit_code_0() {
+        let result = |flag| {
+            Failure::agent("claude")
+                .with_exit_code(0)
+                .with_stdout(format!(
+                    r#"{{"type":"result","subtype":"success","is_error":{flag}}}"#
+                ))
+        };
+        assert!(succeeded(&result(false)));
+        assert!(!succeeded(&result(true)));
+    }
+
+    #[test]
+    fn an_error_event_in_a_200_stream_is_no_success() {
+        let stream = "event: message_start\ndata: {\"type\":\"message_start\"}\n\nevent: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\"}}\n";
+        assert!(!succeeded(
+            &Failure::api("anthropic").with_status(200).with_body(stream)
+        ));
+        assert!(succeeded(
+            &Failure::api("anthropic")
+                .with_status(200)
+                .with_body("{\"type\":\"message\"}")
+        ));
+    }
+
+    #[test]
+    fn of_a_stream_of_events_only_the_failed_ones_are_read() {
+        let events = "{\"type\":\"assistant\",\"text\":\"got a 429 and moved on\"}\n{\"type\":\"turn.failed\",\"error\":{\"message\":\"boom\"}}\n";
+        assert_eq!(
+            failed_events(events).as_deref(),
+            Some("{\"type\":\"turn.failed\",\"error\":{\"message\":\"boom\"}}")
+        );
+        assert_eq!(failed_events("plain\ntext\n"), None);
+    }
+}

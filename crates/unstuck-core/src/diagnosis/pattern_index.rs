@@ -1,0 +1,284 @@
+//! Looks for the literals of all patterns at once, and for the patterns where a literal was seen.
+
+use std::collections::HashMap;
+use std::hash::BuildHasherDefault;
+use std::ops::Range;
+
+use super::evidence_input::PreparedFailure;
+use super::fingerprint::FnvHasher;
+use super::normalize::NormalizedText;
+use super::pattern::{PatternError, TextPattern};
+use crate::knowledge::FailureStream;
+use crate::literal_index::LiteralIndex;
+
+/// A pattern in the automaton.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct PatternId(u32);
+
+/// More hits than this are not kept: those at the start and at the end of a text tell enough.
+const MAX_HITS: usize = 20_000;
+/// So many hits of one pattern are tried, from the last one on.
+const MAX_TRIES: usize = 16;
+/// A pattern is tried this far around its literal, where lines are very long.
+const MATCH_RADIUS: usize = 2048;
+/// A line of at least this many bytes may have been wrapped.
+const MIN_WRAPPED_LINE: usize = 56;
+
+/// Collects patterns.
+#[derive(Debug, Default)]
+pub(crate) struct PatternIndexBuilder {
+    patterns: Vec<TextPattern>,
+}
+
+impl PatternIndexBuilder {
+    pub(crate) fn add(&mut self, source: &str) -> Result<PatternId, PatternError> {
+        Ok(self.add_pattern(TextPattern::parse(source)?))
+    }
+
+    pub(crate) fn add_pattern(&mut self, pattern: TextPattern) -> PatternId {
+        self.patterns.push(pattern);
+        PatternId(u32::try_from(self.patterns.len() - 1).unwrap_or(u32::MAX))
+    }
+
+    pub(crate) fn build(self) -> PatternIndex {
+        let mut literals: Vec<&str> = Vec::new();
+        let mut index: HashMap<&str, usize, BuildHasherDefault<FnvHasher>> = HashMap::default();
+        let mut owners: Vec<Vec<PatternId>> = Vec::new();
+        for (number, pattern) in (0_u32..).zip(&self.patterns) {
+            for literal in pattern.literals() {
+                let at = *index.entry(literal).or_insert_with(|| {
+                    literals.push(literal);
+                    owners.push(Vec::new());
+                    literals.len() - 1
+                });
+                owners[at].push(PatternId(number));
+            }
+        }
+        let literals = LiteralIndex::new(literals);
+        PatternIndex {
+            patterns: self.patterns,
+            literals,
+            patterns_of_literal: owners,
+        }
+    }
+}
+
+/// All patterns, ready to be looked for.
+#[derive(Debug)]
+pub(crate) struct PatternIndex {
+    patterns: Vec<TextPattern>,
+    literals: LiteralIndex,
+    patterns_of_literal: Vec<Vec<PatternId>>,
+}
+
+/// Where something was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct TextSpan {
+    pub(crate) stream: FailureStream,
+    pub(crate) range: Range<usize>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct LiteralHit {
+    pattern: PatternId,
+    stream: FailureStream,
+    start: usize,
+    end: usize,
+}
+
+impl PatternIndex {
+    /// Looks for every literal in every text that counts.
+    pub(crate) fn scan<'a>(&'a self, view: &'a PreparedFailure<'a>) -> Matches<'a> {
+        let mut hits = Vec::new();
+        for stream in FailureStream::ALL
+            .into_iter()
+            .filter(|stream| view.may_show_failure(*stream))
+        {
+            let Some(screen) = view.text(stream) else {
+                continue;
+            };
+            self.literals.for_each_match(screen.flat(), |found| {
+                for pattern in &self.patterns_of_literal[found.literal] {
+                    hits.push(LiteralHit {
+                        pattern: *pattern,
+                        stream,
+                        start: found.start,
+                        end: found.end,
+                    });
+                }
+                if hits.len() > MAX_HITS {
+                    hits.drain(MAX_HITS / 10..MAX_HITS / 2);
+                }
+            });
+        }
+        // Within one pattern in the order of the text.
+        hits.sort_unstable_by_key(|hit| (hit.pattern, hit.stream, hit.end, hit.start));
+        Matches::new(self, view, hits)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn patterns(&self) -> &[TextPattern] {
+        &self.patterns
+    }
+
+    /// Compiles every regular expression, to find mistakes early.
+    pub(crate) fn check(&self) -> Result<(), PatternError> {
+        self.patterns.iter().try_for_each(TextPattern::check)
+    }
+}
+
+/// The literals that were seen in a failure's texts.
+pub(crate) struct Matches<'a> {
+    index: &'a PatternIndex,
+    failure: &'a PreparedFailure<'a>,
+    hits: Vec<LiteralHit>,
+    /// For each pattern where its hits are, since rules ask for many patterns that were not seen.
+    of_pattern: Vec<Range<u32>>,
+}
+
+impl<'a> Matches<'a> {
+    fn new(
+        index: &'a PatternIndex,
+        failure: &'a PreparedFailure<'a>,
+        hits: Vec<LiteralHit>,
+    ) -> Self {
+        let mut of_pattern = vec![0..0; index.patterns.len()];
+        for (at, hit) in (0_u32..).zip(&hits) {
+            let range = &mut of_pattern[hit.pattern.0 as usize];
+            if range.end == 0 {
+                range.start = at;
+            }
+            range.end = at + 1;
+        }
+        Self {
+            index,
+            failure,
+            hits,
+            of_pattern,
+        }
+    }
+
+    /// The patterns whose literal was seen.
+    pub(crate) fn hit_patterns(&self) -> impl Iterator<Item = PatternId> + '_ {
+        self.hits
+            .chunk_by(|a, b| a.pattern == b.pattern)
+            .map(|hits| hits[0].pattern)
+    }
+
+    fn hits(&self, pattern: PatternId) -> &[LiteralHit] {
+        let range = &self.of_pattern[pattern.0 as usize];
+        &self.hits[range.start as usize..range.end as usize]
+    }
+
+    /// The same without what stands in some lines.
+    pub(crate) fn excluding_lines(self, lines: &[TextSpan]) -> Self {
+        let is_inside = |hit: &LiteralHit, line: &TextSpan| {
+            hit.stream == line.stream && line.range.contains(&hit.start)
+        };
+        let mut hits = self.hits;
+        hits.retain(|hit| !lines.iter().any(|line| is_inside(hit, line)));
+        Self::new(self.index, self.failure, hits)
+    }
+
+    /// The last place in one of the streams at which a pattern matches.
+    pub(crate) fn find(&self, pattern: PatternId, streams: &[FailureStream]) -> Option<TextSpan> {
+        self.match_spans(pattern, streams).next()
+    }
+
+    /// Every place in one of the streams at which a pattern matches, from the last one on.
+    pub(crate) fn match_spans<'s>(
+        &'s self,
+        pattern: PatternId,
+        streams: &'s [FailureStream],
+    ) -> impl Iterator<Item = TextSpan> + 's {
+        let tried = self
+            .hits(pattern)
+            .iter()
+            .rev()
+            .filter(|hit| streams.is_empty() || streams.contains(&hit.stream));
+        let pattern = &self.index.patterns[pattern.0 as usize];
+        let mut tried_before = None;
+        tried.take(MAX_TRIES).filter_map(move |hit| {
+            let screen = self.failure.text(hit.stream)?;
+            let range = if pattern.is_literal() {
+                hit.start..hit.end
+            } else {
+                let windows = match_windows(screen, hit);
+                // A literal often stands twice in one line.
+                let trying = Some((hit.stream, windows));
+                if tried_before == trying {
+                    return None;
+                }
+                let range = find_within(pattern, screen, &trying.as_ref()?.1);
+                tried_before = trying;
+                range?
+            };
+            Some(TextSpan {
+                stream: hit.stream,
+                range,
+            })
+        })
+    }
+
+    /// Every place at which a pattern matches, from the last one on, with the named groups that are wanted.
+    pub(crate) fn captures(
+        &self,
+        pattern: PatternId,
+        groups: &'static [&'static str],
+    ) -> impl Iterator<Item = (TextSpan, Vec<(&'static str, String)>)> {
+        self.hits(pattern)
+            .iter()
+            .rev()
+            .take(MAX_TRIES)
+            .filter_map(move |hit| {
+                let screen = self.failure.text(hit.stream)?;
+                let regex = &self.index.patterns[pattern.0 as usize];
+                let (line, wrapped) = match_windows(screen, hit);
+                let (range, named) = regex
+                    .captures(screen.lines().as_bytes(), line, groups)
+                    .or_else(|| regex.captures(screen.flat(), wrapped?, groups))?;
+                let place = TextSpan {
+                    stream: hit.stream,
+                    range,
+                };
+                Some((place, named))
+            })
+    }
+}
+
+fn find_within(
+    pattern: &TextPattern,
+    screen: &NormalizedText,
+    windows: &MatchWindows,
+) -> Option<Range<usize>> {
+    let (line, wrapped) = windows;
+    pattern
+        .find(screen.lines().as_bytes(), line.clone())
+        .or_else(|| pattern.find(screen.flat(), wrapped.clone()?))
+}
+
+/// The line of a hit, and that line with the one that opened it and the ones it may have been wrapped to.
+type MatchWindows = (Range<usize>, Option<Range<usize>>);
+
+fn match_windows(screen: &NormalizedText, hit: &LiteralHit) -> MatchWindows {
+    let lines = screen.line_range(&(hit.start..hit.end));
+    let near = |range: Range<usize>| {
+        range.start.max(hit.start.saturating_sub(MATCH_RADIUS))
+            ..range.end.min(hit.end + MATCH_RADIUS)
+    };
+    let mut wrapped = lines.clone();
+    for _ in 0..2 {
+        let next = wrapped.end + 1;
+        if wrapped.len() < MIN_WRAPPED_LINE || next >= screen.lines().len() {
+            break;
+        }
+        wrapped.end = screen.line_range(&(next..next)).end;
+    }
+    // What a line opens with a brace stands on the next one.
+    let before = &screen.lines()[..lines.start];
+    if before.ends_with("{\n") {
+        wrapped.start = screen.line_range(&(lines.start - 1..lines.start)).start;
+    }
+    let is_wrapped = wrapped != lines;
+    (near(lines), is_wrapped.then(|| near(wrapped)))
+}

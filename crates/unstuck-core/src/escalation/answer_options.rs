@@ -1,0 +1,193 @@
+//! Which answers make sense for a question, and what each will do.
+
+use super::{AnswerOption, EscalationAnswer};
+use crate::decision::{ConcreteChange, EscalationReason};
+use crate::event::{BudgetReached, EscalationOpened};
+
+/// What decides which answers make sense.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct EscalationContext<'a> {
+    /// The repair that is proposed.
+    pub repair: Option<&'a str>,
+    /// The role that it is about; none where it is about a single command or the run as a whole.
+    pub role: Option<&'a str>,
+    /// How many further iterations may be allowed, where it is about a loop.
+    pub iterations: Option<u32>,
+    /// Whether the command cannot be run again, so that nothing is left but to end the run.
+    pub is_unrepeatable: bool,
+    /// Whether a person's words can be handed on.
+    pub accepts_message: bool,
+    /// The next stronger model, and what it is expected to cost more.
+    pub model: Option<NextModel<'a>>,
+    /// The budget that is used up, where it is about one.
+    pub budget: Option<&'a BudgetReached>,
+    /// How many settings of the project were changed, where it is about them.
+    pub settings: usize,
+}
+
+/// The next stronger model.
+#[derive(Debug, Clone, Copy)]
+pub struct NextModel<'a> {
+    /// The model so far.
+    pub from: &'a str,
+    /// The stronger one.
+    pub to: &'a str,
+    /// What it is expected to cost more, in USD.
+    pub cost: Option<f64>,
+}
+
+impl NextModel<'_> {
+    fn change(&self) -> ConcreteChange {
+        ConcreteChange::Model {
+            from: self.from.to_owned(),
+            to: self.to.to_owned(),
+        }
+    }
+}
+
+/// The answers that make sense, the likeliest first.
+pub fn answer_options(why: EscalationReason, of: &EscalationContext<'_>) -> Vec<AnswerOption> {
+    let approve = of
+        .approve_effect(why)
+        .map(|does| (EscalationAnswer::Approve, does));
+    let reject = of
+        .reject_effect(why)
+        .map(|does| (EscalationAnswer::Reject, does));
+    let is_about_trust = why == EscalationReason::Trust;
+    // To try again without more money would only ask the same again.
+    let is_about_money = why == EscalationReason::MaxCost;
+    let rest = [
+        (!is_about_money && of.settings == 0)
+            .then(|| (EscalationAnswer::Resolve, of.resolve_effect(why))),
+        (of.accepts_message && !is_about_trust && !is_about_money).then(|| {
+            (
+                EscalationAnswer::Retry,
+                "tries again with your words".to_owned(),
+            )
+        }),
+        of.switch_model_effect(why)
+            .map(|does| (EscalationAnswer::SwitchModel, does)),
+        (!is_about_trust).then(|| (EscalationAnswer::Skip, of.skip_effect())),
+        (!is_about_trust).then(|| (EscalationAnswer::Abort, "ends the run".to_owned())),
+    ];
+    let all = [approve, reject].into_iter().chain(rest).flatten();
+    // Nobody is offered an answer that cannot work.
+    let all =
+        all.filter(|(answer, _)| !of.is_unrepeatable || is_about_trust || !answer.continues());
+    let model = |answer| match answer {
+        EscalationAnswer::SwitchModel => of.model,
+        EscalationAnswer::Approve if why == EscalationReason::CostlierModel => of.model,
+        _ => None,
+    };
+    all.map(|(answer, does)| AnswerOption {
+        answer,
+        effect: does,
+        changes: model(answer).iter().map(NextModel::change).collect(),
+        cost: model(answer).and_then(|model| model.cost),
+    })
+    .collect()
+}
+
+/// The answers that make sense for a question; one from before they were written down has the usual ones.
+pub fn offered_options(asked: &EscalationOpened) -> Vec<AnswerOption> {
+    let shown = &asked.details;
+    if !shown.options.is_empty() {
+        return shown.options.clone();
+    }
+    let usual = EscalationContext {
+        repair: shown.command.as_deref(),
+        role: shown.role.as_deref(),
+        budget: asked.budget.as_ref(),
+        settings: shown.settings.len(),
+        ..EscalationContext::default()
+    };
+    answer_options(asked.reason_code, &usual)
+}
+
+impl EscalationContext<'_> {
+    fn approve_effect(&self, why: EscalationReason) -> Option<String> {
+        match why {
+            EscalationReason::Repair => {
+                let command = self.repair?;
+                Some(format!("runs `{command}` once, then tries again"))
+            }
+            EscalationReason::CostlierModel => {
+                let model = self.model?;
+                Some(format!(
+                    "goes on with {}{}",
+                    model.to,
+                    extra_cost_note(model.cost)
+                ))
+            }
+            EscalationReason::MaxCost => Some(match self.budget {
+                Some(budget) => budget.approval_effect(),
+                None => "goes on until the next limit".to_owned(),
+            }),
+            EscalationReason::WaitTooLong => None,
+            EscalationReason::Trust => match self.settings {
+                0 => None,
+                1 => Some("uses the changed setting from the next iteration on".to_owned()),
+                n => Some(format!(
+                    "uses the {n} changed settings from the next iteration on"
+                )),
+            },
+            _ => {
+                let more = self.iterations?;
+                Some(format!("allows {more} more iterations"))
+            }
+        }
+    }
+
+    fn reject_effect(&self, why: EscalationReason) -> Option<String> {
+        match why {
+            EscalationReason::Repair => Some("does not run it, and tries again without".to_owned()),
+            EscalationReason::CostlierModel => {
+                Some("stays with the model, and tries again".to_owned())
+            }
+            EscalationReason::Trust if self.settings > 0 => {
+                Some("keeps what the run began with".to_owned())
+            }
+            _ => None,
+        }
+    }
+
+    fn resolve_effect(&self, why: EscalationReason) -> String {
+        match why {
+            EscalationReason::Trust => {
+                "notes that you have seen it; `unstuck trust` makes it count".to_owned()
+            }
+            _ => "tries again: you have seen to it".to_owned(),
+        }
+    }
+
+    /// A dearer model that is asked about is approved or not.
+    fn switch_model_effect(&self, why: EscalationReason) -> Option<String> {
+        if matches!(
+            why,
+            EscalationReason::CostlierModel | EscalationReason::Trust | EscalationReason::MaxCost
+        ) {
+            return None;
+        }
+        let model = self.model?;
+        Some(format!(
+            "tries again with {}{}",
+            model.to,
+            extra_cost_note(model.cost)
+        ))
+    }
+
+    fn skip_effect(&self) -> String {
+        match (self.role, self.iterations) {
+            (Some(role), _) => format!("leaves {role} out; the others go on without it"),
+            (None, Some(_)) => "ends the loop as it is".to_owned(),
+            (None, None) => "gives it up; the failure is passed on".to_owned(),
+        }
+    }
+}
+
+fn extra_cost_note(cost: Option<f64>) -> String {
+    match cost {
+        Some(cost) => format!(" (about ${cost:.2} more)"),
+        None => String::new(),
+    }
+}

@@ -1,0 +1,114 @@
+use super::*;
+use crate::decision::EscalationReason;
+
+fn offered(why: EscalationReason, of: &EscalationContext<'_>) -> Vec<EscalationAnswer> {
+    answer_options(why, of)
+        .into_iter()
+        .map(|one| one.answer)
+        .collect()
+}
+
+#[test]
+fn every_answer_has_a_name_and_a_key_of_its_own() {
+    for answer in EscalationAnswer::ALL {
+        assert_eq!(EscalationAnswer::from_name(answer.name()), Some(answer));
+        assert_eq!(EscalationAnswer::from_name(answer.method()), Some(answer));
+        let same = EscalationAnswer::ALL
+            .iter()
+            .filter(|one| one.key() == answer.key());
+        assert_eq!(same.count(), 1, "{answer}");
+    }
+}
+
+/// S0-14: of skip, retry with words, by hand and ours, those that make sense.
+#[test]
+fn only_answers_that_make_sense_are_offered() {
+    let command = EscalationContext::default();
+    let all = [
+        EscalationAnswer::Resolve,
+        EscalationAnswer::Skip,
+        EscalationAnswer::Abort,
+    ];
+    assert_eq!(offered(EscalationReason::Fatal, &command), all);
+    let agent = EscalationContext {
+        role: Some("tester"),
+        accepts_message: true,
+        model: Some(NextModel {
+            from: "sonnet",
+            to: "opus",
+            cost: Some(1.5),
+        }),
+        ..command
+    };
+    assert!(offered(EscalationReason::Exhausted, &agent).contains(&EscalationAnswer::SwitchModel));
+    assert!(offered(EscalationReason::Exhausted, &agent).contains(&EscalationAnswer::Retry));
+    let asked = offered(EscalationReason::CostlierModel, &agent);
+    assert!(!asked.contains(&EscalationAnswer::SwitchModel));
+    assert_eq!(
+        asked[..2],
+        [EscalationAnswer::Approve, EscalationAnswer::Reject]
+    );
+    assert_eq!(
+        offered(EscalationReason::Trust, &agent),
+        [EscalationAnswer::Resolve]
+    );
+    // Nothing but more money lets it go on, and whoever tries again without would be asked the same.
+    let money = [
+        EscalationAnswer::Approve,
+        EscalationAnswer::Skip,
+        EscalationAnswer::Abort,
+    ];
+    assert_eq!(offered(EscalationReason::MaxCost, &agent), money);
+}
+
+#[test]
+fn each_answer_says_what_it_does() {
+    let of = EscalationContext {
+        repair: Some("npm ci"),
+        role: Some("tester"),
+        ..EscalationContext::default()
+    };
+    let said: Vec<String> = answer_options(EscalationReason::Repair, &of)
+        .into_iter()
+        .map(|one| format!("{}: {}", one.answer, one.effect))
+        .collect();
+    assert_eq!(
+        said,
+        [
+            "approve: runs `npm ci` once, then tries again",
+            "reject: does not run it, and tries again without",
+            "resolve: tries again: you have seen to it",
+            "skip: leaves tester out; the others go on without it",
+            "abort: ends the run",
+        ]
+    );
+}
+
+/// W1: the lack of an answer raises no budget.
+#[test]
+fn nobody_who_does_not_answer_allows_money() {
+    let after = Duration::from_secs(60);
+    let kind = EscalationKind::CostConfirmation;
+    let deadline = |answer, why| {
+        let patience = DeadlinePolicy {
+            deadlines: BTreeMap::from([(kind, (after, answer))]),
+        };
+        let model = NextModel {
+            from: "sonnet",
+            to: "opus",
+            cost: None,
+        };
+        let of = EscalationContext {
+            model: Some(model),
+            ..EscalationContext::default()
+        };
+        let choices = answer_options(why, &of);
+        patience.deadline_for(kind, why, Timestamp::from_seconds(0), &choices)
+    };
+    assert_eq!(
+        deadline(EscalationAnswer::Approve, EscalationReason::MaxCost),
+        None
+    );
+    assert!(deadline(EscalationAnswer::Abort, EscalationReason::MaxCost).is_some());
+    assert!(deadline(EscalationAnswer::Approve, EscalationReason::CostlierModel).is_some());
+}

@@ -1,0 +1,70 @@
+//! How a recorded event stands in a line of JSON: `{"v":1,"run":…,"seq":…,"at":…,"event":…, …}`.
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Map, Value};
+
+use super::{Event, EventRecord, RunId, UnknownEvent};
+use crate::time::Timestamp;
+
+/// The name of the event whose own fields include a `run` and an `values_at`.
+const CALL_FINISHED: &str = "call_finished";
+
+impl Event {
+    /// What it says, as a JSON object with its name under `event`.
+    pub fn to_value(&self) -> Result<Map<String, Value>, serde_json::Error> {
+        if let Self::Unknown(unknown) = self {
+            return Ok(unknown.fields.clone());
+        }
+        match serde_json::to_value(self)? {
+            Value::Object(fields) => Ok(fields),
+            _ => Err(serde::ser::Error::custom("an event is not an object")),
+        }
+    }
+
+    /// Reads what [`to_value`](Self::to_value) wrote; what is not understood is kept as [`UnknownEvent`].
+    pub fn from_value(fields: Map<String, Value>) -> Self {
+        let name = fields.get("event").and_then(Value::as_str);
+        let name = name.unwrap_or_default().to_owned();
+        // Only an event of a known name can be understood, so the rest need not be copied for the attempt.
+        let known = Self::NAMES.contains(&&*name);
+        let read = known.then(|| Self::deserialize(Value::Object(fields.clone())));
+        match read {
+            Some(Ok(event)) => event,
+            _ => Self::Unknown(UnknownEvent { name, fields }),
+        }
+    }
+}
+
+impl Serialize for EventRecord {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut line = Map::new();
+        line.insert("v".into(), self.version.into());
+        line.insert("run".into(), self.run.as_str().into());
+        line.insert("seq".into(), self.seq.into());
+        line.insert("at".into(), self.at.to_string().into());
+        let event = self.event.to_value().map_err(serde::ser::Error::custom)?;
+        line.extend(event);
+        line.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for EventRecord {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut line = Map::deserialize(deserializer)?;
+        let mut take = |key: &'static str| line.shift_remove(key).unwrap_or(Value::Null);
+        let (version, run) = (take("v"), take("run"));
+        let (seq, at) = (take("seq"), take("at"));
+        // A call has both as fields of its own, which were written over those of the line.
+        if line.get("event").and_then(Value::as_str) == Some(CALL_FINISHED) {
+            line.insert("run".into(), run.clone());
+            line.insert("at".into(), at.clone());
+        }
+        Ok(Self {
+            version: serde_json::from_value(version).map_err(serde::de::Error::custom)?,
+            run: serde_json::from_value::<RunId>(run).map_err(serde::de::Error::custom)?,
+            seq: serde_json::from_value(seq).map_err(serde::de::Error::custom)?,
+            at: serde_json::from_value::<Timestamp>(at).map_err(serde::de::Error::custom)?,
+            event: Event::from_value(line),
+        })
+    }
+}

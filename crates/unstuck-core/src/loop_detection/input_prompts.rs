@@ -1,0 +1,70 @@
+//! Questions to which nobody will answer: on the screen while an agent waits, and in place of its work.
+
+use super::kind::LoopKind;
+use super::line_signature::visible_text;
+use super::loop_patterns::LoopPatterns;
+use super::signal::LoopSignal;
+
+/// So much of the end of a stream is kept.
+const TAIL_LEN: usize = 1024;
+
+/// The end of a stream.
+#[derive(Debug, Default)]
+pub(super) struct OutputTail(Vec<u8>);
+
+impl OutputTail {
+    pub(super) fn feed(&mut self, bytes: &[u8]) {
+        let new = &bytes[bytes.len().saturating_sub(TAIL_LEN)..];
+        let old = (self.0.len() + new.len()).saturating_sub(TAIL_LEN);
+        self.0.drain(..old);
+        self.0.extend_from_slice(new);
+    }
+
+    /// The question that the stream ends with.
+    pub(super) fn question(&self) -> Option<LoopSignal> {
+        let known = &LoopPatterns::built_in().questions;
+        let mut lines = self.0.split(|byte| *byte == b'\n').map(visible_text).rev();
+        let last = lines.next()?;
+        let is_ended = last.trim().is_empty();
+        let last = match is_ended {
+            true => lines.find(|line| !line.trim().is_empty())?,
+            false => last,
+        };
+        let bytes = last.trim_end().as_bytes();
+        let asks = known.any.match_any(bytes) || !is_ended && known.unended.match_any(bytes);
+        (asks && !known.never.match_any(bytes))
+            .then(|| LoopSignal::new(LoopKind::WaitingForInput, 1, &last, ""))
+    }
+}
+
+/// Whether a final answer only asks, and tells of no work.
+///
+/// ```
+/// use unstuck_core::loop_detection::asks_back;
+///
+/// assert!(asks_back("I found two ways to do it. EscalationSelector one do you prefer?").is_some());
+/// assert!(asks_back("I have fixed the bug. Shall I also add a test?").is_none());
+/// ```
+pub fn detect_question_answer(text: &str) -> Option<LoopSignal> {
+    let known = &LoopPatterns::built_in().answers;
+    let text = text.trim();
+    if text.len() > known.longest || known.done.match_any(text.as_bytes()) {
+        return None;
+    }
+    let last = text.lines().rev().find(|line| !line.trim().is_empty())?;
+    let question = last_sentence(last.trim());
+    known
+        .asking
+        .match_any(question.as_bytes())
+        .then(|| LoopSignal::new(LoopKind::AsksBack, 1, question, ""))
+}
+
+/// The last sentence of a line.
+fn last_sentence(line: &str) -> &str {
+    let inner = line.trim_end_matches(['.', '!', '?', '*', '_', '"', ')', ' ']);
+    let start = [". ", "! ", "? ", ": "]
+        .iter()
+        .filter_map(|end| inner.rfind(end).map(|at| at + end.len()))
+        .max();
+    &line[start.unwrap_or(0)..]
+}

@@ -1,0 +1,147 @@
+//! Finds blocks of lines that are written again and again.
+//!
+//! Only names of lines are kept. For each length of a block one number tells how many lines in a row have been the same
+//! as the line that is so far back; that is all there is to do for a line. What a block says is looked at only once it has
+//! been repeated often enough.
+
+use std::collections::VecDeque;
+
+use super::kind::LoopKind;
+use super::limits::LoopLimits;
+use super::line_signature::visible_text;
+use super::signal::LoopSignal;
+use super::text_weight::text_weight;
+
+/// The most lines of a block.
+const MAX_BLOCK_LINES: usize = 40;
+/// How many names are kept before the newest are moved to the front.
+const BUFFER_LEN: usize = 1024;
+/// So much of a line is kept for its meaning.
+const MAX_REMEMBERED_LINE: usize = 512;
+/// A block that is as long as this needs no more than the usual number of repeats.
+const SUBSTANTIAL_BLOCK: usize = 200;
+
+/// Finds blocks that are repeated.
+#[derive(Debug)]
+pub(super) struct BlockRepeats {
+    /// How often at least.
+    min_repeats: u32,
+    names: Box<[u32; BUFFER_LEN]>,
+    end: usize,
+    /// How many lines in a row have been like the one before by so many lines; the longest block comes first.
+    runs: [u32; MAX_BLOCK_LINES],
+    /// The newest lines, as long as they are like earlier ones.
+    texts: VecDeque<Vec<u8>>,
+    /// The block that was looked at, and how often it would have to come.
+    last_weighed: Option<(usize, u32, u32)>,
+}
+
+impl BlockRepeats {
+    pub(super) fn new(limits: &LoopLimits) -> Self {
+        Self {
+            min_repeats: limits.output_repeats.max(2),
+            names: Box::new([0; BUFFER_LEN]),
+            end: MAX_BLOCK_LINES,
+            runs: [0; MAX_BLOCK_LINES],
+            texts: VecDeque::new(),
+            last_weighed: None,
+        }
+    }
+
+    /// Forgets all that was written.
+    pub(super) fn clear(&mut self) {
+        self.runs = [0; MAX_BLOCK_LINES];
+        self.names.fill(0);
+        self.end = MAX_BLOCK_LINES;
+        self.texts.clear();
+        self.last_weighed = None;
+    }
+
+    /// Takes in a line by its name and says whether that is too much.
+    pub(super) fn push_line(&mut self, name: u64, line: &[u8]) -> Option<LoopSignal> {
+        if name == 0 {
+            return None;
+        }
+        // The upper half is the better one.
+        let name = (name >> 32) as u32 | 1;
+        let runs = self.count_line(name);
+        if runs == 0 {
+            return None;
+        }
+        self.remember_line(line);
+        if runs < self.min_repeats - 1 {
+            return None;
+        }
+        let (block, times) = self.repeated_block()?;
+        let needed = match self.last_weighed {
+            Some((weighed, last, needed)) if (weighed, last) == (block, name) => needed,
+            _ => self.required_repeats(block),
+        };
+        self.last_weighed = Some((block, name, needed));
+        (times >= needed).then(|| self.signal(block, times))
+    }
+
+    /// Counts a line. The answer is at least the longest run, and 0 if there is none.
+    fn count_line(&mut self, name: u32) -> u32 {
+        if self.end == BUFFER_LEN {
+            self.names.copy_within(BUFFER_LEN - MAX_BLOCK_LINES.., 0);
+            self.end = MAX_BLOCK_LINES;
+        }
+        let mut runs = 0;
+        let before = &self.names[self.end - MAX_BLOCK_LINES..self.end];
+        for (run, earlier) in self.runs.iter_mut().zip(before) {
+            *run = if *earlier == name {
+                run.wrapping_add(1)
+            } else {
+                0
+            };
+            // Processors do this to many at once, other than looking for the largest.
+            runs |= *run;
+        }
+        self.names[self.end] = name;
+        self.end += 1;
+        runs
+    }
+
+    fn remember_line(&mut self, line: &[u8]) {
+        let mut text = match self.texts.len() {
+            MAX_BLOCK_LINES => self.texts.pop_front().unwrap_or_default(),
+            _ => Vec::new(),
+        };
+        text.clear();
+        text.extend_from_slice(&line[..line.len().min(MAX_REMEMBERED_LINE)]);
+        self.texts.push_back(text);
+    }
+
+    /// The shortest block that ends here and came often enough in a row, and how often.
+    fn repeated_block(&self) -> Option<(usize, u32)> {
+        (1_u32..)
+            .zip(self.runs.iter().rev())
+            .find_map(|(block, run)| {
+                let times = run / block + 1;
+                let is_whole = run % block == 0 && times >= self.min_repeats;
+                is_whole.then_some((block as usize, times))
+            })
+    }
+
+    /// How often the block would have to come: short ones more often.
+    fn required_repeats(&self, block: usize) -> u32 {
+        match u32::try_from(text_weight(self.block_lines(block))) {
+            Ok(0) | Err(_) => u32::MAX,
+            Ok(bytes) => {
+                let enough = self.min_repeats.saturating_mul(SUBSTANTIAL_BLOCK as u32);
+                self.min_repeats.max(enough.div_ceil(bytes))
+            }
+        }
+    }
+
+    fn block_lines(&self, block: usize) -> impl Iterator<Item = &[u8]> + Clone {
+        let before = self.texts.len().saturating_sub(block);
+        self.texts.iter().skip(before).map(Vec::as_slice)
+    }
+
+    fn signal(&self, block: usize, times: u32) -> LoopSignal {
+        let lines: Vec<String> = self.block_lines(block).map(visible_text).collect();
+        LoopSignal::new(LoopKind::RepeatingOutput, times, &lines.join(" "), "")
+    }
+}

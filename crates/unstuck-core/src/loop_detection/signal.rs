@@ -1,0 +1,85 @@
+//! What shows that an agent is stuck, and what that comes to as a diagnosis.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::kind::LoopKind;
+use super::loop_patterns::LoopPatterns;
+use crate::diagnosis::{Diagnosis, Evidence, fingerprint};
+use crate::failure::{Kind, Layer};
+use crate::knowledge::Knowledge;
+
+/// A longer text is cut to so many characters before it is shown.
+const MAX_SHOWN_LEN: usize = 160;
+
+/// What shows that an agent is stuck. Shown, it is a sentence about "it", the agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LoopSignal {
+    /// In which way it is stuck.
+    #[serde(rename = "what")]
+    pub kind: LoopKind,
+    /// How often it was seen.
+    pub times: u32,
+    /// What was repeated, short: the call, the text, the question, the failure.
+    pub repeated: String,
+    /// What came of it each time, short; empty if that is all the same.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub result: String,
+}
+
+impl LoopSignal {
+    pub(super) fn new(kind: LoopKind, times: u32, repeated: &str, result: &str) -> Self {
+        Self {
+            kind,
+            times,
+            repeated: shorten(repeated),
+            result: shorten(result),
+        }
+    }
+
+    /// The diagnosis: [`TreeEntryKind::StuckSection`], certain, with the sentence as its evidence. The same repetition has the same
+    /// fingerprint, however often it was seen.
+    pub fn diagnosis(&self) -> Diagnosis {
+        let known = Knowledge::built_in().kind(Kind::Stuck);
+        let rule = format!("{}.{}", Kind::Stuck, self.kind);
+        let thing = format!("{} {}", self.repeated, self.result);
+        let line = self.to_string();
+        Diagnosis {
+            kind: Kind::Stuck,
+            layer: Layer::Agent,
+            level: known.level(Kind::Stuck, Layer::Agent),
+            confidence: 1.0,
+            retry_after: None,
+            retry_after_source: None,
+            fingerprint: fingerprint(Kind::Stuck, &rule, &thing, 0),
+            message: format!("{}: {line}", known.title),
+            hint: LoopPatterns::built_in().message_for(self.kind).hint.clone(),
+            truncated: false,
+            evidence: Evidence { rule, line },
+        }
+    }
+}
+
+impl fmt::Display for LoopSignal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let says = &LoopPatterns::built_in().message_for(self.kind).sentence;
+        let sentence = says
+            .replace("{times}", &self.times.to_string())
+            .replace("{repeated}", &self.repeated);
+        f.write_str(&sentence)?;
+        match &*self.result {
+            "" => Ok(()),
+            result => write!(f, ": {result}"),
+        }
+    }
+}
+
+/// A text on one line, cut where it is long.
+pub(super) fn shorten(text: &str) -> String {
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match text.char_indices().nth(MAX_SHOWN_LEN) {
+        Some((at, _)) => format!("{}…", text[..at].trim_end()),
+        None => text,
+    }
+}

@@ -1,0 +1,68 @@
+//! Tool results in the stream of an agent: a sign that it gets on.
+
+use super::detector::record_of;
+use super::line_splitter::{JsonRecords, LineSplitter};
+use crate::agent::{Agent, AgentEvent};
+
+/// Counts the completed tool results in what an agent writes.
+#[derive(Debug)]
+pub struct ToolResultCounter {
+    agent: Agent,
+    lines: LineSplitter,
+    count: u64,
+}
+
+impl ToolResultCounter {
+    /// For an agent whose stream tells what it does; none for any other.
+    pub fn for_agent(agent: &Agent) -> Option<Self> {
+        agent.reports_events().then(|| Self {
+            agent: agent.clone(),
+            lines: LineSplitter::new(JsonRecords::Whole),
+            count: 0,
+        })
+    }
+
+    /// Takes in what was written to the standard output, and tells whether a tool result was among it.
+    pub fn push_stdout(&mut self, bytes: &[u8]) -> bool {
+        let before = self.count;
+        let Self {
+            agent,
+            lines,
+            count,
+        } = self;
+        lines.feed(bytes, |line| {
+            let Some((agent, record)) = record_of(Some(agent), line) else {
+                return;
+            };
+            let is_result = |doing: &AgentEvent| {
+                matches!(
+                    doing,
+                    AgentEvent::CallFinished { .. } | AgentEvent::CompletedCall(..)
+                )
+            };
+            *count += u64::from(agent.events_in(&record).iter().any(is_result));
+        });
+        self.count > before
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agent::Agents;
+
+    #[test]
+    fn only_completed_tool_results_count() {
+        let agents = Agents::built_in();
+        let mut results = ToolResultCounter::for_agent(agents.get("claude").unwrap()).unwrap();
+        let call = br#"{"type":"assistant","message":{"content":[{"type":"tool_use","id":"t1","name":"Bash","input":{"command":"ls"}}]}}"#;
+        let result = br#"{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t1","content":"a.txt"}]}}"#;
+        assert!(!results.push_stdout(b"API Error: 529 Overloaded\n"));
+        assert!(!results.push_stdout(call));
+        assert!(!results.push_stdout(b"\n"));
+        let (first, rest) = result.split_at(20);
+        assert!(!results.push_stdout(first));
+        assert!(results.push_stdout(&[rest, b"\n"].concat()));
+        assert!(!results.push_stdout(b"{\"type\":\"result\",\"is_error\":true}\n"));
+    }
+}

@@ -1,0 +1,83 @@
+//! What was changed about a pipeline since it ran: by role and setting, in words.
+
+use std::collections::BTreeSet;
+
+use crate::event::{PipelineStarted, RoleStarted};
+
+/// What is said of a role that was taken out.
+pub const ROLE_REMOVED: &str = "it is not there any more";
+
+/// What was changed about one role.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RoleChange {
+    /// The role; none for what all roles share.
+    pub role: Option<String>,
+    /// What was changed, in words.
+    pub descriptions: Vec<String>,
+}
+
+/// What was changed about a pipeline since it ran, in the order of its roles.
+pub fn role_changes(then: &PipelineStarted, now: &PipelineStarted) -> Vec<RoleChange> {
+    let mut changes = Vec::new();
+    let mut shared = Vec::new();
+    if then.task != now.task {
+        shared.push(format!("the task was {:?}, is {:?}", then.task, now.task));
+    }
+    if then.cwd != now.cwd {
+        shared.push(format!("the folder was {}, is {}", then.cwd, now.cwd));
+    }
+    if !shared.is_empty() {
+        changes.push(RoleChange {
+            role: None,
+            descriptions: shared,
+        });
+    }
+    for role in &then.roles {
+        let what = match now.roles.iter().find(|one| one.id == role.id) {
+            Some(newer) => differences(role, newer),
+            None => vec![ROLE_REMOVED.to_owned()],
+        };
+        if !what.is_empty() {
+            changes.push(RoleChange {
+                role: Some(role.id.clone()),
+                descriptions: what,
+            });
+        }
+    }
+    changes
+}
+
+fn differences(then: &RoleStarted, now: &RoleStarted) -> Vec<String> {
+    let mut what = Vec::new();
+    if then.needs != now.needs {
+        what.push(describe_change(
+            "needs",
+            &then.needs.join(", "),
+            &now.needs.join(", "),
+        ));
+    }
+    if then.instances != now.instances {
+        let (then, now) = (then.instances.to_string(), now.instances.to_string());
+        what.push(describe_change("instances", &then, &now));
+    }
+    let names: BTreeSet<&String> = then.settings.keys().chain(now.settings.keys()).collect();
+    for name in names {
+        let value = |role: &RoleStarted| role.settings.get(name).cloned().unwrap_or_default();
+        let (then, now) = (value(then), value(now));
+        if then != now {
+            what.push(describe_change(name, &then, &now));
+        }
+    }
+    what
+}
+
+/// A change in words; of what is kept as a hash only that it was changed.
+fn describe_change(name: &str, then: &str, now: &str) -> String {
+    let hashed = |value: &str| value.starts_with("sha256:");
+    match (then, now) {
+        _ if hashed(then) || hashed(now) => format!("its {name} was changed"),
+        ("", now) => format!("{name} is now {now}"),
+        (then, "") => format!("{name} was {then}, is not set any more"),
+        (then, now) => format!("{name} was {then}, is {now}"),
+    }
+}

@@ -1,0 +1,192 @@
+//! The block that is added to a prompt: its tags, its place, its text within a limit.
+
+use minijinja::{Environment, ErrorKind, UndefinedBehavior};
+
+use super::excerpt::cut_middle;
+use super::prompt_context::PromptContext;
+use super::prompt_template::{NotePosition, PromptError, PromptTemplate};
+
+const OPEN: &str = "<unstuck-note>";
+const CLOSE: &str = "</unstuck-note>";
+/// How much work a template may make.
+const TEMPLATE_FUEL: u64 = 20_000;
+/// Texts are not cut below this length in the hope that the addition fits.
+const MIN_TEXT_LEN: usize = 60;
+
+/// The prompt as it was before an addition was made.
+pub fn without_note(prompt: &str, markers: &[String]) -> String {
+    let ends_before_marker = |at: usize| {
+        let after = prompt[at..].trim_start_matches('\n');
+        markers
+            .iter()
+            .any(|marker| after.starts_with(marker.as_str()))
+    };
+    let open = prompt.match_indices(OPEN).find_map(|(start, _)| {
+        let end = start + prompt[start..].find(CLOSE)? + CLOSE.len();
+        // A block anywhere else is part of somebody's text, perhaps a forged one.
+        (start == 0 || ends_before_marker(end)).then_some((start, end))
+    });
+    let Some((start, end)) = open else {
+        return prompt.to_owned();
+    };
+    let after = &prompt[end..];
+    format!(
+        "{}{}",
+        &prompt[..start],
+        after.strip_prefix("\n\n").unwrap_or(after)
+    )
+}
+
+/// The prompt with the block in its place.
+pub(super) fn insert_note(
+    prompt: &str,
+    note: &str,
+    place: NotePosition,
+    markers: &[String],
+) -> String {
+    if note.is_empty() {
+        return prompt.to_owned();
+    }
+    let at = match place {
+        NotePosition::Front => None,
+        NotePosition::Context => find_marker(prompt, markers),
+    };
+    let (before, after) = prompt.split_at(at.unwrap_or(0));
+    format!("{before}{note}\n\n{after}")
+}
+
+/// Where the context begins, if one of the markers occurs exactly once.
+fn find_marker(prompt: &str, markers: &[String]) -> Option<usize> {
+    let places = |marker: &String| {
+        let mut found = whole_word_matches(prompt, marker);
+        found.next().filter(|_| found.next().is_none())
+    };
+    markers.iter().find_map(places)
+}
+
+/// Where a marker stands that is not the end of a longer word.
+fn whole_word_matches<'a>(prompt: &'a str, marker: &'a str) -> impl Iterator<Item = usize> + 'a {
+    let all = prompt
+        .match_indices(marker)
+        .filter(move |_| !marker.is_empty());
+    all.map(|(at, _)| at)
+        .filter(|at| !prompt[..*at].ends_with(char::is_alphanumeric))
+}
+
+/// A text that stands alone, of at most so many tokens.
+pub(super) fn render_message(
+    name: &str,
+    template: &PromptTemplate,
+    context: &PromptContext,
+    most: usize,
+) -> Result<String, PromptError> {
+    let room = most.saturating_mul(4);
+    let body = render_template(name, template, &shorten_context(context, room / 2))?;
+    Ok(cut_middle(&body, room))
+}
+
+/// The block, of at most so many tokens; empty if not even its tags fit.
+pub(super) fn render_note(
+    name: &str,
+    template: &PromptTemplate,
+    context: &PromptContext,
+    most: usize,
+) -> Result<String, PromptError> {
+    let tags = OPEN.len() + CLOSE.len() + 2;
+    let room = most.saturating_mul(4).saturating_sub(tags);
+    if room < MIN_TEXT_LEN {
+        return Ok(String::new());
+    }
+    let mut longest = room;
+    let mut body = render_template(name, template, &shorten_context(context, longest))?;
+    while body.chars().count() > room && longest > MIN_TEXT_LEN {
+        longest /= 2;
+        body = render_template(name, template, &shorten_context(context, longest))?;
+    }
+    Ok(format!("{OPEN}\n{}\n{CLOSE}", cut_middle(&body, room)))
+}
+
+/// The context with every text cut, and without anything that looks like our tags.
+fn shorten_context(context: &PromptContext, longest: usize) -> PromptContext {
+    let cut = |text: &String| neutralize_tags(&cut_middle(text.trim(), longest));
+    let mut sections: Vec<String> = context.sections.iter().map(cut).collect();
+    sections.truncate(50);
+    PromptContext {
+        error: cut(&context.error),
+        kind: cut(&context.kind),
+        output: cut(&context.output),
+        trace: cut(&context.trace),
+        suggestion: cut(&context.suggestion),
+        sections,
+        summary: cut(&context.summary),
+        user_message: cut(&context.user_message),
+        expected: cut(&context.expected),
+        task: cut(&context.task),
+        step: cut(&context.step),
+        concurrent_changes: cut(&context.concurrent_changes),
+        attempt: context.attempt,
+        extra: context
+            .extra
+            .iter()
+            .map(|(name, text)| (name.clone(), cut(text)))
+            .collect(),
+    }
+}
+
+/// The text with the name of our tags broken, whatever its letter case.
+fn neutralize_tags(text: &str) -> String {
+    let lower = text.to_ascii_lowercase();
+    let mut safe = String::with_capacity(text.len());
+    let mut at = 0;
+    for (found, name) in lower.match_indices("unstuck-note") {
+        safe.push_str(&text[at..found]);
+        safe.push_str("unstuck_note");
+        at = found + name.len();
+    }
+    safe + &text[at..]
+}
+
+fn render_template(
+    name: &str,
+    template: &PromptTemplate,
+    context: &PromptContext,
+) -> Result<String, PromptError> {
+    let mut environment = Environment::new();
+    environment.set_undefined_behavior(UndefinedBehavior::Strict);
+    environment.set_fuel(Some(TEMPLATE_FUEL));
+    let broken = |error: minijinja::Error| PromptError::Broken {
+        template: name.to_owned(),
+        reason: error.to_string(),
+    };
+    let compiled = environment
+        .template_from_str(&template.text)
+        .map_err(broken)?;
+    let values = minijinja::Value::from(minijinja::value::Serde(context));
+    let text = compiled
+        .render(values.clone())
+        .map_err(|error| match error.kind() {
+            ErrorKind::UndefinedError => PromptError::MissingPlaceholder {
+                template: name.to_owned(),
+                placeholder: first_missing_placeholder(
+                    compiled.undeclared_variables(false),
+                    &values,
+                ),
+            },
+            _ => broken(error),
+        })?;
+    Ok(text.trim().to_owned())
+}
+
+fn first_missing_placeholder(
+    names: impl IntoIterator<Item = String>,
+    values: &minijinja::Value,
+) -> String {
+    let known = |name: &String| {
+        values
+            .get_attr(name)
+            .is_ok_and(|value| !value.is_undefined())
+    };
+    let mut names: Vec<String> = names.into_iter().filter(|name| !known(name)).collect();
+    names.sort();
+    names.into_iter().next().unwrap_or_default()
+}

@@ -1,0 +1,176 @@
+//! Whether a command gives a failure what it needs, and how well.
+
+mod files;
+mod generated;
+mod packages;
+mod processes;
+
+pub(super) use packages::{is_declared, managers};
+
+use super::effects::{CommandAnalysis, CommandEffect};
+use super::failure_message::FailureMessage;
+use super::paths;
+use super::project_facts::ProjectFacts;
+use super::repair_catalog::RepairCatalog;
+use super::repair_file::{EffectKind, RequirementKind};
+use super::requirement::Requirement;
+
+/// How well a command fits a need.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct RequirementMatch {
+    /// 0 for the best way to meet the need, more for lesser ones.
+    pub(super) preference: u8,
+    /// Whether something of the failure or the project ties the command to it, beyond the kind of work.
+    pub(super) is_tied: bool,
+}
+
+impl RequirementMatch {
+    fn tied(preference: u8) -> Option<Self> {
+        Some(Self {
+            preference,
+            is_tied: true,
+        })
+    }
+
+    fn loose(preference: u8) -> Option<Self> {
+        Some(Self {
+            preference,
+            is_tied: false,
+        })
+    }
+}
+
+/// What a command is judged by.
+#[derive(Clone, Copy)]
+pub(super) struct RequirementMatcher<'a> {
+    pub(super) book: &'a RepairCatalog,
+    pub(super) facts: &'a ProjectFacts,
+    pub(super) message: &'a FailureMessage,
+}
+
+impl RequirementMatcher<'_> {
+    /// How well a command fits a need; none if it does not.
+    pub(super) fn match_requirement(
+        &self,
+        need: &Requirement<'_>,
+        entry: &CommandAnalysis,
+    ) -> Option<RequirementMatch> {
+        let fit = match need.kind {
+            RequirementKind::Packages => self.match_packages(need, entry),
+            RequirementKind::Output | RequirementKind::Generated | RequirementKind::Cache => {
+                self.match_generated(need, entry)
+            }
+            RequirementKind::File | RequirementKind::ByPlace => {
+                self.match_missing_file(need, entry)
+            }
+            RequirementKind::Directory => self.match_missing_directory(need, entry),
+            RequirementKind::Schema => self.match_schema(need, entry),
+            RequirementKind::StaleFile => self.match_stale_file(need, entry),
+            RequirementKind::Port => self.match_port(need, entry),
+            RequirementKind::Service => self.match_service(need, entry),
+            RequirementKind::Mode => self.match_work_on_path(need, entry, EffectKind::Mode),
+            RequirementKind::LineEnds => self.match_line_ends(need, entry),
+            RequirementKind::Variable => self.match_variable(need, entry),
+            RequirementKind::Thing => self.match_thing(need, entry),
+            RequirementKind::Tool => self.match_tool(need, entry),
+            RequirementKind::DiskSpace => self.match_disk_space(need, entry),
+        };
+        fit.filter(|_| self.unrelated_removal(Some(need), entry).is_none())
+    }
+
+    /// What a command would remove that has nothing to do with the need.
+    pub(super) fn unrelated_removal(
+        &self,
+        need: Option<&Requirement<'_>>,
+        entry: &CommandAnalysis,
+    ) -> Option<String> {
+        // What the scripts of a project clean up is the project's word.
+        let removing = |deed: &&CommandEffect| {
+            deed.depth == 0 && deed.has_any_effect(&[EffectKind::Remove, EffectKind::Clean])
+        };
+        let deeds = entry.effects.iter().filter(removing);
+        let mut of = deeds.flat_map(|deed| &deed.targets);
+        of.find(|path| !self.may_remove(need, path)).cloned()
+    }
+
+    fn may_remove(&self, need: Option<&Requirement<'_>>, path: &str) -> bool {
+        let is_subject = need.is_some_and(|need| match need.kind {
+            RequirementKind::StaleFile | RequirementKind::Cache => {
+                let subject = need.path.as_deref();
+                subject.is_some_and(|subject| is_exactly(path, subject))
+            }
+            RequirementKind::DiskSpace => {
+                let spare = &need.rule.things;
+                let mut parts = path.split('/');
+                parts.any(|part| spare.iter().any(|name| paths::matches_glob(name, part)))
+            }
+            _ => false,
+        });
+        if self.book.is_lockfile(path) {
+            return self.is_lockfile_to_blame(need, path);
+        }
+        is_subject
+            || self.facts.is_missing(path)
+            || self.book.generated_path_of(self.facts, path).is_some()
+    }
+
+    /// A lockfile goes only where it is itself what cannot be used; otherwise that would hide a mismatch.
+    fn is_lockfile_to_blame(&self, need: Option<&Requirement<'_>>, path: &str) -> bool {
+        let is_subject = need.is_some_and(|need| need.path.as_deref() == Some(path));
+        is_subject || self.message.advises_removing(paths::base_name(path))
+    }
+
+    /// Whether the files that a command consists of name a text.
+    fn mentions(&self, entry: &CommandAnalysis, text: &str) -> bool {
+        let files = entry.files();
+        let in_files = || {
+            self.facts
+                .files_naming(text)
+                .any(|file| files.contains(file))
+        };
+        let in_scripts = || {
+            let scripts = entry.effects.iter().filter_map(|deed| deed.script.as_ref());
+            let mut bodies = scripts.filter_map(|(runner, name)| self.facts.script(runner, name));
+            bodies.any(|body| contains_word(body, text))
+        };
+        !text.is_empty() && (in_files() || in_scripts())
+    }
+
+    /// Whether a command makes what is at a path: its words or its files name it.
+    fn makes_path(&self, entry: &CommandAnalysis, path: &str) -> bool {
+        let making = [
+            EffectKind::Build,
+            EffectKind::Generate,
+            EffectKind::Create,
+            EffectKind::MakeDirectory,
+        ];
+        let mut deeds = entry
+            .effects
+            .iter()
+            .filter(|deed| deed.has_any_effect(&making));
+        let folder = paths::ancestors(path).last().unwrap_or(path);
+        deeds.any(|deed| deed.targets.iter().any(|one| paths::covers(one, path)))
+            || self.mentions(entry, path)
+            || self.mentions(entry, paths::base_name(path))
+            || (folder != path && self.mentions(entry, folder))
+    }
+}
+
+/// Whether a path or pattern is that of a subject, and not of a folder that holds more than it.
+fn is_exactly(path: &str, subject: &str) -> bool {
+    let beside = paths::parent(path) == paths::parent(subject);
+    path == subject
+        || (path.contains('*')
+            && (beside || path.starts_with("**/"))
+            && paths::covers(path, subject))
+}
+
+/// Whether a text contains another that is not a part of a longer word.
+pub(super) fn contains_word(text: &str, word: &str) -> bool {
+    let is_inner = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
+    text.match_indices(word).any(|(at, _)| {
+        let before = text[..at].chars().next_back();
+        let after = text[at + word.len()..].chars().next();
+        !before.is_some_and(is_inner) && !after.is_some_and(is_inner)
+    })
+}

@@ -1,0 +1,153 @@
+//! Whether a command can work at all in this project: its programs, scripts and files are there.
+
+use super::effects::{CommandAnalysis, CommandEffect};
+use super::paths;
+use super::project_facts::{FsEntry, ProjectFacts};
+use super::repair_catalog::RepairCatalog;
+use super::repair_file::{EffectKind, PackageManager};
+
+/// What keeps a command from working; none if nothing is known to.
+pub(super) fn unmet_precondition(
+    book: &RepairCatalog,
+    facts: &ProjectFacts,
+    entry: &CommandAnalysis,
+) -> Option<String> {
+    if entry.effects.is_empty() {
+        return Some("it does nothing that can be told".to_owned());
+    }
+    let mut made: Vec<&String> = Vec::new();
+    for deed in entry.effects.iter().filter(|deed| deed.depth == 0) {
+        let is_made = |path: &str| made.iter().any(|one| paths::covers(one, path));
+        let found = missing_program(facts, deed, &is_made)
+            .or_else(|| missing_script(facts, deed))
+            .or_else(|| missing_file(facts, deed, &is_made))
+            .or_else(|| wrong_manager(book, facts, deed))
+            .or_else(|| directory_without_package(book, facts, deed));
+        if found.is_some() {
+            return found;
+        }
+        if deed.has_any_effect(&[
+            EffectKind::Create,
+            EffectKind::MakeDirectory,
+            EffectKind::Build,
+            EffectKind::Generate,
+        ]) {
+            made.extend(&deed.targets);
+        }
+    }
+    None
+}
+
+fn missing_program(
+    facts: &ProjectFacts,
+    deed: &CommandEffect,
+    is_made: &dyn Fn(&str) -> bool,
+) -> Option<String> {
+    match &deed.program_path {
+        Some(path) if is_made(path) => None,
+        Some(path) => is_unusable(facts, path).then(|| format!("there is no `{path}`")),
+        None if deed.builtin || deed.program.is_empty() => None,
+        None => (!facts.has_program(&deed.program))
+            .then(|| format!("there is no program `{}`", deed.program)),
+    }
+}
+
+/// A program in a folder whose interpreter is gone cannot run either.
+fn is_unusable(facts: &ProjectFacts, path: &str) -> bool {
+    let interpreter = paths::interpreter_beside(path);
+    facts.is_missing(path)
+        || interpreter.is_some_and(|path| facts.entry_at(&path) == Some(FsEntry::DanglingLink))
+}
+
+fn missing_script(facts: &ProjectFacts, deed: &CommandEffect) -> Option<String> {
+    let (runner, name) = deed.script.as_ref()?;
+    let known = match deed.members {
+        true => facts.member_scripts(runner, name).next().is_some(),
+        false => facts.script(runner, name).is_some(),
+    };
+    (!known).then(|| format!("the project has no {runner} script `{name}`"))
+}
+
+fn missing_file(
+    facts: &ProjectFacts,
+    deed: &CommandEffect,
+    is_made: &dyn Fn(&str) -> bool,
+) -> Option<String> {
+    let mut needed = deed.reads.iter().chain(&deed.file);
+    let missing = needed
+        .find(|path| !path.contains(['*', '?', '$']) && facts.is_missing(path) && !is_made(path));
+    missing.map(|path| format!("there is no `{path}`"))
+}
+
+/// A folder that is to be installed as a package and is none.
+fn directory_without_package(
+    book: &RepairCatalog,
+    facts: &ProjectFacts,
+    deed: &CommandEffect,
+) -> Option<String> {
+    let manager = book.manager(deed.manager.as_deref()?)?;
+    let is_none = |folder: &&String| !facts.has_any(folder, &manager.packaging);
+    let folder = deed.projects.iter().find(is_none);
+    let folder = folder.filter(|_| !manager.packaging.is_empty())?;
+    let wanted = paths::join(folder, manager.packaging.first()?);
+    Some(format!("there is no `{wanted}`"))
+}
+
+/// A package manager that the project does not use, or that contradicts its lockfile.
+fn wrong_manager(
+    book: &RepairCatalog,
+    facts: &ProjectFacts,
+    deed: &CommandEffect,
+) -> Option<String> {
+    let wanted = |name: &String| facts.listed.iter().any(|path| has_base_name(path, name));
+    if !deed.required_files.is_empty() && !deed.required_files.iter().any(wanted) {
+        return Some(format!(
+            "there is no `{}`",
+            deed.required_files.join("` or `")
+        ));
+    }
+    let manager = book.manager(deed.manager.as_deref()?)?;
+    let everywhere =
+        deed.kinds.is_empty() || deed.has_effect(EffectKind::Provide) || affects_manager_only(deed);
+    if everywhere || deed.script.is_some() || manager.manifests.is_empty() {
+        return None;
+    }
+    let folder = deed.directory.as_str();
+    if !facts.has_any(folder, &manager.manifests) {
+        let manifest = manager.manifests.first().map_or("", String::as_str);
+        return Some(format!("there is no `{}`", paths::join(folder, manifest)));
+    }
+    let chosen = chosen_manager(book, facts, folder, &manager.ecosystem)?;
+    let is_it = chosen.name == manager.name || manager.locks.is_empty();
+    (!is_it).then(|| format!("the project uses {}", chosen.name))
+}
+
+/// Whether it only works on what the manager keeps for all projects, such as its cache.
+fn affects_manager_only(deed: &CommandEffect) -> bool {
+    deed.has_effect(EffectKind::Clean) && deed.targets.is_empty() && !deed.things.is_empty()
+}
+
+fn has_base_name(path: &str, name: &str) -> bool {
+    paths::matches_glob(name, paths::base_name(path))
+}
+
+/// The package manager of a folder: the one whose lockfile is there, or that the project names itself.
+pub(super) fn chosen_manager<'b>(
+    book: &'b RepairCatalog,
+    facts: &ProjectFacts,
+    folder: &str,
+    ecosystem: &str,
+) -> Option<&'b PackageManager> {
+    let of_ecosystem = || {
+        let all = book.managers();
+        all.filter(|manager| manager.ecosystem == ecosystem)
+    };
+    let named = facts.package_manager.as_deref();
+    let by_name = of_ecosystem().find(|manager| Some(manager.name.as_str()) == named);
+    let by_lock = || {
+        paths::ancestors(folder)
+            .chain(std::iter::once(""))
+            .find_map(|folder| of_ecosystem().find(|one| facts.has_any(folder, &one.locks)))
+    };
+    by_name.or_else(by_lock)
+}

@@ -1,0 +1,236 @@
+//! All that is known about repairs, read and checked once.
+
+use std::sync::LazyLock;
+
+use super::failure_pattern::FailurePattern;
+use super::paths;
+use super::project_facts::ProjectFacts;
+use super::repair_file::{
+    DenylistedCommand, DenylistedFailure, EffectKind, GeneratedPath, PackageAlias, PackageManager,
+    ProgramSpec, RepairFile, RequirementRule, ScriptNameRule, ServiceSpec,
+};
+use crate::knowledge::{KnowledgeError, parse_file};
+
+macro_rules! files {
+    ($($name:literal)+) => {
+        /// The embedded files.
+        const FILES: &[(&str, &str)] = &[$((
+            concat!("repairs/", $name, ".toml"),
+            include_str!(concat!("../../data/repairs/", $name, ".toml")),
+        )),+];
+    };
+}
+
+files! {
+    "never" "shell" "names" "node" "python" "rust" "go" "java" "more-packages" "builds" "git" "files" "processes"
+    "databases" "caches" "perl" "certificates"
+}
+
+/// All that is known about repairs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RepairCatalog {
+    files: Vec<RepairFile>,
+}
+
+impl RepairCatalog {
+    /// What is embedded in the program.
+    pub fn built_in() -> &'static Self {
+        static BUILT_IN: LazyLock<RepairCatalog> =
+            LazyLock::new(|| match RepairCatalog::embedded() {
+                Ok(book) => book,
+                // The embedded files are tested; this can only be reached by a build that skipped its tests.
+                Err(error) => unreachable!("embedded repairs: {error}"),
+            });
+        &BUILT_IN
+    }
+
+    fn embedded() -> Result<Self, KnowledgeError> {
+        let files = FILES.iter().map(|(name, text)| parse_file(name, text));
+        let book = Self {
+            files: files.collect::<Result<_, _>>()?,
+        };
+        book.check().map(|()| book)
+    }
+
+    /// The book with a user's additions; a need of a known id replaces that one. What is never repaired and never
+    /// offered can only become more.
+    pub fn with_overlay(&self, own: RepairFile) -> Result<Self, KnowledgeError> {
+        let mut book = self.clone();
+        for file in &mut book.files {
+            let is_kept = |known: &RequirementRule| own.need.iter().all(|new| new.id != known.id);
+            file.need.retain(is_kept);
+        }
+        // What the user says comes first where the first one counts.
+        book.files.insert(0, own);
+        book.check().map(|()| book)
+    }
+
+    fn check(&self) -> Result<(), KnowledgeError> {
+        let needs = self.requirement_rules().flat_map(|rule| {
+            let patterns = rule.any.iter().chain(&rule.all).chain(&rule.none);
+            patterns.map(|pattern| (rule.id.as_str(), pattern))
+        });
+        let never = self.denylisted_failures().flat_map(|rule| {
+            let patterns = rule.any.iter().chain(&rule.none);
+            patterns.map(|pattern| (rule.id.as_str(), pattern))
+        });
+        let forbidden = self.denylisted_commands().flat_map(|rule| {
+            let patterns = rule.any.iter().chain(&rule.none);
+            patterns.map(|pattern| (rule.id.as_str(), pattern))
+        });
+        let wrong = |(id, pattern): (&str, &FailurePattern)| {
+            let place = format!("repair `{id}`");
+            let problem = pattern.problem()?;
+            Some(KnowledgeError {
+                location: place,
+                problem,
+            })
+        };
+        let found = needs.chain(never).chain(forbidden).find_map(wrong);
+        let unclear = || self.requirement_rules().find_map(|rule| rule.problem());
+        found.or_else(unclear).map_or(Ok(()), Err)
+    }
+
+    /// The files, each about its subject.
+    pub fn files(&self) -> &[RepairFile] {
+        &self.files
+    }
+
+    /// The ids of all needs, in the order in which they are looked for.
+    pub fn requirement_ids(&self) -> impl Iterator<Item = &str> {
+        self.requirement_rules().map(|rule| rule.id.as_str())
+    }
+
+    pub(super) fn requirement_rules(&self) -> impl Iterator<Item = &RequirementRule> {
+        self.files.iter().flat_map(|file| &file.need)
+    }
+
+    pub(super) fn denylisted_failures(&self) -> impl Iterator<Item = &DenylistedFailure> {
+        self.files.iter().flat_map(|file| &file.never)
+    }
+
+    pub(super) fn denylisted_commands(&self) -> impl Iterator<Item = &DenylistedCommand> {
+        self.files.iter().flat_map(|file| &file.forbidden)
+    }
+
+    pub(super) fn managers(&self) -> impl Iterator<Item = &PackageManager> {
+        self.files.iter().flat_map(|file| &file.manager)
+    }
+
+    pub(super) fn manager(&self, name: &str) -> Option<&PackageManager> {
+        self.managers().find(|manager| manager.name == name)
+    }
+
+    pub(super) fn programs(&self) -> impl Iterator<Item = &ProgramSpec> {
+        self.files.iter().flat_map(|file| &file.program)
+    }
+
+    /// The program of this name; a version at its end does not matter.
+    pub(super) fn program(&self, name: &str) -> Option<&ProgramSpec> {
+        let bare = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+        let called = |wanted: &str| {
+            let mut all = self.programs();
+            all.find(|program| program.names.iter().any(|known| known == wanted))
+        };
+        called(name).or_else(|| called(bare))
+    }
+
+    pub(super) fn services(&self) -> impl Iterator<Item = &ServiceSpec> {
+        self.files.iter().flat_map(|file| &file.service)
+    }
+
+    fn name_words(&self) -> impl Iterator<Item = &ScriptNameRule> {
+        self.files.iter().flat_map(|file| &file.word)
+    }
+
+    fn aliases(&self) -> impl Iterator<Item = &PackageAlias> {
+        self.files.iter().flat_map(|file| &file.alias)
+    }
+
+    /// The parts of names by which templates are known.
+    pub(super) fn template_marks(&self) -> impl Iterator<Item = &str> {
+        let marks = self.files.iter().flat_map(|file| &file.template);
+        marks.map(String::as_str)
+    }
+
+    /// Whether a text, be it a program or what one says, is about writing files.
+    pub(super) fn mentions_writing(&self, text: &str) -> bool {
+        let mut patterns = self.files.iter().flat_map(|file| &file.writing);
+        patterns.any(|pattern| pattern.is_match(text))
+    }
+
+    /// The names under which a project may declare the package of a module.
+    pub(super) fn packages_of(&self, ecosystem: &str, module: &str) -> Vec<String> {
+        let of_module = |alias: &&PackageAlias| {
+            alias.ecosystem == ecosystem && alias.module.eq_ignore_ascii_case(module)
+        };
+        let others = self.aliases().filter(of_module);
+        let others = others.map(|alias| alias.package.clone());
+        std::iter::once(module.to_owned()).chain(others).collect()
+    }
+
+    /// What a script of this name does.
+    pub(super) fn effects_of_script_name(&self, name: &str) -> Vec<EffectKind> {
+        let parts = split_name(name);
+        let any = |words: &[String]| words.iter().any(|one| parts.contains(one));
+        let is_in =
+            |word: &&ScriptNameRule| any(&word.words) && (word.with.is_empty() || any(&word.with));
+        self.name_words()
+            .filter(is_in)
+            .map(|word| word.work)
+            .collect()
+    }
+
+    /// What the place holds that a relative path lies in; of several the innermost counts.
+    pub(super) fn generated_path_of(
+        &self,
+        facts: &ProjectFacts,
+        path: &str,
+    ) -> Option<&GeneratedPath> {
+        paths::ancestors(path).find_map(|inner| {
+            let places = self.files.iter().flat_map(|file| &file.generated_path);
+            let mut fitting = places.filter(|place| place.matches_path(facts, inner));
+            fitting.next()
+        })
+    }
+
+    /// Whether a path is the lockfile of some package manager.
+    pub(super) fn is_lockfile(&self, path: &str) -> bool {
+        let name = paths::base_name(path);
+        let mut locks = self.managers().flat_map(|manager| &manager.locks);
+        locks.any(|lock| lock == name)
+    }
+}
+
+impl GeneratedPath {
+    /// Whether a relative path is such a place itself.
+    fn matches_path(&self, facts: &ProjectFacts, path: &str) -> bool {
+        let named = |name: &String| match name.contains('/') {
+            true => path == name || path.ends_with(&format!("/{name}")),
+            false => paths::matches_glob(name, paths::base_name(path)),
+        };
+        let beside = paths::parent(path);
+        self.names.iter().any(named)
+            && (self.siblings.is_empty() || facts.has_any(beside, &self.siblings))
+    }
+}
+
+/// The words of a name, in lower case: parted by signs and by capital letters.
+fn split_name(name: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut was_small = false;
+    for c in name.chars() {
+        let starts = c.is_ascii_uppercase() && was_small;
+        if !c.is_ascii_alphanumeric() || starts {
+            words.push(String::new());
+        }
+        if c.is_ascii_alphanumeric()
+            && let Some(last) = words.last_mut()
+        {
+            last.push(c.to_ascii_lowercase());
+        }
+        was_small = c.is_ascii_lowercase();
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}

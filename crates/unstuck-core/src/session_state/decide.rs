@@ -1,0 +1,210 @@
+//! What a decision about a session is made from: the session's own state, and the means of the one who drives it.
+
+use crate::decision::{
+    Capabilities, Capability, CurrentModel, Decision, DecisionInput, ModelCatalog, NetworkStatus,
+    RandomDraw, RepairOffer, Repeatable, RetryPolicy, SessionLimits, SuccessRates, TokenUsage,
+    decide,
+};
+use crate::diagnosis::Diagnosis;
+use crate::duration::to_millis;
+use crate::event::{DecisionInputs, DecisionMade, EffectiveLimits};
+use crate::failure::{Category, Kind};
+use crate::knowledge::Playbook;
+use crate::network_symptom::{NetworkSymptom, find_symptom, is_known_host};
+use crate::time::Timestamp;
+
+use super::SessionState;
+
+/// What the rest of a session is expected to use where nothing was measured yet.
+const DEFAULT_EXPECTED_USAGE: TokenUsage = TokenUsage {
+    input: 50_000,
+    cached: 0,
+    output: 5_000,
+    requests: 10,
+};
+
+/// What the one who drives a session brings along.
+#[derive(Clone, Copy)]
+pub struct DriverContext<'a> {
+    /// What is known about kinds and strategies.
+    pub playbook: &'a Playbook,
+    /// The models and ladders.
+    pub catalog: &'a ModelCatalog,
+    /// What was learned so far.
+    pub success_rates: &'a SuccessRates,
+    /// What can be changed here, apart from going on in a conversation, which the session itself knows.
+    pub capabilities: Capabilities,
+    /// The hard caps of the session.
+    pub session_limits: SessionLimits,
+    /// The tool that failed, for the policy's overrides per tool.
+    pub tool: Option<&'a str>,
+    /// Whether what failed can be done again at all.
+    pub repeatable: Repeatable,
+    /// The repair that fits, where there is one.
+    pub repair: Option<RepairOffer<'a>>,
+    /// Whether no network can be reached and no name resolved at all.
+    pub is_offline: bool,
+    /// Whether it goes on with rare probes when the time without progress is over.
+    pub can_park: bool,
+}
+
+impl SessionState {
+    /// Decides what to do about the newest failure, and notes what the decision was made from; none if nothing failed.
+    pub fn decide(
+        &self,
+        means: &DriverContext<'_>,
+        now: Timestamp,
+        draw: RandomDraw,
+    ) -> Option<DecisionMade> {
+        let failed = self.last_failure.as_deref()?;
+        let history = self.history.as_ref()?;
+        let kind = failed.diagnosis.kind;
+        let diagnosis = &self.diagnosis_at(&failed.diagnosis, now);
+        let policy = &RetryPolicy {
+            max_cost: self.max_cost(now),
+            ..self.spec.policy.clone()
+        };
+        let known = means.playbook.kind(kind)?;
+        let model = self.overrides.model().or(failed.end.model.as_deref());
+        let model = model.or(self.spec.model.as_deref());
+        let can = self.capabilities(means);
+        let situation = DecisionInput {
+            tool: means.tool,
+            success_rates: means.success_rates,
+            model: model.map(|id| CurrentModel {
+                id,
+                catalog: means.catalog,
+                expected: self.expected_usage(),
+            }),
+            timeout: self.overrides.timeout(),
+            session_limits: means.session_limits,
+            repeatable: means.repeatable,
+            repair: means.repair,
+            network: self.network_status(means),
+            can_park: means.can_park,
+            capabilities: can,
+            ..DecisionInput::new(policy, history, diagnosis, known, means.playbook, now)
+        };
+        let decision = decide(&situation, draw);
+        let limits = policy.limits(kind, failed.diagnosis.layer, known, means.tool);
+        let made_from = DecisionInputs {
+            knowledge: self.spec.knowledge.clone(),
+            policy_hash: self.spec.policy.fingerprint(),
+            limits: EffectiveLimits {
+                retries: limits.retries,
+                give_up_after_ms: limits.give_up_after.map(to_millis),
+                retries_from: self.retries_origin(kind, limits.retries),
+                backoff_base: limits.backoff.base,
+                backoff_multiplier: limits.backoff.multiplier,
+                max_backoff: limits.backoff.cap,
+            },
+            success_rates: means.success_rates.for_kind(kind),
+            capabilities: capability_names(can),
+            upstream: serde_json::Value::Null,
+        };
+        Some(self.decision_made(failed.end.number, decision, made_from))
+    }
+
+    /// What the newest failure was found to be, with what is left at a moment of the wait that it states.
+    fn diagnosis_at(&self, diagnosis: &Diagnosis, now: Timestamp) -> Diagnosis {
+        let passed = now.since(self.failed_at);
+        let stated = match (diagnosis.kind, self.resets.current_reset()) {
+            (Kind::RateLimitTimed, reset) => reset.map(|reset| reset.until.since(now)),
+            (_, _) => diagnosis
+                .retry_after
+                .map(|wait| wait.saturating_sub(passed)),
+        };
+        Diagnosis {
+            retry_after: stated.filter(|left| !left.is_zero()),
+            ..diagnosis.clone()
+        }
+    }
+
+    /// What the newest failure says about the network; none if that was not its trouble.
+    pub fn network_symptom(&self) -> Option<NetworkSymptom> {
+        let failed = self.last_failure.as_deref()?;
+        if failed.diagnosis.kind.category() != Category::Transient {
+            return None;
+        }
+        let texts = [
+            failed.diagnosis.evidence.line.as_str(),
+            failed.diagnosis.message.as_str(),
+            failed.excerpt.stderr.as_str(),
+        ];
+        texts.into_iter().find_map(find_symptom)
+    }
+
+    fn network_status(&self, means: &DriverContext<'_>) -> NetworkStatus {
+        match self.network_symptom() {
+            None => NetworkStatus::Up,
+            Some(_) if means.is_offline => NetworkStatus::Down,
+            Some(NetworkSymptom::Unresolved(Some(host))) if !is_known_host(&host) => {
+                NetworkStatus::UnknownHost
+            }
+            Some(_) => NetworkStatus::Up,
+        }
+    }
+
+    fn decision_made(
+        &self,
+        number: u32,
+        decision: Decision,
+        made_from: DecisionInputs,
+    ) -> DecisionMade {
+        DecisionMade {
+            session: Some(self.spec.session.clone()),
+            number,
+            decision,
+            inputs: made_from,
+        }
+    }
+
+    fn capabilities(&self, means: &DriverContext<'_>) -> Capabilities {
+        let can = means.capabilities;
+        if self.overrides.can_resume() {
+            can
+        } else {
+            can.without(Capability::Resume)
+        }
+    }
+
+    pub(super) fn expected_usage(&self) -> TokenUsage {
+        if self.usage == TokenUsage::default() {
+            DEFAULT_EXPECTED_USAGE
+        } else {
+            self.usage
+        }
+    }
+
+    /// Which word the number of retries comes from.
+    fn retries_origin(&self, kind: Kind, retries: u32) -> String {
+        let policy = &self.spec.policy;
+        let of_kind = policy.kinds.get(&kind).and_then(|one| one.max_retries);
+        let origin = |key: &str| self.spec.origins.get(key).map(String::as_str);
+        let base = origin("policy").unwrap_or("the policy");
+        let key = format!("kinds.{kind}");
+        match of_kind {
+            Some(_) => origin(&key)
+                .unwrap_or("the policy's word on this kind")
+                .into(),
+            None if retries != policy.max_retries => {
+                format!("what is known about {kind}, below the policy's own limit")
+            }
+            None => origin("maxRetries").unwrap_or(base).into(),
+        }
+    }
+}
+
+fn capability_names(can: Capabilities) -> Vec<String> {
+    const ALL: [(Capability, &str); 7] = [
+        (Capability::Prompt, "prompt"),
+        (Capability::Timeout, "timeout"),
+        (Capability::OutputLimit, "output_limit"),
+        (Capability::Model, "model"),
+        (Capability::Resume, "resume"),
+        (Capability::Fresh, "fresh"),
+        (Capability::Steps, "steps"),
+    ];
+    let has = ALL.into_iter().filter(|(one, _)| can.has(*one));
+    has.map(|(_, name)| name.to_owned()).collect()
+}

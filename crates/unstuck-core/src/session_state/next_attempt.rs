@@ -1,0 +1,381 @@
+//! How the next attempt is to be made: what decisions have changed about it so far.
+
+use std::time::Duration;
+
+use crate::decision::{Action, ConcreteChange, Decision};
+use crate::duration::HumanDuration;
+use crate::event::{AttemptCause, AttemptFailed, SessionSpec};
+use crate::failure::{Category, Kind, Level};
+use crate::knowledge::ConversationMode;
+
+/// How the next attempt is to be made.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NextAttempt {
+    /// Its number, from 1.
+    pub number: u32,
+    /// How long it may take.
+    pub timeout: Option<Duration>,
+    /// How long it may be silent.
+    pub idle_timeout: Option<Duration>,
+    /// The model to use, where it is not the one of the command line.
+    pub model: Option<String>,
+    /// The prompt template to add.
+    pub prompt: Option<String>,
+    /// What a person said, to be added to the prompt.
+    pub user_message: Option<String>,
+    /// The prompt as a person has written it, in the place of what would be sent.
+    pub prompt_text: Option<String>,
+    /// What the allowed length of the output is multiplied by.
+    pub output_limit_factor: Option<f64>,
+    /// The agent's conversation to go on in.
+    pub resume: Option<String>,
+    /// Whether a new conversation is wanted, though there is an old one.
+    pub starts_fresh: bool,
+    /// Whether the attempt before was cut off from outside, so that nobody knows what it had done.
+    pub after_interruption: bool,
+    /// What it is an answer to; none for the first.
+    pub cause: Option<AttemptCause>,
+    /// What was changed for it, in words for a person.
+    pub changes: Vec<String>,
+}
+
+impl NextAttempt {
+    /// The template by which an agent that goes on in its conversation is told what is to be different.
+    pub fn template_in_conversation(&self) -> Option<&str> {
+        let is_strategy = |answering: &AttemptCause| answering.strategy.is_some();
+        let has_strategy = self.cause.as_ref().is_some_and(is_strategy);
+        self.prompt
+            .as_deref()
+            .filter(|_| self.resume.is_some() && has_strategy && !self.after_interruption)
+    }
+}
+
+/// Whether a conversation can still be used after such a failure.
+fn keeps_conversation_usable(kind: Kind) -> bool {
+    !matches!(
+        kind,
+        Kind::ContextLimit | Kind::ContentFilter | Kind::InvalidRequest | Kind::Stuck
+    )
+}
+
+/// Whether only the answer was wrong, so that the work it should have told of is still in the conversation.
+fn concerns_answer(kind: Kind) -> bool {
+    matches!(
+        kind,
+        Kind::EmptyOutput
+            | Kind::MissingSections
+            | Kind::FormatValidation
+            | Kind::DiffParseError
+            | Kind::JsonParseError
+    )
+}
+
+/// Whether a decision says itself in which conversation it goes on.
+fn chooses_conversation(decision: &Decision) -> bool {
+    let is_choice = |change: &ConcreteChange| matches!(change, ConcreteChange::Conversation(_));
+    matches!(&decision.action, Action::Change { changes, .. } if changes.iter().any(is_choice))
+}
+
+/// Whether a decision changes something, but nothing of what the agent is told.
+fn keeps_prompt(decision: &Decision) -> bool {
+    let is_beside = |change: &ConcreteChange| {
+        matches!(
+            change,
+            ConcreteChange::Model { .. } | ConcreteChange::Timeout { .. }
+        )
+    };
+    matches!(&decision.action, Action::Change { changes, .. } if !changes.is_empty() && changes.iter().all(is_beside))
+}
+
+/// What decisions have changed so far; what they leave alone stays as it was.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct AttemptOverrides {
+    timeout: Option<Duration>,
+    idle_timeout: Option<Duration>,
+    /// Whether the newest failure was that it had been silent for too long.
+    was_silent: bool,
+    model: Option<String>,
+    prompt: Option<String>,
+    user_message: Option<String>,
+    prompt_text: Option<String>,
+    output_limit_factor: Option<f64>,
+    session: Option<ConversationMode>,
+    agent_session: Option<String>,
+    /// Whether the agent had done some work in its conversation before it failed.
+    has_worked: bool,
+    /// Whether it may have, since nobody knows what it used.
+    may_have_worked: bool,
+    /// Whether it had written anything that a summary could tell.
+    has_output: bool,
+    /// Whether the newest attempt was cut off from outside.
+    was_interrupted: bool,
+    /// The repair that is to be run first.
+    repair: Option<String>,
+    cause: Option<AttemptCause>,
+    changes: Vec<String>,
+}
+
+impl AttemptOverrides {
+    pub(super) fn new(spec: &SessionSpec) -> Self {
+        Self {
+            timeout: spec.timeout_ms.map(Duration::from_millis),
+            idle_timeout: spec.idle_timeout_ms.map(Duration::from_millis),
+            was_silent: false,
+            model: None,
+            prompt: None,
+            user_message: None,
+            prompt_text: None,
+            output_limit_factor: None,
+            session: None,
+            agent_session: None,
+            has_worked: false,
+            may_have_worked: false,
+            has_output: false,
+            was_interrupted: false,
+            repair: None,
+            cause: None,
+            changes: Vec::new(),
+        }
+    }
+
+    /// Takes over what the session's configuration has become.
+    pub(super) fn apply_spec(&mut self, spec: &SessionSpec) {
+        *self = Self {
+            agent_session: self.agent_session.take(),
+            has_worked: self.has_worked,
+            may_have_worked: self.may_have_worked,
+            has_output: self.has_output,
+            was_interrupted: self.was_interrupted,
+            repair: self.repair.take(),
+            ..Self::new(spec)
+        };
+    }
+
+    /// Nobody knows what the attempt had done; where there is a conversation, the agent itself does.
+    pub(super) fn on_interrupted(&mut self, conversation: Option<&str>) {
+        self.was_interrupted = true;
+        if let Some(conversation) = conversation {
+            self.agent_session = Some(conversation.to_owned());
+            self.session = Some(ConversationMode::Resume);
+        }
+    }
+
+    /// The conversation that was to go on is not there any more; nobody knows what was done in it.
+    pub(super) fn on_conversation_lost(&mut self) {
+        self.agent_session = None;
+        self.session = None;
+        self.was_interrupted = true;
+        self.has_worked = false;
+        self.may_have_worked = false;
+        self.changes.clear();
+        self.describe("new conversation, since the old one is gone".into());
+    }
+
+    /// A person wants it to go on after a failure of this kind: in its conversation, if it worked there.
+    pub(super) fn on_reopened(&mut self, failed: Option<Kind>) {
+        let is_usable = failed.is_none_or(keeps_conversation_usable);
+        let worked = self.has_worked || self.may_have_worked;
+        if self.agent_session.is_none() || !worked || !is_usable {
+            return;
+        }
+        self.session = Some(ConversationMode::Resume);
+        self.changes = vec!["goes on in the same conversation".into()];
+    }
+
+    /// Learns from a failed attempt which conversation there is and whether it is worth going on in.
+    pub(super) fn on_attempt_failed(&mut self, attempt: &AttemptFailed) {
+        let used = &attempt.end.usage;
+        self.was_interrupted = false;
+        self.was_silent = attempt.end.limit.as_deref() == Some("idle_timeout");
+        if used.agent_session.is_some() {
+            self.agent_session.clone_from(&used.agent_session);
+        } else if self.session == Some(ConversationMode::Resume)
+            && attempt.diagnosis.category() != Category::Transient
+        {
+            // The conversation could not be resumed: it is no use to try that again.
+            self.agent_session = None;
+        }
+        let written = used.tokens.map_or(0, |tokens| tokens.output);
+        self.has_output |= !attempt.excerpt.stdout.trim().is_empty();
+        self.has_worked |= written > 0 || used.turns.is_some_and(|turns| turns > 1);
+        self.may_have_worked |= used.tokens.is_none();
+    }
+
+    pub(super) fn on_decision(&mut self, decision: &Decision) {
+        let Some(level) = decision.level else {
+            return;
+        };
+        self.cause = Some(AttemptCause {
+            kind: decision.kind,
+            level,
+            strategy: decision.strategy.clone(),
+        });
+        self.session = self.default_conversation_mode(decision);
+        self.changes.clear();
+        if self.session == Some(ConversationMode::Resume) {
+            self.changes.push("goes on in the same conversation".into());
+        } else if decision.kind == Kind::RateLimitTimed && self.has_output {
+            self.apply_change(&ConcreteChange::Prompt("summary".into()));
+        }
+        if let Action::Change { changes, .. } = &decision.action {
+            changes.iter().for_each(|change| self.apply_change(change));
+        }
+    }
+
+    /// A wait that is over goes on where the agent was, if that can be done and there is something to go on with. So does an
+    /// agent whose answer alone was wrong.
+    fn default_conversation_mode(&self, decision: &Decision) -> Option<ConversationMode> {
+        let waited = decision.kind == Kind::RateLimitTimed
+            || (decision.kind.category() == Category::Transient && self.has_worked);
+        let same = decision.level == Some(Level::Same) || keeps_prompt(decision);
+        let answers_again =
+            concerns_answer(decision.kind) && self.has_worked && !chooses_conversation(decision);
+        let goes_on = (same && waited) || answers_again;
+        (goes_on && self.agent_session.is_some()).then_some(ConversationMode::Resume)
+    }
+
+    fn apply_change(&mut self, change: &ConcreteChange) {
+        match change {
+            ConcreteChange::Prompt(template) => {
+                self.prompt = Some(template.clone());
+                self.describe(format!("prompt: {template}"));
+            }
+            ConcreteChange::Timeout { to_seconds, .. } => {
+                let time = Duration::from_secs(*to_seconds);
+                if self.was_silent {
+                    self.idle_timeout = Some(time);
+                    self.describe(format!("may be silent for {}", HumanDuration(time)));
+                } else {
+                    self.timeout = Some(time);
+                    self.describe(format!("timeout {}", HumanDuration(time)));
+                }
+            }
+            ConcreteChange::Model { to, .. } => {
+                self.model = Some(to.clone());
+                self.describe(format!("model {to}"));
+            }
+            ConcreteChange::Conversation(choice) => {
+                self.session = Some(*choice);
+                self.describe(match choice {
+                    ConversationMode::Resume => "goes on in the same conversation".into(),
+                    ConversationMode::Fresh => "new conversation".into(),
+                });
+            }
+            ConcreteChange::UserMessage(words) => {
+                self.user_message = Some(words.clone());
+                self.describe("a person's words".into());
+            }
+            ConcreteChange::PromptText(text) => {
+                self.prompt_text = Some(text.clone());
+                self.describe("a prompt that a person has written".into());
+            }
+            ConcreteChange::OutputLimit { factor, .. } => {
+                self.output_limit_factor = Some(self.output_limit_factor.unwrap_or(1.0) * factor);
+                self.describe("asks for less".into());
+            }
+            ConcreteChange::Repair { id, command } => {
+                self.repair = Some(id.clone());
+                self.describe(format!("after the repair `{command}`"));
+            }
+        }
+    }
+
+    fn describe(&mut self, change: String) {
+        self.changes.push(change);
+    }
+
+    /// The repair that is to be run before the next attempt.
+    pub(super) fn pending_repair(&self) -> Option<&str> {
+        self.repair.as_deref()
+    }
+
+    /// A person has allowed a repair.
+    pub(super) fn on_repair_approved(&mut self, id: &str, command: &str) {
+        self.apply_change(&ConcreteChange::Repair {
+            id: id.to_owned(),
+            command: command.to_owned(),
+        });
+    }
+
+    /// How the attempt is made, in words for a person.
+    pub(super) fn summary(&self) -> String {
+        match (self.changes.is_empty(), &self.cause) {
+            (false, _) => self.changes.join(", "),
+            (true, Some(_)) => "the same again".to_owned(),
+            (true, None) => "as it was asked for".to_owned(),
+        }
+    }
+
+    /// A person has said what is to be different.
+    pub(super) fn apply_user_changes(&mut self, changes: &[ConcreteChange]) {
+        if changes.is_empty() {
+            return;
+        }
+        self.changes.clear();
+        let kind = self.cause.as_ref().map(|one| one.kind);
+        self.cause = kind.map(|kind| AttemptCause {
+            kind,
+            level: Level::Clarify,
+            strategy: None,
+        });
+        let is_about_prompt = |one: &ConcreteChange| {
+            matches!(
+                one,
+                ConcreteChange::Prompt(_)
+                    | ConcreteChange::UserMessage(_)
+                    | ConcreteChange::PromptText(_)
+            )
+        };
+        if changes.iter().any(is_about_prompt) {
+            // Nothing is left of what was tried with it before.
+            (self.prompt, self.user_message, self.prompt_text) = (None, None, None);
+        }
+        changes.iter().for_each(|change| self.apply_change(change));
+    }
+
+    /// The repair was run, or cannot be.
+    pub(super) fn clear_repair(&mut self) {
+        self.repair = None;
+    }
+
+    pub(super) fn can_resume(&self) -> bool {
+        self.agent_session.is_some()
+    }
+
+    /// Whether the next attempt continues a conversation.
+    pub(super) fn wakes_conversation(&self) -> bool {
+        self.session == Some(ConversationMode::Resume) && self.agent_session.is_some()
+    }
+
+    /// The limit that a longer time would be about.
+    pub(super) fn timeout(&self) -> Option<Duration> {
+        if self.was_silent {
+            self.idle_timeout
+        } else {
+            self.timeout
+        }
+    }
+
+    pub(super) fn model(&self) -> Option<&str> {
+        self.model.as_deref()
+    }
+
+    pub(super) fn next_attempt(&self, number: u32) -> NextAttempt {
+        let resumes = self.session == Some(ConversationMode::Resume);
+        NextAttempt {
+            number,
+            timeout: self.timeout,
+            idle_timeout: self.idle_timeout,
+            model: self.model.clone(),
+            prompt: self.prompt.clone(),
+            user_message: self.user_message.clone(),
+            prompt_text: self.prompt_text.clone(),
+            output_limit_factor: self.output_limit_factor,
+            resume: self.agent_session.clone().filter(|_| resumes),
+            starts_fresh: self.session == Some(ConversationMode::Fresh),
+            after_interruption: self.was_interrupted,
+            cause: self.cause.clone(),
+            changes: self.changes.clone(),
+        }
+    }
+}

@@ -1,0 +1,940 @@
+//! A world in virtual time: an agent that fails as it is told to, driven as the supervisor drives it.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::command_policy::{Confidence, RepairCategory};
+use crate::decision::{
+    Capabilities, ConcreteChange, EscalationReason, EscalationTrigger, ModelCatalog, RepairOffer,
+    RepairPermission, Repeatable, RetryPolicy, SeededRng, SessionLimits, SuccessRates, template,
+};
+use crate::diagnosis::{Diagnosis, Evidence};
+use crate::event::{
+    AttemptInterrupted, AttemptStarted, AttemptSucceeded, AttemptUsage, EscalationResolved,
+    FailedCheck, InterruptionCause, PolicyVerdict, Proposer, RepairApproved, RepairProposed,
+    RepairSideEffects, RepairStarted, RunKind, RunResumed, RunStarted, VERSION, WaitEndCause,
+    WaitEnded,
+};
+use crate::failure::{Kind, Layer};
+use crate::knowledge::Playbook;
+use crate::views::SessionSummary;
+
+struct World {
+    now: Timestamp,
+    log: Vec<EventRecord>,
+    recovery: SessionState,
+    dice: SeededRng,
+    failures: VecDeque<(Kind, AttemptUsage)>,
+    /// Repairs that fit, with their exit codes.
+    offers: VecDeque<(RepairPermission, i32)>,
+    repairs: RepairStates,
+    is_offline: bool,
+    /// The last that attempts write before they fail.
+    words: &'static str,
+    /// How long before their end attempts made progress.
+    progress: Option<Duration>,
+}
+
+impl World {
+    fn new(policy: &RetryPolicy, failures: impl IntoIterator<Item = Kind>) -> Self {
+        let now = Timestamp::from_seconds(1_794_777_000);
+        let id = RunId::new("k3v9x0m2qa");
+        let first = EventRecord {
+            version: VERSION,
+            run: id.clone(),
+            seq: 1,
+            at: now,
+            event: Box::new(RunStarted {
+                head: None,
+                project: "/p".into(),
+                kind: RunKind::Command(Box::new(SessionSpec {
+                    cwd: "/p".into(),
+                    command: vec!["claude".into()],
+                    agent: Some("claude".into()),
+                    model: Some("claude-haiku-5-5".into()),
+                    session: id.session_id(1),
+                    policy: policy.clone(),
+                    origins: [("policy".to_owned(), "template".to_owned())].into(),
+                    timeout_ms: Some(1_200_000),
+                    idle_timeout_ms: None,
+                    options: serde_json::Value::Null,
+                    unrepeatable_reason: None,
+                    knowledge: "test".into(),
+                })),
+            })
+            .into(),
+        };
+        Self {
+            now,
+            recovery: SessionState::from_first_event(&first).unwrap(),
+            log: vec![first],
+            dice: SeededRng::seeded(7),
+            failures: failures
+                .into_iter()
+                .map(|kind| (kind, AttemptUsage::default()))
+                .collect(),
+            offers: VecDeque::new(),
+            repairs: RepairStates::default(),
+            is_offline: false,
+            words: "",
+            progress: None,
+        }
+    }
+
+    fn offering(mut self, offers: impl IntoIterator<Item = (RepairPermission, i32)>) -> Self {
+        self.offers = offers.into_iter().collect();
+        self
+    }
+
+    fn happen(&mut self, event: impl Into<Event>) {
+        let recorded = EventRecord {
+            version: VERSION,
+            run: self.recovery.id().clone(),
+            seq: self.log.len() as u64 + 1,
+            at: self.now,
+            event: event.into(),
+        };
+        self.recovery.apply(&recorded);
+        self.repairs.apply(&recorded);
+        self.log.push(recorded);
+    }
+
+    fn end(&self, used: AttemptUsage) -> AttemptEnd {
+        AttemptEnd {
+            session: self.recovery.spec().session.clone(),
+            number: self.recovery.attempt_count(),
+            exit_code: Some(1),
+            signal: None,
+            limit: None,
+            duration_ms: 10,
+            stdout_bytes: 0,
+            stderr_bytes: 0,
+            leftover_processes: 0,
+            model: None,
+            cause: None,
+            usage: used,
+            tree: None,
+            last_progress: self.progress.map(|before| self.now.before(before)),
+            failing_since: None,
+        }
+    }
+
+    fn start(&mut self) {
+        let plan = self.recovery.next_attempt();
+        let session = self.recovery.spec().session.clone();
+        self.happen(Box::new(AttemptStarted {
+            session,
+            number: plan.number,
+            command: vec!["claude".into()],
+            model: plan.model,
+            timeout_ms: None,
+            cause: plan.cause,
+            changes: plan.changes,
+            agent_session: None,
+            reaper: None,
+            tree: None,
+        }));
+    }
+
+    fn attempt(&mut self) {
+        self.start();
+        self.now = self.now.after(Duration::from_secs(1));
+        match self.failures.pop_front() {
+            None => {
+                let end = self.end(AttemptUsage::default());
+                self.happen(Box::new(AttemptSucceeded {
+                    end,
+                    truncated: false,
+                }));
+            }
+            Some((kind, used)) => {
+                let mut failed = self.failed(kind, used);
+                failed.excerpt.stderr = self.words.to_owned();
+                self.happen(Box::new(failed));
+            }
+        }
+    }
+
+    fn failed(&self, kind: Kind, used: AttemptUsage) -> AttemptFailed {
+        AttemptFailed {
+            end: self.end(used),
+            diagnosis: diagnosis(kind),
+            validation_errors: Vec::new(),
+            excerpt: Default::default(),
+            check: None,
+            lost_conversation: false,
+        }
+    }
+
+    fn until_attempt(&mut self, number: u32) {
+        while self.recovery.next_step(self.now) != SessionStep::Attempt
+            || self.recovery.attempt_count() < number
+        {
+            assert!(self.step());
+        }
+    }
+
+    /// One step of the drive; false when there is nothing more to do.
+    fn step(&mut self) -> bool {
+        match self.recovery.next_step(self.now) {
+            SessionStep::Attempt | SessionStep::Check => self.attempt(),
+            SessionStep::RecordInterruption => {
+                let session = self.recovery.spec().session.clone();
+                let number = self.recovery.attempt_count();
+                let by = InterruptionCause::Crash;
+                self.happen(AttemptInterrupted {
+                    has_output: false,
+                    session,
+                    number,
+                    by,
+                    agent_session: None,
+                });
+            }
+            SessionStep::Repair => self.repair(),
+            SessionStep::RecordInterruptedRepair => {
+                let id = self.recovery.pending_repair().unwrap().to_owned();
+                self.happen(RepairFailed {
+                    session: None,
+                    id,
+                    command: "fix".into(),
+                    exit_code: None,
+                    error: "cut off".into(),
+                    was_interrupted: true,
+                });
+            }
+            SessionStep::Decide => {
+                let number = self.repairs.next_number();
+                let (id, command) = (format!("p{number}"), format!("fix {number}"));
+                let leave = self.offers.front().map(|(leave, _)| *leave);
+                if leave.is_some() {
+                    self.happen(Box::new(proposed(&id, &command)));
+                }
+                let repair = leave.map(|leave| RepairOffer {
+                    id: &id,
+                    command: &command,
+                    permission: leave,
+                    number: 1,
+                    max_auto: 3,
+                });
+                let means = DriverContext {
+                    playbook: Playbook::built_in(),
+                    catalog: &ModelCatalog::embedded(),
+                    success_rates: &SuccessRates::empty(),
+                    capabilities: Capabilities::ALL,
+                    session_limits: SessionLimits::default(),
+                    tool: None,
+                    repair,
+                    repeatable: Repeatable::Safe,
+                    is_offline: self.is_offline,
+                    can_park: true,
+                };
+                let draw = self.dice.next_draw();
+                let made = self.recovery.decide(&means, self.now, draw).unwrap();
+                self.happen(Box::new(made));
+            }
+            SessionStep::Wait(until) => self.now = until,
+            SessionStep::Finish(outcome) => {
+                let end = self.recovery.finish(outcome, 0, String::new(), self.now);
+                self.happen(end);
+            }
+            SessionStep::Finished => return false,
+        }
+        true
+    }
+
+    fn repair(&mut self) {
+        let id = self.recovery.pending_repair().unwrap().to_owned();
+        let command = self.repairs.get(&id).unwrap().proposed.command.clone();
+        let (_, exit_code) = self.offers.pop_front().unwrap();
+        self.happen(RepairStarted {
+            session: None,
+            id: id.clone(),
+            source: ApprovalSource::Auto,
+            command: command.clone(),
+            tree: None,
+            is_unlisted: false,
+        });
+        if exit_code == CRASH {
+            return self.crash();
+        }
+        self.happen(RepairExecuted {
+            session: None,
+            id,
+            command,
+            exit_code,
+            duration_ms: 5,
+            sandbox: "full".into(),
+            output: String::new(),
+            tree: None,
+            side_effects: RepairSideEffects::default(),
+        });
+    }
+
+    fn run(mut self) -> Self {
+        while self.step() {}
+        self
+    }
+
+    fn finished(&self) -> &RunFinished {
+        self.recovery.run_finished().unwrap()
+    }
+
+    /// A crash: all that is left is the log.
+    fn crash(&mut self) {
+        self.recovery = SessionState::from_events(&self.log).unwrap();
+    }
+}
+
+/// A repair during which everything ends.
+const CRASH: i32 = -9;
+const GRANTED: RepairPermission = RepairPermission::Granted {
+    after: Duration::ZERO,
+};
+
+fn proposed(id: &str, command: &str) -> RepairProposed {
+    RepairProposed {
+        session: None,
+        id: id.into(),
+        category: RepairCategory::Dependency,
+        command: command.into(),
+        confidence: Confidence::High,
+        working_dir: None,
+        timeout_seconds: 120,
+        by: Proposer::Owner,
+        root_cause: String::new(),
+        evidence: Vec::new(),
+        expected_outcome: String::new(),
+        fingerprint: String::new(),
+        fallback: None,
+        document: None,
+        verdict: PolicyVerdict::Run,
+        reason: String::new(),
+        hash: String::new(),
+    }
+}
+
+fn diagnosis(kind: Kind) -> Diagnosis {
+    let known = Playbook::built_in().kind(kind).unwrap();
+    let layer = Layer::Agent;
+    Diagnosis {
+        kind,
+        layer,
+        level: known.level(kind, layer),
+        confidence: 1.0,
+        retry_after: (kind == Kind::RateLimitTimed).then_some(Duration::from_secs(7200)),
+        retry_after_source: None,
+        evidence: Evidence {
+            rule: "test".into(),
+            line: "it broke".into(),
+        },
+        fingerprint: kind.to_string(),
+        message: format!("{kind}: it broke"),
+        hint: String::new(),
+        truncated: false,
+    }
+}
+
+fn standard() -> &'static RetryPolicy {
+    template("standard").unwrap()
+}
+
+/// S0-28, S0-32, S1-25: execute, classify, wait, repeat; the count and the level are kept.
+#[test]
+fn a_passing_failure_is_repeated_until_it_has_passed() {
+    let world = World::new(standard(), [Kind::ServerOverloaded; 3]).run();
+    let end = world.finished();
+    assert_eq!((end.outcome, end.attempts), (RunOutcome::Recovered, 4));
+    let episode = SessionSummary::from_events(&world.log)[0].to_episode("r", end, world.now);
+    assert_eq!(
+        (episode.retry_count, episode.recovery_level),
+        (3, Some(Level::Same))
+    );
+    assert!(episode.success && episode.error.is_none());
+}
+
+fn resilient() -> &'static RetryPolicy {
+    template("resilient").unwrap()
+}
+
+/// An outage of 20 minutes is survived by default, also if the supervisor dies in the middle of it.
+#[test]
+fn an_outage_is_outlived_by_default_and_a_crash_changes_nothing() {
+    let mut world = World::new(resilient(), [Kind::ServerOverloaded; 25]);
+    while world.recovery.attempt_count() < 12 {
+        assert!(world.step());
+    }
+    world.crash();
+    let world = world.run();
+    let end = world.finished();
+    assert_eq!((end.outcome, end.attempts), (RunOutcome::Recovered, 26));
+}
+
+/// The time that an attempt worked, and in which nobody supervised it, is no time without progress.
+#[test]
+fn work_and_absence_are_no_time_without_progress() {
+    let mut world = World::new(resilient(), [Kind::ServerError; 3]);
+    while world.recovery.attempt_count() < 2 {
+        assert!(world.step());
+    }
+    // Attempt 2 works for three hours, then everything ends; it is taken up again the next morning.
+    world.start();
+    world.now = world.now.after(Duration::from_secs(10 * 3600));
+    world.crash();
+    world.happen(RunResumed::unchanged("the process ended", 2));
+    while world.recovery.next_step(world.now) != SessionStep::Decide {
+        assert!(world.step());
+    }
+    let history = world.recovery.history().unwrap();
+    let idle = history.time_without_progress(world.now);
+    assert!(idle < Duration::from_secs(60), "{idle:?}");
+    // An attempt that worked until shortly before it failed begins the time anew.
+    world.progress = Some(Duration::from_secs(5));
+    world.failures = [(Kind::ServerError, AttemptUsage::default())].into();
+    assert!(world.step());
+    while world.recovery.next_step(world.now) != SessionStep::Decide {
+        world.now = world.now.after(Duration::from_secs(3));
+        assert!(world.step());
+    }
+    let history = world.recovery.history().unwrap();
+    assert_eq!(
+        history.time_without_progress(world.now),
+        Duration::from_secs(5)
+    );
+}
+
+/// The wait for the network ends with it, survives a crash, and does not count.
+#[test]
+fn a_network_that_is_gone_is_waited_for() {
+    let mut world = World::new(resilient(), [Kind::NetworkError; 2]);
+    world.words = "curl: (6) Could not resolve host: api.anthropic.com";
+    world.is_offline = true;
+    while !matches!(world.recovery.next_step(world.now), SessionStep::Wait(_)) {
+        assert!(world.step());
+    }
+    assert_eq!(world.recovery.wait_purpose(), WaitPurpose::Network);
+    world.now = world.now.after(Duration::from_secs(3 * 3600));
+    world.crash();
+    assert_eq!(world.recovery.wait_purpose(), WaitPurpose::Network);
+    world.happen(WaitEnded {
+        session: None,
+        by: WaitEndCause::Network,
+    });
+    assert_eq!(world.recovery.next_step(world.now), SessionStep::Attempt);
+    world.is_offline = false;
+    let world = world.run();
+    assert_eq!(world.finished().outcome, RunOutcome::Recovered);
+    let waited = world.now.since(world.log[0].at);
+    assert!(waited < Duration::from_secs(3 * 3600 + 60), "{waited:?}");
+}
+
+/// Words that name a host which nobody knows are not believed for half an hour; a provider's host is.
+#[test]
+fn a_wrong_name_is_soon_asked_about_and_a_providers_is_not() {
+    let soon = |words: &'static str| {
+        let mut world = World::new(resilient(), [Kind::NetworkError; 200]);
+        world.words = words;
+        while world.recovery.next_step(world.now) != SessionStep::Finished
+            && world.now.since(world.log[0].at) < Duration::from_secs(600)
+        {
+            world.step();
+        }
+        world.recovery.run_finished().map(|end| end.outcome)
+    };
+    let wrong = "fatal: unable to access 'https://nosuch.invalid/x/': Could not resolve host: nosuch.invalid";
+    assert_eq!(soon(wrong), Some(RunOutcome::AwaitingHuman));
+    assert_eq!(soon("Could not resolve host: api.anthropic.com"), None);
+}
+
+/// Someone who takes a run up again can say how long it is to be tried.
+#[test]
+fn a_run_can_be_taken_up_again_with_more_time() {
+    let mut world = World::new(standard(), [Kind::ServerError; 40]).run();
+    assert_eq!(world.finished().outcome, RunOutcome::AwaitingHuman);
+    world.happen(RunResumed {
+        keep_trying_ms: Some(8 * 3_600_000),
+        ..RunResumed::unchanged("a person was asked", 2)
+    });
+    world.happen(EscalationResolved::by_hand(None));
+    let world = world.run();
+    assert_eq!(world.finished().outcome, RunOutcome::Recovered);
+    assert_eq!(
+        world.recovery.spec().policy.max_elapsed.unwrap().as_secs(),
+        8 * 3600
+    );
+}
+
+/// S0-13, S0-31: a login that is missing asks at once.
+#[test]
+fn a_fatal_failure_ends_in_a_question_without_a_retry() {
+    let world = World::new(standard(), [Kind::AuthRequired]).run();
+    let end = world.finished();
+    assert_eq!((end.outcome, end.attempts), (RunOutcome::AwaitingHuman, 1));
+    assert_eq!(end.recovery_level, Some(Level::Escalate));
+}
+
+#[test]
+fn what_a_person_has_seen_to_begins_anew_with_all_its_retries() {
+    let failures = [Kind::AuthRequired, Kind::ServerError, Kind::ServerError];
+    let mut world = World::new(standard(), failures).run();
+    world.happen(RunResumed::unchanged("a person logged in", 1));
+    world.happen(EscalationResolved::by_hand(None));
+    let world = world.run();
+    assert_eq!(world.finished().outcome, RunOutcome::Recovered);
+    assert_eq!(world.finished().attempts, 4);
+}
+
+#[test]
+fn an_attempt_that_was_cut_off_is_made_again_and_counts_once() {
+    let mut world = World::new(standard(), [Kind::ServerError]);
+    world.start();
+    world.crash();
+    let world = world.run();
+    let end = world.finished();
+    assert_eq!(
+        (end.outcome, end.attempts, end.retry_count),
+        (RunOutcome::Recovered, 2, 1)
+    );
+}
+
+#[test]
+fn after_a_usage_limit_the_same_conversation_goes_on() {
+    let mut world = World::new(standard(), []);
+    let used = AttemptUsage {
+        agent_session: Some("abc".into()),
+        ..AttemptUsage::default()
+    };
+    world.failures = [(Kind::RateLimitTimed, used)].into();
+    while world.recovery.next_step(world.now) != SessionStep::Attempt
+        || world.recovery.attempt_count() == 0
+    {
+        assert!(world.step());
+    }
+    assert_eq!(world.recovery.next_attempt().resume.as_deref(), Some("abc"));
+    let waited = world.now.since(world.log[0].at);
+    assert!(waited >= Duration::from_secs(7200), "{waited:?}");
+}
+
+fn in_conversation(written: u64) -> AttemptUsage {
+    let tokens = TokenUsage {
+        output: written,
+        ..TokenUsage::default()
+    };
+    AttemptUsage {
+        agent_session: Some("abc".into()),
+        tokens: Some(tokens),
+        ..AttemptUsage::default()
+    }
+}
+
+#[test]
+fn after_an_answered_question_the_conversation_goes_on_if_there_was_work_in_it() {
+    for (kind, written, goes_on) in [
+        (Kind::AuthExpired, 10, true),
+        (Kind::QuotaExhausted, 10, true),
+        (Kind::AuthRequired, 0, false),
+        (Kind::ContextLimit, 10, false),
+    ] {
+        let mut world = World::new(standard(), []);
+        world.failures = [(kind, in_conversation(written))].into();
+        let mut world = world.run();
+        world.happen(RunResumed::unchanged("a person has seen to it", 1));
+        world.happen(EscalationResolved::by_hand(None));
+        let plan = world.recovery.next_attempt();
+        assert_eq!(plan.resume.is_some(), goes_on, "{kind} {plan:?}");
+    }
+}
+
+/// What an agent has found out and done is in its conversation, also where its last answer is empty or has the wrong form.
+#[test]
+fn an_agent_whose_answer_alone_was_wrong_is_asked_again_in_its_conversation() {
+    for (kind, written, goes_on) in [
+        (Kind::EmptyOutput, 10, true),
+        (Kind::MissingSections, 10, true),
+        (Kind::EmptyOutput, 0, false),
+        (Kind::ContextLimit, 10, false),
+    ] {
+        let mut world = World::new(standard(), []);
+        world.failures = [(kind, in_conversation(written))].into();
+        world.until_attempt(1);
+        let plan = world.recovery.next_attempt();
+        assert_eq!(plan.resume.is_some(), goes_on, "{kind} {plan:?}");
+        assert_eq!(plan.template_in_conversation().is_some(), goes_on);
+    }
+    // Both retries of an empty answer keep the work.
+    let mut world = World::new(standard(), []);
+    let failures = [
+        (Kind::EmptyOutput, in_conversation(10)),
+        (Kind::EmptyOutput, in_conversation(0)),
+    ];
+    world.failures = failures.into();
+    world.until_attempt(2);
+    assert_eq!(world.recovery.next_attempt().resume.as_deref(), Some("abc"));
+}
+
+/// The words of a person are told in the conversation.
+#[test]
+fn what_a_person_says_is_told_in_the_conversation() {
+    let mut world = World::new(standard(), []);
+    world.failures = [(Kind::AuthExpired, in_conversation(10))].into();
+    let mut world = world.run();
+    world.happen(RunResumed::unchanged("a person has seen to it", 1));
+    let mut resolved = EscalationResolved::by_hand(None);
+    resolved.changes = vec![ConcreteChange::UserMessage("use the other key".into())];
+    world.happen(resolved);
+    let plan = world.recovery.next_attempt();
+    assert_eq!(plan.resume.as_deref(), Some("abc"));
+    assert_eq!(plan.user_message.as_deref(), Some("use the other key"));
+}
+
+fn call_failed(session: &crate::SessionId, kind: Kind, decision: Decision) -> CallFailed {
+    CallFailed {
+        session: session.clone(),
+        call: "c1".into(),
+        number: 1,
+        upstream: "first".into(),
+        model: None,
+        status: None,
+        diagnosis: diagnosis(kind),
+        decision,
+        fallback: None,
+        skipped_upstreams: Vec::new(),
+        policy_hash: String::new(),
+        conversation: None,
+    }
+}
+
+/// The time in which the gateway held a failing call is time without progress: it is not tried for as long once more.
+#[test]
+fn what_the_gateway_has_tried_for_as_long_as_allowed_is_not_tried_for_as_long_again() {
+    let half_an_hour = Duration::from_secs(1800);
+    for (failing, idle) in [(Some(half_an_hour), half_an_hour), (None, Duration::ZERO)] {
+        let mut world = World::new(resilient(), []);
+        world.start();
+        world.now = world.now.after(half_an_hour * 3);
+        world.progress = Some(half_an_hour * 2);
+        let mut failed = world.failed(Kind::ServerError, AttemptUsage::default());
+        failed.end.failing_since = failing.map(|time| world.now.before(time));
+        world.happen(Box::new(failed));
+        let history = world.recovery.history().unwrap();
+        assert_eq!(history.time_without_progress(world.now), idle);
+    }
+}
+
+/// An agent that does not print the id of its conversation may name it in its requests.
+#[test]
+fn a_conversation_that_only_the_calls_name_goes_on_after_a_crash() {
+    let mut world = World::new(standard(), []);
+    world.start();
+    let session = world.recovery.spec().session.clone();
+    let mut decided = World::new(standard(), [Kind::RateLimit]);
+    decided.until_attempt(1);
+    let made = decided.log.iter().find_map(|one| match &one.event {
+        Event::DecisionMade(made) => Some(made.decision.clone()),
+        _ => None,
+    });
+    let failed = call_failed(&session, Kind::RateLimit, made.unwrap());
+    assert_eq!(world.recovery.assigned_conversation(), None);
+    for conversation in ["ses_1", "ses_2"] {
+        world.happen(Box::new(CallFailed {
+            conversation: Some(conversation.into()),
+            ..failed.clone()
+        }));
+    }
+    assert_eq!(world.recovery.assigned_conversation(), Some("ses_1"));
+}
+
+/// A wait inside the gateway is as durable as any other.
+#[test]
+fn what_an_api_call_waited_for_is_waited_for_after_a_crash() {
+    let mut world = World::new(standard(), []);
+    world.start();
+    let until = world.now.after(Duration::from_secs(5400));
+    let session = world.recovery.spec().session.clone();
+    let mut decided = World::new(standard(), [Kind::RateLimit]);
+    decided.until_attempt(1);
+    let made = decided.log.iter().find_map(|one| match &one.event {
+        Event::DecisionMade(made) => Some(made.decision.clone()),
+        _ => None,
+    });
+    let mut decision = made.unwrap();
+    decision.action = Action::Retry {
+        until,
+        delay: Duration::from_secs(5400),
+    };
+    // Somebody else was asked instead: nobody waits.
+    for (call, fallback) in [("c1", None), ("c2", Some("second".to_owned()))] {
+        world.happen(Box::new(CallFailed {
+            call: call.into(),
+            fallback,
+            ..call_failed(&session, Kind::RateLimitTimed, decision.clone())
+        }));
+        decision.action = Action::Retry {
+            until: until.after(Duration::from_secs(60)),
+            delay: Duration::from_secs(5460),
+        };
+    }
+    world.crash();
+    assert!(world.step(), "the interruption is noted");
+    assert_eq!(
+        world.recovery.next_step(world.now),
+        SessionStep::Wait(until)
+    );
+    let world = world.run();
+    let waited = world.log.last().unwrap().at;
+    assert!(waited >= until);
+    assert_eq!(world.finished().outcome, RunOutcome::Succeeded);
+}
+
+/// A conversation that is gone costs one attempt, never a question and never a circle.
+#[test]
+fn a_conversation_that_is_gone_is_replaced_at_once() {
+    let mut world = World::new(standard(), []);
+    world.failures = [(Kind::RateLimitTimed, in_conversation(10))].into();
+    world.until_attempt(1);
+    assert_eq!(world.recovery.next_attempt().resume.as_deref(), Some("abc"));
+    world.start();
+    let failed = AttemptFailed {
+        lost_conversation: true,
+        ..world.failed(Kind::InvalidArguments, AttemptUsage::default())
+    };
+    world.happen(Box::new(failed));
+    assert_eq!(world.recovery.next_step(world.now), SessionStep::Attempt);
+    let plan = world.recovery.next_attempt();
+    assert_eq!((plan.resume, plan.after_interruption), (None, true));
+    assert_eq!(world.run().finished().outcome, RunOutcome::Recovered);
+}
+
+/// The work is done; only what the repair was for is looked at again.
+#[test]
+fn after_a_repair_only_the_check_that_failed_is_run_again() {
+    let mut world = World::new(standard(), []).offering([(GRANTED, 0)]);
+    world.start();
+    let failed = AttemptFailed {
+        check: Some(FailedCheck {
+            command: "npm test".into(),
+            exit_code: 1,
+            excerpt: Default::default(),
+        }),
+        ..world.failed(Kind::MissingDependency, AttemptUsage::default())
+    };
+    world.happen(Box::new(failed));
+    while world.recovery.pending_repair().is_some() || world.repairs.all().is_empty() {
+        assert!(world.step());
+    }
+    assert_eq!(world.recovery.next_step(world.now), SessionStep::Check);
+    world.start();
+    world.crash();
+    assert!(world.step());
+    assert_eq!(
+        world.recovery.next_step(world.now),
+        SessionStep::Check,
+        "after a crash, too"
+    );
+    assert_eq!(world.run().finished().outcome, RunOutcome::Recovered);
+}
+
+/// S1-26, S1-36: a timeout of 1200 s becomes 1800 s, and stays so.
+#[test]
+fn changes_accumulate_from_attempt_to_attempt() {
+    let policy = standard()
+        .with_json(&serde_json::json!({"kinds": {"timeout": {"maxRetries": 3}}}))
+        .unwrap();
+    let mut world = World::new(&policy, [Kind::Timeout; 3]);
+    let mut timeouts = Vec::new();
+    while world.recovery.next_step(world.now) != SessionStep::Finished {
+        if world.recovery.next_step(world.now) == SessionStep::Attempt {
+            timeouts.push(world.recovery.next_attempt().timeout.unwrap().as_secs());
+        }
+        world.step();
+    }
+    assert!(
+        timeouts.contains(&1800) && timeouts.is_sorted(),
+        "{timeouts:?}"
+    );
+}
+
+/// S3-38: what an allowed repair has healed goes on.
+#[test]
+fn a_granted_repair_runs_before_any_other_way() {
+    let world = World::new(standard(), [Kind::MissingDependency]);
+    let world = world.offering([(GRANTED, 0)]).run();
+    assert_eq!(world.finished().outcome, RunOutcome::Recovered);
+    assert_eq!(world.finished().attempts, 2);
+    let ran = world.repairs.all()[0].status;
+    assert_eq!(ran, RepairStatus::Executed);
+}
+
+#[test]
+fn an_agent_is_not_called_again_when_the_repair_itself_failed() {
+    let failures = [Kind::MissingDependency, Kind::MissingDependency];
+    let world = World::new(standard(), failures);
+    let world = world.offering([(GRANTED, 1), (GRANTED, 0)]).run();
+    let names: Vec<_> = world.log.iter().map(|one| one.event.name()).collect();
+    let second = names.iter().rposition(|name| *name == "recovery_started");
+    let attempts = names.iter().take(second.unwrap());
+    let attempts = attempts.filter(|name| **name == "attempt_started");
+    assert_eq!(attempts.count(), 1, "{names:?}");
+}
+
+/// S3-39: what nobody has allowed is asked, and what is asked waits.
+#[test]
+fn a_repair_that_somebody_waits_for_is_asked_at_once_and_any_other_at_last() {
+    let asked = |leave| {
+        let world = World::new(standard(), [Kind::CliCrash; 9]).offering([(leave, 0)]);
+        let world = world.run();
+        let mut made = world.log.iter().filter_map(|one| match &one.event {
+            Event::DecisionMade(made) => Some(&made.decision),
+            _ => None,
+        });
+        let last = made.next_back().unwrap();
+        let Action::Escalate { trigger, why, .. } = &last.action else {
+            panic!("nobody was asked: {last:?}");
+        };
+        assert_eq!(
+            (*trigger, *why),
+            (EscalationTrigger::Recovery, EscalationReason::Repair)
+        );
+        world.finished().attempts
+    };
+    assert_eq!(asked(RepairPermission::AskNow), 1);
+    assert!(asked(RepairPermission::AskLast) > 1);
+}
+
+#[test]
+fn a_repair_that_a_person_allowed_runs_once_and_then_the_attempt_is_made() {
+    let world = World::new(standard(), [Kind::MissingDependency]);
+    let mut world = world.offering([(RepairPermission::AskNow, 0)]).run();
+    assert_eq!(world.finished().outcome, RunOutcome::AwaitingHuman);
+    world.happen(RunResumed::unchanged("a person said yes", 1));
+    world.happen(EscalationResolved {
+        method: "approve".into(),
+        ..EscalationResolved::by_hand(None)
+    });
+    world.happen(RepairApproved {
+        session: None,
+        id: "p1".into(),
+        source: ApprovalSource::Human,
+        command: "fix 1".into(),
+    });
+    let world = world.run();
+    assert_eq!(world.finished().outcome, RunOutcome::Recovered);
+    let started = |one: &&EventRecord| matches!(one.event, Event::RepairStarted(_));
+    assert_eq!(world.log.iter().filter(started).count(), 1);
+}
+
+/// What cannot be run although a person allowed it is a failure like any other, and the session goes on.
+#[test]
+fn an_allowed_repair_that_cannot_be_run_does_not_stop_everything() {
+    let world = World::new(standard(), [Kind::MissingDependency]);
+    let mut world = world.offering([(RepairPermission::AskNow, 0)]).run();
+    world.offers.clear();
+    world.happen(RunResumed::unchanged("a person said yes", 1));
+    world.happen(EscalationResolved {
+        method: "approve".into(),
+        ..EscalationResolved::by_hand(None)
+    });
+    world.happen(RepairApproved {
+        session: None,
+        id: "p1".into(),
+        source: ApprovalSource::Human,
+        command: "fix 1".into(),
+    });
+    assert_eq!(world.recovery.next_step(world.now), SessionStep::Repair);
+    world.happen(RepairFailed {
+        session: None,
+        id: "p1".into(),
+        command: "fix 1".into(),
+        exit_code: None,
+        error: "it is not what was shown".into(),
+        was_interrupted: false,
+    });
+    let world = world.run();
+    assert!(world.recovery.run_finished().is_some());
+}
+
+#[test]
+fn a_repair_that_was_cut_off_is_not_run_again() {
+    let world = World::new(standard(), [Kind::MissingDependency]);
+    let world = world.offering([(GRANTED, CRASH)]).run();
+    assert_eq!(world.finished().outcome, RunOutcome::Recovered);
+    let started = |one: &&EventRecord| matches!(one.event, Event::RepairStarted(_));
+    assert_eq!(world.log.iter().filter(started).count(), 1);
+}
+
+#[test]
+fn a_transient_failure_is_repeated_before_anything_is_repaired() {
+    let world = World::new(standard(), [Kind::NetworkError; 2]);
+    let world = world.offering([(GRANTED, 0)]).run();
+    let started = |one: &EventRecord| matches!(one.event, Event::RepairStarted(_));
+    assert!(!world.log.iter().any(started));
+}
+
+proptest! {
+    /// Whatever fails and wherever it crashes: the log tells the same state, and there is an end.
+    #[test]
+    fn a_replay_equals_the_life_and_every_run_ends(
+        failures in proptest::collection::vec(0..Kind::ALL.len(), 0..40),
+        crashes in proptest::collection::vec(0..60_usize, 0..6),
+        offers in proptest::collection::vec((0..3_u8, 0..2_i32), 0..6),
+    ) {
+        let kinds = failures.into_iter().map(|at| Kind::ALL[at]).filter(|kind| *kind != Kind::None);
+        let leave = |number| match number {
+            0 => GRANTED,
+            1 => RepairPermission::AskNow,
+            _ => RepairPermission::AskLast,
+        };
+        let offers = offers.into_iter().map(|(number, code)| (leave(number), code));
+        let mut world = World::new(standard(), kinds).offering(offers);
+        let mut steps = 0;
+        while world.step() {
+            steps += 1;
+            prop_assert!(steps < 500, "no end");
+            if crashes.contains(&steps) {
+                let live = world.recovery.clone();
+                world.crash();
+                prop_assert_eq!(&world.recovery, &live);
+            }
+        }
+        prop_assert!(world.finished().attempts <= SessionLimits::default().attempts + 1);
+    }
+}
+
+/// A restart counter is only reset by a sign of health.
+#[test]
+fn crashes_in_a_row_end_with_a_sign_of_health() {
+    let policy = template("standard").unwrap();
+    let mut world = World::new(policy, [Kind::ServerError]);
+    let crash = |world: &mut World, progressed: bool| {
+        world.start();
+        let session = world.recovery.spec().session.clone();
+        world.happen(AttemptInterrupted {
+            session,
+            number: 1,
+            by: InterruptionCause::Crash,
+            agent_session: None,
+            has_output: progressed,
+        });
+    };
+    crash(&mut world, false);
+    crash(&mut world, false);
+    assert_eq!(consecutive_crashes(&world.log), 2);
+    // One that is under way and whose process is gone counts.
+    world.start();
+    assert_eq!(consecutive_crashes(&world.log), 3);
+    crash(&mut world, true);
+    assert_eq!(consecutive_crashes(&world.log), 0);
+    crash(&mut world, false);
+    assert_eq!(consecutive_crashes(&world.log), 1);
+    // A failure without progress shows nothing, one with progress does.
+    world.attempt();
+    assert_eq!(consecutive_crashes(&world.log), 1);
+    world
+        .failures
+        .push_back((Kind::ServerError, AttemptUsage::default()));
+    world.progress = Some(Duration::ZERO);
+    world.attempt();
+    assert_eq!(consecutive_crashes(&world.log), 0);
+}

@@ -1,0 +1,174 @@
+//! Moments and durations. The core never reads a clock: whoever calls it says what time it is, and where.
+
+use std::fmt;
+use std::time::Duration;
+
+use jiff::tz::TimeZone;
+use serde::{Deserialize, Serialize};
+
+/// A moment, in milliseconds since the Unix epoch; on the wire an RFC 3339 text in UTC.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Timestamp(i64);
+
+/// The text is not a moment.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not a moment like 2026-11-15T21:30:00Z")]
+pub struct ParseTimestampError(String);
+
+impl Timestamp {
+    /// The first moment that can be written: the year -9999.
+    pub const MIN: Self = Self(-377_705_023_201_000);
+    /// The last moment that can be written: the end of the year 9999. A clock that is beyond counts as this, so that what is
+    /// recorded with it can be read again.
+    pub const MAX: Self = Self(253_402_207_200_999);
+
+    /// The moment that is this many milliseconds after the Unix epoch.
+    pub const fn from_millis(millis: i64) -> Self {
+        if millis > Self::MAX.0 {
+            Self::MAX
+        } else if millis < Self::MIN.0 {
+            Self::MIN
+        } else {
+            Self(millis)
+        }
+    }
+
+    /// The moment that is this many seconds after the Unix epoch.
+    pub const fn from_seconds(seconds: i64) -> Self {
+        Self::from_millis(seconds.saturating_mul(1000))
+    }
+
+    /// Milliseconds since the Unix epoch.
+    pub const fn millis(self) -> i64 {
+        self.0
+    }
+
+    /// The moment this much later.
+    #[must_use]
+    pub fn after(self, wait: Duration) -> Self {
+        let wait = i64::try_from(wait.as_millis()).unwrap_or(i64::MAX);
+        Self::from_millis(self.0.saturating_add(wait))
+    }
+
+    /// The moment this much earlier.
+    #[must_use]
+    pub fn before(self, time: Duration) -> Self {
+        let time = i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
+        Self::from_millis(self.0.saturating_sub(time))
+    }
+
+    /// How long it is from `earlier` to here; nothing if it is not later.
+    pub fn since(self, earlier: Self) -> Duration {
+        Duration::from_millis(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
+    }
+
+    pub(crate) fn to_jiff(self) -> jiff::Timestamp {
+        jiff::Timestamp::from_millisecond(self.0).unwrap_or(if self.0 < 0 {
+            jiff::Timestamp::MIN
+        } else {
+            jiff::Timestamp::MAX
+        })
+    }
+}
+
+impl From<jiff::Timestamp> for Timestamp {
+    fn from(timestamp: jiff::Timestamp) -> Self {
+        Self(timestamp.as_millisecond())
+    }
+}
+
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.to_jiff().fmt(f)
+    }
+}
+
+impl std::str::FromStr for Timestamp {
+    type Err = ParseTimestampError;
+
+    fn from_str(text: &str) -> Result<Self, ParseTimestampError> {
+        text.parse::<jiff::Timestamp>()
+            .map(Self::from)
+            .map_err(|_| ParseTimestampError(text.to_owned()))
+    }
+}
+
+impl Serialize for Timestamp {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Timestamp {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?
+            .parse()
+            .map_err(serde::de::Error::custom)
+    }
+}
+
+/// What the clock shows, and the zone in which a bare "3pm" is meant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClockReading {
+    /// The present moment.
+    pub at: Timestamp,
+    zone: TimeZone,
+}
+
+impl ClockReading {
+    /// The moment, where clock times are meant in UTC.
+    pub fn utc(at: Timestamp) -> Self {
+        Self {
+            at,
+            zone: TimeZone::UTC,
+        }
+    }
+
+    /// The moment in a named zone such as `Europe/Berlin`; `None` if there is no such zone.
+    pub fn in_zone(at: Timestamp, name: &str) -> Option<Self> {
+        TimeZone::get(name).ok().map(|zone| Self { at, zone })
+    }
+
+    /// The moment, where clock times are meant this many seconds east of UTC.
+    pub fn at_offset(at: Timestamp, seconds_east: i32) -> Option<Self> {
+        jiff::tz::Offset::from_seconds(seconds_east)
+            .ok()
+            .map(|offset| Self {
+                at,
+                zone: TimeZone::fixed(offset),
+            })
+    }
+
+    /// Another moment, where clock times are meant in the same zone.
+    #[must_use]
+    pub fn with_time(&self, at: Timestamp) -> Self {
+        Self { at, ..self.clone() }
+    }
+
+    pub(crate) fn zone(&self) -> &TimeZone {
+        &self.zone
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// L9: a clock that is beyond what can be written gives a moment that can be read again.
+    #[test]
+    fn every_moment_is_read_as_it_was_written() {
+        assert_eq!(Timestamp::MAX, jiff::Timestamp::MAX.into());
+        assert_eq!(Timestamp::MIN, jiff::Timestamp::MIN.into());
+        for millis in [i64::MIN, -1, 0, 9_000_000_000_000_000, i64::MAX] {
+            let moment = Timestamp::from_millis(millis);
+            for moment in [
+                moment,
+                moment.after(Duration::MAX),
+                moment.before(Duration::MAX),
+            ] {
+                let text = serde_json::to_string(&moment).unwrap();
+                assert_eq!(serde_json::from_str::<Timestamp>(&text).unwrap(), moment);
+            }
+        }
+    }
+}

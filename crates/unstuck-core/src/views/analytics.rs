@@ -1,0 +1,174 @@
+//! What many failures say together.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::prompt_pattern::PromptPattern;
+use crate::time::Timestamp;
+
+/// Tries that came to the same, as far as analytics care.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AttemptCount<'a> {
+    /// When they ended; the day of UTC counts.
+    pub at: Timestamp,
+    /// The root folder of their project; empty where there is none.
+    pub project: &'a str,
+    /// The model that was used; empty where it is not known.
+    pub model: &'a str,
+    /// The kind of the failure; none where they did not fail.
+    pub kind: Option<&'a str>,
+    /// How many.
+    pub count: u64,
+}
+
+/// What was said when something failed, and how often.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FailureMessageCount {
+    /// What was said, with its variable parts masked.
+    pub message: String,
+    /// How often it came.
+    pub count: u64,
+    /// The kind of the failure.
+    pub error_type: String,
+    /// Recognises the same failure again.
+    pub fingerprint: String,
+    /// When it came last.
+    pub last_seen: Timestamp,
+}
+
+/// A prompt and how often it failed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PromptPatternCount {
+    /// The prompt.
+    #[serde(flatten)]
+    pub pattern: PromptPattern,
+    /// How often it failed.
+    pub count: u64,
+}
+
+/// What was tried on one day.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct DailyAttemptCount {
+    /// How many tries failed.
+    pub failures: u64,
+    /// How many tries there were.
+    pub attempts: u64,
+}
+
+/// Failures by kind, model, project, prompt, message and day.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FailureAnalytics {
+    /// How many tries failed.
+    pub total_failures: u64,
+    /// How many tries there were.
+    pub total_attempts: u64,
+    /// How many failed, by the kind of failure.
+    pub by_error_type: BTreeMap<String, u64>,
+    /// How many failed, by model, as far as it is known.
+    pub by_model: BTreeMap<String, u64>,
+    /// How many failed, by the root folder of the project.
+    pub by_project: BTreeMap<String, u64>,
+    /// The prompts that failed most, the most frequent first.
+    pub by_prompt_pattern: Vec<PromptPatternCount>,
+    /// What was said most, the most frequent first.
+    pub top_error_messages: Vec<FailureMessageCount>,
+    /// The share of tries that failed, from 0 to 1, by day (UTC).
+    pub failure_rate_by_day: BTreeMap<String, f64>,
+    /// The same as numbers.
+    pub by_day: BTreeMap<String, DailyAttemptCount>,
+}
+
+impl FailureAnalytics {
+    /// Takes in tries, successful or not: the rate by day needs both.
+    pub fn record(&mut self, tried: &AttemptCount<'_>) {
+        // The day of an RFC 3339 moment is its first ten letters.
+        let mut day = tried.at.to_string();
+        day.truncate(10);
+        let on_day = self.by_day.entry(day.clone()).or_default();
+        on_day.attempts += tried.count;
+        self.total_attempts += tried.count;
+        if let Some(kind) = tried.kind {
+            on_day.failures += tried.count;
+            self.total_failures += tried.count;
+            *self.by_error_type.entry(kind.to_owned()).or_default() += tried.count;
+            for (by, name) in [
+                (&mut self.by_model, tried.model),
+                (&mut self.by_project, tried.project),
+            ] {
+                if !name.is_empty() {
+                    *by.entry(name.to_owned()).or_default() += tried.count;
+                }
+            }
+        }
+        let rate = on_day.failures as f64 / on_day.attempts.max(1) as f64;
+        self.failure_rate_by_day.insert(day, rate);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tried(day: i64, kind: Option<&str>, count: u64) -> AttemptCount<'_> {
+        AttemptCount {
+            at: Timestamp::from_seconds(1_794_777_000 + day * 86_400),
+            project: "/home/me/shop",
+            model: "claude-sonnet-5-5",
+            kind,
+            count,
+        }
+    }
+
+    /// S4-22: the analytics and their names.
+    #[test]
+    fn failures_are_counted_by_kind_model_message_and_day() {
+        let mut analytics = FailureAnalytics {
+            top_error_messages: vec![FailureMessageCount {
+                message: "slow down".into(),
+                count: 2,
+                error_type: "rate_limit".into(),
+                fingerprint: "rate_limit:1".into(),
+                last_seen: Timestamp::from_seconds(1_794_777_000),
+            }],
+            by_prompt_pattern: vec![PromptPatternCount {
+                pattern: PromptPattern {
+                    role: Some("builder".into()),
+                    template: "Build <path>".into(),
+                },
+                count: 3,
+            }],
+            ..FailureAnalytics::default()
+        };
+        for tries in [
+            tried(0, Some("rate_limit"), 2),
+            tried(0, Some("timeout"), 1),
+            tried(0, None, 1),
+            tried(1, None, 1),
+        ] {
+            analytics.record(&tries);
+        }
+        assert_eq!(
+            serde_json::to_value(&analytics).unwrap(),
+            serde_json::json!({
+                "totalFailures": 3,
+                "totalAttempts": 5,
+                "byErrorType": {"rate_limit": 2, "timeout": 1},
+                "byModel": {"claude-sonnet-5-5": 3},
+                "byProject": {"/home/me/shop": 3},
+                "byPromptPattern": [{"role": "builder", "template": "Build <path>", "count": 3}],
+                "topErrorMessages": [{
+                    "message": "slow down", "count": 2, "errorType": "rate_limit",
+                    "fingerprint": "rate_limit:1", "lastSeen": "2026-11-15T21:10:00Z"
+                }],
+                "failureRateByDay": {"2026-11-15": 0.75, "2026-11-16": 0.0},
+                "byDay": {
+                    "2026-11-15": {"failures": 3, "attempts": 4},
+                    "2026-11-16": {"failures": 0, "attempts": 1}
+                }
+            })
+        );
+    }
+}

@@ -1,0 +1,65 @@
+//! The state of a session after each of its events: what whoever follows the log is told beside the event.
+
+use serde::{Serialize, Serializer};
+use serde_json::Value;
+
+use super::run_projection::RunProjection;
+use super::session_status::SessionStatus;
+use crate::event::{Event, EventRecord};
+
+/// An event, and the state of its session after it; of its run where it belongs to no session.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EventWithState {
+    /// The event.
+    pub record: EventRecord,
+    /// The state after it.
+    pub state: SessionStatus,
+}
+
+impl Serialize for EventWithState {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let failed = |error: serde_json::Error| serde::ser::Error::custom(error);
+        let mut line = serde_json::to_value(&self.record).map_err(failed)?;
+        if let Value::Object(fields) = &mut line {
+            let state = serde_json::to_value(&self.state).map_err(failed)?;
+            fields.insert("state".to_owned(), state);
+        }
+        line.serialize(serializer)
+    }
+}
+
+impl RunProjection {
+    /// The state of what an event belongs to, as the fold stands: somebody was there to write it.
+    pub fn status_of(&self, event: &Event) -> SessionStatus {
+        let session = event.session().and_then(|id| self.session(Some(id)));
+        match session {
+            Some(session) => SessionStatus::for_session(session, false),
+            None => SessionStatus::for_run(&self.summary, true),
+        }
+    }
+
+    /// Takes in the next event, and gives it back with the state after it.
+    pub fn apply_with_state(&mut self, recorded: EventRecord) -> EventWithState {
+        self.apply(&recorded);
+        self.with_state(recorded)
+    }
+
+    /// The whole fold, and each event with the state after it; none if there is no beginning.
+    pub fn from_events_with_states(events: &[EventRecord]) -> Option<(Self, Vec<EventWithState>)> {
+        let (first, rest) = events.split_first()?;
+        let mut fold = Self::from_first_event(first)?;
+        let mut with_states = vec![fold.with_state(first.clone())];
+        for recorded in rest {
+            with_states.push(fold.apply_with_state(recorded.clone()));
+        }
+        Some((fold, with_states))
+    }
+
+    /// An event with the state of what it belongs to, as the fold stands.
+    pub fn with_state(&self, recorded: EventRecord) -> EventWithState {
+        EventWithState {
+            state: self.status_of(&recorded.event),
+            record: recorded,
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! Stage 6: the whole story of one failure, and what many of them say together.
+
+mod analytics;
+mod api_call_summary;
+mod event_with_state;
+mod prompt_pattern;
+mod run_projection;
+mod run_summary;
+mod run_timeline;
+mod session_status;
+mod session_summary;
+mod unreported_usage;
+mod wait_state;
+
+pub use analytics::{
+    AttemptCount, DailyAttemptCount, FailureAnalytics, FailureMessageCount, PromptPatternCount,
+};
+pub use api_call_summary::{ApiCallSummary, FailedApiAttempt};
+pub use event_with_state::EventWithState;
+pub use prompt_pattern::PromptPattern;
+pub use run_projection::RunProjection;
+pub use run_summary::{RunStatus, RunSummary};
+pub use run_timeline::{AttemptOutcome, AttemptView, RepairView, RunTimeline};
+pub use session_status::{Actor, ExpectedAction, NextAction, SessionStatus};
+pub use session_summary::SessionSummary;
+pub use unreported_usage::UsageGap;
+pub use wait_state::{HeldCall, WaitState};
+
+use serde::{Deserialize, Serialize};
+
+use crate::failure::Level;
+use crate::time::Timestamp;
+
+/// One line of `episodes.jsonl`: what was tried for one goal and how it ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Episode {
+    /// Its id.
+    pub episode_id: String,
+    /// When it ended.
+    pub timestamp: Timestamp,
+    /// The goal, run or role that it was about.
+    pub goal_id: String,
+    /// Whether it ended well.
+    pub success: bool,
+    /// What it cost, in USD.
+    #[serde(default)]
+    pub cost_usd: Option<f64>,
+    /// How long it took.
+    #[serde(default)]
+    pub duration_seconds: f64,
+    /// What a person was asked because of.
+    #[serde(default)]
+    pub checkpoints_triggered: Vec<String>,
+    /// What went wrong, if it did not end well.
+    #[serde(default)]
+    pub error: Option<String>,
+    /// Whatever else is worth telling.
+    #[serde(default)]
+    pub notes: Option<String>,
+    /// How many retries there were; 0 in older records that do not say.
+    #[serde(default)]
+    pub retry_count: u32,
+    /// The highest level that was reached; none in older records that do not say.
+    #[serde(default)]
+    pub recovery_level: Option<Level>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// S0-16: records from before the two fields load with their defaults.
+    #[test]
+    fn older_records_load_without_retry_count_and_recovery_level() {
+        let line = r#"{"episode_id":"e1","timestamp":"2026-11-15T21:30:00Z","goal_id":"g","success":true,
+            "cost_usd":0.5,"duration_seconds":12.5,"checkpoints_triggered":[],"error":null,"notes":"fine"}"#;
+        let episode: Episode = serde_json::from_str(line).unwrap();
+        assert_eq!((episode.retry_count, episode.recovery_level), (0, None));
+        assert_eq!(episode.notes.as_deref(), Some("fine"));
+    }
+
+    /// S0-16: the two fields are written with their agreed names and values.
+    #[test]
+    fn new_records_hold_the_count_and_the_level() {
+        let line = r#"{"episode_id":"e1","timestamp":"2026-11-15T21:30:00Z","goal_id":"g","success":false,
+            "retry_count":3,"recovery_level":"escalate"}"#;
+        let episode: Episode = serde_json::from_str(line).unwrap();
+        let json = serde_json::to_value(&episode).unwrap();
+        assert_eq!(json["retry_count"], 3);
+        assert_eq!(json["recovery_level"], "escalate");
+        assert_eq!(json["error"], serde_json::Value::Null);
+    }
+}

@@ -1,0 +1,89 @@
+//! Which prompt a session was given, told so that the same prompt for other work is recognised.
+
+use serde::{Deserialize, Serialize};
+
+use crate::agent::{Agents, Invocation, PromptSource};
+use crate::diagnosis::mask_text;
+use crate::event::SessionStarted;
+
+/// A prompt of which what varies is masked, and who was given it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct PromptPattern {
+    /// The role in a pipeline.
+    pub role: Option<String>,
+    /// The prompt with numbers, paths, ids and quoted words masked; the command line where the prompt is not known.
+    pub template: String,
+}
+
+impl PromptPattern {
+    /// No template is longer, in characters.
+    pub const MAX_LEN: usize = 200;
+
+    /// A prompt as it is written, masked and cut.
+    pub fn mask(prompt: &str) -> String {
+        mask_text(prompt, Self::MAX_LEN)
+    }
+
+    /// The pattern of a command line; only that of a known agent tells what the prompt is.
+    pub fn from_command(command: &[String], agent: Option<&str>) -> Self {
+        let agent = agent.and_then(|id| Agents::built_in().get(id));
+        let prompt = agent.map(|agent| Invocation::parse(agent, command).prompt());
+        let template = match prompt {
+            Some(PromptSource::Text(text)) => Self::mask(&text),
+            _ => Self::mask(&command.join(" ")),
+        };
+        Self {
+            role: None,
+            template,
+        }
+    }
+
+    /// The pattern of a role.
+    pub fn from_role(started: &SessionStarted) -> Self {
+        let spec = &started.spec;
+        let template = match &started.prompt {
+            Some(prompt) if !prompt.is_empty() => prompt.clone(),
+            _ => Self::from_command(&spec.command, spec.agent.as_deref()).template,
+        };
+        Self {
+            role: Some(started.part.role.clone()),
+            template,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn template(command: &[&str], agent: Option<&str>) -> String {
+        let command: Vec<String> = command.iter().map(|word| (*word).to_owned()).collect();
+        PromptPattern::from_command(&command, agent).template
+    }
+
+    #[test]
+    fn the_same_prompt_for_other_work_has_the_same_pattern() {
+        let one = template(
+            &["claude", "-p", "Fix issue 17 in src/a.rs"],
+            Some("claude"),
+        );
+        let other = template(
+            &["claude", "--model", "opus", "-p", "Fix issue 4 in src/b.rs"],
+            Some("claude"),
+        );
+        assert_eq!(one, "Fix issue <n> in <path>");
+        assert_eq!(one, other);
+    }
+
+    #[test]
+    fn what_is_no_agent_is_told_by_its_command_line() {
+        let told = template(&["make", "-j", "8", "'all'"], None);
+        assert_eq!(told, "make -j <n> <name>");
+    }
+
+    #[test]
+    fn a_long_prompt_is_cut() {
+        let told = template(&["claude", "-p", &"ä ".repeat(9000)], Some("claude"));
+        assert_eq!(told.chars().count(), PromptPattern::MAX_LEN);
+    }
+}

@@ -1,0 +1,397 @@
+//! The story of a run, attempt by attempt: what was tried, what came of it, what was decided and why.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::decision::ModelSwitch;
+use crate::diagnosis::Diagnosis;
+use crate::event::{
+    ApprovalSource, AttemptCause, AttemptEnd, AttemptStarted, AttemptUsage, DecisionMade,
+    EscalationOpened, EscalationResolved, Event, EventRecord, ModelSwitched, OutputExcerpt,
+    RepairProposed, RepairSideEffects, RoleInstance, RunStarted, SessionId, SessionSpec,
+    WaitStarted,
+};
+use crate::time::Timestamp;
+
+use super::api_call_summary::{self, ApiCallSummary};
+use super::run_summary::RunSummary;
+use super::session_summary::SessionSummary;
+
+/// What came of an attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AttemptOutcome {
+    /// It is under way, or nobody saw its end.
+    Running,
+    /// It did what it should.
+    Succeeded,
+    /// It failed.
+    Failed,
+    /// It was cut off from outside.
+    Interrupted,
+}
+
+impl AttemptOutcome {
+    /// The name used on every wire.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Succeeded => "succeeded",
+            Self::Failed => "failed",
+            Self::Interrupted => "interrupted",
+        }
+    }
+}
+
+/// The story of one attempt.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct AttemptView {
+    /// Its id: that of the run, and its place among all attempts of the run.
+    pub id: String,
+    /// Its place among all attempts of the run, from 1.
+    pub index: u32,
+    /// Its session.
+    pub session: SessionId,
+    /// Which role it plays, and when, in a pipeline.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub part: Option<RoleInstance>,
+    /// Its number in the session, from 1.
+    pub number: u32,
+    /// What came of it.
+    pub outcome: AttemptOutcome,
+    /// How often it was cut off from outside and made again.
+    #[serde(rename = "cut_off")]
+    pub interrupted_count: u32,
+    /// When it began.
+    pub started: Timestamp,
+    /// When it ended.
+    pub ended: Option<Timestamp>,
+    /// How long it took, in milliseconds.
+    pub duration_ms: Option<u64>,
+    /// The command line.
+    pub command: Vec<String>,
+    /// The model, as far as is known.
+    pub model: Option<String>,
+    /// What it was an answer to.
+    #[serde(rename = "answering")]
+    pub cause: Option<AttemptCause>,
+    /// What was changed about it, in words.
+    pub changes: Vec<String>,
+    /// The work tree before it, as the id of a git tree.
+    pub tree: Option<String>,
+    /// The work tree after it, as the id of a git tree.
+    pub tree_after: Option<String>,
+    /// The exit code.
+    pub exit_code: Option<i32>,
+    /// The signal that ended it.
+    pub signal: Option<i32>,
+    /// The limit that was reached.
+    pub limit: Option<String>,
+    /// What it used.
+    #[serde(rename = "used")]
+    pub usage: AttemptUsage,
+    /// What the failure was found to be.
+    pub diagnosis: Option<Diagnosis>,
+    /// What the checks of its output found wrong.
+    pub validation_errors: Vec<String>,
+    /// The last that it wrote.
+    pub excerpt: Option<OutputExcerpt>,
+    /// What was decided about it.
+    pub decision: Option<DecisionMade>,
+    /// The calls of LLM APIs that did not simply work, as the gateway saw them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<ApiCallSummary>,
+    /// The changes of the model that the gateway made meanwhile.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(rename = "moved")]
+    pub gateway_model_switches: Vec<ModelSwitch>,
+    /// The change of the model that followed.
+    #[serde(rename = "model_change")]
+    pub model_switch: Option<ModelSwitch>,
+    /// The wait that followed.
+    pub wait: Option<WaitStarted>,
+    /// The question that followed.
+    pub escalation: Option<EscalationOpened>,
+    /// How that was settled.
+    #[serde(rename = "resolved")]
+    pub resolution: Option<EscalationResolved>,
+    /// The repairs that were proposed because of it, and what came of them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub repairs: Vec<RepairView>,
+}
+
+/// What came of one repair.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RepairView {
+    /// What was proposed, and what the guard said to it.
+    #[serde(flatten)]
+    pub proposed: RepairProposed,
+    /// Who allowed it, if somebody did.
+    #[serde(rename = "approved")]
+    pub approved_by: Option<ApprovalSource>,
+    /// Its exit code, if it was run.
+    pub exit_code: Option<i32>,
+    /// How long it took, in milliseconds.
+    pub duration_ms: Option<u64>,
+    /// How it was confined.
+    pub sandbox: Option<String>,
+    /// What the sandbox lacked, and what was taken away or not kept.
+    #[serde(skip_serializing_if = "RepairSideEffects::is_empty")]
+    pub traces: RepairSideEffects,
+    /// The end of what it wrote.
+    pub output: String,
+    /// Why it did not help, if it did not.
+    #[serde(rename = "failed")]
+    pub failure_reason: Option<String>,
+    /// Whether what had failed works since.
+    #[serde(rename = "worked")]
+    pub has_helped: bool,
+}
+
+/// The story of a run.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RunTimeline {
+    /// The run at a glance.
+    #[serde(skip)]
+    pub summary: RunSummary,
+    /// How it began.
+    #[serde(skip)]
+    pub run: RunStarted,
+    /// Its roles, in the order in which they began; empty unless it is a pipeline.
+    #[serde(skip)]
+    pub sessions: Vec<SessionSummary>,
+    /// What each session runs, as it was last configured.
+    #[serde(skip)]
+    pub specs: BTreeMap<SessionId, SessionSpec>,
+    /// Its attempts, in the order in which they began.
+    pub attempts: Vec<AttemptView>,
+    /// The calls of LLM APIs that did not simply work and belong to no attempt: those of a client's own session.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<ApiCallSummary>,
+    /// The changes of the model that belong to no attempt.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(rename = "moved")]
+    pub model_switches: Vec<ModelSwitch>,
+}
+
+impl RunTimeline {
+    /// Tells the story that the events hold; none if they have no beginning.
+    pub fn from_events(events: &[EventRecord]) -> Option<Self> {
+        let first = events.first()?;
+        let Event::RunStarted(run) = &first.event else {
+            return None;
+        };
+        let mut timeline = Self {
+            summary: RunSummary::from_events(events)?,
+            run: (**run).clone(),
+            sessions: SessionSummary::from_events(events),
+            specs: BTreeMap::new(),
+            attempts: Vec::new(),
+            calls: Vec::new(),
+            model_switches: Vec::new(),
+        };
+        events.iter().for_each(|recorded| timeline.apply(recorded));
+        Some(timeline)
+    }
+
+    /// The newest attempt of a session; of any where none is named.
+    fn newest_attempt(&mut self, session: Option<&SessionId>) -> Option<&mut AttemptView> {
+        let is_it = |story: &&mut AttemptView| session.is_none_or(|id| story.session == *id);
+        self.attempts.iter_mut().rev().find(is_it)
+    }
+
+    /// The attempt of a session that was under way at a moment: what a gateway saw is written down a little later.
+    fn attempt_at(
+        &mut self,
+        session: Option<&SessionId>,
+        at: Timestamp,
+    ) -> Option<&mut AttemptView> {
+        let is_it = |story: &&mut AttemptView| {
+            story.started <= at && session.is_none_or(|id| story.session == *id)
+        };
+        self.attempts.iter_mut().rev().find(is_it)
+    }
+
+    /// Takes in what a gateway saw.
+    fn on_api_call(&mut self, recorded: &EventRecord) {
+        let (session, at) = (recorded.event.session().cloned(), recorded.at);
+        let calls = match self.attempt_at(session.as_ref(), at) {
+            Some(story) => &mut story.calls,
+            None => &mut self.calls,
+        };
+        api_call_summary::apply(calls, recorded);
+    }
+
+    /// Takes in a change of the model: of the supervisor after an attempt, or of the gateway meanwhile.
+    fn on_model_switched(&mut self, model: &ModelSwitched, at: Timestamp) {
+        let change = model.switch.clone();
+        match self.attempt_at(model.session.as_ref(), at) {
+            Some(story) if story.ended.is_some_and(|ended| ended <= at) => {
+                story.model_switch = Some(change);
+            }
+            Some(story) => story.gateway_model_switches.push(change),
+            None => self.model_switches.push(change),
+        }
+    }
+
+    fn on_attempt_started(&mut self, attempt: &AttemptStarted, recorded: &EventRecord) {
+        let made_before = self
+            .newest_attempt(Some(&attempt.session))
+            .filter(|newest| newest.number == attempt.number)
+            .map(|newest| (newest.index, newest.interrupted_count + 1));
+        let next = self.attempts.last().map_or(1, |newest| newest.index + 1);
+        let (index, cut_off) = made_before.unwrap_or((next, 0));
+        let mut sessions = self.sessions.iter();
+        let session = sessions.find(|session| session.id == attempt.session);
+        let story = AttemptView {
+            index,
+            interrupted_count: cut_off,
+            part: session.and_then(|session| session.part.clone()),
+            ..new_attempt_view(format!("{}/{index}", recorded.run), attempt, recorded.at)
+        };
+        match self.newest_attempt(Some(&attempt.session)) {
+            Some(newest) if newest.index == index => *newest = story,
+            _ => self.attempts.push(story),
+        }
+    }
+
+    fn apply(&mut self, recorded: &EventRecord) {
+        match &recorded.event {
+            Event::AttemptStarted(attempt) => return self.on_attempt_started(attempt, recorded),
+            Event::RunStarted(run) => self.specs.extend(run.sole_session().map(id_and_spec)),
+            Event::SessionStarted(started) => self.specs.extend([id_and_spec(&started.spec)]),
+            Event::CallFailed(_) | Event::CallFinished(_) => return self.on_api_call(recorded),
+            Event::ModelSwitched(model) => return self.on_model_switched(model, recorded.at),
+            _ => {}
+        }
+        let Some(newest) = self.newest_attempt(recorded.event.session()) else {
+            return;
+        };
+        match &recorded.event {
+            Event::AttemptFailed(failed) => {
+                newest.on_ended(&failed.end, recorded.at, AttemptOutcome::Failed);
+                newest.diagnosis = Some(failed.diagnosis.clone());
+                newest
+                    .validation_errors
+                    .clone_from(&failed.validation_errors);
+                newest.excerpt = Some(failed.excerpt.clone());
+            }
+            Event::AttemptSucceeded(done) => {
+                newest.on_ended(&done.end, recorded.at, AttemptOutcome::Succeeded);
+            }
+            Event::AttemptInterrupted(_) => {
+                newest.ended = Some(recorded.at);
+                newest.outcome = AttemptOutcome::Interrupted;
+            }
+            Event::DecisionMade(made) => newest.decision = Some((**made).clone()),
+            Event::WaitStarted(wait) => newest.wait = Some(wait.clone()),
+            Event::EscalationOpened(asked) => newest.escalation = Some((**asked).clone()),
+            Event::EscalationResolved(resolved) if resolved.is_by_person() => {
+                newest.resolution = Some(resolved.clone());
+            }
+            Event::RepairProposed(proposed) => newest.repairs.push(new_repair_view(proposed)),
+            other => self.on_repair_event(other),
+        }
+    }
+
+    fn on_repair_event(&mut self, event: &Event) {
+        let id = match event {
+            Event::RepairApproved(repair) => &repair.id,
+            Event::RepairExecuted(repair) => &repair.id,
+            Event::RepairFailed(repair) => &repair.id,
+            Event::EscalationResolved(resolved) => match &resolved.id {
+                Some(id) => id,
+                None => return,
+            },
+            _ => return,
+        };
+        let all = self.attempts.iter_mut().flat_map(|one| &mut one.repairs);
+        let Some(story) = all.rev().find(|story| story.proposed.id == *id) else {
+            return;
+        };
+        match event {
+            Event::RepairApproved(repair) => story.approved_by = Some(repair.source),
+            Event::RepairExecuted(repair) => {
+                story.exit_code = Some(repair.exit_code);
+                story.duration_ms = Some(repair.duration_ms);
+                story.sandbox = Some(repair.sandbox.clone());
+                story.traces.clone_from(&repair.side_effects);
+                story.output.clone_from(&repair.output);
+            }
+            Event::RepairFailed(repair) => story.failure_reason = Some(repair.error.clone()),
+            Event::EscalationResolved(_) => story.has_helped = true,
+            _ => {}
+        }
+    }
+}
+
+fn new_repair_view(proposed: &RepairProposed) -> RepairView {
+    RepairView {
+        proposed: proposed.clone(),
+        approved_by: None,
+        exit_code: None,
+        duration_ms: None,
+        sandbox: None,
+        traces: RepairSideEffects::default(),
+        output: String::new(),
+        failure_reason: None,
+        has_helped: false,
+    }
+}
+
+impl AttemptView {
+    fn on_ended(&mut self, end: &AttemptEnd, at: Timestamp, outcome: AttemptOutcome) {
+        self.outcome = outcome;
+        self.ended = Some(at);
+        self.duration_ms = Some(end.duration_ms);
+        self.exit_code = end.exit_code;
+        self.signal = end.signal;
+        self.limit.clone_from(&end.limit);
+        self.usage.clone_from(&end.usage);
+        self.tree_after.clone_from(&end.tree);
+        if end.model.is_some() {
+            self.model.clone_from(&end.model);
+        }
+    }
+}
+
+fn id_and_spec(spec: &SessionSpec) -> (SessionId, SessionSpec) {
+    (spec.session.clone(), spec.clone())
+}
+
+fn new_attempt_view(id: String, attempt: &AttemptStarted, at: Timestamp) -> AttemptView {
+    AttemptView {
+        id,
+        index: attempt.number,
+        session: attempt.session.clone(),
+        part: None,
+        number: attempt.number,
+        outcome: AttemptOutcome::Running,
+        interrupted_count: 0,
+        started: at,
+        ended: None,
+        duration_ms: None,
+        command: attempt.command.clone(),
+        model: attempt.model.clone(),
+        cause: attempt.cause.clone(),
+        changes: attempt.changes.clone(),
+        tree: attempt.tree.clone(),
+        tree_after: None,
+        exit_code: None,
+        signal: None,
+        limit: None,
+        usage: AttemptUsage::default(),
+        diagnosis: None,
+        validation_errors: Vec::new(),
+        excerpt: None,
+        decision: None,
+        calls: Vec::new(),
+        gateway_model_switches: Vec::new(),
+        model_switch: None,
+        wait: None,
+        escalation: None,
+        resolution: None,
+        repairs: Vec::new(),
+    }
+}

@@ -1,0 +1,183 @@
+//! The state of a session in five fields: the same in the CLI, over REST, in events and in webhooks.
+
+use serde::{Deserialize, Serialize};
+
+use super::run_summary::{RunStatus, RunSummary};
+use super::session_summary::SessionSummary;
+use super::wait_state::WaitState;
+use crate::diagnosis::RetryAfterSource;
+use crate::failure::Kind;
+use crate::time::Timestamp;
+
+/// The state of a session or run in five fields.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionStatus {
+    /// The state.
+    pub state: RunStatus,
+    /// The kind of failure that led to it; none if no failure did.
+    pub reason: Option<Kind>,
+    /// When the wait ends, while there is one.
+    pub until: Option<Timestamp>,
+    /// Where the end of the wait is known from, while there is one.
+    pub source: Option<RetryAfterSource>,
+    /// Who acts next and when; none if nothing is left to do.
+    pub next: Option<ExpectedAction>,
+}
+
+/// Who acts next, what they do, and when.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExpectedAction {
+    /// Who acts.
+    pub who: Actor,
+    /// What they do.
+    pub action: NextAction,
+    /// When, if that is known.
+    pub at: Option<Timestamp>,
+}
+
+/// Who acts next in a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Actor {
+    /// The agent or command itself.
+    Agent,
+    /// The process of unstuck that supervises it.
+    Unstuck,
+    /// The gateway, with an API call that it holds.
+    Gateway,
+    /// A person.
+    Human,
+}
+
+impl Actor {
+    /// Every actor.
+    pub const ALL: [Self; 4] = [Self::Agent, Self::Unstuck, Self::Gateway, Self::Human];
+
+    /// The name used on every wire.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Agent => "agent",
+            Self::Unstuck => "unstuck",
+            Self::Gateway => "gateway",
+            Self::Human => "human",
+        }
+    }
+}
+
+/// What is done next in a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NextAction {
+    /// The agent works.
+    Work,
+    /// What failed is tried again.
+    Retry,
+    /// One request finds out whether the service is back.
+    Probe,
+    /// An open escalation is answered.
+    Answer,
+    /// The run is resumed.
+    Resume,
+}
+
+impl NextAction {
+    /// Every action.
+    pub const ALL: [Self; 5] = [
+        Self::Work,
+        Self::Retry,
+        Self::Probe,
+        Self::Answer,
+        Self::Resume,
+    ];
+
+    /// The name used on every wire.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Work => "work",
+            Self::Retry => "retry",
+            Self::Probe => "probe",
+            Self::Answer => "answer",
+            Self::Resume => "resume",
+        }
+    }
+}
+
+/// What the five fields are computed from.
+struct StatusInputs<'a> {
+    status: RunStatus,
+    kind: Option<Kind>,
+    until: Option<Timestamp>,
+    wait: &'a WaitState,
+}
+
+impl SessionStatus {
+    /// The state of a run; `is_alive` tells whether a process supervises it at present.
+    pub fn for_run(view: &RunSummary, is_alive: bool) -> Self {
+        let is_abandoned = view.finished.is_none() && !is_alive;
+        Self::from_inputs(
+            &StatusInputs {
+                status: view.status,
+                kind: view.kind,
+                until: view.until,
+                wait: &view.wait,
+            },
+            is_abandoned,
+        )
+    }
+
+    /// The state of a session; `is_abandoned` tells whether its run should continue and no process supervises it.
+    pub fn for_session(view: &SessionSummary, is_abandoned: bool) -> Self {
+        Self::from_inputs(
+            &StatusInputs {
+                status: view.status,
+                kind: view.last_error,
+                until: view.until,
+                wait: &view.wait,
+            },
+            is_abandoned && view.finished.is_none(),
+        )
+    }
+
+    fn from_inputs(facts: &StatusInputs<'_>, is_abandoned: bool) -> Self {
+        let state = facts.status.with_liveness(!is_abandoned);
+        let call = facts.wait.next_call();
+        let step = |who, action, at| Some(ExpectedAction { who, action, at });
+        let next = match state {
+            RunStatus::Running => step(Actor::Agent, NextAction::Work, None),
+            RunStatus::Waiting if call.is_some() => {
+                step(Actor::Gateway, NextAction::Retry, facts.until)
+            }
+            RunStatus::Waiting if facts.wait.is_parked => {
+                step(Actor::Unstuck, NextAction::Probe, facts.until)
+            }
+            RunStatus::Waiting => step(Actor::Unstuck, NextAction::Retry, facts.until),
+            RunStatus::AwaitingHuman => {
+                step(Actor::Human, NextAction::Answer, facts.wait.answer_by)
+            }
+            RunStatus::Interrupted | RunStatus::Crashed => {
+                step(Actor::Human, NextAction::Resume, None)
+            }
+            RunStatus::Succeeded | RunStatus::Recovered | RunStatus::Failed => None,
+        };
+        let kind = match state {
+            RunStatus::Running | RunStatus::Succeeded | RunStatus::Recovered => None,
+            RunStatus::Waiting => call.and_then(|call| call.kind).or(facts.kind),
+            RunStatus::AwaitingHuman
+            | RunStatus::Failed
+            | RunStatus::Interrupted
+            | RunStatus::Crashed => facts.kind,
+        };
+        // A limit that was being waited out when the process died still holds.
+        let waits = matches!(facts.status, RunStatus::Waiting);
+        Self {
+            state,
+            reason: kind,
+            until: facts.until.filter(|_| waits),
+            source: call
+                .map(|call| call.source)
+                .or(facts.wait.source)
+                .filter(|_| waits),
+            next,
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! The times in which nobody told what was used, so that what the gateway has counted then stands in for it.
+//!
+//! An agent that tells what it used has counted its calls itself: what the gateway saw of them must not count again.
+
+use crate::event::{AttemptEnd, Event, EventRecord, SessionId};
+use crate::time::Timestamp;
+
+/// A time in which an agent ran that did not tell all that it used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UsageGap {
+    /// The session.
+    pub session: SessionId,
+    /// When the attempt began.
+    pub from: Timestamp,
+    /// When it ended; none while it runs.
+    pub to: Option<Timestamp>,
+    /// Whether it did not tell what it cost.
+    pub lacks_cost: bool,
+    /// Whether it did not tell how many tokens it used.
+    pub lacks_tokens: bool,
+}
+
+impl UsageGap {
+    /// All such times of a run.
+    pub fn from_events<'a>(events: impl IntoIterator<Item = &'a EventRecord>) -> Vec<Self> {
+        let mut times = Vec::new();
+        for recorded in events {
+            Self::apply(&mut times, recorded);
+        }
+        times.retain(|time| time.lacks_cost || time.lacks_tokens);
+        times
+    }
+
+    fn apply(times: &mut Vec<Self>, recorded: &EventRecord) {
+        match &recorded.event {
+            Event::AttemptStarted(attempt) => times.push(Self {
+                session: attempt.session.clone(),
+                from: recorded.at,
+                to: None,
+                lacks_cost: true,
+                lacks_tokens: true,
+            }),
+            Event::AttemptFailed(attempt) => {
+                Self::on_attempt_ended(times, &attempt.end, recorded.at)
+            }
+            Event::AttemptSucceeded(attempt) => {
+                Self::on_attempt_ended(times, &attempt.end, recorded.at)
+            }
+            Event::AttemptInterrupted(attempt) => {
+                if let Some(time) = Self::open_gap(times, &attempt.session) {
+                    time.to = Some(recorded.at);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn on_attempt_ended(times: &mut [Self], end: &AttemptEnd, at: Timestamp) {
+        if let Some(time) = Self::open_gap(times, &end.session) {
+            time.to = Some(at);
+            time.lacks_cost = end.usage.cost_usd.is_none();
+            time.lacks_tokens = end.usage.tokens.is_none();
+        }
+    }
+
+    fn open_gap<'a>(times: &'a mut [Self], session: &SessionId) -> Option<&'a mut Self> {
+        let mut times = times.iter_mut().rev();
+        times.find(|time| time.session == *session && time.to.is_none())
+    }
+}

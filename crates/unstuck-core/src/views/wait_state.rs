@@ -1,0 +1,127 @@
+//! The waits of a session or run: its own, and those of API calls that the gateway holds.
+
+use serde::{Deserialize, Serialize};
+
+use crate::decision::{RereadCost, WaitPurpose};
+use crate::diagnosis::{Diagnosis, RetryAfterSource};
+use crate::event::{CallFailed, CallHeld, WaitStarted};
+use crate::failure::Kind;
+use crate::time::Timestamp;
+
+/// More calls of one session are never held at the same time; the newest count.
+const MAX_CALLS: usize = 64;
+
+/// The waits of a session or run.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct WaitState {
+    /// Where the end of the wait is known from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<RetryAfterSource>,
+    /// Whether regular retries ended and only a probe is sent from time to time.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(rename = "parked")]
+    pub is_parked: bool,
+    /// The API calls that the gateway holds.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<HeldCall>,
+    /// When the open escalation is answered by its default, if it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer_by: Option<Timestamp>,
+    /// When it is given up if there is no progress until then, where time bounds the retries.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub give_up_at: Option<Timestamp>,
+    /// What waking the conversation costs when it is over, where that is worth telling.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reread: Option<RereadCost>,
+}
+
+/// An API call that the gateway holds until it can be sent again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HeldCall {
+    /// The id of the call.
+    pub call: String,
+    /// When it is sent again.
+    pub until: Timestamp,
+    /// The failure that it waits out, if one is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<Kind>,
+    /// Where the end of the wait is known from.
+    pub source: RetryAfterSource,
+}
+
+impl HeldCall {
+    /// The wait that follows from a failed try of a call; none if it is not sent again later.
+    pub(super) fn from_failure(failed: &CallFailed, at: Timestamp) -> Option<Self> {
+        let until = failed.decision.wait_until().filter(|until| *until > at)?;
+        let (decision, diagnosis) = (&failed.decision, &failed.diagnosis);
+        // What the server asked for is waited as it is, unless it is a reset, which many wait for.
+        let asked = diagnosis.retry_after.is_some() && diagnosis.retry_after == decision.delay();
+        let stated_in = diagnosis.retry_after_source;
+        let stated_in = stated_in.filter(|_| decision.is_stated_reset || asked);
+        Some(Self {
+            call: failed.call.clone(),
+            until,
+            kind: Some(diagnosis.kind),
+            source: stated_in.unwrap_or(RetryAfterSource::Guess),
+        })
+    }
+}
+
+impl From<&CallHeld> for HeldCall {
+    fn from(held: &CallHeld) -> Self {
+        Self {
+            call: held.call.clone(),
+            until: held.until,
+            kind: Some(held.kind),
+            source: held.source,
+        }
+    }
+}
+
+impl WaitState {
+    /// Whether nothing is waited for.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// The held call that is sent next.
+    pub fn next_call(&self) -> Option<&HeldCall> {
+        self.calls.iter().min_by_key(|call| call.until)
+    }
+
+    /// Takes in the failure of an attempt, which ends the calls of its process.
+    pub(super) fn on_attempt_failed(&mut self, diagnosis: &Diagnosis) {
+        *self = Self {
+            source: diagnosis.retry_after_source,
+            ..Self::default()
+        };
+    }
+
+    /// Takes in a wait of the session itself.
+    pub(super) fn begin(&mut self, wait: &WaitStarted) {
+        self.is_parked = wait.wait_purpose == WaitPurpose::Probe;
+        self.reread = wait.reread;
+        self.give_up_at = wait.give_up_at;
+        if let Some(source) = wait.source {
+            self.source = Some(source);
+        } else if !wait.is_stated || self.source.is_none() {
+            self.source = Some(RetryAfterSource::Guess);
+        }
+    }
+
+    /// Takes in that a call is held.
+    pub(super) fn add_held_call(&mut self, held: HeldCall) {
+        self.release_call(&held.call);
+        if self.calls.len() == MAX_CALLS {
+            self.calls.remove(0);
+        }
+        self.calls.push(held);
+    }
+
+    /// Takes in that a call is no longer held; tells whether it was.
+    pub(super) fn release_call(&mut self, call: &str) -> bool {
+        let before = self.calls.len();
+        self.calls.retain(|held| held.call != call);
+        self.calls.len() < before
+    }
+}

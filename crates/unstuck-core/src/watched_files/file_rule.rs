@@ -1,0 +1,213 @@
+//! What of a file counts.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use super::dependency_specs::RegistrySpec;
+use super::glob::{name_matches, path_matches};
+use super::regex_pattern::RegexPattern;
+use super::{config_value, lockfile_sources, value_path, xml};
+
+/// What of a file counts; the whole of it where nothing else is said.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct WatchedFileRule {
+    /// The files that are meant.
+    pub names: Vec<String>,
+    /// Names that are not meant after all.
+    pub ignore: Vec<String>,
+    #[serde(rename = "read")]
+    format: FileFormat,
+    /// What comments begin with.
+    comments: Vec<String>,
+    /// The lines that count; all where empty.
+    only: Vec<RegexPattern>,
+    /// The lines, or elements, that do not count.
+    except: Vec<RegexPattern>,
+    /// The keys that count.
+    keys: Vec<String>,
+    /// Keys of dependencies: those that come from elsewhere than a registry count.
+    specs: Vec<String>,
+    /// What a dependency from a registry looks like.
+    #[serde(rename = "plain")]
+    registry_spec: Option<RegexPattern>,
+    /// The keys that the table of such a dependency may have.
+    #[serde(rename = "plain_keys")]
+    registry_spec_keys: Vec<String>,
+    /// The key of the table of scripts.
+    scripts: Option<String>,
+    /// Whether its lines call other files.
+    #[serde(rename = "calls")]
+    pub calls_files: bool,
+    /// How lines name other files of the same kind, in the first group.
+    #[serde(rename = "follows")]
+    file_references: Vec<RegexPattern>,
+    /// How lines name the folders of members, in the first group.
+    #[serde(rename = "lists")]
+    member_lines: Vec<RegexPattern>,
+    /// Whether it may hold secrets, so that a difference is not shown.
+    pub secret: bool,
+    /// The addresses from which packages usually come, of a lockfile.
+    registries: Vec<String>,
+}
+
+/// How a file is read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum FileFormat {
+    /// As it is.
+    #[default]
+    Whole,
+    /// Line by line.
+    Lines,
+    /// As JSON.
+    Json,
+    /// As TOML.
+    Toml,
+    /// As XML.
+    Xml,
+    /// As a lockfile: where its packages come from.
+    Lock,
+}
+
+impl WatchedFileRule {
+    /// Whether only what is new in it counts.
+    pub fn watches_additions_only(&self) -> bool {
+        self.format == FileFormat::Lock
+    }
+
+    /// Whether a file is meant.
+    pub(super) fn applies_to(&self, path: &str) -> bool {
+        self.names.iter().any(|name| path_matches(name, path))
+    }
+
+    /// Whether a file of that name does not count at all.
+    pub fn ignores(&self, path: &str) -> bool {
+        let name = path.rsplit('/').next().unwrap_or_default();
+        self.ignore
+            .iter()
+            .any(|pattern| name_matches(pattern, name))
+    }
+
+    /// The part that counts, in a form that no order and no comment changes; empty if there is none.
+    ///
+    /// What cannot be read as what it should be counts as a whole.
+    pub fn relevant_part(&self, bytes: &[u8]) -> String {
+        let text = String::from_utf8_lossy(bytes).replace("\r\n", "\n");
+        if std::str::from_utf8(bytes).is_err() {
+            // Bytes that are no text must not become the same text.
+            return bytes.escape_ascii().to_string();
+        }
+        let read = match self.format {
+            FileFormat::Whole => None,
+            FileFormat::Lines => Some(self.relevant_lines(&text)),
+            FileFormat::Json => {
+                config_value::from_json(&text).map(|value| self.relevant_values(value))
+            }
+            FileFormat::Toml => {
+                config_value::from_toml(&text).map(|value| self.relevant_values(value))
+            }
+            FileFormat::Xml => xml::without_elements(&text, |path| self.is_excluded(path)),
+            FileFormat::Lock => Some(lockfile_sources::non_registry_sources(
+                &text,
+                &self.registries,
+                &self.keys,
+            )),
+        };
+        read.unwrap_or(text)
+    }
+
+    fn relevant_lines(&self, text: &str) -> String {
+        let counts = |line: &&str| {
+            let start = line.trim_start();
+            !start.is_empty()
+                && !self.comments.iter().any(|mark| start.starts_with(mark))
+                && (self.only.is_empty() || any_matches(&self.only, line))
+                && !any_matches(&self.except, line)
+        };
+        let lines: Vec<_> = text.lines().filter(counts).collect();
+        match lines.is_empty() {
+            true => String::new(),
+            false => lines.join("\n") + "\n",
+        }
+    }
+
+    fn is_excluded(&self, path: &str) -> bool {
+        any_matches(&self.except, path)
+    }
+
+    fn relevant_values(&self, value: config_value::ConfigValue) -> String {
+        let mut parts = BTreeMap::new();
+        for key in &self.keys {
+            parts.extend(value_path::values_at_path(&value, key));
+        }
+        let usual = RegistrySpec {
+            pattern: self.registry_spec.as_ref().map(|pattern| &pattern.0),
+            keys: &self.registry_spec_keys,
+        };
+        for key in &self.specs {
+            let found = value_path::values_at_path(&value, key).into_iter();
+            parts
+                .extend(found.filter_map(|(path, all)| {
+                    Some((path, usual.non_registry_dependencies(&all)?))
+                }));
+        }
+        config_value::to_text(&parts)
+    }
+
+    /// The scripts in it, by name.
+    pub fn scripts(&self, bytes: &[u8]) -> BTreeMap<String, String> {
+        let text = std::str::from_utf8(bytes).unwrap_or_default();
+        let (Some(key), Some(value)) = (&self.scripts, config_value::from_json(text)) else {
+            return BTreeMap::new();
+        };
+        let found = value_path::values_at_path(&value, key).into_iter();
+        found
+            .flat_map(|(_, scripts)| config_value::script_texts(scripts))
+            .collect()
+    }
+
+    /// The other files of the same kind that it names.
+    pub fn referenced_files(&self, bytes: &[u8]) -> Vec<String> {
+        first_groups(&self.file_references, bytes)
+    }
+
+    /// The folders of members that it lists under a key, such as `workspaces`, or in its lines.
+    ///
+    /// None if there is no such list; empty if it cannot be read.
+    pub fn members(&self, bytes: &[u8], key: &str) -> Option<Vec<String>> {
+        if key.is_empty() {
+            return Some(first_groups(&self.member_lines, bytes));
+        }
+        let text = std::str::from_utf8(bytes).unwrap_or_default();
+        let value = match self.format {
+            FileFormat::Toml => config_value::from_toml(text),
+            _ => config_value::from_json(text),
+        };
+        let Some(value) = value else {
+            return Some(Vec::new());
+        };
+        let found = value_path::values_at_path(&value, key).into_iter().next();
+        found.map(|(_, value)| config_value::string_list(value))
+    }
+
+    /// Whether the whole of a file counts.
+    pub fn is_whole(&self) -> bool {
+        self.format == FileFormat::Whole
+    }
+}
+
+/// The first groups of all lines that match.
+fn first_groups(patterns: &[RegexPattern], bytes: &[u8]) -> Vec<String> {
+    let text = String::from_utf8_lossy(bytes);
+    let lines = text.lines().flat_map(|line| {
+        let found = patterns.iter().filter_map(|one| one.0.captures(line));
+        found.filter_map(|found| Some(found.get(1)?.as_str().to_owned()))
+    });
+    lines.collect()
+}
+
+fn any_matches(patterns: &[RegexPattern], text: &str) -> bool {
+    patterns.iter().any(|pattern| pattern.0.is_match(text))
+}

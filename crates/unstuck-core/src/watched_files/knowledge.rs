@@ -1,0 +1,220 @@
+//! What is known about tools and their files (`data/guard_files.toml`).
+
+use std::sync::OnceLock;
+
+use serde::Deserialize;
+
+use super::file_rule::WatchedFileRule;
+use super::regex_pattern::RegexPattern;
+
+const BUILT_IN: &str = include_str!("../../data/guard_files.toml");
+
+/// What is known about tools and their files.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WatchedFileKnowledge {
+    /// Programs that do not execute what they are given.
+    pub harmless: Vec<String>,
+    /// Programs that only start another one.
+    pub wrappers: Vec<String>,
+    /// Words after which a command goes on with another program or file.
+    #[serde(rename = "carries")]
+    pub continuation_words: Vec<String>,
+    /// Folders of installed packages.
+    #[serde(rename = "installed")]
+    pub package_directories: Vec<String>,
+    /// Folders of what is built from sources.
+    #[serde(rename = "built")]
+    pub build_directories: Vec<String>,
+    /// Scripts of `package.json` that installing runs.
+    pub lifecycle: Vec<String>,
+    /// Files that count with every tool.
+    pub always: Vec<String>,
+    /// Programs that execute the files that they are given.
+    pub interpreter: Vec<InterpreterSpec>,
+    /// Tools and their files.
+    pub tool: Vec<WatchedTool>,
+    /// Files that tools write themselves.
+    #[serde(rename = "written")]
+    pub self_written: Vec<SelfWrittenFiles>,
+    /// What of a file counts, where it is not the whole.
+    pub file: Vec<WatchedFileRule>,
+    #[serde(skip)]
+    whole: WatchedFileRule,
+}
+
+/// A program that executes the files that it is given.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InterpreterSpec {
+    /// What it is called.
+    pub names: Vec<String>,
+    /// What the name of a file may leave out at its end.
+    pub endings: Vec<String>,
+    /// The files of a module.
+    #[serde(default)]
+    pub modules: Vec<String>,
+    /// Options after which program text follows instead of a file.
+    #[serde(default)]
+    inline: Option<RegexPattern>,
+}
+
+/// Files that some tools write themselves.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SelfWrittenFiles {
+    /// The tools.
+    pub programs: Vec<String>,
+    /// The files.
+    pub files: Vec<String>,
+    /// Words with which they do not; none where empty.
+    #[serde(default)]
+    pub unless: Vec<String>,
+    /// Words with one of which alone they do; all where empty.
+    #[serde(default)]
+    pub only: Vec<String>,
+}
+
+/// A tool, and the files that decide what it executes.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WatchedTool {
+    /// What it is called.
+    pub names: Vec<String>,
+    /// Its files in a folder and above.
+    pub files: Vec<String>,
+    /// Its files in folders below the project's root.
+    #[serde(default)]
+    #[serde(rename = "below")]
+    pub files_below: Vec<String>,
+    /// The files, or `file#key`, that list the folders in which those below count; all folders where empty.
+    #[serde(default)]
+    pub members: Vec<String>,
+    /// Whether those below count also where they are no members.
+    #[serde(default)]
+    pub everywhere: bool,
+    /// The words of which the command must have one; none where empty.
+    #[serde(default)]
+    pub words: Vec<String>,
+    /// Options whose value is a file that it executes.
+    #[serde(default)]
+    pub options: Vec<String>,
+    /// Whether its arguments may name scripts of `package.json`.
+    #[serde(default)]
+    pub scripts: bool,
+}
+
+impl WatchedFileKnowledge {
+    /// What comes with the program.
+    pub fn built_in() -> &'static Self {
+        static BUILT: OnceLock<WatchedFileKnowledge> = OnceLock::new();
+        // A test makes sure that it can be read.
+        BUILT.get_or_init(|| toml::from_str(BUILT_IN).unwrap_or_default())
+    }
+
+    /// What of a file counts.
+    pub fn rule_for(&self, path: &str) -> &WatchedFileRule {
+        let found = self.file.iter().find(|rule| rule.applies_to(path));
+        found.unwrap_or(&self.whole)
+    }
+
+    /// Whether a command itself writes a file that decides what it does.
+    pub fn writes_itself(&self, command: &str, path: &str) -> bool {
+        super::split_commands(command).iter().any(|step| {
+            self.self_written.iter().any(|one| {
+                let has = |words: &[String]| step.words.iter().any(|word| words.contains(word));
+                let names = |word: &String| {
+                    let name = word.rsplit('/').next().unwrap_or(word);
+                    // `npx pnpm@9.15.0` is pnpm.
+                    let bare = name.split('@').next().filter(|bare| !bare.is_empty());
+                    is_one_of(&one.programs, bare.unwrap_or(name))
+                };
+                step.words.iter().any(names)
+                    && !has(&one.unless)
+                    && (one.only.is_empty() || has(&one.only))
+                    && one.files.iter().any(|file| super::path_matches(file, path))
+            })
+        })
+    }
+
+    /// Whether a file is in a folder of installed packages, or of what is built.
+    pub fn is_installed_or_built(&self, path: &str) -> bool {
+        let mut names = parent_directories(path);
+        names.any(|name| self.is_installed(name)) || self.is_built(path)
+    }
+
+    /// Whether a folder of that name holds installed packages.
+    pub fn is_installed(&self, name: &str) -> bool {
+        self.package_directories.iter().any(|known| known == name)
+    }
+
+    /// Whether a file is in a folder of what is built.
+    pub fn is_built(&self, path: &str) -> bool {
+        let mut names = parent_directories(path);
+        names.any(|name| self.build_directories.iter().any(|known| known == name))
+    }
+
+    pub(super) fn interpreter_named(&self, program: &str) -> Option<&InterpreterSpec> {
+        let mut all = self.interpreter.iter();
+        all.find(|one| is_one_of(&one.names, program))
+    }
+
+    pub(super) fn tools_named(&self, program: &str, words: &[String]) -> Vec<&WatchedTool> {
+        let is_meant = |tool: &WatchedTool| {
+            tool.words.is_empty() || tool.words.iter().any(|word| words.contains(word))
+        };
+        let all = self.tool.iter();
+        all.filter(|one| is_one_of(&one.names, program) && is_meant(one))
+            .collect()
+    }
+}
+
+/// The names of the folders that a file is in.
+fn parent_directories(path: &str) -> impl Iterator<Item = &str> {
+    let folders = path.rsplit_once('/').map_or("", |(folders, _)| folders);
+    folders.split('/')
+}
+
+/// Whether a program is one of these, in whatever version: `python3.11` is `python`.
+fn is_one_of(names: &[String], program: &str) -> bool {
+    let version = |c: char| c.is_ascii_digit() || c == '.' || c == '-';
+    let short = program.trim_end_matches(version);
+    let is_it = |name: &String| name == program || (!short.is_empty() && name == short);
+    names.iter().any(is_it)
+}
+
+impl InterpreterSpec {
+    pub(super) fn is_inline(&self, option: &str) -> bool {
+        let inline = self.inline.as_ref();
+        inline.is_some_and(|pattern| pattern.0.is_match(option))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_knowledge_can_be_read() {
+        let read: Result<WatchedFileKnowledge, _> = toml::from_str(BUILT_IN);
+        let known = read.unwrap();
+        assert!(known.tool.len() > 20 && !known.file.is_empty());
+        // A rule for a file that no tool names would never be used.
+        let named = |name: &String| {
+            let mut files = known.tool.iter().flat_map(|tool| &tool.files);
+            files.any(|file| {
+                file == name || super::super::path_matches(name, &file.replace('*', "x"))
+            })
+        };
+        for rule in &known.self_written {
+            let unused: Vec<_> = rule.files.iter().filter(|name| !named(name)).collect();
+            assert_eq!(unused, Vec::<&String>::new(), "{:?}", rule.programs);
+        }
+        for rule in &known.file {
+            let unused: Vec<_> = rule.names.iter().filter(|name| !named(name)).collect();
+            let scripts = ["*.sh", "*.bash", "*.gradle", "*.gradle.kts"];
+            let expected = unused.iter().all(|name| scripts.contains(&name.as_str()));
+            assert!(expected, "{unused:?}");
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Takes a command apart generously: what is found can only make it ask.
+
+use super::command_usage::SingleCommand;
+
+/// How deep quotes in quotes are looked into.
+const MAX_QUOTE_DEPTH: usize = 4;
+
+/// The single commands in a text, also those in quotes and substitutions.
+pub fn split_commands(text: &str) -> Vec<SingleCommand> {
+    let mut steps = Vec::new();
+    collect(text, MAX_QUOTE_DEPTH, &mut steps);
+    steps
+}
+
+fn collect(text: &str, deepest: usize, steps: &mut Vec<SingleCommand>) {
+    let mut reader = CommandSplitter::default();
+    let mut quoted: Vec<String> = Vec::new();
+    let mut characters = text.chars().peekable();
+    while let Some(c) = characters.next() {
+        match c {
+            '\\' => match characters.next() {
+                // A line goes on.
+                Some('\n') | None => {}
+                Some(next) => reader.word.push(next),
+            },
+            '\'' | '"' => {
+                let mut inner = String::new();
+                while let Some(next) = characters.next_if(|next| *next != c) {
+                    match next {
+                        '\\' if c == '"' => inner.extend(characters.next()),
+                        next => inner.push(next),
+                    }
+                }
+                characters.next();
+                if inner.contains([' ', '\t', '\n', ';', '&', '|', '`', '(']) {
+                    quoted.push(inner.clone());
+                }
+                reader.word.push_str(&inner);
+                reader.has_word = true;
+            }
+            ';' | '&' | '|' | '\n' | '(' | ')' | '`' => reader.end_command(steps),
+            '{' | '}' if reader.word.is_empty() => reader.end_command(steps),
+            '<' | '>' => reader.end_word(),
+            c if c.is_whitespace() => reader.end_word(),
+            c => reader.word.push(c),
+        }
+    }
+    reader.end_command(steps);
+    if deepest > 0 {
+        for inner in quoted {
+            collect(&inner, deepest - 1, steps);
+        }
+    }
+}
+
+#[derive(Default)]
+struct CommandSplitter {
+    word: String,
+    /// An empty word in quotes is one, too.
+    has_word: bool,
+    words: Vec<String>,
+}
+
+impl CommandSplitter {
+    fn end_word(&mut self) {
+        if self.has_word || !self.word.is_empty() {
+            self.words.push(std::mem::take(&mut self.word));
+        }
+        self.has_word = false;
+    }
+
+    fn end_command(&mut self, steps: &mut Vec<SingleCommand>) {
+        self.end_word();
+        if !self.words.is_empty() {
+            steps.push(SingleCommand::new(std::mem::take(&mut self.words)));
+        }
+    }
+}

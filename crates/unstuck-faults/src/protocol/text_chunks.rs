@@ -1,0 +1,135 @@
+//! A text in the pieces in which it is streamed.
+
+/// How a text is cut into pieces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct ChunkSpec {
+    /// So many; up to 4 if absent.
+    pub(crate) count: Option<usize>,
+    /// So many bytes each.
+    pub(crate) bytes: Option<usize>,
+}
+
+/// What a piece and a stream may have at most, so that a slip in a script does not eat the memory.
+const MAX_BYTES: usize = 64 * 1024 * 1024;
+
+impl ChunkSpec {
+    /// The text with the length that both numbers ask for, repeated or cut; as it is if one is missing.
+    pub(crate) fn resize(self, text: String) -> String {
+        let (Some(count), Some(bytes)) = (self.count, self.bytes) else {
+            return text;
+        };
+        let wanted = count.saturating_mul(bytes).min(MAX_BYTES);
+        let source = match text.is_empty() {
+            true => "word".to_owned(),
+            false => text,
+        };
+        let source = source + " ";
+        let mut stretched = source.repeat(wanted.div_ceil(source.len()));
+        stretched.truncate(stretched.floor_char_boundary(wanted));
+        stretched
+    }
+
+    /// The pieces; put together they are the text.
+    pub(super) fn split(self, text: &str) -> Vec<&str> {
+        match (self.count, self.bytes) {
+            (_, Some(bytes)) => split_bytes(text, bytes),
+            (Some(count), None) => split_bytes(text, text.len().div_ceil(count.max(1))),
+            (None, None) => split_words(text),
+        }
+    }
+}
+
+/// What stands for a piece in a frame that is written once for all of them.
+const PLACEHOLDER: &str = "@piece@";
+
+/// The frames of many pieces, from one that is written for a mark: far faster than one by one.
+pub(super) fn frames(pieces: &[&str], frame: impl Fn(&str) -> String) -> Vec<String> {
+    let pattern = frame(PLACEHOLDER);
+    let Some((before, after)) = pattern.split_once(&format!("\"{PLACEHOLDER}\"")) else {
+        return pieces.iter().map(|piece| frame(piece)).collect();
+    };
+    let quoted = |piece: &&str| {
+        // A text can always be written as JSON.
+        let quoted = serde_json::to_string(piece).unwrap_or_default();
+        [before, &quoted, after].concat()
+    };
+    pieces.iter().map(quoted).collect()
+}
+
+fn split_bytes(text: &str, bytes: usize) -> Vec<&str> {
+    let mut pieces = Vec::with_capacity(text.len() / bytes.max(1) + 1);
+    let mut rest = text;
+    while !rest.is_empty() {
+        let mut end = rest.floor_char_boundary(bytes.max(1));
+        if end == 0 {
+            end = rest.ceil_char_boundary(1);
+        }
+        let (piece, after) = rest.split_at(end);
+        pieces.push(piece);
+        rest = after;
+    }
+    pieces
+}
+
+/// Up to four pieces of whole words.
+fn split_words(text: &str) -> Vec<&str> {
+    let words: Vec<_> = text.split_inclusive(char::is_whitespace).collect();
+    let mut rest = text;
+    words
+        .chunks(words.len().div_ceil(4).max(1))
+        .map(|chunk| {
+            let (piece, after) = rest.split_at(chunk.iter().map(|word| word.len()).sum());
+            rest = after;
+            piece
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXTS: [&str; 6] = [
+        "",
+        "one",
+        "a b",
+        "one two  three\nfour fünf six ",
+        " \n",
+        "üüü",
+    ];
+
+    #[test]
+    fn a_text_is_whole_again_after_streaming() {
+        for text in TEXTS {
+            assert!(split_words(text).len() <= 4);
+            for count in [None, Some(0), Some(1), Some(3), Some(100)] {
+                for bytes in [None, Some(0), Some(1), Some(5)] {
+                    let pieces = ChunkSpec { count, bytes };
+                    assert_eq!(pieces.split(text).concat(), text, "{pieces:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn frames_from_one_pattern_are_those_written_one_by_one() {
+        let frame =
+            |piece: &str| format!("data: {}\n\n", serde_json::json!({"a": [piece], "b": 1}));
+        let pieces = ["one", "", "\"quoted\"\n", "@piece@"];
+        let one_by_one: Vec<_> = pieces.iter().map(|piece| frame(piece)).collect();
+        assert_eq!(frames(&pieces, frame), one_by_one);
+    }
+
+    #[test]
+    fn a_stretched_text_has_as_many_pieces_as_asked_for() {
+        let pieces = ChunkSpec {
+            count: Some(100),
+            bytes: Some(40),
+        };
+        for text in ["", "All twelve tests pass."] {
+            let stretched = pieces.resize(text.to_owned());
+            assert_eq!(stretched.len(), 4000);
+            assert_eq!(pieces.split(&stretched).len(), 100);
+        }
+    }
+}

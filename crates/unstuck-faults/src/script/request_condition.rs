@@ -1,0 +1,181 @@
+//! Which requests a step is for.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use hyper::HeaderMap;
+use serde::de::{Deserializer, Error, Visitor};
+use serde::{Deserialize, Serialize, Serializer};
+
+use crate::protocol::{ModelCall, Protocol};
+
+/// Which requests a step is for; without any condition, all.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct RequestCondition {
+    /// The prompt contains this text.
+    pub prompt: Option<String>,
+    /// The name of the model contains this text.
+    pub model: Option<String>,
+    /// The path contains this text; with it, a step is also for side questions such as the list of models.
+    pub path: Option<String>,
+    /// The protocol: `anthropic`, `responses`, `chat` or `gemini`.
+    pub protocol: Option<Protocol>,
+    /// The headers of these names contain these texts; an empty text asks only that the header is there.
+    pub header: BTreeMap<String, String>,
+    /// The key (`authorization`, `x-api-key`, `x-goog-api-key` or `?key=`) contains this text.
+    pub key: Option<String>,
+    /// Whether a stream was asked for.
+    pub stream: Option<bool>,
+    /// The body contains this text.
+    pub body: Option<String>,
+    /// The body does not contain this text.
+    pub body_lacks: Option<String>,
+    /// Whether the last message is the beginning of the answer.
+    pub prefill: Option<bool>,
+    /// The place of the request among those that fit otherwise, counted from 1: `3`, `"3-7"` or `"3-"`.
+    pub nth: Option<RequestRange>,
+    /// Only each so-manieth of the requests that fit otherwise.
+    pub every: Option<u64>,
+}
+
+/// A place, or several that follow each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RequestRange {
+    /// The first of them.
+    pub first: u64,
+    /// The last of them; none if they go on for ever.
+    pub last: Option<u64>,
+}
+
+/// A request as conditions see it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RequestView<'a> {
+    pub(crate) protocol: Protocol,
+    pub(crate) path: &'a str,
+    pub(crate) headers: &'a HeaderMap,
+    pub(crate) key: &'a str,
+    pub(crate) call: &'a ModelCall,
+    pub(crate) body: &'a [u8],
+}
+
+impl RequestCondition {
+    /// Whether a request is meant, its place aside.
+    pub(crate) fn matches(&self, asking: &RequestView<'_>) -> bool {
+        let call = asking.call;
+        contains(&call.model, &self.model)
+            && contains(&call.prompt, &self.prompt)
+            && contains(asking.path, &self.path)
+            && contains(asking.key, &self.key)
+            && is_wanted(asking.protocol, self.protocol)
+            && is_wanted(call.wants_stream, self.stream)
+            && is_wanted(call.is_prefill, self.prefill)
+            && self.matches_headers(asking.headers)
+            && self.matches_body(asking.body)
+    }
+
+    /// Whether the place of a request, among those that fit otherwise, is one of those that are meant.
+    pub(crate) fn matches_position(&self, place: u64) -> bool {
+        let nth = self.nth.is_none_or(|nth| nth.contains(place));
+        let every = self
+            .every
+            .is_none_or(|every| place.checked_rem(every) == Some(0));
+        nth && every
+    }
+
+    fn matches_headers(&self, headers: &HeaderMap) -> bool {
+        self.header.iter().all(|(name, part)| {
+            let mut values = headers.get_all(name.as_str()).iter();
+            values.any(|value| memchr::memmem::find(value.as_bytes(), part.as_bytes()).is_some())
+        })
+    }
+
+    fn matches_body(&self, body: &[u8]) -> bool {
+        let has = |part: &str| memchr::memmem::find(body, part.as_bytes()).is_some();
+        self.body.as_deref().is_none_or(has) && !self.body_lacks.as_deref().is_some_and(has)
+    }
+}
+
+fn contains(text: &str, part: &Option<String>) -> bool {
+    part.as_deref().is_none_or(|part| text.contains(part))
+}
+
+fn is_wanted<T: PartialEq>(found: T, wanted: Option<T>) -> bool {
+    wanted.is_none_or(|wanted| wanted == found)
+}
+
+impl RequestRange {
+    fn contains(self, place: u64) -> bool {
+        place >= self.first && self.last.is_none_or(|last| place <= last)
+    }
+}
+
+impl From<u64> for RequestRange {
+    fn from(place: u64) -> Self {
+        Self {
+            first: place,
+            last: Some(place),
+        }
+    }
+}
+
+impl fmt::Display for RequestRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.last {
+            Some(last) if last == self.first => write!(f, "{last}"),
+            Some(last) => write!(f, "{}-{last}", self.first),
+            None => write!(f, "{}-", self.first),
+        }
+    }
+}
+
+impl Serialize for RequestRange {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for RequestRange {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(NthVisitor)
+    }
+}
+
+struct NthVisitor;
+
+impl Visitor<'_> for NthVisitor {
+    type Value = RequestRange;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a place counted from 1, such as 3, \"3-7\" or \"3-\"")
+    }
+
+    fn visit_i64<E: Error>(self, place: i64) -> Result<RequestRange, E> {
+        u64::try_from(place)
+            .ok()
+            .filter(|place| *place > 0)
+            .map(RequestRange::from)
+            .ok_or_else(|| E::invalid_value(serde::de::Unexpected::Signed(place), &self))
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<RequestRange, E> {
+        let wrong = || E::invalid_value(serde::de::Unexpected::Str(text), &self);
+        let number = |part: &str| part.trim().parse::<u64>().map_err(|_| wrong());
+        let nth = match text.split_once('-') {
+            None => RequestRange::from(number(text)?),
+            Some((first, "")) => RequestRange {
+                first: number(first)?,
+                last: None,
+            },
+            Some((first, last)) => RequestRange {
+                first: number(first)?,
+                last: Some(number(last)?),
+            },
+        };
+        let is_empty = nth.last.is_some_and(|last| last < nth.first);
+        if nth.first == 0 || is_empty {
+            return Err(wrong());
+        }
+        Ok(nth)
+    }
+}

@@ -1,0 +1,251 @@
+//! Answers that break: streams that stop, lie or fall silent, and connections that end too early.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use hyper::StatusCode;
+use hyper::header::CONTENT_LENGTH;
+
+use super::answer::{EVENTS, JSON, PacedResponse, ReplyContext, paced_response};
+use super::body::{BodyEnd, BodyPiece, PacedBody, Pings};
+use super::raw_connection::{ConnectionEnded, Takeover};
+use crate::protocol::Rejection;
+use crate::script::{CutMode, Reply, ResetPoint, StreamErrorKind};
+
+impl ReplyContext<'_> {
+    /// The answer that a broken reply is.
+    pub(super) fn broken_response(&self, reply: &Reply) -> Result<PacedResponse, ConnectionEnded> {
+        Ok(match reply {
+            Reply::Stall => self.body(Vec::new(), BodyEnd::Silence(None)),
+            Reply::StallAt {
+                after,
+                wait,
+                pings,
+                cut,
+            } => {
+                let end = if *cut {
+                    BodyEnd::Cut
+                } else {
+                    BodyEnd::Complete
+                };
+                self.stall(*after, *wait, *pings, end)
+            }
+            Reply::SlowFirstToken { wait, pings } => {
+                let after = self.protocol.opening_frames();
+                self.stall(after, Some(*wait), *pings, BodyEnd::Complete)
+            }
+            Reply::Cut => self.half_response(BodyEnd::Cut),
+            Reply::CutAt { after, by } => self.cut(*after, *by),
+            Reply::Reset { by } => return self.reset(*by),
+            Reply::StreamError => self.error_at(None, StreamErrorKind::Overloaded),
+            Reply::ErrorAt { after, error } => self.error_at(Some(*after), *error),
+            Reply::BadChunk { after, extra } => self.bad_chunk(*after, *extra),
+            Reply::MissingEnd { reason_too } => self.missing_end(*reason_too),
+            Reply::Malformed => self.malformed(),
+            Reply::InvalidJson => self.bad_chunk(self.protocol.opening_frames(), false),
+            Reply::WrongLength { by } => return Err(self.wrong_length(*by)),
+            Reply::BadFraming => return Err(self.bad_framing()),
+            Reply::NotHttp => {
+                let nonsense = Bytes::from_static(b"\x00\x15\x03 this is not HTTP\r\n\r\n");
+                return Err(self.end_connection(Takeover::Bytes(nonsense)));
+            }
+            _ => self.refusal(&Rejection::NoStep),
+        })
+    }
+
+    fn frames(&self) -> Vec<String> {
+        self.protocol.stream(&self.interrupted_message(), self.call)
+    }
+
+    fn text(&self) -> String {
+        self.protocol
+            .document(&self.interrupted_message())
+            .to_string()
+    }
+
+    fn body(&self, pieces: Vec<BodyPiece>, end: BodyEnd) -> PacedResponse {
+        paced_response(
+            StatusCode::OK,
+            self.content_type(),
+            PacedBody::new(pieces, end),
+        )
+    }
+
+    /// The first half of the answer; a document states the length of all of it.
+    fn half_response(&self, end: BodyEnd) -> PacedResponse {
+        if self.call.wants_stream {
+            let mut frames = self.frames();
+            frames.truncate(frames.len().div_ceil(2));
+            return self.body(self.paced_frames(frames), end);
+        }
+        let text = self.text();
+        let length = text.len();
+        let half = Bytes::from(text).slice(..length / 2);
+        let mut response = paced_response(StatusCode::OK, JSON, PacedBody::new([half], end));
+        response.headers_mut().insert(CONTENT_LENGTH, length.into());
+        response
+    }
+
+    fn cut(&self, after: usize, by: CutMode) -> PacedResponse {
+        let end = match by {
+            CutMode::Close => BodyEnd::Cut,
+            CutMode::Reset => BodyEnd::Reset(Arc::clone(self.line)),
+            CutMode::End => BodyEnd::Complete,
+        };
+        if !self.call.wants_stream {
+            return match by {
+                CutMode::End => self.malformed(),
+                _ => self.half_response(end),
+            };
+        }
+        let mut frames = self.frames();
+        frames.truncate(after);
+        self.body(self.paced_frames(frames), end)
+    }
+
+    fn reset(&self, by: ResetPoint) -> Result<PacedResponse, ConnectionEnded> {
+        let end = BodyEnd::Reset(Arc::clone(self.line));
+        match by {
+            ResetPoint::BeforeHeaders => Err(self.end_connection(Takeover::Reset)),
+            ResetPoint::AfterHeaders => Ok(self.body(Vec::new(), end)),
+            ResetPoint::MidBody => Ok(self.half_response(end)),
+        }
+    }
+
+    /// A stream that falls silent after some frames; a document does so after its first half.
+    fn stall(
+        &self,
+        after: usize,
+        wait: Option<Duration>,
+        pings: Option<Duration>,
+        end: BodyEnd,
+    ) -> PacedResponse {
+        let mut pieces = match self.call.wants_stream {
+            true => self.paced_frames(self.frames()),
+            false => {
+                let text = Bytes::from(self.text());
+                let half = text.len() / 2;
+                vec![text.slice(..half).into(), text.slice(half..).into()]
+            }
+        };
+        let after = if self.call.wants_stream { after } else { 1 };
+        let frame = self.protocol.ping();
+        let pings = pings
+            .filter(|_| self.call.wants_stream)
+            .map(|every| Pings { every, frame });
+        match (wait, pieces.get_mut(after)) {
+            (Some(wait), Some(next)) => {
+                next.wait = wait;
+                next.pings = pings;
+                if matches!(end, BodyEnd::Cut) {
+                    pieces.truncate(after + 1);
+                }
+                self.body(pieces, end)
+            }
+            (Some(_), None) => self.body(pieces, BodyEnd::Complete),
+            (None, _) => {
+                pieces.truncate(after);
+                self.body(pieces, BodyEnd::Silence(pings))
+            }
+        }
+    }
+
+    /// A stream that says what went wrong after some frames, or after half of them.
+    fn error_at(&self, after: Option<usize>, error: StreamErrorKind) -> PacedResponse {
+        let rejection = match error {
+            StreamErrorKind::Overloaded => Rejection::Overloaded,
+            StreamErrorKind::ServerError => Rejection::ServerError,
+            StreamErrorKind::RateLimit => Rejection::RateLimit { retry_after: None },
+            StreamErrorKind::ContextLimit => Rejection::ContextLimit,
+        };
+        if !self.call.wants_stream {
+            return self.refusal(&rejection);
+        }
+        let message = self.interrupted_message();
+        let mut frames = self.frames();
+        frames.truncate(after.unwrap_or(frames.len().div_ceil(2)));
+        let failed = self
+            .protocol
+            .error_frame(&message, &rejection, frames.len());
+        frames.push(failed);
+        self.body(self.paced_frames(frames), BodyEnd::Complete)
+    }
+
+    /// A stream one of whose frames is no JSON; a document that is none.
+    fn bad_chunk(&self, after: usize, extra: bool) -> PacedResponse {
+        if !self.call.wants_stream {
+            let spoilt = corrupt_json(&self.text());
+            return self.body(vec![spoilt.into()], BodyEnd::Complete);
+        }
+        let mut frames = self.frames();
+        let at = after.min(frames.len().saturating_sub(1));
+        let bad = corrupt_json(&frames[at]);
+        match extra {
+            true => frames.insert(at, bad),
+            false => frames[at] = bad,
+        }
+        self.body(self.paced_frames(frames), BodyEnd::Complete)
+    }
+
+    fn missing_end(&self, reason_too: bool) -> PacedResponse {
+        if !self.call.wants_stream {
+            return self.malformed();
+        }
+        let mut frames = self.frames();
+        let closing = self.protocol.closing_frames(self.call);
+        let left_out = match reason_too {
+            true => closing.with_reason,
+            false => closing.marker,
+        };
+        frames.truncate(frames.len().saturating_sub(left_out));
+        self.body(self.paced_frames(frames), BodyEnd::Complete)
+    }
+
+    /// A first frame or document that breaks off inside its JSON, properly ended by HTTP.
+    fn malformed(&self) -> PacedResponse {
+        let text = match self.call.wants_stream {
+            true => self.frames().swap_remove(0),
+            false => self.text(),
+        };
+        let half = text[..text.floor_char_boundary(text.len() * 2 / 3)].to_owned();
+        let ending = if self.call.wants_stream { "\n\n" } else { "" };
+        self.body(vec![(half + ending).into()], BodyEnd::Complete)
+    }
+
+    fn wrong_length(&self, by: i64) -> ConnectionEnded {
+        let body = self.full_text();
+        let length = i64::try_from(body.len()).unwrap_or(i64::MAX);
+        let stated = length.saturating_add(by).max(0);
+        let head = self.raw_head(&format!("content-length: {stated}"));
+        self.end_connection(Takeover::Bytes(Bytes::from(head + &body)))
+    }
+
+    fn bad_framing(&self) -> ConnectionEnded {
+        let head = self.raw_head("transfer-encoding: chunked");
+        let body = self.full_text();
+        self.end_connection(Takeover::Bytes(Bytes::from(format!("{head}zz\r\n{body}"))))
+    }
+
+    /// The whole answer, as one text.
+    fn full_text(&self) -> String {
+        match self.call.wants_stream {
+            true => self.frames().concat(),
+            false => self.text(),
+        }
+    }
+
+    /// The head of an answer that is written past HTTP.
+    fn raw_head(&self, framing: &str) -> String {
+        let kind = if self.call.wants_stream { EVENTS } else { JSON };
+        format!("HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\n{framing}\r\n\r\n")
+    }
+}
+
+/// A text of the same length whose JSON is wrong in one place: no parser takes `;` for `:`.
+fn corrupt_json(text: &str) -> String {
+    match text.contains("\":") {
+        true => text.replacen("\":", "\";", 1),
+        false => text.replacen('[', "{", 1),
+    }
+}

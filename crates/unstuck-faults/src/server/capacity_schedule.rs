@@ -1,0 +1,126 @@
+//! How much work a server can do until when, if its capacity changes over time.
+
+use crate::script::CapacityPhase;
+
+/// The share of the capacity that is there from one moment to the next, all in seconds from the beginning.
+#[derive(Debug, Clone)]
+pub(super) struct CapacitySchedule {
+    segments: Vec<Segment>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Segment {
+    from: f64,
+    share: f64,
+    /// The work that is done before it, in seconds of full capacity.
+    before: f64,
+}
+
+impl CapacitySchedule {
+    /// The curve of these phases; where several overlap, the last one counts.
+    pub(super) fn new(phases: &[CapacityPhase]) -> Self {
+        let ends = |phase: &CapacityPhase| {
+            let from = phase.from.as_secs_f64();
+            [from, from + phase.lasts.as_secs_f64()]
+        };
+        let mut moments: Vec<f64> = phases.iter().flat_map(ends).chain([0.0]).collect();
+        moments.sort_by(f64::total_cmp);
+        moments.dedup();
+        let mut segments: Vec<Segment> = Vec::with_capacity(moments.len());
+        for from in moments {
+            let phase = phases.iter().rev().find(|phase| {
+                let [begins, ends] = ends(phase);
+                (begins..ends).contains(&from)
+            });
+            let before = segments
+                .last()
+                .map_or(0.0, |last| last.before + (from - last.from) * last.share);
+            segments.push(Segment {
+                from,
+                share: phase.map_or(1.0, |phase| phase.share),
+                before,
+            });
+        }
+        Self { segments }
+    }
+
+    /// The share at a moment.
+    pub(super) fn share(&self, at: f64) -> f64 {
+        self.segment(at).share
+    }
+
+    /// The work that can be done until a moment, in seconds of full capacity.
+    pub(super) fn work(&self, until: f64) -> f64 {
+        let segment = self.segment(until);
+        segment.before + (until - segment.from).max(0.0) * segment.share
+    }
+
+    /// The moment at which so much work can be done.
+    pub(super) fn time_of_work(&self, work: f64) -> f64 {
+        let reached = |segment: &&Segment| segment.before <= work && segment.share > 0.0;
+        let segment = self.segments.iter().rfind(reached);
+        // A phase without any capacity is passed over: its work is done in the next one.
+        segment.map_or(0.0, |segment| {
+            segment.from + (work - segment.before) / segment.share
+        })
+    }
+
+    /// The next moment at which the share changes.
+    pub(super) fn next_change(&self, after: f64) -> Option<f64> {
+        let mut later = self.segments.iter().map(|segment| segment.from);
+        later.find(|from| *from > after)
+    }
+
+    fn segment(&self, at: f64) -> Segment {
+        let begun = self.segments.iter().rfind(|segment| segment.from <= at);
+        let first = Segment {
+            from: 0.0,
+            share: 1.0,
+            before: 0.0,
+        };
+        begun.copied().unwrap_or(first)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn curve(phases: &[(u64, u64, f64)]) -> CapacitySchedule {
+        let phases: Vec<_> = phases
+            .iter()
+            .map(|(from, lasts, share)| CapacityPhase {
+                from: Duration::from_secs(*from),
+                lasts: Duration::from_secs(*lasts),
+                share: *share,
+                failures: None,
+            })
+            .collect();
+        CapacitySchedule::new(&phases)
+    }
+
+    #[test]
+    fn work_and_moment_undo_each_other() {
+        let curve = curve(&[(10, 60, 0.3)]);
+        for at in [0.0, 5.0, 10.0, 40.0, 70.0, 100.0] {
+            assert!(
+                (curve.time_of_work(curve.work(at)) - at).abs() < 1e-9,
+                "{at}"
+            );
+        }
+        assert!((curve.work(70.0) - 28.0).abs() < 1e-9);
+        assert!((curve.share(9.9), curve.share(10.0), curve.share(70.0)) == (1.0, 0.3, 1.0));
+        assert_eq!(curve.next_change(10.0), Some(70.0));
+        assert_eq!(curve.next_change(70.0), None);
+    }
+
+    #[test]
+    fn nothing_is_done_in_an_outage() {
+        let curve = curve(&[(10, 5, 0.0)]);
+        assert!((curve.work(15.0) - 10.0).abs() < 1e-9);
+        assert!((curve.time_of_work(11.0) - 16.0).abs() < 1e-9);
+        assert!((curve.time_of_work(10.0) - 15.0).abs() < 1e-9);
+    }
+}

@@ -1,0 +1,236 @@
+//! The limits of each key: buckets of requests and tokens that fill again evenly.
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::time::Duration;
+
+use unstuck_core::Timestamp;
+
+use crate::protocol::{LimitUnit, OverLimit, RateLimitStatus, RemainingLimit};
+use crate::script::KeyLimits;
+
+/// So many keys are told apart; whoever comes with more shares the last one.
+const MAX_KEYS: usize = 10_000;
+
+/// The buckets of all keys.
+#[derive(Debug)]
+pub(super) struct Buckets {
+    limits: KeyLimits,
+    // By a hash: the keys themselves are nobody's business.
+    keys: HashMap<u64, KeyBuckets>,
+}
+
+#[derive(Debug)]
+struct KeyBuckets {
+    requests: Option<TokenBucket>,
+    tokens: Option<TokenBucket>,
+}
+
+#[derive(Debug)]
+struct TokenBucket {
+    limit: u32,
+    per_second: f64,
+    level: f64,
+    at: f64,
+}
+
+/// The moment, as the clock shows it and in seconds from the beginning.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ServerTime {
+    pub(super) clock: Timestamp,
+    pub(super) seconds: f64,
+}
+
+impl Buckets {
+    pub(super) fn new(limits: KeyLimits) -> Self {
+        Self {
+            limits,
+            keys: HashMap::new(),
+        }
+    }
+
+    /// Takes a request and its tokens out of the key's buckets if they are there, and tells what is left.
+    pub(super) fn take_request(
+        &mut self,
+        key: &str,
+        tokens: u64,
+        now: ServerTime,
+    ) -> (RateLimitStatus, Result<(), OverLimit>) {
+        let pair = self.buckets_of(key, now.seconds);
+        let over = [
+            pair.requests
+                .as_ref()
+                .and_then(|bucket| bucket.check(LimitUnit::Requests, 1)),
+            pair.tokens
+                .as_ref()
+                .and_then(|bucket| bucket.check(LimitUnit::Tokens, tokens)),
+        ];
+        // What never fits is told first, else the longer wait.
+        let over = over
+            .into_iter()
+            .flatten()
+            .max_by_key(|over| over.wait.unwrap_or(Duration::MAX));
+        if over.is_none() {
+            pair.charge(1, tokens);
+        }
+        (pair.status(now.clock), over.map_or(Ok(()), Err))
+    }
+
+    /// Takes the tokens of an answer out of the key's bucket; it may owe some.
+    pub(super) fn charge(&mut self, key: &str, tokens: u64, now: ServerTime) -> RateLimitStatus {
+        let pair = self.buckets_of(key, now.seconds);
+        pair.charge(0, tokens);
+        pair.status(now.clock)
+    }
+
+    fn buckets_of(&mut self, key: &str, now: f64) -> &mut KeyBuckets {
+        let mut hasher = DefaultHasher::new();
+        key.hash(&mut hasher);
+        let mut id = hasher.finish();
+        if self.keys.len() >= MAX_KEYS && !self.keys.contains_key(&id) {
+            id = 0;
+        }
+        let limits = self.limits;
+        let pair = self.keys.entry(id).or_insert_with(|| KeyBuckets {
+            requests: limits
+                .requests_per_minute
+                .map(|limit| TokenBucket::new(limit, limits, now)),
+            tokens: limits
+                .tokens_per_minute
+                .map(|limit| TokenBucket::new(limit, limits, now)),
+        });
+        for bucket in [&mut pair.requests, &mut pair.tokens].into_iter().flatten() {
+            bucket.refill(now);
+        }
+        pair
+    }
+}
+
+impl KeyBuckets {
+    fn charge(&mut self, requests: u64, tokens: u64) {
+        let amounts = [(&mut self.requests, requests), (&mut self.tokens, tokens)];
+        for (bucket, amount) in amounts {
+            if let Some(bucket) = bucket {
+                bucket.level -= amount as f64;
+            }
+        }
+    }
+
+    fn status(&self, now: Timestamp) -> RateLimitStatus {
+        RateLimitStatus {
+            now,
+            requests: self.requests.as_ref().map(TokenBucket::remaining),
+            tokens: self.tokens.as_ref().map(TokenBucket::remaining),
+        }
+    }
+}
+
+impl TokenBucket {
+    fn new(limit: u32, limits: KeyLimits, now: f64) -> Self {
+        Self {
+            limit,
+            per_second: f64::from(limit) / limits.window.as_secs_f64().max(0.001),
+            level: f64::from(limit),
+            at: now,
+        }
+    }
+
+    fn refill(&mut self, now: f64) {
+        let filled = self.level + (now - self.at).max(0.0) * self.per_second;
+        self.level = filled.min(f64::from(self.limit));
+        self.at = now;
+    }
+
+    fn check(&self, unit: LimitUnit, requested: u64) -> Option<OverLimit> {
+        let missing = requested as f64 - self.level;
+        if missing <= 1e-9 {
+            return None;
+        }
+        let never = requested > u64::from(self.limit);
+        Some(OverLimit {
+            unit,
+            limit: self.limit,
+            used: (f64::from(self.limit) - self.level).max(0.0).round() as u64,
+            requested,
+            wait: (!never).then(|| self.time_until(missing)),
+        })
+    }
+
+    fn remaining(&self) -> RemainingLimit {
+        RemainingLimit {
+            limit: self.limit,
+            remaining: self.level.max(0.0) as u64,
+            reset_in: self.time_until(f64::from(self.limit) - self.level),
+        }
+    }
+
+    /// How long it takes until so much more is there, rounded up to the millisecond.
+    fn time_until(&self, missing: f64) -> Duration {
+        let millis = (missing.max(0.0) / self.per_second.max(f64::MIN_POSITIVE) * 1000.0).ceil();
+        Duration::from_millis(millis as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: f64) -> ServerTime {
+        ServerTime {
+            clock: Timestamp::from_seconds(1_763_000_000),
+            seconds,
+        }
+    }
+
+    fn buckets() -> Buckets {
+        Buckets::new(KeyLimits {
+            requests_per_minute: Some(2),
+            tokens_per_minute: Some(600),
+            ..KeyLimits::default()
+        })
+    }
+
+    #[test]
+    fn whoever_waits_as_long_as_stated_is_let_in_and_not_a_moment_sooner() {
+        let mut buckets = buckets();
+        assert!(buckets.take_request("a", 10, at(0.0)).1.is_ok());
+        let (budget, second) = buckets.take_request("a", 10, at(0.0));
+        assert!(second.is_ok());
+        assert_eq!(budget.requests.unwrap().remaining, 0);
+        assert_eq!(budget.tokens.unwrap().remaining, 580);
+        let over = buckets.take_request("a", 10, at(0.0)).1.unwrap_err();
+        assert_eq!(
+            (over.unit, over.wait),
+            (LimitUnit::Requests, Some(Duration::from_secs(30)))
+        );
+        assert!(buckets.take_request("a", 10, at(29.9)).1.is_err());
+        assert!(buckets.take_request("a", 10, at(30.0)).1.is_ok());
+    }
+
+    #[test]
+    fn each_key_has_its_own_limits() {
+        let mut buckets = buckets();
+        for _ in 0..2 {
+            assert!(buckets.take_request("a", 1, at(0.0)).1.is_ok());
+        }
+        assert!(buckets.take_request("a", 1, at(0.0)).1.is_err());
+        assert!(buckets.take_request("b", 1, at(0.0)).1.is_ok());
+    }
+
+    #[test]
+    fn an_answer_may_leave_a_debt_and_too_much_never_fits() {
+        let mut buckets = buckets();
+        assert!(buckets.take_request("a", 100, at(0.0)).1.is_ok());
+        assert_eq!(
+            buckets.charge("a", 560, at(0.0)).tokens.unwrap().remaining,
+            0
+        );
+        let over = buckets.take_request("a", 100, at(0.0)).1.unwrap_err();
+        assert_eq!(
+            (over.unit, over.wait),
+            (LimitUnit::Tokens, Some(Duration::from_secs(16)))
+        );
+        let over = buckets.take_request("b", 601, at(0.0)).1.unwrap_err();
+        assert_eq!((over.unit, over.wait), (LimitUnit::Tokens, None));
+    }
+}

@@ -1,0 +1,328 @@
+//! The lanes that sessions share: one for each upstream, key and model. Whoever may not go yet stands in line.
+
+use std::collections::HashMap;
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash, Hasher};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::{Notify, oneshot};
+use unstuck_core::admission::{
+    AdmissionController, AdmissionDecision, AdmissionRequest, AdmissionSettings, AdmissionState,
+    HoldReason, NextAdmission, ProviderLimits, WaitQueue, WaitTicket,
+};
+use unstuck_core::{Kind, Timestamp};
+
+use crate::clock;
+
+/// Which lane a call takes.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct LaneKey {
+    pub(crate) upstream: String,
+    /// Tells keys apart without telling them.
+    pub(crate) key: u64,
+    pub(crate) model: String,
+}
+
+impl LaneKey {
+    pub(crate) fn new(upstream: &str, key: &[u8], model: &str) -> Self {
+        let mut hasher = DefaultHasher::new();
+        key.hash(&mut hasher);
+        Self {
+            upstream: upstream.to_owned(),
+            key: hasher.finish(),
+            model: model.to_owned(),
+        }
+    }
+}
+
+/// A wait of so long is told.
+const NOTIFY_AFTER: Duration = Duration::from_secs(1);
+/// One whose end is not known is told again so often at least.
+const NOTIFY_AGAIN_AFTER: Duration = Duration::from_secs(30);
+
+/// All lanes.
+pub(crate) struct Lanes {
+    settings: AdmissionSettings,
+    known: Mutex<HashMap<LaneKey, Arc<LaneHandle>>>,
+}
+
+/// A lane and those who wait for it.
+pub(crate) struct LaneHandle {
+    state: Mutex<LaneQueueState>,
+    changed: Notify,
+}
+
+struct LaneQueueState {
+    lane: AdmissionController,
+    queue: WaitQueue<oneshot::Sender<()>>,
+    /// Whether somebody sees to those who wait.
+    is_served: bool,
+}
+
+/// Why a call may not go, and until when.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct AdmissionWait {
+    pub(crate) until: Timestamp,
+    pub(crate) reason: HoldReason,
+}
+
+impl Lanes {
+    pub(crate) fn new(settings: AdmissionSettings) -> Self {
+        Self {
+            settings,
+            known: Mutex::default(),
+        }
+    }
+
+    /// The lane of a key.
+    pub(crate) fn get(&self, key: &LaneKey) -> Arc<LaneHandle> {
+        let mut known = lock(&self.known);
+        if let Some(lane) = known.get(key) {
+            return Arc::clone(lane);
+        }
+        let lane = Arc::new(LaneHandle {
+            state: Mutex::new(LaneQueueState {
+                lane: AdmissionController::new(self.settings.clone(), clock::timestamp_now()),
+                queue: WaitQueue::default(),
+                is_served: false,
+            }),
+            changed: Notify::new(),
+        });
+        known.insert(key.clone(), Arc::clone(&lane));
+        lane
+    }
+
+    /// How all lanes stand.
+    pub(crate) fn states(&self, now: Timestamp) -> Vec<(LaneKey, AdmissionState)> {
+        let known = lock(&self.known);
+        let mut states: Vec<_> = known
+            .iter()
+            .map(|(key, lane)| (key.clone(), lane.state().lane.state(now)))
+            .collect();
+        states.sort_by(|a, b| a.0.cmp(&b.0));
+        states
+    }
+}
+
+/// How somebody waits for leave to go.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct WaitLimit {
+    /// How long at most.
+    pub(crate) max_wait: Duration,
+    /// Whether there is somebody else to ask, so that one that is down need not be waited for.
+    pub(crate) has_fallback: bool,
+}
+
+impl LaneHandle {
+    /// Waits for leave to go. What keeps it back is given at once if that takes longer than there is time, and told while it
+    /// waits.
+    pub(crate) async fn acquire(
+        self: &Arc<Self>,
+        session: &str,
+        ask: AdmissionRequest,
+        patience: WaitLimit,
+        tell: impl Fn(AdmissionWait),
+    ) -> Result<Permit, AdmissionWait> {
+        let mut told = None;
+        let (waiting, place) = {
+            let mut state = self.state();
+            if state.queue.is_empty() {
+                let now = clock::timestamp_now();
+                let (waits, is_down) = match state.lane.admit(ask, now) {
+                    AdmissionDecision::Admit => return Ok(Permit::new(self)),
+                    AdmissionDecision::Wait { until, why } => {
+                        (AdmissionWait { until, reason: why }, false)
+                    }
+                    AdmissionDecision::Refuse { until, why } => {
+                        (AdmissionWait { until, reason: why }, true)
+                    }
+                };
+                let is_long = waits.until.since(now) > patience.max_wait;
+                if is_long || is_down && patience.has_fallback {
+                    return Err(waits);
+                }
+                if waits.until.since(now) >= NOTIFY_AFTER {
+                    tell(waits);
+                    told = Some(waits);
+                }
+            }
+            let (go, waiting) = oneshot::channel();
+            let place = state.queue.push(session, ask.tokens.max(1), ask, go);
+            if !state.is_served {
+                state.is_served = true;
+                tokio::spawn(Arc::clone(self).serve_queue());
+            }
+            (
+                waiting,
+                QueuedCall {
+                    lane: self,
+                    position: place,
+                },
+            )
+        };
+        let went = tokio::select! {
+            biased;
+            went = waiting => went.is_ok(),
+            () = tokio::time::sleep(patience.max_wait) => false,
+            () = self.notify_wait(ask, told, tell) => false,
+        };
+        if went {
+            place.admitted();
+            return Ok(Permit::new(self));
+        }
+        // It stood in line for as long as it could.
+        let why = self.state().lane.hold_reason(ask, clock::timestamp_now());
+        Err(AdmissionWait {
+            until: clock::timestamp_now(),
+            reason: why.map_or(HoldReason::Rate, |(_, why)| why),
+        })
+    }
+
+    /// Tells those who stand in line what they wait for, and anew when that takes longer; without end.
+    async fn notify_wait(
+        &self,
+        ask: AdmissionRequest,
+        mut told: Option<AdmissionWait>,
+        tell: impl Fn(AdmissionWait),
+    ) {
+        let mut every = NOTIFY_AFTER;
+        loop {
+            let left = told.map_or(NOTIFY_AFTER, |waits| {
+                waits.until.since(clock::timestamp_now()).max(NOTIFY_AFTER)
+            });
+            tokio::time::sleep(left).await;
+            let now = clock::timestamp_now();
+            let (until, why) = self
+                .state()
+                .lane
+                .hold_reason(ask, now)
+                .unwrap_or((now, HoldReason::Rate));
+            let waits = AdmissionWait {
+                until: until.max(now.after(every)),
+                reason: why,
+            };
+            tell(waits);
+            told = Some(waits);
+            every = every.saturating_mul(2).min(NOTIFY_AGAIN_AFTER);
+        }
+    }
+
+    /// Lets those who wait go, one after the other, until nobody waits.
+    async fn serve_queue(self: Arc<Self>) {
+        loop {
+            let Some(until) = self.admit_waiting() else {
+                return;
+            };
+            let wait = until
+                .since(clock::timestamp_now())
+                .max(Duration::from_millis(1));
+            tokio::select! {
+                () = tokio::time::sleep(wait) => {}
+                () = self.changed.notified() => {}
+            }
+        }
+    }
+
+    /// Lets go whoever may; until when the next has to wait, or none if nobody waits.
+    fn admit_waiting(&self) -> Option<Timestamp> {
+        let state = &mut *self.state();
+        loop {
+            let now = clock::timestamp_now();
+            match state.queue.next_admission(&mut state.lane, now) {
+                NextAdmission::Admit(go) => {
+                    if go.send(()).is_err() {
+                        state.lane.on_abandoned(now);
+                    }
+                }
+                NextAdmission::Wait { until, .. } => return Some(until),
+                NextAdmission::Empty => {
+                    state.is_served = false;
+                    return None;
+                }
+            }
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, LaneQueueState> {
+        lock(&self.state)
+    }
+}
+
+/// Somebody in line, who leaves it when they no longer wait.
+struct QueuedCall<'a> {
+    lane: &'a LaneHandle,
+    position: WaitTicket,
+}
+
+impl QueuedCall<'_> {
+    /// They went, and are no longer in line.
+    fn admitted(self) {
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for QueuedCall<'_> {
+    fn drop(&mut self) {
+        self.lane.state().queue.remove(self.position);
+    }
+}
+
+/// Leave for one try; given back with what came of it.
+pub(crate) struct Permit {
+    lane: Option<Arc<LaneHandle>>,
+}
+
+impl Permit {
+    fn new(lane: &Arc<LaneHandle>) -> Self {
+        Self {
+            lane: Some(Arc::clone(lane)),
+        }
+    }
+
+    /// The headers of an answer that has only begun are known.
+    pub(crate) fn record_limits(&self, seen: &ProviderLimits) {
+        if let Some(shared) = self.lane.as_ref().filter(|_| !seen.is_empty()) {
+            shared.state().lane.on_headers(seen, clock::timestamp_now());
+        }
+    }
+
+    /// The upstream answered.
+    pub(crate) fn release_succeeded(mut self, seen: &ProviderLimits, tokens: u64, took: Duration) {
+        self.release(|lane| lane.on_success(seen, tokens, took, clock::timestamp_now()));
+    }
+
+    /// The try failed.
+    pub(crate) fn release_failed(
+        mut self,
+        kind: Kind,
+        stated: Option<Duration>,
+        seen: &ProviderLimits,
+    ) {
+        self.release(|lane| lane.on_failure(kind, stated, seen, clock::timestamp_now()));
+    }
+
+    fn release(&mut self, tell: impl FnOnce(&mut AdmissionController)) {
+        if let Some(shared) = self.lane.take() {
+            let waits = {
+                let mut state = shared.state();
+                tell(&mut state.lane);
+                !state.queue.is_empty()
+            };
+            if waits {
+                shared.changed.notify_one();
+            }
+        }
+    }
+}
+
+impl Drop for Permit {
+    /// The client went away.
+    fn drop(&mut self) {
+        self.release(|lane| lane.on_abandoned(clock::timestamp_now()));
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,140 @@
+//! What may still be spent on a request, and whether somebody else's price fits into that.
+
+use std::sync::Arc;
+
+use unstuck_core::RetryPolicy;
+use unstuck_core::decision::{ModelCatalog, TokenUsage};
+
+use super::ineligible::Ineligible;
+use crate::spending::BudgetRemaining;
+
+/// What may still be spent on a request.
+pub(crate) struct CallBudget<'a> {
+    /// What the budget has left that has the least; none where there is no budget.
+    pub(crate) remaining: Option<BudgetRemaining>,
+    pub(crate) policy: Arc<RetryPolicy>,
+    /// What dearer models were estimated to cost more before, in USD.
+    pub(crate) extra_spent: f64,
+    /// How many tokens the request and its answer are expected to have.
+    pub(crate) expected: TokenUsage,
+    pub(crate) catalog: &'a ModelCatalog,
+}
+
+impl CallBudget<'_> {
+    /// Whether a model may be asked in the place of another one. An unknown price keeps nobody back: calls of such count
+    /// nothing, and whoever named the upstream wants it asked.
+    pub(crate) fn check_fallback(
+        &self,
+        own: Option<&str>,
+        model: Option<&str>,
+    ) -> Result<(), Ineligible> {
+        let Some(model) = model else {
+            return Ok(());
+        };
+        self.check_model(model)?;
+        let Some(own) = own.filter(|own| *own != model) else {
+            return Ok(());
+        };
+        let more = self
+            .catalog
+            .cost_difference(own, model, self.expected)
+            .usd();
+        match more {
+            Some(more)
+                if self
+                    .policy
+                    .needs_cost_confirmation(self.extra_spent, Some(more)) =>
+            {
+                Err(Ineligible::MoreExpensive { extra_cost: more })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether a model's price fits into what is left.
+    pub(crate) fn check_model(&self, model: &str) -> Result<(), Ineligible> {
+        let Some(left) = self.remaining else {
+            return Ok(());
+        };
+        let model = self.catalog.find(model);
+        match model.and_then(|model| model.cost(self.expected)) {
+            Some(price) if price > left.usd => Err(Ineligible::Budget {
+                price,
+                remaining: left,
+            }),
+            _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spending::BudgetOwner;
+
+    /// A purse for a million tokens, with so much left.
+    fn purse<'a>(left: f64, policy: &RetryPolicy, catalog: &'a ModelCatalog) -> CallBudget<'a> {
+        CallBudget {
+            remaining: Some(BudgetRemaining {
+                usd: left,
+                owner: BudgetOwner::Session,
+            }),
+            policy: Arc::new(policy.clone()),
+            extra_spent: 0.0,
+            expected: TokenUsage {
+                input: 1_000_000,
+                ..TokenUsage::default()
+            },
+            catalog,
+        }
+    }
+
+    /// S4-35: a fallback costs no more than is left.
+    #[test]
+    fn a_price_fits_into_what_is_left_or_nobody_is_asked() {
+        let (policy, catalog) = (RetryPolicy::default(), ModelCatalog::embedded());
+        let sonnet = Some("claude-sonnet-5-5");
+        let price = catalog.find("claude-sonnet-5-5").unwrap();
+        let price = price.cost(purse(0.0, &policy, &catalog).expected).unwrap();
+        let pays = |left| purse(left, &policy, &catalog).check_fallback(sonnet, sonnet);
+        assert_eq!(pays(price), Ok(()));
+        let refused = pays(price - 0.01).unwrap_err();
+        assert!(matches!(refused, Ineligible::Budget { .. }), "{refused}");
+        let mut boundless = purse(0.0, &policy, &catalog);
+        boundless.remaining = None;
+        assert_eq!(boundless.check_fallback(sonnet, sonnet), Ok(()));
+    }
+
+    #[test]
+    fn an_unknown_price_keeps_nobody_back() {
+        let (policy, catalog) = (RetryPolicy::default(), ModelCatalog::embedded());
+        let purse = purse(0.01, &policy, &catalog);
+        let pays = |own, model| purse.check_fallback(Some(own), Some(model));
+        assert_eq!(pays("claude-sonnet-5-5", "inhouse"), Ok(()));
+        assert_eq!(pays("inhouse", "other"), Ok(()));
+        assert_eq!(purse.check_fallback(None, None), Ok(()));
+    }
+
+    /// S4-13: what a dearer model may cost more without a person's yes holds for a fallback, too.
+    #[test]
+    fn a_dearer_model_is_not_asked_without_a_yes() {
+        let catalog = ModelCatalog::embedded();
+        let (cheap, dear) = ("claude-sonnet-5-5", "claude-opus-5-5");
+        let pays = |policy: &RetryPolicy, before| {
+            let mut purse = purse(1e6, policy, &catalog);
+            purse.extra_spent = before;
+            (
+                purse.check_fallback(Some(cheap), Some(dear)).is_ok(),
+                purse.check_fallback(Some(dear), Some(cheap)).is_ok(),
+            )
+        };
+        let mut policy = RetryPolicy {
+            confirm_above: Some(2.0),
+            ..RetryPolicy::default()
+        };
+        assert_eq!(pays(&policy, 0.0), (true, true), "2 USD more");
+        assert_eq!(pays(&policy, 0.5), (false, true), "2.5 USD more in all");
+        policy.confirm_above = None;
+        assert_eq!(pays(&policy, 100.0), (true, true));
+    }
+}

@@ -1,0 +1,279 @@
+//! What is kept of a call while it runs, and written down when it is over.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use hyper::http::response::Parts;
+use tokio::time::Instant;
+use unstuck_core::admission::ProviderLimits;
+use unstuck_core::decision::TokenUsage;
+use unstuck_core::duration::to_millis;
+use unstuck_core::event::{CallOutcome, CallRecord, FinishReason, LastCall};
+use unstuck_core::{Diagnosis, Event, Kind};
+
+use super::error_response::ErrorResponse;
+use super::upstream_error::UpstreamError;
+use crate::admission::Permit;
+use crate::clock;
+use crate::loop_detection::ConversationId;
+use crate::protocol::{ResponseReader, ResponseSummary};
+use crate::recorder::SessionEventKind;
+use crate::session::GatewaySession;
+use crate::state::GatewayState;
+use crate::usage::{CallUsage, sum_tokens};
+
+/// What is kept of a call while it runs.
+pub(crate) struct CallRecorder {
+    pub(super) state: Arc<GatewayState>,
+    pub(super) session: Arc<GatewaySession>,
+    pub(super) conversation: ConversationId,
+    pub(super) record: CallRecord,
+    /// Whether the client offered tools.
+    pub(super) has_tools: bool,
+    /// The request by its hash, once it has failed; none if its client is to come back with it.
+    pub(super) request: Option<u64>,
+    /// Whether it was written down that the call waits.
+    pub(super) was_held: Arc<AtomicBool>,
+    /// Why the answer ended, and whether there was nothing in it; none while none has ended.
+    pub(super) answer_end: Option<(Option<FinishReason>, bool)>,
+    pub(super) started: Instant,
+    /// The head of the answer.
+    pub(super) head: Option<Parts>,
+    pub(super) permit: Option<Permit>,
+    pub(super) limits: ProviderLimits,
+    /// What answers used and cost that could not be used, in USD.
+    pub(super) wasted_usage: Option<(TokenUsage, f64)>,
+    pub(super) is_finished: bool,
+}
+
+impl CallRecorder {
+    /// The head of the answer that is passed on.
+    pub(crate) fn response_head(&self) -> Option<&Parts> {
+        self.head.as_ref()
+    }
+
+    /// So many bytes were passed on.
+    pub(crate) fn add_sent_bytes(&mut self, bytes: usize) {
+        if self.record.sent_bytes == 0 {
+            self.record.first_byte_ms = to_millis(self.started.elapsed());
+        }
+        self.record.sent_bytes += bytes as u64;
+    }
+
+    /// Time passed without anything being asked.
+    pub(crate) fn add_wait(&mut self, time: Duration) {
+        self.record.waited_ms += to_millis(time);
+    }
+
+    /// All of the answer was passed on.
+    pub(crate) fn finish(&mut self, reading: &ResponseReader) {
+        let said = reading.summary();
+        let tokens = said.tokens.map_or(0, |tokens| tokens.input + tokens.output);
+        if let Some(permit) = self.permit.take() {
+            permit.release_succeeded(&self.limits, tokens, self.started.elapsed());
+        }
+        self.record.outcome = match self.record.kind {
+            None => CallOutcome::Answered,
+            Some(_) => CallOutcome::Recovered,
+        };
+        self.record_response(reading);
+        if self.record.outcome == CallOutcome::Recovered {
+            let attempts = self.record.attempts;
+            self.notify(SessionEventKind::Recovered { attempts });
+        }
+        self.write_record();
+    }
+
+    /// The answer came and cannot be used; what it cost counts all the same.
+    pub(crate) fn discard(&mut self, kind: Kind, reading: &ResponseReader) {
+        let said = reading.summary();
+        let tokens = said.tokens.map_or(0, |tokens| tokens.input + tokens.output);
+        if let Some(permit) = self.permit.take() {
+            permit.release_succeeded(&self.limits, tokens, self.started.elapsed());
+        }
+        let model = said.model.as_deref().or(self.record.model.as_deref());
+        let cost = self.state.cost_usd(model, said).unwrap_or(0.0);
+        let (used, spent) = self.wasted_usage.unwrap_or_default();
+        self.wasted_usage = Some((
+            sum_tokens(used, said.tokens.unwrap_or_default()),
+            spent + cost,
+        ));
+        self.record.kind = Some(kind);
+    }
+
+    /// The answer broke off after some of it had been passed on.
+    pub(crate) fn break_off(
+        &mut self,
+        broken: &UpstreamError,
+        reading: &ResponseReader,
+    ) -> ErrorResponse {
+        let diagnosis = self.state.diagnose(&broken.failure);
+        if let Some(permit) = self.permit.take() {
+            permit.release_failed(diagnosis.kind, diagnosis.retry_after, &self.limits);
+        }
+        self.record.kind = Some(diagnosis.kind);
+        self.record.outcome = CallOutcome::Truncated;
+        self.record_response(reading);
+        let told = ErrorResponse::from_upstream_error(broken, &diagnosis);
+        self.notify_gave_up(
+            diagnosis,
+            "the answer had begun, so it is not asked for again",
+        );
+        self.write_record();
+        told
+    }
+
+    /// The client is told that it failed.
+    pub(crate) fn fail(&mut self, diagnosis: Diagnosis, reason: &str, status: u16) {
+        self.record.kind = Some(diagnosis.kind);
+        self.record.outcome = CallOutcome::Failed;
+        self.record.status = status;
+        if let Some(sign) =
+            self.session
+                .record_failure(self.conversation, diagnosis.kind, clock::timestamp_now())
+        {
+            self.notify(SessionEventKind::LoopDetected(sign));
+        }
+        self.notify_gave_up(diagnosis, reason);
+        self.write_record();
+    }
+
+    /// It was not let through.
+    pub(crate) fn refuse(&mut self, status: u16) {
+        self.record.outcome = CallOutcome::Refused;
+        self.record.status = status;
+        self.write_record();
+    }
+
+    /// Nobody takes the rest of the answer.
+    pub(crate) fn abandon(&mut self, reading: &ResponseReader) {
+        let used = self.add_usage(reading);
+        self.session.add_usage(used);
+    }
+
+    fn record_response(&mut self, reading: &ResponseReader) {
+        let used = self.add_usage(reading);
+        let said = reading.summary();
+        self.answer_end = Some((said.finish.clone(), said.is_empty()));
+        let sign =
+            self.session
+                .record_response(self.conversation, said, used, clock::timestamp_now());
+        if let Some(sign) = sign {
+            self.notify(SessionEventKind::LoopDetected(sign));
+        }
+        if used.cost_usd.is_none() && !said.is_empty() {
+            self.notify_cost_unknown(said);
+        }
+    }
+
+    /// A budget that cannot hold a session would be believed to.
+    fn notify_cost_unknown(&self, said: &ResponseSummary) {
+        if self.state.remaining_budget(&self.session).is_none() || !self.session.note_cost_unknown()
+        {
+            return;
+        }
+        let model = self.record.model.as_deref().unwrap_or("its model");
+        let sentence = match said.tokens {
+            None => format!(
+                "answers of {model} do not tell what they used (OpenAI streams do with stream_options.include_usage)"
+            ),
+            Some(_) => {
+                format!(
+                    "the price of {model} is not known; [models] in the configuration can tell it"
+                )
+            }
+        };
+        self.notify(SessionEventKind::CostUnknown { sentence });
+    }
+
+    /// Takes in what an answer says that it used.
+    fn add_usage(&mut self, reading: &ResponseReader) -> CallUsage {
+        let said = reading.summary();
+        if said.model.is_some() {
+            self.record.model.clone_from(&said.model);
+        }
+        self.record.tokens = said.tokens;
+        self.record.cost_usd = self.state.cost_usd(self.record.model.as_deref(), said);
+        if let Some((used, spent)) = self.wasted_usage.take() {
+            self.record.tokens = Some(sum_tokens(used, said.tokens.unwrap_or_default()));
+            self.record.cost_usd = self.record.cost_usd.map(|cost| cost + spent);
+        }
+        let cost = self.record.cost_usd.unwrap_or(0.0);
+        self.state.spending.add(cost, clock::timestamp_now());
+        CallUsage {
+            cost_usd: self.record.cost_usd,
+            tokens: self.record.tokens,
+        }
+    }
+
+    fn notify_gave_up(&self, diagnosis: Diagnosis, reason: &str) {
+        let diagnosis = Arc::new(diagnosis);
+        self.session.record_give_up(Arc::clone(&diagnosis));
+        self.notify(SessionEventKind::GaveUp {
+            diagnosis,
+            reason: reason.to_owned(),
+        });
+    }
+
+    fn notify(&self, what: SessionEventKind) {
+        self.state.events.publish(&self.session, what);
+    }
+
+    /// The session knows how its newest call ended; one whose client went away says nothing.
+    fn record_session_end(&mut self) {
+        let outcome = self.record.outcome;
+        if outcome == CallOutcome::Cancelled {
+            return;
+        }
+        let (finish, is_empty) = self.answer_end.take().unwrap_or((None, true));
+        self.session.record_call_end(LastCall {
+            at: clock::timestamp_now(),
+            outcome,
+            kind: self.record.kind,
+            finish,
+            is_empty,
+            has_tools: self.has_tools,
+        });
+    }
+
+    fn write_record(&mut self) {
+        self.is_finished = true;
+        // Answers that could not be used were paid for, whatever came after them.
+        if let Some((tokens, usd)) = self.wasted_usage.take() {
+            self.record.tokens = Some(tokens);
+            self.record.cost_usd = Some(usd);
+            self.session.add_usage(CallUsage {
+                cost_usd: Some(usd),
+                tokens: Some(tokens),
+            });
+            self.state.spending.add(usd, clock::timestamp_now());
+        }
+        self.record.duration_ms = to_millis(self.started.elapsed());
+        self.record_session_end();
+        if let Some(request) = self.request {
+            self.session.end_request_ahead(request);
+        }
+        if self.record.kind.is_some() || self.was_held.load(Ordering::Relaxed) {
+            let event = Event::from(Box::new(self.record.clone()));
+            self.state
+                .recorder
+                .record_event(&self.session, clock::timestamp_now(), event);
+        }
+        self.state.recorder.record_call(self.record.clone());
+    }
+}
+
+impl Drop for CallRecorder {
+    /// The client went away, or the gateway ends.
+    fn drop(&mut self) {
+        if !self.is_finished {
+            self.record.outcome = match (self.state.shutdown.is_over(), self.record.sent_bytes) {
+                (false, _) => CallOutcome::Cancelled,
+                (true, 0) => CallOutcome::Failed,
+                (true, _) => CallOutcome::Truncated,
+            };
+            self.write_record();
+        }
+    }
+}

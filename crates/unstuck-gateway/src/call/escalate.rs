@@ -1,0 +1,187 @@
+//! What a person is asked about a session whose calls are held.
+
+use hyper::header::USER_AGENT;
+use unstuck_core::Kind;
+use unstuck_core::decision::{ConcreteChange, EscalationReason};
+use unstuck_core::escalation::{AnswerOption, EscalationAnswer, EscalationDetails, binding_hash};
+use unstuck_core::event::{
+    BudgetReached, EscalationDeadline, EscalationKind, EscalationOpened, EscalationResolved, RunId,
+};
+
+use super::GatewayCall;
+use crate::clock;
+use crate::ids::is_client_session_name;
+use crate::loop_detection::ApiLoopSignal;
+use crate::recorder::SessionEventKind;
+
+/// What is asked.
+struct CallEscalation {
+    escalation: EscalationKind,
+    kind: Kind,
+    ask_reason: EscalationReason,
+    reason: String,
+    evidence: String,
+    /// What counts where nobody answers, and when.
+    deadline: Option<EscalationDeadline>,
+    /// The first lets the calls through.
+    options: Vec<AnswerOption>,
+    budget: Option<BudgetReached>,
+}
+
+impl GatewayCall {
+    /// Asks what shall become of an agent that goes in circles, once.
+    pub(super) fn escalate_loop(&self, sign: &ApiLoopSignal) {
+        let let_go = answer_option(
+            EscalationAnswer::Resolve,
+            "lets its calls through again: you have seen to it",
+        );
+        let stay = answer_option(EscalationAnswer::Abort, "its calls stay refused");
+        self.escalate(|| CallEscalation {
+            escalation: EscalationKind::Stuck,
+            kind: Kind::Stuck,
+            ask_reason: EscalationReason::Chain,
+            reason: "The agent goes in circles, and its calls are held.".to_owned(),
+            evidence: sign.sentence.clone(),
+            deadline: Some(EscalationDeadline {
+                at: clock::timestamp_now().after(self.state.settings.loop_rules.hold),
+                answer: EscalationAnswer::Resolve,
+            }),
+            options: [Some(let_go), self.stronger_model_option(), Some(stay)]
+                .into_iter()
+                .flatten()
+                .collect(),
+            budget: None,
+        });
+    }
+
+    /// Asks whether a session may spend its budget once more, once.
+    pub(super) fn escalate_budget(&self, reached: BudgetReached) {
+        self.escalate(|| CallEscalation {
+            escalation: EscalationKind::CostConfirmation,
+            kind: Kind::QuotaExhausted,
+            ask_reason: EscalationReason::MaxCost,
+            reason: "A budget is used up, and its calls are held.".to_owned(),
+            evidence: reached.description(),
+            deadline: None,
+            options: vec![
+                answer_option(EscalationAnswer::Approve, &reached.approval_effect()),
+                answer_option(EscalationAnswer::Abort, "its calls stay refused"),
+            ],
+            budget: Some(reached),
+        });
+    }
+
+    /// Nobody has answered in time: what is held goes on, and the question is settled.
+    pub(super) fn release_on_deadline(&self) {
+        let asked = self.session.open_escalation();
+        self.session.clear_loops();
+        let Some(number) = asked else {
+            return;
+        };
+        let setup = self.session.setup();
+        let resolved = EscalationResolved {
+            session: Some(setup.session.clone()),
+            id: Some(escalation_id(&setup.run, number)),
+            by: "deadline".to_owned(),
+            method: EscalationAnswer::Resolve.method().to_owned(),
+            note: "nobody answered in time".to_owned(),
+            who: None,
+            changes: Vec::new(),
+        };
+        let ledger = &self.state.recorder;
+        ledger.record_event(&self.session, clock::timestamp_now(), resolved.into());
+    }
+
+    fn escalate(&self, asking: impl FnOnce() -> CallEscalation) {
+        let Some(number) = self.session.begin_escalation() else {
+            return;
+        };
+        let setup = self.session.setup();
+        let asking = asking();
+        let id = escalation_id(&setup.run, number);
+        let answer = asking.options.first().map(|first| first.answer);
+        let asked = EscalationOpened {
+            session: Some(setup.session.clone()),
+            id: id.clone(),
+            escalation_kind: asking.escalation,
+            trigger: asking.escalation.trigger().to_owned(),
+            kind: asking.kind,
+            reason_code: asking.ask_reason,
+            awaiting: "human".to_owned(),
+            proposed: None,
+            cost: None,
+            repair: None,
+            budget: asking.budget,
+            details: EscalationDetails {
+                activity: format!("calls of {}", self.client_label()),
+                evidence: asking.evidence,
+                hash: binding_hash(asking.ask_reason, &asking.reason, None, &asking.options),
+                options: asking.options,
+                deadline: asking.deadline,
+                ..EscalationDetails::default()
+            },
+            reason: asking.reason,
+        };
+        let ledger = &self.state.recorder;
+        ledger.record_event(
+            &self.session,
+            clock::timestamp_now(),
+            Box::new(asked).into(),
+        );
+        if let Some(answer) = answer {
+            let held = SessionEventKind::Held {
+                escalation: id,
+                answer,
+            };
+            self.state.events.publish(&self.session, held);
+        }
+    }
+
+    /// What the client is called: by its program, too, where it has given itself no name.
+    fn client_label(&self) -> String {
+        let name = &self.session.setup().name;
+        let program = self.headers.get(USER_AGENT);
+        let program = program.and_then(|value| value.to_str().ok()?.split_whitespace().next());
+        match program.filter(|_| is_client_session_name(name)) {
+            Some(program) => format!("{program} ({name})"),
+            None => name.clone(),
+        }
+    }
+
+    /// To go on with the next model of the ladder, where there is one.
+    fn stronger_model_option(&self) -> Option<AnswerOption> {
+        let own = self
+            .session
+            .model()
+            .or_else(|| self.request.model.clone())?;
+        let next = self
+            .state
+            .knowledge
+            .catalog()
+            .next_model(&own)
+            .ok()?
+            .to_owned();
+        let does = format!("lets its calls through again, to {next}");
+        Some(AnswerOption {
+            changes: vec![ConcreteChange::Model {
+                from: own,
+                to: next,
+            }],
+            ..answer_option(EscalationAnswer::SwitchModel, &does)
+        })
+    }
+}
+
+fn answer_option(answer: EscalationAnswer, does: &str) -> AnswerOption {
+    AnswerOption {
+        answer,
+        effect: does.to_owned(),
+        changes: Vec::new(),
+        cost: None,
+    }
+}
+
+/// What the question of a number about a run is called.
+fn escalation_id(run: &RunId, number: u32) -> String {
+    format!("{run}-e{number}")
+}

@@ -1,0 +1,253 @@
+//! What the client gets when nothing helped: the upstream's own words where there are any.
+
+use bytes::Bytes;
+use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
+use hyper::{HeaderMap, Response, StatusCode};
+use std::time::Duration;
+use unstuck_core::admission::HoldReason;
+use unstuck_core::event::SkippedUpstream;
+use unstuck_core::{Diagnosis, Failure, Kind};
+
+use super::attempt_state::{AttemptState, UnfinishedRequest};
+use super::call_recorder::CallRecorder;
+use super::on_failure::{GiveUpReason, RetryPause};
+use super::upstream_error::UpstreamError;
+use super::{ErrorResponse, GatewayCall};
+use crate::admission::AdmissionWait;
+use crate::body::ResponseBody;
+use crate::clock;
+use crate::protocol::{Protocol, error_body, stop_status};
+
+/// A client that comes back while an upstream is down is told to do so soon: it is held then.
+const COME_BACK_SOON: Duration = Duration::from_secs(5);
+
+/// Tells the SDKs of clients whether to try by themselves.
+const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
+
+impl GatewayCall {
+    /// The client is told that it failed.
+    pub(super) fn give_up(
+        &self,
+        account: &mut CallRecorder,
+        broken: UpstreamError,
+        given: GiveUpReason,
+    ) -> Response<ResponseBody> {
+        let mut told = ErrorResponse::from_upstream_error(&broken, &given.diagnosis);
+        match given.come_back_after {
+            Some(wait) => {
+                told.should_come_back = true;
+                told.retry_after = Some(wait);
+            }
+            None => self.session.mark_given_up(),
+        }
+        let insists = self.is_retrying_agent(&told);
+        if insists {
+            self.make_final(&mut told);
+        }
+        account.fail(given.diagnosis, &given.reason, told.status.as_u16());
+        let Some((head, body)) = broken.response.filter(|_| !insists) else {
+            return self.error_response(account, &told);
+        };
+        let mut head = self.response_head(head, &account.record);
+        set_retry_headers(&mut head.headers, &told);
+        // What was read of it is what is passed on.
+        if head.headers.contains_key(CONTENT_LENGTH) {
+            head.headers
+                .insert(CONTENT_LENGTH, HeaderValue::from(body.len()));
+        }
+        let mut response = Response::from_parts(head, ResponseBody::Whole(Some(body)));
+        response.extensions_mut().insert(told);
+        response
+    }
+
+    /// Whether the client is an agent that would ask again all the same. Only another status stops it; what really
+    /// happened stands in the message, and whoever supervises the agent knows it from us.
+    fn is_retrying_agent(&self, told: &ErrorResponse) -> bool {
+        if told.should_come_back {
+            return false;
+        }
+        // What they take for a rate limit, or for a hiccup of the API.
+        let taken_for_passing = [Kind::RateLimit, Kind::QuotaExhausted, Kind::ModelNotFound];
+        let would = told.status.is_server_error()
+            || matches!(told.status.as_u16(), 401..=403 | 408 | 409)
+            || taken_for_passing
+                .iter()
+                .any(|kind| told.code == kind.name());
+        would
+            && self
+                .agent()
+                .is_some_and(|agent| agent.file().ignores_no_retry)
+    }
+
+    /// Tells it in the way that such agents heed. They look into the message, too: the words of a status, or `server error`,
+    /// are reason enough for them to ask again.
+    fn make_final(&self, told: &mut ErrorResponse) {
+        told.status = StatusCode::from_u16(stop_status(self.endpoint)).unwrap_or(told.status);
+        let cause = match told.code.parse() {
+            Ok(Kind::RateLimit | Kind::RateLimitTimed) => "the provider lets nothing more through",
+            Ok(Kind::QuotaExhausted) => "the credit or quota of the account is used up",
+            Ok(Kind::ModelNotFound) => "the provider does not have this model",
+            Ok(Kind::AuthRequired | Kind::AuthExpired) => "the key or the login is not accepted",
+            Ok(Kind::ServerOverloaded) => "the provider is too busy",
+            Ok(Kind::ServerError) => "the provider is broken",
+            Ok(Kind::Timeout) => "the provider stays silent",
+            Ok(Kind::NetworkError) => "the provider cannot be reached",
+            Ok(_) | Err(_) => "the provider refuses it",
+        };
+        told.message = format!("unstuck: {cause}; asking again does not help now");
+    }
+
+    /// Tells the client of a request that is still waited for to come back: its own time is over, ours is not.
+    pub(super) fn ask_to_come_back(
+        &self,
+        account: &mut CallRecorder,
+        tries: &AttemptState,
+        broken: Option<UpstreamError>,
+        diagnosis: Diagnosis,
+        pause: RetryPause,
+    ) -> Response<ResponseBody> {
+        let upstream = &self.state.settings.upstreams[tries.target.upstream].name;
+        let status = match diagnosis.kind {
+            Kind::RateLimit | Kind::RateLimitTimed => StatusCode::TOO_MANY_REQUESTS,
+            Kind::Timeout => StatusCode::GATEWAY_TIMEOUT,
+            _ => StatusCode::SERVICE_UNAVAILABLE,
+        };
+        let broken = broken.unwrap_or_else(|| UpstreamError {
+            failure: Failure::api(self.protocol.name()),
+            response: None,
+            status,
+            message: format!("unstuck: {upstream} is still waited for; come back"),
+        });
+        let wait = pause.delay;
+        account.request = None;
+        self.session.keep_unfinished(
+            self.request_hash(),
+            UnfinishedRequest {
+                history: tries.history.clone(),
+                attempts: tries.total_attempts(),
+                diagnosis: diagnosis.clone(),
+                next_attempt_at: clock::timestamp_now().after(wait),
+                wait_for: pause.wait_for,
+                target: tries.next_target.clone(),
+            },
+        );
+        let stated = diagnosis.retry_after.is_some();
+        let given = GiveUpReason {
+            diagnosis,
+            reason: "the client does not wait any longer, and is told to come back".to_owned(),
+            come_back_after: Some(match stated {
+                true => wait,
+                false => wait.min(COME_BACK_SOON),
+            }),
+        };
+        self.give_up(account, broken, given)
+    }
+
+    /// Whether a client that cannot be held for so long is to come back, rather than to end: where somebody supervises it who
+    /// can wait and go on with its conversation, long waits are theirs.
+    pub(super) fn should_come_back(&self, wait: Duration) -> bool {
+        let is_patient = self.session.policy().give_up_after.is_some();
+        is_patient && (self.session.setup().escalates || wait <= self.state.settings.limits.hold)
+    }
+
+    /// Nobody may be asked in time.
+    pub(super) fn wait_too_long(
+        &self,
+        account: &mut CallRecorder,
+        tries: &AttemptState,
+        waits: AdmissionWait,
+        passed_over: &[SkippedUpstream],
+    ) -> Response<ResponseBody> {
+        let wait = waits.until.since(clock::timestamp_now());
+        let upstream = &self.state.settings.upstreams[tries.target.upstream].name;
+        let (status, code, why) = match waits.reason {
+            HoldReason::RateLimit | HoldReason::CoolDown => (
+                StatusCode::TOO_MANY_REQUESTS,
+                "rate_limit",
+                "its rate limit is used up",
+            ),
+            HoldReason::Breaker => (
+                StatusCode::SERVICE_UNAVAILABLE,
+                "server_overloaded",
+                "it has been failing and is given a rest",
+            ),
+            HoldReason::Rate | HoldReason::Concurrency | HoldReason::RetryBudget => (
+                StatusCode::SERVICE_UNAVAILABLE,
+                "server_overloaded",
+                "it is overloaded and calls stand in line",
+            ),
+        };
+        let mut message = format!(
+            "unstuck: {upstream} is not asked for {:.0} s more: {why}",
+            wait.as_secs_f64().ceil()
+        );
+        for passed in passed_over {
+            message.push_str(&format!("; {passed}"));
+        }
+        let mut told = ErrorResponse {
+            status,
+            code: code.to_owned(),
+            message,
+            retry_after: Some(wait),
+            should_come_back: self.should_come_back(wait),
+        };
+        if self.is_retrying_agent(&told) {
+            self.make_final(&mut told);
+        }
+        account.refuse(told.status.as_u16());
+        self.error_response(account, &told)
+    }
+
+    /// There is nobody to ask.
+    pub(super) fn no_upstream(&self, account: &mut CallRecorder) -> Response<ResponseBody> {
+        let told = ErrorResponse {
+            status: StatusCode::NOT_FOUND,
+            code: "config_error".to_owned(),
+            message: format!(
+                "unstuck: no upstream for {} is configured",
+                self.protocol.name()
+            ),
+            retry_after: None,
+            should_come_back: false,
+        };
+        account.refuse(told.status.as_u16());
+        self.error_response(account, &told)
+    }
+
+    /// Words of our own, in the client's protocol.
+    pub(crate) fn error_response(
+        &self,
+        account: &CallRecorder,
+        told: &ErrorResponse,
+    ) -> Response<ResponseBody> {
+        let mut response = render_error(self.protocol, told);
+        self.add_gateway_headers(response.headers_mut(), &account.record);
+        response
+    }
+}
+
+/// Words of our own, in a protocol.
+pub(super) fn render_error(protocol: Protocol, told: &ErrorResponse) -> Response<ResponseBody> {
+    let (kind, body) = error_body(protocol, &told.details());
+    let mut response = Response::new(ResponseBody::Whole(Some(Bytes::clone(&body))));
+    *response.status_mut() = told.status;
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    headers.insert(CONTENT_LENGTH, HeaderValue::from(body.len()));
+    set_retry_headers(headers, told);
+    response.extensions_mut().insert(told.clone());
+    response
+}
+
+/// Tells a client whether to try by itself, and when it could.
+fn set_retry_headers(headers: &mut HeaderMap, told: &ErrorResponse) {
+    let should = match told.should_come_back {
+        true => "true",
+        false => "false",
+    };
+    headers.insert(SHOULD_RETRY, HeaderValue::from_static(should));
+    if let Some(wait) = told.retry_after {
+        let seconds = wait.as_secs_f64().ceil() as u64;
+        headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+    }
+}

@@ -1,0 +1,66 @@
+//! Why somebody does not stand in for an upstream that failed.
+
+use std::fmt;
+
+use thiserror::Error;
+
+use crate::spending::BudgetRemaining;
+
+/// Why somebody does not stand in; completes "it is not asked instead: …".
+#[derive(Debug, Clone, Copy, PartialEq, Error)]
+pub(crate) enum Ineligible {
+    #[error("its context window holds {context_size} tokens, and the request has about {tokens}")]
+    Context { context_size: u64, tokens: u64 },
+    #[error("it is not known to have a larger context window")]
+    NoLargerContext,
+    #[error("it calls no tools, and the request offers some")]
+    Tools,
+    #[error("it sees no images, and the request has some")]
+    Vision,
+    #[error("it does not go on with an answer that was begun for it")]
+    Prefill,
+    #[error("it would cost about {}, and {} {} left", Usd(*price), remaining.owner, Usd(remaining.usd))]
+    Budget {
+        price: f64,
+        remaining: BudgetRemaining,
+    },
+    #[error("its model would cost about {} more, which needs your yes (confirmAbove)", Usd(*extra_cost))]
+    MoreExpensive { extra_cost: f64 },
+}
+
+/// An amount of money, small ones with what tells them from nothing.
+struct Usd(f64);
+
+impl fmt::Display for Usd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            usd if usd > 0.0 && usd < 0.01 => write!(f, "${usd:.6}"),
+            usd => write!(f, "${:.2}", usd.max(0.0)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spending::BudgetOwner;
+
+    #[test]
+    fn money_is_told_with_what_tells_it_from_nothing() {
+        let left = BudgetRemaining {
+            usd: 0.25,
+            owner: BudgetOwner::Day,
+        };
+        let told = Ineligible::Budget {
+            price: 1.5,
+            remaining: left,
+        }
+        .to_string();
+        assert_eq!(
+            told,
+            "it would cost about $1.50, and today's budget has $0.25 left"
+        );
+        assert_eq!(Usd(0.000_4).to_string(), "$0.000400");
+        assert_eq!(Usd(-3.0).to_string(), "$0.00");
+    }
+}

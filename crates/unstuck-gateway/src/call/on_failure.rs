@@ -1,0 +1,523 @@
+//! What is done about a try that failed: the core decides, and what it decides is carried out here.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use hyper::http::response::Parts;
+use tokio::time::Instant;
+use unstuck_core::admission::ApiAttemptKind;
+use unstuck_core::decision::{
+    Action, Capabilities, Capability, CircuitBreaker, ConcreteChange, CurrentModel, Decision,
+    DecisionInput, NetworkStatus, RetryRecord, WaitPurpose, decide,
+};
+use unstuck_core::event::{CallFailed, ModelSwitched, SkippedUpstream};
+use unstuck_core::{Category, Diagnosis, Event, Kind, Level, Timestamp};
+
+use super::GatewayCall;
+use super::attempt_state::AttemptState;
+use super::call_recorder::CallRecorder;
+use super::routing::UpstreamTarget;
+use super::upstream_error::UpstreamError;
+use crate::clock;
+use crate::recorder::SessionEventKind;
+
+/// So often an upstream is asked before another one stands in for it.
+const ATTEMPTS_BEFORE_FALLBACK: u32 = 3;
+
+/// What is done next.
+pub(crate) enum FailureResponse {
+    /// Another try, after a wait.
+    Retry(RetryPause, Box<Diagnosis>),
+    /// The client is told.
+    GiveUp(GiveUpReason),
+    /// The client is told to come back: the next try is due after a wait.
+    AskToComeBack(RetryPause, Box<Diagnosis>),
+}
+
+/// A wait before the next try.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct RetryPause {
+    pub(crate) delay: Duration,
+    pub(crate) wait_for: WaitPurpose,
+}
+
+impl RetryPause {
+    /// What is left of it when so much was waited.
+    pub(crate) fn remaining_after(self, waited: Duration) -> Self {
+        Self {
+            delay: self.delay.saturating_sub(waited),
+            ..self
+        }
+    }
+}
+
+/// Why the client is told.
+pub(crate) struct GiveUpReason {
+    pub(crate) diagnosis: Diagnosis,
+    pub(crate) reason: String,
+    /// After what time the client is to come back; none where it is not.
+    pub(crate) come_back_after: Option<Duration>,
+}
+
+impl GatewayCall {
+    /// Finds out what failed, decides what to do, and writes both down.
+    pub(super) fn on_failure(
+        &self,
+        account: &mut CallRecorder,
+        tries: &mut AttemptState,
+        broken: &UpstreamError,
+        head: Option<&Parts>,
+        network: NetworkStatus,
+    ) -> FailureResponse {
+        let now = clock::timestamp_now();
+        let mut diagnosis = self.state.diagnose(&broken.failure);
+        let seen = match (&broken.response, head) {
+            (Some((head, _)), _) => self.rate_limits(head),
+            (None, Some(head)) => self.rate_limits(head),
+            (None, None) => Default::default(),
+        };
+        if let Some(permit) = account.permit.take() {
+            permit.release_failed(diagnosis.kind, diagnosis.retry_after, &seen);
+        }
+        if CircuitBreaker::counts_as_outage(diagnosis.kind) {
+            self.state
+                .health
+                .get(&self.upstream_url(tries))
+                .record_failure(now);
+        }
+        account.record.kind = Some(diagnosis.kind);
+        account.request = Some(self.request_hash());
+        let word = should_retry(broken);
+        if word == Some(true) && diagnosis.level == Some(Level::Alternative) {
+            diagnosis.level = Some(Level::Same);
+        }
+        self.count_client_retries(tries, diagnosis.kind, now);
+        self.limit_by_progress(account, tries, diagnosis.kind, now);
+        let Some(mut decision) = self.decide(tries, &diagnosis, now, network) else {
+            let reason = "nothing is known about such failures".to_owned();
+            return FailureResponse::GiveUp(GiveUpReason {
+                diagnosis,
+                reason,
+                come_back_after: None,
+            });
+        };
+        let refused = word == Some(false);
+        let (chosen, passed_over) =
+            self.choose_action(tries, &diagnosis, &decision, refused, broken);
+        self.notify_skipped(&passed_over);
+        // What is written down is how long is waited here, so that everybody can see it.
+        if let (Some(wait), Action::Retry { delay, until }) = (chosen.wait(), &mut decision.action)
+        {
+            *delay = wait;
+            *until = now.after(wait);
+        }
+        self.note_waiting(&decision, now);
+        let but = match chosen {
+            FailoverAction::GiveUp(but) => but,
+            FailoverAction::WaitTooLong(wait) if self.should_come_back(wait) => {
+                Some("But the client does not wait that long, and is told to come back.")
+            }
+            FailoverAction::FailOverOnReturn(_) => {
+                Some("But the client does not wait any longer, and is told to come back.")
+            }
+            FailoverAction::WaitTooLong(_) => Some("But the client does not wait that long."),
+            FailoverAction::Retry(_)
+            | FailoverAction::FailOver(_)
+            | FailoverAction::RestartRound(..)
+            | FailoverAction::SwitchModel(..) => None,
+        };
+        if let Some(but) = but {
+            decision.reason = format!("{} {but}", decision.reason);
+        }
+        let fallback = match &chosen {
+            FailoverAction::FailOver(target) => {
+                Some(self.state.settings.upstreams[target.upstream].name.clone())
+            }
+            _ => None,
+        };
+        let event = CallFailed {
+            session: self.session.setup().session.clone(),
+            call: self.id.clone(),
+            number: tries.attempts,
+            upstream: account.record.upstream.clone(),
+            model: tries.target.model.clone(),
+            status: broken.failure.status,
+            diagnosis: diagnosis.clone(),
+            decision: decision.clone(),
+            fallback,
+            skipped_upstreams: passed_over,
+            policy_hash: self.session.policy().fingerprint(),
+            conversation: self.session.conversation(),
+        };
+        self.state
+            .recorder
+            .record_event(&self.session, now, Event::from(Box::new(event)));
+        self.apply(tries, chosen, &diagnosis, decision, now)
+    }
+
+    /// Takes the time without progress from the session, however its calls are cut up: each answer of one is progress for all.
+    fn limit_by_progress(
+        &self,
+        account: &CallRecorder,
+        tries: &mut AttemptState,
+        kind: Kind,
+        now: Timestamp,
+    ) {
+        if kind.category() == Category::Transient {
+            let failing = self.session.record_outage(account.record.at, now);
+            tries.history.started = failing.since;
+            tries.history.idle_intervals = failing.gaps;
+        }
+        if let Some(at) = self.session.last_success() {
+            tries.history.record_progress(at);
+        }
+    }
+
+    /// What is decided says whether the call waits, once it is written down.
+    pub(super) fn note_waiting(&self, decision: &Decision, now: Timestamp) {
+        let waits = decision.wait_until().is_some_and(|until| until > now);
+        self.is_waiting.store(waits, Ordering::Relaxed);
+    }
+
+    /// The tries that a client has made by itself count.
+    fn count_client_retries(&self, tries: &mut AttemptState, kind: Kind, now: Timestamp) {
+        if tries.attempts > 1 || tries.earlier_attempts > 0 {
+            return;
+        }
+        for _ in 0..self.client_retries.min(100) {
+            tries.history.record(RetryRecord {
+                kind,
+                level: Level::Same,
+                strategy: None,
+                at: now,
+                delay: Duration::ZERO,
+                is_stated_reset: false,
+                cost: 0.0,
+                extra_cost: 0.0,
+                is_time_bound: false,
+                waited_for_network: false,
+            });
+        }
+    }
+
+    fn decide(
+        &self,
+        tries: &AttemptState,
+        diagnosis: &Diagnosis,
+        now: Timestamp,
+        network: NetworkStatus,
+    ) -> Option<Decision> {
+        let playbook = self.state.knowledge.playbook();
+        let policy = self.session.policy();
+        let known = playbook.kind(diagnosis.kind)?;
+        let mut situation =
+            DecisionInput::new(&policy, &tries.history, diagnosis, known, playbook, now);
+        situation.capabilities = Capabilities::NONE.with(Capability::Model);
+        situation.model = tries.model.as_deref().map(|id| CurrentModel {
+            id,
+            catalog: self.state.knowledge.catalog(),
+            expected: self.expected_tokens(),
+        });
+        situation.session_limits.elapsed = None;
+        situation.network = network;
+        // Calls of agents wait for the network for as long as agents do.
+        situation.can_park = network == NetworkStatus::Down;
+        Some(decide(&situation, self.state.random_draw()))
+    }
+
+    /// What comes of a decision here: a wait must end while the client still waits, and somebody else may stand in.
+    /// And who could have been asked and was not.
+    fn choose_action(
+        &self,
+        tries: &AttemptState,
+        diagnosis: &Diagnosis,
+        decision: &Decision,
+        refused: bool,
+        broken: &UpstreamError,
+    ) -> (FailoverAction, Vec<SkippedUpstream>) {
+        let mut passed_over = Vec::new();
+        let is_late = self
+            .client_deadline()
+            .is_some_and(|gone| gone <= Instant::now());
+        if is_late
+            && broken.is_timeout()
+            && matches!(decision.action, Action::Retry { .. })
+            && self.should_come_back(Duration::ZERO)
+        {
+            let stand = self.select_fallback(tries, diagnosis.kind);
+            if let Some(target) = stand.target {
+                return (FailoverAction::FailOverOnReturn(target), stand.skipped);
+            }
+        }
+        let mut instead = || {
+            // Nobody would hear the answer.
+            if is_late {
+                return None;
+            }
+            let stand = self.select_fallback(tries, diagnosis.kind);
+            passed_over.extend(stand.skipped);
+            stand.target.map(FailoverAction::FailOver)
+        };
+        let limits = &self.state.settings.limits;
+        let way = match &decision.action {
+            Action::Retry { .. } if refused => {
+                FailoverAction::GiveUp(Some("But the API says not to."))
+            }
+            Action::Retry { delay, .. } => {
+                let is_long = *delay > limits.fallback_after || *delay >= self.remaining_time();
+                let is_due = is_long || broken.is_timeout() || self.is_chance_used(tries, *delay);
+                let instead = if is_due { instead() } else { None };
+                instead.unwrap_or_else(|| self.retry_same(tries, diagnosis, decision, *delay))
+            }
+            Action::Change { changes, delay, .. } if *delay < self.remaining_time() => {
+                match changes.iter().find_map(ConcreteChange::model_switch) {
+                    Some((from, to)) => match self.check_budget(tries, to) {
+                        Ok(()) => {
+                            FailoverAction::SwitchModel(from.to_owned(), to.to_owned(), *delay)
+                        }
+                        Err(dear) => {
+                            let way = instead();
+                            passed_over.insert(0, dear);
+                            way.unwrap_or(FailoverAction::GiveUp(None))
+                        }
+                    },
+                    None => instead().unwrap_or(FailoverAction::GiveUp(None)),
+                }
+            }
+            Action::Stop { .. } => FailoverAction::GiveUp(None),
+            Action::Change { .. } | Action::Escalate { .. } => {
+                instead().unwrap_or(FailoverAction::GiveUp(None))
+            }
+        };
+        (way, passed_over)
+    }
+
+    /// Whether whoever is asked has been given its chance, so that another one is asked before it is asked again.
+    fn is_chance_used(&self, tries: &AttemptState, delay: Duration) -> bool {
+        let most = match tries.rounds > 0 || tries.was_failing {
+            true => 1,
+            false => ATTEMPTS_BEFORE_FALLBACK,
+        };
+        let spent = tries.at_target_since.elapsed() + delay;
+        tries.attempts_at_target >= most || spent > self.state.settings.limits.fallback_after
+    }
+
+    /// The same is tried again after a wait, if the client waits for that long; of several upstreams the first is asked again.
+    fn retry_same(
+        &self,
+        tries: &AttemptState,
+        diagnosis: &Diagnosis,
+        decision: &Decision,
+        delay: Duration,
+    ) -> FailoverAction {
+        let wait = delay.max(self.min_wait(tries));
+        let is_told = diagnosis.retry_after.is_some();
+        // Nobody knows when the network is back: the client is held for as long as it waits.
+        let ends = decision.wait_purpose != WaitPurpose::Network;
+        if is_told && delay > self.state.settings.limits.hold.min(self.remaining_time())
+            || ends && wait >= self.remaining_time()
+        {
+            return FailoverAction::WaitTooLong(wait);
+        }
+        let first = self
+            .selector()
+            .select_first(&self.requirements(tries.model.as_deref()));
+        match first.filter(|first| first.upstream != tries.target.upstream) {
+            Some(first) => FailoverAction::RestartRound(first, wait),
+            None => FailoverAction::Retry(wait),
+        }
+    }
+
+    /// How long the next try must wait, so that no more are made than the client would make by itself, and one.
+    fn min_wait(&self, tries: &AttemptState) -> Duration {
+        if self.session.policy().give_up_after.is_none() {
+            return Duration::ZERO;
+        }
+        let soonest = self.client_retry_time(tries).unwrap_or_default();
+        let now = clock::timestamp_now();
+        // Its own waits begin when the first try has failed.
+        let first = tries.history.attempts.first().map_or(now, |first| first.at);
+        first.after(soonest).since(now)
+    }
+
+    /// When the next try is due at the soonest, by what the client would do by itself; none once it would have given up. Each
+    /// of several calls of a session would be tried by itself; one of them may be a try ahead.
+    pub(super) fn client_retry_time(&self, tries: &AttemptState) -> Option<Duration> {
+        let is_ahead = self.session.claim_request_ahead(self.request_hash());
+        self.client_retry_policy
+            .earliest_attempt(tries.total_attempts() + 1, is_ahead)
+    }
+
+    /// Whether the budgets pay for another model of the upstream that is asked.
+    fn check_budget(&self, tries: &AttemptState, model: &str) -> Result<(), SkippedUpstream> {
+        let upstream = &self.state.settings.upstreams[tries.target.upstream];
+        let model = upstream.model(model);
+        let paid = self.budget(tries).check_model(model);
+        paid.map_err(|unfit| SkippedUpstream {
+            upstream: upstream.name.clone(),
+            model: Some(model.to_owned()),
+            why: unfit.to_string(),
+        })
+    }
+
+    fn apply(
+        &self,
+        tries: &mut AttemptState,
+        way: FailoverAction,
+        diagnosis: &Diagnosis,
+        decision: Decision,
+        now: Timestamp,
+    ) -> FailureResponse {
+        let wait = match way {
+            FailoverAction::GiveUp(_) => {
+                return FailureResponse::GiveUp(GiveUpReason {
+                    diagnosis: with_retries_exhausted(diagnosis, &decision),
+                    reason: decision.reason,
+                    come_back_after: None,
+                });
+            }
+            FailoverAction::WaitTooLong(wait) if self.should_come_back(wait) => {
+                tries.history.attempts.extend(decision.to_retry_record(0.0));
+                let pause = RetryPause {
+                    delay: wait,
+                    wait_for: decision.wait_purpose,
+                };
+                return FailureResponse::AskToComeBack(pause, Box::new(diagnosis.clone()));
+            }
+            FailoverAction::FailOverOnReturn(target) => {
+                tries.history.attempts.extend(decision.to_retry_record(0.0));
+                tries.next_target = Some(target);
+                let pause = RetryPause {
+                    delay: Duration::ZERO,
+                    wait_for: WaitPurpose::Retry,
+                };
+                return FailureResponse::AskToComeBack(pause, Box::new(diagnosis.clone()));
+            }
+            FailoverAction::WaitTooLong(_) => {
+                return FailureResponse::GiveUp(GiveUpReason {
+                    diagnosis: with_retries_exhausted(diagnosis, &decision),
+                    reason: decision.reason,
+                    come_back_after: None,
+                });
+            }
+            FailoverAction::Retry(wait) => {
+                let is_told = diagnosis.retry_after.is_some()
+                    && matches!(diagnosis.kind, Kind::RateLimit | Kind::RateLimitTimed);
+                tries.attempt = if is_told {
+                    ApiAttemptKind::AsInstructed
+                } else {
+                    ApiAttemptKind::Retry
+                };
+                wait
+            }
+            FailoverAction::FailOver(target) => {
+                if CircuitBreaker::counts_as_outage(diagnosis.kind) {
+                    let usual = self.state.settings.limits.fallback_after;
+                    let health = self.state.health.get(&self.upstream_url(tries));
+                    health.postpone_turn(now, (usual / 5, usual * 2));
+                }
+                // Whoever stands in has not been asked yet.
+                tries.attempt = ApiAttemptKind::First;
+                tries.switch_target(target);
+                Duration::ZERO
+            }
+            FailoverAction::RestartRound(target, wait) => {
+                tries.attempt = ApiAttemptKind::Retry;
+                tries.rounds += 1;
+                tries.switch_target(target);
+                wait
+            }
+            FailoverAction::SwitchModel(from, to, wait) => {
+                self.record_model_switch(&decision, from, &to, now);
+                let upstream = &self.state.settings.upstreams[tries.target.upstream];
+                tries.target.model = Some(upstream.model(&to).to_owned());
+                tries.model = Some(to);
+                wait
+            }
+        };
+        tries.history.attempts.extend(decision.to_retry_record(0.0));
+        self.state.events.publish(
+            &self.session,
+            SessionEventKind::Retrying {
+                diagnosis: Arc::new(diagnosis.clone()),
+                reason: decision.reason.clone(),
+                until: now.after(wait),
+            },
+        );
+        let pause = RetryPause {
+            delay: wait,
+            wait_for: match wait.is_zero() {
+                true => WaitPurpose::Retry,
+                false => decision.wait_purpose,
+            },
+        };
+        FailureResponse::Retry(pause, Box::new(diagnosis.clone()))
+    }
+
+    /// The session keeps the model for its later calls.
+    fn record_model_switch(&self, decision: &Decision, from: String, to: &str, now: Timestamp) {
+        self.session.switch_model(&from, to);
+        if let Some(change) = decision.model_switch() {
+            let session = Some(self.session.setup().session.clone());
+            let event = ModelSwitched {
+                session,
+                switch: change,
+            };
+            self.state
+                .recorder
+                .record_event(&self.session, now, event.into());
+        }
+        let to = to.to_owned();
+        self.state
+            .events
+            .publish(&self.session, SessionEventKind::ModelSwitched { from, to });
+    }
+}
+
+/// What whoever supervises the client is told: where the same was tried as often as it may be, it need not be tried again.
+fn with_retries_exhausted(diagnosis: &Diagnosis, decision: &Decision) -> Diagnosis {
+    let mut diagnosis = diagnosis.clone();
+    let is_too_long = matches!(decision.action, Action::Retry { .. });
+    if !is_too_long && diagnosis.level == Some(Level::Same) {
+        diagnosis.level = Some(Level::Alternative);
+    }
+    diagnosis
+}
+
+/// What is done about a failure here.
+enum FailoverAction {
+    Retry(Duration),
+    FailOver(UpstreamTarget),
+    /// All were asked in vain: the first again, after a wait.
+    RestartRound(UpstreamTarget, Duration),
+    /// The same again, if the client waited for so long.
+    WaitTooLong(Duration),
+    /// The same again, by somebody else, when the client comes back: its own time ended in silence.
+    FailOverOnReturn(UpstreamTarget),
+    SwitchModel(String, String, Duration),
+    /// And what is to be said beside the decision, where that would have gone on.
+    GiveUp(Option<&'static str>),
+}
+
+impl FailoverAction {
+    /// How long is waited before the next try, where there is one.
+    fn wait(&self) -> Option<Duration> {
+        match self {
+            Self::Retry(wait) | Self::RestartRound(_, wait) | Self::WaitTooLong(wait) => {
+                Some(*wait)
+            }
+            Self::FailOver(_) | Self::FailOverOnReturn(_) => Some(Duration::ZERO),
+            Self::SwitchModel(..) | Self::GiveUp(_) => None,
+        }
+    }
+}
+
+/// What the upstream itself says about trying again.
+fn should_retry(broken: &UpstreamError) -> Option<bool> {
+    match broken.failure.headers.get("x-should-retry") {
+        Some("true") => Some(true),
+        Some("false") => Some(false),
+        _ => None,
+    }
+}

@@ -1,0 +1,135 @@
+//! Answers that came and cannot be used: asked for again with what was wrong, where that is wanted.
+
+use unstuck_core::admission::ApiAttemptKind;
+use unstuck_core::decision::{Action, Capabilities, Capability, DecisionInput, decide};
+use unstuck_core::event::CallFailed;
+use unstuck_core::{Diagnosis, Event, Evidence, Kind, Layer, Level};
+
+use super::GatewayCall;
+use super::attempt_state::AttemptState;
+use super::call_recorder::CallRecorder;
+use crate::clock;
+use crate::protocol::{FinishReason, JsonState, ResponseReader, with_error_context};
+
+/// What is wrong with an answer.
+struct BadOutput {
+    kind: Kind,
+    /// Completes "That answer cannot be used: …".
+    why: &'static str,
+}
+
+impl GatewayCall {
+    /// Prepares to ask again for an answer that cannot be used; whether it is asked for again.
+    pub(super) fn prepare_output_retry(
+        &self,
+        account: &mut CallRecorder,
+        tries: &mut AttemptState,
+        reading: &ResponseReader,
+    ) -> bool {
+        if !self.state.settings.retry_bad_output {
+            return false;
+        }
+        let Some(wrong) = self.find_bad_output(reading) else {
+            return false;
+        };
+        let now = clock::timestamp_now();
+        let diagnosis = self.bad_output_diagnosis(&wrong);
+        let playbook = self.state.knowledge.playbook();
+        let Some(known) = playbook.kind(wrong.kind) else {
+            return false;
+        };
+        let policy = self.session.policy();
+        let mut situation =
+            DecisionInput::new(&policy, &tries.history, &diagnosis, known, playbook, now);
+        // Each call brings its whole conversation along, so it can be changed and gone on with alike.
+        situation.capabilities = Capabilities::NONE
+            .with(Capability::Prompt)
+            .with(Capability::OutputLimit)
+            .with(Capability::Resume)
+            .with(Capability::Fresh);
+        let decision = decide(&situation, self.state.random_draw());
+        let again = matches!(
+            decision.action,
+            Action::Retry { .. } | Action::Change { .. }
+        );
+        match again {
+            true => account.discard(wrong.kind, reading),
+            // The client gets it as it is.
+            false => account.record.kind = Some(wrong.kind),
+        }
+        let event = CallFailed {
+            session: self.session.setup().session.clone(),
+            call: self.id.clone(),
+            number: tries.attempts,
+            upstream: account.record.upstream.clone(),
+            model: tries.target.model.clone(),
+            status: None,
+            diagnosis,
+            decision: decision.clone(),
+            fallback: None,
+            skipped_upstreams: Vec::new(),
+            policy_hash: policy.fingerprint(),
+            conversation: self.session.conversation(),
+        };
+        self.note_waiting(&decision, now);
+        let ledger = &self.state.recorder;
+        ledger.record_event(&self.session, now, Event::from(Box::new(event)));
+        if again {
+            tries.history.attempts.extend(decision.to_retry_record(0.0));
+            tries.attempt = ApiAttemptKind::Retry;
+            let said = reading.text().unwrap_or_default();
+            let body = with_error_context(self.endpoint, &self.body, said, wrong.why);
+            tries.corrected_body = Some(body);
+        }
+        again
+    }
+
+    fn find_bad_output(&self, reading: &ResponseReader) -> Option<BadOutput> {
+        let said = reading.summary();
+        let is_refused = matches!(
+            said.finish,
+            Some(FinishReason::Refusal | FinishReason::ContentFilter)
+        );
+        let (kind, why) = match said.finish {
+            // Going round a refusal is a person's to decide.
+            _ if is_refused && !self.state.settings.route_around_refusals => return None,
+            _ if is_refused => (Kind::ContentFilter, "it is a refusal."),
+            Some(FinishReason::MaxTokens) => (
+                Kind::FormatValidation,
+                "it was cut off because it was too long.",
+            ),
+            _ if said.is_empty() => (Kind::EmptyOutput, "it is empty."),
+            _ if self.request.wants_json
+                && said.json == JsonState::Invalid
+                && said.calls.is_empty() =>
+            {
+                (Kind::JsonParseError, "it is not valid JSON.")
+            }
+            _ => return None,
+        };
+        Some(BadOutput { kind, why })
+    }
+
+    fn bad_output_diagnosis(&self, wrong: &BadOutput) -> Diagnosis {
+        let known = self.state.knowledge.playbook().kind(wrong.kind);
+        let (title, hint) = known.map_or(("", ""), |known| {
+            (&known.title, known.hint_for_layer(Layer::Api))
+        });
+        Diagnosis {
+            kind: wrong.kind,
+            layer: Layer::Api,
+            level: Some(Level::Alternative),
+            confidence: 1.0,
+            retry_after: None,
+            retry_after_source: None,
+            evidence: Evidence {
+                rule: "gateway/output".to_owned(),
+                line: wrong.why.to_owned(),
+            },
+            fingerprint: format!("gateway/output/{}", wrong.kind),
+            message: format!("{title}: {}", wrong.why),
+            hint: hint.to_owned(),
+            truncated: false,
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! Whether a call may go at all: a budget that is used up, or an agent that goes in circles, keeps it back.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::StatusCode;
+use tokio::time::Instant;
+use unstuck_core::{Diagnosis, Failure};
+
+use super::{ErrorResponse, GatewayCall};
+use crate::clock;
+use crate::loop_detection::ApiLoopSignal;
+use crate::protocol::{stop_status, with_note};
+use crate::recorder::SessionEventKind;
+use crate::settings::OnLoop;
+
+/// How often it is looked whether a conversation that is held may go on.
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
+/// When a client shall come back that could not be held for long enough.
+const COME_BACK_AFTER: Duration = Duration::from_secs(5);
+
+impl GatewayCall {
+    /// What the client is told instead of an answer; none if the call may go.
+    pub(super) fn preflight_refusal(&self) -> Option<ErrorResponse> {
+        self.budget_refusal().or_else(|| self.loop_refusal())
+    }
+
+    /// Puts a note to the model into the request of an agent that goes in circles, once for each sign.
+    pub(super) fn insert_loop_note(&mut self) {
+        if self.state.settings.loop_rules.action == OnLoop::Note
+            && let Some(sign) = self.session.take_due_note()
+        {
+            self.body = with_note(self.endpoint, &self.body, &loop_note(&sign));
+        }
+    }
+
+    fn budget_refusal(&self) -> Option<ErrorResponse> {
+        let budgets = &self.state.settings.budgets;
+        let reached = self.state.exhausted_budget(&self.session)?;
+        let sentence = reached.description();
+        let table = match reached.scope.is_shared_by_run() {
+            true => "[budget]",
+            false => "[gateway.budgets]",
+        };
+        let told = ErrorResponse {
+            status: StatusCode::PAYMENT_REQUIRED,
+            code: "quota_exhausted".to_owned(),
+            message: format!("unstuck: {sentence}; {table} says so"),
+            retry_after: None,
+            should_come_back: false,
+        };
+        let diagnosis = self.refusal_diagnosis(&told, &sentence);
+        if self.session.record_budget_refusal(diagnosis, reached) {
+            self.state.events.publish(
+                &self.session,
+                SessionEventKind::BudgetExhausted {
+                    sentence: sentence.clone(),
+                },
+            );
+        }
+        if budgets.escalates {
+            self.escalate_budget(reached);
+        }
+        Some(told)
+    }
+
+    /// Holds the calls of a conversation that repeats itself until a person lets it go on, or nobody has answered for so long
+    /// that it does so by itself. What the client is told that cannot be held for that long.
+    pub(super) async fn wait_while_held(&self) -> Option<ErrorResponse> {
+        let rules = &self.state.settings.loop_rules;
+        if rules.action != OnLoop::Hold || !self.session.setup().escalates {
+            return None;
+        }
+        let deadline = match self.keepalive_ping() {
+            Some(_) => self.started + rules.hold,
+            None => self.deadline(),
+        };
+        loop {
+            let held = self.session.held_conversation(self.conversation)?;
+            if held.is_refused {
+                return self.loop_refusal();
+            }
+            self.escalate_loop(&held.signal);
+            if held.since.after(rules.hold) <= clock::timestamp_now() {
+                self.release_on_deadline();
+                return None;
+            }
+            if Instant::now() >= deadline {
+                return Some(ErrorResponse {
+                    status: StatusCode::SERVICE_UNAVAILABLE,
+                    code: "stuck".to_owned(),
+                    message: format!(
+                        "unstuck: the agent goes in circles ({}): it is held until a person lets it go on (unstuck inbox)",
+                        held.signal.sentence
+                    ),
+                    retry_after: Some(COME_BACK_AFTER),
+                    should_come_back: true,
+                });
+            }
+            tokio::time::sleep(
+                POLL_INTERVAL.min(deadline.saturating_duration_since(Instant::now())),
+            )
+            .await;
+        }
+    }
+
+    fn loop_refusal(&self) -> Option<ErrorResponse> {
+        let (sign, way) = match self.state.settings.loop_rules.action {
+            OnLoop::Warn | OnLoop::Note => return None,
+            OnLoop::Hold if !self.session.setup().escalates => {
+                let held = self.session.held_conversation(self.conversation)?;
+                (held.signal, "its calls are held until its next attempt")
+            }
+            OnLoop::Hold => {
+                let held = self
+                    .session
+                    .held_conversation(self.conversation)
+                    .filter(|one| one.is_refused)?;
+                (held.signal, "a person does not let it go on")
+            }
+            OnLoop::Stop => (self.session.loop_signal()?, "its calls are stopped"),
+        };
+        let status = StatusCode::from_u16(stop_status(self.endpoint));
+        Some(ErrorResponse {
+            status: status.unwrap_or(StatusCode::FORBIDDEN),
+            code: "stuck".to_owned(),
+            message: format!(
+                "unstuck: the agent goes in circles ({}): {way}; [gateway] on_loop says so",
+                sign.sentence
+            ),
+            retry_after: None,
+            should_come_back: false,
+        })
+    }
+
+    fn refusal_diagnosis(&self, told: &ErrorResponse, sentence: &str) -> Arc<Diagnosis> {
+        let failure = Failure::api(self.protocol.name())
+            .with_status(told.status.as_u16())
+            .with_body(told.message.clone());
+        let mut diagnosis = self.state.diagnose(&failure);
+        diagnosis.evidence.line = sentence.to_owned();
+        Arc::new(diagnosis)
+    }
+}
+
+/// What the model is told.
+fn loop_note(sign: &ApiLoopSignal) -> String {
+    format!(
+        "[unstuck, the supervisor of this session] You seem to go in circles: {}. Do not repeat it. \
+         Say what you learnt from it, and try something else, or say what keeps you from going on.",
+        sign.sentence
+    )
+}

@@ -1,0 +1,237 @@
+//! The wait between two tries: no longer than the client waits, over early when the upstream is seen to be back, and after a
+//! while only with the right to ask that all waiting calls share.
+
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::Instant;
+use unstuck_core::decision::{CircuitBreaker, NetworkStatus, WaitPurpose};
+use unstuck_core::diagnosis::RetryAfterSource;
+use unstuck_core::network_symptom::{NetworkSymptom, find_symptom, is_known_host};
+use unstuck_core::{Kind, Timestamp};
+
+use super::GatewayCall;
+use super::attempt_state::AttemptState;
+use super::upstream_error::UpstreamError;
+use crate::clock;
+use crate::health::UpstreamHealth;
+
+/// How often it is looked whether another process has seen the upstream come back, or whether the network is back.
+const POLL_INTERVAL: Duration = Duration::from_secs(2);
+/// The time between two waves of those who go on after an outage.
+const WAVE_INTERVAL: Duration = Duration::from_secs(1);
+
+/// How a wait ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum RetryWaitEnd {
+    /// The next try may be made.
+    Over,
+    /// The client does not wait any longer.
+    TimeUp,
+}
+
+/// How a look at those who share an upstream ended.
+enum ProbeAnswer {
+    /// Whoever looked may ask.
+    Probe,
+    /// It is back.
+    Recovered,
+    /// Nobody may ask before.
+    Wait(Timestamp),
+}
+
+impl GatewayCall {
+    /// What a failure says about the network: whether it is gone as a whole, or the host is one that nobody knows.
+    pub(super) async fn network_state(
+        &self,
+        tries: &AttemptState,
+        broken: &UpstreamError,
+        has_answered: bool,
+    ) -> NetworkStatus {
+        let is_timed = self.session.policy().give_up_after.is_some();
+        if !is_timed || has_answered || broken.failure.status.is_some() {
+            return NetworkStatus::Up;
+        }
+        let upstream = &self.state.settings.upstreams[tries.target.upstream];
+        let said = find_symptom(&broken.message);
+        // A connection that is kept says nothing when the network goes away.
+        let may_be_gone = said.is_some() || broken.is_timeout() && !upstream.is_nearby;
+        if may_be_gone && self.state.connectivity.is_offline().await {
+            return NetworkStatus::Down;
+        }
+        let host = upstream.base.host().unwrap_or_default();
+        match said {
+            Some(NetworkSymptom::Unresolved(_)) if !is_known_host(host) => {
+                NetworkStatus::UnknownHost
+            }
+            Some(_) | None => NetworkStatus::Up,
+        }
+    }
+
+    /// Waits until the next try may be made; a wait for the network counts against nothing.
+    pub(super) async fn wait_before_retry(
+        &self,
+        tries: &mut AttemptState,
+        wait_for: WaitPurpose,
+        wait: Duration,
+        kind: Kind,
+    ) -> RetryWaitEnd {
+        if wait_for != WaitPurpose::Network {
+            // While the client would try by itself, it is asked for on its own behalf.
+            let is_shared = self.client_retry_time(tries).is_none();
+            return self.wait_for_upstream(tries, wait, kind, is_shared).await;
+        }
+        let start = clock::timestamp_now();
+        let rested = self.await_network(tries, wait).await;
+        let now = clock::timestamp_now();
+        tries.history.record_actual_start(now);
+        self.session.add_offline_gap(start, now.since(start));
+        rested
+    }
+
+    /// Waits until the network is back. Where it only seems to be gone, the upstream is asked now and then all the same.
+    async fn await_network(&self, tries: &AttemptState, wait: Duration) -> RetryWaitEnd {
+        let url = self.upstream_url(tries);
+        let health = self.state.health.get(&url);
+        let (since, start) = (clock::timestamp_now(), Instant::now());
+        let mut ask = start + self.state.settings.probe_every;
+        loop {
+            let (deadline, now) = (self.deadline(), Instant::now());
+            if !self.state.connectivity.is_offline().await {
+                if let Some(back) = self.state.connectivity.online_since().await {
+                    health.mark_recovered(back);
+                }
+                self.sleep_for_wave(health.next_wave(), deadline).await;
+                return self.end_of_wait(deadline);
+            }
+            if now >= deadline {
+                return RetryWaitEnd::TimeUp;
+            }
+            if now >= start + wait {
+                return RetryWaitEnd::Over;
+            }
+            if now >= ask {
+                match self.request_probe(&url, since).await {
+                    ProbeAnswer::Probe | ProbeAnswer::Recovered => return RetryWaitEnd::Over,
+                    ProbeAnswer::Wait(next) => ask = now + next.since(clock::timestamp_now()),
+                }
+            }
+            tokio::time::sleep_until((now + POLL_INTERVAL).min(deadline)).await;
+        }
+    }
+
+    /// Waits until the next try may be made after a failure of that kind, and for a turn to probe where these are shared.
+    pub(super) async fn wait_for_upstream(
+        &self,
+        tries: &AttemptState,
+        wait: Duration,
+        kind: Kind,
+        is_shared: bool,
+    ) -> RetryWaitEnd {
+        let url = self.upstream_url(tries);
+        let health = self.state.health.get(&url);
+        let (mut since, start) = (clock::timestamp_now(), Instant::now());
+        let mut until = start + wait;
+        let is_down = CircuitBreaker::counts_as_outage(kind);
+        let mut heard = health.subscribe();
+        heard.mark_unchanged();
+        loop {
+            let deadline = self.deadline();
+            if until.min(deadline) > Instant::now() {
+                let slept = self.sleep_until(until.min(deadline), &url, since, is_down, &mut heard);
+                if slept.await && self.await_wave(&health, deadline).await {
+                    return self.end_of_wait(deadline);
+                }
+            }
+            if Instant::now() >= deadline {
+                return RetryWaitEnd::TimeUp;
+            }
+            if !is_shared {
+                return RetryWaitEnd::Over;
+            }
+            match self.request_probe(&url, since).await {
+                ProbeAnswer::Probe => return RetryWaitEnd::Over,
+                ProbeAnswer::Recovered => {
+                    if self.await_wave(&health, deadline).await {
+                        return self.end_of_wait(deadline);
+                    }
+                    since = clock::timestamp_now();
+                }
+                ProbeAnswer::Wait(next) => {
+                    self.notify_held(next, kind, RetryAfterSource::Guess);
+                    until = Instant::now() + next.since(clock::timestamp_now());
+                }
+            }
+        }
+    }
+
+    fn end_of_wait(&self, deadline: Instant) -> RetryWaitEnd {
+        match Instant::now() >= deadline {
+            true => RetryWaitEnd::TimeUp,
+            false => RetryWaitEnd::Over,
+        }
+    }
+
+    /// Sleeps until a moment; whether the upstream was seen to be back before.
+    async fn sleep_until(
+        &self,
+        until: Instant,
+        url: &str,
+        since: Timestamp,
+        is_down: bool,
+        heard: &mut watch::Receiver<Option<Timestamp>>,
+    ) -> bool {
+        if !is_down {
+            tokio::time::sleep_until(until).await;
+            return false;
+        }
+        loop {
+            let look = (Instant::now() + POLL_INTERVAL).min(until);
+            tokio::select! {
+                Ok(()) = heard.changed() => return true,
+                () = tokio::time::sleep_until(look) => {}
+            }
+            if look >= until {
+                return false;
+            }
+            let recovered = self.state.recorder.upstream_recovered_at(url).await;
+            if let Some(at) = recovered.filter(|at| *at > since) {
+                self.state.health.get(url).mark_recovered(at);
+                return true;
+            }
+        }
+    }
+
+    /// Asks for the right to find out whether the upstream is back.
+    async fn request_probe(&self, url: &str, since: Timestamp) -> ProbeAnswer {
+        let (now, every) = (clock::timestamp_now(), self.state.settings.probe_every);
+        match self.state.recorder.claim_probe(url, now, every).await {
+            Some(slot) if slot.recovered.is_some_and(|at| at > since) => ProbeAnswer::Recovered,
+            Some(slot) if slot.is_granted => ProbeAnswer::Probe,
+            Some(slot) => ProbeAnswer::Wait(slot.next),
+            None => match self.state.health.get(url).claim_probe(now, every) {
+                Ok(()) => ProbeAnswer::Probe,
+                Err(next) => ProbeAnswer::Wait(next),
+            },
+        }
+    }
+
+    /// Waits for the turn among those who go on; whether the upstream has not failed again meanwhile.
+    async fn await_wave(&self, health: &UpstreamHealth, deadline: Instant) -> bool {
+        self.sleep_for_wave(health.next_wave(), deadline).await;
+        !health.is_failing()
+    }
+
+    /// Whoever waited goes on in waves, so that an upstream that has just come back is not asked by all at once.
+    async fn sleep_for_wave(&self, wave: u32, deadline: Instant) {
+        let jitter = WAVE_INTERVAL.mul_f64(self.state.random_draw().fraction());
+        let wait = WAVE_INTERVAL.saturating_mul(wave) + jitter;
+        tokio::time::sleep_until((Instant::now() + wait).min(deadline)).await;
+    }
+
+    /// The address of whoever is asked.
+    pub(super) fn upstream_url(&self, tries: &AttemptState) -> String {
+        let upstream = &self.state.settings.upstreams[tries.target.upstream];
+        upstream.base.to_string()
+    }
+}

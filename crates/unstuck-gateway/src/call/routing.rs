@@ -1,0 +1,311 @@
+//! Who is asked, with which model: the first upstream that can serve a request, then those that stand in for it.
+
+use unstuck_core::Kind;
+use unstuck_core::decision::ModelCatalog;
+use unstuck_core::event::SkippedUpstream;
+
+use super::budget::CallBudget;
+use super::ineligible::Ineligible;
+use crate::protocol::{Protocol, RequestFacts};
+use crate::settings::Upstream;
+
+/// Who is asked, with which model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct UpstreamTarget {
+    /// The place of the upstream among all.
+    pub(crate) upstream: usize,
+    /// What the model is called there.
+    pub(crate) model: Option<String>,
+}
+
+/// All who can be asked.
+pub(crate) struct UpstreamSelector<'a> {
+    pub(crate) upstreams: &'a [Upstream],
+    pub(crate) catalog: &'a ModelCatalog,
+    pub(crate) route_around_refusals: bool,
+}
+
+/// What a request needs of whom it is sent to.
+pub(crate) struct Requirements<'a> {
+    pub(crate) protocol: Protocol,
+    pub(crate) request: &'a RequestFacts,
+    /// The model, by the name that the client or the session gives it.
+    pub(crate) model: Option<&'a str>,
+}
+
+/// Who stands in, and who was looked at before and cannot.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Selection {
+    pub(crate) target: Option<UpstreamTarget>,
+    pub(crate) skipped: Vec<SkippedUpstream>,
+}
+
+impl UpstreamSelector<'_> {
+    /// Whom to ask first: the first of the protocol, whatever it can do. Its own refusal says more than ours would.
+    pub(crate) fn select_first(&self, needs: &Requirements<'_>) -> Option<UpstreamTarget> {
+        let mut all = self.upstreams.iter();
+        let at = all.position(|one| one.protocol == needs.protocol)?;
+        Some(self.target_at(at, needs))
+    }
+
+    /// What the model is called by whom is asked first.
+    fn upstream_model<'a>(&'a self, needs: &Requirements<'a>) -> Option<&'a str> {
+        let mut all = self.upstreams.iter();
+        let first = all.find(|one| one.protocol == needs.protocol)?;
+        Some(first.model(needs.model?))
+    }
+
+    /// Whether there is anybody behind an upstream who could stand in for it.
+    pub(crate) fn has_fallback(&self, target: &UpstreamTarget, protocol: Protocol) -> bool {
+        let mut behind = self.upstreams.iter().skip(target.upstream + 1);
+        behind.any(|one| one.protocol == protocol)
+    }
+
+    /// Who stands in for an upstream after a failure of that kind: the next that can serve the request and be paid.
+    pub(crate) fn select_fallback(
+        &self,
+        target: &UpstreamTarget,
+        needs: &Requirements<'_>,
+        purse: &CallBudget<'_>,
+        kind: Kind,
+    ) -> Selection {
+        let mut stand = Selection::default();
+        if !self.may_fail_over(kind) {
+            return stand;
+        }
+        let failed = &self.upstreams[target.upstream];
+        let own = self.upstream_model(needs);
+        for (at, one) in self.upstreams.iter().enumerate().skip(target.upstream + 1) {
+            if one.protocol != needs.protocol {
+                continue;
+            }
+            let next = self.target_at(at, needs);
+            let more = match kind {
+                Kind::ContextLimit => self.check_larger_context(one, failed, needs),
+                _ => Ok(()),
+            };
+            let fits = more
+                .and_then(|()| self.check_capabilities(one, needs))
+                .and_then(|()| purse.check_fallback(own, next.model.as_deref()));
+            match fits {
+                Ok(()) => {
+                    stand.target = Some(next);
+                    break;
+                }
+                Err(unfit) => stand.skipped.push(SkippedUpstream {
+                    upstream: one.name.clone(),
+                    model: next.model,
+                    why: unfit.to_string(),
+                }),
+            }
+        }
+        stand
+    }
+
+    fn target_at(&self, at: usize, needs: &Requirements<'_>) -> UpstreamTarget {
+        UpstreamTarget {
+            upstream: at,
+            model: needs
+                .model
+                .map(|model| self.upstreams[at].model(model).to_owned()),
+        }
+    }
+
+    /// Whether another upstream could do better after a failure of that kind.
+    fn may_fail_over(&self, kind: Kind) -> bool {
+        match kind {
+            // Going round a refusal is a person's to decide.
+            Kind::ContentFilter => self.route_around_refusals,
+            // The request itself or the client's own key is wrong, everywhere.
+            Kind::InvalidRequest | Kind::AuthRequired | Kind::AuthExpired => false,
+            _ => true,
+        }
+    }
+
+    /// Whether an upstream can serve a request, as far as is known.
+    fn check_capabilities(
+        &self,
+        upstream: &Upstream,
+        needs: &Requirements<'_>,
+    ) -> Result<(), Ineligible> {
+        let (asked, lacks) = (needs.request, upstream.missing);
+        let tokens = asked.prompt_tokens;
+        match self.context_size(upstream, needs) {
+            Some(room) if tokens >= room => Err(Ineligible::Context {
+                context_size: room,
+                tokens,
+            }),
+            _ if lacks.tools && asked.tools => Err(Ineligible::Tools),
+            _ if lacks.vision && asked.images => Err(Ineligible::Vision),
+            _ if lacks.prefill && asked.prefill => Err(Ineligible::Prefill),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether more fits into the context of one upstream than into that of another.
+    fn check_larger_context(
+        &self,
+        one: &Upstream,
+        other: &Upstream,
+        needs: &Requirements<'_>,
+    ) -> Result<(), Ineligible> {
+        let has_more = match (
+            self.context_size(one, needs),
+            self.context_size(other, needs),
+        ) {
+            (Some(room), Some(known)) => room > known,
+            // Of another model it is not known that it has no more.
+            _ => needs
+                .model
+                .is_some_and(|model| one.model(model) != other.model(model)),
+        };
+        match has_more {
+            true => Ok(()),
+            false => Err(Ineligible::NoLargerContext),
+        }
+    }
+
+    /// How many tokens fit into the context there, where that is known.
+    fn context_size(&self, upstream: &Upstream, needs: &Requirements<'_>) -> Option<u64> {
+        let model = needs.model.map(|model| upstream.model(model));
+        let of_model = model.and_then(|model| self.catalog.find(model)?.context);
+        match (upstream.context, of_model) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use unstuck_core::decision::TokenUsage;
+
+    use super::*;
+    use crate::settings::MissingCapabilities;
+    use crate::spending::{BudgetOwner, BudgetRemaining};
+
+    fn upstreams() -> Vec<Upstream> {
+        let one = |name| Upstream::new(name, Protocol::Anthropic, "http://127.0.0.1:1").unwrap();
+        let mut small = one("small");
+        small.context = Some(1000);
+        let mut plain = one("plain");
+        plain.missing = MissingCapabilities {
+            prefill: true,
+            ..MissingCapabilities::default()
+        };
+        let mut renamed = one("renamed");
+        renamed.models.insert("a".into(), "b".into());
+        renamed.context = Some(500_000);
+        vec![one("first"), small, plain, renamed]
+    }
+
+    fn stand(asked: &RequestFacts, kind: Kind, around: bool, purse: &CallBudget<'_>) -> Selection {
+        let upstreams = upstreams();
+        let choice = UpstreamSelector {
+            upstreams: &upstreams,
+            catalog: purse.catalog,
+            route_around_refusals: around,
+        };
+        let needs = Requirements {
+            protocol: Protocol::Anthropic,
+            request: asked,
+            model: Some("a"),
+        };
+        let first = choice.select_first(&needs).unwrap();
+        assert_eq!(first.upstream, 0);
+        choice.select_fallback(&first, &needs, purse, kind)
+    }
+
+    fn after(asked: &RequestFacts, kind: Kind, around: bool) -> Option<(usize, Option<String>)> {
+        let purse = CallBudget {
+            remaining: None,
+            policy: Arc::default(),
+            extra_spent: 0.0,
+            expected: TokenUsage::default(),
+            catalog: &ModelCatalog::default(),
+        };
+        let stand = stand(asked, kind, around, &purse);
+        stand.target.map(|target| (target.upstream, target.model))
+    }
+
+    /// The models `a` and `b`, of which the first costs ten times as much.
+    fn priced() -> ModelCatalog {
+        let model = |id: &str, usd: f64| {
+            format!(
+                "[[model]]\nid = \"{id}\"\nprovider = \"p\"\nprice = {{ input = {usd}, output = 0, as_of = \"2026-11-01\" }}\n"
+            )
+        };
+        ModelCatalog::parse(&format!("{}{}", model("a", 10.0), model("b", 1.0))).unwrap()
+    }
+
+    /// S4-35: a fallback is checked before it is used.
+    #[test]
+    fn who_cannot_serve_a_request_does_not_stand_in() {
+        let short = RequestFacts::default();
+        let long = RequestFacts {
+            prompt_tokens: 5000,
+            ..RequestFacts::default()
+        };
+        let begun = RequestFacts {
+            prompt_tokens: 5000,
+            prefill: true,
+            ..RequestFacts::default()
+        };
+        assert_eq!(
+            after(&short, Kind::ServerError, false),
+            Some((1, Some("a".into())))
+        );
+        assert_eq!(
+            after(&long, Kind::ServerError, false),
+            Some((2, Some("a".into())))
+        );
+        assert_eq!(
+            after(&begun, Kind::ServerError, false),
+            Some((3, Some("b".into())))
+        );
+    }
+
+    /// S4-35: … and that it can be paid: the next that can serve the request and can be paid stands in, and it is known
+    /// why the others do not.
+    #[test]
+    fn who_cannot_be_paid_does_not_stand_in() {
+        let catalog = priced();
+        let mut purse = CallBudget {
+            remaining: Some(BudgetRemaining {
+                usd: 5.0,
+                owner: BudgetOwner::Session,
+            }),
+            policy: Arc::default(),
+            extra_spent: 0.0,
+            expected: TokenUsage {
+                input: 1_000_000,
+                ..TokenUsage::default()
+            },
+            catalog: &catalog,
+        };
+        let short = RequestFacts::default();
+        let cheap = stand(&short, Kind::ServerError, false, &purse);
+        assert_eq!(cheap.target.unwrap().upstream, 3);
+        let told: Vec<_> = cheap.skipped.iter().map(ToString::to_string).collect();
+        let why =
+            "(a) is not asked instead: it would cost about $10.00, and the session has $5.00 left";
+        assert_eq!(told, [format!("small {why}"), format!("plain {why}")]);
+        purse.remaining = Some(BudgetRemaining {
+            usd: 0.5,
+            owner: BudgetOwner::Day,
+        });
+        let nobody = stand(&short, Kind::ServerError, false, &purse);
+        assert_eq!((nobody.target, nobody.skipped.len()), (None, 3));
+    }
+
+    #[test]
+    fn a_refusal_is_not_gone_round_and_a_wrong_request_not_sent_again() {
+        let asked = RequestFacts::default();
+        assert_eq!(after(&asked, Kind::ContentFilter, false), None);
+        assert!(after(&asked, Kind::ContentFilter, true).is_some());
+        assert_eq!(after(&asked, Kind::InvalidRequest, false), None);
+        assert_eq!(after(&asked, Kind::AuthRequired, false), None);
+    }
+}

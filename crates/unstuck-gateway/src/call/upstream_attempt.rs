@@ -1,0 +1,416 @@
+//! One try at one upstream: sent, and read until it is clear whether it worked.
+
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use http_body_util::BodyExt;
+use hyper::header::CONTENT_TYPE;
+use hyper::http::response::Parts;
+use hyper::{Request, Response};
+use serde::de::IgnoredAny;
+use tokio::time::{Instant, timeout, timeout_at};
+
+use super::upstream_error::UpstreamError;
+use crate::protocol::{Endpoint, FrameKind, FrameSplitter, Protocol, ResponseReader};
+use crate::settings::TimeLimits;
+use crate::upstream::{RequestBody, UpstreamBody, UpstreamClient};
+
+/// So much of an answer that is an error is read.
+const MAX_ERROR_BODY: usize = 1 << 20;
+/// So long an error body may take; its status has said the most.
+const ERROR_BODY_TIMEOUT: Duration = Duration::from_secs(10);
+/// So much may come before the first content.
+const MAX_HELD_BYTES: usize = 16 << 20;
+/// A longer answer is not kept in memory to see whether it is whole.
+const MAX_WHOLE_BODY: usize = 256 << 20;
+
+/// What is said of a frame that cannot be read.
+pub(super) const MALFORMED: &str = "a malformed chunk";
+/// What is said of a stream that only seems to be over.
+pub(super) const NO_END: &str = "the stream ended without its end marker";
+
+/// What a try came to.
+pub(crate) enum ApiAttemptOutcome {
+    /// The whole answer is here.
+    Complete(Box<CompleteResponse>),
+    /// The first content of a stream is here.
+    Started(Box<StreamStarted>),
+    /// It did not work.
+    Failed(Box<UpstreamError>, Option<Parts>),
+}
+
+/// An answer that is all here.
+pub(crate) struct CompleteResponse {
+    pub(crate) head: Parts,
+    pub(crate) body: Bytes,
+    pub(crate) reader: ResponseReader,
+}
+
+/// A stream whose first content is here.
+pub(crate) struct StreamStarted {
+    pub(crate) head: Parts,
+    /// What has been read and not been passed on.
+    pub(crate) held: BytesMut,
+    pub(crate) frames: FrameSplitter,
+    pub(crate) reader: ResponseReader,
+    pub(crate) body: UpstreamBody,
+    /// Whether there is something in it that the client would see.
+    has_content: bool,
+    /// Whether all of it has been read.
+    pub(crate) is_over: bool,
+}
+
+/// How a try is made.
+pub(crate) struct UpstreamAttempt<'a> {
+    pub(crate) sender: &'a UpstreamClient,
+    pub(crate) protocol: Protocol,
+    pub(crate) endpoint: Endpoint,
+    /// Whether the client asked for pieces.
+    pub(crate) stream: bool,
+    pub(crate) keeps_text: bool,
+    /// Whether a stream is read to its end before any of it is passed on.
+    pub(crate) buffered: bool,
+    /// How long the head of the answer may take.
+    pub(crate) head_timeout: Duration,
+    /// How long the first token of a stream may take; none where there is nobody else to ask.
+    pub(crate) first_token_timeout: Option<Duration>,
+    pub(crate) limits: &'a TimeLimits,
+}
+
+impl UpstreamAttempt<'_> {
+    /// Sends a request, and reads the answer until it is clear whether it worked.
+    pub(crate) async fn send(&self, request: Request<RequestBody>) -> ApiAttemptOutcome {
+        let started = Instant::now();
+        let response = match timeout(self.head_timeout, self.sender.request(request)).await {
+            Ok(Ok(response)) => response,
+            Ok(Err(error)) => {
+                return failed(UpstreamError::transport(
+                    self.protocol,
+                    "cannot reach the API",
+                    &error,
+                ));
+            }
+            Err(_) => {
+                return failed(UpstreamError::timed_out(
+                    self.protocol,
+                    "no response",
+                    self.head_timeout,
+                ));
+            }
+        };
+        if response.status().is_client_error() || response.status().is_server_error() {
+            return self.read_refusal(response).await;
+        }
+        let is_stream = self.stream && is_stream(&response);
+        match is_stream {
+            true => self.open_stream(response).await,
+            false => {
+                // Some send the head at once, and what they promise when all of it is written.
+                let left = self.head_timeout.saturating_sub(started.elapsed());
+                self.read_whole(response, left.max(self.limits.stall)).await
+            }
+        }
+    }
+
+    fn response_reader(&self) -> ResponseReader {
+        match self.keeps_text {
+            true => ResponseReader::new(self.endpoint).with_text(),
+            false => ResponseReader::new(self.endpoint),
+        }
+    }
+
+    async fn read_refusal(&self, response: Response<UpstreamBody>) -> ApiAttemptOutcome {
+        let (head, mut body) = response.into_parts();
+        let mut read = BytesMut::new();
+        let deadline = Instant::now() + ERROR_BODY_TIMEOUT;
+        // What cannot be read of it is missed; the status has said the most.
+        while let Ok(Some(Ok(frame))) = timeout_at(deadline, body.frame()).await {
+            if let Ok(data) = frame.into_data() {
+                read.extend_from_slice(&data);
+            }
+            if read.len() > MAX_ERROR_BODY {
+                break;
+            }
+        }
+        failed(UpstreamError::refused(self.protocol, head, read.freeze()))
+    }
+
+    async fn read_whole(
+        &self,
+        response: Response<UpstreamBody>,
+        first: Duration,
+    ) -> ApiAttemptOutcome {
+        let (head, mut body) = response.into_parts();
+        let mut read = BytesMut::new();
+        let mut wait = first;
+        loop {
+            let frame = timeout(wait, body.frame()).await;
+            match frame {
+                Err(_) => {
+                    let silent = UpstreamError::timed_out(
+                        self.protocol,
+                        "the answer stalled: nothing more",
+                        wait,
+                    );
+                    return ApiAttemptOutcome::Failed(Box::new(silent), Some(head));
+                }
+                Ok(None) => break,
+                Ok(Some(Err(error))) => {
+                    let lost = UpstreamError::transport(
+                        self.protocol,
+                        "connection reset while reading the answer",
+                        &error,
+                    );
+                    return ApiAttemptOutcome::Failed(Box::new(lost), Some(head));
+                }
+                Ok(Some(Ok(frame))) => {
+                    wait = self.limits.stall;
+                    if let Ok(data) = frame.into_data() {
+                        read.extend_from_slice(&data);
+                    }
+                }
+            }
+            if read.len() > MAX_WHOLE_BODY {
+                let long = UpstreamError::malformed(self.protocol, "the answer is too long");
+                return ApiAttemptOutcome::Failed(Box::new(long), Some(head));
+            }
+        }
+        let body = read.freeze();
+        let mut reading = self.response_reader();
+        let wrong = match reading.read_body(&body) {
+            FrameKind::Error => {
+                let error = reading.summary().error.as_deref().unwrap_or_default();
+                Some(UpstreamError::in_stream(self.protocol, Some(&head), error))
+            }
+            // What is whole and only of an unknown shape is the client's to judge.
+            FrameKind::Malformed if serde_json::from_slice::<IgnoredAny>(&body).is_ok() => None,
+            FrameKind::Malformed => Some(self.unreadable_response(&head, &body)),
+            FrameKind::Content | FrameKind::End | FrameKind::Lifecycle | FrameKind::Ping => None,
+        };
+        match wrong {
+            Some(broken) => ApiAttemptOutcome::Failed(Box::new(broken), Some(head)),
+            None => ApiAttemptOutcome::Complete(Box::new(CompleteResponse {
+                head,
+                body,
+                reader: reading,
+            })),
+        }
+    }
+
+    /// An answer with a good status that is none: a page of some proxy, or one that was cut off.
+    fn unreadable_response(&self, head: &Parts, body: &[u8]) -> UpstreamError {
+        let is_page = body.trim_ascii_start().starts_with(b"<");
+        match is_page {
+            true => UpstreamError::malformed(self.protocol, "a page came instead of an answer"),
+            false => {
+                let kind = head
+                    .headers
+                    .get(CONTENT_TYPE)
+                    .and_then(|value| value.to_str().ok());
+                let what = format!(
+                    "the answer is not whole: {} bytes of {} that are no JSON",
+                    body.len(),
+                    kind.unwrap_or("an unknown type")
+                );
+                UpstreamError::malformed(self.protocol, &what)
+            }
+        }
+    }
+
+    async fn open_stream(&self, response: Response<UpstreamBody>) -> ApiAttemptOutcome {
+        let (head, body) = response.into_parts();
+        let content_type = head
+            .headers
+            .get(CONTENT_TYPE)
+            .and_then(|value| value.to_str().ok());
+        let mut opened = Box::new(StreamStarted {
+            frames: FrameSplitter::new(self.endpoint, content_type.unwrap_or_default()),
+            reader: self.response_reader(),
+            held: BytesMut::new(),
+            head,
+            body,
+            has_content: false,
+            is_over: false,
+        });
+        let first_token = self.first_token_timeout;
+        if let Some(silence) = first_token.filter(|one| *one < self.limits.first_content) {
+            let begun = timeout(silence, opened.read_until_begun(self.protocol)).await;
+            if begun.is_err() {
+                let silent = UpstreamError::timed_out(self.protocol, "no first token", silence);
+                return ApiAttemptOutcome::Failed(Box::new(silent), Some(opened.head));
+            }
+            if let Ok(Err(broken)) = begun {
+                return ApiAttemptOutcome::Failed(Box::new(broken), Some(opened.head));
+            }
+        }
+        let limit = self.limits.first_content;
+        match timeout(limit, opened.read_until_content(self.protocol)).await {
+            Ok(Ok(())) if self.buffered => self.buffer_stream(opened).await,
+            Ok(Ok(())) => ApiAttemptOutcome::Started(opened),
+            Ok(Err(broken)) => ApiAttemptOutcome::Failed(Box::new(broken), Some(opened.head)),
+            Err(_) => {
+                let silent = UpstreamError::timed_out(self.protocol, "no first token", limit);
+                ApiAttemptOutcome::Failed(Box::new(silent), Some(opened.head))
+            }
+        }
+    }
+
+    /// Reads a stream to its end, so that whatever breaks it can be tried again unseen.
+    async fn buffer_stream(&self, mut opened: Box<StreamStarted>) -> ApiAttemptOutcome {
+        match opened
+            .read_until_end(self.protocol, self.limits.stall)
+            .await
+        {
+            Ok(()) => ApiAttemptOutcome::Started(opened),
+            Err(broken) => ApiAttemptOutcome::Failed(Box::new(broken), Some(opened.head)),
+        }
+    }
+}
+
+impl StreamStarted {
+    /// Reads on until all of it is here. Signs of life alone do not keep it going.
+    async fn read_until_end(
+        &mut self,
+        protocol: Protocol,
+        stall: Duration,
+    ) -> Result<(), UpstreamError> {
+        let mut alive = Instant::now();
+        while !self.is_over {
+            for bytes in self.frames.by_ref() {
+                match self.reader.read_frame(&bytes) {
+                    FrameKind::Error => {
+                        let error = String::from_utf8_lossy(&bytes);
+                        return Err(UpstreamError::in_stream(protocol, Some(&self.head), &error));
+                    }
+                    FrameKind::Malformed => {
+                        return Err(UpstreamError::malformed(protocol, MALFORMED));
+                    }
+                    FrameKind::Ping => {}
+                    FrameKind::Lifecycle | FrameKind::Content | FrameKind::End => {
+                        alive = Instant::now()
+                    }
+                }
+                self.held.extend_from_slice(&bytes);
+            }
+            if self.held.len() + self.frames.remainder().len() > MAX_WHOLE_BODY {
+                return Err(UpstreamError::malformed(protocol, "the answer is too long"));
+            }
+            match timeout_at(alive + stall, self.body.frame()).await {
+                Err(_) => {
+                    let what = "the stream stalled: nothing more";
+                    return Err(UpstreamError::timed_out(protocol, what, stall));
+                }
+                Ok(Some(Ok(frame))) => {
+                    if let Ok(data) = frame.into_data() {
+                        self.frames.push(data);
+                    }
+                }
+                Ok(Some(Err(error))) => {
+                    let doing = "connection reset in the middle of the stream";
+                    return Err(UpstreamError::transport(protocol, doing, &error));
+                }
+                Ok(None) => {
+                    let rest = self.frames.remainder().trim_ascii();
+                    if !rest.is_empty() && !self.reader.is_finished() {
+                        self.reader.read_frame(rest);
+                    }
+                    if !self.reader.is_finished() {
+                        return Err(UpstreamError::malformed(protocol, NO_END));
+                    }
+                    self.is_over = true;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads on until it is clear that somebody works on the answer. Anthropic's Messages and OpenAI's Responses say so before a
+    /// model thinks; with others the first token is the first that says anything.
+    async fn read_until_begun(&mut self, protocol: Protocol) -> Result<(), UpstreamError> {
+        let endpoint = self.reader.endpoint();
+        let tells = matches!(endpoint, Endpoint::Messages | Endpoint::Responses);
+        self.read_until(protocol, tells).await
+    }
+
+    /// Reads on until there is something that the client would see.
+    async fn read_until_content(&mut self, protocol: Protocol) -> Result<(), UpstreamError> {
+        self.read_until(protocol, false).await
+    }
+
+    async fn read_until(
+        &mut self,
+        protocol: Protocol,
+        or_begun: bool,
+    ) -> Result<(), UpstreamError> {
+        while !self.has_content {
+            for bytes in self.frames.by_ref() {
+                let frame = self.reader.read_frame(&bytes);
+                match frame {
+                    FrameKind::Error => {
+                        let error = String::from_utf8_lossy(&bytes);
+                        return Err(UpstreamError::in_stream(protocol, Some(&self.head), &error));
+                    }
+                    FrameKind::Malformed => {
+                        return Err(UpstreamError::malformed(protocol, MALFORMED));
+                    }
+                    FrameKind::Ping
+                    | FrameKind::Lifecycle
+                    | FrameKind::Content
+                    | FrameKind::End => {
+                        self.held.extend_from_slice(&bytes);
+                    }
+                }
+                self.has_content = matches!(frame, FrameKind::Content | FrameKind::End);
+                if self.has_content || or_begun && frame == FrameKind::Lifecycle {
+                    return Ok(());
+                }
+            }
+            match self.body.frame().await {
+                Some(Ok(frame)) => {
+                    if let Ok(data) = frame.into_data() {
+                        self.frames.push(data);
+                    }
+                    if self.held.len() + self.frames.remainder().len() > MAX_HELD_BYTES {
+                        return Err(UpstreamError::malformed(
+                            protocol,
+                            "too much before the first content",
+                        ));
+                    }
+                }
+                Some(Err(error)) => {
+                    let doing = "connection reset before the first content";
+                    return Err(UpstreamError::transport(protocol, doing, &error));
+                }
+                None if self.reader.is_finished() => {
+                    self.is_over = true;
+                    self.has_content = true;
+                }
+                None => {
+                    return Err(UpstreamError::malformed(
+                        protocol,
+                        "the stream ended before its first content",
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn failed(broken: UpstreamError) -> ApiAttemptOutcome {
+    ApiAttemptOutcome::Failed(Box::new(broken), None)
+}
+
+/// Whether an answer comes in pieces, as was asked for.
+fn is_stream(response: &Response<UpstreamBody>) -> bool {
+    let kind = response.headers().get(CONTENT_TYPE);
+    let kind = kind
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default();
+    let is = |name: &str| {
+        kind.get(..name.len())
+            .is_some_and(|start| start.eq_ignore_ascii_case(name))
+    };
+    // One protocol sends its pieces as the elements of an array.
+    is("text/event-stream") || is("application/json")
+}

@@ -1,0 +1,134 @@
+//! What a try came to that did not work, in words that the classifier knows.
+
+use std::error::Error;
+use std::time::Duration;
+
+use bytes::Bytes;
+use hyper::http::response::Parts;
+use hyper::{HeaderMap, StatusCode};
+use unstuck_core::{Failure, Headers};
+
+use crate::error::with_causes;
+use crate::protocol::Protocol;
+
+/// So much of an error body is read by the classifier.
+const MAX_CLASSIFIED_BODY: usize = 64 << 10;
+
+/// What is told of a call that was under way when the gateway ended.
+pub(crate) const STOPPED: &str = "the gateway was stopped";
+
+/// What can be done where waiting does not help.
+const ADVICE: [(&str, &str); 4] = [
+    (
+        "invalid peer certificate: UnknownIssuer",
+        "nobody whom this machine believes has signed it: behind a company's proxy name its certificates with SSL_CERT_FILE=FILE",
+    ),
+    (
+        "invalid peer certificate: certificate expired",
+        "is the clock of this machine right?",
+    ),
+    (
+        "invalid peer certificate: certificate not valid for name",
+        "is the address of the upstream right?",
+    ),
+    (
+        "proxy authorization required",
+        "the address of the proxy may hold name and password: http://NAME:PASSWORD@HOST:PORT",
+    ),
+];
+
+/// A try that did not work.
+pub(crate) struct UpstreamError {
+    pub(crate) failure: Failure,
+    /// What the upstream said, where it said anything that can be passed on.
+    pub(crate) response: Option<(Parts, Bytes)>,
+    /// What to say to the client where the upstream said nothing.
+    pub(crate) status: StatusCode,
+    pub(crate) message: String,
+}
+
+impl UpstreamError {
+    /// The upstream refused.
+    pub(crate) fn refused(protocol: Protocol, head: Parts, body: Bytes) -> Self {
+        let mut failure = Failure::api(protocol.name())
+            .with_status(head.status.as_u16())
+            .with_body(body[..body.len().min(MAX_CLASSIFIED_BODY)].to_vec());
+        failure.headers = classifier_headers(&head.headers);
+        Self {
+            failure,
+            status: head.status,
+            message: format!("the API answered {}", head.status),
+            response: Some((head, body)),
+        }
+    }
+
+    /// An answer that was good so far says that it failed.
+    pub(crate) fn in_stream(protocol: Protocol, head: Option<&Parts>, error: &str) -> Self {
+        let mut failure = Failure::api(protocol.name()).with_body(error.to_owned());
+        if let Some(head) = head {
+            failure.headers = classifier_headers(&head.headers);
+        }
+        Self {
+            failure,
+            response: None,
+            status: StatusCode::BAD_GATEWAY,
+            message: "the API broke its answer off".into(),
+        }
+    }
+
+    /// The connection failed, or broke.
+    pub(crate) fn transport(
+        protocol: Protocol,
+        doing: &str,
+        error: &(dyn Error + 'static),
+    ) -> Self {
+        let mut text = format!("{doing}: {}", with_causes(error));
+        if let Some((_, advice)) = ADVICE.iter().find(|(sign, _)| text.contains(sign)) {
+            text.push_str("; ");
+            text.push_str(advice);
+        }
+        Self {
+            failure: Failure::api(protocol.name()).with_body(text.clone()),
+            response: None,
+            status: StatusCode::BAD_GATEWAY,
+            message: text,
+        }
+    }
+
+    /// Nothing came in time.
+    pub(crate) fn timed_out(protocol: Protocol, what: &str, limit: Duration) -> Self {
+        let text = format!("Request timed out: {what} within {} s", limit.as_secs_f32());
+        Self {
+            failure: Failure::api(protocol.name())
+                .with_timeout()
+                .with_body(text.clone()),
+            response: None,
+            status: StatusCode::GATEWAY_TIMEOUT,
+            message: text,
+        }
+    }
+
+    /// Whether nothing came at all.
+    pub(crate) fn is_timeout(&self) -> bool {
+        self.status == StatusCode::GATEWAY_TIMEOUT && self.response.is_none()
+    }
+
+    /// What came is not what was promised.
+    pub(crate) fn malformed(protocol: Protocol, what: &str) -> Self {
+        let text = format!("stream disconnected before completion: {what}");
+        Self {
+            failure: Failure::api(protocol.name()).with_body(text.clone()),
+            response: None,
+            status: StatusCode::BAD_GATEWAY,
+            message: text,
+        }
+    }
+}
+
+/// The headers that the classifier reads.
+pub(crate) fn classifier_headers(headers: &HeaderMap) -> Headers {
+    let pairs = headers
+        .iter()
+        .filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?)));
+    pairs.collect()
+}

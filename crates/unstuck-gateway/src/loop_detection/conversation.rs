@@ -1,0 +1,225 @@
+//! One conversation of a session, and whether it gets anywhere.
+
+use std::collections::VecDeque;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use unstuck_core::Timestamp;
+
+use super::repeats::{RepeatCounter, ToolPace};
+use super::seen_hashes::SeenHashes;
+use super::signal::is_due;
+use super::{ApiLoopKind, ApiLoopSignal, ConversationId, WatchLimits};
+use crate::protocol::{FinishReason, LastTurn, ResponseSummary, ToolCall};
+
+/// So many conversations are remembered.
+const MAX_CONVERSATIONS: usize = 64;
+
+/// So many answers are remembered that requests may continue.
+const MAX_RESPONSES: usize = 512;
+
+/// The conversations of a session.
+#[derive(Debug, Default)]
+pub(super) struct Conversations {
+    /// The one that was used last is at the end.
+    conversations: Vec<(ConversationId, ConversationState)>,
+    /// Which conversation an answer belongs to, by the hash of its id; the newest is at the end.
+    answers: VecDeque<(u64, ConversationId)>,
+}
+
+impl Conversations {
+    /// Which conversation a request belongs to: that of the answer that it continues, or the one that began with the same
+    /// words.
+    pub(super) fn conversation_of(&self, last: &LastTurn) -> ConversationId {
+        let Some(answer) = last.continues else {
+            return ConversationId(Some(last.conversation));
+        };
+        let known = self.answers.iter().rev().find(|(id, _)| *id == answer);
+        known.map_or(ConversationId(Some(answer)), |(_, talk)| *talk)
+    }
+
+    /// Takes note of an answer that requests may continue.
+    pub(super) fn note_response(&mut self, talk: ConversationId, said: &ResponseSummary) {
+        let Some(id) = said.id_hash else {
+            return;
+        };
+        // Several may begin with the same words: the first answer tells them apart.
+        let goes_on = self.answers.iter().any(|(_, known)| *known == talk);
+        let talk = match goes_on {
+            true => talk,
+            false => ConversationId(Some(id)),
+        };
+        if self.answers.len() >= MAX_RESPONSES {
+            self.answers.pop_front();
+        }
+        self.answers.push_back((id, talk));
+    }
+
+    /// The conversation, and whether it is new.
+    pub(super) fn get_or_begin(&mut self, talk: ConversationId) -> (&mut ConversationState, bool) {
+        let known = self
+            .conversations
+            .iter()
+            .position(|(known, _)| *known == talk);
+        let is_new = known.is_none();
+        let conversation = match known {
+            Some(at) => self.conversations.remove(at).1,
+            None => ConversationState::default(),
+        };
+        if self.conversations.len() >= MAX_CONVERSATIONS {
+            self.conversations.remove(0);
+        }
+        let (_, conversation) = self.conversations.push_mut((talk, conversation));
+        (conversation, is_new)
+    }
+}
+
+/// What is kept of a conversation.
+#[derive(Debug, Default)]
+pub(super) struct ConversationState {
+    /// Where it stood at the last request.
+    position: Option<u64>,
+    /// That request had been sent before.
+    is_resent: bool,
+    repeats: RepeatCounter,
+    /// How many messages the longest request had since somebody spoke.
+    max_messages: usize,
+    memory: SeenHashes,
+    /// What the last answer called, and when it came.
+    last_calls: Vec<ToolCall>,
+    last_response_at: Option<Timestamp>,
+    empty: u32,
+    /// How many answers in a row brought nothing new.
+    stale_responses: u32,
+}
+
+impl ConversationState {
+    /// A request came; whether it is not the same as the last one.
+    pub(super) fn move_to(&mut self, position: u64) -> bool {
+        self.is_resent = self.position.replace(position) == Some(position);
+        !self.is_resent
+    }
+
+    /// The next request came, with what the tools answered.
+    pub(super) fn on_request(
+        &mut self,
+        last: &LastTurn,
+        messages: usize,
+        at: Timestamp,
+        limits: &WatchLimits,
+    ) -> Option<ApiLoopSignal> {
+        if last.results.is_empty() {
+            self.repeats.reset();
+            self.max_messages = 0;
+            return None;
+        }
+        if last.continues.is_none() && !self.grows_to(messages) {
+            return None;
+        }
+        // Where the provider keeps the conversation, the request holds the results alone.
+        let calls = match last.calls.is_empty() {
+            true => &self.last_calls,
+            false => &last.calls,
+        };
+        let turn = hash_of(&(calls, &last.results));
+        if self.memory.insert(turn) {
+            self.stale_responses = 0;
+        }
+        let took = self.last_response_at.map(|answered| at.since(answered));
+        let pace = match took {
+            Some(took) if took >= limits.slow_tool => ToolPace::Slow,
+            _ => ToolPace::Quick,
+        };
+        self.repeats.on_turn(turn, pace, calls, limits)
+    }
+
+    /// Whether the conversation goes on with a request of so many messages. Others may begin with the same words: what is no
+    /// longer than the longest request so far is theirs, unless it is so short that the conversation was summarised.
+    fn grows_to(&mut self, messages: usize) -> bool {
+        if messages > self.max_messages {
+            self.max_messages = messages;
+            return true;
+        }
+        let is_summary = messages.saturating_mul(2) <= self.max_messages;
+        if is_summary {
+            self.max_messages = messages;
+            self.repeats.reset();
+        }
+        is_summary
+    }
+
+    /// An answer came.
+    pub(super) fn on_response(
+        &mut self,
+        said: &ResponseSummary,
+        at: Timestamp,
+        limits: &WatchLimits,
+    ) -> Option<ApiLoopSignal> {
+        self.last_response_at = Some(at);
+        self.last_calls.clone_from(&said.calls);
+        if said.error.is_some() {
+            return None;
+        }
+        let stale = self.check_progress(said, limits);
+        self.check_empty(said, limits).or(stale)
+    }
+
+    fn check_empty(
+        &mut self,
+        said: &ResponseSummary,
+        limits: &WatchLimits,
+    ) -> Option<ApiLoopSignal> {
+        let refused = matches!(
+            said.finish,
+            Some(FinishReason::Refusal | FinishReason::ContentFilter)
+        );
+        if !said.is_empty() || refused {
+            self.empty = 0;
+            return None;
+        }
+        self.empty = self.empty.saturating_add(1);
+        let count = self.empty;
+        is_due(count, limits.empty_answers).then(|| ApiLoopSignal {
+            kind: ApiLoopKind::EmptyAnswers,
+            count,
+            sentence: format!("{count} answers in a row were empty."),
+        })
+    }
+
+    fn check_progress(
+        &mut self,
+        said: &ResponseSummary,
+        limits: &WatchLimits,
+    ) -> Option<ApiLoopSignal> {
+        let text = said.text_bytes > 0
+            && self
+                .memory
+                .insert(hash_of(&(said.text_bytes, said.text_hash)));
+        let calls = said
+            .calls
+            .iter()
+            .filter(|call| self.memory.insert(hash_of(call)));
+        let calls = calls.count() > 0;
+        if text || calls {
+            self.stale_responses = 0;
+        }
+        // Whoever asks the same must expect the same answer.
+        if text || calls || self.is_resent {
+            return None;
+        }
+        self.stale_responses = self.stale_responses.saturating_add(1);
+        let count = self.stale_responses;
+        is_due(count, limits.no_progress).then(|| ApiLoopSignal {
+            kind: ApiLoopKind::NoProgress,
+            count,
+            sentence: format!(
+                "{count} requests brought no new text, no new call and no new result."
+            ),
+        })
+    }
+}
+
+fn hash_of(value: &impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
+}

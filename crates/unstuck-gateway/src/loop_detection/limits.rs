@@ -1,0 +1,106 @@
+//! How often is too often, as data.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// When an agent is said to go in circles; what is left out keeps its default.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct WatchLimits {
+    /// The same calls with the same results so often in a row; 5 by default.
+    pub repeats: u32,
+    /// … or so often among the last [`window`](Self::window) turns; 8 by default.
+    pub repeats_in_window: u32,
+    /// How many of the last turns are looked at; 12 by default.
+    pub window: usize,
+    /// A tool that takes so long is waited for, not called in vain; `10s` by default.
+    #[serde(with = "text")]
+    pub slow_tool: Duration,
+    /// The same result of such a tool so often in a row; 30 by default.
+    pub slow_repeats: u32,
+    /// Empty answers in a row; 3 by default.
+    pub empty_answers: u32,
+    /// So often the context was shortened in vain; 3 by default.
+    pub no_shrink: u32,
+    /// It was in vain if the context is as long as before within so many requests; 5 by default.
+    pub refill: u32,
+    /// Contexts of fewer tokens are not long enough to be shortened; 16000 by default.
+    pub shortest_full: u64,
+    /// Answers in a row that bring nothing new; 25 by default.
+    pub no_progress: u32,
+    /// So many conversations begun …; 20 by default.
+    pub storm: u32,
+    /// … within that time; `60s` by default.
+    #[serde(with = "text")]
+    pub storm_time: Duration,
+}
+
+impl Default for WatchLimits {
+    fn default() -> Self {
+        Self {
+            repeats: 5,
+            repeats_in_window: 8,
+            window: 12,
+            slow_tool: Duration::from_secs(10),
+            slow_repeats: 30,
+            empty_answers: 3,
+            no_shrink: 3,
+            refill: 5,
+            shortest_full: 16_000,
+            no_progress: 25,
+            storm: 20,
+            storm_time: Duration::from_secs(60),
+        }
+    }
+}
+
+/// Durations as texts with a unit.
+mod text {
+    use std::time::Duration;
+
+    use serde::{Deserialize, Deserializer, Serializer};
+    use unstuck_core::duration::{format_exact, parse};
+
+    pub(super) fn serialize<S: Serializer>(time: &Duration, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&format_exact(*time))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
+        parse(&String::deserialize(from)?).map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_defaults_are_these() {
+        let limits = WatchLimits::default();
+        assert_eq!(
+            (limits.repeats, limits.repeats_in_window, limits.window),
+            (5, 8, 12)
+        );
+        assert_eq!((limits.slow_tool.as_secs(), limits.slow_repeats), (10, 30));
+        assert_eq!((limits.empty_answers, limits.no_progress), (3, 25));
+        assert_eq!(
+            (limits.no_shrink, limits.refill, limits.shortest_full),
+            (3, 5, 16_000)
+        );
+        assert_eq!((limits.storm, limits.storm_time.as_secs()), (20, 60));
+    }
+
+    #[test]
+    fn what_is_left_out_keeps_its_default() {
+        let limits: WatchLimits =
+            serde_json::from_str(r#"{"repeats": 3, "slow_tool": "1m"}"#).unwrap();
+        let expected = WatchLimits {
+            repeats: 3,
+            slow_tool: Duration::from_secs(60),
+            ..WatchLimits::default()
+        };
+        assert_eq!(limits, expected);
+        assert!(serde_json::from_str::<WatchLimits>(r#"{"repeat": 3}"#).is_err());
+    }
+}

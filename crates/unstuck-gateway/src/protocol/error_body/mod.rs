@@ -1,0 +1,158 @@
+//! Words of our own to a client, in the shape that its SDK expects.
+
+mod error_names;
+#[cfg(test)]
+mod tests;
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use serde_json::{Value, json};
+use unstuck_core::Timestamp;
+
+use super::endpoint::{Endpoint, Protocol};
+use super::response::ResponseReader;
+use error_names::ErrorNames;
+
+/// What went wrong, for a client.
+#[derive(Debug, Clone, Copy)]
+pub struct ErrorDetails<'a> {
+    /// The status it is, or would be, answered with.
+    pub status: u16,
+    /// Our name of its kind, e.g. `rate_limit_timed`.
+    pub code: &'a str,
+    /// What happened and what to do next, for a person.
+    pub message: &'a str,
+    /// After what time it is worth trying again.
+    pub retry_after: Option<Duration>,
+    /// When the limit is lifted.
+    pub reset_at: Option<Timestamp>,
+}
+
+/// The answer that tells it, as its content type and body.
+pub fn error_body(protocol: Protocol, trouble: &ErrorDetails<'_>) -> (&'static str, Bytes) {
+    let body = match protocol {
+        Protocol::Anthropic => json!({"type": "error", "error": anthropic_error(trouble)}),
+        Protocol::OpenAi => json!({"error": openai_error(trouble)}),
+        Protocol::Gemini => json!({"error": google_error(trouble)}),
+    };
+    ("application/json", body.to_string().into())
+}
+
+/// The last words of a stream that cannot be completed; after them it is closed. What was read of the stream tells how to go
+/// on. Empty where the call is not looked into.
+pub fn error_event(reading: &ResponseReader, trouble: &ErrorDetails<'_>) -> Bytes {
+    let event = match reading.endpoint() {
+        Endpoint::Messages => {
+            let data = json!({"type": "error", "error": anthropic_error(trouble)});
+            format!("event: error\ndata: {data}\n\n")
+        }
+        Endpoint::Chat => format!("data: {}\n\n", json!({"error": openai_error(trouble)})),
+        Endpoint::Responses => {
+            let data = response_failed(reading, trouble);
+            format!("event: response.failed\ndata: {data}\n\n")
+        }
+        Endpoint::Generate if reading.is_in_array() => {
+            format!(",\r\n{}]\r\n", json!({"error": google_error(trouble)}))
+        }
+        Endpoint::Generate => format!("data: {}\r\n\r\n", json!({"error": google_error(trouble)})),
+        Endpoint::Other => String::new(),
+    };
+    event.into()
+}
+
+/// A sign of life for a client that waits for a stream to begin or to go on; `None` where its parser stumbles over any.
+pub const fn keep_alive(endpoint: Endpoint) -> Option<&'static [u8]> {
+    match endpoint {
+        Endpoint::Messages => Some(b"event: ping\ndata: {\"type\": \"ping\"}\n\n"),
+        Endpoint::Chat | Endpoint::Responses => Some(b": keep-alive\n\n"),
+        // The parser of Gemini's CLI breaks at comments.
+        Endpoint::Generate | Endpoint::Other => None,
+    }
+}
+
+/// The status at which the common agents that use this call stop at once, while they try again after others.
+pub const fn stop_status(endpoint: Endpoint) -> u16 {
+    match endpoint {
+        // Claude Code stops at 402 and 403, goose at 401 and 403, opencode at most of 4xx.
+        Endpoint::Messages => 403,
+        // aider and goose stop at 401, opencode at most of 4xx.
+        Endpoint::Chat => 401,
+        // Codex stops at 400 and 404 only.
+        Endpoint::Responses => 400,
+        // Gemini CLI stops at 400, 401 and 403; the latter two may start its login.
+        Endpoint::Generate => 400,
+        Endpoint::Other => 403,
+    }
+}
+
+/// What is known of it to whoever looks for more than the API's own fields.
+fn unstuck_details(trouble: &ErrorDetails<'_>) -> Value {
+    let mut ours = json!({"kind": trouble.code});
+    if let Some(wait) = trouble.retry_after {
+        ours["retryAfter"] = json!(wait.as_secs_f64());
+    }
+    if let Some(reset) = trouble.reset_at {
+        ours["resetAt"] = json!(reset);
+    }
+    ours
+}
+
+fn anthropic_error(trouble: &ErrorDetails<'_>) -> Value {
+    let words = ErrorNames::for_failure(trouble.code, trouble.status);
+    json!({"type": words.anthropic, "message": trouble.message, "unstuck": unstuck_details(trouble)})
+}
+
+fn openai_error(trouble: &ErrorDetails<'_>) -> Value {
+    let words = ErrorNames::for_failure(trouble.code, trouble.status);
+    let mut error = json!({
+        "message": trouble.message, "type": words.openai, "param": null, "code": words.code,
+        "unstuck": unstuck_details(trouble),
+    });
+    // Codex tells its user this moment. Rounded up: whoever comes back then must not come too early.
+    if let Some(reset) = trouble.reset_at {
+        let seconds = reset.millis().saturating_add(999).div_euclid(1000);
+        error["resets_at"] = json!(seconds);
+    }
+    error
+}
+
+fn google_error(trouble: &ErrorDetails<'_>) -> Value {
+    let words = ErrorNames::for_failure(trouble.code, trouble.status);
+    let mut info = json!({
+        "@type": "type.googleapis.com/google.rpc.ErrorInfo",
+        "reason": trouble.code.to_ascii_uppercase(), "domain": "unstuck",
+    });
+    if let Some(reset) = trouble.reset_at {
+        info["metadata"] = json!({"resetAt": reset});
+    }
+    let mut details = vec![info];
+    if let Some(wait) = trouble.retry_after {
+        details.push(json!({
+            "@type": "type.googleapis.com/google.rpc.RetryInfo",
+            "retryDelay": format!("{}s", wait.as_secs_f64()),
+        }));
+    }
+    json!({
+        "code": trouble.status, "message": trouble.message, "status": words.google, "details": details,
+    })
+}
+
+/// The event that ends a response which has begun, with the number that follows.
+fn response_failed(reading: &ResponseReader, trouble: &ErrorDetails<'_>) -> Value {
+    let words = ErrorNames::for_failure(trouble.code, trouble.status);
+    // Codex reads the wait out of the sentence.
+    let again = trouble.retry_after.filter(|_| trouble.code == "rate_limit");
+    let again = again.map(|wait| format!(" Please try again in {}s.", wait.as_secs_f64()));
+    let message = format!("{}{}", trouble.message, again.unwrap_or_default());
+    let id = reading.id.as_deref().unwrap_or("resp_unstuck");
+    json!({
+        "type": "response.failed",
+        "sequence_number": reading.sequence.map_or(0, |last| last.saturating_add(1)),
+        "response": {
+            "id": id, "object": "response", "created_at": reading.created, "status": "failed",
+            "model": reading.summary().model, "output": [], "usage": null, "incomplete_details": null,
+            "error": {"code": words.code, "message": message},
+        },
+    })
+}

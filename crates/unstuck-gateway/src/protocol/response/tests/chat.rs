@@ -1,0 +1,165 @@
+use serde_json::{Value, json};
+
+use super::*;
+
+fn chunk(delta: Value, finish: Value) -> Value {
+    json!({
+        "id": "c", "object": "chat.completion.chunk", "model": "gpt-6-2026", "usage": null,
+        "choices": [{"index": 0, "delta": delta, "finish_reason": finish}],
+    })
+}
+
+fn usage() -> Value {
+    json!({
+        "prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120,
+        "prompt_tokens_details": {"cached_tokens": 64},
+    })
+}
+
+pub(super) fn answer() -> Vec<Value> {
+    let call = |call: Value| chunk(json!({"tool_calls": [call]}), Value::Null);
+    vec![
+        chunk(
+            json!({"role": "assistant", "content": "", "refusal": null}),
+            Value::Null,
+        ),
+        chunk(json!({"content": "I "}), Value::Null),
+        chunk(json!({"content": "look."}), Value::Null),
+        call(
+            json!({"index": 0, "id": "a", "type": "function", "function": {"name": "read", "arguments": ""}}),
+        ),
+        call(json!({"index": 0, "function": {"arguments": "{\"path\":"}})),
+        call(
+            json!({"index": 1, "id": "b", "type": "function", "function": {"name": "list", "arguments": "{}"}}),
+        ),
+        call(json!({"index": 0, "function": {"arguments": " \"a\"}"}})),
+        chunk(json!({}), json!("tool_calls")),
+        json!({"id": "c", "model": "gpt-6-2026", "choices": [], "usage": usage()}),
+        json!("[DONE]"),
+    ]
+}
+
+#[test]
+fn a_stream_says_what_the_document_says() {
+    use FrameKind::{Content, End, Lifecycle};
+    let (frames, streamed) = stream(Endpoint::Chat, &answer());
+    #[rustfmt::skip]
+    assert_eq!(frames, [
+        Lifecycle, Content, Content, Content, Content, Content, Content, Lifecycle, Lifecycle, End,
+    ]);
+    let document = json!({
+        "model": "gpt-6-2026", "usage": usage(), "choices": [{"index": 0, "finish_reason": "tool_calls", "message": {
+            "role": "assistant", "content": "I look.", "tool_calls": [
+                {"id": "a", "type": "function", "function": {"name": "read", "arguments": "{\"path\":\"a\"}"}},
+                {"id": "b", "type": "function", "function": {"name": "list", "arguments": "{}"}},
+            ],
+        }}],
+    });
+    let (frame, once) = whole(Endpoint::Chat, &document);
+    assert_eq!(frame, FrameKind::Content);
+    assert_eq!(streamed.summary(), once.summary());
+    assert!(streamed.is_complete() && once.is_complete());
+    let said = once.summary();
+    assert_eq!(tokens(said), Some((36, 64, 20)));
+    assert_eq!(
+        (said.finish.as_ref(), said.calls.len()),
+        (Some(&FinishReason::ToolUse), 2)
+    );
+}
+
+#[test]
+fn the_end_needs_both_its_reason_and_its_marker() {
+    let events = answer();
+    let without_done = &events[..events.len() - 1];
+    assert!(!stream(Endpoint::Chat, without_done).1.is_complete());
+    let without_reason = [events[1].clone(), json!("[DONE]")];
+    let (frames, reading) = stream(Endpoint::Chat, &without_reason);
+    assert_eq!(frames, [FrameKind::Content, FrameKind::End]);
+    assert!(!reading.is_complete());
+}
+
+#[test]
+fn an_error_inside_a_200_is_kept() {
+    let error = json!({"code": 429, "message": "Rate limit exceeded"});
+    let mut chunk = chunk(json!({"content": ""}), json!("error"));
+    chunk["error"] = error.clone();
+    let (frames, reading) = stream(Endpoint::Chat, &[chunk]);
+    assert_eq!(frames, [FrameKind::Error]);
+    assert_eq!(
+        reading.summary().error.as_deref(),
+        Some(&*error.to_string())
+    );
+    let body = json!({"choices": [{"message": {"content": null}, "finish_reason": "stop"}], "error": error});
+    assert_eq!(whole(Endpoint::Chat, &body).0, FrameKind::Error);
+}
+
+#[test]
+fn a_refusal_stays_one_at_an_ordinary_end() {
+    let events = [
+        chunk(json!({"refusal": "I can't."}), Value::Null),
+        chunk(json!({}), json!("stop")),
+        json!("[DONE]"),
+    ];
+    let (frames, reading) = stream(Endpoint::Chat, &events);
+    assert_eq!(
+        frames,
+        [FrameKind::Content, FrameKind::Lifecycle, FrameKind::End]
+    );
+    assert_eq!(reading.summary().finish, Some(FinishReason::Refusal));
+    assert!(!reading.summary().is_empty());
+}
+
+#[test]
+fn without_usage_no_tokens_are_known() {
+    let (_, reading) = stream(Endpoint::Chat, &answer()[..3]);
+    assert_eq!(reading.summary().tokens, None);
+}
+
+#[test]
+fn thoughts_are_content_but_no_text() {
+    let event = chunk(json!({"reasoning_content": "Hm."}), Value::Null);
+    let (frames, reading) = stream(Endpoint::Chat, &[event]);
+    assert_eq!(
+        (&frames[..], reading.summary().text_bytes),
+        (&[FrameKind::Content][..], 0)
+    );
+}
+
+#[test]
+fn a_comment_is_a_sign_of_life() {
+    let mut reading = ResponseReader::new(Endpoint::Chat);
+    for frame in [
+        ": OPENROUTER PROCESSING\n\n",
+        "\n",
+        "retry: 3\r\n\r\n",
+        "data:\n\n",
+    ] {
+        assert_eq!(reading.read_frame(frame.as_bytes()), FrameKind::Ping);
+    }
+}
+
+#[test]
+fn whether_the_text_is_json_is_known_at_the_end() {
+    let judge = |text: &str| {
+        let events = [
+            chunk(json!({"content": text}), Value::Null),
+            chunk(json!({}), json!("stop")),
+            json!("[DONE]"),
+        ];
+        let (_, before) = stream(Endpoint::Chat, &events[..2]);
+        assert_eq!(before.summary().json, JsonState::Unknown);
+        let (_, reading) = stream(Endpoint::Chat, &events);
+        assert_eq!(reading.text(), Some(text));
+        reading.summary().json
+    };
+    assert_eq!(judge("{\"a\": [1]}\n"), JsonState::Valid);
+    assert_eq!(judge("Sure! {\"a\":1}"), JsonState::Invalid);
+    assert_eq!(judge("{\"a\":"), JsonState::Invalid);
+    assert_eq!(judge(""), JsonState::Unknown);
+    let mut unkept = ResponseReader::new(Endpoint::Chat);
+    unkept.read_body(br#"{"choices":[{"message":{"content":"{"},"finish_reason":"stop"}]}"#);
+    assert_eq!(
+        (unkept.text(), unkept.summary().json),
+        (None, JsonState::Unknown)
+    );
+}

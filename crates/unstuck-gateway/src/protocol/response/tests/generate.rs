@@ -1,0 +1,116 @@
+use serde_json::{Value, json};
+
+use super::*;
+
+fn chunk(parts: Value, finish: Value) -> Value {
+    let mut candidate = json!({"content": {"role": "model", "parts": parts}, "index": 0});
+    if !finish.is_null() {
+        candidate["finishReason"] = finish;
+    }
+    json!({
+        "candidates": [candidate], "modelVersion": "gemini-3-pro",
+        "usageMetadata": {
+            "promptTokenCount": 100, "cachedContentTokenCount": 60, "candidatesTokenCount": 5, "thoughtsTokenCount": 7,
+        },
+    })
+}
+
+pub(super) fn answer() -> Vec<Value> {
+    vec![
+        chunk(json!([{"text": "Hm.", "thought": true}]), Value::Null),
+        chunk(json!([{"text": "I "}]), Value::Null),
+        chunk(
+            json!([{"text": "look."}, {"functionCall": {"name": "read", "args": {"path": "a"}}}]),
+            Value::Null,
+        ),
+        chunk(json!([{"text": ""}]), json!("STOP")),
+    ]
+}
+
+#[test]
+fn a_stream_says_what_the_document_and_the_array_say() {
+    use FrameKind::{Content, End};
+    let (frames, streamed) = stream(Endpoint::Generate, &answer());
+    assert_eq!(frames, [Content, Content, Content, End]);
+    let parts = json!([
+        {"text": "Hm.", "thought": true}, {"text": "I look."}, {"functionCall": {"name": "read", "args": {"path": "a"}}},
+    ]);
+    for body in [chunk(parts, json!("STOP")), json!(answer())] {
+        let (frame, once) = whole(Endpoint::Generate, &body);
+        assert_eq!(frame, Content);
+        assert_eq!(streamed.summary(), once.summary());
+        assert!(once.is_complete());
+    }
+    let said = streamed.summary();
+    assert!(streamed.is_complete());
+    assert_eq!(tokens(said), Some((40, 60, 12)));
+    assert_eq!(
+        (said.text_bytes, said.finish.as_ref()),
+        (7, Some(&FinishReason::ToolUse))
+    );
+}
+
+#[test]
+fn the_last_piece_may_hold_content_and_the_end() {
+    let (frames, reading) = stream(
+        Endpoint::Generate,
+        &[chunk(json!([{"text": "x"}]), json!("MAX_TOKENS"))],
+    );
+    assert_eq!(
+        (&frames[..], reading.is_complete()),
+        (&[FrameKind::Content][..], true)
+    );
+    assert_eq!(reading.summary().finish, Some(FinishReason::MaxTokens));
+}
+
+#[test]
+fn an_array_is_complete_when_it_is_closed() {
+    let mut reading = ResponseReader::new(Endpoint::Generate);
+    let events = answer();
+    assert_eq!(
+        reading.read_frame(format!("[{}", events[1]).as_bytes()),
+        FrameKind::Content
+    );
+    assert_eq!(
+        reading.read_frame(format!("\n,\r\n{}", events[3]).as_bytes()),
+        FrameKind::End
+    );
+    assert!(!reading.is_complete());
+    assert_eq!(reading.read_frame(b"\n]"), FrameKind::End);
+    assert!(reading.is_complete());
+    let mut empty = ResponseReader::new(Endpoint::Generate);
+    assert_eq!(
+        (empty.read_frame(b"[]"), empty.is_complete()),
+        (FrameKind::End, false)
+    );
+}
+
+#[test]
+fn an_error_is_one_in_an_event_in_an_array_and_in_a_document() {
+    let body = json!({"error": {"code": 503, "message": "overloaded", "status": "UNAVAILABLE"}});
+    let (frames, reading) = stream(Endpoint::Generate, std::slice::from_ref(&body));
+    assert_eq!(
+        (&frames[..], reading.is_complete()),
+        (&[FrameKind::Error][..], false)
+    );
+    assert_eq!(
+        reading.summary().error.as_deref(),
+        Some(&*body["error"].to_string())
+    );
+    for body in [body.clone(), json!([body])] {
+        assert_eq!(whole(Endpoint::Generate, &body).0, FrameKind::Error);
+    }
+}
+
+#[test]
+fn a_blocked_prompt_is_an_end_by_the_filter() {
+    let body = json!({"promptFeedback": {"blockReason": "SAFETY"}, "usageMetadata": {"promptTokenCount": 4}});
+    let (frames, reading) = stream(Endpoint::Generate, &[body]);
+    assert_eq!(
+        (&frames[..], reading.is_complete()),
+        (&[FrameKind::End][..], true)
+    );
+    assert_eq!(reading.summary().finish, Some(FinishReason::ContentFilter));
+    let (_, reading) = stream(Endpoint::Generate, &[chunk(json!([]), json!("RECITATION"))]);
+    assert_eq!(reading.summary().finish, Some(FinishReason::ContentFilter));
+}

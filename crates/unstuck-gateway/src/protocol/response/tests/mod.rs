@@ -1,0 +1,48 @@
+//! Answers of every API, written by hand after its documentation.
+
+mod chat;
+mod generate;
+mod laws;
+mod messages;
+mod responses;
+
+use serde_json::Value;
+
+use super::*;
+
+/// What a stream of these events is to a client, and what was read of it.
+fn stream(endpoint: Endpoint, events: &[Value]) -> (Vec<FrameKind>, ResponseReader) {
+    let mut reading = ResponseReader::new(endpoint).with_text();
+    let frames = events
+        .iter()
+        .map(|event| reading.read_frame(sse(event).as_bytes()));
+    let frames = frames.collect();
+    (frames, reading)
+}
+
+/// An event as it stands in a stream; a bare string stands for itself.
+fn sse(event: &Value) -> String {
+    match event {
+        Value::String(text) => format!("data: {text}\n\n"),
+        event => format!("data: {event}\n\n"),
+    }
+}
+
+fn whole(endpoint: Endpoint, body: &Value) -> (FrameKind, ResponseReader) {
+    let mut reading = ResponseReader::new(endpoint).with_text();
+    let frame = reading.read_body(body.to_string().as_bytes());
+    (frame, reading)
+}
+
+fn tokens(said: &ResponseSummary) -> Option<(u64, u64, u64)> {
+    said.tokens
+        .map(|tokens| (tokens.input, tokens.cached, tokens.output))
+}
+
+#[test]
+fn what_is_not_looked_into_is_content_and_never_cut() {
+    let mut reading = ResponseReader::new(Endpoint::Other);
+    assert_eq!(reading.read_frame(b"anything"), FrameKind::Content);
+    assert!(reading.is_complete());
+    assert_eq!(*reading.summary(), ResponseSummary::default());
+}

@@ -1,0 +1,66 @@
+//! Calls of tools whose arguments come in pieces.
+
+use crate::protocol::hash::JsonHash;
+use crate::protocol::request::ToolCall;
+
+/// The calls that have begun, each by the number that its pieces carry.
+#[derive(Debug, Clone, Default)]
+pub(super) struct OpenCalls(Vec<OpenCall>);
+
+#[derive(Debug, Clone)]
+struct OpenCall {
+    number: u64,
+    at: usize,
+    arguments: JsonHash,
+}
+
+impl OpenCalls {
+    /// A call begins.
+    pub(super) fn begin(&mut self, calls: &mut Vec<ToolCall>, number: u64, name: &str) {
+        self.0.retain(|open| open.number != number);
+        self.0.push(OpenCall {
+            number,
+            at: calls.len(),
+            arguments: JsonHash::EMPTY,
+        });
+        calls.push(tool_call(name, JsonHash::EMPTY));
+    }
+
+    /// Whether a call of that number has begun.
+    pub(super) fn contains(&self, number: u64) -> bool {
+        self.0.iter().any(|open| open.number == number)
+    }
+
+    /// More of the arguments.
+    pub(super) fn add_arguments(&mut self, calls: &mut [ToolCall], number: u64, piece: &[u8]) {
+        let Some(open) = self.0.iter_mut().find(|open| open.number == number) else {
+            return;
+        };
+        open.arguments.add(piece);
+        if let Some(call) = calls.get_mut(open.at) {
+            call.arguments_hash = open.arguments.value();
+        }
+    }
+
+    /// The call is complete; without any piece its arguments are these.
+    pub(super) fn end(&mut self, calls: &mut [ToolCall], number: u64, without: &[u8]) {
+        let open = self.0.iter().find(|open| open.number == number);
+        if open.is_some_and(|open| open.arguments.is_empty()) {
+            self.add_arguments(calls, number, without);
+        }
+    }
+}
+
+/// A call that is complete.
+pub(super) fn complete_call(name: &str, arguments: &[u8]) -> ToolCall {
+    let mut hash = JsonHash::EMPTY;
+    hash.add(arguments);
+    tool_call(name, hash)
+}
+
+fn tool_call(name: &str, arguments: JsonHash) -> ToolCall {
+    ToolCall {
+        name: name.to_owned(),
+        arguments_hash: arguments.value(),
+    }
+}

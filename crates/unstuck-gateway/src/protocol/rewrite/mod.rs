@@ -1,0 +1,96 @@
+//! Changes of a request: one thing, and no other byte. A request that cannot be read is left as it is.
+
+mod error_context;
+mod json_edits;
+mod member;
+mod note;
+#[cfg(test)]
+mod tests;
+
+use bytes::Bytes;
+
+use super::endpoint::{Endpoint, gemini_model};
+use super::json::{members, quoted};
+use json_edits::JsonEdits;
+
+pub use error_context::with_error_context;
+pub use note::with_note;
+
+/// What of a request is to be replaced; `None` stays as it is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RewrittenRequest {
+    /// The new path.
+    pub path: Option<String>,
+    /// The new body.
+    pub body: Option<Bytes>,
+}
+
+/// The request to another model. Gemini names it in the path, the others in the body.
+pub fn with_model(endpoint: Endpoint, path: &str, body: &[u8], model: &str) -> RewrittenRequest {
+    match endpoint {
+        Endpoint::Other => RewrittenRequest::default(),
+        Endpoint::Generate => RewrittenRequest {
+            path: path_with_model(path, model),
+            body: None,
+        },
+        Endpoint::Messages | Endpoint::Chat | Endpoint::Responses => RewrittenRequest {
+            path: None,
+            body: member::set_member(body, &["model"], &quoted(model)),
+        },
+    }
+}
+
+fn path_with_model(path: &str, model: &str) -> Option<String> {
+    let (place, _) = gemini_model(path)?;
+    let model = model.strip_prefix("models/").unwrap_or(model);
+    let mut changed = path.to_owned();
+    changed.replace_range(place, &percent_encode(model));
+    Some(changed)
+}
+
+/// The text as one segment of a path.
+fn percent_encode(text: &str) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~@".contains(&byte) {
+            encoded.push(char::from(byte));
+        } else {
+            encoded.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    encoded
+}
+
+/// The request with another limit of what may be written, in tokens.
+pub fn with_max_output(endpoint: Endpoint, body: &Bytes, tokens: u64) -> Bytes {
+    let value = tokens.to_string();
+    let changed = match endpoint {
+        Endpoint::Messages => member::set_member(body, &["max_tokens"], &value),
+        Endpoint::Chat => {
+            member::set_member(body, &["max_completion_tokens", "max_tokens"], &value)
+        }
+        Endpoint::Responses => member::set_member(body, &["max_output_tokens"], &value),
+        Endpoint::Generate => generate_max_output(body, &value),
+        Endpoint::Other => None,
+    };
+    changed.unwrap_or_else(|| body.clone())
+}
+
+fn generate_max_output(body: &[u8], value: &str) -> Option<Bytes> {
+    let names = ["maxOutputTokens", "max_output_tokens"];
+    let mut edits = JsonEdits::new(body);
+    for (key, config) in members(body)? {
+        if !matches!(&*key, "generationConfig" | "generation_config") {
+            continue;
+        }
+        let changed = member::set_member(config.get().as_bytes(), &names, value);
+        let changed = changed.and_then(|changed| String::from_utf8(changed.into()).ok());
+        let whole = || format!(r#"{{"maxOutputTokens":{value}}}"#);
+        edits.replace(config, changed.unwrap_or_else(whole))?;
+    }
+    if edits.is_empty() {
+        let config = format!(r#"{{"maxOutputTokens":{value}}}"#);
+        return member::set_member(body, &["generationConfig"], &config);
+    }
+    edits.apply()
+}

@@ -1,0 +1,363 @@
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::*;
+
+fn json(bytes: &[u8]) -> Value {
+    serde_json::from_slice(bytes).unwrap()
+}
+
+fn bytes(text: &str) -> Bytes {
+    Bytes::copy_from_slice(text.as_bytes())
+}
+
+fn body_with_model(endpoint: Endpoint, body: &str, model: &str) -> String {
+    let changed = with_model(endpoint, "", body.as_bytes(), model)
+        .body
+        .unwrap();
+    String::from_utf8(changed.into()).unwrap()
+}
+
+#[test]
+fn another_model_changes_no_other_byte() {
+    let body = "\n{ \"a\" : 1.0e+2,\t\"model\"  :  \"o\\u006cd\" ,\"a\":\"é\\u00e9\\/ \u{1f600}\",\r\n \"m\":{\"model\":\"old\"} }  ";
+    let expected = body.replacen("\"o\\u006cd\"", "\"new\"", 1);
+    for endpoint in [Endpoint::Messages, Endpoint::Chat, Endpoint::Responses] {
+        assert_eq!(body_with_model(endpoint, body, "new"), expected);
+    }
+}
+
+#[test]
+fn a_model_that_stands_twice_is_changed_twice_and_one_that_is_missing_is_added() {
+    let twice = r#"{"model":"a","x":1,"mod\u0065l":"b"}"#;
+    let changed = body_with_model(Endpoint::Chat, twice, "n\"ew");
+    assert_eq!(changed, r#"{"model":"n\"ew","x":1,"mod\u0065l":"n\"ew"}"#);
+    let missing = body_with_model(Endpoint::Chat, "{ \"x\":1}", "m");
+    assert_eq!(missing, "{\"model\":\"m\", \"x\":1}");
+    assert_eq!(
+        body_with_model(Endpoint::Chat, " { }", "m"),
+        " {\"model\":\"m\" }"
+    );
+}
+
+#[test]
+fn what_is_no_object_is_left_alone() {
+    for body in ["", "[]", "null", "{\"model\":", "\u{feff}{}"] {
+        let changed = with_model(Endpoint::Chat, "", body.as_bytes(), "m");
+        assert_eq!(changed, RewrittenRequest::default(), "{body}");
+        for endpoint in Endpoint::KNOWN {
+            assert_eq!(with_max_output(endpoint, &bytes(body), 5), body);
+            assert_eq!(with_note(endpoint, &bytes(body), "x"), body);
+            assert_eq!(with_error_context(endpoint, &bytes(body), "x", "y"), body);
+        }
+    }
+}
+
+#[test]
+fn gemini_names_the_model_in_the_path() {
+    let path = "/v1beta/models/gemini-3-flash:streamGenerateContent";
+    let to = |model: &str| with_model(Endpoint::Generate, path, b"{}", model);
+    let expected = "/v1beta/models/gemini-3-pro:streamGenerateContent";
+    for model in ["gemini-3-pro", "models/gemini-3-pro"] {
+        let changed = to(model);
+        assert_eq!(
+            (changed.path.as_deref(), changed.body),
+            (Some(expected), None)
+        );
+    }
+    let odd = to("a/b?c:d").path.unwrap();
+    assert_eq!(odd, "/v1beta/models/a%2Fb%3Fc%3Ad:streamGenerateContent");
+    assert_eq!(
+        with_model(Endpoint::Other, path, b"{}", "x"),
+        RewrittenRequest::default()
+    );
+}
+
+#[test]
+fn the_limit_of_the_output_is_set_where_each_api_has_it() {
+    let cases = [
+        (
+            Endpoint::Messages,
+            r#"{"max_tokens" : 9}"#,
+            r#"{"max_tokens" : 50}"#,
+        ),
+        (
+            Endpoint::Chat,
+            r#"{"max_tokens":9}"#,
+            r#"{"max_tokens":50}"#,
+        ),
+        (Endpoint::Chat, "{}", r#"{"max_completion_tokens":50}"#),
+        (Endpoint::Responses, "{}", r#"{"max_output_tokens":50}"#),
+        (
+            Endpoint::Generate,
+            "{}",
+            r#"{"generationConfig":{"maxOutputTokens":50}}"#,
+        ),
+        (
+            Endpoint::Generate,
+            r#"{"generationConfig":{"topK": 1}, "x":0}"#,
+            r#"{"generationConfig":{"maxOutputTokens":50,"topK": 1}, "x":0}"#,
+        ),
+        (
+            Endpoint::Generate,
+            r#"{"generation_config":{"max_output_tokens":1 }}"#,
+            r#"{"generation_config":{"max_output_tokens":50 }}"#,
+        ),
+        (
+            Endpoint::Generate,
+            r#"{"generationConfig":null}"#,
+            r#"{"generationConfig":{"maxOutputTokens":50}}"#,
+        ),
+    ];
+    for (endpoint, body, expected) in cases {
+        assert_eq!(
+            with_max_output(endpoint, &bytes(body), 50),
+            expected,
+            "{body}"
+        );
+    }
+}
+
+fn noted(endpoint: Endpoint, body: &Value) -> Value {
+    json(&with_note(
+        endpoint,
+        &bytes(&body.to_string()),
+        "Look \"up\"",
+    ))
+}
+
+#[test]
+fn a_note_to_claude_follows_the_results_of_tools() {
+    let result = json!({"type": "tool_result", "tool_use_id": "a", "content": "x"});
+    let noted = noted(
+        Endpoint::Messages,
+        &json!({"messages": [
+            {"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "ls", "input": {}}]},
+            {"role": "user", "content": [result]},
+        ]}),
+    );
+    let content = &noted["messages"][1]["content"];
+    assert_eq!(
+        *content,
+        json!([result, {"type": "text", "text": "Look \"up\""}])
+    );
+}
+
+#[test]
+fn a_note_to_claude_stands_before_a_prefill() {
+    let noted = noted(
+        Endpoint::Messages,
+        &json!({"messages": [
+            {"role": "user", "content": "Hi\n"}, {"role": "assistant", "content": "{"},
+        ]}),
+    );
+    assert_eq!(noted["messages"][0]["content"], "Hi\n\n\nLook \"up\"");
+    assert_eq!(noted["messages"][1]["content"], "{");
+}
+
+#[test]
+fn a_note_to_chat_is_a_message_after_the_results_and_before_a_prefill() {
+    let note = json!({"role": "user", "content": "Look \"up\""});
+    let tool = json!({"role": "tool", "tool_call_id": "a", "content": "x"});
+    let call = json!({"role": "assistant", "tool_calls": [{"id": "a"}]});
+    let prefill = json!({"role": "assistant", "content": "{"});
+    let noted =
+        |messages: Value| noted(Endpoint::Chat, &json!({"messages": messages}))["messages"].clone();
+    assert_eq!(noted(json!([call, tool])), json!([call, tool, note]));
+    assert_eq!(
+        noted(json!([call, tool, prefill])),
+        json!([call, tool, note, prefill])
+    );
+    assert_eq!(noted(json!([])), json!([note]));
+}
+
+#[test]
+fn a_note_to_responses_is_an_item_or_more_of_the_text() {
+    let note = json!({
+        "type": "message", "role": "user", "content": [{"type": "input_text", "text": "Look \"up\""}],
+    });
+    let output = json!({"type": "function_call_output", "call_id": "a", "output": "x"});
+    let noted = |body: Value| noted(Endpoint::Responses, &body)["input"].clone();
+    assert_eq!(noted(json!({"input": [output]})), json!([output, note]));
+    assert_eq!(noted(json!({"input": "Hi"})), "Hi\n\nLook \"up\"");
+    assert_eq!(noted(json!({"input": ""})), "Look \"up\"");
+    assert_eq!(noted(json!({"conversation": "c"})), "Look \"up\"");
+}
+
+#[test]
+fn a_note_goes_where_this_api_keeps_the_conversation() {
+    let body =
+        json!({"messages": [{"role": "user", "content": "Hi"}], "input": "Hi", "contents": []});
+    let noted = noted(Endpoint::Chat, &body);
+    assert_eq!(noted["messages"].as_array().map(Vec::len), Some(2));
+    assert_eq!(
+        (&noted["input"], &noted["contents"]),
+        (&body["input"], &body["contents"])
+    );
+}
+
+#[test]
+fn a_note_to_gemini_is_a_part_of_the_users_last_content() {
+    let response = json!({"functionResponse": {"name": "ls", "response": {}}});
+    let noted = noted(
+        Endpoint::Generate,
+        &json!({"contents": [
+            {"role": "model", "parts": [{"functionCall": {"name": "ls", "args": {}}}]},
+            {"role": "user", "parts": [response]},
+            {"role": "model", "parts": [{"text": "{"}]},
+        ]}),
+    );
+    let parts = &noted["contents"][1]["parts"];
+    assert_eq!(*parts, json!([response, {"text": "Look \"up\""}]));
+}
+
+#[test]
+fn a_wrong_answer_is_shown_to_the_model_with_the_reason() {
+    let wrong = |endpoint, body: Value| {
+        json(&with_error_context(
+            endpoint,
+            &bytes(&body.to_string()),
+            "{oops",
+            "it is no JSON.",
+        ))
+    };
+    let complaint =
+        "That answer cannot be used: it is no JSON. Answer the same again, without that mistake.";
+    let user = json!({"role": "user", "content": "Hi"});
+    let turns = json!([
+        user, {"role": "assistant", "content": "{oops"}, {"role": "user", "content": complaint},
+    ]);
+    for endpoint in [Endpoint::Messages, Endpoint::Chat] {
+        assert_eq!(
+            wrong(endpoint, json!({"messages": [user]}))["messages"],
+            turns
+        );
+    }
+    let responses = wrong(Endpoint::Responses, json!({"input": "Hi"}));
+    let input = &responses["input"];
+    assert_eq!(
+        (&input[0]["content"], &input[1]["role"]),
+        (&json!("Hi"), &json!("assistant"))
+    );
+    assert_eq!(
+        input[1]["content"][0],
+        json!({"type": "output_text", "text": "{oops"})
+    );
+    assert_eq!(input[2]["content"][0]["text"], complaint);
+    let contents = json!({"contents": [{"role": "user", "parts": [{"text": "Hi"}]}]});
+    let gemini = wrong(Endpoint::Generate, contents);
+    assert_eq!(
+        gemini["contents"][1],
+        json!({"role": "model", "parts": [{"text": "{oops"}]})
+    );
+    assert_eq!(gemini["contents"][2]["parts"][0]["text"], complaint);
+}
+
+#[test]
+fn an_answer_that_cannot_stand_as_a_message_is_quoted() {
+    let body =
+        bytes(r#"{"thinking":{"type":"enabled"},"messages":[{"role":"user","content":"Hi"}]}"#);
+    let changed = json(&with_error_context(
+        Endpoint::Messages,
+        &body,
+        "{oops",
+        "it is no JSON.",
+    ));
+    assert_eq!(changed["messages"].as_array().map(Vec::len), Some(1));
+    let text = changed["messages"][0]["content"].as_str().unwrap();
+    assert!(
+        text.starts_with("Hi\n\n") && text.ends_with("{oops"),
+        "{text}"
+    );
+    let empty = json(&with_error_context(
+        Endpoint::Chat,
+        &body,
+        " \n",
+        "it was empty.",
+    ));
+    assert_eq!(empty["messages"].as_array().map(Vec::len), Some(2));
+    let text = empty["messages"][1]["content"].as_str().unwrap();
+    assert_eq!(
+        text,
+        "Your last answer cannot be used: it was empty. Answer again, without that mistake."
+    );
+}
+
+fn any_json() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i32>().prop_map(Value::from),
+        ".{0,12}".prop_map(Value::from),
+    ];
+    let keys = prop_oneof![
+        Just("model"),
+        Just("messages"),
+        Just("role"),
+        Just("content"),
+        Just("input"),
+        Just("contents"),
+        Just("parts"),
+        Just("generationConfig"),
+        Just("max_tokens"),
+        Just("thinking"),
+        Just("text"),
+    ];
+    leaf.prop_recursive(5, 48, 5, move |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            prop::collection::vec((keys.clone(), inner), 0..5).prop_map(|members| members
+                .into_iter()
+                .map(|(key, value)| (key.to_owned(), value))
+                .collect()),
+        ]
+    })
+}
+
+proptest! {
+    /// Whatever is changed, what was JSON is JSON, and the rest of it is as it was.
+    #[test]
+    fn a_change_keeps_json_json(value in any_json(), pretty in any::<bool>(), text in ".{1,20}") {
+        let body = match pretty {
+            true => serde_json::to_string_pretty(&value).unwrap(),
+            false => value.to_string(),
+        };
+        let body = bytes(&body);
+        for endpoint in Endpoint::KNOWN {
+            let model = with_model(endpoint, "", &body, &text).body;
+            if let Some(changed) = &model {
+                let mut expected = value.clone();
+                expected["model"] = Value::from(&*text);
+                prop_assert_eq!(sorted(&json(changed)), sorted(&expected));
+            }
+            json(&with_max_output(endpoint, &body, 7));
+            let noted = with_note(endpoint, &body, &text);
+            json(&noted);
+            let text = quoted(&text);
+            let added = noted.windows(text.len() - 2).any(|part| part == &text.as_bytes()[1..text.len() - 1]);
+            prop_assert!(noted == body || added);
+            json(&with_error_context(endpoint, &body, &text, "why."));
+        }
+    }
+
+    #[test]
+    fn any_bytes_can_be_changed(body in prop::collection::vec(any::<u8>(), 0..200), path in ".{0,40}") {
+        let body = Bytes::from(body);
+        for endpoint in Endpoint::KNOWN {
+            with_model(endpoint, &path, &body, "m");
+            with_max_output(endpoint, &body, 7);
+            with_note(endpoint, &body, "n");
+            with_error_context(endpoint, &body, "n", "w");
+        }
+    }
+}
+
+/// The same without the order of its members.
+fn sorted(value: &Value) -> Value {
+    let Some(object) = value.as_object() else {
+        return value.clone();
+    };
+    let mut members: Vec<_> = object.clone().into_iter().collect();
+    members.sort_by(|a, b| a.0.cmp(&b.0));
+    members.into_iter().collect()
+}

@@ -1,0 +1,87 @@
+//! The end of a gateway: whoever has something under way hears of it, and tells its client.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Waker};
+
+use tokio::sync::Notify;
+use tokio::sync::futures::OwnedNotified;
+
+/// Whether the gateway ends, and cuts off what is under way.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Shutdown(Arc<ShutdownState>);
+
+#[derive(Debug, Default)]
+struct ShutdownState {
+    is_over: AtomicBool,
+    notify: Arc<Notify>,
+}
+
+impl Shutdown {
+    /// Cuts off what is under way.
+    pub(crate) fn cut_off(&self) {
+        self.0.is_over.store(true, Ordering::SeqCst);
+        self.0.notify.notify_waiters();
+    }
+
+    /// Whether it does.
+    pub(crate) fn is_over(&self) -> bool {
+        self.0.is_over.load(Ordering::SeqCst)
+    }
+
+    /// Hears of it, now or later.
+    pub(crate) fn signal(&self) -> ShutdownSignal {
+        ShutdownSignal {
+            notified: Box::pin(Arc::clone(&self.0.notify).notified_owned()),
+            shutdown: self.clone(),
+            waker: None,
+        }
+    }
+}
+
+/// Ready when the gateway ends.
+#[derive(Debug)]
+pub(crate) struct ShutdownSignal {
+    notified: Pin<Box<OwnedNotified>>,
+    shutdown: Shutdown,
+    /// Whom to wake. All calls share what is listened to here, so it is not touched with every piece of a stream.
+    waker: Option<Waker>,
+}
+
+impl Future for ShutdownSignal {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        let hearing = self.get_mut();
+        if hearing.shutdown.is_over() {
+            return Poll::Ready(());
+        }
+        let waker = context.waker();
+        let is_known = hearing.waker.as_ref();
+        if is_known.is_some_and(|known| known.will_wake(waker)) {
+            return Poll::Pending;
+        }
+        hearing.waker = Some(waker.clone());
+        hearing.notified.as_mut().poll(context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn whoever_listens_hears_of_the_end_whenever_it_comes() {
+        let ending = Shutdown::default();
+        let (early, unpolled) = (ending.signal(), ending.signal());
+        let waiting = tokio::spawn(early);
+        tokio::task::yield_now().await;
+        assert!(!waiting.is_finished() && !ending.is_over());
+        ending.cut_off();
+        waiting.await.unwrap();
+        unpolled.await;
+        ending.signal().await;
+    }
+}

@@ -1,0 +1,206 @@
+//! What all calls of a gateway share, and what it knows.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use hyper::HeaderMap;
+use hyper::header::AUTHORIZATION;
+use unstuck_core::decision::{ModelCatalog, RandomDraw, SeededRng};
+use unstuck_core::event::{BudgetReached, BudgetScope, BudgetUnit};
+use unstuck_core::knowledge::Playbook;
+use unstuck_core::{Classifier, Diagnosis, Failure, RetryPolicy, Timestamp};
+
+use crate::admission::Lanes;
+use crate::clock;
+use crate::connectivity::Connectivity;
+use crate::error::GatewayError;
+use crate::health::UpstreamHealthMap;
+use crate::protocol::ResponseSummary;
+use crate::recorder::{EventBus, Recorder};
+use crate::session::{GatewaySession, GatewaySessions};
+use crate::settings::{GatewaySettings, restrict_client_keys};
+use crate::shutdown::Shutdown;
+use crate::spending::{BudgetOwner, BudgetRemaining, DaySpending, day_number};
+use crate::upstream::UpstreamClient;
+
+/// What the gateway knows about failures, strategies and models.
+pub trait KnowledgeSource: Send + Sync {
+    /// Tells what kind of failure it is.
+    fn classifier(&self) -> &Classifier;
+
+    /// Knows how to recover.
+    fn playbook(&self) -> &Playbook;
+
+    /// The models.
+    fn catalog(&self) -> &ModelCatalog;
+}
+
+/// What comes with the program.
+#[derive(Debug)]
+pub struct BuiltInKnowledge(ModelCatalog);
+
+impl Default for BuiltInKnowledge {
+    fn default() -> Self {
+        Self(ModelCatalog::embedded())
+    }
+}
+
+impl KnowledgeSource for BuiltInKnowledge {
+    fn classifier(&self) -> &Classifier {
+        Classifier::built_in()
+    }
+
+    fn playbook(&self) -> &Playbook {
+        Playbook::built_in()
+    }
+
+    fn catalog(&self) -> &ModelCatalog {
+        &self.0
+    }
+}
+
+/// What all calls share.
+pub(crate) struct GatewayState {
+    pub(crate) settings: GatewaySettings,
+    pub(crate) knowledge: Arc<dyn KnowledgeSource>,
+    pub(crate) recorder: Arc<dyn Recorder>,
+    pub(crate) events: EventBus,
+    pub(crate) admission: Lanes,
+    pub(crate) health: UpstreamHealthMap,
+    pub(crate) connectivity: Connectivity,
+    pub(crate) sessions: GatewaySessions,
+    pub(crate) client: UpstreamClient,
+    pub(crate) spending: DaySpending,
+    pub(crate) shutdown: Shutdown,
+    /// That of sessions which begin.
+    policy: Mutex<Arc<RetryPolicy>>,
+    dice: Mutex<SeededRng>,
+}
+
+impl GatewayState {
+    /// What the calls of a new gateway share.
+    pub(crate) fn new(
+        mut settings: GatewaySettings,
+        knowledge: Arc<dyn KnowledgeSource>,
+        ledger: Arc<dyn Recorder>,
+    ) -> Result<Self, GatewayError> {
+        let mut seed = [0; 8];
+        getrandom::fill(&mut seed).map_err(GatewayError::Randomness)?;
+        restrict_client_keys(&mut settings.upstreams);
+        Ok(Self {
+            admission: Lanes::new(settings.lanes.clone()),
+            client: UpstreamClient::new(settings.limits.connect, &settings.network)?,
+            health: UpstreamHealthMap::default(),
+            connectivity: Connectivity::new(settings.network_probe.clone()),
+            spending: DaySpending::default(),
+            shutdown: Shutdown::default(),
+            events: EventBus::new(),
+            sessions: GatewaySessions::default(),
+            policy: Mutex::new(Arc::new(settings.policy.clone())),
+            dice: Mutex::new(SeededRng::seeded(u64::from_le_bytes(seed))),
+            settings,
+            knowledge,
+            recorder: ledger,
+        })
+    }
+
+    /// When an upstream that is passed over for its fallback is asked again; none where it is not.
+    pub(crate) fn skipped_until(&self, upstream: &str) -> Option<Timestamp> {
+        let mut upstreams = self.settings.upstreams.iter();
+        let upstream = upstreams.find(|one| one.name == upstream)?;
+        self.health.get(&upstream.base.to_string()).skipped_until()
+    }
+
+    /// What a failure was found to be.
+    pub(crate) fn diagnose(&self, failure: &Failure) -> Diagnosis {
+        self.knowledge
+            .classifier()
+            .diagnose(failure, &clock::clock_reading())
+    }
+
+    /// One random number.
+    pub(crate) fn random_draw(&self) -> RandomDraw {
+        self.dice
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .next_draw()
+    }
+
+    /// What an answer cost, in USD, where that is known.
+    pub(crate) fn cost_usd(&self, model: Option<&str>, said: &ResponseSummary) -> Option<f64> {
+        let model = self.knowledge.catalog().find(model?)?;
+        model.cost(said.tokens?)
+    }
+
+    /// What tells the keys of clients apart.
+    pub(crate) fn client_key<'a>(&self, headers: &'a HeaderMap) -> &'a [u8] {
+        let names = ["x-api-key", "x-goog-api-key"];
+        let key = headers
+            .get(AUTHORIZATION)
+            .or_else(|| names.iter().find_map(|name| headers.get(*name)));
+        key.map(|value| value.as_bytes()).unwrap_or_default()
+    }
+
+    /// Which budget a session has used up; none while it may spend.
+    pub(crate) fn exhausted_budget(&self, session: &GatewaySession) -> Option<BudgetReached> {
+        let budgets = &self.settings.budgets;
+        let spent = session.spent();
+        let own = session.allowance(budgets.session);
+        let reached = |scope, used, limit, configured| {
+            BudgetReached::new(scope, BudgetUnit::Usd, used, limit, configured)
+        };
+        if let Some(most) = own.filter(|most| spent >= *most) {
+            let configured = session.setup().budget.or(budgets.session).unwrap_or(most);
+            return Some(reached(BudgetScope::Session, spent, most, configured));
+        }
+        if let Some(reached) = session.run_budget().and_then(|purse| purse.reached_limit()) {
+            return Some(reached);
+        }
+        let now = clock::timestamp_now();
+        let (configured, today) = (budgets.day?, self.spending.today(now));
+        let most = session.allowance_of_day(day_number(now), configured);
+        (today >= most).then(|| reached(BudgetScope::GatewayDay, today, most, configured))
+    }
+
+    /// What a session may still spend, by the budget that has the least left; none where there is no budget.
+    pub(crate) fn remaining_budget(&self, session: &GatewaySession) -> Option<BudgetRemaining> {
+        let budgets = &self.settings.budgets;
+        let left = |usd, whose| BudgetRemaining { usd, owner: whose };
+        let own = session.allowance(budgets.session);
+        let own = own.map(|most| left(most - session.spent(), BudgetOwner::Session));
+        let of_day = budgets.day.map(|most| {
+            let now = clock::timestamp_now();
+            let most = session.allowance_of_day(day_number(now), most);
+            left(most - self.spending.today(now), BudgetOwner::Day)
+        });
+        // Whoever has gone beyond it was let by a person.
+        let of_policy = session.policy().max_cost;
+        let of_policy = of_policy
+            .map(|most| left(most - session.spent(), BudgetOwner::Policy))
+            .filter(|left| left.usd > 0.0);
+        let all = [own, of_day, of_policy].into_iter().flatten();
+        all.min_by(|a, b| a.usd.total_cmp(&b.usd))
+    }
+
+    /// How far to go in sessions that begin.
+    pub(crate) fn policy(&self) -> Arc<RetryPolicy> {
+        Arc::clone(&self.policy.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Goes so far from the next decision on, in all sessions.
+    pub(crate) fn set_policy(&self, policy: Arc<RetryPolicy>) {
+        *self.policy.lock().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&policy);
+        for session in self.sessions.all() {
+            session.set_policy(Arc::clone(&policy));
+        }
+    }
+
+    /// The session of a name; one that is not known yet begins now.
+    pub(crate) fn session(&self, name: &str, client: Option<&str>) -> Arc<GatewaySession> {
+        let limits = self.settings.loop_rules.limits.clone();
+        let make = || {
+            let setup = self.recorder.begin_session(name, client, &self.policy());
+            GatewaySession::new(setup, limits, clock::timestamp_now())
+        };
+        self.sessions.get_or(name, make)
+    }
+}

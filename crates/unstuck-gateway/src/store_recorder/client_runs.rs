@@ -1,0 +1,220 @@
+//! The runs of clients that nobody else has begun: how they go, and how they end.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use unstuck_core::duration::{HumanDuration, to_millis};
+use unstuck_core::event::{CallOutcome, CallRecord};
+use unstuck_core::event::{RunFinished, RunOutcome};
+use unstuck_core::money::known_cost;
+use unstuck_core::{RunId, Timestamp};
+use unstuck_store::LeaseToken;
+
+/// What stands where the program of other runs does.
+pub(super) const GATEWAY_PROGRAM: &str = "(gateway)";
+
+/// The runs of clients that nobody else has begun.
+#[derive(Debug, Default)]
+pub(super) struct ClientRuns(HashMap<RunId, ClientRun>);
+
+/// How one of them goes.
+#[derive(Debug)]
+struct ClientRun {
+    started: Timestamp,
+    last_used: Timestamp,
+    /// What came of its newest call that its client waited for.
+    last_outcome: Option<CallOutcome>,
+    /// Whether something has failed.
+    has_failed: bool,
+    retries: u32,
+    cost: f64,
+    /// How many calls used tokens whose price is not known.
+    unpriced: u64,
+    is_over: bool,
+    lease: Option<LeaseToken>,
+}
+
+impl ClientRuns {
+    pub(super) fn begin(&mut self, run: RunId, at: Timestamp) {
+        let talk = ClientRun {
+            started: at,
+            last_used: at,
+            last_outcome: None,
+            has_failed: false,
+            retries: 0,
+            cost: 0.0,
+            unpriced: 0,
+            is_over: false,
+            lease: None,
+        };
+        self.0.insert(run, talk);
+    }
+
+    /// Takes note of a call; whether its run had ended, and goes on with it.
+    pub(super) fn on_call(&mut self, call: &CallRecord) -> bool {
+        let Some(talk) = self.0.get_mut(&call.run) else {
+            return false;
+        };
+        talk.last_used = talk.last_used.max(call.at);
+        talk.retries = talk.retries.saturating_add(call.attempts.saturating_sub(1));
+        talk.cost += call.cost_usd.unwrap_or(0.0);
+        let has_used = call
+            .tokens
+            .is_some_and(|used| used.average_conversation() > 0);
+        talk.unpriced += u64::from(call.cost_usd.is_none() && has_used);
+        talk.has_failed |= call.kind.is_some();
+        if call.outcome != CallOutcome::Cancelled {
+            talk.last_outcome = Some(call.outcome);
+        }
+        std::mem::take(&mut talk.is_over)
+    }
+
+    /// Ends all that go on.
+    pub(super) fn end_all(&mut self, now: Timestamp, why: &str) -> Vec<(RunId, RunFinished)> {
+        let open = self.0.iter_mut().filter(|(_, talk)| !talk.is_over);
+        open.map(|(run, talk)| (run.clone(), talk.end(now, why.to_owned())))
+            .collect()
+    }
+
+    /// Ends those whose clients have been silent for so long.
+    pub(super) fn end_idle(&mut self, now: Timestamp, idle: Duration) -> Vec<(RunId, RunFinished)> {
+        let open = self.0.iter_mut().filter(|(_, talk)| !talk.is_over);
+        let silent = open.filter(|(_, talk)| talk.last_used.after(idle) <= now);
+        let why = format!("its client was silent for {}", HumanDuration(idle));
+        silent
+            .map(|(run, talk)| (run.clone(), talk.end(now, why.clone())))
+            .collect()
+    }
+
+    /// Those that go on and that nobody is known to serve.
+    pub(super) fn runs_without_lease(&self) -> Vec<RunId> {
+        let open = self.0.iter().filter(|(_, talk)| !talk.is_over);
+        let without = open.filter(|(_, talk)| talk.lease.is_none());
+        without.map(|(run, _)| run.clone()).collect()
+    }
+
+    /// Whoever serves it has said so.
+    pub(super) fn add_lease(&mut self, lease: LeaseToken) {
+        if let Some(talk) = self.0.get_mut(&lease.run) {
+            talk.lease = Some(lease);
+        }
+    }
+
+    /// What is to be renewed.
+    pub(super) fn leases(&self) -> Vec<LeaseToken> {
+        let open = self.0.values().filter(|talk| !talk.is_over);
+        open.filter_map(|talk| talk.lease.clone()).collect()
+    }
+
+    /// What is to be given up when a run has ended.
+    pub(super) fn take_lease(&mut self, run: &RunId) -> Option<LeaseToken> {
+        let talk = self.0.get_mut(run)?;
+        talk.lease.take_if(|_| talk.is_over)
+    }
+
+    /// Whether it began here.
+    pub(super) fn contains(&self, run: &RunId) -> bool {
+        self.0.contains_key(run)
+    }
+}
+
+impl ClientRun {
+    fn end(&mut self, now: Timestamp, why: String) -> RunFinished {
+        self.is_over = true;
+        let outcome = run_outcome(self.last_outcome, self.has_failed);
+        RunFinished {
+            outcome,
+            exit_code: i32::from(!outcome.is_success()),
+            reason: why,
+            attempts: 0,
+            retry_count: self.retries,
+            recovery_level: None,
+            cost_usd: known_cost(self.cost, self.unpriced),
+            duration_ms: to_millis(now.since(self.started)),
+        }
+    }
+}
+
+/// How a client's session ended, by its newest call.
+pub(super) fn run_outcome(last: Option<CallOutcome>, has_failed: bool) -> RunOutcome {
+    match last {
+        Some(last) if !last.is_success() => RunOutcome::Failed,
+        _ if has_failed => RunOutcome::Recovered,
+        _ => RunOutcome::Succeeded,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use unstuck_core::Kind;
+
+    use super::*;
+
+    const IDLE: Duration = Duration::from_secs(1800);
+
+    fn minute(minute: i64) -> Timestamp {
+        Timestamp::from_seconds(1_794_777_600 + minute * 60)
+    }
+
+    fn call(at: Timestamp, outcome: CallOutcome) -> CallRecord {
+        CallRecord {
+            call: "c".into(),
+            run: RunId::new("r"),
+            session: RunId::new("r").session_id(1),
+            at,
+            protocol: "openai".into(),
+            endpoint: "chat".into(),
+            upstream: "first".into(),
+            requested_model: None,
+            model: None,
+            is_stream: false,
+            outcome,
+            status: 200,
+            kind: (outcome != CallOutcome::Answered).then_some(Kind::Timeout),
+            attempts: 2,
+            waited_ms: 0,
+            first_byte_ms: 0,
+            duration_ms: 0,
+            sent_bytes: 0,
+            tokens: None,
+            cost_usd: Some(0.5),
+        }
+    }
+
+    #[test]
+    fn a_silent_client_has_ended_its_session_and_may_go_on_with_it() {
+        let mut begun = ClientRuns::default();
+        begun.begin(RunId::new("r"), minute(0));
+        assert!(!begun.on_call(&call(minute(10), CallOutcome::Answered)));
+        assert_eq!(begun.end_idle(minute(39), IDLE), []);
+        let ends = begun.end_idle(minute(40), IDLE);
+        let end = &ends[0].1;
+        assert_eq!(
+            (end.outcome, end.cost_usd),
+            (RunOutcome::Succeeded, Some(0.5))
+        );
+        assert_eq!(end.reason, "its client was silent for 30 min");
+        assert_eq!(begun.end_idle(minute(99), IDLE), []);
+        assert!(begun.on_call(&call(minute(100), CallOutcome::Failed)));
+        let ends = begun.end_all(minute(101), "the gateway stopped");
+        assert_eq!(ends[0].1.outcome, RunOutcome::Failed);
+    }
+
+    #[test]
+    fn a_session_ends_like_its_newest_call_that_was_waited_for() {
+        let ended = |outcomes: &[CallOutcome]| {
+            let mut begun = ClientRuns::default();
+            begun.begin(RunId::new("r"), minute(0));
+            for outcome in outcomes {
+                begun.on_call(&call(minute(1), *outcome));
+            }
+            begun.end_all(minute(2), "x")[0].1.outcome
+        };
+        use CallOutcome::{Answered, Cancelled, Failed, Recovered, Truncated};
+        assert_eq!(ended(&[]), RunOutcome::Succeeded);
+        assert_eq!(ended(&[Answered]), RunOutcome::Succeeded);
+        assert_eq!(ended(&[Failed, Answered]), RunOutcome::Recovered);
+        assert_eq!(ended(&[Recovered, Answered]), RunOutcome::Recovered);
+        assert_eq!(ended(&[Answered, Truncated, Cancelled]), RunOutcome::Failed);
+    }
+}

@@ -1,0 +1,217 @@
+//! How what has been noted gets into the store, and what is done when it does not.
+
+use std::sync::atomic::Ordering;
+
+use futures_util::future::join_all;
+use unstuck_core::duration::to_millis;
+use unstuck_core::event::RunFinished;
+use unstuck_core::money::known_cost;
+use unstuck_core::views::{RunProjection, RunStatus, RunSummary};
+use unstuck_core::{Event, RunId, Timestamp};
+use unstuck_store::{
+    Append, CallFilter, ClaimOutcome, ClaimRequest, NewMessage, RunFilter, StoreError,
+};
+
+use super::RecorderState;
+use super::client_runs::{GATEWAY_PROGRAM, run_outcome};
+use super::write_queue::{QueuedEvent, WriteBatch};
+use crate::clock;
+
+/// So many runs that were left without an end are looked at.
+const MAX_ORPHANS: usize = 1000;
+
+impl RecorderState {
+    /// Writes all that has been noted, until there is nothing more or the store refuses.
+    pub(super) async fn flush_queue(&self) {
+        let _turn = self.write_lock.lock().await;
+        loop {
+            let batch = self.pending().queue.take_batch();
+            if batch.is_empty() {
+                break;
+            }
+            let left = self.write_batch(batch).await;
+            if !left.is_empty() {
+                self.pending().queue.put_back(left);
+                break;
+            }
+        }
+        if self.pending().queue.dropped_count() > 0 {
+            self.warn_once("the store does not keep up: some records of API calls are left out");
+        }
+    }
+
+    /// Writes a batch, and gives back what can be tried again.
+    async fn write_batch(&self, batch: WriteBatch) -> WriteBatch {
+        let begins = self.append_events(batch.begins).await;
+        if !begins.is_empty() {
+            // Nothing can be written of a run that has not begun.
+            return WriteBatch { begins, ..batch };
+        }
+        let mut left = WriteBatch::default();
+        self.claim_leases().await;
+        left.events = self.append_events(batch.events).await;
+        if !batch.calls.is_empty()
+            && let Err(error) = self.store.record_calls(batch.calls.clone()).await
+        {
+            self.report_refusal(&error);
+            left.calls = batch.calls;
+        }
+        let ended: Vec<RunId> = batch.ends.iter().map(|end| end.run.clone()).collect();
+        left.ends = self.append_events(batch.ends).await;
+        if left.ends.is_empty() {
+            self.release_leases(&ended).await;
+        }
+        left
+    }
+
+    /// Writes events, and gives back those that can be tried again.
+    async fn append_events(&self, events: Vec<QueuedEvent>) -> Vec<QueuedEvent> {
+        let mut told = Vec::with_capacity(events.len());
+        for happened in &events {
+            told.push(self.messages_for(happened).await);
+        }
+        let writes = events.iter().zip(told).map(|(happened, told)| {
+            let QueuedEvent { run, at, event } = happened.clone();
+            let append = Append::new(run, at, [event]);
+            self.store.append(append.with_messages(told))
+        });
+        // All are asked for before the first is waited for: one flush of the disk keeps them all.
+        let written = join_all(writes).await;
+        let mut left = Vec::new();
+        for (happened, written) in events.into_iter().zip(written) {
+            match written {
+                Ok(_) => {}
+                Err(error) if is_permanent(&error) => {
+                    self.pending().queue.count_dropped();
+                    self.report_refusal(&error);
+                }
+                Err(error) => {
+                    self.report_refusal(&error);
+                    left.push(happened);
+                }
+            }
+        }
+        left
+    }
+
+    /// What people are told about an event: that they are asked something.
+    async fn messages_for(&self, happened: &QueuedEvent) -> Vec<NewMessage> {
+        let (Some(announce), Event::EscalationOpened(_)) =
+            (&self.options.build_messages, &happened.event)
+        else {
+            return Vec::new();
+        };
+        // What cannot be told of is in the inbox all the same.
+        let known = self.store.load(&happened.run).await.unwrap_or_default();
+        let run = RunProjection::from_events(&known);
+        let event = std::slice::from_ref(&happened.event);
+        run.map_or_else(Vec::new, |run| announce(&run, event, happened.at))
+    }
+
+    fn report_refusal(&self, error: &StoreError) {
+        self.warn_once(&format!(
+            "records of API calls cannot be written for now: {error}; the calls go on"
+        ));
+    }
+
+    /// Says who serves the sessions that began here.
+    async fn claim_leases(&self) {
+        let Some(owner) = &self.options.owner else {
+            return;
+        };
+        let runs = self.pending().client_runs.runs_without_lease();
+        for run in runs {
+            let request = ClaimRequest {
+                run,
+                owner: owner.clone(),
+                now: clock::timestamp_now(),
+                replaces: None,
+            };
+            // Without it a run is shown as cut off, and nothing else is lost.
+            if let Ok(ClaimOutcome::Granted(lease)) = self.store.claim(request).await {
+                self.pending().client_runs.add_lease(lease);
+            }
+        }
+    }
+
+    /// Says that they are still served.
+    pub(super) async fn renew_leases(&self) {
+        let leases = self.pending().client_runs.leases();
+        let now = clock::timestamp_now();
+        // What cannot be renewed now can be the next time, before it has run out.
+        join_all(leases.iter().map(|lease| self.store.renew(lease, now))).await;
+    }
+
+    async fn release_leases(&self, runs: &[RunId]) {
+        for run in runs {
+            let lease = self.pending().client_runs.take_lease(run);
+            if let Some(lease) = lease {
+                // It runs out by itself.
+                let _ = self.store.release(&lease).await;
+            }
+        }
+    }
+
+    /// Ends the sessions of clients whose gateway was killed.
+    pub(super) async fn end_orphaned_runs(&self) {
+        if self.options.owner.is_none() || self.has_warned.load(Ordering::Relaxed) {
+            return;
+        }
+        let filter = RunFilter {
+            status: vec![RunStatus::Running],
+            limit: Some(MAX_ORPHANS),
+            ..RunFilter::default()
+        };
+        let (Ok(runs), Ok(leases)) = (self.store.runs(&filter).await, self.store.leases().await)
+        else {
+            return;
+        };
+        let now = clock::timestamp_now();
+        let is_served = |run: &RunId| {
+            let mut of_run = leases.iter().filter(|lease| lease.token.run == *run);
+            of_run.any(|lease| !lease.is_expired(now)) || self.pending().client_runs.contains(run)
+        };
+        for run in runs {
+            let is_clients = run
+                .command
+                .first()
+                .is_some_and(|word| word == GATEWAY_PROGRAM);
+            if is_clients && !is_served(&run.id) {
+                self.end_orphaned_run(&run, now).await;
+            }
+        }
+    }
+
+    async fn end_orphaned_run(&self, run: &RunSummary, now: Timestamp) {
+        let filter = CallFilter {
+            run: Some(run.id.clone()),
+            limit: Some(1),
+            ..CallFilter::default()
+        };
+        let Ok(newest) = self.store.calls(&filter).await else {
+            return;
+        };
+        let last = newest.first().map(|call| &call.record);
+        let end = RunFinished {
+            outcome: run_outcome(last.map(|call| call.outcome), run.error_count > 0),
+            exit_code: 0,
+            reason: "its gateway was stopped from outside".to_owned(),
+            attempts: 0,
+            retry_count: run.retry_count,
+            recovery_level: run.recovery_level,
+            cost_usd: known_cost(run.cost_usd, run.unpriced_count),
+            duration_ms: to_millis(last.map_or(run.updated, |call| call.at).since(run.started)),
+        };
+        let end = Append::new(run.id.clone(), now, [end.into()]);
+        // The next gateway tries again.
+        let _ = self.store.append(end).await;
+    }
+}
+
+/// Whether trying again cannot help.
+fn is_permanent(error: &StoreError) -> bool {
+    matches!(
+        error,
+        StoreError::UnknownRun { .. } | StoreError::RunExists { .. }
+    )
+}

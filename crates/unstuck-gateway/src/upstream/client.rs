@@ -1,0 +1,180 @@
+//! Sends requests to upstreams, over connections that are kept.
+
+use std::error::Error;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::client::conn::http2;
+use hyper::header::{HOST, HeaderValue, PROXY_AUTHORIZATION};
+use hyper::http::uri::{Authority, PathAndQuery, Scheme};
+use hyper::{Request, Response, Uri};
+use hyper_util::client::legacy::connect::Connection as _;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use tower_service::Service;
+
+use super::connector::{TlsConnector, UpstreamStream, https};
+use super::http1_conn::Http1Conn;
+use super::pool::{Http2Conn, Origin, Pool};
+use super::proxy::Proxies;
+use super::request_body::RequestBody;
+use super::response_body::UpstreamBody;
+use crate::error::GatewayError;
+use crate::settings::NetworkSettings;
+
+/// Why a request got no answer.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SendError {
+    #[error("the address has no host")]
+    NoHost,
+    #[error("cannot connect")]
+    Connect(#[source] Box<dyn Error + Send + Sync>),
+    #[error(transparent)]
+    Lost(#[from] hyper::Error),
+}
+
+/// Sends requests to upstreams.
+#[derive(Clone)]
+pub(crate) struct UpstreamClient {
+    https: TlsConnector,
+    proxies: Arc<Proxies>,
+    pool: Arc<Pool>,
+}
+
+/// A new connection, as it was agreed upon.
+enum NewConnection {
+    Http1(Http1Conn),
+    Http2(Http2Conn),
+}
+
+impl UpstreamClient {
+    /// Connects within that time, or not at all.
+    pub(crate) fn new(connect: Duration, network: &NetworkSettings) -> Result<Self, GatewayError> {
+        let proxies = Arc::new(Proxies::new(network)?);
+        Ok(Self {
+            https: https(connect, network, Arc::clone(&proxies))?,
+            proxies,
+            pool: Arc::default(),
+        })
+    }
+
+    /// Sends a request, and waits for the head of its answer.
+    pub(crate) async fn request(
+        &self,
+        mut request: Request<RequestBody>,
+    ) -> Result<Response<UpstreamBody>, SendError> {
+        let place = origin(request.uri()).ok_or(SendError::NoHost)?;
+        if let Some(word) = self.proxies.proxy_authorization(request.uri()) {
+            request.headers_mut().insert(PROXY_AUTHORIZATION, word);
+        }
+        if let Some(trunk) = self.pool.get_http2(&place) {
+            match send_http2(trunk, request).await {
+                Ok(response) => return Ok(response),
+                // The other side closed it in the same moment.
+                Err((_, Some(unsent))) => request = unsent,
+                Err((lost, None)) => return Err(lost),
+            }
+        }
+        while let Some(line) = self.pool.take_http1(&place) {
+            match self.send_http1(line, &place, request).await {
+                Ok(response) => return Ok(response),
+                Err((_, Some(unsent))) => request = unsent,
+                Err((lost, None)) => return Err(lost),
+            }
+        }
+        // It is rare and large, and every call would carry the room for it along.
+        let connecting = Box::pin(self.connect(&place, request.uri().clone()));
+        let sent = match connecting.await? {
+            NewConnection::Http1(line) => self.send_http1(line, &place, request).await,
+            NewConnection::Http2(trunk) => send_http2(trunk, request).await,
+        };
+        sent.map_err(|(lost, _)| lost)
+    }
+
+    async fn connect(&self, place: &Origin, address: Uri) -> Result<NewConnection, SendError> {
+        let stream: UpstreamStream = self
+            .https
+            .clone()
+            .call(address)
+            .await
+            .map_err(SendError::Connect)?;
+        if !stream.connected().is_negotiated_h2() {
+            return Ok(NewConnection::Http1(Http1Conn::open(stream).await?));
+        }
+        let (trunk, connection) = http2::Builder::new(TokioExecutor::new())
+            .timer(TokioTimer::new())
+            .handshake(stream)
+            .await?;
+        // How it ends is told by the answers that it was to bring.
+        tokio::spawn(async {
+            let _ = connection.await;
+        });
+        self.pool.put_http2(place.clone(), trunk.clone());
+        Ok(NewConnection::Http2(trunk))
+    }
+
+    async fn send_http1(
+        &self,
+        mut line: Http1Conn,
+        place: &Origin,
+        mut request: Request<RequestBody>,
+    ) -> Result<Response<UpstreamBody>, (SendError, Option<Request<RequestBody>>)> {
+        let whole = request.uri().clone();
+        if let Some(host) = host_header(place) {
+            request.headers_mut().entry(HOST).or_insert(host);
+        }
+        if !line.is_proxied() {
+            *request.uri_mut() = origin_form(&whole);
+        }
+        match line.send(request).await {
+            Ok(response) => Ok(response.map(|body| {
+                UpstreamBody::over_http1(body, line, place.clone(), Arc::clone(&self.pool))
+            })),
+            Err(mut lost) => {
+                let unsent = lost.take_message().map(|mut unsent| {
+                    *unsent.uri_mut() = whole;
+                    unsent
+                });
+                Err((lost.into_error().into(), unsent))
+            }
+        }
+    }
+}
+
+async fn send_http2(
+    mut trunk: Http2Conn,
+    request: Request<RequestBody>,
+) -> Result<Response<UpstreamBody>, (SendError, Option<Request<RequestBody>>)> {
+    match trunk.try_send_request(request).await {
+        Ok(response) => Ok(response.map(UpstreamBody::over_http2)),
+        Err(mut lost) => {
+            let unsent = lost.take_message();
+            Err((lost.into_error().into(), unsent))
+        }
+    }
+}
+
+fn origin(address: &Uri) -> Option<Origin> {
+    let scheme = address.scheme().cloned().unwrap_or(Scheme::HTTP);
+    Some((scheme, address.authority()?.clone()))
+}
+
+/// The host as a request names it: without the port that goes without saying.
+fn host_header((scheme, authority): &(Scheme, Authority)) -> Option<HeaderValue> {
+    let usual = match scheme == &Scheme::HTTPS {
+        true => 443,
+        false => 80,
+    };
+    match authority.port_u16() {
+        Some(port) if port != usual => {
+            HeaderValue::from_str(&format!("{}:{port}", authority.host())).ok()
+        }
+        _ => HeaderValue::from_str(authority.host()).ok(),
+    }
+}
+
+/// The address as it stands in a request to the server itself.
+fn origin_form(address: &Uri) -> Uri {
+    let path = address.path_and_query().cloned();
+    path.unwrap_or_else(|| PathAndQuery::from_static("/"))
+        .into()
+}

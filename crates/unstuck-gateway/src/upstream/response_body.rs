@@ -1,0 +1,85 @@
+//! An answer that arrives from an upstream.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use hyper::body::{Body, Frame, Incoming, SizeHint};
+
+use super::http1_conn::Http1Conn;
+use super::pool::{Origin, Pool};
+
+/// The body of an answer that arrives from an upstream. The connection that brings it is kept for another call once all
+/// of it is here, and closed if nobody wants the rest.
+pub(crate) struct UpstreamBody {
+    body: Incoming,
+    line: Option<(Http1Conn, Origin, Arc<Pool>)>,
+}
+
+impl UpstreamBody {
+    /// Comes by a connection of its own.
+    pub(super) fn over_http1(
+        body: Incoming,
+        line: Http1Conn,
+        place: Origin,
+        pool: Arc<Pool>,
+    ) -> Self {
+        Self {
+            body,
+            line: Some((line, place, pool)),
+        }
+    }
+
+    /// Comes by a connection that sees to itself.
+    pub(super) fn over_http2(body: Incoming) -> Self {
+        Self { body, line: None }
+    }
+
+    /// Whether all that has arrived can be had at once. Otherwise some may be on its way from another task.
+    pub(crate) fn is_read_here(&self) -> bool {
+        self.line.is_some()
+    }
+
+    fn return_connection(&mut self) {
+        if let Some((line, place, pool)) = self.line.take() {
+            pool.put_http1(place, line);
+        }
+    }
+}
+
+impl Body for UpstreamBody {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        let this = self.get_mut();
+        let polled = match &mut this.line {
+            Some((line, ..)) => line.poll_frame(&mut this.body, context),
+            None => Pin::new(&mut this.body).poll_frame(context),
+        };
+        if let Poll::Ready(None) = polled {
+            this.return_connection();
+        }
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+impl Drop for UpstreamBody {
+    fn drop(&mut self) {
+        if self.body.is_end_stream() {
+            self.return_connection();
+        }
+    }
+}

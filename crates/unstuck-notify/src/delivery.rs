@@ -1,0 +1,145 @@
+//! Takes messages out of the outbox and sends them, until they have arrived.
+
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use tokio::sync::watch;
+use unstuck_core::Timestamp;
+use unstuck_store::{DeliveryResult, OutboxMessage, Store, StoreError};
+
+use crate::message::NotificationMessage;
+use crate::retry_schedule::next_attempt;
+use crate::send::{MessageSender, Retryable, SendError};
+use crate::target::NotificationTarget;
+
+/// So many receivers are told at once.
+const MAX_CONCURRENT: usize = 8;
+/// How often the outbox is looked at.
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
+
+/// Sends what is in the outbox of a store.
+#[derive(Debug, Clone)]
+pub struct DeliveryWorker {
+    store: Store,
+    sender: MessageSender,
+}
+
+/// What came of one try.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeliveryReport {
+    /// The message; of several the newest.
+    pub id: String,
+    /// How many were sent as one.
+    pub count: usize,
+    /// Where to.
+    pub target: String,
+    /// What came of it.
+    pub result: DeliveryResult,
+}
+
+impl DeliveryWorker {
+    /// Sends what is in the outbox of this store.
+    pub fn new(store: Store, sender: MessageSender) -> Self {
+        Self { store, sender }
+    }
+
+    /// Sends what is due, once, and tells what came of it; nothing where nothing is due.
+    pub async fn deliver(&self, now: Timestamp) -> Result<Vec<DeliveryReport>, StoreError> {
+        let letters = self.store.claim_due_messages(now, MAX_CONCURRENT).await?;
+        self.send_all(&letters, now).await
+    }
+
+    /// Sends all that waits, once, also what is to be tried later; what others are sending is left to them.
+    pub async fn deliver_all(&self, now: Timestamp) -> Result<Vec<DeliveryReport>, StoreError> {
+        let letters = self.store.claim_waiting_messages(now).await?;
+        self.send_all(&letters, now).await
+    }
+
+    async fn send_all(
+        &self,
+        letters: &[OutboxMessage],
+        now: Timestamp,
+    ) -> Result<Vec<DeliveryReport>, StoreError> {
+        let same = |one: &OutboxMessage, other: &OutboxMessage| {
+            one.group == other.group && one.target == other.target
+        };
+        let sent = letters
+            .chunk_by(same)
+            .map(|group| self.send_group(group, now));
+        join_all(sent).await.into_iter().collect()
+    }
+
+    /// Sends what is due until it is told to stop; then what is due is sent once more.
+    pub async fn run(&self, now: impl Fn() -> Timestamp, mut stop: watch::Receiver<bool>) {
+        while !*stop.borrow() {
+            // The store is asked again; whoever writes to it hears what is wrong with it.
+            let _ = self.deliver(now()).await;
+            tokio::select! {
+                () = tokio::time::sleep(POLL_INTERVAL) => {}
+                gone = stop.changed() => if gone.is_err() { break },
+            }
+        }
+        // What fails now is not due again so soon.
+        while matches!(self.deliver(now()).await, Ok(sent) if !sent.is_empty()) {}
+    }
+
+    /// Sends the messages of one group to one target.
+    async fn send_group(
+        &self,
+        letters: &[OutboxMessage],
+        now: Timestamp,
+    ) -> Result<DeliveryReport, StoreError> {
+        let (target, tried) = self.attempt_send(letters, now).await;
+        let sent = match tried {
+            Ok(()) => DeliveryResult::Delivered,
+            Err(error) => failure_result(letters, error, now),
+        };
+        let ids: Vec<_> = letters.iter().map(|letter| letter.id.clone()).collect();
+        let delivery = DeliveryReport {
+            id: ids.last().cloned().unwrap_or_default(),
+            count: ids.len(),
+            target,
+            result: sent.clone(),
+        };
+        self.store.record_delivery(ids, sent, now).await?;
+        Ok(delivery)
+    }
+
+    async fn attempt_send(
+        &self,
+        letters: &[OutboxMessage],
+        now: Timestamp,
+    ) -> (String, Result<(), SendError>) {
+        let target = letters.first().map(|letter| letter.target.clone());
+        let target = serde_json::from_value::<NotificationTarget>(target.unwrap_or_default());
+        let Ok(target) = target else {
+            let why = "only a newer unstuck knows where to";
+            return ("?".to_owned(), Err(SendError::unreadable(why)));
+        };
+        let messages: Result<Vec<_>, _> = letters.iter().map(parse_message).collect();
+        let message = messages.ok().and_then(NotificationMessage::digest);
+        let tried = match message {
+            None => Err(SendError::unreadable("only a newer unstuck can read it")),
+            Some(message) => self.sender.send(&target, &message, now).await.map(drop),
+        };
+        (target.to_string(), tried)
+    }
+}
+
+fn parse_message(letter: &OutboxMessage) -> serde_json::Result<NotificationMessage> {
+    let message: NotificationMessage = serde_json::from_value(letter.body.clone())?;
+    Ok(NotificationMessage {
+        id: letter.id.clone(),
+        ..message
+    })
+}
+
+/// Which of the messages are tried again is decided by the newest of them: they go together.
+fn failure_result(letters: &[OutboxMessage], error: SendError, now: Timestamp) -> DeliveryResult {
+    let next = match (error.retryable, letters.last()) {
+        (Retryable::After(stated), Some(letter)) => next_attempt(letter, stated, now),
+        _ => None,
+    };
+    let error = error.reason;
+    DeliveryResult::Failed { error, next }
+}

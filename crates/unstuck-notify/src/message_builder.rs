@@ -1,0 +1,393 @@
+//! What is to be told about events: a pure function of them and of what was known before.
+
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+use unstuck_core::Timestamp;
+use unstuck_core::duration::HumanDuration;
+use unstuck_core::event::{
+    EscalationKind, EscalationOpened, EscalationResolved, Event, EventRecord, RunFinished,
+    RunOutcome, SessionFinished, SessionParked, VERSION,
+};
+use unstuck_core::views::{RunProjection, SessionStatus, SessionSummary};
+use unstuck_store::NewMessage;
+
+use crate::event::NotificationEvent;
+use crate::message::NotificationMessage;
+use crate::target::NotificationTarget;
+use crate::text::{first_line, sanitize};
+
+/// What stands where the program of other runs does, in those of clients of the gateway; what the client is called follows.
+const GATEWAY_PROGRAM: &str = "(gateway)";
+/// The longest title.
+const MAX_TITLE: usize = 160;
+/// The longest text, piece of evidence or command.
+const MAX_TEXT: usize = 1500;
+
+/// Someone who is told about something.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Subscription {
+    /// What they are told about.
+    pub event: NotificationEvent,
+    /// Where they are told.
+    pub target: NotificationTarget,
+    /// How long further messages about the same are collected into one.
+    pub window: Duration,
+}
+
+/// Everyone who is told about something.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Subscriptions {
+    /// They.
+    pub list: Vec<Subscription>,
+    /// What command lines in messages end with, so that they find the store: ` --store FILE`, or nothing.
+    pub store_option: String,
+}
+
+impl Subscriptions {
+    /// What is to be told about events that are about to be written; `run_command` is what was known before them.
+    pub fn build_messages(
+        &self,
+        run: &RunProjection,
+        events: &[Event],
+        at: Timestamp,
+    ) -> Vec<NewMessage> {
+        if self.list.is_empty() || !events.iter().any(is_notifiable) {
+            return Vec::new();
+        }
+        let mut run = run.clone();
+        let mut outgoing = Vec::new();
+        for (place, event) in events.iter().enumerate() {
+            if !matches!(event, Event::RunStarted(_)) {
+                run.apply(&EventRecord {
+                    version: VERSION,
+                    run: run.summary.id.clone(),
+                    seq: run.summary.seq + 1,
+                    at,
+                    event: event.clone(),
+                });
+            }
+            for news in self.messages_for_event(&run, event, at) {
+                outgoing.extend(self.for_subscribers(place, &news));
+            }
+        }
+        outgoing
+    }
+
+    fn for_subscribers(
+        &self,
+        event: usize,
+        news: &DraftMessage,
+    ) -> impl Iterator<Item = NewMessage> {
+        let meant = self.list.iter();
+        let meant = meant.filter(|hook| hook.event == news.message.occasion);
+        // Both are made of texts, lists and numbers, which have no reason to fail.
+        meant.filter_map(move |hook| {
+            Some(NewMessage {
+                event,
+                occasion: hook.event.name().to_owned(),
+                target: serde_json::to_value(&hook.target).ok()?,
+                body: serde_json::to_value(&news.message).ok()?,
+                group: news.group.clone(),
+                window: hook.window,
+            })
+        })
+    }
+
+    /// What an event means to people, now that it is known.
+    fn messages_for_event(
+        &self,
+        run: &RunProjection,
+        event: &Event,
+        at: Timestamp,
+    ) -> Vec<DraftMessage> {
+        let teller = MessageBuilder {
+            run,
+            at,
+            store_option: &self.store_option,
+        };
+        match event {
+            Event::EscalationOpened(asked) => vec![teller.escalation_message(asked)],
+            Event::EscalationResolved(answer) if answer.is_by_person() => {
+                vec![teller.resolution_message(answer)]
+            }
+            Event::SessionParked(parked) => vec![teller.parked_message(parked)],
+            Event::SessionFinished(end) => teller.role_recovery_message(end).into_iter().collect(),
+            Event::RunFinished(end) => teller.run_end_messages(end),
+            _ => Vec::new(),
+        }
+    }
+}
+
+fn is_notifiable(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::EscalationOpened(_)
+            | Event::EscalationResolved(_)
+            | Event::SessionParked(_)
+            | Event::SessionFinished(_)
+            | Event::RunFinished(_)
+    )
+}
+
+/// A message, and what it is grouped by.
+struct DraftMessage {
+    message: NotificationMessage,
+    group: String,
+}
+
+/// Tells about one run at one moment.
+struct MessageBuilder<'a> {
+    run: &'a RunProjection,
+    at: Timestamp,
+    store_option: &'a str,
+}
+
+impl MessageBuilder<'_> {
+    fn escalation_message(&self, asked: &EscalationOpened) -> DraftMessage {
+        let session = self.session_of(asked);
+        let what = match asked.escalation_kind {
+            EscalationKind::Hiccup => {
+                format!("{} needs you ({})", self.subject(session), asked.kind)
+            }
+            EscalationKind::RecoveryApprovalRequired => {
+                format!("{} needs your word for a repair", self.subject(session))
+            }
+            EscalationKind::CostConfirmation => {
+                format!("{} needs your word for more money", self.subject(session))
+            }
+            EscalationKind::Stuck => format!("{} goes in circles", self.subject(session)),
+        };
+        let repair = asked.repair.as_deref();
+        let repair = repair.and_then(|id| self.run.repairs.get(id));
+        let mut message = NotificationMessage {
+            question: Some(asked.id.clone()),
+            kind: Some(asked.kind.name().to_owned()),
+            trigger: Some(asked.trigger.clone()),
+            text: sanitize(&asked.reason, MAX_TEXT),
+            proposal: repair.map(|repair| sanitize(&repair.proposed.command, MAX_TEXT)),
+            answers: self.answer_commands(asked),
+            ..self.base_message(NotificationEvent::Escalation, session, &what)
+        };
+        // What no attempt has failed of is known from the question itself.
+        let shown = sanitize(&asked.details.evidence, MAX_TEXT);
+        let evidence = message.evidence.take().or(Some(shown));
+        message.evidence = evidence.filter(|line| !line.is_empty());
+        let group = match &message.fingerprint {
+            Some(fingerprint) => format!("escalation {fingerprint}"),
+            None => format!("escalation {} {}", asked.kind, self.run.summary.project),
+        };
+        DraftMessage { message, group }
+    }
+
+    /// Nobody has to act, but whoever is told of questions wants to know before the time for all is over.
+    fn parked_message(&self, parked: &SessionParked) -> DraftMessage {
+        let session = self.run.session(parked.session.as_ref());
+        let who = self.subject(session);
+        let what = format!("{who} is parked ({}), nobody is asked yet", parked.kind);
+        let message = NotificationMessage {
+            kind: Some(parked.kind.name().to_owned()),
+            text: sanitize(&parked.reason, MAX_TEXT),
+            ..self.base_message(NotificationEvent::Escalation, session, &what)
+        };
+        let group = format!("parked {} {}", parked.kind, self.run.summary.project);
+        DraftMessage { message, group }
+    }
+
+    /// The session that a question is about; none where it is about a whole pipeline.
+    fn session_of(&self, asked: &EscalationOpened) -> Option<&SessionSummary> {
+        let is_known = asked.session.is_some() || self.run.pipeline.is_none();
+        is_known.then(|| self.run.session(asked.session.as_ref()))?
+    }
+
+    /// What can be answered, each as a command line.
+    fn answer_commands(&self, asked: &EscalationOpened) -> Map<String, Value> {
+        let (id, run) = (&asked.id, &self.run.summary.id);
+        let choices = asked.details.options.iter();
+        let answers = choices.map(|one| (one.answer.method(), format!("{} {id}", one.answer)));
+        let answers = answers.chain([("explain", format!("explain {run}"))]);
+        let line = |words: String| Value::from(format!("unstuck {words}{}", self.store_option));
+        answers
+            .map(|(answer, words)| (answer.to_owned(), line(words)))
+            .collect()
+    }
+
+    fn resolution_message(&self, answer: &EscalationResolved) -> DraftMessage {
+        let session = self.run.session(answer.session.as_ref());
+        let what = format!(
+            "{}: a question was answered ({})",
+            self.subject(session),
+            answer.method
+        );
+        let message = NotificationMessage {
+            question: answer.id.clone(),
+            outcome: Some(answer.method.clone()),
+            text: sanitize(&answer.note, MAX_TEXT),
+            ..self.base_message(NotificationEvent::Resolved, session, &what)
+        };
+        let group = format!("resolved {}", self.run.summary.id);
+        DraftMessage { message, group }
+    }
+
+    fn role_recovery_message(&self, end: &SessionFinished) -> Option<DraftMessage> {
+        let session = self.run.session(Some(&end.session));
+        (end.outcome == RunOutcome::Recovered).then(|| self.recovery_message(session, &end.reason))
+    }
+
+    fn recovery_message(&self, session: Option<&SessionSummary>, reason: &str) -> DraftMessage {
+        let kind = session.and_then(|session| session.last_error);
+        let after = kind.map(|kind| format!(" after {kind}"));
+        let what = format!(
+            "{} recovered{}",
+            self.subject(session),
+            after.unwrap_or_default()
+        );
+        let message = NotificationMessage {
+            outcome: Some(RunOutcome::Recovered.name().to_owned()),
+            text: sanitize(reason, MAX_TEXT),
+            ..self.base_message(NotificationEvent::Recovered, session, &what)
+        };
+        let group = match &message.fingerprint {
+            Some(fingerprint) => format!("recovered {fingerprint}"),
+            None => format!("recovered {}", self.run.summary.project),
+        };
+        DraftMessage { message, group }
+    }
+
+    /// A run that waits for a person has not ended; they are told what is asked instead.
+    fn run_end_messages(&self, end: &RunFinished) -> Vec<DraftMessage> {
+        if end.outcome == RunOutcome::AwaitingHuman {
+            return Vec::new();
+        }
+        let sole = self
+            .run
+            .session(None)
+            .filter(|_| self.run.pipeline.is_none());
+        let recovered = (end.outcome == RunOutcome::Recovered && sole.is_some())
+            .then(|| self.recovery_message(sole, &end.reason));
+        let what = format!("{} {}", self.subject(sole), outcome_text(end.outcome));
+        let took = HumanDuration(Duration::from_millis(end.duration_ms));
+        let cost = match end.cost_usd {
+            Some(usd) if usd > 0.0 => Some(format!(", {usd:.2} USD")),
+            Some(_) => None,
+            None => Some(", cost unknown".to_owned()),
+        };
+        let text = format!("{}\n{took}{}", end.reason, cost.unwrap_or_default());
+        let message = NotificationMessage {
+            outcome: Some(end.outcome.name().to_owned()),
+            text: sanitize(&text, MAX_TEXT),
+            ..self.base_message(NotificationEvent::RunFinished, sole, &what)
+        };
+        let group = format!("run_finished {}", self.run.summary.id);
+        recovered
+            .into_iter()
+            .chain([DraftMessage { message, group }])
+            .collect()
+    }
+
+    /// Who it is about: the role, the agent, the program or the pipeline.
+    fn subject(&self, session: Option<&SessionSummary>) -> String {
+        let role = session.and_then(|session| session.part.as_ref());
+        if let Some(part) = role {
+            return part.role.clone();
+        }
+        let agent = session.and_then(|session| session.agent.clone());
+        let program = || program_name(&self.run.summary.command);
+        match &self.run.pipeline {
+            Some(_) => "the pipeline".to_owned(),
+            None => agent.or_else(program).unwrap_or_else(|| "a run".to_owned()),
+        }
+    }
+
+    /// What every message says.
+    fn base_message(
+        &self,
+        occasion: NotificationEvent,
+        session: Option<&SessionSummary>,
+        what: &str,
+    ) -> NotificationMessage {
+        let view = &self.run.summary;
+        let failed = session.and_then(|session| session.diagnosis.as_deref());
+        let iteration = match &self.run.pipeline {
+            Some(pipeline) => pipeline.iteration(),
+            None => session.map_or(0, |session| session.attempts),
+        };
+        let role = session.and_then(|session| session.part.as_ref());
+        let project = Path::new(&view.project).file_name();
+        let project = project.map(|name| format!("{}: ", name.to_string_lossy()));
+        // The sessions of the gateway's clients belong to none.
+        let project = project.unwrap_or_default();
+        NotificationMessage {
+            id: String::new(),
+            occasion,
+            timestamp: self.at,
+            run: view.id.to_string(),
+            project: view.project.clone(),
+            role: role.map(|part| part.role.clone()),
+            loop_id: view.id.to_string(),
+            iteration,
+            question: None,
+            kind: failed.map(|failed| failed.kind.name().to_owned()),
+            trigger: None,
+            fingerprint: failed.map(|failed| failed.fingerprint.clone()),
+            outcome: None,
+            // Whoever writes what happened supervises the run.
+            state: Some(match session {
+                Some(session) => SessionStatus::for_session(session, false),
+                None => SessionStatus::for_run(view, true),
+            }),
+            title: first_line(&format!("{project}{what}"), MAX_TITLE),
+            text: String::new(),
+            evidence: failed
+                .map(|failed| sanitize(&failed.evidence.line, MAX_TEXT))
+                .filter(|line| !line.is_empty()),
+            proposal: None,
+            answers: Map::new(),
+            url: None,
+            count: 1,
+            messages: Vec::new(),
+        }
+    }
+}
+
+/// What a command is called for people.
+fn program_name(command: &[String]) -> Option<String> {
+    match command {
+        [first, client, ..] if first == GATEWAY_PROGRAM => Some(client.clone()),
+        [first, ..] => {
+            let name = Path::new(first).file_name()?;
+            Some(name.to_string_lossy().into_owned())
+        }
+        [] => None,
+    }
+}
+
+fn outcome_text(outcome: RunOutcome) -> &'static str {
+    match outcome {
+        RunOutcome::Succeeded => "is done",
+        RunOutcome::Recovered => "is done, after a failure",
+        RunOutcome::Failed => "failed",
+        RunOutcome::AwaitingHuman => "waits for a person",
+        RunOutcome::Interrupted => "was stopped",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_is_called_by_its_name_and_a_client_as_it_calls_itself() {
+        let called = |words: &[&str]| {
+            let words: Vec<_> = words.iter().map(|word| (*word).to_owned()).collect();
+            program_name(&words).unwrap_or_default()
+        };
+        assert_eq!(called(&["/usr/bin/make", "all"]), "make");
+        assert_eq!(
+            called(&[GATEWAY_PROGRAM, "python-httpx/1.0"]),
+            "python-httpx/1.0"
+        );
+        assert_eq!(called(&[]), "");
+    }
+}

@@ -1,0 +1,61 @@
+//! How much a preview may hold.
+
+use serde::{Deserialize, Serialize};
+
+use super::error::PreviewError;
+use super::tree_path::TreePath;
+
+/// How much a preview may hold: 4 GiB in 500 000 entries by default.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PreviewLimits {
+    /// All files together.
+    pub bytes: u64,
+    /// Files, folders and links.
+    pub entries: u64,
+}
+
+/// How deep folders may lie in each other. Each level costs handles.
+const MAX_DEPTH: usize = 128;
+
+impl Default for PreviewLimits {
+    fn default() -> Self {
+        Self {
+            bytes: 4 * 1024 * 1024 * 1024,
+            entries: 500_000,
+        }
+    }
+}
+
+impl PreviewLimits {
+    pub(super) fn check_bytes(&self, bytes: u64) -> Result<(), PreviewError> {
+        match bytes > self.bytes {
+            true => Err(PreviewError::TooMuch(format!(
+                "more than {} MB",
+                self.bytes / 1_000_000
+            ))),
+            false => Ok(()),
+        }
+    }
+
+    pub(super) fn check_entries(&self, entries: u64) -> Result<(), PreviewError> {
+        match entries > self.entries {
+            true => Err(PreviewError::TooMuch(format!(
+                "more than {} files",
+                self.entries
+            ))),
+            false => Ok(()),
+        }
+    }
+
+    pub(super) fn check_depth(&self, at: &TreePath, depth: usize) -> Result<(), PreviewError> {
+        match depth > MAX_DEPTH {
+            true => {
+                let begin: String = at.display().chars().take(60).collect();
+                Err(PreviewError::TooMuch(format!(
+                    "more than {MAX_DEPTH} folders in each other, in {begin}…"
+                )))
+            }
+            false => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! A folder as a command left it: what it wrote, over what lies below, by the marks that an overlay leaves.
+
+use std::collections::BTreeMap;
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::fs::{FileType, Stat, fgetxattr};
+use rustix::io::{Errno, Result};
+
+use super::dir_handle;
+use super::tree_path::TreePath;
+
+/// Where overlays keep their marks: those of ordinary users, and those of root.
+const XATTR_NAMESPACES: [&str; 2] = ["user", "trusted"];
+/// The longest target of a redirection that is read.
+const MAX_REDIRECT_BYTES: usize = 4096;
+
+/// One folder of both layers, as it is seen through an overlay.
+#[derive(Debug)]
+pub(super) struct OverlayDir {
+    /// What was written; none for a folder that was not touched.
+    upper: Option<OwnedFd>,
+    /// What is seen of what lies below; none where nothing is.
+    lower: Option<OwnedFd>,
+}
+
+/// Something that is seen in a folder.
+#[derive(Debug)]
+pub(super) struct OverlayEntry<'a> {
+    pub(super) parent: &'a OverlayDir,
+    pub(super) name: &'a [u8],
+    pub(super) data: Stat,
+    is_upper: bool,
+}
+
+/// What the upper layer says about a name.
+#[derive(Debug)]
+pub(crate) enum UpperMark {
+    /// Nothing is to be seen there.
+    Whiteout,
+    Present(Stat),
+}
+
+/// How an upper folder stands to what lies below.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum LayerBond {
+    /// Both are seen.
+    Merged,
+    /// Only it is seen.
+    Opaque,
+    /// It was moved here: the folder of this path is seen with it.
+    Moved(Vec<u8>),
+}
+
+impl OverlayDir {
+    pub(super) fn merged(upper: OwnedFd, lower: OwnedFd) -> Self {
+        Self {
+            upper: Some(upper),
+            lower: Some(lower),
+        }
+    }
+
+    /// A folder with nothing in it.
+    pub(super) fn empty() -> Self {
+        Self {
+            upper: None,
+            lower: None,
+        }
+    }
+
+    /// What lies below, as if nothing had been written.
+    pub(super) fn lower_only(&self) -> Result<Self> {
+        let again = |lower| dir_handle::open_dir(lower, b".");
+        Ok(Self {
+            upper: None,
+            lower: self.lower.as_ref().map(again).transpose()?,
+        })
+    }
+
+    /// What was written into the folder.
+    pub(super) fn written_entries(&self) -> Result<Vec<(Vec<u8>, UpperMark)>> {
+        let Some(upper) = &self.upper else {
+            return Ok(Vec::new());
+        };
+        let mut written = Vec::new();
+        for name in dir_handle::list_names(upper)? {
+            if let Some(mark) = read_mark(upper, &name)? {
+                written.push((name, mark));
+            }
+        }
+        Ok(written)
+    }
+
+    /// The names that are seen in the folder, in order.
+    pub(super) fn names(&self) -> Result<Vec<Vec<u8>>> {
+        let written: BTreeMap<_, _> = self.written_entries()?.into_iter().collect();
+        let mut names = match &self.lower {
+            Some(lower) => dir_handle::list_names(lower)?,
+            None => Vec::new(),
+        };
+        names.retain(|name| !written.contains_key(name));
+        let is_seen = |(name, mark)| matches!(mark, UpperMark::Present(_)).then_some(name);
+        names.extend(written.into_iter().filter_map(is_seen));
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    /// What is seen at a name.
+    pub(super) fn entry<'a>(&'a self, name: &'a [u8]) -> Result<Option<OverlayEntry<'a>>> {
+        let written = match &self.upper {
+            Some(upper) => read_mark(upper, name)?,
+            None => None,
+        };
+        let (data, is_upper) = match (written, &self.lower) {
+            (Some(UpperMark::Whiteout), _) | (None, None) => return Ok(None),
+            (Some(UpperMark::Present(data)), _) => (Some(data), true),
+            (None, Some(lower)) => (dir_handle::stat_entry(lower, name)?, false),
+        };
+        // What listened at a socket is gone, so is the socket.
+        let data = data.filter(|data| kind(data) != FileType::Socket);
+        Ok(data.map(|data| OverlayEntry {
+            parent: self,
+            name,
+            data,
+            is_upper,
+        }))
+    }
+
+    /// A folder that was written.
+    pub(super) fn upper_dir(&self, name: &[u8]) -> Option<OwnedFd> {
+        let upper = self.upper.as_ref()?;
+        dir_handle::open_dir(upper, name).ok()
+    }
+
+    /// What lies below at a name, whatever was written.
+    pub(super) fn lower_stat(&self, name: &[u8]) -> Result<Option<Stat>> {
+        match &self.lower {
+            Some(lower) => dir_handle::stat_entry(lower, name),
+            None => Ok(None),
+        }
+    }
+
+    /// How a folder that was written stands to what lies below.
+    pub(super) fn bond_of(&self, name: &[u8]) -> Result<LayerBond> {
+        match &self.upper {
+            Some(upper) => read_bond(&dir_handle::open_dir(upper, name)?),
+            None => Ok(LayerBond::Merged),
+        }
+    }
+
+    /// A folder in this one, as it is seen.
+    pub(super) fn child(&self, name: &[u8], root: &OwnedFd) -> Result<Self> {
+        let upper = match &self.upper {
+            Some(upper) => open_dir_if_exists(upper, name)?,
+            None => None,
+        };
+        let bond = upper.as_ref().map_or(Ok(LayerBond::Merged), read_bond)?;
+        let lower = match (bond, &self.lower) {
+            (LayerBond::Opaque, _) | (LayerBond::Merged, None) => None,
+            (LayerBond::Merged, Some(lower)) => open_dir_if_exists(lower, name)?,
+            (LayerBond::Moved(to), lower) => match to.strip_prefix(b"/") {
+                Some(path) => Some(dir_handle::open_dir_at(root, &TreePath::from_bytes(path))?),
+                None => lower
+                    .as_ref()
+                    .map(|lower| dir_handle::open_dir(lower, &to))
+                    .transpose()?,
+            },
+        };
+        Ok(Self { upper, lower })
+    }
+
+    /// A folder below this one, as it is seen.
+    pub(super) fn descend(self, path: &TreePath, root: &OwnedFd) -> Result<Self> {
+        let mut at = self;
+        for part in path.parts() {
+            at = at.child(part, root)?;
+        }
+        Ok(at)
+    }
+}
+
+impl OverlayEntry<'_> {
+    pub(super) fn kind(&self) -> FileType {
+        kind(&self.data)
+    }
+
+    /// The folder in which it really lies.
+    fn containing_dir(&self) -> Result<&OwnedFd> {
+        let folder = match self.is_upper {
+            true => &self.parent.upper,
+            false => &self.parent.lower,
+        };
+        folder.as_ref().ok_or(Errno::NOENT)
+    }
+
+    /// The file, to be read.
+    pub(super) fn open(&self) -> Result<std::fs::File> {
+        dir_handle::open_file(self.containing_dir()?, self.name)
+    }
+
+    /// Where the link points to.
+    pub(super) fn target(&self) -> Result<Vec<u8>> {
+        let target = rustix::fs::readlinkat(self.containing_dir()?, self.name, Vec::new())?;
+        Ok(target.into_bytes())
+    }
+
+    /// The folder, as it is seen.
+    pub(super) fn open_dir(&self, root: &OwnedFd) -> Result<OverlayDir> {
+        self.parent.child(self.name, root)
+    }
+}
+
+pub(super) fn kind(data: &Stat) -> FileType {
+    FileType::from_raw_mode(data.st_mode)
+}
+
+fn open_dir_if_exists(parent: &OwnedFd, name: &[u8]) -> Result<Option<OwnedFd>> {
+    match dir_handle::open_dir(parent, name) {
+        Ok(folder) => Ok(Some(folder)),
+        Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+pub(crate) fn read_mark(upper: &OwnedFd, name: &[u8]) -> Result<Option<UpperMark>> {
+    let Some(data) = dir_handle::stat_entry(upper, name)? else {
+        return Ok(None);
+    };
+    let gone = match kind(&data) {
+        FileType::CharacterDevice => data.st_rdev == 0,
+        FileType::RegularFile if data.st_size == 0 => {
+            let file = dir_handle::open_file(upper, name);
+            // One that may not even be read was not made by an overlay to hide something.
+            match file {
+                Ok(file) => read_xattr(&file, "whiteout")?.is_some(),
+                Err(Errno::ACCESS) => false,
+                Err(error) => return Err(error),
+            }
+        }
+        _ => false,
+    };
+    Ok(Some(if gone {
+        UpperMark::Whiteout
+    } else {
+        UpperMark::Present(data)
+    }))
+}
+
+pub(crate) fn read_bond(folder: &OwnedFd) -> Result<LayerBond> {
+    if read_xattr(folder, "opaque")?.is_some_and(|value| value == b"y") {
+        return Ok(LayerBond::Opaque);
+    }
+    let moved = read_xattr(folder, "redirect")?;
+    Ok(moved.map_or(LayerBond::Merged, LayerBond::Moved))
+}
+
+/// Whether the contents of a file lie below although its description was written.
+pub(super) fn is_metacopy(file: impl AsFd) -> Result<bool> {
+    Ok(read_xattr(file, "metacopy")?.is_some())
+}
+
+fn read_xattr(of: impl AsFd, name: &str) -> Result<Option<Vec<u8>>> {
+    for space in XATTR_NAMESPACES {
+        let mut value = vec![0; MAX_REDIRECT_BYTES];
+        match fgetxattr(&of, format!("{space}.overlay.{name}"), &mut value[..]) {
+            Ok(length) => {
+                value.truncate(length);
+                return Ok(Some(value));
+            }
+            Err(Errno::NODATA | Errno::OPNOTSUPP) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(None)
+}

@@ -1,0 +1,112 @@
+//! After a crash: what was half applied is finished if it still can be, otherwise undone.
+
+use std::fs;
+use std::path::PathBuf;
+
+use super::apply_journal::{ApplyJournal, ApplyPhase, PlannedMove};
+use super::error::{ApplyError, PreviewError};
+use super::preview_store::PreviewStore;
+use super::stored_preview::{Preview, remove_preview_dir};
+use super::swap::SwapOperation;
+
+/// What was done about a preview that was half applied.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RecoveredPreview {
+    /// The id of the preview.
+    pub id: String,
+    /// The project.
+    pub project: PathBuf,
+    /// What was done.
+    pub outcome: RecoveryOutcome,
+}
+
+/// How a preview that was half applied ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RecoveryOutcome {
+    /// All of it is in place.
+    Finished,
+    /// The project is as it was before, and the preview is kept.
+    RolledBack,
+    /// Somebody else changed the project meanwhile, so both were impossible for these paths, fit to be shown.
+    Conflicted(Vec<String>),
+}
+
+impl PreviewStore {
+    /// Finishes or undoes what a crash left half applied. Nothing to do is the usual case.
+    pub fn recover(&self) -> Vec<RecoveredPreview> {
+        let half = |id: &String| ApplyJournal::path_in(&self.preview_dir(id)).exists();
+        let ids = self.ids().into_iter().filter(half);
+        ids.filter_map(|id| self.recover_one(&id).ok()).collect()
+    }
+
+    fn recover_one(&self, id: &str) -> Result<RecoveredPreview, ApplyError> {
+        // Whoever works on it holds its lock.
+        let preview = Preview::open(self.preview_dir(id), id)?;
+        let project = preview.report().project.clone();
+        let _claim = preview.lock_project()?;
+        let keeping = |source| preview.storage_error(source);
+        let journal = ApplyJournal::read(preview.dir()).map_err(keeping)?;
+        let journal = journal.ok_or_else(|| PreviewError::NotFound { id: id.to_owned() })?;
+        let root = match preview.open_project() {
+            Ok(root) => root,
+            Err(gone) => {
+                // There is nothing left to be settled.
+                preview.remove_journal().map_err(keeping)?;
+                return Err(gone);
+            }
+        };
+        let moving = SwapOperation {
+            root: &root,
+            journal: &journal,
+        };
+        let end = match journal.phase {
+            ApplyPhase::Staging => {
+                moving.remove_staged();
+                moving.set_dir_modes(|folder| folder.before);
+                RecoveryOutcome::RolledBack
+            }
+            ApplyPhase::Moving => finish_moves(&moving, &preview)?,
+            ApplyPhase::Clearing => remove_leftovers(&moving),
+        };
+        match end {
+            RecoveryOutcome::Finished => remove_preview_dir(preview.dir())?,
+            RecoveryOutcome::RolledBack | RecoveryOutcome::Conflicted(_) => {
+                fs::remove_file(ApplyJournal::path_in(preview.dir())).map_err(keeping)?;
+            }
+        }
+        Ok(RecoveredPreview {
+            id: id.to_owned(),
+            project,
+            outcome: end,
+        })
+    }
+}
+
+/// Removes what nobody needs any more.
+fn remove_leftovers(moving: &SwapOperation<'_>) -> RecoveryOutcome {
+    moving.remove_staged();
+    moving.set_dir_modes(|folder| folder.after);
+    RecoveryOutcome::Finished
+}
+
+/// Does what was not done yet.
+fn finish_moves(
+    moving: &SwapOperation<'_>,
+    preview: &Preview,
+) -> Result<RecoveryOutcome, ApplyError> {
+    let touched = preview.read_touched()?;
+    let of = |step: &PlannedMove| {
+        let is_of = |one: &super::change::TouchedPath| one.path.is_within(&step.path);
+        let from = touched.iter().position(is_of).unwrap_or_default();
+        let rest = &touched[from..];
+        &rest[..rest.iter().take_while(|one| is_of(one)).count()]
+    };
+    Ok(match moving.perform_all(of) {
+        Ok(()) => remove_leftovers(moving),
+        Err(ApplyError::PartiallyApplied { left }) => RecoveryOutcome::Conflicted(left),
+        Err(_) => RecoveryOutcome::RolledBack,
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,285 @@
+//! Many changes in few lines: a folder that is new is one, and so is one in which too much differs.
+
+use std::collections::BTreeMap;
+
+use super::change::{ChangeSet, EntryChange, EntryState, TreeEntryKind};
+use super::report::{FileChangeCounts, ReportRow, RowChange};
+use super::tree_path::TreePath;
+
+/// How many lines a person reads.
+pub(super) const MAX_ROWS: usize = 40;
+/// How many changes in one folder are worth a line each, when there are too many lines.
+const MIN_FOLDED_CHANGES: usize = 3;
+
+/// A line, and what it is about.
+#[derive(Debug, Clone)]
+pub(super) struct RowDraft {
+    pub(super) row: ReportRow,
+    /// The change that it is about, if that is only one.
+    pub(super) change: Option<usize>,
+    path: TreePath,
+    bytes: u64,
+    is_folder: bool,
+}
+
+/// The lines, and how many more there would be.
+pub(super) fn report_rows(changes: &ChangeSet) -> (Vec<RowDraft>, u64) {
+    let mut lines = row_per_change(&changes.changes);
+    let deepest = lines.iter().map(|line| line.path.parts().count()).max();
+    for depth in (1..deepest.unwrap_or_default()).rev() {
+        if lines.len() <= MAX_ROWS {
+            break;
+        }
+        lines = fold_dirs(lines, depth);
+    }
+    let more = lines.len().saturating_sub(MAX_ROWS);
+    lines.truncate(MAX_ROWS);
+    for line in &mut lines {
+        line.finish();
+    }
+    (lines, more as u64)
+}
+
+/// One line for each change, but only one for a folder that comes or goes as a whole.
+fn row_per_change(changes: &[EntryChange]) -> Vec<RowDraft> {
+    let mut lines: Vec<RowDraft> = Vec::new();
+    let mut whole: Option<TreePath> = None;
+    for (index, change) in changes.iter().enumerate() {
+        let inside = whole
+            .as_ref()
+            .is_some_and(|whole| change.path.is_within(whole));
+        match lines.last_mut().filter(|_| inside) {
+            Some(line) => line.add_change(change),
+            None => {
+                whole = is_whole_dir_change(change).then(|| change.path.clone());
+                lines.push(RowDraft::from_change(change, index));
+            }
+        }
+    }
+    lines
+}
+
+/// Whether all that follows below a change belongs to it.
+fn is_whole_dir_change(change: &EntryChange) -> bool {
+    let is_folder = |thing: &Option<EntryState>| thing.as_ref().is_some_and(EntryState::is_dir);
+    is_folder(&change.before) != is_folder(&change.after)
+}
+
+/// Lines with one for all that lies in a folder at this depth, unless that is little.
+fn fold_dirs(lines: Vec<RowDraft>, depth: usize) -> Vec<RowDraft> {
+    let folder = |line: &RowDraft| {
+        let parts: Vec<_> = line.path.parts().collect();
+        (parts.len() > depth).then(|| TreePath::from_bytes(&parts[..depth].join(&b'/')))
+    };
+    let mut sizes: BTreeMap<TreePath, usize> = BTreeMap::new();
+    for line in &lines {
+        if let Some(folder) = folder(line) {
+            *sizes.entry(folder).or_default() += 1;
+        }
+    }
+    let mut kept: Vec<RowDraft> = Vec::new();
+    for line in lines {
+        let Some(folder) = folder(&line).filter(|folder| sizes[folder] > MIN_FOLDED_CHANGES) else {
+            kept.push(line);
+            continue;
+        };
+        match kept.last_mut().filter(|last| last.path == folder) {
+            Some(last) => last.merge(&line),
+            None => kept.push(RowDraft {
+                path: folder,
+                is_folder: true,
+                change: None,
+                ..line
+            }),
+        }
+    }
+    kept
+}
+
+impl RowDraft {
+    fn from_change(change: &EntryChange, index: usize) -> Self {
+        let mut line = Self {
+            row: ReportRow {
+                change: row_change(change),
+                path: String::new(),
+                counts: FileChangeCounts::default(),
+                note: String::new(),
+            },
+            change: Some(index),
+            path: change.path.clone(),
+            bytes: 0,
+            is_folder: change.kind() == Some(TreeEntryKind::Directory),
+        };
+        line.add_change(change);
+        line
+    }
+
+    /// Takes in a change that it is about.
+    fn add_change(&mut self, change: &EntryChange) {
+        self.bytes += change.after.as_ref().map_or(0, |thing| thing.size);
+        self.row.counts += change_counts(change);
+    }
+
+    /// Takes in another line of the same folder.
+    fn merge(&mut self, other: &Self) {
+        if self.row.change != other.row.change {
+            self.row.change = RowChange::Mixed;
+        }
+        self.bytes += other.bytes;
+        self.row.counts += other.row.counts;
+    }
+
+    fn finish(&mut self) {
+        self.row.path = self.path.display();
+        if self.is_folder {
+            self.row.path.push('/');
+        }
+        let files = self.row.counts.sum();
+        if self.change.is_none()
+            || self.is_folder && self.row.change != RowChange::Change && files > 0
+        {
+            self.change = None;
+            self.row.note = self.summary(files);
+        }
+    }
+
+    fn summary(&self, files: u64) -> String {
+        let counts = &self.row.counts;
+        let several = [
+            (counts.added, "added"),
+            (counts.changed, "changed"),
+            (counts.deleted, "deleted"),
+        ];
+        let several: Vec<_> = several.iter().filter(|(count, _)| *count > 0).collect();
+        match (several.as_slice(), self.row.change) {
+            ([_], RowChange::Add | RowChange::Change) => {
+                format!("{}, {}", file_count(files), display_size(self.bytes))
+            }
+            ([_], RowChange::Delete) => file_count(files),
+            (several, _) => {
+                let parts = several
+                    .iter()
+                    .map(|(count, word)| format!("{} {word}", grouped_number(*count)));
+                parts.collect::<Vec<_>>().join(", ")
+            }
+        }
+    }
+}
+
+fn row_change(change: &EntryChange) -> RowChange {
+    match (&change.before, &change.after) {
+        (None, _) => RowChange::Add,
+        (_, None) => RowChange::Delete,
+        _ => RowChange::Change,
+    }
+}
+
+/// How many files a change is; a folder is none, unless only its permissions change.
+pub(super) fn change_counts(change: &EntryChange) -> FileChangeCounts {
+    let mut counts = FileChangeCounts::default();
+    match (&change.before, &change.after) {
+        (None, Some(thing)) if !thing.is_dir() => counts.added = 1,
+        (Some(thing), None) if !thing.is_dir() => counts.deleted = 1,
+        (Some(_), Some(_)) => counts.changed = 1,
+        _ => {}
+    }
+    counts
+}
+
+/// What is to be said about one change, of which so many lines come and go.
+pub(super) fn change_note(change: &EntryChange, lines: Option<(usize, usize)>) -> String {
+    match (&change.before, &change.after) {
+        (Some(before), Some(after)) => difference_note(before, after, lines),
+        (Some(thing), _) | (_, Some(thing)) => entry_note(thing),
+        (None, None) => String::new(),
+    }
+}
+
+fn entry_note(thing: &EntryState) -> String {
+    let what = match (&thing.kind, &thing.target) {
+        (TreeEntryKind::File, _) => display_size(thing.size),
+        (TreeEntryKind::Directory, _) => "empty folder".to_owned(),
+        (TreeEntryKind::Link, Some(target)) => return format!("link to {}", target.display()),
+        (TreeEntryKind::Link, None) => return "link".to_owned(),
+        (TreeEntryKind::Pipe, _) => "named pipe".to_owned(),
+    };
+    // A program that runs as somebody else is never a small matter.
+    match thing.mode & 0o6000 {
+        0 => what,
+        _ => format!("{what}, mode {:o}", thing.mode),
+    }
+}
+
+fn difference_note(
+    before: &EntryState,
+    after: &EntryState,
+    lines: Option<(usize, usize)>,
+) -> String {
+    if before.kind != after.kind {
+        let (was, will_be) = (kind_name(before.kind), kind_name(after.kind));
+        let target = after.target.as_ref();
+        let target = target.map(|target| format!(" to {}", target.display()));
+        return format!("a {was} becomes a {will_be}{}", target.unwrap_or_default());
+    }
+    let mut parts = Vec::new();
+    if let (Some(was), Some(will_be)) = (&before.target, &after.target) {
+        parts.push(format!(
+            "link to {}, was {}",
+            will_be.display(),
+            was.display()
+        ));
+    }
+    match lines {
+        Some((come, go)) => parts.push(format!("+{come} -{go}")),
+        None if after.content.is_some() => {
+            parts.push(format!(
+                "{} → {}",
+                display_size(before.size),
+                display_size(after.size)
+            ));
+        }
+        None => {}
+    }
+    if after.kind != TreeEntryKind::Link && before.mode != after.mode {
+        parts.push(format!("mode {:o} → {:o}", before.mode, after.mode));
+    }
+    parts.join(", ")
+}
+
+fn kind_name(kind: TreeEntryKind) -> &'static str {
+    match kind {
+        TreeEntryKind::File => "file",
+        TreeEntryKind::Directory => "folder",
+        TreeEntryKind::Link => "link",
+        TreeEntryKind::Pipe => "named pipe",
+    }
+}
+
+fn file_count(count: u64) -> String {
+    match count {
+        1 => "1 file".to_owned(),
+        count => format!("{} files", grouped_number(count)),
+    }
+}
+
+/// A number that can be read at a glance: `2 561`.
+pub fn grouped_number(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() * 4 / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(' ');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A size for people.
+pub fn display_size(bytes: u64) -> String {
+    match bytes {
+        0..1000 => format!("{bytes} B"),
+        1000..1_000_000 => format!("{} KB", bytes.div_ceil(1000)),
+        _ => format!("{:.1} MB", bytes as f64 / 1e6),
+    }
+}

@@ -1,0 +1,217 @@
+//! A preview that is kept until somebody applies or drops it.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, FlockOperation, Mode, OFlags, flock, fstat, openat};
+use serde::{Deserialize, Serialize};
+
+use crate::project_lock::ProjectLock;
+
+use super::apply_journal::{ApplyJournal, write_durably};
+use super::change::{ChangeSet, TouchedPath, identity};
+use super::error::{ApplyError, PreviewError};
+use super::limits::PreviewLimits;
+use super::remove_tree::remove_tree;
+use super::report::PreviewReport;
+use super::tree_path::TreePath;
+
+/// The names of what a preview consists of.
+pub(super) const UPPER_DIR: &str = "upper";
+pub(super) const WORK_DIR: &str = "work";
+const LOCK_FILE: &str = "lock";
+pub(super) const RECORD_FILE: &str = "preview.json";
+const TOUCHED_FILE: &str = "touched.jsonl";
+/// How many letters of the hash are its id.
+const ID_LENGTH: usize = 12;
+
+/// A preview that is kept until somebody applies or drops it.
+#[derive(Debug)]
+pub struct Preview {
+    folder: PathBuf,
+    record: PreviewRecord,
+    /// Held as long as somebody works on it.
+    _lock: File,
+}
+
+/// What is written down of a preview.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct PreviewRecord {
+    pub(super) report: PreviewReport,
+    /// The device and number of the root of the project.
+    pub(super) root: (i128, u64),
+    /// What no repair may make or change.
+    #[serde(rename = "guarded")]
+    pub(super) protected: Vec<TreePath>,
+    pub(super) bounds: PreviewLimits,
+}
+
+impl Preview {
+    /// What a person is shown of it.
+    pub fn report(&self) -> &PreviewReport {
+        &self.record.report
+    }
+
+    /// Removes it. The project stays as it is.
+    pub fn discard(self) -> Result<(), PreviewError> {
+        remove_preview_dir(&self.folder)
+    }
+
+    pub(super) fn open(folder: PathBuf, id: &str) -> Result<Self, PreviewError> {
+        let damaged = || PreviewError::Damaged { id: id.to_owned() };
+        let busy = || PreviewError::Busy { id: id.to_owned() };
+        let lock = try_lock(&folder).map_err(|source| PreviewError::Storage {
+            path: folder.clone(),
+            source,
+        })?;
+        let lock = lock.ok_or_else(busy)?;
+        let kept = fs::read(folder.join(RECORD_FILE)).map_err(|_| damaged())?;
+        let kept: PreviewRecord = serde_json::from_slice(&kept).map_err(|_| damaged())?;
+        let preview = Self {
+            folder,
+            record: kept,
+            _lock: lock,
+        };
+        let touched = preview.read_touched()?;
+        let is_whole = preview_id(&preview.record, &touched).is_ok_and(|whole| whole == id);
+        is_whole.then_some(preview).ok_or_else(damaged)
+    }
+
+    /// Keeps what is in a folder, under the id that stands for exactly this.
+    pub(super) fn store(
+        draft: &Path,
+        lock: File,
+        mut kept: PreviewRecord,
+        changes: &ChangeSet,
+    ) -> Result<Self, PreviewError> {
+        let keeping = |source| PreviewError::Storage {
+            path: draft.to_owned(),
+            source,
+        };
+        let id = preview_id(&kept, &changes.touched).map_err(|error| keeping(error.into()))?;
+        kept.report.id = id.clone();
+        let mut lines = Vec::new();
+        for touched in &changes.touched {
+            let line = serde_json::to_vec(touched).map_err(|error| keeping(error.into()))?;
+            lines.extend(line);
+            lines.push(b'\n');
+        }
+        let written = serde_json::to_vec(&kept).map_err(|error| keeping(error.into()))?;
+        let folder = draft.with_file_name(&id);
+        write_durably(&draft.join(TOUCHED_FILE), &lines)
+            .and_then(|()| write_durably(&draft.join(RECORD_FILE), &written))
+            .and_then(|()| fs::rename(draft, &folder))
+            .map_err(keeping)?;
+        Ok(Self {
+            folder,
+            record: kept,
+            _lock: lock,
+        })
+    }
+
+    /// What it touches, as it was written down.
+    pub(super) fn read_touched(&self) -> Result<Vec<TouchedPath>, PreviewError> {
+        let damaged = || PreviewError::Damaged {
+            id: self.report().id.clone(),
+        };
+        let lines = fs::read(self.folder.join(TOUCHED_FILE)).map_err(|_| damaged())?;
+        let lines = lines.split(|byte| *byte == b'\n');
+        let lines = lines.filter(|line| !line.is_empty());
+        lines
+            .map(|line| serde_json::from_slice(line).map_err(|_| damaged()))
+            .collect()
+    }
+
+    /// The root of the project, if it is still the folder that the preview was made of.
+    pub(super) fn open_project(&self) -> Result<OwnedFd, ApplyError> {
+        let path = &self.report().project;
+        let another = || ApplyError::ProjectReplaced { path: path.clone() };
+        let root = open_dir(path).map_err(|_| another())?;
+        let data = fstat(&root).map_err(|_| another())?;
+        match identity(&data) == self.record.root {
+            true => Ok(root),
+            false => Err(another()),
+        }
+    }
+
+    /// The right to change the project.
+    pub(super) fn lock_project(&self) -> Result<ProjectLock, ApplyError> {
+        // The folder of previews lies in the state folder.
+        let state = self.folder.ancestors().nth(2).unwrap_or(&self.folder);
+        let lock = ProjectLock::try_acquire(state, &self.report().project);
+        lock.map_err(|source| self.storage_error(source))?
+            .ok_or(ApplyError::Busy)
+    }
+
+    pub(super) fn open_upper(&self) -> Result<OwnedFd, PreviewError> {
+        open_dir(&self.folder.join(UPPER_DIR)).map_err(|source| self.damaged_error(source))
+    }
+
+    fn damaged_error(&self, source: io::Error) -> PreviewError {
+        PreviewError::Storage {
+            path: self.folder.clone(),
+            source,
+        }
+    }
+
+    pub(super) fn storage_error(&self, source: io::Error) -> ApplyError {
+        ApplyError::Preview(self.damaged_error(source))
+    }
+
+    pub(super) fn remove_journal(&self) -> io::Result<()> {
+        fs::remove_file(ApplyJournal::path_in(&self.folder))
+    }
+
+    pub(super) fn dir(&self) -> &Path {
+        &self.folder
+    }
+
+    pub(super) fn protected(&self) -> &[TreePath] {
+        &self.record.protected
+    }
+
+    pub(super) fn bounds(&self) -> PreviewLimits {
+        self.record.bounds
+    }
+}
+
+/// The id that stands for all that is kept, and all that it touches.
+fn preview_id(kept: &PreviewRecord, touched: &[TouchedPath]) -> Result<String, serde_json::Error> {
+    let mut kept = kept.clone();
+    kept.report.id.clear();
+    let head = serde_json::to_vec(&kept)?;
+    let mut id = super::change::digest(&head, touched)?;
+    id.truncate(ID_LENGTH);
+    Ok(id)
+}
+
+/// Claims a folder of a preview; none if somebody else works on it.
+pub(super) fn try_lock(folder: &Path) -> io::Result<Option<File>> {
+    let flags = OFlags::CREATE | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = openat(CWD, folder.join(LOCK_FILE), flags, Mode::RUSR | Mode::WUSR)?;
+    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(Some(file.into())),
+        Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Opens a folder by its path; only what is below it is never reached through links.
+pub(super) fn open_dir(path: &Path) -> io::Result<OwnedFd> {
+    let flags = OFlags::DIRECTORY | OFlags::CLOEXEC;
+    Ok(openat(CWD, path, flags, Mode::empty())?)
+}
+
+/// Removes a folder of a preview and all that is in it.
+pub(super) fn remove_preview_dir(folder: &Path) -> Result<(), PreviewError> {
+    let keeping = |source| PreviewError::Storage {
+        path: folder.to_owned(),
+        source,
+    };
+    let parent = folder.parent().unwrap_or(Path::new("."));
+    let parent = open_dir(parent).map_err(keeping)?;
+    let name = folder.file_name().unwrap_or_default().as_encoded_bytes();
+    remove_tree(&parent, name).map_err(|error| keeping(error.into()))
+}

@@ -1,0 +1,160 @@
+//! Puts staged copies in place, or brings back what was there.
+
+use std::os::fd::OwnedFd;
+
+use rustix::io::{Errno, Result};
+
+use super::apply_journal::{ApplyJournal, DirModeChange, MoveState, PlannedMove};
+use super::change::{StatFingerprint, TouchedPath};
+use super::dir_handle;
+use super::error::ApplyError;
+use super::remove_tree::remove_tree;
+use super::tree_path::TreePath;
+
+/// A project in which something is put in place.
+#[derive(Debug)]
+pub(super) struct SwapOperation<'a> {
+    pub(super) root: &'a OwnedFd,
+    pub(super) journal: &'a ApplyJournal,
+}
+
+impl SwapOperation<'_> {
+    /// Does all moves that were not done yet; if one cannot be done, undoes all.
+    ///
+    /// What was taken away is looked at once more when nobody else can reach it by its name: it must be what was shown.
+    pub(super) fn perform_all<'t>(
+        &self,
+        touched: impl Fn(&PlannedMove) -> &'t [TouchedPath],
+    ) -> std::result::Result<(), ApplyError> {
+        for step in &self.journal.moves {
+            let Err(error) = self.perform_one(step, touched(step)) else {
+                continue;
+            };
+            let left = self.undo_all();
+            return Err(match left.is_empty() {
+                true => error,
+                false => ApplyError::PartiallyApplied { left },
+            });
+        }
+        Ok(())
+    }
+
+    fn perform_one(
+        &self,
+        step: &PlannedMove,
+        touched: &[TouchedPath],
+    ) -> std::result::Result<(), ApplyError> {
+        let failed = |error: Errno| ApplyError::Failed {
+            path: step.path.display(),
+            source: error.into(),
+        };
+        let changed = |path: &TreePath| ApplyError::Changed {
+            paths: vec![path.display()],
+        };
+        let folder = step.open_dir(self.root).map_err(failed)?;
+        match step.state(&folder).map_err(failed)? {
+            MoveState::Done => {}
+            MoveState::Foreign | MoveState::Lost => return Err(changed(&step.path)),
+            MoveState::Waiting => match step.perform(&folder) {
+                Err(Errno::EXIST | Errno::NOENT) => return Err(changed(&step.path)),
+                done => done.map_err(failed)?,
+            },
+        }
+        match first_difference(&folder, step, touched) {
+            Ok(None) => Ok(()),
+            // What was taken away in this moment may be somebody else's, so it goes back before anything else.
+            Ok(Some(path)) => Err(step.undo(&folder).err().map_or(changed(path), failed)),
+            Err(error) => Err(failed(step.undo(&folder).err().unwrap_or(error))),
+        }
+    }
+
+    /// Brings back what was there and removes the copies; tells what could not be.
+    pub(super) fn undo_all(&self) -> Vec<String> {
+        let mut left = Vec::new();
+        for step in self.journal.moves.iter().rev() {
+            let undone = self.undo_one(step);
+            if !matches!(undone, Ok(true)) {
+                let (path, beside) = (step.path.display(), step.staging_path().display());
+                left.push(format!("{path} (what was there may be in {beside})"));
+            }
+        }
+        self.set_dir_modes(|folder| folder.before);
+        left
+    }
+
+    fn undo_one(&self, step: &PlannedMove) -> Result<bool> {
+        let folder = step.open_dir(self.root)?;
+        match step.state(&folder)? {
+            MoveState::Done => step.undo(&folder)?,
+            MoveState::Waiting | MoveState::Foreign => {}
+            MoveState::Lost => return Ok(false),
+        }
+        remove_tree(&folder, step.staging_file_name())?;
+        Ok(true)
+    }
+
+    /// Removes all that lies beside, whatever it is; tells what could not be.
+    pub(super) fn remove_staged(&self) -> Vec<String> {
+        let clear = |step: &&PlannedMove| {
+            let folder = step.open_dir(self.root);
+            folder
+                .and_then(|folder| remove_tree(&folder, step.staging_file_name()))
+                .is_err()
+        };
+        let left = self.journal.moves.iter().filter(clear);
+        left.map(|step| step.staging_path().display()).collect()
+    }
+
+    /// Gives folders that stay their permissions.
+    pub(super) fn set_dir_modes(&self, mode: fn(&DirModeChange) -> u32) {
+        for folder in self.journal.folders.iter().rev() {
+            // One that is no longer there needs none.
+            let _ = set_dir_mode(self.root, folder, mode(folder));
+        }
+    }
+}
+
+/// Gives a folder that stays other permissions.
+pub(super) fn set_dir_mode(root: &OwnedFd, folder: &DirModeChange, mode: u32) -> Result<()> {
+    match folder.path.split() {
+        Some((parent, name)) => {
+            dir_handle::set_mode(dir_handle::open_dir_at(root, &parent)?, name, mode)
+        }
+        None => dir_handle::set_mode(root, b".", mode),
+    }
+}
+
+/// What is not as it was in what was taken away.
+fn first_difference<'t>(
+    folder: &OwnedFd,
+    step: &PlannedMove,
+    touched: &'t [TouchedPath],
+) -> Result<Option<&'t TreePath>> {
+    let mut open: Option<(TreePath, OwnedFd)> = None;
+    for one in touched {
+        let Some(before) = &one.before else { continue };
+        let inner = one.path.strip_ancestor(&step.path);
+        let data = match inner.split() {
+            None => dir_handle::stat_entry(folder, step.staging_file_name())?,
+            Some((parent, name)) => {
+                if open.as_ref().is_none_or(|(path, _)| *path != parent) {
+                    let top = dir_handle::open_dir(folder, step.staging_file_name())?;
+                    open = Some((parent.clone(), dir_handle::open_dir_at(top, &parent)?));
+                }
+                match &open {
+                    Some((_, parent)) => dir_handle::stat_entry(parent, name)?,
+                    None => None,
+                }
+            }
+        };
+        let is_same = data.is_some_and(|data| {
+            let now = StatFingerprint::from_stat(&data);
+            // To be renamed changes the time of a thing itself, but of nothing in it.
+            now == *before || inner.split().is_none() && now.is_same_after_rename(before)
+        });
+        if !is_same {
+            return Ok(Some(&one.path));
+        }
+    }
+    Ok(None)
+}

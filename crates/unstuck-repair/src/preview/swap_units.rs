@@ -1,0 +1,146 @@
+//! Puts only what differs in place where most of a folder was written again as it was.
+//!
+//! A folder that was made anew could be exchanged as a whole. But of a reinstall that repairs three files of three
+//! thousand only these three have to be copied.
+
+use std::ops::Range;
+
+use super::change::{
+    ChangeSet, ModeChange, PlannedState, SwapMode, SwapUnit, TouchedPath, TreeEntryKind,
+};
+use super::tree_path::TreePath;
+
+/// The same changes, put in place by the smallest number of copies.
+pub(super) fn minimize_units(changes: ChangeSet) -> ChangeSet {
+    let ChangeSet {
+        units,
+        touched,
+        mode_changes: permitted,
+        ..
+    } = &changes;
+    let mut refined = UnitSplitter {
+        touched,
+        units: Vec::new(),
+        mode_changes: Vec::new(),
+    };
+    for unit in units {
+        refined.keep_or_split(unit.touched.clone());
+    }
+    let permitted: Vec<_> = permitted
+        .iter()
+        .cloned()
+        .chain(refined.mode_changes)
+        .collect();
+    let (units, touched) = filter_units(refined.units, touched, &permitted);
+    ChangeSet {
+        units,
+        touched,
+        mode_changes: permitted,
+        ..changes
+    }
+}
+
+/// What is found of the smaller units.
+struct UnitSplitter<'a> {
+    touched: &'a [TouchedPath],
+    units: Vec<SwapUnit>,
+    mode_changes: Vec<(TreePath, ModeChange)>,
+}
+
+impl UnitSplitter<'_> {
+    /// Something that differs, with all that is in it.
+    fn keep_or_split(&mut self, range: Range<usize>) {
+        let Some((top, inner)) = self.touched[range.clone()].split_first() else {
+            return;
+        };
+        let is_same = |touched: &&TouchedPath| touched.after == PlannedState::Unchanged;
+        let same = inner.iter().filter(is_same).count();
+        let stays = top.is_dir_before() && top.is_dir_after();
+        if !stays || same < inner.len() - same {
+            let how = match (&top.before, &top.after) {
+                (None, _) => SwapMode::Create,
+                (Some(_), PlannedState::Absent) => SwapMode::Remove,
+                (Some(_), _) => SwapMode::Exchange,
+            };
+            self.units.push(SwapUnit {
+                path: top.path.clone(),
+                how,
+                touched: range,
+            });
+            return;
+        }
+        self.mode_changes.extend(top.mode_change());
+        let mut at = range.start + 1;
+        while at < range.end {
+            let end = self.end_of_subtree(at, range.end);
+            let differs = self.touched[at..end].iter().any(|one| !is_same(&one));
+            if differs {
+                self.keep_or_split(at..end);
+            }
+            at = end;
+        }
+    }
+
+    /// Where what is in something ends.
+    fn end_of_subtree(&self, at: usize, last: usize) -> usize {
+        let path = &self.touched[at].path;
+        let rest = &self.touched[at..last];
+        at + rest
+            .iter()
+            .take_while(|one| one.path.is_within(path))
+            .count()
+    }
+}
+
+impl TouchedPath {
+    fn is_dir_before(&self) -> bool {
+        self.before.is_some_and(|before| before.is_dir())
+    }
+
+    fn is_dir_after(&self) -> bool {
+        match &self.after {
+            PlannedState::Unchanged => self.is_dir_before(),
+            PlannedState::Replaced(thing) => thing.kind == TreeEntryKind::Directory,
+            PlannedState::Absent | PlannedState::ModeChanged(_) => false,
+        }
+    }
+
+    /// How the permissions of a folder that stays change.
+    fn mode_change(&self) -> Option<(TreePath, ModeChange)> {
+        match (&self.before, &self.after) {
+            (Some(before), PlannedState::Replaced(thing)) => {
+                let permitted = ModeChange {
+                    before: before.permissions(),
+                    after: thing.mode,
+                };
+                Some((self.path.clone(), permitted))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The units with only what they touch, and the folders whose permissions change.
+fn filter_units(
+    units: Vec<SwapUnit>,
+    touched: &[TouchedPath],
+    permitted: &[(TreePath, ModeChange)],
+) -> (Vec<SwapUnit>, Vec<TouchedPath>) {
+    let folders = permitted.iter().map(|(path, permitted)| TouchedPath {
+        path: path.clone(),
+        // Its times change with what is put into it.
+        before: None,
+        after: PlannedState::ModeChanged(*permitted),
+    });
+    let mut kept: Vec<_> = folders.collect();
+    let mut moved = Vec::with_capacity(units.len());
+    for unit in units {
+        let from = kept.len();
+        kept.extend_from_slice(&touched[unit.touched.clone()]);
+        moved.push(SwapUnit {
+            touched: from..kept.len(),
+            ..unit
+        });
+    }
+    (moved, kept)
+}

@@ -1,0 +1,82 @@
+//! A look at a project before a repair is offered: what it has, what is broken, who runs.
+//!
+//! Nothing is run and nothing is changed. The look is bounded in what it lists and reads, and it reads no file outside
+//! the project; of a link that leads out only whether it leads anywhere is found out. What cannot be looked at stays
+//! unknown, and what is unknown speaks for nothing.
+
+mod name_search;
+mod path_facts;
+mod processes;
+mod programs;
+mod project_listing;
+mod scripts;
+
+use std::ffi::OsStr;
+use std::path::Path;
+
+use unstuck_core::repair::{ProjectFacts, ProjectProbes};
+
+use project_listing::ProjectListing;
+
+/// Looks at a project: at what was asked about, and at what a repair usually depends on.
+///
+/// `at` is the folder in which the failed command ran; `own_search_path` is where programs are looked for, of which only
+/// absolute folders outside the project count.
+pub fn probe_project(
+    root: &Path,
+    at: &Path,
+    search_path: Option<&OsStr>,
+    questions: &ProjectProbes,
+) -> ProjectFacts {
+    let tree = ProjectListing::list(root);
+    let mut facts = ProjectFacts {
+        roots: root_spellings(root),
+        listed: tree.names(),
+        scripts: scripts::scripts_by_runner(&tree),
+        package_manager: scripts::package_manager(&tree),
+        submodules: scripts::submodules(&tree),
+        programs: search_path
+            .map(|path| programs::existing_programs(path, root, &questions.programs)),
+        ..ProjectFacts::default()
+    };
+    facts.working_dir = relative_dir(&facts, at);
+    let asked = questions
+        .paths
+        .iter()
+        .filter_map(|path| facts.relative(path));
+    let copies = facts.listed.iter();
+    let copies = copies.filter_map(|file| questions.template_target(file));
+    let asked = asked.chain(copies).chain(facts.submodules.iter().cloned());
+    let asked: std::collections::BTreeSet<String> = asked.collect();
+    let open = processes::open_files(root);
+    facts.paths = path_facts::path_facts(&tree, &asked, &open);
+    facts.copy_facts_to_link_targets();
+    facts.named_in = name_search::files_containing(&tree, &questions.names);
+    facts.pid_files = processes::pid_files(&tree, &asked);
+    facts.ports = processes::port_facts(root, &questions.ports, questions.processes);
+    facts
+}
+
+/// The spellings of the root that a message may use.
+fn root_spellings(root: &Path) -> Vec<String> {
+    let mut roots = vec![root.to_string_lossy().into_owned()];
+    if let Ok(real) = root.canonicalize() {
+        let real = real.to_string_lossy().into_owned();
+        if !roots.contains(&real) {
+            roots.push(real);
+        }
+    }
+    roots
+}
+
+fn relative_dir(facts: &ProjectFacts, at: &Path) -> String {
+    let given = at.to_string_lossy();
+    let real = at.canonicalize().ok();
+    let real = real.map(|real| real.to_string_lossy().into_owned());
+    let inside = |path: &str| facts.relative(path).filter(|_| at.is_absolute());
+    let found = inside(&given).or_else(|| inside(&real?));
+    found.unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests;

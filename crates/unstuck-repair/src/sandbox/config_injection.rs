@@ -1,0 +1,673 @@
+//! What appears or changes where unstuck or git would obey it, and is put back as it was.
+//!
+//! What is there when a repair begins is read-only for it where mounts can be used, and git's folder is a private copy.
+//! What is not there cannot be protected without making it, so it is looked for afterwards and removed. Where there are
+//! no mounts, what was there is put back as well.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawMode};
+
+use super::git_dirs::{
+    self, GitDirEntry, GitDirs, GitEffects, GitKind, MODULES_DIR, has_repository_layout,
+    hook_is_harmless, is_writable_git_name, settings_are_harmless,
+};
+use super::scratch_dir;
+
+/// Larger files are not kept to be put back; that they changed is told.
+const MAX_FILE_BYTES: u64 = 1 << 20;
+/// Deeper folders inside of a repository are not looked at.
+const MAX_DEPTH: usize = 12;
+
+/// What of a project decides about later commands, as it was when the repair began.
+#[derive(Debug)]
+pub struct ProtectedState {
+    /// Paths that nothing was at.
+    absent: Vec<PathBuf>,
+    /// Where repositories were.
+    git: GitDirs,
+    /// What in repositories no repair may change, by path.
+    protected: BTreeMap<PathBuf, ProtectedEntry>,
+}
+
+/// Something that no repair may change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum ProtectedEntry {
+    Directory,
+    File {
+        bytes: Vec<u8>,
+        mode: RawMode,
+    },
+    Link(PathBuf),
+    /// Too large, or nothing that could be written again.
+    Other,
+}
+
+impl ProtectedState {
+    /// Looks at a project. Where git's folder of the project is a private copy for the command, nothing of that has to
+    /// be remembered.
+    pub fn record<'k>(
+        project: &impl AsFd,
+        kept: impl Iterator<Item = &'k PathBuf>,
+        git: GitDirs,
+        is_private: bool,
+    ) -> Self {
+        let absent = kept.filter(|path| {
+            open_parent_dir(project, path).is_ok_and(|folder| !exists(&folder, file_name(path)))
+        });
+        let protected = protected_entries(project, &git, is_private);
+        Self {
+            absent: absent.cloned().collect(),
+            git,
+            protected,
+        }
+    }
+
+    /// Removes what appeared since and puts back what changed, but for what the command is known to make and what
+    /// cannot start a program; tells all of it.
+    pub fn restore(
+        &self,
+        project: &impl AsFd,
+        effects: GitEffects,
+        is_private: bool,
+    ) -> Vec<PathBuf> {
+        let mut told = self.remove_new(project);
+        let now = GitDirs::find(project);
+        for one in &now.found {
+            if !self.git.found.contains(one)
+                && !is_expected_repository(project, one, effects, &self.git)
+            {
+                remove_path(project, &one.path);
+                told.push(one.path.clone());
+            }
+        }
+        let known = GitDirs {
+            found: now.found.intersection(&self.git.found).cloned().collect(),
+            is_truncated: false,
+        };
+        let after = protected_entries(project, &known, is_private);
+        for (path, item) in &after {
+            match self.protected.get(path) {
+                Some(before) if before == item => {}
+                before => {
+                    if !is_harmless(path, before, item, effects) {
+                        restore_entry(project, path, before);
+                        add_report_path(&mut told, path);
+                    }
+                }
+            }
+        }
+        for (path, item) in &self.protected {
+            // A repository that is gone as a whole is nobody's to execute.
+            let is_left = known.found.iter().any(|one| path.starts_with(&one.path));
+            if is_left && !after.contains_key(path) {
+                restore_entry(project, path, Some(item));
+                add_report_path(&mut told, path);
+            }
+        }
+        told
+    }
+
+    /// Removes what appeared since where nothing was.
+    fn remove_new(&self, project: &impl AsFd) -> Vec<PathBuf> {
+        let appeared = self.absent.iter().filter(|path| {
+            let Ok(folder) = open_parent_dir(project, path) else {
+                return false;
+            };
+            exists(&folder, file_name(path))
+        });
+        let appeared: Vec<_> = appeared.cloned().collect();
+        for path in &appeared {
+            remove_path(project, path);
+        }
+        appeared
+    }
+}
+
+/// Of a folder that is new, only the folder is told.
+fn add_report_path(told: &mut Vec<PathBuf>, path: &Path) {
+    if !told.iter().any(|known| path.starts_with(known)) {
+        told.push(path.to_owned());
+    }
+}
+
+/// What in these repositories no repair may change.
+fn protected_entries(
+    project: &impl AsFd,
+    git: &GitDirs,
+    is_private: bool,
+) -> BTreeMap<PathBuf, ProtectedEntry> {
+    let mut all = BTreeMap::new();
+    for GitDirEntry { path, kind } in &git.found {
+        match kind {
+            GitKind::Pointer => {
+                if let Ok(folder) = open_parent_dir(project, path) {
+                    collect_entry(&folder, path, &mut all);
+                }
+            }
+            GitKind::Directory if is_private && path == Path::new(git_dirs::GIT_DIR) => {}
+            GitKind::Directory => {
+                if let Some(folder) = git_dirs::open_dir_below(project, path) {
+                    collect_repository(&folder, path, 0, &mut all);
+                }
+            }
+        }
+    }
+    all
+}
+
+/// What of a repository no repair may change, and the links in the rest of it.
+fn collect_repository(
+    folder: &OwnedFd,
+    path: &Path,
+    depth: usize,
+    all: &mut BTreeMap<PathBuf, ProtectedEntry>,
+) {
+    for (name, kind) in git_dirs::list_dir(folder) {
+        let at = path.join(&name);
+        let inner = || git_dirs::open_dir_below(folder, Path::new(&name));
+        match kind {
+            FileType::Directory if name == MODULES_DIR => {
+                if let Some(inner) = inner() {
+                    collect_submodules(&inner, &at, depth + 1, all);
+                }
+            }
+            FileType::Directory if is_writable_git_name(&name) => {
+                let deepest = match name.as_bytes() {
+                    b"refs" | b"logs" => MAX_DEPTH,
+                    _ => 1,
+                };
+                if let Some(inner) = inner() {
+                    collect_links(&inner, &at, deepest, all);
+                }
+            }
+            FileType::RegularFile if is_writable_git_name(&name) => {}
+            _ => collect_tree(folder, &name, &at, MAX_DEPTH, all),
+        }
+    }
+}
+
+/// The repositories of submodules, which may lie in folders of folders.
+fn collect_submodules(
+    folder: &OwnedFd,
+    path: &Path,
+    depth: usize,
+    all: &mut BTreeMap<PathBuf, ProtectedEntry>,
+) {
+    if depth > MAX_DEPTH {
+        return;
+    }
+    let names = git_dirs::list_dir(folder);
+    if has_repository_layout(&names) {
+        return collect_repository(folder, path, depth, all);
+    }
+    for (name, kind) in names {
+        let at = path.join(&name);
+        match (kind, git_dirs::open_dir_below(folder, Path::new(&name))) {
+            (FileType::Directory, Some(inner)) => collect_submodules(&inner, &at, depth + 1, all),
+            _ => collect_entry(folder, &at, all),
+        }
+    }
+}
+
+/// Only the links: git writes through them.
+fn collect_links(
+    folder: &OwnedFd,
+    path: &Path,
+    deepest: usize,
+    all: &mut BTreeMap<PathBuf, ProtectedEntry>,
+) {
+    for (name, kind) in git_dirs::list_dir(folder) {
+        let at = path.join(&name);
+        match kind {
+            FileType::Symlink => collect_entry(folder, &at, all),
+            FileType::Directory if deepest > 0 => {
+                if let Some(inner) = git_dirs::open_dir_below(folder, Path::new(&name)) {
+                    collect_links(&inner, &at, deepest - 1, all);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn collect_tree(
+    folder: &OwnedFd,
+    name: &OsStr,
+    path: &Path,
+    deepest: usize,
+    all: &mut BTreeMap<PathBuf, ProtectedEntry>,
+) {
+    collect_entry(folder, path, all);
+    let inner = git_dirs::open_dir_below(folder, Path::new(name)).filter(|_| deepest > 0);
+    for (name, _) in inner.iter().flat_map(git_dirs::list_dir) {
+        if let Some(inner) = &inner {
+            collect_tree(inner, &name, &path.join(&name), deepest - 1, all);
+        }
+    }
+}
+
+fn collect_entry(folder: &OwnedFd, path: &Path, all: &mut BTreeMap<PathBuf, ProtectedEntry>) {
+    if let Some(item) = read_entry(folder, file_name(path)) {
+        all.insert(path.to_owned(), item);
+    }
+}
+
+fn read_entry(folder: &OwnedFd, name: &OsStr) -> Option<ProtectedEntry> {
+    let stat = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+    Some(match FileType::from_raw_mode(stat.st_mode) {
+        FileType::Directory => ProtectedEntry::Directory,
+        FileType::Symlink => {
+            let target = rustix::fs::readlinkat(folder, name, Vec::new()).ok()?;
+            ProtectedEntry::Link(OsStr::from_bytes(target.to_bytes()).into())
+        }
+        FileType::RegularFile => match read_file(folder, name) {
+            Ok(Some(bytes)) => ProtectedEntry::File {
+                bytes,
+                mode: stat.st_mode & 0o777,
+            },
+            _ => ProtectedEntry::Other,
+        },
+        _ => ProtectedEntry::Other,
+    })
+}
+
+/// A file that is not too large.
+pub(super) fn read_file(folder: &impl AsFd, name: &OsStr) -> io::Result<Option<Vec<u8>>> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::openat(folder, name, flags, Mode::empty())?);
+    let mut bytes = Vec::new();
+    file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes)?;
+    Ok((bytes.len() as u64 <= MAX_FILE_BYTES).then_some(bytes))
+}
+
+/// All of a file below a folder, through no link.
+pub(super) fn read_file_below(root: &impl AsFd, path: &Path) -> io::Result<Vec<u8>> {
+    let folder = open_parent_dir(root, path)?;
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = rustix::fs::openat(&folder, file_name(path), flags, Mode::empty())?;
+    let kind = FileType::from_raw_mode(rustix::fs::fstat(&file)?.st_mode);
+    if kind != FileType::RegularFile {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    let mut bytes = Vec::new();
+    File::from(file).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Whether a change of a protected file is what the command is known to make, and can start no program.
+fn is_harmless(
+    path: &Path,
+    before: Option<&ProtectedEntry>,
+    now: &ProtectedEntry,
+    effects: GitEffects,
+) -> bool {
+    let old = match before {
+        None => &[][..],
+        Some(ProtectedEntry::File { bytes, .. }) => bytes,
+        Some(_) => return false,
+    };
+    let ProtectedEntry::File { bytes, .. } = now else {
+        return *now == ProtectedEntry::Directory
+            && before.is_none()
+            && is_allowed_new_dir(path, effects);
+    };
+    let is_hook = path
+        .parent()
+        .is_some_and(|folder| folder.ends_with("hooks"));
+    if path.ends_with("config") && (effects.submodules || effects.lfs) {
+        settings_are_harmless(old, bytes, effects)
+    } else if is_hook {
+        before.is_none() && hook_is_harmless(file_name(path), bytes, effects)
+    } else {
+        false
+    }
+}
+
+/// Whether a new folder belongs to what is allowed; what is in it is looked at by itself.
+fn is_allowed_new_dir(path: &Path, effects: GitEffects) -> bool {
+    effects.lfs && path.ends_with("hooks")
+}
+
+/// Whether a repository that was not there is one that the command is known to make, and nothing in it starts a program.
+fn is_expected_repository(
+    project: &impl AsFd,
+    one: &GitDirEntry,
+    effects: GitEffects,
+    known: &GitDirs,
+) -> bool {
+    let is_allowed = match one.path == Path::new(git_dirs::GIT_DIR) {
+        true => effects.repository,
+        false => effects.nested,
+    };
+    if !is_allowed {
+        return false;
+    }
+    match one.kind {
+        GitKind::Directory => git_dirs::open_dir_below(project, &one.path)
+            .is_some_and(|folder| repository_is_harmless(&folder, effects)),
+        GitKind::Pointer => open_parent_dir(project, &one.path)
+            .ok()
+            .and_then(|folder| read_file(&folder, file_name(&one.path)).ok().flatten())
+            .is_some_and(|bytes| points_to_submodule(&one.path, &bytes, known)),
+    }
+}
+
+/// Whether nothing in a new repository can start a program: plain settings, no hooks but samples, no link, and nothing
+/// that leads elsewhere.
+pub(super) fn repository_is_harmless(folder: &OwnedFd, effects: GitEffects) -> bool {
+    let effects = GitEffects {
+        submodules: true,
+        ..effects
+    };
+    git_dirs::list_dir(folder).into_iter().all(|(name, kind)| {
+        let inner = || git_dirs::open_dir_below(folder, Path::new(&name));
+        match (name.to_str().unwrap_or_default(), kind) {
+            (_, FileType::Symlink) => false,
+            ("config", FileType::RegularFile) => read_file(folder, &name)
+                .ok()
+                .flatten()
+                .is_some_and(|bytes| settings_are_harmless(b"", &bytes, effects)),
+            ("description", FileType::RegularFile) => true,
+            ("hooks", FileType::Directory) => inner().is_some_and(|hooks| {
+                git_dirs::list_dir(&hooks).into_iter().all(|(name, kind)| {
+                    kind == FileType::RegularFile
+                        && read_file(&hooks, &name)
+                            .ok()
+                            .flatten()
+                            .is_some_and(|text| hook_is_harmless(&name, &text, effects))
+                })
+            }),
+            ("info", FileType::Directory) => inner().is_some_and(|info| {
+                let plain = |(name, kind): (std::ffi::OsString, FileType)| {
+                    name == "exclude" && kind == FileType::RegularFile
+                };
+                git_dirs::list_dir(&info).into_iter().all(plain)
+            }),
+            ("branches", FileType::Directory) => {
+                inner().is_some_and(|inner| git_dirs::list_dir(&inner).is_empty())
+            }
+            (MODULES_DIR, FileType::Directory) => {
+                inner().is_some_and(|inner| modules_are_harmless(&inner, effects, 0))
+            }
+            (_, FileType::Directory) => {
+                is_writable_git_name(&name)
+                    && inner().is_some_and(|inner| has_no_links(&inner, MAX_DEPTH))
+            }
+            (_, FileType::RegularFile) => is_writable_git_name(&name),
+            _ => false,
+        }
+    })
+}
+
+/// The same for a folder that is such a repository, or holds several.
+#[cfg(target_os = "linux")]
+pub(super) fn repositories_are_harmless(folder: &OwnedFd, effects: GitEffects) -> bool {
+    modules_are_harmless(folder, effects, 0)
+}
+
+fn modules_are_harmless(folder: &OwnedFd, effects: GitEffects, depth: usize) -> bool {
+    let names = git_dirs::list_dir(folder);
+    if has_repository_layout(&names) {
+        return repository_is_harmless(folder, effects);
+    }
+    depth < MAX_DEPTH
+        && names.into_iter().all(|(name, kind)| {
+            kind == FileType::Directory
+                && git_dirs::open_dir_below(folder, Path::new(&name))
+                    .is_some_and(|inner| modules_are_harmless(&inner, effects, depth + 1))
+        })
+}
+
+fn has_no_links(folder: &OwnedFd, deepest: usize) -> bool {
+    git_dirs::list_dir(folder)
+        .into_iter()
+        .all(|(name, kind)| match kind {
+            FileType::RegularFile => true,
+            FileType::Directory => {
+                deepest > 0
+                    && git_dirs::open_dir_below(folder, Path::new(&name))
+                        .is_some_and(|inner| has_no_links(&inner, deepest - 1))
+            }
+            _ => false,
+        })
+}
+
+/// Whether a `.git` file of a submodule names its folder in the repository of the project.
+fn points_to_submodule(path: &Path, bytes: &[u8], known: &GitDirs) -> bool {
+    let text = std::str::from_utf8(bytes).unwrap_or_default();
+    let Some(target) = text.trim_end().strip_prefix("gitdir: ") else {
+        return false;
+    };
+    let mut parts: Vec<&OsStr> = path.parent().into_iter().flatten().collect();
+    for part in Path::new(target).components() {
+        match part {
+            std::path::Component::Normal(part) => parts.push(part),
+            std::path::Component::ParentDir if !parts.is_empty() => drop(parts.pop()),
+            std::path::Component::CurDir => {}
+            _ => return false,
+        }
+    }
+    let target: PathBuf = parts.into_iter().collect();
+    let is_modules = |one: &GitDirEntry| target.starts_with(one.path.join(MODULES_DIR));
+    !text.trim_end().contains('\n')
+        && (known.found.iter().any(is_modules) || target.starts_with(".git/modules"))
+}
+
+fn remove_path(project: &impl AsFd, path: &Path) {
+    if let Ok(folder) = open_parent_dir(project, path) {
+        // It is told in any case; trust in a configuration is by its content.
+        let _ = scratch_dir::remove_below(&folder, file_name(path));
+    }
+}
+
+/// Puts something back as it was, by handle; nothing there if nothing was.
+fn restore_entry(project: &impl AsFd, path: &Path, before: Option<&ProtectedEntry>) {
+    let Ok(folder) = open_parent_dir(project, path) else {
+        return;
+    };
+    let name = file_name(path);
+    // It is told in any case.
+    let _ = match before {
+        Some(ProtectedEntry::Other) => Ok(()),
+        None => scratch_dir::remove_below(&folder, name),
+        Some(ProtectedEntry::Directory) => match is_dir(&folder, name) {
+            true => Ok(()),
+            false => scratch_dir::remove_below(&folder, name).and_then(|()| {
+                Ok(rustix::fs::mkdirat(
+                    &folder,
+                    name,
+                    Mode::from_raw_mode(0o755),
+                )?)
+            }),
+        },
+        Some(ProtectedEntry::Link(target)) => scratch_dir::remove_below(&folder, name)
+            .and_then(|()| Ok(rustix::fs::symlinkat(target, &folder, name)?)),
+        Some(ProtectedEntry::File { bytes, mode }) => scratch_dir::remove_below(&folder, name)
+            .and_then(|()| write_new(&folder, name, bytes, *mode)),
+    };
+}
+
+/// Writes a file that must not be there yet.
+fn write_new(folder: &OwnedFd, name: &OsStr, bytes: &[u8], mode: RawMode) -> io::Result<()> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let mode = Mode::from_raw_mode(mode);
+    let mut file = File::from(rustix::fs::openat(folder, name, flags, mode)?);
+    file.write_all(bytes)?;
+    Ok(rustix::fs::fchmod(&file, mode)?)
+}
+
+fn is_dir(folder: &OwnedFd, name: &OsStr) -> bool {
+    let stat = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW);
+    stat.is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Directory)
+}
+
+/// The folder that something is in; one that a symlink leads to is not it.
+fn open_parent_dir(project: &impl AsFd, path: &Path) -> io::Result<OwnedFd> {
+    let folder = path.parent().unwrap_or(Path::new(""));
+    git_dirs::open_dir_below(project, folder).ok_or_else(|| io::ErrorKind::NotFound.into())
+}
+
+fn file_name(path: &Path) -> &OsStr {
+    path.file_name().unwrap_or(path.as_os_str())
+}
+
+fn exists(folder: &OwnedFd, name: &OsStr) -> bool {
+    rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sandbox::protected_paths;
+    use std::fs;
+
+    const CONFIG: &str = "[core]\n\trepositoryformatversion = 0\n\tbare = false\n";
+
+    fn handle(path: &Path) -> OwnedFd {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+        rustix::fs::open(path, flags, Mode::empty()).unwrap()
+    }
+
+    fn repository_at(path: &Path) {
+        for name in ["objects", "refs", "hooks", "info"] {
+            fs::create_dir_all(path.join(name)).unwrap();
+        }
+        fs::write(path.join("HEAD"), "ref: refs/heads/main\n").unwrap();
+        fs::write(path.join("config"), CONFIG).unwrap();
+        fs::write(path.join("hooks/pre-commit"), "#!/bin/sh\nmine\n").unwrap();
+    }
+
+    fn look(root: &Path) -> ProtectedState {
+        let project = handle(root);
+        let git = GitDirs::find(&project);
+        ProtectedState::record(&project, protected_paths().iter(), git, false)
+    }
+
+    fn told(before: &ProtectedState, root: &Path, effects: GitEffects) -> Vec<String> {
+        let told = before.restore(&handle(root), effects, false);
+        told.iter().map(|path| path.display().to_string()).collect()
+    }
+
+    #[test]
+    fn what_was_there_stays_and_what_was_planted_goes() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        repository_at(&root.join(".git"));
+        fs::write(root.join("unstuck.toml"), "a").unwrap();
+        let before = look(root);
+        fs::write(root.join("unstuck.json"), "{}").unwrap();
+        fs::write(root.join("package.json"), "{}").unwrap();
+        let git = root.join(".git");
+        fs::write(git.join("commondir"), "../evil").unwrap();
+        fs::write(git.join("hooks/post-checkout"), "id").unwrap();
+        fs::write(git.join("hooks/pre-commit"), "id").unwrap();
+        fs::write(git.join("config"), "[core]\n\tfsmonitor = id\n").unwrap();
+        fs::write(git.join("info/attributes"), "* filter=x").unwrap();
+        fs::create_dir_all(git.join("worktrees/x")).unwrap();
+        fs::write(git.join("worktrees/x/gitdir"), "x").unwrap();
+        fs::write(git.join("index"), "index").unwrap();
+        fs::write(git.join("refs/x"), "ref").unwrap();
+        std::os::unix::fs::symlink("/etc/passwd", git.join("refs/link")).unwrap();
+        std::os::unix::fs::symlink("/etc/passwd", git.join("COMMIT_EDITMSG")).unwrap();
+        let told = told(&before, root, GitEffects::default());
+        let expected = [
+            "unstuck.json",
+            ".git/COMMIT_EDITMSG",
+            ".git/commondir",
+            ".git/config",
+            ".git/hooks/post-checkout",
+            ".git/hooks/pre-commit",
+            ".git/info/attributes",
+            ".git/refs/link",
+            ".git/worktrees",
+        ];
+        assert_eq!(told, expected);
+        let read = |name: &str| fs::read_to_string(git.join(name)).ok();
+        assert_eq!(read("config").as_deref(), Some(CONFIG));
+        assert_eq!(
+            read("hooks/pre-commit").as_deref(),
+            Some("#!/bin/sh\nmine\n")
+        );
+        assert_eq!(read("index").as_deref(), Some("index"));
+        assert_eq!(read("refs/x").as_deref(), Some("ref"));
+        for gone in [
+            "commondir",
+            "hooks/post-checkout",
+            "info/attributes",
+            "worktrees",
+        ] {
+            assert!(!git.join(gone).exists(), "{gone}");
+        }
+        assert!(root.join("package.json").exists() && !root.join("unstuck.json").exists());
+        assert_eq!(
+            before
+                .restore(&handle(root), GitEffects::default(), false)
+                .len(),
+            0
+        );
+    }
+
+    #[test]
+    fn a_new_repository_goes_wherever_and_whatever_it_looks_like() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        fs::create_dir_all(root.join("a/b")).unwrap();
+        let before = look(root);
+        repository_at(&root.join(".git"));
+        repository_at(&root.join("a/.git"));
+        repository_at(&root.join("a/b/bare"));
+        fs::write(root.join("a/b/.git"), "gitdir: ../../evil").unwrap();
+        let told = told(&before, root, GitEffects::default());
+        assert_eq!(told, [".git", "a/.git", "a/b/.git", "a/b/bare"]);
+        assert!(!root.join(".git").exists() && !root.join("a/b/bare").exists());
+    }
+
+    #[test]
+    fn a_declared_repository_stays_if_nothing_in_it_starts_a_program() {
+        let effects = GitEffects {
+            repository: true,
+            nested: true,
+            ..GitEffects::default()
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        fs::create_dir(root.join("lib")).unwrap();
+        let before = look(root);
+        repository_at(&root.join(".git"));
+        fs::rename(
+            root.join(".git/hooks/pre-commit"),
+            root.join(".git/hooks/pre-commit.sample"),
+        )
+        .unwrap();
+        fs::write(root.join("lib/.git"), "gitdir: ../.git/modules/lib\n").unwrap();
+        assert_eq!(told(&before, root, effects), Vec::<String>::new());
+        fs::write(root.join(".git/hooks/pre-commit"), "id").unwrap();
+        fs::write(root.join("lib/.git"), "gitdir: ../../evil\n").unwrap();
+        assert_eq!(told(&before, root, effects), [".git", "lib/.git"]);
+    }
+
+    #[test]
+    fn what_a_symlink_leads_to_is_not_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let [root, other] = ["root", "other"].map(|name| folder.path().join(name));
+        fs::create_dir_all(root.join(".git")).unwrap();
+        fs::create_dir(&other).unwrap();
+        fs::write(other.join("config"), "kept").unwrap();
+        let before = look(&root);
+        fs::remove_dir(root.join(".git")).unwrap();
+        std::os::unix::fs::symlink(&other, root.join(".git")).unwrap();
+        told(&before, &root, GitEffects::default());
+        assert!(other.join("config").exists());
+        assert!(
+            root.join(".git").symlink_metadata().is_err(),
+            "the link is gone"
+        );
+    }
+}

@@ -1,0 +1,417 @@
+//! Folders of git in a project: where they are, what of them a repair may change, and what in them can start a program.
+//!
+//! Git executes what `config`, `hooks` and `commondir` of such a folder say, whoever wrote them. So a repair may change
+//! what git itself keeps changing, an allow list (`data/sandbox.toml`), and nothing else.
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Dir, FileType, Mode, OFlags, openat};
+use serde::{Deserialize, Serialize};
+use unstuck_core::watched_files::WatchedFileKnowledge;
+
+use super::path_lists::PathLists;
+use super::wire::CommandSteps;
+
+/// The name by which git finds a repository.
+pub(super) const GIT_DIR: &str = ".git";
+/// The folder of a repository in which those of its submodules are.
+pub(super) const MODULES_DIR: &str = "modules";
+/// How many names of a project are looked at.
+const MAX_NAMES: usize = 3_000_000;
+/// What makes a folder a repository for git, whatever its name.
+const REPOSITORY_ENTRIES: [&str; 3] = ["HEAD", "objects", "refs"];
+/// The hooks that git-lfs has.
+const LFS_HOOKS: [&str; 4] = ["pre-push", "post-checkout", "post-commit", "post-merge"];
+/// The lines of these hooks, in the versions that are known; `{}` is the name of the hook.
+const LFS_HOOK_LINES: [&str; 5] = [
+    "#!/bin/sh",
+    r#"command -v git-lfs >/dev/null 2>&1 || { printf >&2 "\n%s\n\n" "This repository is configured for Git LFS but 'git-lfs' was not found on your path. If you no longer wish to use Git LFS, remove this hook by deleting the '{}' file in the hooks directory (set by 'core.hookspath'; usually '.git/hooks')."; exit 2; }"#,
+    r#"command -v git-lfs >/dev/null 2>&1 || { echo >&2 "\nThis repository is configured for Git LFS but 'git-lfs' was not found on your path. If you no longer wish to use Git LFS, remove this hook by deleting the '{}' file in the hooks directory (set by 'core.hookspath'; usually '.git/hooks').\n"; exit 2; }"#,
+    r#"command -v git-lfs >/dev/null 2>&1 || { echo >&2 "\nThis repository is configured for Git LFS but 'git-lfs' was not found on your path. If you no longer wish to use Git LFS, remove this hook by deleting .git/hooks/{}.\n"; exit 2; }"#,
+    r#"git lfs {} "$@""#,
+];
+/// The settings of git-lfs, as it writes them.
+const LFS_SETTINGS: [&str; 6] = [
+    "[filter \"lfs\"]",
+    "clean = git-lfs clean -- %f",
+    "smudge = git-lfs smudge -- %f",
+    "process = git-lfs filter-process",
+    "required = true",
+    "repositoryformatversion = 0",
+];
+
+/// A folder or file by which git finds a repository.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct GitDirEntry {
+    /// Its path from the root of the project.
+    pub path: PathBuf,
+    /// What it is.
+    pub kind: GitKind,
+}
+
+/// What a repository is found by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GitKind {
+    /// The repository itself: a folder named `.git`, or one with the contents of a repository.
+    #[serde(rename = "folder")]
+    Directory,
+    /// A file or a link that names another place.
+    Pointer,
+}
+
+/// All repositories of a project.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct GitDirs {
+    /// Those that were found.
+    pub found: BTreeSet<GitDirEntry>,
+    /// Whether there are more files than are looked at.
+    #[serde(rename = "is_cut")]
+    pub is_truncated: bool,
+}
+
+/// What an approved command is known to make in folders of git.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct GitEffects {
+    /// Settings and folders of submodules.
+    pub submodules: bool,
+    /// Hooks and filters of git-lfs.
+    pub lfs: bool,
+    /// A repository of the project.
+    pub repository: bool,
+    /// A repository in a folder of the project.
+    pub nested: bool,
+}
+
+/// An effect, as the list has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum GitEffectKind {
+    Submodules,
+    Lfs,
+    Repository,
+    Nested,
+}
+
+impl GitDirs {
+    /// Looks for all repositories below a project; no link is followed.
+    pub fn find(project: &impl AsFd) -> Self {
+        let mut found = Self::default();
+        let mut seen = 0;
+        let mut waiting: Vec<PathBuf> = vec![PathBuf::new()];
+        while let Some(folder) = waiting.pop() {
+            let Some(handle) = open_dir_below(project, &folder) else {
+                continue;
+            };
+            let names = list_dir(&handle);
+            seen += names.len();
+            if seen > MAX_NAMES {
+                found.is_truncated = true;
+                break;
+            }
+            if !folder.as_os_str().is_empty() && has_repository_layout(&names) {
+                found.add(folder.clone(), GitKind::Directory);
+            }
+            for (name, kind) in names {
+                let path = folder.join(&name);
+                let is_git = name.as_bytes().eq_ignore_ascii_case(GIT_DIR.as_bytes());
+                match kind {
+                    FileType::Directory if is_git => found.add(path, GitKind::Directory),
+                    FileType::Directory => waiting.push(path),
+                    _ if is_git => found.add(path, GitKind::Pointer),
+                    _ => {}
+                }
+            }
+        }
+        found
+    }
+
+    fn add(&mut self, path: PathBuf, kind: GitKind) {
+        self.found.insert(GitDirEntry { path, kind });
+    }
+}
+
+impl GitEffects {
+    /// What the steps of a command are known to make. A line for a shell is not read: it makes nothing that is kept.
+    pub fn from_steps(steps: &CommandSteps) -> Self {
+        let mut all = Self::default();
+        let CommandSteps::Argv(commands) = steps else {
+            return all;
+        };
+        for words in commands {
+            for effect in matching_effects(words) {
+                for one in &effect.allows {
+                    match one {
+                        GitEffectKind::Submodules => all.submodules = true,
+                        GitEffectKind::Lfs => all.lfs = true,
+                        GitEffectKind::Repository => all.repository = true,
+                        GitEffectKind::Nested => all.nested = true,
+                    }
+                }
+            }
+        }
+        all
+    }
+}
+
+/// What the steps of a command are known to make in folders of git, in words for whoever has to approve it.
+pub fn describe_git_effects(steps: &CommandSteps) -> Vec<String> {
+    let CommandSteps::Argv(commands) = steps else {
+        return Vec::new();
+    };
+    let effects = commands.iter().flat_map(|words| matching_effects(words));
+    let mut shown: Vec<String> = effects.map(|effect| effect.shown.clone()).collect();
+    shown.dedup();
+    shown
+}
+
+fn matching_effects(
+    words: &[String],
+) -> impl Iterator<Item = &'static super::path_lists::GitEffectRule> {
+    let words = without_config_arguments(words);
+    let begins = move |command: &String| {
+        let mut known = command.split(' ');
+        let mut words = words.iter().copied();
+        known.all(|word| words.next() == Some(word))
+    };
+    let all = PathLists::built_in().git.effect.iter();
+    all.filter(move |effect| effect.commands.iter().any(&begins))
+}
+
+/// The words of a command without `-c name=value` of git, which counts for this one call only.
+fn without_config_arguments(words: &[String]) -> Vec<&str> {
+    let mut rest = words.iter().map(String::as_str).peekable();
+    let mut found: Vec<&str> = rest.next().into_iter().collect();
+    while found == ["git"] && rest.peek() == Some(&"-c") {
+        rest.nth(1);
+    }
+    found.extend(rest);
+    found
+}
+
+/// Whether git itself keeps changing what has this name in a repository.
+pub(crate) fn is_writable_git_name(name: &OsStr) -> bool {
+    let Some(name) = name.to_str() else {
+        return false;
+    };
+    let known = &PathLists::built_in().git.writable;
+    known.iter().any(|pattern| match pattern.strip_suffix('*') {
+        Some(begin) => name.starts_with(begin),
+        None => name == pattern,
+    })
+}
+
+/// Whether a folder with these names in it is a repository for git.
+pub(crate) fn has_repository_layout(names: &[(std::ffi::OsString, FileType)]) -> bool {
+    REPOSITORY_ENTRIES
+        .iter()
+        .all(|needed| names.iter().any(|(name, _)| name == needed))
+}
+
+/// Whether settings may take the place of others: the same but for what is known to be harmless.
+pub(super) fn settings_are_harmless(before: &[u8], after: &[u8], effects: GitEffects) -> bool {
+    let (Ok(before), Ok(after)) = (std::str::from_utf8(before), std::str::from_utf8(after)) else {
+        return false;
+    };
+    let is_known = |section: &str| {
+        (effects.submodules && section.starts_with("[submodule \""))
+            || (effects.lfs && section == "[filter \"lfs\"]")
+    };
+    let (kept, _) = split_sections(before, is_known);
+    let (rest, known) = split_sections(after, is_known);
+    // A repository that is new has no settings before; all of them have to be harmless then.
+    let rest_is_fine = kept == rest || before.is_empty() && lines_are_harmless(&rest, effects);
+    rest_is_fine && lines_are_harmless(&known, effects)
+}
+
+/// The settings without some sections, and these sections.
+fn split_sections(settings: &str, is_one: impl Fn(&str) -> bool) -> (String, String) {
+    let (mut rest, mut found) = (String::new(), String::new());
+    let mut is_in = false;
+    for line in settings.lines() {
+        let trimmed = line.trim();
+        if trimmed.starts_with('[') {
+            is_in = is_one(trimmed);
+        }
+        let to = if is_in { &mut found } else { &mut rest };
+        to.push_str(line);
+        to.push('\n');
+    }
+    (rest, found)
+}
+
+/// Whether no line can start a program or send git elsewhere.
+fn lines_are_harmless(text: &str, effects: GitEffects) -> bool {
+    let rule = WatchedFileKnowledge::built_in().rule_for(".git/config");
+    let odd = rule.relevant_part(text.as_bytes());
+    odd.lines().all(|line| {
+        let line = line.trim();
+        let is_submodules = || {
+            matches!(
+                line,
+                "update = checkout" | "update = rebase" | "update = merge" | "update = none"
+            ) || is_relative_worktree(line)
+        };
+        (effects.lfs && LFS_SETTINGS.contains(&line)) || (effects.submodules && is_submodules())
+    })
+}
+
+/// Whether a line says where the files of a submodule are: only ways up and plain names, as git writes it.
+fn is_relative_worktree(line: &str) -> bool {
+    line.strip_prefix("worktree = ").is_some_and(|path| {
+        path.starts_with("../")
+            && path
+                .chars()
+                .all(|c| c.is_alphanumeric() || "/._- ".contains(c))
+    })
+}
+
+/// Whether a hook does nothing but what git-lfs writes into it.
+pub(super) fn hook_is_harmless(name: &OsStr, text: &[u8], effects: GitEffects) -> bool {
+    let Some(name) = name.to_str() else {
+        return false;
+    };
+    if name.ends_with(".sample") {
+        return true;
+    }
+    let Ok(text) = std::str::from_utf8(text) else {
+        return false;
+    };
+    let is_known = |line: &str| {
+        line.is_empty()
+            || LFS_HOOK_LINES
+                .iter()
+                .any(|known| known.replace("{}", name) == line)
+    };
+    effects.lfs && LFS_HOOKS.contains(&name) && text.lines().all(is_known)
+}
+
+/// Opens a folder below another one part by part; no link is followed.
+pub(super) fn open_dir_below(root: &impl AsFd, path: &Path) -> Option<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let mut handle = openat(root, ".", flags, Mode::empty()).ok()?;
+    for part in path.components() {
+        handle = openat(&handle, part.as_os_str(), flags, Mode::empty()).ok()?;
+    }
+    Some(handle)
+}
+
+/// The names in a folder, and what each is.
+pub(crate) fn list_dir(folder: &OwnedFd) -> Vec<(std::ffi::OsString, FileType)> {
+    let Ok(entries) = Dir::read_from(folder) else {
+        return Vec::new();
+    };
+    let mut found = Vec::new();
+    for entry in entries.flatten() {
+        let name = OsStr::from_bytes(entry.file_name().to_bytes());
+        if name == "." || name == ".." {
+            continue;
+        }
+        let kind = match entry.file_type() {
+            FileType::Unknown => file_type_of(folder, name),
+            kind => kind,
+        };
+        found.push((name.to_owned(), kind));
+    }
+    found.sort_by(|one, other| one.0.cmp(&other.0));
+    found
+}
+
+fn file_type_of(folder: &OwnedFd, name: &OsStr) -> FileType {
+    let stat = rustix::fs::statat(folder, name, rustix::fs::AtFlags::SYMLINK_NOFOLLOW);
+    stat.map_or(FileType::Unknown, |stat| {
+        FileType::from_raw_mode(stat.st_mode)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: GitEffects = GitEffects {
+        submodules: true,
+        lfs: true,
+        repository: true,
+        nested: true,
+    };
+
+    #[test]
+    fn submodules_may_add_their_addresses_and_nothing_that_runs() {
+        let before = b"[core]\n\tbare = false\n".as_slice();
+        let with = |more: &str| [before, more.as_bytes()].concat();
+        for fine in [
+            "",
+            "[submodule \"lib\"]\n\tactive = true\n\turl = https://example.com/lib.git\n",
+            "[submodule \"a/b\"]\n\turl = ../b.git\n\tupdate = rebase\n",
+        ] {
+            assert!(settings_are_harmless(before, &with(fine), ALL), "{fine}");
+        }
+        for evil in [
+            "[submodule \"lib\"]\n\tupdate = !id\n",
+            "[submodule \"lib\"] update = !id\n",
+            "[submodule \"lib\"]\n\turl = ext::sh -c id\n",
+            "[submodule \"lib\"]\n\turl = https://x\\\n\tupdate = !id\n",
+            "[core]\n\tfsmonitor = id\n",
+            "\tfsmonitor = id\n",
+            "[core]\n\thooksPath = x\n",
+            "[alias]\n\tst = !id\n",
+            "[include]\n\tpath = ../evil\n",
+            "[includeIf \"gitdir:.\"]\n\tpath = ../evil\n",
+            "[url \"https://evil/\"]\n\tinsteadOf = https://github.com/\n",
+            "[filter \"x\"]\n\tclean = id\n",
+            "[core]\n\tsshCommand = id\n\tpager = id\n\teditor = id\n",
+            "[filter \"lfs\"]\n\tclean = id\n",
+            "[remote \"origin\"]\n\turl = https://evil/x.git\n",
+            "[diff \"x\"]\n\ttextconv = id\n",
+            "[credential]\n\thelper = !id\n",
+        ] {
+            assert!(!settings_are_harmless(before, &with(evil), ALL), "{evil}");
+        }
+        let gone = settings_are_harmless(before, b"[core]\n", ALL);
+        assert!(!gone, "what was there stays");
+        let added = with("[submodule \"lib\"]\n\tactive = true\n");
+        let none = GitEffects::default();
+        assert!(!settings_are_harmless(before, &added, none), "not declared");
+    }
+
+    #[test]
+    fn only_the_hooks_of_lfs_are_harmless_word_for_word() {
+        let text = LFS_HOOK_LINES.map(|line| line.replace("{}", "pre-push"));
+        let text = [&text[0], &text[1], &text[4]]
+            .map(String::as_str)
+            .join("\n");
+        let name = OsStr::new("pre-push");
+        assert!(hook_is_harmless(name, text.as_bytes(), ALL));
+        assert!(!hook_is_harmless(
+            OsStr::new("pre-commit"),
+            text.as_bytes(),
+            ALL
+        ));
+        let more = format!("{text}\nid\n");
+        assert!(!hook_is_harmless(name, more.as_bytes(), ALL));
+        assert!(!hook_is_harmless(
+            name,
+            text.as_bytes(),
+            GitEffects::default()
+        ));
+    }
+
+    #[test]
+    fn effects_belong_to_commands_that_begin_so() {
+        let words =
+            |text: &str| CommandSteps::Argv(vec![text.split(' ').map(str::to_owned).collect()]);
+        let of = |text: &str| GitEffects::from_steps(&words(text));
+        assert!(of("git submodule update --init --recursive").submodules);
+        assert!(of("git init").repository && !of("git init").submodules);
+        assert!(of("git -c protocol.file.allow=always submodule update").submodules);
+        assert_eq!(of("git status"), GitEffects::default());
+        assert_eq!(of("npm ci"), GitEffects::default());
+        assert_eq!(of("gitx init"), GitEffects::default());
+        let shell = CommandSteps::Shell("git submodule update --init; ./x".to_owned());
+        assert_eq!(GitEffects::from_steps(&shell), GitEffects::default());
+    }
+}

@@ -1,0 +1,131 @@
+//! The inner process of a sandbox: it confines itself for good and then runs the command.
+//!
+//! Where there is a namespace of processes it is the first one in it, so that its end is the end of them all.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+
+use rustix::process::Signal;
+
+use super::confinement::ConfinementReport;
+use super::sandbox_profile::{FileScope, ProcessScope, SandboxMode};
+use super::setup_failure::{SandboxIoContext, SetupFailure};
+use super::signals::SandboxSignals;
+use super::step_runner::PrivateDirs;
+use super::wire::{self, CommandExit, SandboxEvent, SandboxRequest};
+use super::{
+    EXIT_SETUP_FAILED, parent_socket, programs, scratch_dir, step_runner, system, watched_files,
+};
+
+/// The folders of programs that only root can write to.
+const SYSTEM_SEARCH_PATH: &str = "/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// Is the whole of `unstuck __sandbox-init`.
+pub(super) fn main(arguments: &[OsString]) -> i32 {
+    let Ok(link) = parent_socket::from_stdin() else {
+        return EXIT_SETUP_FAILED;
+    };
+    match run(&link, system::EnteredNamespaces::from_arguments(arguments)) {
+        Ok(end) => end.code(),
+        Err(failure) => {
+            // If nobody listens, our exit code has to be enough.
+            let _ = wire::send_event(&link, &failure.to_report());
+            EXIT_SETUP_FAILED
+        }
+    }
+}
+
+fn run(link: &UnixStream, entered: system::EnteredNamespaces) -> Result<CommandExit, SetupFailure> {
+    let (order, project, folder) = wire::receive_request(link).context("read the order")?;
+    rustix::process::setsid().context("leave the terminal")?;
+    parent_socket::die_with_parent(link, Signal::KILL).context("tie our life to unstuck's")?;
+    let mut wakes = SandboxSignals::install().context("listen to signals")?;
+    let effective = match order.profile.mode {
+        SandboxMode::Off => system::enter_unconfined(&order, &folder)?,
+        SandboxMode::Required | SandboxMode::BestEffort => {
+            system::confine_process(&order, entered, &project, &folder)?
+        }
+    };
+    // Given-up privileges take that bond away.
+    parent_socket::die_with_parent(link, Signal::KILL).context("tie our life to unstuck's")?;
+    drop((project, folder));
+    // The command must not reach into this process, which has the link to unstuck.
+    system::disable_inspection().context("close ourselves to the command")?;
+    let private = private_dirs(&order, entered).context("make a private home")?;
+    Ok(run_repair(link, &order, effective, &private, &mut wakes))
+}
+
+/// Folders that only this command has.
+fn private_dirs(
+    order: &SandboxRequest,
+    entered: system::EnteredNamespaces,
+) -> io::Result<PrivateDirs> {
+    let temporary = match entered.has_mounts() {
+        true => PathBuf::from("/tmp"),
+        false => order.host.scratch.join(scratch_dir::TMP_DIR),
+    };
+    let home = match order.host.home {
+        Some(_) => None,
+        None => {
+            let home = temporary.join("home");
+            std::fs::create_dir(&home)?;
+            Some(home)
+        }
+    };
+    // With more power than others, it runs no program that an agent could have put somewhere.
+    let profile = &order.profile;
+    let is_mighty =
+        profile.process_scope == ProcessScope::Inspect || profile.file_scope == FileScope::AnyOwner;
+    let search = is_mighty.then_some(SYSTEM_SEARCH_PATH);
+    Ok(PrivateDirs {
+        temporary,
+        home,
+        search,
+    })
+}
+
+fn run_repair(
+    link: &UnixStream,
+    order: &SandboxRequest,
+    effective: ConfinementReport,
+    private: &PrivateDirs,
+    wakes: &mut SandboxSignals,
+) -> CommandExit {
+    let tell = |report: &SandboxEvent| {
+        // Whoever does not listen any more has been told enough.
+        let _ = wire::send_event(link, report);
+    };
+    let search = match private.search {
+        Some(search) => search.to_owned(),
+        None => parent_socket::own_search_path(),
+    };
+    let programs = match programs::find_programs(&order.steps, &order.profile, &search) {
+        Ok(programs) => programs,
+        Err(refusal) => {
+            let reason = refusal.to_string();
+            tell(&SandboxEvent::Refused { reason });
+            return CommandExit::Exited(EXIT_SETUP_FAILED);
+        }
+    };
+    if let Err(reason) =
+        watched_files::verify_unchanged(order, private.temporary != Path::new("/tmp"))
+    {
+        tell(&SandboxEvent::Refused { reason });
+        return CommandExit::Exited(EXIT_SETUP_FAILED);
+    }
+    tell(&SandboxEvent::Ready {
+        confinement: effective,
+        programs: programs.clone(),
+    });
+    let mut groups = Vec::new();
+    let end = step_runner::run_steps(&order.steps, &programs, private, wakes, &mut groups);
+    let end = end.unwrap_or(CommandExit::Exited(EXIT_SETUP_FAILED));
+    let left = system::end_leftovers(&groups);
+    tell(&SandboxEvent::Ended {
+        end,
+        leftover_count: left,
+    });
+    end
+}

@@ -1,0 +1,236 @@
+//! The outer process of a sandbox: it leaves the namespaces of the machine, starts the inner process, outlives it, and
+//! clears up what is left. Nothing of the command ever runs in it.
+
+use std::ffi::OsStr;
+use std::io::{self, Read};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use rustix::event::{PollFd, PollFlags};
+use rustix::process::{Pid, Signal, WaitOptions};
+
+use super::config_injection::ProtectedState;
+use super::git_dirs::GitEffects;
+use super::sandbox_profile::SandboxMode;
+use super::setup_failure::{SandboxIoContext, SetupFailure};
+use super::signals::SandboxSignals;
+use super::wire::{self, SandboxEvent, SandboxRequest};
+use super::{EXIT_SETUP_FAILED, INIT_ARG, discarded_writes, parent_socket, scratch_dir, system};
+
+/// Is the whole of `unstuck __sandbox`.
+pub(super) fn main() -> i32 {
+    let Ok(link) = parent_socket::from_stdin() else {
+        return EXIT_SETUP_FAILED;
+    };
+    match run(&link) {
+        Ok(code) => code,
+        Err(failure) => {
+            // If nobody listens, our exit code has to be enough.
+            let _ = wire::send_event(&link, &failure.to_report());
+            EXIT_SETUP_FAILED
+        }
+    }
+}
+
+fn run(link: &UnixStream) -> Result<i32, SetupFailure> {
+    let (mut order, project, folder) = wire::receive_request(link).context("read the order")?;
+    parent_socket::die_with_parent(link, Signal::TERM).context("tie our life to unstuck's")?;
+    system::close_descriptors_on_exec().context("close what is open")?;
+    let mut wakes = SandboxSignals::install().context("listen to signals")?;
+    if order.profile.root.parent().is_none() {
+        return Err(SetupFailure::permanent(
+            "confine a command to the project",
+            "the project is the whole file system",
+        ));
+    }
+    let home = discarded_writes::open_discarded_writes(&order);
+    let entered = enter_namespaces(&mut order)?;
+    let copies = system::PrivateCopies::prepare(&mut order, entered, &project);
+    let copies = copies.context("prepare private copies")?;
+    // Whatever appears on an overlay is not in the project.
+    let before = (order.profile.overlay.is_none()).then(|| {
+        let git = order.git.clone();
+        ProtectedState::record(
+            &project,
+            order.protected_paths(),
+            git,
+            copies.is_git_private(),
+        )
+    });
+    let code = {
+        let cgroup = limit_processes(&mut order);
+        // Whoever becomes another user is not tied to the parent any more.
+        parent_socket::die_with_parent(link, Signal::TERM).context("tie our life to unstuck's")?;
+        let inner = InitProcess::start(entered, cgroup.as_ref())?;
+        inner.send_request(&order, &project, &folder)?;
+        inner.forward_until_exit(link, &mut wakes)
+    };
+    let effects = GitEffects::from_steps(&order.steps);
+    let is_private = copies.is_git_private();
+    let mut merged = copies.merge(&order, effects);
+    let restored = before.map(|before| before.restore(&project, effects, is_private));
+    merged
+        .removed_injections
+        .extend(restored.into_iter().flatten());
+    let discarded = home.map(|home| home.list()).unwrap_or_default();
+    let is_added = |path: &PathBuf| {
+        merged
+            .added
+            .iter()
+            .any(|added| added.starts_with(path) || path.starts_with(added))
+    };
+    let cleared = SandboxEvent::Cleared {
+        discarded_writes: discarded
+            .into_iter()
+            .filter(|path| !is_added(path))
+            .collect(),
+        removed_injections: merged.removed_injections,
+        conflicting_git_changes: merged.conflicting_changes,
+    };
+    if wire::send_event(link, &cleared).is_err() {
+        // Nobody else will. What cannot be removed is in a folder for temporary files, where the system clears up.
+        let _ = scratch_dir::remove_dir(&order.host.scratch);
+    }
+    Ok(code)
+}
+
+/// Leaves what can be left; what stands in the way is noted in the order.
+fn enter_namespaces(order: &mut SandboxRequest) -> Result<system::EnteredNamespaces, SetupFailure> {
+    let profile = &order.profile;
+    if let Some(user) = order.run_as {
+        system::become_user(user).context("become the user that the project belongs to")?;
+    }
+    let wants = profile.mode != SandboxMode::Off && order.namespace_obstacle.is_none();
+    Ok(match wants.then(|| system::enter_namespaces(profile)) {
+        Some(Ok(entered)) => entered,
+        Some(Err(error)) => {
+            order.namespace_obstacle = Some(error.to_string());
+            system::EnteredNamespaces::NOTHING
+        }
+        None => system::EnteredNamespaces::NOTHING,
+    })
+}
+
+/// A bound on processes for root, whom the usual one does not bind; where it is not possible, that is noted.
+fn limit_processes(order: &mut SandboxRequest) -> Option<system::Cgroup> {
+    if !rustix::process::getuid().is_root() || order.profile.mode == SandboxMode::Off {
+        return None;
+    }
+    let cgroup = system::Cgroup::create(order.profile.limits.processes);
+    if cgroup.is_none() {
+        order.has_no_process_limit = true;
+    }
+    cgroup
+}
+
+/// The inner process while it lives.
+struct InitProcess {
+    pid: Pid,
+    reports: UnixStream,
+}
+
+impl InitProcess {
+    /// Starts it; it does nothing before it has its order.
+    fn start(
+        entered: system::EnteredNamespaces,
+        cgroup: Option<&system::Cgroup>,
+    ) -> Result<Self, SetupFailure> {
+        let (reports, theirs) = UnixStream::pair().context("make a connection")?;
+        let input = Stdio::from(OwnedFd::from(theirs));
+        let child = new_command(parent_socket::own_program().as_os_str())
+            .arg(INIT_ARG)
+            .args(entered.arguments())
+            .stdin(input)
+            .spawn()
+            .context("start the inner process")?;
+        let pid = Pid::from_child(&child);
+        if let Some(cgroup) = cgroup {
+            cgroup
+                .add_process(pid)
+                .context("bound the number of processes")?;
+        }
+        Ok(Self { pid, reports })
+    }
+
+    fn send_request(
+        &self,
+        order: &SandboxRequest,
+        project: &OwnedFd,
+        folder: &OwnedFd,
+    ) -> Result<(), SetupFailure> {
+        wire::send_request(&self.reports, order, project, folder).context("pass the order on")?;
+        let nonblocking = self.reports.set_nonblocking(true);
+        nonblocking.context("watch the inner process")
+    }
+
+    /// Passes reports on until the inner process has ended; its exit code.
+    fn forward_until_exit(&self, link: &UnixStream, wakes: &mut SandboxSignals) -> i32 {
+        let parent = rustix::process::getppid();
+        let mut is_open = true;
+        let mut is_orphan = false;
+        loop {
+            is_orphan = is_orphan || self.wait_for_event(link, wakes, is_open);
+            wakes.drain();
+            is_open = is_open && self.forward_reports(link);
+            is_orphan = is_orphan || rustix::process::getppid() != parent;
+            if is_orphan {
+                self.signal(Signal::KILL);
+            } else if wakes.take_end_request() {
+                self.signal(Signal::TERM);
+            }
+            if let Some(code) = self.try_wait() {
+                self.forward_reports(link);
+                return code;
+            }
+        }
+    }
+
+    /// Sleeps until something happens; whether nobody is left who waits for the command.
+    fn wait_for_event(&self, link: &UnixStream, wakes: &SandboxSignals, is_open: bool) -> bool {
+        let mut events = vec![
+            PollFd::new(wakes.stream(), PollFlags::IN),
+            PollFd::new(link, PollFlags::HUP),
+        ];
+        if is_open {
+            events.push(PollFd::new(&self.reports, PollFlags::IN));
+        }
+        // Interrupted by a signal: as good as a wake-up.
+        let _ = rustix::event::poll(&mut events, None);
+        events[1].revents().contains(PollFlags::HUP)
+    }
+
+    fn signal(&self, signal: Signal) {
+        // It has just ended where that is not possible.
+        let _ = rustix::process::kill_process(self.pid, signal);
+    }
+
+    fn try_wait(&self) -> Option<i32> {
+        let waited = rustix::process::waitpid(Some(self.pid), WaitOptions::NOHANG);
+        let (_, status) = waited.ok().flatten()?;
+        let signal = status.terminating_signal().map(|signal| 128 + signal);
+        status.exit_status().or(signal)
+    }
+
+    /// Passes on what has come; whether more may come.
+    fn forward_reports(&self, link: &UnixStream) -> bool {
+        let mut bytes = [0; 4096];
+        loop {
+            match (&self.reports).read(&mut bytes) {
+                Ok(0) => return false,
+                // If nobody listens any more, the end is near anyway.
+                Ok(got) => drop(io::Write::write_all(&mut &*link, &bytes[..got])),
+                Err(error) => return error.kind() == io::ErrorKind::WouldBlock,
+            }
+        }
+    }
+}
+
+fn new_command(program: &OsStr) -> Command {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "this is the place that starts the inner process of a sandbox"
+    )]
+    Command::new(program)
+}

@@ -1,0 +1,71 @@
+//! Hands the privileges in a namespace of our own down to the inner process, which gives them up for good.
+
+use std::io;
+
+use rustix::thread::{CapabilitiesSecureBits, CapabilitySet, CapabilitySets};
+
+use crate::sandbox::sandbox_profile::{FileScope, ProcessScope, SandboxProfile};
+
+/// Lets the next program have our capabilities, although its user is not called root.
+pub(super) fn keep_for_next_program() -> io::Result<()> {
+    let mut sets = rustix::thread::capabilities(None)?;
+    sets.inheritable = sets.permitted;
+    rustix::thread::set_capabilities(None, sets)?;
+    for one in all_capabilities().filter(|one| sets.permitted.contains(*one)) {
+        rustix::thread::configure_capability_in_ambient_set(one, true)?;
+    }
+    Ok(())
+}
+
+/// Drops all capabilities but what a profile needs, and lets no program bring any back.
+pub(super) fn drop_capabilities(profile: &SandboxProfile) -> io::Result<()> {
+    rustix::thread::set_no_new_privs(true)?;
+    let for_processes = match profile.process_scope {
+        // Root looks at what its processes have open, and ends them, with these alone.
+        ProcessScope::Inspect => CapabilitySet::KILL | CapabilitySet::SYS_PTRACE,
+        ProcessScope::Own | ProcessScope::Signals => CapabilitySet::empty(),
+    };
+    let is_root = rustix::process::getuid().is_root();
+    let for_files = match profile.file_scope {
+        FileScope::AnyOwner if is_root => {
+            CapabilitySet::CHOWN | CapabilitySet::FOWNER | CapabilitySet::DAC_OVERRIDE
+        }
+        FileScope::AnyOwner | FileScope::Own => CapabilitySet::empty(),
+    };
+    let kept = for_processes | for_files;
+    let own = rustix::thread::capabilities(None)?;
+    let kept = kept & own.permitted;
+    if own.effective.contains(CapabilitySet::SETPCAP) {
+        limit_bounding_set(kept)?;
+    }
+    rustix::thread::clear_ambient_capability_set()?;
+    let sets = CapabilitySets {
+        effective: kept,
+        permitted: kept,
+        inheritable: CapabilitySet::empty(),
+    };
+    Ok(rustix::thread::set_capabilities(None, sets)?)
+}
+
+/// What no program that is started can get back, even where the user is called root.
+fn limit_bounding_set(kept: CapabilitySet) -> io::Result<()> {
+    for one in all_capabilities() {
+        // The kernel knows fewer than there are bits.
+        let Ok(true) = rustix::thread::capability_is_in_bounding_set(one) else {
+            continue;
+        };
+        if !kept.contains(one) {
+            rustix::thread::remove_capability_from_bounding_set(one)?;
+        }
+    }
+    if kept.is_empty() {
+        let bits = CapabilitiesSecureBits::NO_ROOT | CapabilitiesSecureBits::NO_ROOT_LOCKED;
+        rustix::thread::set_capabilities_secure_bits(bits)?;
+    }
+    Ok(())
+}
+
+/// Every capability that there may be.
+fn all_capabilities() -> impl Iterator<Item = CapabilitySet> {
+    (0..u64::BITS).map(|number| CapabilitySet::from_bits_retain(1 << number))
+}

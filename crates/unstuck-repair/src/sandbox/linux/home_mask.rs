@@ -1,0 +1,59 @@
+//! Hides what of the home folder a command does not need.
+//!
+//! A layer over the home folder, in which a mark stands for each thing that is not seen. Nobody has to know beforehand
+//! where secrets are: what is not on the list is not there.
+
+use std::fs;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, FileType, Mode, mknodat};
+
+use super::mount_tree::open_path;
+
+/// How many marks are made; a home folder with more entries has a few very large folders.
+const MAX_MARKS: usize = 50_000;
+
+/// Makes the layer: everything of the home folder but what is named, and the folders around that.
+pub(super) fn create_mask_layer(
+    home: &Path,
+    seen: &[PathBuf],
+    layer: &Path,
+) -> io::Result<OwnedFd> {
+    let data = fs::metadata(home)?;
+    fs::create_dir(layer)?;
+    fs::set_permissions(layer, data.permissions())?;
+    let mut marks = 0;
+    mask_dir(home, seen, layer, &mut marks)?;
+    open_path(layer)
+}
+
+fn mask_dir(folder: &Path, seen: &[PathBuf], layer: &Path, marks: &mut usize) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let path = entry.path();
+        if seen.iter().any(|one| path.starts_with(one)) {
+            continue;
+        }
+        *marks += 1;
+        if *marks > MAX_MARKS {
+            return Err(io::Error::other("it has too many entries"));
+        }
+        let at = layer.join(entry.file_name());
+        let is_around = seen.iter().any(|one| one.starts_with(&path));
+        if is_around && entry.file_type()?.is_dir() {
+            fs::create_dir(&at)?;
+            fs::set_permissions(&at, entry.metadata()?.permissions())?;
+            // One that cannot be read has nothing in it for the command either.
+            match mask_dir(&path, seen, &at, marks) {
+                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
+                other => other?,
+            }
+        } else {
+            // The mark by which an overlay knows that nothing is there.
+            mknodat(CWD, &at, FileType::CharacterDevice, Mode::empty(), 0)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,200 @@
+//! Private copies: folders that a command may change as it likes, because what it wrote is looked at before it counts.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, FileType, Mode, Timespec, mkdirat, statat, unlinkat};
+
+use crate::sandbox::git_dirs::{GIT_DIR, GitEffects};
+use crate::sandbox::path_lists::AdditionRule;
+use crate::sandbox::scratch_dir;
+use crate::sandbox::wire::{PrivateCopy, SandboxRequest};
+
+use super::EnteredNamespaces;
+use super::merge_copies::{self, GitCopy, MergeReport};
+use super::mounts::is_home_outside_project;
+
+/// What an overlay writes to.
+pub(super) const UPPER_DIR: &str = "upper";
+/// What the kernel needs for that.
+pub(super) const WORK_DIR: &str = "work";
+
+/// The private copies of one command.
+#[derive(Debug)]
+pub(in crate::sandbox) struct PrivateCopies {
+    git: Option<GitCopyDirs>,
+    tools: Vec<ToolCopyDirs>,
+    since: Timespec,
+    /// Whether the command cannot reach git's folder of the project at all.
+    is_git_out_of_reach: bool,
+}
+
+#[derive(Debug)]
+struct GitCopyDirs {
+    upper: OwnedFd,
+    real: OwnedFd,
+    /// The project, where there was no repository and an empty folder holds its place.
+    placeholder_parent: Option<OwnedFd>,
+}
+
+#[derive(Debug)]
+struct ToolCopyDirs {
+    at: PathBuf,
+    real: OwnedFd,
+    /// Where what was written is: a folder of its own, or a part of what was written to the home folder.
+    upper: PathBuf,
+}
+
+impl PrivateCopies {
+    /// Prepares what is needed for them, and notes them in the order.
+    pub(in crate::sandbox) fn prepare(
+        order: &mut SandboxRequest,
+        entered: EnteredNamespaces,
+        project: &OwnedFd,
+    ) -> io::Result<Self> {
+        let mut copies = Self {
+            git: None,
+            tools: Vec::new(),
+            since: merge_copies::kernel_time(),
+            is_git_out_of_reach: false,
+        };
+        if !entered.has_mount_namespace || order.profile.overlay.is_some() {
+            return Ok(copies);
+        }
+        let writable: Vec<_> = order.profile.writable_in_project().collect();
+        if writable.is_empty() {
+            copies.git = prepare_git_copy(order, project)?;
+        } else {
+            let root = order.profile.root.join(GIT_DIR);
+            let is_apart = |path: &PathBuf| !path.starts_with(&root) && !root.starts_with(path);
+            copies.is_git_out_of_reach = writable.iter().all(is_apart);
+        }
+        copies.tools = prepare_tool_copies(order)?;
+        Ok(copies)
+    }
+
+    /// Whether the command cannot change git's folder of the project itself.
+    pub(in crate::sandbox) fn is_git_private(&self) -> bool {
+        self.git.is_some() || self.is_git_out_of_reach
+    }
+
+    /// Takes over what may be kept.
+    pub(in crate::sandbox) fn merge(
+        self,
+        order: &SandboxRequest,
+        effects: GitEffects,
+    ) -> MergeReport {
+        let mut merged = MergeReport::default();
+        if let Some(git) = self.git {
+            let copy = GitCopy {
+                upper: &git.upper,
+                real: &git.real,
+                since: self.since,
+                effects,
+                is_new: git.placeholder_parent.is_some(),
+            };
+            if copy.merge(Path::new(GIT_DIR), &mut merged).is_err() {
+                merged.conflicting_changes.push(GIT_DIR.into());
+            }
+            if let Some(project) = &git.placeholder_parent {
+                // It stays where a repository was made in it.
+                let _ = unlinkat(project, GIT_DIR, AtFlags::REMOVEDIR);
+            }
+        }
+        let rules: BTreeMap<PathBuf, AdditionRule> =
+            order.host.addable_dirs.iter().cloned().collect();
+        for tool in self.tools {
+            // Nothing was written where there is no folder.
+            if let Ok(upper) = merge_copies::open_dir(&tool.upper) {
+                // What cannot be kept is thrown away with the rest.
+                let _ =
+                    merge_copies::merge_tool_dir(&upper, &tool.real, &tool.at, &rules, &mut merged);
+            }
+        }
+        merged
+    }
+}
+
+/// A private copy of git's folder. Where there is none, and none above, an empty folder holds its place: git takes it for
+/// no repository, and nobody outside ever sees what a command puts there.
+fn prepare_git_copy(
+    order: &mut SandboxRequest,
+    project: &OwnedFd,
+) -> io::Result<Option<GitCopyDirs>> {
+    let found = statat(project, GIT_DIR, AtFlags::SYMLINK_NOFOLLOW);
+    let is_new = match found.map(|data| FileType::from_raw_mode(data.st_mode)) {
+        Ok(FileType::Directory) => false,
+        // What names another place is read-only, and put back if it changes all the same.
+        Ok(_) => return Ok(None),
+        Err(_) if is_in_repository(&order.profile.root) => return Ok(None),
+        Err(_) => true,
+    };
+    if is_new && mkdirat(project, GIT_DIR, Mode::from_raw_mode(0o755)).is_err() {
+        return Ok(None);
+    }
+    let Some(real) = merge_copies::open_dir_below(project, Path::new(GIT_DIR)) else {
+        return Ok(None);
+    };
+    let upper = add_copy_to_request(order, Path::new(GIT_DIR), true)?;
+    Ok(Some(GitCopyDirs {
+        upper: merge_copies::open_dir(&upper)?,
+        real,
+        placeholder_parent: match is_new {
+            true => Some(project.try_clone()?),
+            false => None,
+        },
+    }))
+}
+
+/// Whether a folder above belongs to a repository, which tools would not find behind an empty one.
+fn is_in_repository(root: &Path) -> bool {
+    let mut above = root.ancestors().skip(1);
+    above.any(|folder| folder.join(GIT_DIR).symlink_metadata().is_ok())
+}
+
+fn prepare_tool_copies(order: &mut SandboxRequest) -> io::Result<Vec<ToolCopyDirs>> {
+    let profile = order.profile.clone();
+    let home = order.host.home.clone();
+    let home = home.filter(|home| is_home_outside_project(home, &profile));
+    let mut tools: Vec<ToolCopyDirs> = Vec::new();
+    for (at, _) in order.host.addable_dirs.clone() {
+        let is_around = profile.root.starts_with(&at) || at.starts_with(&profile.root);
+        let (Ok(real), false) = (merge_copies::open_dir(&at), is_around) else {
+            continue;
+        };
+        let below_home = home.as_ref().and_then(|home| at.strip_prefix(home).ok());
+        let around = order
+            .copies
+            .iter()
+            .find(|copy| !copy.is_git && at.starts_with(&copy.path));
+        let upper = match (below_home, around) {
+            (Some(below), _) => order.host.scratch.join(scratch_dir::HOME_DIR).join(below),
+            (None, Some(copy)) => {
+                let below = at.strip_prefix(&copy.path).unwrap_or(Path::new(""));
+                let scratch = &order.host.scratch;
+                scratch.join(&copy.name).join(UPPER_DIR).join(below)
+            }
+            (None, None) => add_copy_to_request(order, &at, false)?,
+        };
+        tools.push(ToolCopyDirs { at, real, upper });
+    }
+    Ok(tools)
+}
+
+/// Makes the folders of a private copy and notes it; returns where what is written goes.
+fn add_copy_to_request(order: &mut SandboxRequest, at: &Path, is_git: bool) -> io::Result<PathBuf> {
+    let name = format!("copy-{}", order.copies.len());
+    let folder = order.host.scratch.join(&name);
+    std::fs::create_dir(&folder)?;
+    for part in [UPPER_DIR, WORK_DIR] {
+        std::fs::create_dir(folder.join(part))?;
+    }
+    order.copies.push(PrivateCopy {
+        path: at.to_owned(),
+        name,
+        is_git,
+    });
+    Ok(folder.join(UPPER_DIR))
+}

@@ -1,0 +1,50 @@
+//! What both processes of a sandbox have in common: the link to whoever started them, and their life with it.
+
+use std::io;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::process::Signal;
+
+/// Takes the link over from standard input, which is empty from then on.
+pub(super) fn from_stdin() -> io::Result<UnixStream> {
+    let link = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;
+    let flags = rustix::fs::OFlags::RDWR | rustix::fs::OFlags::CLOEXEC;
+    let null = rustix::fs::open("/dev/null", flags, rustix::fs::Mode::empty())?;
+    rustix::stdio::dup2_stdin(&null)?;
+    Ok(UnixStream::from(link))
+}
+
+/// Gets this signal when the parent ends; an error if whoever is at the other end has gone already.
+pub(super) fn die_with_parent(link: &UnixStream, signal: Signal) -> io::Result<()> {
+    // Elsewhere the death of a parent is not told.
+    #[cfg(target_os = "linux")]
+    rustix::process::set_parent_process_death_signal(Some(signal))?;
+    #[cfg(not(target_os = "linux"))]
+    let _ = signal;
+    // Linux tells it unasked, others do not.
+    let mut events = [PollFd::new(link, PollFlags::HUP)];
+    rustix::event::poll(&mut events, Some(&Timespec::default()))?;
+    match events[0].revents().contains(PollFlags::HUP) {
+        true => Err(io::ErrorKind::BrokenPipe.into()),
+        false => Ok(()),
+    }
+}
+
+/// The program that runs now; on Linux even if its file was replaced meanwhile.
+pub fn own_program() -> PathBuf {
+    if cfg!(target_os = "linux") {
+        return PathBuf::from("/proc/self/exe");
+    }
+    std::env::current_exe().unwrap_or_default()
+}
+
+/// Where programs are looked for: our own environment is the command's.
+pub(super) fn own_search_path() -> String {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "this process was given the environment of the command"
+    )]
+    std::env::var("PATH").unwrap_or_default()
+}

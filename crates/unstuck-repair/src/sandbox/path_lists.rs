@@ -1,0 +1,362 @@
+//! What is open and what is hidden beside the project, as data (`data/sandbox.toml`).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+
+use serde::{Deserialize, Serialize};
+
+use super::git_dirs::GitEffectKind;
+
+/// Parts of a home folder that a variable can put elsewhere.
+const RELOCATED_HOME_DIRS: [(&str, &str); 4] = [
+    (".config", "XDG_CONFIG_HOME"),
+    (".local/share", "XDG_DATA_HOME"),
+    (".cache", "XDG_CACHE_HOME"),
+    (".cargo", "CARGO_HOME"),
+];
+
+/// The lists.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PathLists {
+    cache: Vec<ToolCache>,
+    home: HomeLists,
+    secrets: SecretLists,
+    pub(super) project: ProjectLists,
+    pub(super) git: GitLists,
+    pub(super) processes: ProcessPrograms,
+    pub(super) files: FilePrograms,
+}
+
+/// A folder of a tool, and what of it may be changed; all of it where nothing is said or something of it is private.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ToolCache {
+    home: String,
+    variable: Option<String>,
+    #[serde(default)]
+    paths: Vec<String>,
+    #[serde(default)]
+    add: Vec<AddableDir>,
+    #[serde(default)]
+    private: Vec<String>,
+}
+
+/// A part of a tool's folder to which something may be added.
+#[derive(Debug, Deserialize)]
+struct AddableDir {
+    path: String,
+    #[serde(flatten)]
+    adding: AdditionRule,
+}
+
+/// What may be added to a folder: where neither is said, every file that is new.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct AdditionRule {
+    /// How many folders lie above what is added as one piece.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub depth: Option<usize>,
+    /// The sign in the name of what is added as one piece, after its first character.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<String>,
+}
+
+impl AdditionRule {
+    /// Whether something may be added inside of a folder that was there, by its name and how deep it lies.
+    #[cfg(target_os = "linux")]
+    pub(super) fn allows_below(&self, name: &OsStr, depth: usize) -> bool {
+        let is_piece = self.until.as_ref().is_some_and(|sign| {
+            let name = name.to_string_lossy();
+            name.chars()
+                .skip(1)
+                .collect::<String>()
+                .contains(sign.as_str())
+        });
+        !is_piece && self.depth.is_none_or(|most| depth < most)
+    }
+}
+
+/// What of the home folder a command sees.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct HomeLists {
+    needed: Vec<String>,
+    settings: Vec<String>,
+}
+
+/// The caches that a command may write to, whether they exist or not.
+#[derive(Debug, Default)]
+pub(super) struct WritableCaches {
+    /// Where what is private can be covered.
+    pub(super) coverable: BTreeSet<PathBuf>,
+    /// Where nothing can be covered.
+    pub(super) narrowed: BTreeSet<PathBuf>,
+    /// What of the open ones is private, by the folder that must be there.
+    pub(super) private: Vec<(PathBuf, PathBuf)>,
+    /// To what something may be added.
+    pub(super) addable: BTreeMap<PathBuf, AdditionRule>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SecretLists {
+    home: Vec<String>,
+    system: Vec<String>,
+}
+
+/// What of the project may not be changed. Without mounts only the first can be seen to.
+#[derive(Debug, Deserialize)]
+#[cfg_attr(target_os = "linux", serde(deny_unknown_fields))]
+pub(super) struct ProjectLists {
+    #[serde(rename = "kept")]
+    pub(super) protected: Vec<PathBuf>,
+    #[cfg(target_os = "linux")]
+    #[serde(rename = "views")]
+    pub(super) protected_with_mounts: Vec<PathBuf>,
+}
+
+/// What of git's folders may be changed.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct GitLists {
+    pub(super) writable: Vec<String>,
+    pub(super) effect: Vec<GitEffectRule>,
+}
+
+/// What some commands are known to make in git's folders.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct GitEffectRule {
+    pub(super) allows: Vec<GitEffectKind>,
+    pub(super) shown: String,
+    pub(super) commands: Vec<String>,
+}
+
+/// By what an entry is known to work on processes.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ProcessPrograms {
+    pub(super) signals: BTreeSet<String>,
+    #[serde(rename = "looks")]
+    pub(super) inspect: Vec<InspectionProgram>,
+}
+
+/// A program that looks into processes, and the arguments with which it does nothing else.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct InspectionProgram {
+    pub(super) program: String,
+    /// Letters of short options.
+    pub(super) letters: String,
+    /// Whole arguments.
+    pub(super) words: BTreeSet<String>,
+}
+
+/// By what an entry is known to work on nothing but files.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct FilePrograms {
+    pub(super) only: BTreeSet<String>,
+}
+
+/// What of a project no repair may make or change: it decides what runs outside of the sandbox later.
+pub fn protected_paths() -> &'static [PathBuf] {
+    &PathLists::built_in().project.protected
+}
+
+impl PathLists {
+    pub(super) fn built_in() -> &'static Self {
+        static BUILT_IN: LazyLock<PathLists> = LazyLock::new(|| {
+            match toml::from_str(include_str!("../../data/sandbox.toml")) {
+                Ok(lists) => lists,
+                // The embedded file is tested; this can only be reached by a build that skipped its tests.
+                Err(error) => unreachable!("sandbox.toml: {error}"),
+            }
+        });
+        &BUILT_IN
+    }
+
+    /// The caches that a command may write to, for this home and where variables put them.
+    pub(super) fn caches(
+        &self,
+        home: Option<&Path>,
+        variable: impl Fn(&str) -> Option<PathBuf>,
+    ) -> WritableCaches {
+        let folder = |cache: &ToolCache| {
+            let named = cache.variable.as_deref().and_then(&variable);
+            let named = named.filter(|path| path.is_absolute());
+            named.or_else(|| Some(home?.join(&cache.home)))
+        };
+        let mut caches = WritableCaches::default();
+        for cache in &self.cache {
+            let Some(folder) = folder(cache) else {
+                continue;
+            };
+            let parts: Vec<_> = match (cache.paths.as_slice(), cache.add.as_slice()) {
+                ([], []) => vec![folder.clone()],
+                (paths, _) => paths.iter().map(|path| folder.join(path)).collect(),
+            };
+            for addition in &cache.add {
+                let path = match addition.path.is_empty() {
+                    true => folder.clone(),
+                    false => folder.join(&addition.path),
+                };
+                let adding = caches.addable.entry(path);
+                adding.or_insert_with(|| addition.adding.clone());
+            }
+            caches.narrowed.extend(parts.iter().cloned());
+            match cache.private.as_slice() {
+                [] => caches.coverable.extend(parts),
+                _ => drop(caches.coverable.insert(folder.clone())),
+            }
+            let private = cache.private.iter();
+            let private = private.map(|path| (folder.clone(), folder.join(path)));
+            caches.private.extend(private);
+        }
+        caches
+    }
+
+    /// What of a home folder a command needs to see, relative to it: programs and what they need.
+    pub(super) fn needed(&self) -> impl Iterator<Item = &String> {
+        self.home.needed.iter()
+    }
+
+    /// Settings of tools in a home folder, which a command sees unless there is a secret in them.
+    pub(super) fn settings(&self) -> impl Iterator<Item = &String> {
+        self.home.settings.iter()
+    }
+
+    /// What a command must not see, whether it exists or not: below all folders that may be the user's home, and
+    /// where variables put parts of it elsewhere.
+    pub(super) fn secrets(
+        &self,
+        homes: &[PathBuf],
+        variable: impl Fn(&str) -> Option<PathBuf>,
+    ) -> Vec<PathBuf> {
+        let moved: Vec<_> = RELOCATED_HOME_DIRS
+            .into_iter()
+            .filter_map(|(part, name)| Some((part, variable(name)?)))
+            .collect();
+        let usual = homes.iter().flat_map(|home| {
+            let paths = self.secrets.home.iter();
+            paths.map(move |path| home.join(path))
+        });
+        let elsewhere = moved.iter().flat_map(|(part, folder)| {
+            let paths = self.secrets.home.iter();
+            paths
+                .filter_map(move |path| Some(folder.join(Path::new(path).strip_prefix(part).ok()?)))
+        });
+        let of_system = self.secrets.system.iter().map(PathBuf::from);
+        let all: BTreeSet<_> = usual.chain(elsewhere).chain(of_system).collect();
+        all.into_iter().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cache_may_be_put_elsewhere_and_its_programs_stay_out_of_reach() {
+        let moved = |name: &str| (name == "CARGO_HOME").then(|| PathBuf::from("/srv/cargo"));
+        let caches = PathLists::built_in().caches(Some(Path::new("/home/me")), moved);
+        assert!(
+            caches
+                .coverable
+                .contains(Path::new("/srv/cargo/registry/cache"))
+        );
+        assert!(
+            caches
+                .addable
+                .contains_key(Path::new("/srv/cargo/registry/src"))
+        );
+        assert!(
+            caches
+                .narrowed
+                .contains(Path::new("/home/me/.npm/_cacache"))
+        );
+        assert!(!caches.coverable.iter().any(|path| path.ends_with("bin")));
+        assert!(!caches.coverable.contains(Path::new("/srv/cargo")));
+    }
+
+    /// What a tool executes later is never freely writable, and lies in nothing that is.
+    #[test]
+    fn what_runs_later_is_only_added_to() {
+        let caches = PathLists::built_in().caches(Some(Path::new("/home/me")), |_| None);
+        for program in [
+            ".gradle/wrapper/dists/gradle-8/x/bin",
+            ".m2/wrapper/dists/x",
+            ".m2/repository/org/x/1/x.jar",
+            ".cache/pypoetry/virtualenvs/x/bin",
+            ".local/share/virtualenvs/x/bin",
+            ".conda/envs/x/bin",
+            ".cache/pre-commit/repo1",
+            ".cache/prisma/x",
+            ".cache/ms-playwright/chromium-1",
+            ".cache/Cypress/1/Cypress",
+            ".cache/puppeteer/chrome/x",
+            "go/pkg/mod/golang.org/toolchain@v1/bin",
+            ".cargo/registry/src/index/x/src",
+            ".local/share/pnpm/store/v3/files/00/x",
+            ".cache/uv/archive-v0/x",
+            ".local/share/uv/tools/x",
+            ".npm/_npx/x",
+            ".npm/_prebuilds/x",
+        ] {
+            let program = Path::new("/home/me").join(program);
+            let is_private = caches
+                .private
+                .iter()
+                .any(|(_, one)| program.starts_with(one));
+            let open = caches
+                .coverable
+                .iter()
+                .find(|open| program.starts_with(open));
+            assert!(is_private || open.is_none(), "{}", program.display());
+            let narrow = caches
+                .narrowed
+                .iter()
+                .find(|open| program.starts_with(open));
+            assert_eq!(narrow, None, "{}", program.display());
+        }
+    }
+
+    #[test]
+    fn a_cache_that_a_variable_names_relatively_is_the_usual_one() {
+        let relative = |name: &str| (name == "PIP_CACHE_DIR").then(|| PathBuf::from("cache"));
+        let caches = PathLists::built_in().caches(Some(Path::new("/home/me")), relative);
+        assert!(
+            caches
+                .coverable
+                .contains(Path::new("/home/me/.cache/pip/http"))
+        );
+        assert!(caches.coverable.iter().all(|path| path.is_absolute()));
+    }
+
+    #[test]
+    fn secrets_are_known_where_variables_put_them() {
+        let moved = |name: &str| (name == "XDG_CONFIG_HOME").then(|| PathBuf::from("/srv/config"));
+        let secrets = PathLists::built_in().secrets(&["/home/me".into(), "/root".into()], moved);
+        for path in [
+            "/srv/config/gh",
+            "/home/me/.config/gh",
+            "/root/.ssh",
+            "/etc/shadow",
+        ] {
+            assert!(secrets.contains(&PathBuf::from(path)), "{path}");
+        }
+        assert!(!secrets.contains(&PathBuf::from("/srv/config")));
+    }
+
+    #[test]
+    fn no_secret_lies_around_a_cache() {
+        let home = Path::new("/home/me");
+        let secrets = PathLists::built_in().secrets(&[home.to_owned()], |_| None);
+        for cache in PathLists::built_in().caches(Some(home), |_| None).coverable {
+            let around = secrets.iter().find(|secret| cache.starts_with(secret));
+            assert_eq!(around, None, "{} could not be written to", cache.display());
+        }
+    }
+}

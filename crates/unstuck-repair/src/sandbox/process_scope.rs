@@ -1,0 +1,308 @@
+//! Reads from an owner's entry whether it works on processes of the machine, or on nothing but files.
+//!
+//! This never allows anything: the entry is allowed already. What cannot be read for certain is confined more, not less.
+
+use unstuck_core::command_policy::ExecutionPlan;
+
+use super::path_lists::{InspectionProgram, PathLists};
+use super::sandbox_profile::{FileScope, ProcessScope};
+
+/// Words after which a command begins.
+const COMMAND_STARTERS: [&str; 8] = ["then", "do", "else", "elif", "if", "while", "until", "!"];
+/// What makes a text too clever to be read here.
+const UNREADABLE_SYNTAX: [&str; 4] = ["<(", ">(", "<<", "eval"];
+
+/// Which processes a command has to see. What they have open is seen only by one single command of a few known
+/// programs with options that make them nothing else than list or signal: no pipe, no shell, no other program.
+///
+/// ```
+/// use unstuck_repair::sandbox::{ProcessScope, reach};
+///
+/// assert_eq!(reach("npm install"), ProcessScope::OwnFiles);
+/// assert_eq!(reach("kill \"$(cat server.pid)\" && rm -f server.pid"), ProcessScope::Signals);
+/// assert_eq!(reach("fuser -k 3000/tcp"), ProcessScope::Inspect);
+/// assert_eq!(reach("fuser -k 3000/tcp && npm start"), ProcessScope::Signals);
+/// assert_eq!(reach("ss -ltn | awk -f port.awk"), ProcessScope::Signals);
+/// ```
+pub fn process_scope(command: &str) -> ProcessScope {
+    let lists = &PathLists::built_in().processes;
+    if lists
+        .inspect
+        .iter()
+        .any(|look| is_plain_inspection(look, command))
+    {
+        return ProcessScope::Inspect;
+    }
+    let programs = programs(command);
+    let signals = programs.iter().any(|name| lists.signals.contains(name));
+    match signals || names_processes(command) {
+        true => ProcessScope::Signals,
+        false => ProcessScope::Own,
+    }
+}
+
+/// Whether a command is one call of a program that looks into processes, with nothing but known arguments.
+fn is_plain_inspection(look: &InspectionProgram, command: &str) -> bool {
+    let ExecutionPlan::Direct(commands) = ExecutionPlan::for_text(command) else {
+        return false;
+    };
+    let [words] = commands.as_slice() else {
+        return false;
+    };
+    let Some((program, arguments)) = words.split_first() else {
+        return false;
+    };
+    program_name(program) == look.program
+        && arguments.iter().all(|word| look.accepts_argument(word))
+}
+
+impl InspectionProgram {
+    /// Whether an argument is a known option, a signal, a process or a port.
+    fn accepts_argument(&self, argument: &str) -> bool {
+        let is_number = |text: &str| {
+            !text.is_empty() && text.len() <= 7 && text.bytes().all(|byte| byte.is_ascii_digit())
+        };
+        if self.words.contains(argument) || is_number(argument) {
+            return true;
+        }
+        let port = argument.strip_suffix("/tcp");
+        let port = port.or_else(|| argument.strip_suffix("/udp"));
+        if port.is_some_and(is_number) {
+            return true;
+        }
+        let (option, port) = argument.split_once(':').unwrap_or((argument, "0"));
+        let is_option = |letters: &str| {
+            !letters.is_empty() && letters.chars().all(|c| self.letters.contains(c))
+        };
+        let is_known = option.is_empty()
+            || self.words.contains(option)
+            || option.strip_prefix('-').is_some_and(is_option);
+        is_known && is_number(port)
+    }
+}
+
+/// Over whose files a command needs power: everybody's only where it changes their owners or modes or removes them, and
+/// nothing of the project is executed.
+///
+/// ```
+/// use unstuck_repair::sandbox::{FileScope, rights};
+///
+/// assert_eq!(rights("chown -R \"$(id -u)\" .cache"), FileScope::AnyOwner);
+/// assert_eq!(rights("chown -R 1000 .cache && npm ci"), FileScope::OwnFiles);
+/// ```
+pub fn file_scope(command: &str) -> FileScope {
+    let lists = &PathLists::built_in().files;
+    let programs = programs(command);
+    let only_those = programs.iter().all(|name| lists.only.contains(name));
+    match !programs.is_empty() && only_those && is_readable(command) {
+        true => FileScope::AnyOwner,
+        false => FileScope::Own,
+    }
+}
+
+fn is_readable(command: &str) -> bool {
+    !UNREADABLE_SYNTAX
+        .iter()
+        .any(|clever| command.contains(clever))
+}
+
+/// Whether it looks up other processes by their number.
+fn names_processes(command: &str) -> bool {
+    let mut after = command.split("/proc/").skip(1);
+    after.any(|rest| {
+        rest.starts_with(['$', '`', '"', '[', '*'])
+            || rest.starts_with(|c: char| c.is_ascii_digit())
+    })
+}
+
+/// Every word that may be a program, by its name without the folder; a program inside of the project keeps its path.
+fn programs(command: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut begins = true;
+    for word in split_words(command) {
+        match word {
+            ScannedWord::NextCommand => begins = true,
+            ScannedWord::ResumeCommand => begins = false,
+            ScannedWord::Text(text) if begins && !is_assignment(&text) => {
+                begins = COMMAND_STARTERS.contains(&text.as_str()) || text == "xargs";
+                if !COMMAND_STARTERS.contains(&text.as_str()) && !text.starts_with('-') {
+                    found.push(program_name(&text));
+                } else {
+                    begins = true;
+                }
+            }
+            ScannedWord::Text(_) => {}
+        }
+    }
+    found
+}
+
+/// Only folders of the system are left out: `./kill` is not `kill`.
+fn program_name(program: &str) -> String {
+    match program.rsplit_once('/') {
+        Some(("/bin" | "/usr/bin" | "/sbin" | "/usr/sbin", name)) => name.to_owned(),
+        _ => program.to_owned(),
+    }
+}
+
+fn is_assignment(word: &str) -> bool {
+    word.split_once('=').is_some_and(|(name, _)| {
+        !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    })
+}
+
+enum ScannedWord {
+    Text(String),
+    /// After it another command begins.
+    NextCommand,
+    /// After it the command goes on in which a substitution stood.
+    ResumeCommand,
+}
+
+/// Splits generously: quotes are dropped, and every operator or substitution begins another command.
+fn split_words(command: &str) -> Vec<ScannedWord> {
+    let mut words = Vec::new();
+    let mut text = String::new();
+    let mut open = 0_usize;
+    for c in command.chars() {
+        match c {
+            '\'' | '"' | '\\' | '$' => {}
+            ' ' | '\t' => push_word(&mut words, &mut text),
+            ')' if open > 0 => {
+                open -= 1;
+                push_word(&mut words, &mut text);
+                words.push(ScannedWord::ResumeCommand);
+            }
+            ';' | '&' | '|' | '(' | ')' | '`' | '{' | '}' | '\n' => {
+                open += usize::from(c == '(');
+                push_word(&mut words, &mut text);
+                words.push(ScannedWord::NextCommand);
+            }
+            other => text.push(other),
+        }
+    }
+    push_word(&mut words, &mut text);
+    words
+}
+
+fn push_word(words: &mut Vec<ScannedWord>, text: &mut String) {
+    if !text.is_empty() {
+        words.push(ScannedWord::Text(std::mem::take(text)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn entries_that_work_on_processes_are_known() {
+        for command in [
+            "kill -9 4711",
+            "pkill -f 'node server.js'",
+            "killall node || true",
+            "kill -0 \"$(cat run/app.pid)\" 2>/dev/null || rm -f run/app.pid",
+            "pg_ctl -D data stop",
+            "test -d /proc/$(cat app.pid) || rm app.pid",
+            "if pgrep -f worker; then rm lock; fi",
+            "PORT=3000 /usr/bin/pkill -x app",
+            "npm run stop && kill 12",
+        ] {
+            assert_eq!(process_scope(command), ProcessScope::Signals, "{command}");
+        }
+        for command in [
+            "fuser -k 5432/tcp",
+            "/usr/bin/fuser -k -TERM 5432/tcp",
+            "fuser -n tcp 3000",
+            "lsof -ti:3000",
+            "lsof -nP -iTCP:3000 -sTCP:LISTEN",
+            "lsof -p 4711",
+            "ss -ltnp",
+            "ss -ltn sport = :3000",
+        ] {
+            assert_eq!(process_scope(command), ProcessScope::Inspect, "{command}");
+        }
+    }
+
+    #[test]
+    fn nothing_else_sees_the_machine() {
+        for command in [
+            "rm -rf node_modules && npm ci",
+            "echo kill",
+            "./kill 12",
+            "rm -f kill.pid",
+            "git checkout kill",
+            "python3 migrate.py --kill",
+            "make -j$(grep -c processor /proc/cpuinfo) && cat /proc/self/status",
+        ] {
+            assert_eq!(process_scope(command), ProcessScope::Own, "{command}");
+        }
+    }
+
+    #[test]
+    fn the_projects_own_programs_look_into_nobody() {
+        for command in [
+            "fuser -k 3000/tcp && ./start.sh",
+            "fuser -k 3000/tcp; sh -c 'npm start'",
+            "lsof -ti:3000 | xargs -r node kill.js",
+            "fuser -k $(node port.js)/tcp",
+            "fuser -k 3000/tcp <(node x.js)",
+            "FUSER=1 eval fuser -k 1/tcp",
+            "./fuser -k 3000/tcp; fuser 1/tcp",
+            "ss -ltn | awk -f tools/port.awk",
+            "ss -ltn | sort --compress-program=./x",
+            "lsof -ti:3000 | xargs -r kill -9",
+            "kill $(lsof -t -i:8080)",
+            "fuser -k 5432/tcp; sleep 1",
+            "fuser -k 5432/tcp && sleep 1",
+            "ss -D dump",
+            "ss -F tools/filter",
+            "ss --diag=dump",
+            "lsof -Dbcache",
+            "lsof -D cache",
+            "lsof +D .",
+            "./fuser -k 3000/tcp",
+            "tools/ss -ltn",
+            "netstat -tlnp",
+            "kill 4711",
+            "X=1 fuser -k 3000/tcp",
+        ] {
+            assert_ne!(process_scope(command), ProcessScope::Inspect, "{command}");
+        }
+    }
+
+    #[test]
+    fn only_what_runs_nothing_of_the_project_has_power_over_files_of_others() {
+        for command in [
+            "chown -R build:build .cache",
+            "chown -R \"$(id -u):$(id -g)\" dist && chmod -R u+rwX dist",
+            "rm -rf dist",
+        ] {
+            assert_eq!(file_scope(command), FileScope::AnyOwner, "{command}");
+        }
+        for command in [
+            "",
+            "npm ci",
+            "rm -rf dist && npm run build",
+            "rm -rf $(node what.js)",
+            "./chown x",
+            "cp -r /home/other/secrets .",
+            "chown 0 <(node x.js)",
+            "find . -exec node x.js ;",
+            "case $x in a) node x.js;; esac",
+            "chown $(id -u) a; (rm -rf b) && node x.js",
+            "f() { node x.js; }; rm a",
+        ] {
+            assert_eq!(file_scope(command), FileScope::Own, "{command}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_with_another_program_looks_into_anybody(before in "\\PC{0,20}", after in "\\PC{0,20}") {
+            let command = format!("{before}; node x.js && fuser -k 1/tcp {after}");
+            prop_assert_ne!(process_scope(&command), ProcessScope::Inspect);
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! Runs the steps of a repair one after the other, as the parent of all that they leave behind.
+
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use rustix::event::{PollFd, PollFlags};
+use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
+
+use super::signals::SandboxSignals;
+use super::wire::{CommandExit, CommandSteps};
+
+/// What a command that cannot be started ends with, as a shell has it.
+const EXIT_NOT_FOUND: i32 = 127;
+const EXIT_NOT_EXECUTABLE: i32 = 126;
+
+/// Folders that only this command has.
+#[derive(Debug)]
+pub(super) struct PrivateDirs {
+    /// For what is temporary.
+    pub(super) temporary: PathBuf,
+    /// A home, where the user has none that can be used.
+    pub(super) home: Option<PathBuf>,
+    /// Where programs are looked for, where that is not what the environment says.
+    pub(super) search: Option<&'static str>,
+}
+
+/// Runs the steps until one fails, and notes the groups that it started. Asked to end, it passes that on to the step that runs and starts no other.
+pub(super) fn run_steps(
+    steps: &CommandSteps,
+    programs: &[PathBuf],
+    private: &PrivateDirs,
+    wakes: &mut SandboxSignals,
+    groups: &mut Vec<Pid>,
+) -> io::Result<CommandExit> {
+    let shell;
+    let commands: Vec<&[String]> = match steps {
+        CommandSteps::Argv(commands) => commands.iter().map(Vec::as_slice).collect(),
+        CommandSteps::Shell(line) => {
+            shell = ["sh".to_owned(), "-c".to_owned(), line.clone()];
+            vec![&shell]
+        }
+    };
+    for (words, program) in commands.into_iter().zip(programs) {
+        if wakes.was_end_requested() {
+            // Whatever the step before says: this is not all of it.
+            return Ok(CommandExit::Signaled(Signal::TERM.as_raw()));
+        }
+        let end = match spawn_step(program, words, private) {
+            Ok(pid) => {
+                groups.push(pid);
+                wait_for_command(pid, wakes)?
+            }
+            Err(error) => report_spawn_error(program, &error),
+        };
+        if end != CommandExit::Exited(0) {
+            return Ok(end);
+        }
+    }
+    Ok(CommandExit::Exited(0))
+}
+
+fn spawn_step(program: &Path, words: &[String], private: &PrivateDirs) -> io::Result<Pid> {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "this is the place that starts repairs"
+    )]
+    let mut command = Command::new(program);
+    if let Some((name, arguments)) = words.split_first() {
+        command.arg0(name).args(arguments);
+    }
+    command.env("TMPDIR", &private.temporary);
+    if let Some(home) = &private.home {
+        command.env("HOME", home);
+    }
+    if let Some(search) = private.search {
+        command.env("PATH", search);
+    }
+    let child = command.stdin(Stdio::null()).process_group(0).spawn()?;
+    Ok(Pid::from_child(&child))
+}
+
+/// Says why on standard error, as a shell would.
+fn report_spawn_error(program: &Path, error: &io::Error) -> CommandExit {
+    let is_absent = error.kind() == io::ErrorKind::NotFound;
+    let why = match is_absent {
+        true => "no such program".to_owned(),
+        false => error.to_string(),
+    };
+    let line = format!("unstuck: {}: {why}\n", program.display());
+    // Without anybody who reads it the code has to be enough.
+    let _ = rustix::io::write(rustix::stdio::stderr(), line.as_bytes());
+    CommandExit::Exited(match is_absent {
+        true => EXIT_NOT_FOUND,
+        false => EXIT_NOT_EXECUTABLE,
+    })
+}
+
+/// Waits for a command, and for all that was left to us meanwhile.
+fn wait_for_command(command: Pid, wakes: &mut SandboxSignals) -> io::Result<CommandExit> {
+    loop {
+        wakes.drain();
+        while let Some((pid, status)) = next_exited_child()? {
+            if let Some(end) = (pid == command).then(|| command_exit(status)).flatten() {
+                return Ok(end);
+            }
+        }
+        if wakes.take_end_request() {
+            // It has just ended where that is not possible.
+            let _ = rustix::process::kill_process_group(command, Signal::TERM);
+            let _ = rustix::process::kill_process_group(command, Signal::CONT);
+        }
+        let mut events = [PollFd::new(wakes.stream(), PollFlags::IN)];
+        // Interrupted by a signal: as good as a wake-up.
+        let _ = rustix::event::poll(&mut events, None);
+    }
+}
+
+fn next_exited_child() -> io::Result<Option<(Pid, WaitStatus)>> {
+    match rustix::process::wait(WaitOptions::NOHANG) {
+        Err(rustix::io::Errno::CHILD) => Ok(None),
+        other => Ok(rustix::io::retry_on_intr(|| other)?),
+    }
+}
+
+fn command_exit(status: WaitStatus) -> Option<CommandExit> {
+    let signal = status.terminating_signal().map(CommandExit::Signaled);
+    status.exit_status().map(CommandExit::Exited).or(signal)
+}

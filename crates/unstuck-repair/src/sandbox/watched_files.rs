@@ -1,0 +1,40 @@
+//! Whether the files that decide what a command does are still those that were checked, right before it starts.
+
+use std::io;
+use std::path::Path;
+
+use rustix::fs::{Mode, OFlags};
+use sha2::{Digest, Sha256};
+use unstuck_core::command_policy::sanitize;
+
+use super::config_injection::read_file_below;
+use super::wire::SandboxRequest;
+
+/// Looks at all files for which no private copy of the checked contents is shown; why nothing runs if one has changed.
+pub(super) fn verify_unchanged(
+    order: &SandboxRequest,
+    is_without_mounts: bool,
+) -> Result<(), String> {
+    // An overlay takes all that a preview writes, and nothing was approved.
+    if order.profile.overlay.is_some() {
+        return Ok(());
+    }
+    for file in &order.watched_files {
+        if file.copy.is_some() && !is_without_mounts {
+            continue;
+        }
+        if hash_file(&order.profile.root, &file.path).ok().as_deref() != Some(&file.sha256) {
+            let path = sanitize(&file.path.to_string_lossy());
+            return Err(format!("{path} was changed after it was checked"));
+        }
+    }
+    Ok(())
+}
+
+fn hash_file(root: &Path, path: &Path) -> io::Result<String> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let root = rustix::fs::open(root, flags, Mode::empty())?;
+    let bytes = read_file_below(&root, path)?;
+    let digest = Sha256::digest(&bytes);
+    Ok(digest.iter().map(|byte| format!("{byte:02x}")).collect())
+}

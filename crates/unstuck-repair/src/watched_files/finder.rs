@@ -1,0 +1,473 @@
+//! Finds the files that decide what a command executes.
+
+use std::cell::OnceCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Mode, OFlags};
+use unstuck_core::watched_files::{
+    WatchedFileKnowledge, WatchedTool, directory_matches, path_matches, split_commands,
+};
+
+use super::file_list::ProjectFileList;
+use super::read_entry::{PathContents, join_below_root, list_dir, read_path};
+use crate::project_dir::ProjectRoot;
+
+/// How deep scripts that call scripts are followed.
+const MAX_SCRIPT_DEPTH: usize = 4;
+/// How many files are looked at for one command.
+const MAX_FILES: usize = 4000;
+/// How many folders one command can work in, as far as they are looked at.
+const MAX_DIRS: usize = 64;
+
+/// The name by which the folders of git are known in patterns.
+const GIT_PATTERN_PREFIX: &str = ".git/";
+
+/// A file that was found.
+#[derive(Debug)]
+pub(super) struct FoundFile {
+    /// What is there.
+    pub(super) contents: PathContents,
+    /// Whether the whole of it counts because it is executed itself.
+    pub(super) is_whole: bool,
+    /// Whether it counts although it is in a folder of what is installed or built.
+    pub(super) is_member: bool,
+}
+
+/// How a file was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum FoundBy {
+    /// It is one of a tool's.
+    ToolFile,
+    /// It is one of a member's of a workspace.
+    WorkspaceMember,
+    /// It is executed.
+    Executed,
+}
+
+/// Looks for the files of a command, or of several.
+pub(super) struct WatchedFileFinder<'r> {
+    root: &'r ProjectRoot,
+    known: &'static WatchedFileKnowledge,
+    git: &'r [PathBuf],
+    tree: OnceCell<ProjectFileList>,
+    /// What was found, by path.
+    pub(super) found: BTreeMap<String, FoundFile>,
+    /// Texts that were looked at, with their folders.
+    visited_texts: BTreeSet<(String, String)>,
+}
+
+impl<'r> WatchedFileFinder<'r> {
+    pub(super) fn new(root: &'r ProjectRoot, git: &'r [PathBuf]) -> Self {
+        Self {
+            root,
+            known: WatchedFileKnowledge::built_in(),
+            git,
+            tree: OnceCell::new(),
+            found: BTreeMap::new(),
+            visited_texts: BTreeSet::new(),
+        }
+    }
+
+    /// All files of the project.
+    pub(super) fn tree(&self) -> &ProjectFileList {
+        self.tree
+            .get_or_init(|| ProjectFileList::walk(self.root.as_fd(), self.known))
+    }
+
+    /// Takes in the files of a command that runs in a folder.
+    pub(super) fn add_command(&mut self, text: &str, folder: &str) {
+        self.add_text(text, folder, MAX_SCRIPT_DEPTH);
+    }
+
+    fn add_text(&mut self, text: &str, folder: &str, deepest: usize) {
+        if deepest == 0
+            || !self
+                .visited_texts
+                .insert((folder.to_owned(), text.to_owned()))
+        {
+            return;
+        }
+        let mut bases = vec![folder.to_owned()];
+        for step in split_commands(text) {
+            let uses = step.usage(self.known);
+            if let Some(word) = &uses.next_directory {
+                let there = self.dirs_of_word(&bases, word);
+                append_unique(&mut bases, there);
+            }
+            for file in &uses.executes {
+                self.add_executed_file(&bases, file, deepest);
+            }
+            if uses.tools.is_empty() {
+                continue;
+            }
+            let mut places = bases.clone();
+            for word in &uses.directories {
+                let there = self.dirs_of_word(&bases, word);
+                append_unique(&mut places, there);
+            }
+            for tool in &uses.tools {
+                self.add_tool_files(tool, &places);
+            }
+            if uses.tools.iter().any(|tool| tool.scripts) {
+                self.add_package_scripts(&places, &uses.scripts, deepest);
+            }
+        }
+    }
+
+    /// The folders that a word may mean: one that it names, or the one of a file that it names.
+    fn dirs_of_word(&self, bases: &[String], word: &str) -> Vec<String> {
+        let mut found = Vec::new();
+        for base in bases {
+            let Some(path) = self.path_from_root(base, word) else {
+                continue;
+            };
+            match self.read_path(&path) {
+                PathContents::Directory => found.push(path),
+                PathContents::File(_) => found.push(parent(&path).to_owned()),
+                // A link to a folder leads to one.
+                PathContents::Link(_)
+                    if !list_dir(self.root.as_fd(), Path::new(&path)).is_empty() =>
+                {
+                    found.push(path);
+                }
+                _ => {}
+            }
+        }
+        found
+    }
+
+    /// A path from the root; none if it leads out.
+    fn path_from_root(&self, base: &str, word: &str) -> Option<String> {
+        let path = Path::new(word);
+        match path.strip_prefix(self.root.path()) {
+            Ok(rest) => join_below_root("", rest),
+            Err(_) => join_below_root(base, path),
+        }
+    }
+
+    fn read_path(&self, path: &str) -> PathContents {
+        read_path(self.root.as_fd(), Path::new(path))
+    }
+
+    /// A file that is executed, and those that it calls.
+    fn add_executed_file(&mut self, bases: &[String], file: &str, deepest: usize) {
+        for base in bases {
+            let Some(path) = self.path_from_root(base, file) else {
+                continue;
+            };
+            let paths = match path.contains('*') {
+                true => self.matching(parent(&path), name(&path)),
+                false => vec![path],
+            };
+            for path in paths {
+                match self.read_path(&path) {
+                    PathContents::Absent | PathContents::Directory => {}
+                    seen => self.add_file(path, seen, FoundBy::Executed, deepest),
+                }
+            }
+        }
+    }
+
+    /// The files of a tool: in each folder and above, and where it looks there, everywhere below.
+    fn add_tool_files(&mut self, tool: &WatchedTool, places: &[String]) {
+        let mut folders: Vec<&str> = Vec::new();
+        for place in places {
+            let mut here = place.as_str();
+            loop {
+                if !folders.contains(&here) {
+                    folders.push(here);
+                }
+                if here.is_empty() {
+                    break;
+                }
+                here = parent(here);
+            }
+        }
+        for folder in &folders {
+            for pattern in tool.files.iter().chain(&self.known.always) {
+                self.add_matching(folder, pattern);
+            }
+        }
+        if !tool.files_below.is_empty() {
+            self.add_member_files(tool, &folders);
+        }
+    }
+
+    /// The files of a tool in the members of a workspace, or everywhere.
+    fn add_member_files(&mut self, tool: &WatchedTool, folders: &[&str]) {
+        let members = self.member_patterns(tool, folders);
+        let everywhere = tool.everywhere || tool.members.is_empty();
+        if !everywhere && members.is_empty() {
+            return;
+        }
+        let is_one = |path: &str| {
+            members
+                .iter()
+                .any(|one| directory_matches(one, parent(path)))
+        };
+        let mut wanted = Vec::new();
+        for path in &self.tree().files {
+            if tool
+                .files_below
+                .iter()
+                .any(|pattern| path_matches(pattern, path))
+            {
+                match is_one(path) {
+                    true => wanted.push((path.clone(), FoundBy::WorkspaceMember)),
+                    false if everywhere && !self.known.is_built(path) => {
+                        wanted.push((path.clone(), FoundBy::ToolFile));
+                    }
+                    false => {}
+                }
+            }
+        }
+        if self.tree().is_truncated {
+            self.mark_incomplete();
+        }
+        for (path, how) in wanted {
+            let seen = self.read_path(&path);
+            self.add_file(path, seen, how, 1);
+        }
+    }
+
+    /// The folders of members, as patterns from the root; all folders where a list cannot be read.
+    fn member_patterns(&self, tool: &WatchedTool, folders: &[&str]) -> Vec<String> {
+        let mut found = Vec::new();
+        for source in &tool.members {
+            let (file, key) = source.split_once('#').unwrap_or((source, ""));
+            for folder in folders {
+                let path = join(folder, file);
+                let listed = match self.read_path(&path) {
+                    PathContents::Absent | PathContents::Directory => None,
+                    PathContents::File(bytes) => self.known.rule_for(&path).members(&bytes, key),
+                    PathContents::Link(_) | PathContents::Unreadable(_) => Some(Vec::new()),
+                };
+                match listed {
+                    Some(list) if list.is_empty() => found.push("**".to_owned()),
+                    Some(list) => found.extend(list.iter().map(|one| join(folder, one))),
+                    None => {}
+                }
+            }
+        }
+        found
+    }
+
+    fn add_matching(&mut self, folder: &str, pattern: &str) {
+        if let Some(rest) = pattern.strip_prefix(GIT_PATTERN_PREFIX)
+            && !self.git.is_empty()
+        {
+            if folder.is_empty() {
+                self.add_git_files(rest);
+            }
+            return;
+        }
+        let path = join(folder, pattern);
+        let paths = if let Some(below) = path.strip_suffix("/**") {
+            let tree = ProjectFileList::walk_dir(self.root.as_fd(), below, |_| true);
+            if tree.is_truncated {
+                self.mark_incomplete();
+            }
+            tree.files
+        } else if path.contains('*') {
+            self.matching(parent(&path), name(&path))
+        } else {
+            vec![path]
+        };
+        for path in paths {
+            if self.found.contains_key(&path) {
+                continue;
+            }
+            match self.read_path(&path) {
+                PathContents::Directory => {}
+                seen => self.add_file(path, seen, FoundBy::ToolFile, 2),
+            }
+        }
+    }
+
+    /// Settings and hooks of git, wherever it keeps them.
+    fn add_git_files(&mut self, pattern: &str) {
+        for folder in self.git {
+            // Whatever else than a folder is there by now holds nobody up.
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            let Ok(handle) = rustix::fs::open(folder, flags, Mode::empty()) else {
+                continue;
+            };
+            let names = match pattern.rsplit_once('/') {
+                Some((inner, "*")) => {
+                    let names = list_dir(handle.as_fd(), Path::new(inner)).into_iter();
+                    names.map(|(name, _)| format!("{inner}/{name}")).collect()
+                }
+                _ => vec![pattern.to_owned()],
+            };
+            for name in names {
+                let seen = read_path(handle.as_fd(), Path::new(&name));
+                let path = format!("{GIT_PATTERN_PREFIX}{name}");
+                let known = self.found.get(&path).map(|found| &found.contents);
+                if !matches!(known, Some(PathContents::File(_))) && seen != PathContents::Directory
+                {
+                    self.add_file(path, seen, FoundBy::WorkspaceMember, 0);
+                }
+            }
+        }
+    }
+
+    fn matching(&self, folder: &str, pattern: &str) -> Vec<String> {
+        let names = list_dir(self.root.as_fd(), Path::new(folder)).into_iter();
+        let files = names.filter(|(name, is_folder)| !is_folder && path_matches(pattern, name));
+        files.map(|(name, _)| join(folder, &name)).collect()
+    }
+
+    /// Notes a file, where a link leads to, and which others it names.
+    fn add_file(&mut self, path: String, seen: PathContents, how: FoundBy, deepest: usize) {
+        let rule = self.known.rule_for(&path);
+        if rule.ignores(&path) && how != FoundBy::Executed {
+            return;
+        }
+        if self.found.len() >= MAX_FILES && !self.found.contains_key(&path) {
+            self.mark_incomplete();
+            return;
+        }
+        if let PathContents::Link(target) = &seen {
+            let target = target.clone();
+            self.add_link(path, target, how, deepest);
+            return;
+        }
+        let (mut lines, mut followed) = (String::new(), Vec::new());
+        if let PathContents::File(bytes) = &seen {
+            if rule.calls_files || is_shell(bytes) {
+                lines = String::from_utf8_lossy(bytes).into_owned();
+            }
+            followed = rule.referenced_files(bytes);
+        }
+        let folder = parent(&path).to_owned();
+        if !self.insert(path, seen, how) || deepest == 0 {
+            return;
+        }
+        self.add_called_files(&lines, &folder, deepest - 1);
+        for file in followed {
+            if let Some(path) = self.path_from_root(&folder, &file) {
+                match self.read_path(&path) {
+                    PathContents::Absent | PathContents::Directory => {}
+                    seen => self.add_file(path, seen, how, deepest - 1),
+                }
+            }
+        }
+    }
+
+    /// Not to have looked at everything is as bad as a change.
+    fn mark_incomplete(&mut self) {
+        let why = "there are more files than are looked at".to_owned();
+        let path = "(all files)".to_owned();
+        self.insert(
+            path,
+            PathContents::Unreadable(why),
+            FoundBy::WorkspaceMember,
+        );
+    }
+
+    /// Notes what is at a path; whether that is new.
+    fn insert(&mut self, path: String, seen: PathContents, how: FoundBy) -> bool {
+        let known = self.found.get(&path);
+        let (was_whole, was_member) =
+            known.map_or((false, false), |found| (found.is_whole, found.is_member));
+        let is_new = known.is_none();
+        let found = FoundFile {
+            contents: seen,
+            is_whole: was_whole || how == FoundBy::Executed,
+            is_member: was_member || how == FoundBy::WorkspaceMember,
+        };
+        self.found.insert(path, found);
+        is_new
+    }
+
+    /// A link counts, and so does what it leads to.
+    fn add_link(&mut self, path: String, target: PathBuf, how: FoundBy, deepest: usize) {
+        let Some(there) = join_below_root(parent(&path), &target) else {
+            let why = "it is a link that leads out of the project".to_owned();
+            self.insert(path, PathContents::Unreadable(why), how);
+            return;
+        };
+        if self.insert(path, PathContents::Link(target), how) {
+            match self.read_path(&there) {
+                PathContents::Directory => {}
+                seen => self.add_file(there, seen, how, deepest),
+            }
+        }
+    }
+
+    /// The files that the lines of a script call; what tools they use is not looked at.
+    fn add_called_files(&mut self, lines: &str, folder: &str, deepest: usize) {
+        let bases = [folder.to_owned(), String::new()];
+        for step in split_commands(lines) {
+            for file in step.usage(self.known).executes {
+                self.add_executed_file(&bases, &file, deepest);
+            }
+        }
+    }
+
+    /// What the scripts of `package.json` run that the command runs.
+    fn add_package_scripts(&mut self, places: &[String], words: &[String], deepest: usize) {
+        let mut holders = Vec::new();
+        for (path, found) in &self.found {
+            let is_near = places.iter().any(|place| is_ancestor(parent(path), place));
+            if let PathContents::File(bytes) = &found.contents
+                && is_near
+            {
+                let scripts = self.known.rule_for(path).scripts(bytes);
+                holders.push((parent(path).to_owned(), scripts));
+            }
+        }
+        for (folder, scripts) in holders {
+            let runs = |name: &str| {
+                let around = ["pre", "post", ""]
+                    .iter()
+                    .filter_map(|way| name.strip_prefix(way));
+                let named = |name: &str| words.iter().any(|word| word == name);
+                around.into_iter().any(named) || self.known.lifecycle.iter().any(|own| own == name)
+            };
+            let texts = scripts.iter().filter(|(name, _)| runs(name));
+            let texts: Vec<_> = texts.map(|(_, text)| text.clone()).collect();
+            for text in texts {
+                self.add_text(&text, &folder, deepest - 1);
+            }
+        }
+    }
+}
+
+fn is_shell(bytes: &[u8]) -> bool {
+    let line = bytes
+        .split(|byte| *byte == b'\n')
+        .next()
+        .unwrap_or_default();
+    line.starts_with(b"#!") && String::from_utf8_lossy(line).contains("sh")
+}
+
+fn append_unique(list: &mut Vec<String>, more: Vec<String>) {
+    for one in more {
+        if !list.contains(&one) && list.len() < MAX_DIRS {
+            list.push(one);
+        }
+    }
+}
+
+/// Whether a folder is another one, or above it.
+fn is_ancestor(folder: &str, other: &str) -> bool {
+    Path::new(other).starts_with(folder)
+}
+
+fn join(folder: &str, name: &str) -> String {
+    match folder.is_empty() {
+        true => name.to_owned(),
+        false => format!("{folder}/{name}"),
+    }
+}
+
+fn parent(path: &str) -> &str {
+    path.rsplit_once('/').map_or("", |(folder, _)| folder)
+}
+
+fn name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}

@@ -1,0 +1,139 @@
+//! Reads single files and folders below a handle.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, fstat, openat, readlinkat, statat};
+use rustix::io::Errno;
+
+use crate::beneath::{self, DirOpenError};
+
+/// The largest file that is looked at.
+const MAX_FILE_BYTES: u64 = 8 << 20;
+
+/// What is at a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum PathContents {
+    /// Nothing.
+    Absent,
+    /// A file with these contents.
+    File(Vec<u8>),
+    /// A link to this.
+    Link(PathBuf),
+    /// A folder.
+    Directory,
+    /// Something that could not be looked at, and why.
+    Unreadable(String),
+}
+
+/// Looks at a path below a folder.
+pub(super) fn read_path(root: BorrowedFd<'_>, path: &Path) -> PathContents {
+    let Some(name) = path.file_name() else {
+        return PathContents::Directory;
+    };
+    let parent = match open_parent_dir(root, path.parent().unwrap_or(Path::new(""))) {
+        Ok(parent) => parent,
+        Err(DirOpenError::Missing | DirOpenError::NotADirectory) => return PathContents::Absent,
+        Err(problem) => return PathContents::Unreadable(format!("its folder {problem}")),
+    };
+    let flags =
+        OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    match openat(&parent, name, flags, Mode::empty()) {
+        Ok(handle) => read_handle(handle),
+        Err(Errno::NOENT | Errno::NOTDIR) => PathContents::Absent,
+        Err(Errno::LOOP | Errno::MLINK) => match readlinkat(&parent, name, Vec::new()) {
+            Ok(target) => PathContents::Link(OsString::from_vec(target.into_bytes()).into()),
+            Err(error) => unreadable(error),
+        },
+        Err(error) => unreadable(error),
+    }
+}
+
+fn open_parent_dir(root: BorrowedFd<'_>, path: &Path) -> Result<OwnedFd, DirOpenError> {
+    let path = match path.as_os_str().is_empty() {
+        true => Path::new("."),
+        false => path,
+    };
+    beneath::open_dir(root, path).map(|(handle, _)| handle)
+}
+
+fn read_handle(handle: OwnedFd) -> PathContents {
+    let stat = match fstat(&handle) {
+        Ok(stat) => stat,
+        Err(error) => return unreadable(error),
+    };
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile => {}
+        FileType::Directory => return PathContents::Directory,
+        _ => return PathContents::Unreadable("it is no ordinary file".to_owned()),
+    }
+    let mut bytes = Vec::new();
+    // One byte more tells that there is more.
+    let read = File::from(handle)
+        .take(MAX_FILE_BYTES + 1)
+        .read_to_end(&mut bytes);
+    match read {
+        Ok(_) if bytes.len() as u64 > MAX_FILE_BYTES => {
+            PathContents::Unreadable("it is too large to be looked at".to_owned())
+        }
+        Ok(_) => PathContents::File(bytes),
+        Err(error) => PathContents::Unreadable(error.to_string()),
+    }
+}
+
+fn unreadable(error: Errno) -> PathContents {
+    PathContents::Unreadable(std::io::Error::from(error).to_string())
+}
+
+/// What is in a folder: names that are text, and whether each is a folder.
+pub(super) fn list_dir(root: BorrowedFd<'_>, path: &Path) -> Vec<(String, bool)> {
+    let Ok(handle) = open_parent_dir(root, path) else {
+        return Vec::new();
+    };
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let Ok(open) = openat(&handle, ".", flags, Mode::empty()) else {
+        return Vec::new();
+    };
+    let Ok(entries) = Dir::read_from(&open) else {
+        return Vec::new();
+    };
+    let mut found = Vec::new();
+    for entry in entries.flatten() {
+        let name = OsString::from_vec(entry.file_name().to_bytes().to_vec());
+        if let Some(name) = name.to_str().filter(|name| !matches!(*name, "." | "..")) {
+            let is_folder = match entry.file_type() {
+                FileType::Unknown => is_dir(open.as_fd(), name),
+                kind => kind == FileType::Directory,
+            };
+            found.push((name.to_owned(), is_folder));
+        }
+    }
+    found.sort();
+    found
+}
+
+fn is_dir(parent: BorrowedFd<'_>, name: &str) -> bool {
+    let stat = statat(parent, name, AtFlags::SYMLINK_NOFOLLOW);
+    stat.is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Directory)
+}
+
+/// A path below the root without `.` and `..`; none if it leads out, or is no text.
+pub(super) fn join_below_root(base: &str, path: &Path) -> Option<String> {
+    let mut parts: Vec<&str> = base.split('/').filter(|part| !part.is_empty()).collect();
+    let text = std::str::from_utf8(path.as_os_str().as_bytes()).ok()?;
+    if text.starts_with('/') {
+        return None;
+    }
+    for part in text.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()?),
+            part => parts.push(part),
+        }
+    }
+    Some(parts.join("/"))
+}

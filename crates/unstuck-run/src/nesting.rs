@@ -1,0 +1,105 @@
+//! Whether this program runs inside a supervised agent, which must not decide about what it may do itself.
+//!
+//! Every supervised process carries variables of unstuck and descends from a reaper. Whoever clears the variables still
+//! has ancestors that carry them, and however it detaches itself, the reaper becomes its parent. An agent that has more
+//! rights than unstuck, or makes itself a world of its own where no ancestor is seen, is not found. Outside of Linux the
+//! variables of ancestors are not seen, and whoever detaches itself loses the reaper as an ancestor.
+
+use crate::process::REAPER_COOKIE;
+use crate::procs::process_table;
+use crate::reaper::{REAPER_ARG, cgroup};
+
+/// The variables that supervised processes carry.
+const SUPERVISION_VARIABLES: [&str; 3] = ["UNSTUCK_RUN", "UNSTUCK_SESSION", REAPER_COOKIE];
+
+/// The variable that a child gets from an unstuck that retries it.
+pub(crate) const OUTER_RETRIES_VARIABLE: &str = "UNSTUCK_OUTER_RETRIES";
+
+/// No process has so many ancestors.
+const MAX_ANCESTORS: usize = 4096;
+
+/// What shows that this program runs inside a supervised agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NestedRun {
+    /// A process carries a variable of unstuck.
+    Variable {
+        /// The variable.
+        name: String,
+        /// The process: this one, or one that it descends from.
+        pid: u32,
+    },
+    /// It descends from a reaper of unstuck.
+    Reaper {
+        /// The reaper.
+        pid: u32,
+    },
+    /// It is in a group of processes that unstuck made.
+    Group,
+}
+
+impl std::fmt::Display for NestedRun {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Variable { name, pid } if *pid == std::process::id() => {
+                write!(f, "{name} is set")
+            }
+            Self::Variable { name, pid } => write!(f, "{name} is set in process {pid} above"),
+            Self::Reaper { pid } => write!(f, "process {pid} above is a reaper of unstuck"),
+            Self::Group => f.write_str("this process is in a cgroup of unstuck"),
+        }
+    }
+}
+
+/// Whether this program runs inside a supervised agent; none if nothing shows it.
+pub fn detect_nested_run() -> Option<NestedRun> {
+    let pid = std::process::id();
+    let is_set = |name: &&str| std::env::var_os(name).is_some();
+    let carried = SUPERVISION_VARIABLES.into_iter().find(is_set);
+    carried
+        .map(|name| NestedRun::Variable {
+            name: name.to_owned(),
+            pid,
+        })
+        .or_else(|| ancestors(pid).into_iter().find_map(nesting_evidence))
+        .or_else(|| cgroup::is_inside_reaper_cgroup().then_some(NestedRun::Group))
+}
+
+/// Returns whether another unstuck runs this program and retries it when it fails.
+///
+/// The variable alone says too little: a terminal that an agent opened hands it down long after that run has ended.
+pub fn is_retried_by_outer() -> bool {
+    std::env::var_os(OUTER_RETRIES_VARIABLE).is_some()
+        && ancestors(std::process::id())
+            .into_iter()
+            .any(|pid| process_table::has_first_argument(pid, REAPER_ARG))
+}
+
+/// A process and all that it descends from.
+fn ancestors(pid: u32) -> Vec<u32> {
+    let mut found = vec![pid];
+    let mut here = pid;
+    while let Some(entry) = process_table::find_process(here).filter(|entry| entry.parent != 0) {
+        here = entry.parent;
+        if found.contains(&here) || found.len() > MAX_ANCESTORS {
+            break;
+        }
+        found.push(here);
+    }
+    found
+}
+
+fn nesting_evidence(pid: u32) -> Option<NestedRun> {
+    let carried = process_table::environment_names(pid);
+    let is_set = |name: &&str| carried.iter().any(|one| one == name.as_bytes());
+    match SUPERVISION_VARIABLES.into_iter().find(is_set) {
+        Some(name) => Some(NestedRun::Variable {
+            name: name.to_owned(),
+            pid,
+        }),
+        // A reaper cannot lose it.
+        None if process_table::has_first_argument(pid, REAPER_ARG) => {
+            Some(NestedRun::Reaper { pid })
+        }
+        None => None,
+    }
+}

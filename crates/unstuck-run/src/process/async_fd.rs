@@ -1,0 +1,104 @@
+//! Descriptors that the runtime waits for: our end of a pipe, of a pseudo-terminal, or of an inherited input.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+use tokio::net::unix::pipe::{Receiver, Sender};
+
+/// A descriptor to read from.
+#[derive(Debug)]
+pub(super) struct FdReader {
+    receiver: Receiver,
+    may_block: bool,
+}
+
+impl FdReader {
+    /// Takes a descriptor of ours, which is made not to block.
+    pub(super) fn from_owned(descriptor: OwnedFd) -> io::Result<Self> {
+        make_nonblocking(&descriptor)?;
+        Ok(Self {
+            receiver: Receiver::from_owned_fd_unchecked(descriptor)?,
+            may_block: false,
+        })
+    }
+
+    /// Takes a descriptor that others use too, and leaves it as it is.
+    pub(super) fn from_shared(descriptor: OwnedFd) -> io::Result<Self> {
+        Ok(Self {
+            receiver: Receiver::from_owned_fd_unchecked(descriptor)?,
+            may_block: true,
+        })
+    }
+
+    /// Waits until something can be read.
+    pub(super) async fn ready(&self) -> io::Result<()> {
+        self.receiver.readable().await
+    }
+
+    /// Reads what is there, never waiting; nothing at the end.
+    pub(super) fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.receiver.try_io(|| {
+            if self.may_block && !has_input(self.receiver.as_fd())? {
+                return Err(io::ErrorKind::WouldBlock.into());
+            }
+            match rustix::io::retry_on_intr(|| rustix::io::read(&self.receiver, &mut *buffer)) {
+                // So says a pseudo-terminal that nobody has open any more.
+                Err(Errno::IO) => Ok(0),
+                other => Ok(other?),
+            }
+        })
+    }
+}
+
+/// A descriptor of ours to write to.
+#[derive(Debug)]
+pub(super) struct FdWriter(Sender);
+
+impl FdWriter {
+    /// Takes a descriptor of ours, which is made not to block.
+    pub(super) fn from_owned(descriptor: OwnedFd) -> io::Result<Self> {
+        make_nonblocking(&descriptor)?;
+        Ok(Self(Sender::from_owned_fd_unchecked(descriptor)?))
+    }
+
+    /// Waits until something can be written.
+    pub(super) async fn ready(&self) -> io::Result<()> {
+        self.0.writable().await
+    }
+
+    /// Writes what fits, never waiting.
+    pub(super) fn write(&self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.try_write(bytes)
+    }
+}
+
+/// A pipe as (read end, write end); no child inherits it unless it is given to it.
+#[cfg(target_os = "linux")]
+pub(super) fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
+    Ok(rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?)
+}
+
+/// A pipe as (read end, write end); no child inherits it unless it is given to it.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
+    let (read, write) = rustix::pipe::pipe()?;
+    crate::procs::descriptor::keep(&read)?;
+    crate::procs::descriptor::keep(&write)?;
+    Ok((read, write))
+}
+
+fn make_nonblocking(descriptor: &OwnedFd) -> io::Result<()> {
+    let flags = rustix::fs::fcntl_getfl(descriptor)?;
+    Ok(rustix::fs::fcntl_setfl(
+        descriptor,
+        flags | OFlags::NONBLOCK,
+    )?)
+}
+
+fn has_input(descriptor: BorrowedFd<'_>) -> io::Result<bool> {
+    let mut events = [PollFd::from_borrowed_fd(descriptor, PollFlags::IN)];
+    Ok(rustix::event::poll(&mut events, Some(&Timespec::default()))? > 0)
+}

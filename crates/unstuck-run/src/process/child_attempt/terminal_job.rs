@@ -1,0 +1,79 @@
+//! A child at the person's terminal: it holds the terminal, stops with Ctrl-Z and goes on, and has the reaper in its
+//! group.
+
+use rustix::process::Signal;
+use tokio::signal::unix::SignalKind;
+use tokio::time::Instant;
+
+use crate::process::error::{ProcessError, ProcessIoContext};
+use crate::process::reaper_handle::ReaperState;
+use crate::process::user_terminal;
+use crate::procs::{ChildStatus, process_table, send_signal};
+
+use super::{ChildAttempt, ChildEndReport};
+
+impl ChildAttempt<'_> {
+    /// Whether the child reads from the person's terminal itself.
+    pub(super) fn holds_terminal(&self) -> bool {
+        self.streams.terminal.is_some() && self.streams.pty.is_none()
+    }
+
+    /// Lets the child read from the terminal, unless it has one of its own.
+    pub(super) fn give_terminal(&mut self, child: u32) {
+        let terminal = self.streams.terminal.as_mut();
+        if let (Some(terminal), None, Some(group)) =
+            (terminal, &self.streams.pty, send_signal::to_pid(child))
+        {
+            terminal.give_to_group(group);
+        }
+    }
+
+    /// Stops with a child that the person stopped, and goes on with it.
+    pub(super) async fn suspend(&mut self, signal: i32) -> Result<(), ProcessError> {
+        let (Some(terminal), None) = (self.streams.terminal.as_mut(), &self.streams.pty) else {
+            return Ok(());
+        };
+        let ReaperState::Busy { child: Some(child) } = self.reaper.state else {
+            return Ok(());
+        };
+        if terminal.stopped_before_handover(child, signal) {
+            self.give_terminal(child);
+            return Ok(());
+        }
+        let was_away = terminal.is_given_to_child();
+        terminal.reclaim();
+        if was_away || !terminal.is_in_own_foreground() {
+            let continued = SignalKind::from_raw(Signal::CONT.as_raw());
+            let mut continued =
+                tokio::signal::unix::signal(continued).context("watch for the continuation")?;
+            let stopped_at = Instant::now();
+            if user_terminal::stop_own_job() {
+                continued.recv().await;
+            }
+            self.deadlines.exclude_pause(stopped_at.elapsed());
+        }
+        self.give_terminal(child);
+        Ok(())
+    }
+
+    /// Wakes a reaper that was stopped together with the group that it is in: it has yet to tell of that.
+    pub(super) fn wake_reaper(&self) {
+        let is_stopped = |entry: process_table::ProcessEntry| entry.state == b'T';
+        if process_table::find_process(self.reaper.id.pid).is_some_and(is_stopped) {
+            send_signal::signal_process(self.reaper.id, Signal::CONT);
+        }
+    }
+
+    /// Tells the end of a child that took the reaper along, if it may have: by a SIGKILL to the group of both.
+    pub(super) async fn end_after_reaper_death(
+        &mut self,
+        error: ProcessError,
+    ) -> Result<ChildEndReport, ProcessError> {
+        if !(self.holds_terminal() && matches!(error, ProcessError::ReaperDied)) {
+            return Err(error);
+        }
+        let _ = self.reaper.clean_up_dead_reaper().await;
+        let killed = ChildStatus::Signaled(Signal::KILL.as_raw());
+        Ok(ChildEndReport::without_child(killed))
+    }
+}

@@ -1,0 +1,61 @@
+//! One output stream of a child: read as it comes, passed on, the ends kept.
+
+use std::future::pending;
+use std::io;
+
+use super::async_fd::FdReader;
+use super::capture::CapturedOutput;
+
+/// An output stream that may have ended.
+pub(super) struct OutputStream {
+    reader: Option<FdReader>,
+    captured: CapturedOutput,
+}
+
+impl OutputStream {
+    /// A stream that is read from here.
+    pub(super) fn new(reader: Option<FdReader>) -> Self {
+        Self {
+            reader,
+            captured: CapturedOutput::default(),
+        }
+    }
+
+    /// Whether more may come.
+    pub(super) fn is_open(&self) -> bool {
+        self.reader.is_some()
+    }
+
+    /// Waits until there is something to read; for ever when the stream has ended.
+    pub(super) async fn ready(&self) {
+        match &self.reader {
+            // What is wrong with it the next read will tell.
+            Some(reader) => drop(reader.ready().await),
+            None => pending().await,
+        }
+    }
+
+    /// Reads the next piece into the buffer and returns it; empty if nothing has come.
+    pub(super) fn read_available<'b>(&mut self, buffer: &'b mut [u8]) -> &'b [u8] {
+        let Some(reader) = &self.reader else {
+            return &[];
+        };
+        match reader.read(buffer) {
+            Ok(0) => self.reader = None,
+            Ok(got) => {
+                let piece = &buffer[..got];
+                self.captured.push(piece);
+                return piece;
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(_) => self.reader = None,
+        }
+        &[]
+    }
+
+    /// Reads no more and returns what was kept.
+    pub(super) fn close(&mut self) -> CapturedOutput {
+        self.reader = None;
+        std::mem::take(&mut self.captured)
+    }
+}

@@ -1,0 +1,44 @@
+//! Turns a spec into what the reaper is asked to start.
+
+use std::ffi::OsStr;
+
+use crate::reaper::wire::{GroupLeadership, OsText, StartRequest};
+
+use super::child_streams::ChildStreams;
+use super::orphan_cleanup;
+use super::reaper_handle::ReaperHandle;
+use super::spec::{EnvInheritance, ProcessSpec, StreamWiring};
+
+/// The order for a spec; in addition to its own variables the child gets the one by which it can be found again.
+pub(super) fn start_request(
+    spec: &ProcessSpec,
+    streams: &ChildStreams<'_>,
+    reaper: &ReaperHandle,
+) -> StartRequest {
+    let (program, arguments) = streams.command(spec, &reaper.program);
+    let cookie = (
+        orphan_cleanup::REAPER_COOKIE.into(),
+        orphan_cleanup::cookie_value(reaper.id).into(),
+    );
+    let set = spec.env.iter().chain([&cookie]);
+    StartRequest {
+        program: os_text(&program),
+        arguments: arguments.iter().map(os_text).collect(),
+        folder: spec.folder.as_ref().map(os_text),
+        inherits_env: spec.env_inheritance == EnvInheritance::All,
+        env: set
+            .map(|(name, value)| (os_text(name), os_text(value)))
+            .collect(),
+        env_remove: spec.env_remove.iter().map(os_text).collect(),
+        leadership: match spec.wiring {
+            StreamWiring::Pipes if streams.terminal.is_some() => GroupLeadership::ByReaperAndJoined,
+            StreamWiring::Pipes => GroupLeadership::ByReaper,
+            StreamWiring::Pty => GroupLeadership::BySelf,
+        },
+        exit_record: spec.exit_record.as_ref().map(os_text),
+    }
+}
+
+fn os_text(text: &(impl AsRef<OsStr> + ?Sized)) -> OsText {
+    OsText::from(text.as_ref())
+}

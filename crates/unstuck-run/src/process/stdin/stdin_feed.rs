@@ -1,0 +1,124 @@
+//! Gives a record to one attempt: first what is known already, then the rest as it comes.
+
+use std::future::pending;
+use std::io;
+use std::os::fd::OwnedFd;
+
+use crate::process::async_fd::{self, FdWriter};
+use crate::process::error::{ProcessError, ProcessIoContext};
+
+use super::stdin_record::StdinRecord;
+
+/// The key that means the end of input to a terminal (Ctrl-D).
+const END_OF_INPUT: &[u8] = &[4];
+
+/// What tells the child that no more comes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::process) enum EndSignal {
+    /// The pipe is closed.
+    Close,
+    /// The key for it is pressed.
+    PressKey,
+}
+
+/// What one step has moved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::process) enum FeedStep {
+    /// A piece came in.
+    Received,
+    /// A piece went on to the child, or there is nothing to move any more.
+    Forwarded,
+}
+
+/// A record on its way into one child.
+pub(in crate::process) struct StdinFeed<'s> {
+    record: &'s mut StdinRecord,
+    to: Option<FdWriter>,
+    position: usize,
+    at_end: EndSignal,
+}
+
+impl<'s> StdinFeed<'s> {
+    /// Feeds a record from its beginning.
+    pub(in crate::process) fn new(
+        record: &'s mut StdinRecord,
+        to: FdWriter,
+        at_end: EndSignal,
+    ) -> Result<Self, ProcessError> {
+        if !record.is_complete() {
+            return Err(ProcessError::StdinNotReplayable);
+        }
+        Ok(Self {
+            record,
+            to: Some(to),
+            position: 0,
+            at_end,
+        })
+    }
+
+    /// Feeds a record through a new pipe, whose other end is returned for the child.
+    pub(super) fn through_pipe(
+        record: &'s mut StdinRecord,
+    ) -> Result<(OwnedFd, Option<Self>), ProcessError> {
+        let (read, write) = async_fd::pipe().context("make a pipe")?;
+        let to = FdWriter::from_owned(write).context("watch a pipe")?;
+        Ok((read, Some(Self::new(record, to, EndSignal::Close)?)))
+    }
+
+    /// Moves one piece on; waits for ever when all is done. Nothing is lost when it is dropped while it waits.
+    pub(in crate::process) async fn step(&mut self) -> FeedStep {
+        let Some(to) = &self.to else {
+            return pending().await;
+        };
+        let rest = self.record.bytes_from(self.position);
+        if !rest.is_empty() {
+            // What is wrong with it the write will tell.
+            let _ = to.ready().await;
+            let result = to.write(rest);
+            self.note_written(result);
+        } else if self.record.is_at_end() {
+            self.finish().await;
+        } else if self.record.ready().await.is_ok() {
+            self.position = self.record.read_more();
+            return FeedStep::Received;
+        } else {
+            self.record.give_up();
+        }
+        FeedStep::Forwarded
+    }
+
+    /// What has come in and not gone on yet.
+    pub(in crate::process) fn pending_bytes(&self) -> &[u8] {
+        self.record.bytes_from(self.position)
+    }
+
+    /// Moves on what has come in, as far as that is possible right now.
+    pub(in crate::process) fn forward_pending(&mut self) {
+        if let Some(to) = &self.to {
+            let result = to.write(self.record.bytes_from(self.position));
+            self.note_written(result);
+        }
+    }
+
+    /// What has come so far and whether that is all of it, where it is kept.
+    pub(in crate::process) fn known_bytes(&self) -> Option<(&[u8], bool)> {
+        self.record.known_bytes()
+    }
+
+    fn note_written(&mut self, result: io::Result<usize>) {
+        match result {
+            Ok(count) => self.position += count,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            // The child does not want any more.
+            Err(_) => self.to = None,
+        }
+    }
+
+    async fn finish(&mut self) {
+        if let (EndSignal::PressKey, Some(to)) = (self.at_end, &self.to) {
+            let _ = to.ready().await;
+            let _ = to.write(END_OF_INPUT);
+        }
+        self.to = None;
+    }
+}

@@ -1,0 +1,74 @@
+//! Reads one line of what `ps` prints.
+
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
+
+use super::entry::ProcessEntry;
+
+/// Reads number, parent, group, state and start, the last in English and in UTC.
+pub(super) fn parse(line: &str, session_of: impl Fn(u32) -> Option<u32>) -> Option<ProcessEntry> {
+    let words: Vec<&str> = line.split_ascii_whitespace().collect();
+    let [pid, parent, group, state, _weekday, start @ ..] = words.as_slice() else {
+        return None;
+    };
+    let pid = pid.parse().ok()?;
+    Some(ProcessEntry {
+        pid,
+        parent: parent.parse().ok()?,
+        group: group.parse().ok()?,
+        session: session_of(pid).unwrap_or(0),
+        state: *state.as_bytes().first()?,
+        started: parse_start_time(&start.join(" "))?,
+    })
+}
+
+/// Seconds since 1970.
+fn parse_start_time(start: &str) -> Option<u64> {
+    let moment = DateTime::strptime("%b %d %H:%M:%S %Y", start).ok()?;
+    let moment = TimeZone::UTC.to_timestamp(moment).ok()?;
+    u64::try_from(moment.as_second()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(line: &str) -> Option<ProcessEntry> {
+        parse(line, |pid| Some(pid - 2))
+    }
+
+    #[test]
+    fn a_line_tells_who_it_is_whose_it_is_and_since_when() {
+        let entry = read("  502   341   500 Ss+  Mon Nov 16 12:52:48 2026    ").unwrap();
+        assert_eq!((entry.pid, entry.parent, entry.group), (502, 341, 500));
+        assert_eq!((entry.session, entry.state), (500, b'S'));
+        assert_eq!(entry.started, 1_794_833_568);
+        assert!(!entry.is_zombie());
+    }
+
+    #[test]
+    fn one_second_and_one_digit_make_a_difference() {
+        let earlier = read("7 1 7 S Fri Nov  6 09:05:01 2026").unwrap();
+        let later = read("7 1 7 S Fri Nov  6 09:05:02 2026").unwrap();
+        assert_eq!(later.started - earlier.started, 1);
+    }
+
+    #[test]
+    fn who_has_ended_and_was_not_waited_for_is_dead() {
+        let entry = read("502 341 500 Z+ Mon Nov 16 12:52:48 2026").unwrap();
+        assert!(entry.is_zombie());
+    }
+
+    #[test]
+    fn a_cut_or_foreign_line_is_nobody() {
+        for line in [
+            "",
+            "502 341 500 S",
+            "502 341 500 S Mon Nov 16",
+            "502 341 500 S lun. 16 nov. 12:52:48 2026",
+            "ps: illegal option -- z",
+        ] {
+            assert_eq!(read(line), None, "{line}");
+        }
+    }
+}

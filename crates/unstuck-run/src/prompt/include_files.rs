@@ -1,0 +1,100 @@
+//! Files of the project that prompts include.
+
+use std::path::{Component, Path, PathBuf};
+
+use unstuck_core::nearest;
+use unstuck_files::{DirHandle, FileError, FileProblem};
+
+/// A longer file is no part of a prompt.
+const MAX_FILE_BYTES: u64 = 4 << 20;
+
+/// Where the files come from that prompts include.
+pub trait IncludeFiles: Send + Sync {
+    /// The text of a file, by its path from the root of the project.
+    fn read(&self, path: &str) -> Result<String, IncludeError>;
+}
+
+/// Why a file is not included.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IncludeError {
+    /// The reason.
+    pub reason: String,
+    /// The nearest file that there is.
+    pub suggestion: Option<String>,
+}
+
+impl IncludeError {
+    fn new(reason: impl Into<String>) -> Self {
+        Self {
+            reason: reason.into(),
+            suggestion: None,
+        }
+    }
+}
+
+/// No files at all.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoFiles;
+
+impl IncludeFiles for NoFiles {
+    fn read(&self, _path: &str) -> Result<String, IncludeError> {
+        Err(IncludeError::new("there are no files here"))
+    }
+}
+
+/// The files of a project; none outside of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProjectFiles {
+    root: PathBuf,
+}
+
+impl ProjectFiles {
+    /// The files below a folder.
+    pub fn new(root: impl Into<PathBuf>) -> Self {
+        Self { root: root.into() }
+    }
+
+    fn include_error(&self, path: &str, error: &FileError) -> IncludeError {
+        match &error.problem {
+            FileProblem::Missing | FileProblem::NotADirectory => IncludeError {
+                reason: "there is no such file".to_owned(),
+                suggestion: self.nearest_file(path),
+            },
+            FileProblem::OutsideRoot => IncludeError::new("it is not in the project"),
+            FileProblem::NotAFile(_) => IncludeError::new("it is not a file"),
+            FileProblem::TooLarge(_) => IncludeError::new("it is longer than 4 MB"),
+            other => IncludeError::new(other.to_string()),
+        }
+    }
+
+    /// The file in the same folder with the nearest name.
+    fn nearest_file(&self, path: &str) -> Option<String> {
+        let wanted = Path::new(path);
+        let name = wanted.file_name()?.to_str()?;
+        let folder = wanted.parent().unwrap_or(Path::new(""));
+        let entries = DirHandle::open(&self.root).ok()?.entries(folder).ok()?;
+        let names = entries.into_iter();
+        let names: Vec<_> = names
+            .filter_map(|entry| entry.name.into_string().ok())
+            .collect();
+        let near = nearest(name, names.iter().map(|name| (name.as_str(), name)))?;
+        Some(folder.join(near).display().to_string())
+    }
+}
+
+impl IncludeFiles for ProjectFiles {
+    fn read(&self, path: &str) -> Result<String, IncludeError> {
+        let outside = || IncludeError::new("it is not in the project");
+        let inside = Path::new(path)
+            .components()
+            .all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+        if !inside || path.is_empty() {
+            return Err(outside());
+        }
+        let root = DirHandle::open(&self.root).map_err(|_| outside())?;
+        // A link may lead out of the project, and an agent may have made it.
+        let read = root.read_within(Path::new(path), MAX_FILE_BYTES);
+        let bytes = read.map_err(|error| self.include_error(path, &error))?;
+        String::from_utf8(bytes).map_err(|_| IncludeError::new("it is not text"))
+    }
+}

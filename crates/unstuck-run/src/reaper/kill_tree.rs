@@ -1,0 +1,50 @@
+//! Ends everything below the reaper, however it tries to get away.
+
+use std::collections::HashSet;
+
+use rustix::process::Signal;
+
+use crate::procs::{ProcessId, process_table, send_signal};
+
+/// How often new processes are looked for while the found ones stand still; a bomb that is faster meets the next sweep.
+const MAX_ROUNDS: usize = 32;
+
+/// Every living process below the reaper.
+pub(super) fn live_descendants() -> Vec<ProcessId> {
+    let own = std::process::id();
+    process_table::descendants(own)
+        .into_iter()
+        .map(ProcessId::from)
+        .collect()
+}
+
+/// Asks every process below to end; a stopped one must be woken to hear it.
+pub(super) fn request_end(processes: &[ProcessId]) {
+    for process in processes {
+        send_signal::signal_process(*process, Signal::TERM);
+        send_signal::signal_process(*process, Signal::CONT);
+    }
+}
+
+/// Kills every process that the look finds and returns those that it found.
+///
+/// All of them are stopped first, so that none can start another one between being found and being killed.
+pub(super) fn kill_all(look: impl Fn() -> Vec<ProcessId>) -> HashSet<ProcessId> {
+    let mut found = HashSet::new();
+    for _ in 0..MAX_ROUNDS {
+        let new: Vec<_> = look()
+            .into_iter()
+            .filter(|process| found.insert(*process))
+            .collect();
+        if new.is_empty() {
+            break;
+        }
+        for process in new {
+            send_signal::signal_process(process, Signal::STOP);
+        }
+    }
+    for process in &found {
+        send_signal::signal_process(*process, Signal::KILL);
+    }
+    found
+}

@@ -1,0 +1,83 @@
+//! Starts a child. This and the start of the reaper itself are the only places that start processes.
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::procs::ChildStatus;
+
+use super::wire::{GroupLeadership, StartRequest};
+
+/// Starts what was ordered and returns its number.
+pub(super) fn spawn_child(order: &StartRequest, streams: Vec<OwnedFd>) -> Result<u32, ChildStatus> {
+    let Ok([stdin, stdout, stderr]) = <[OwnedFd; 3]>::try_from(streams) else {
+        return Err(ChildStatus::CannotStart(
+            "three streams were expected".into(),
+        ));
+    };
+    let program = OsString::from(order.program.clone());
+    let folder = order.folder.clone().map(PathBuf::from);
+    let mut command = new_command(&program);
+    command.args(order.arguments.iter().cloned().map(OsString::from));
+    if !order.inherits_env {
+        command.env_clear();
+    }
+    for name in &order.env_remove {
+        command.env_remove(OsString::from(name.clone()));
+    }
+    for (name, value) in &order.env {
+        command.env(OsString::from(name.clone()), OsString::from(value.clone()));
+    }
+    if let Some(folder) = &folder {
+        command.current_dir(folder);
+    }
+    match order.leadership {
+        GroupLeadership::ByReaper | GroupLeadership::ByReaperAndJoined => {
+            drop(command.process_group(0))
+        }
+        GroupLeadership::BySelf => {}
+    }
+    command.stdin(stdin).stdout(stdout).stderr(stderr);
+    match command.spawn() {
+        Ok(child) => Ok(child.id()),
+        Err(error) => Err(spawn_error_status(&program, folder.as_deref(), &error)),
+    }
+}
+
+/// A command, which is to say the one place that makes them here.
+pub(super) fn new_command(program: &OsStr) -> Command {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "this is the place that starts processes"
+    )]
+    Command::new(program)
+}
+
+/// Why a program could not be started, told apart as a shell does.
+pub(super) fn spawn_error_status(
+    program: &OsStr,
+    folder: Option<&Path>,
+    error: &io::Error,
+) -> ChildStatus {
+    let name = program.display();
+    if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
+        return ChildStatus::CannotStart(format!("{} is not a folder", folder.display()));
+    }
+    let is_path = program.as_encoded_bytes().contains(&b'/');
+    match error.kind() {
+        io::ErrorKind::NotFound if is_path && Path::new(program).exists() => {
+            ChildStatus::CannotStart(format!("{name}: the interpreter it names does not exist"))
+        }
+        io::ErrorKind::NotFound => ChildStatus::NotFound(format!("{name}: no such program")),
+        io::ErrorKind::PermissionDenied => {
+            ChildStatus::NotExecutable(format!("{name}: not executable"))
+        }
+        _ if error.raw_os_error() == Some(rustix::io::Errno::NOEXEC.raw_os_error()) => {
+            ChildStatus::NotExecutable(format!("{name}: not a program of this system"))
+        }
+        _ => ChildStatus::CannotStart(format!("{name}: {error}")),
+    }
+}

@@ -1,0 +1,113 @@
+//! What a child leaves behind where the system gives orphans to its first process instead of the reaper: everywhere but
+//! on Linux. They are known by the child's group and session, or were seen below it while it lived. Whoever left both
+//! and was not seen is lost.
+
+use std::collections::HashSet;
+
+use rustix::process::Pid;
+
+use crate::procs::{ProcessId, process_table};
+
+/// Whether orphans are taken away from the reaper.
+const HAS_NO_SUBREAPER: bool = cfg!(not(target_os = "linux"));
+
+/// The strays of one child; none on Linux.
+#[derive(Debug)]
+pub(super) struct StrayProcesses {
+    leader: u32,
+    seen: HashSet<ProcessId>,
+}
+
+impl StrayProcesses {
+    /// Those of the child that leads this group.
+    pub(super) fn new(leader: Pid) -> Self {
+        Self {
+            leader: leader.as_raw_nonzero().get().unsigned_abs(),
+            seen: HashSet::new(),
+        }
+    }
+
+    /// Keeps in mind who is below now: it may not be told any more when the child has ended.
+    pub(super) fn record_descendants(&mut self, below: impl FnOnce() -> Vec<ProcessId>) {
+        if HAS_NO_SUBREAPER {
+            self.seen.extend(below());
+        }
+    }
+
+    /// Those that live.
+    pub(super) fn alive(&self) -> Vec<ProcessId> {
+        if !HAS_NO_SUBREAPER {
+            return Vec::new();
+        }
+        let all = process_table::all_processes().into_iter();
+        all.filter(|entry| self.contains(entry))
+            .map(ProcessId::from)
+            .collect()
+    }
+
+    /// The reaper may be in the group itself. The leader's number may be another one's by now; while the leader lives it
+    /// is below the reaper and no stray.
+    fn contains(&self, entry: &process_table::ProcessEntry) -> bool {
+        let is_other = ![self.leader, std::process::id()].contains(&entry.pid);
+        let is_member = [entry.group, entry.session].contains(&self.leader);
+        let was_seen = || self.seen.contains(&ProcessId::from(*entry));
+        is_other && !entry.is_zombie() && (is_member || was_seen())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LEADER: u32 = 4_000_000;
+
+    fn entry(pid: u32, group: u32, session: u32) -> process_table::ProcessEntry {
+        process_table::ProcessEntry {
+            pid,
+            parent: 1,
+            group,
+            session,
+            state: b'S',
+            started: 9,
+        }
+    }
+
+    fn strays() -> StrayProcesses {
+        let seen = ProcessId::from(entry(LEADER + 3, 1, 1));
+        StrayProcesses {
+            leader: LEADER,
+            seen: HashSet::from([seen]),
+        }
+    }
+
+    #[test]
+    fn they_are_known_by_group_by_session_and_by_sight() {
+        let strays = strays();
+        assert!(strays.contains(&entry(LEADER + 1, LEADER, 1)));
+        assert!(strays.contains(&entry(LEADER + 2, LEADER + 2, LEADER)));
+        assert!(strays.contains(&entry(LEADER + 3, 1, 1)));
+        assert!(!strays.contains(&entry(LEADER + 4, 1, 1)));
+    }
+
+    #[test]
+    fn whoever_took_over_a_number_is_left_alone() {
+        let strays = strays();
+        assert!(!strays.contains(&entry(LEADER, LEADER, LEADER)));
+        let later = process_table::ProcessEntry {
+            started: 10,
+            ..entry(LEADER + 3, 1, 1)
+        };
+        assert!(!strays.contains(&later));
+    }
+
+    #[test]
+    fn neither_the_dead_nor_the_reaper_are_among_them() {
+        let strays = strays();
+        let dead = process_table::ProcessEntry {
+            state: b'Z',
+            ..entry(LEADER + 1, LEADER, 1)
+        };
+        assert!(!strays.contains(&dead));
+        assert!(!strays.contains(&entry(std::process::id(), LEADER, 1)));
+    }
+}

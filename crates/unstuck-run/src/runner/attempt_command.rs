@@ -1,0 +1,287 @@
+//! The command line of the next attempt: what a plan changes about the first one.
+
+use std::path::Path;
+
+use unstuck_core::agent::{Agent, CommandChanges, ConversationChoice, Invocation, PromptSource};
+use unstuck_core::decision::{Capabilities, Capability, RandomDraw};
+use unstuck_core::event::{AttemptFailed, SessionSpec};
+use unstuck_core::planner::{PromptContext, PromptLimits, PromptTemplates};
+use unstuck_core::session_state::NextAttempt;
+use unstuck_core::{Failure, Layer, SessionState};
+use unstuck_files::{DirHandle, read_named};
+
+use super::error::RunError;
+
+/// A longer file is no prompt.
+const MAX_PROMPT_BYTES: u64 = 8 << 20;
+
+/// The template of what an agent is told when it goes on in its conversation.
+const CONTINUE_TEMPLATE: &str = "continue";
+/// The template of a way out that is made of steps.
+const STEPS_TEMPLATE: &str = "steps";
+/// The template of what an agent is told when nobody knows what the attempt before had done.
+const CUT_OFF_TEMPLATE: &str = "cut_off";
+/// The template of what went wrong, which holds a person's words as well.
+const ERROR_CONTEXT_TEMPLATE: &str = "error_context";
+
+/// What can be changed about a command: of a plain one only the time that it gets.
+pub(super) fn capabilities(agent: Option<&Agent>, command: &[String]) -> Capabilities {
+    // Whether there is a conversation to go on in, the session itself knows.
+    let own = agent.map_or(Capabilities::NONE, |agent| {
+        Invocation::parse(agent, command)
+            .with_reported_session(Some(String::new()))
+            .capabilities()
+    });
+    let own = if own.has(Capability::Prompt) {
+        // The length of an agent's output is a matter of what it is asked for.
+        own.with(Capability::OutputLimit)
+    } else {
+        own
+    };
+    own.with(Capability::Timeout).without(Capability::Steps)
+}
+
+/// A command line, and what replaces its standard input where the prompt comes from there.
+#[derive(Debug, PartialEq)]
+pub(super) struct AttemptCommandLine {
+    pub(super) command: Vec<String>,
+    pub(super) stdin: Option<String>,
+    /// The conversation that the agent was given, so that it can be resumed whatever the agent tells.
+    pub(super) session: Option<String>,
+}
+
+/// What the command line of an attempt is made from.
+pub(super) struct AttemptCommandBuilder<'a> {
+    pub(super) agent: Option<&'a Agent>,
+    pub(super) recovery: &'a SessionState,
+    pub(super) plan: &'a NextAttempt,
+    pub(super) prompts: &'a PromptTemplates,
+    /// A way out that the agent is told, as a list of steps.
+    pub(super) steps: Option<String>,
+    /// What a conversation that goes on is told about the time since it stopped.
+    pub(super) since: ContinuationContext,
+    /// Why what it proposed was refused.
+    pub(super) refused_proposals: Vec<String>,
+}
+
+/// What happened since a conversation stopped, as far as is known.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct ContinuationContext {
+    /// The step that the agent was at.
+    pub(super) step: Option<String>,
+    /// What else happened meanwhile.
+    pub(super) meanwhile: Option<String>,
+}
+
+impl AttemptCommandBuilder<'_> {
+    /// The command line that the plan asks for.
+    pub(super) fn build(
+        &self,
+        input: Option<&str>,
+        draw: &mut dyn FnMut() -> RandomDraw,
+    ) -> Result<AttemptCommandLine, RunError> {
+        let (spec, plan) = (self.recovery.spec(), self.plan);
+        let as_it_is = || AttemptCommandLine {
+            command: spec.command.clone(),
+            stdin: None,
+            session: None,
+        };
+        // Where nothing is tried again by itself, only a person has changed something.
+        let is_changed = spec.policy.enabled || !plan.changes.is_empty();
+        let Some(agent) = self.agent.filter(|_| is_changed) else {
+            return Ok(as_it_is());
+        };
+        let invocation = Invocation::parse(agent, &spec.command);
+        let given = (plan.resume.is_none() && invocation.supports_new_session_id())
+            .then(|| new_conversation_id(draw));
+        let original = original_prompt(&invocation, spec, input);
+        let task = original.clone().unwrap_or_default();
+        let changes = CommandChanges {
+            prompt: match (&plan.resume, original) {
+                (None, Some(original)) => {
+                    let changed = self.modified_prompt(&original)?;
+                    (changed != original).then_some(changed)
+                }
+                _ => None,
+            },
+            model: plan.model.clone(),
+            session: match &plan.resume {
+                Some(id) => Some(ConversationChoice::Resume {
+                    id: id.clone(),
+                    message: self.continuation_message(&task)?,
+                }),
+                None if plan.starts_fresh => Some(ConversationChoice::Fresh),
+                None => given.clone().map(|id| ConversationChoice::New { id }),
+            },
+        };
+        if changes == CommandChanges::default() {
+            return Ok(as_it_is());
+        }
+        let changed = invocation.with_changes(&changes)?;
+        Ok(AttemptCommandLine {
+            command: changed.command,
+            stdin: changed.stdin,
+            session: given.filter(|_| !plan.starts_fresh),
+        })
+    }
+
+    /// What the agent is told when it goes on in its conversation.
+    pub(super) fn continuation_message(&self, task: &str) -> Result<String, RunError> {
+        if let Some(text) = &self.plan.prompt_text {
+            return Ok(text.clone());
+        }
+        let mut context = PromptContext {
+            task: task_beginning(task),
+            step: self.since.step.clone().unwrap_or_default(),
+            concurrent_changes: self.since.meanwhile.clone().unwrap_or_default(),
+            ..self.prompt_context()
+        };
+        // What failed before it was cut off is not what ended it.
+        if self.plan.after_interruption {
+            context.error.clear();
+        }
+        let limits = PromptLimits::default();
+        let mut message = self.prompts.message(CONTINUE_TEMPLATE, &context, &limits)?;
+        if let Some(template) = self.plan.template_in_conversation() {
+            let first = self.prompts.message(template, &context, &limits)?;
+            message = format!("{}\n\n{message}", first.trim_end());
+        }
+        if let Some(words) = &self.plan.user_message {
+            message = format!("{}\n\nA person says: {words}\n", message.trim_end());
+        }
+        Ok(self.with_refused_proposals(message))
+    }
+
+    /// A text that also says why what the agent proposed was refused.
+    fn with_refused_proposals(&self, mut text: String) -> String {
+        for why in &self.refused_proposals {
+            let said = "Your recovery.json was refused as a whole, and nothing of it was run";
+            text = format!("{}\n\n{said}: {why}\n", text.trim_end());
+        }
+        text
+    }
+
+    /// A prompt with the additions that the plan asks for.
+    pub(super) fn modified_prompt(&self, original: &str) -> Result<String, RunError> {
+        let (plan, limits) = (self.plan, PromptLimits::default());
+        if let Some(text) = &plan.prompt_text {
+            return Ok(text.clone());
+        }
+        let mut prompt = original.to_owned();
+        let template = match (&plan.user_message, &self.steps, &plan.prompt) {
+            (Some(_), _, Some(template)) if template == ERROR_CONTEXT_TEMPLATE => {
+                Some(ERROR_CONTEXT_TEMPLATE)
+            }
+            (Some(_), ..) => Some("clarify"),
+            (None, Some(_), _) => Some(STEPS_TEMPLATE),
+            (None, None, template) => template.as_deref(),
+        };
+        let is_told = self.recovery.last_failure().is_some() || plan.user_message.is_some();
+        if let Some(template) = template.filter(|_| is_told) {
+            let own = self.prompt_context();
+            let context = PromptContext {
+                user_message: plan.user_message.clone().unwrap_or_default(),
+                attempt: plan.number,
+                suggestion: self.steps.clone().unwrap_or(own.suggestion),
+                ..own
+            };
+            prompt = self.prompts.apply(&prompt, template, &context, &limits)?;
+        }
+        if plan.after_interruption {
+            let context = PromptContext::default();
+            let said = self.prompts.message(CUT_OFF_TEMPLATE, &context, &limits)?;
+            prompt = format!("{}\n\n{prompt}", said.trim_end());
+        }
+        Ok(self.with_refused_proposals(prompt))
+    }
+
+    fn prompt_context(&self) -> PromptContext {
+        self.recovery
+            .last_failure()
+            .map(failure_prompt_context)
+            .unwrap_or_default()
+    }
+}
+
+/// The beginning of a task, by which an agent that has it in its conversation knows it again.
+fn task_beginning(task: &str) -> String {
+    const LONGEST: usize = 600;
+    let task = task.trim();
+    match task.char_indices().nth(LONGEST) {
+        Some((at, _)) => format!("{}…", &task[..at]),
+        None => task.to_owned(),
+    }
+}
+
+/// The prompt that a command line names, as far as it can be had.
+pub(super) fn original_prompt(
+    invocation: &Invocation<'_>,
+    spec: &SessionSpec,
+    input: Option<&str>,
+) -> Option<String> {
+    match invocation.prompt() {
+        PromptSource::Text(text) => Some(text),
+        PromptSource::Stdin => input.map(str::to_owned),
+        PromptSource::File(path) => read_prompt_file(Path::new(&spec.cwd), Path::new(&path)),
+        PromptSource::Elsewhere => None,
+    }
+}
+
+/// Reads the prompt from the file that a command line names, seen from a folder.
+fn read_prompt_file(cwd: &Path, path: &Path) -> Option<String> {
+    let bytes = match path.strip_prefix(cwd).unwrap_or(path) {
+        below if below.is_relative() => {
+            // The agent may have put a link there since, to what it cannot read itself.
+            DirHandle::open(cwd)
+                .ok()?
+                .read_within(below, MAX_PROMPT_BYTES)
+        }
+        path => read_named(path, MAX_PROMPT_BYTES),
+    };
+    String::from_utf8(bytes.ok()?).ok()
+}
+
+/// An id for a conversation, in the form that agents take: a UUID of version 4.
+pub(super) fn new_conversation_id(draws: &mut dyn FnMut() -> RandomDraw) -> String {
+    let (high, low) = (draws().0, draws().0);
+    let high = (high & !0xf000) | 0x4000;
+    let low = (low & !(0b11 << 62)) | (0b10 << 62);
+    format!(
+        "{:08x}-{:04x}-{:04x}-{:04x}-{:012x}",
+        high >> 32,
+        high >> 16 & 0xffff,
+        high & 0xffff,
+        low >> 48,
+        low & 0xffff_ffff_ffff
+    )
+}
+
+fn failure_prompt_context(failed: &AttemptFailed) -> PromptContext {
+    let failure = Failure {
+        stdout: Some(failed.excerpt.stdout.as_str().into()),
+        stderr: Some(failed.excerpt.stderr.as_str().into()),
+        validation_errors: failed.validation_errors.clone(),
+        ..Failure::new(Layer::Agent)
+    };
+    PromptContext {
+        summary: failed.excerpt.stdout.clone(),
+        ..PromptContext::from_failure(&failure, &failed.diagnosis)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use unstuck_core::decision::SeededRng;
+
+    use super::*;
+
+    #[test]
+    fn a_conversation_has_an_id_that_agents_take() {
+        let mut dice = SeededRng::seeded(3);
+        let id = new_conversation_id(&mut || dice.next_draw());
+        let parts: Vec<_> = id.split('-').map(str::len).collect();
+        assert_eq!(parts, [8, 4, 4, 4, 12]);
+        assert_eq!(&id[14..15], "4");
+        assert!(matches!(&id[19..20], "8" | "9" | "a" | "b"), "{id}");
+    }
+}

@@ -1,0 +1,186 @@
+//! What is watched over around an attempt: the work tree before and after, and what may be used.
+
+use unstuck_core::Kind;
+use unstuck_core::decision::EscalationReason;
+use unstuck_core::event::{BudgetReached, EscalationKind};
+use unstuck_core::money::ActiveBudget;
+
+use super::budget_tracker::BudgetUsage;
+use super::error::RunError;
+use super::escalation_draft::EscalationDraft;
+use super::session_log::SessionLog;
+use super::session_runner::SessionRunner;
+use crate::worktree::{Snapshot, SnapshotStore, WorktreeError};
+
+/// When a snapshot is taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SnapshotPhase {
+    Before,
+    After,
+}
+
+impl SessionRunner<'_> {
+    /// Keeps the work tree as it is at this moment, where that can be done.
+    pub(super) async fn take_snapshot(
+        &mut self,
+        log: &mut SessionLog<'_, '_>,
+        number: u32,
+        moment: SnapshotPhase,
+    ) -> Option<Snapshot> {
+        let session = log.recovery().spec().session.as_str();
+        let when = match moment {
+            SnapshotPhase::Before => "before",
+            SnapshotPhase::After => "after",
+        };
+        let label = format!("{session}-{number}-{when}");
+        let taken = match self.open_snapshots(log) {
+            Ok(snapshots) => {
+                let snapshots = snapshots?;
+                let taken = tokio::task::spawn_blocking(move || snapshots.create(&label)).await;
+                taken.ok()?
+            }
+            Err(error) => Err(error),
+        };
+        match taken {
+            Ok(taken) => Some(taken),
+            Err(error) => {
+                let is_told = match self.role {
+                    Some(role) => role.is_snapshot_warning_shown.replace(true),
+                    None => false,
+                };
+                if !is_told {
+                    let message = format!("the changes of attempts are not kept: {error}");
+                    self.reporter.warn(&message);
+                }
+                log.disable_snapshots();
+                None
+            }
+        }
+    }
+
+    /// Where the changes of attempts are kept, if they are.
+    fn open_snapshots(
+        &self,
+        log: &SessionLog<'_, '_>,
+    ) -> Result<Option<SnapshotStore>, WorktreeError> {
+        match self.role {
+            Some(role) => Ok(role.snapshots.cloned()),
+            None => log.snapshots(self.state).map(Option::<&_>::cloned),
+        }
+    }
+
+    /// Undoes what a failed attempt changed, if that is wanted.
+    pub(super) async fn roll_back_attempt(&mut self, log: &SessionLog<'_, '_>, before: Snapshot) {
+        let is_wanted = match self.role {
+            Some(role) => role.rollback,
+            None => log.options().rollback,
+        };
+        let Some(snapshots) = self
+            .open_snapshots(log)
+            .ok()
+            .flatten()
+            .filter(|_| is_wanted)
+        else {
+            return;
+        };
+        let restored = tokio::task::spawn_blocking(move || snapshots.restore(&before)).await;
+        match restored {
+            Ok(Ok(restored)) => {
+                let files = restored.written.len() + restored.removed.len();
+                let recovery = log.recovery();
+                let (id, number) = (recovery.id().short(), recovery.attempt_count());
+                let (role, attempt) = match log.role_instance() {
+                    Some(part) => (
+                        format!("{}: ", part.role),
+                        format!("{id}/{}/{number}", part.role),
+                    ),
+                    None => (String::new(), format!("{id}/{number}")),
+                };
+                if files > 0 {
+                    self.reporter.note(&format!(
+                        "{role}what attempt {number} changed was rolled back ({files} files); unstuck diff {attempt} shows it"
+                    ));
+                }
+                let commits = restored.commits.len();
+                if commits > 0 {
+                    self.reporter.warn(&format!(
+                        "{role}{commits} commits that the failed attempt made are still there"
+                    ));
+                }
+            }
+            Ok(Err(error)) => self.reporter.warn(&format!(
+                "what the failed attempt changed could not be rolled back: {error}"
+            )),
+            Err(_) => {}
+        }
+    }
+
+    /// The budgets that hold for the attempt that is about to begin.
+    pub(super) async fn budget_limits(
+        &self,
+        log: &SessionLog<'_, '_>,
+    ) -> Result<Vec<ActiveBudget>, RunError> {
+        let Some(role) = self.role else {
+            return Ok(Vec::new());
+        };
+        let (used, raised) = log.journal().with_view(|run| {
+            let used = BudgetUsage {
+                usd: run.summary.cost_usd,
+                tokens: run.summary.tokens,
+            };
+            let raised = run.pipeline.as_ref().map(|one| one.budget_raises().clone());
+            (used, raised.unwrap_or_default())
+        });
+        let session = &log.recovery().spec().session;
+        let now = self.clock.timestamp();
+        role.budget
+            .limits_for_attempt(used, &raised, session, now)
+            .await
+    }
+
+    /// Whether no further attempt may be made without asking; then a person is asked.
+    pub(super) fn is_budget_exhausted(
+        &self,
+        log: &mut SessionLog<'_, '_>,
+        limits: &[ActiveBudget],
+    ) -> bool {
+        let reached = limits.iter().find_map(|one| one.check_reached(0.0));
+        if let Some(reached) = reached {
+            self.escalate_budget(log, reached);
+        }
+        reached.is_some()
+    }
+
+    /// Asks a person whether a budget may be raised.
+    pub(super) fn escalate_budget(&self, log: &mut SessionLog<'_, '_>, reached: BudgetReached) {
+        let question = EscalationKind::CostConfirmation;
+        let asking = EscalationDraft::without_failure(
+            question,
+            EscalationReason::MaxCost,
+            reached.description(),
+        );
+        self.escalate(
+            log,
+            EscalationDraft {
+                budget: Some(reached),
+                ..asking
+            },
+        );
+    }
+
+    /// Asks a person about a call that cannot be made as it is.
+    pub(super) fn escalate_invocation_error(
+        &mut self,
+        log: &mut SessionLog<'_, '_>,
+        error: &RunError,
+    ) {
+        let kind = Kind::ContextError;
+        let reason = format!("{kind}: {error}");
+        let asking = EscalationDraft::without_failure(
+            EscalationKind::Hiccup,
+            EscalationReason::Fatal,
+            reason,
+        );
+        self.escalate(log, EscalationDraft { kind, ..asking });
+    }
+}

@@ -1,0 +1,195 @@
+//! What an agent says of a failure, and what was seen of it on the wire: the better of the two counts.
+
+use unstuck_core::{Diagnosis, Kind};
+
+/// Limits: what stands later says more, and an agent may know more than its API tells.
+const LIMIT_KINDS: [Kind; 3] = [Kind::RateLimit, Kind::RateLimitTimed, Kind::QuotaExhausted];
+/// Kinds of failures that calls of an API have.
+const API_KINDS: [Kind; 12] = [
+    Kind::RateLimit,
+    Kind::RateLimitTimed,
+    Kind::ServerOverloaded,
+    Kind::ServerError,
+    Kind::Timeout,
+    Kind::NetworkError,
+    Kind::ContextLimit,
+    Kind::InvalidRequest,
+    Kind::ModelNotFound,
+    Kind::AuthRequired,
+    Kind::AuthExpired,
+    Kind::QuotaExhausted,
+];
+/// Outages, which agents often confuse.
+const OUTAGE_KINDS: [Kind; 3] = [
+    Kind::NetworkError,
+    Kind::ServerError,
+    Kind::ServerOverloaded,
+];
+
+/// Whether such a failure is one of a call of an API.
+pub(super) fn is_api_failure(kind: Kind) -> bool {
+    API_KINDS.contains(&kind)
+}
+
+/// What counts: what was seen on the wire. Where it is not known to have ended the agent, only if the agent's own words say
+/// nothing, the same, or less.
+pub(super) fn merge_diagnoses(
+    own: Diagnosis,
+    seen: Option<&Diagnosis>,
+    is_cause: bool,
+) -> Diagnosis {
+    let counts = |seen: &&Diagnosis| match is_cause {
+        true => !is_vague(seen.kind) && !has_own_reset_time(&own, seen),
+        false => is_more_specific(seen.kind, own.kind),
+    };
+    match seen.filter(counts) {
+        // An agent that timed out had too much to do; one whose API was silent had not, and its conversation continues.
+        Some(seen) if seen.kind == Kind::Timeout => seen.clone(),
+        Some(seen) => Diagnosis {
+            layer: own.layer,
+            ..seen.clone()
+        },
+        None => own,
+    }
+}
+
+/// Whether only the agent knows when a limit ends.
+fn has_own_reset_time(own: &Diagnosis, seen: &Diagnosis) -> bool {
+    own.kind == Kind::RateLimitTimed && seen.kind == Kind::RateLimit && seen.retry_after.is_none()
+}
+
+fn is_vague(kind: Kind) -> bool {
+    matches!(kind, Kind::Unknown | Kind::None)
+}
+
+fn is_more_specific(seen: Kind, own: Kind) -> bool {
+    let says_nothing = matches!(
+        own,
+        Kind::Unknown | Kind::None | Kind::EmptyOutput | Kind::CliCrash
+    );
+    let place = |kind| LIMIT_KINDS.iter().position(|one| *one == kind);
+    let is_later = match (place(own), place(seen)) {
+        (Some(own), Some(seen)) => seen > own,
+        _ => false,
+    };
+    // An agent sees of a silent API only the error that ended its call: a 504, or a connection that closed. The other way
+    // round says nothing: an agent's own timeout may be that of its task.
+    let is_outage =
+        OUTAGE_KINDS.contains(&own) && (OUTAGE_KINDS.contains(&seen) || seen == Kind::Timeout);
+    seen == own || says_nothing || is_later || is_outage
+}
+
+#[cfg(test)]
+mod tests {
+    use unstuck_core::{ClockReading, Failure, Layer, Level, Timestamp, classify};
+
+    use super::*;
+
+    fn of(text: &str) -> Diagnosis {
+        let now = ClockReading::utc(Timestamp::from_seconds(0));
+        classify(&Failure::agent("claude").with_stderr(text), &now)
+    }
+
+    #[test]
+    fn the_wire_says_more_than_an_agent_that_says_nothing_or_less() {
+        for (seen, own) in [
+            (Kind::ServerOverloaded, Kind::Unknown),
+            (Kind::RateLimitTimed, Kind::RateLimit),
+            (Kind::QuotaExhausted, Kind::RateLimit),
+            (Kind::ServerOverloaded, Kind::ServerError),
+            (Kind::ServerError, Kind::ServerOverloaded),
+            (Kind::AuthExpired, Kind::EmptyOutput),
+            (Kind::RateLimit, Kind::RateLimit),
+            (Kind::Timeout, Kind::ServerError),
+            (Kind::Timeout, Kind::NetworkError),
+        ] {
+            assert!(is_more_specific(seen, own), "{seen} {own}");
+        }
+        for (seen, own) in [
+            (Kind::RateLimit, Kind::RateLimitTimed),
+            (Kind::ServerError, Kind::TestFailure),
+            (Kind::RateLimit, Kind::ServerError),
+            (Kind::ServerError, Kind::Timeout),
+        ] {
+            assert!(!is_more_specific(seen, own), "{seen} {own}");
+        }
+    }
+
+    #[test]
+    fn what_was_seen_keeps_its_wait() {
+        let own = of("something strange happened");
+        let mut seen = of("429 Too Many Requests");
+        seen.retry_after = Some(std::time::Duration::from_secs(90));
+        let chosen = merge_diagnoses(own.clone(), Some(&seen), false);
+        assert_eq!(chosen.retry_after, seen.retry_after);
+        assert_eq!((chosen.kind, chosen.layer), (seen.kind, own.layer));
+        assert_eq!(merge_diagnoses(own.clone(), None, true), own);
+    }
+
+    /// What an agent does after a timeout of its own is of no use where its API was silent.
+    #[test]
+    fn a_silent_api_is_a_failure_of_the_api() {
+        let own = of("Request timed out");
+        let now = ClockReading::utc(Timestamp::from_seconds(0));
+        let silent = Failure::api("openai").with_stderr("Request timed out: no answer within 8s");
+        let seen = classify(&silent, &now);
+        assert_eq!((own.kind, seen.kind), (Kind::Timeout, Kind::Timeout));
+        let chosen = merge_diagnoses(own, Some(&seen), true);
+        assert_eq!(
+            (chosen.layer, chosen.level),
+            (Layer::Api, Some(Level::Same))
+        );
+    }
+
+    /// Agents tell of a silent API what their client made of it, also where the call is not known to have ended them.
+    #[test]
+    fn a_silent_api_is_no_server_error() {
+        let now = ClockReading::utc(Timestamp::from_seconds(0));
+        let silent = Failure::api("openai").with_stderr("Request timed out: no answer within 8s");
+        let seen = classify(&silent, &now);
+        for screen in [
+            "ERROR: unexpected status 502 Bad Gateway",
+            "ERROR: stream disconnected before completion: stream closed before response.completed",
+        ] {
+            let own = of(screen);
+            assert!(OUTAGE_KINDS.contains(&own.kind), "{screen}: {}", own.kind);
+            for is_cause in [true, false] {
+                let chosen = merge_diagnoses(own.clone(), Some(&seen), is_cause);
+                assert_eq!(
+                    (chosen.kind, chosen.layer),
+                    (Kind::Timeout, Layer::Api),
+                    "{screen}"
+                );
+            }
+        }
+    }
+
+    /// A start-up warning, a missing model that reads like a missing program, a limit that reads like used-up credit.
+    #[test]
+    fn the_call_that_ended_the_agent_says_more_than_its_screen() {
+        for (screen, wire) in [
+            (
+                "ripgrep not available: spawn rg EACCES permission denied",
+                "500 Internal Server Error",
+            ),
+            ("gemini: command not found", "model not found: gemini-9"),
+            ("Your credit balance is too low", "429 Too Many Requests"),
+        ] {
+            let (own, seen) = (of(screen), of(wire));
+            assert_ne!(own.kind, seen.kind);
+            assert_eq!(
+                merge_diagnoses(own, Some(&seen), true).kind,
+                seen.kind,
+                "{screen}"
+            );
+        }
+        let (mut own, seen) = (of("429 Too Many Requests"), of("429 Too Many Requests"));
+        own.kind = Kind::RateLimitTimed;
+        own.retry_after = Some(std::time::Duration::from_secs(5400));
+        assert_eq!(
+            merge_diagnoses(own.clone(), Some(&seen), true),
+            own,
+            "it knows the reset"
+        );
+    }
+}

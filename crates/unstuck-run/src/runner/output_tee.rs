@@ -1,0 +1,228 @@
+//! The way of a child's output, to the person and to the files, and what is watched for meanwhile.
+
+use tokio::time::Instant;
+use unstuck_core::agent::Agent;
+use unstuck_core::loop_detection::{LoopDetector, LoopLimits, LoopSignal, ToolResultCounter};
+use unstuck_core::redact::Redactor;
+use unstuck_core::{SessionState, Timestamp};
+
+use super::answer_file::AnswerFile;
+use super::gateway_hook::GatewayAttachment;
+use super::output_timestamps::OutputTimestamps;
+use super::reporter::{OutputChannel, SessionReporter};
+use super::stored_stdin::StoredStdin;
+use crate::process::OutputSink;
+use crate::run_dir::AttemptLog as Kept;
+
+/// How much of an output can be judged and built on as a whole: 16 MiB.
+pub(super) const MAX_WHOLE_OUTPUT: usize = 16 << 20;
+
+/// The way of a child's output: to the person, and to the files.
+pub(super) struct OutputTee<'a, 'r> {
+    pub(super) reporter: &'a mut dyn SessionReporter,
+    pub(super) recovery: &'a SessionState,
+    pub(super) since: Timestamp,
+    pub(super) clock: crate::clock::Clock,
+    pub(super) stdout: Option<Kept<'r>>,
+    pub(super) stderr: Option<Kept<'r>>,
+    pub(super) input: Option<StoredStdin>,
+    pub(super) redactor: &'r Redactor,
+    pub(super) watch: Option<LoopWatch>,
+    pub(super) gateway: Option<AttachedGateway<'a>>,
+    /// What is judged as a whole, or built on: all of the standard output, up to its limit.
+    pub(super) full_stdout: Option<Vec<u8>>,
+    /// When the parts of the standard output came.
+    pub(super) stdout_times: OutputTimestamps,
+    /// When the parts of the standard error came.
+    pub(super) stderr_times: OutputTimestamps,
+    /// Gets the answer of this attempt, where it is to be kept in a file.
+    pub(super) answer: Option<AnswerFile>,
+    /// Sees the tool results of the agent, where its stream tells them.
+    pub(super) results: Option<ToolResultCounter>,
+    /// When the last of them came.
+    pub(super) last_result: Option<Timestamp>,
+}
+
+/// What a passage has gathered when the child has ended.
+pub(super) struct CollectedOutput {
+    /// What shows that the agent was stuck, if it was.
+    pub(super) loop_signal: Option<LoopSignal>,
+    /// All of the standard output, where it is kept.
+    pub(super) full_stdout: Option<Vec<u8>>,
+    /// The answer for a file, where there is one.
+    pub(super) answer: Option<AnswerFile>,
+    /// When the last tool result came.
+    pub(super) last_result: Option<Timestamp>,
+    /// When the parts of the two streams came.
+    pub(super) times: StreamTimestamps,
+}
+
+/// When the parts of the two streams of an attempt were printed.
+#[derive(Debug, Clone, Default)]
+pub(super) struct StreamTimestamps {
+    pub(super) stdout: OutputTimestamps,
+    pub(super) stderr: OutputTimestamps,
+}
+
+impl OutputTee<'_, '_> {
+    /// Brings the files to their end, and tells whether the agent was stuck, and what it wrote.
+    pub(super) fn finish(mut self) -> CollectedOutput {
+        self.report_gateway_messages();
+        for kept in [self.stdout.take(), self.stderr.take()]
+            .into_iter()
+            .flatten()
+        {
+            kept.finish();
+        }
+        let seen = self.gateway.and_then(|attended| attended.loop_signal);
+        let sign = self.watch.and_then(|watch| watch.loop_signal).or(seen);
+        CollectedOutput {
+            loop_signal: sign,
+            full_stdout: self.full_stdout,
+            answer: self.answer,
+            last_result: self.last_result,
+            times: StreamTimestamps {
+                stdout: self.stdout_times,
+                stderr: self.stderr_times,
+            },
+        }
+    }
+}
+
+/// Somebody stands between the agent and its API.
+pub(super) struct AttachedGateway<'a> {
+    pub(super) attachment: &'a mut (dyn GatewayAttachment + 'static),
+    /// What the agent is called where there are several.
+    pub(super) name: Option<String>,
+    /// What showed that the agent goes in circles, while it ran.
+    pub(super) loop_signal: Option<LoopSignal>,
+}
+
+impl OutputTee<'_, '_> {
+    /// Tells what was seen between the agent and its API.
+    fn report_gateway_messages(&mut self) {
+        let Some(attended) = &mut self.gateway else {
+            return;
+        };
+        for line in attended.attachment.drain_messages() {
+            match &attended.name {
+                Some(name) => self.reporter.note(&format!("{name}: {line}")),
+                None => self.reporter.note(&line),
+            }
+        }
+    }
+
+    fn is_loop_detected(&self) -> bool {
+        let by_watch = self
+            .watch
+            .as_ref()
+            .is_some_and(|watch| watch.loop_signal.is_some());
+        let attended = self.gateway.as_ref();
+        by_watch || attended.is_some_and(|attended| attended.loop_signal.is_some())
+    }
+}
+
+/// Looks whether an agent goes round in circles while it runs.
+pub(super) struct LoopWatch {
+    detector: LoopDetector,
+    last_write: Instant,
+    loop_signal: Option<LoopSignal>,
+}
+
+impl LoopWatch {
+    pub(super) fn new(limits: &LoopLimits, agent: Option<&Agent>) -> Self {
+        Self {
+            detector: LoopDetector::new(limits, agent),
+            last_write: Instant::now(),
+            loop_signal: None,
+        }
+    }
+
+    fn note_write(&mut self) {
+        self.last_write = Instant::now();
+        if self.loop_signal.is_none() {
+            self.loop_signal = self.detector.signal();
+        }
+    }
+
+    fn tick(&mut self) {
+        if self.loop_signal.is_none() {
+            self.loop_signal = self
+                .detector
+                .signal_after_silence(self.last_write.elapsed());
+        }
+    }
+}
+
+impl OutputSink for OutputTee<'_, '_> {
+    fn on_stdout(&mut self, bytes: &[u8]) {
+        self.reporter.output(OutputChannel::Stdout, bytes);
+        self.stdout_times
+            .record(bytes.len(), self.clock.timestamp());
+        if let Some(results) = &mut self.results
+            && results.push_stdout(bytes)
+        {
+            self.last_result = Some(self.clock.timestamp());
+        }
+        if let Some(whole) = &mut self.full_stdout {
+            let left = MAX_WHOLE_OUTPUT.saturating_sub(whole.len());
+            whole.extend_from_slice(&bytes[..bytes.len().min(left)]);
+        }
+        if let Some(answer) = &mut self.answer {
+            answer.push(bytes);
+        }
+        if let Some(watch) = &mut self.watch {
+            watch.detector.push_stdout(bytes);
+            watch.note_write();
+        }
+        if let Some(kept) = &mut self.stdout {
+            kept.push(bytes);
+        }
+    }
+
+    fn on_stderr(&mut self, bytes: &[u8]) {
+        self.reporter.output(OutputChannel::Stderr, bytes);
+        self.stderr_times
+            .record(bytes.len(), self.clock.timestamp());
+        if let Some(watch) = &mut self.watch {
+            watch.detector.push_stderr(bytes);
+            watch.note_write();
+        }
+        if let Some(kept) = &mut self.stderr {
+            kept.push(bytes);
+        }
+    }
+
+    fn on_input(&mut self, so_far: &[u8], complete: bool) {
+        if let Some(input) = &mut self.input {
+            input.record(so_far, complete, self.redactor);
+        }
+    }
+
+    fn wants_ticks(&self) -> bool {
+        self.reporter.is_live() || self.watch.is_some() || self.gateway.is_some()
+    }
+
+    fn is_open(&self) -> bool {
+        self.reporter.is_open() && !self.is_loop_detected()
+    }
+
+    fn on_tick(&mut self) {
+        if let Some(watch) = &mut self.watch {
+            watch.tick();
+        }
+        self.report_gateway_messages();
+        if let Some(attended) = &mut self.gateway {
+            attended.loop_signal = attended.attachment.loop_signal();
+        }
+        if !self.reporter.is_live() {
+            return;
+        }
+        let elapsed = self.clock.timestamp().since(self.since);
+        let attended = self.gateway.as_ref();
+        match attended.and_then(|attended| attended.attachment.call_retry_at()) {
+            Some(until) => self.reporter.on_call_waiting(elapsed, until, self.recovery),
+            None => self.reporter.on_running(elapsed, self.recovery),
+        }
+    }
+}

@@ -1,0 +1,608 @@
+//! Drives pipelines: roles that build on each other, side by side where they can, in a loop until the work is done.
+//!
+//! Where a pipeline stands is a fold over its events ([`Pipeline`]). Each role is a session that is driven like a
+//! single command; what they have in common is the journal of the run.
+
+mod between_iterations;
+mod evaluate_iteration;
+mod external_events;
+mod output_reuse;
+mod reload;
+mod resume;
+mod role_instance;
+mod spec;
+
+pub use output_reuse::RoleSelection;
+pub use resume::ResumeOptions;
+pub use spec::{
+    AcceptedSettings, CompletionMarker, LoopCondition, LoopPlan, PipelineSpec, RolePlan,
+};
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::rc::Rc;
+use std::sync::Mutex;
+use std::time::{Duration, SystemTime};
+
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use tokio::sync::watch;
+use unstuck_core::decision::{EscalationReason, RandomDraw};
+use unstuck_core::duration::to_millis;
+use unstuck_core::escalation::EscalationContext;
+use unstuck_core::event::{
+    EscalationKind, EscalationOpened, IterationFinished, IterationStarted, RoleInstance,
+    RunFinished, RunKind, RunOutcome, RunStarted,
+};
+use unstuck_core::pipeline::{LoopProblem, PipelineStep};
+use unstuck_core::project_settings::ProjectSettings;
+use unstuck_core::redact::Redactor;
+use unstuck_core::views::RunProjection;
+use unstuck_core::{Event, EventRecord, Kind, Pipeline, RunId};
+use unstuck_store::Store;
+
+use between_iterations::IterationReadiness;
+use external_events::ExternalEvent;
+
+use super::error::RunError;
+use super::escalation_draft::{EscalationDraft, run_escalation_details};
+use super::gateway_hook::GoBetween;
+use super::interruption::Interruption;
+use super::knowledge::RunKnowledge;
+use super::notify_hook::Notifier;
+use super::repair::RepairContext;
+use super::reporter::RunReporter;
+use super::run_lease::RunLease;
+use super::run_log::{RunLog, RunStorage, StoreState};
+use super::run_result::RunResult;
+use super::session_runner::{EXIT_INPUT_NEEDED, wait_for_stop};
+use super::supervisor_pool::SupervisorPool;
+use crate::clock::Clock;
+use crate::process::{StopCause, StopRequest};
+use crate::worktree::{SnapshotStore, TreeStep};
+use unstuck_network::NetworkProbe;
+
+/// How often those who look are told where the run stands.
+const TICK_INTERVAL: Duration = Duration::from_millis(200);
+
+/// How often a store that cannot be written is tried again.
+const STORE_RETRY_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Drives pipelines.
+pub struct PipelineRunner<'a> {
+    /// Where everything is written down.
+    pub store: &'a Store,
+    /// What is known.
+    pub knowledge: RunKnowledge<'a>,
+    /// Takes secrets out of what is stored.
+    pub redactor: &'a Redactor,
+    /// Run the children.
+    pub supervisors: &'a SupervisorPool,
+    /// Is told what happens.
+    pub reporter: Mutex<&'a mut dyn RunReporter>,
+    /// Whether to stop.
+    pub stop: watch::Receiver<StopRequest>,
+    /// The time.
+    pub clock: Clock,
+    /// The person's home folder, where agents keep their conversations.
+    pub home: Option<&'a Path>,
+    /// How often a log is told that a wait goes on.
+    pub heartbeat: Duration,
+    /// Whether there is a network.
+    pub network: NetworkProbe,
+    /// Chance.
+    pub random_draws: RefCell<&'a mut dyn FnMut() -> RandomDraw>,
+    /// Where what is needed to take a run up again is kept, out of the agents' reach.
+    pub state: &'a Path,
+    /// What is to be run; a changed configuration may replace it between two iterations.
+    pub plan: RefCell<Rc<PipelineSpec>>,
+    /// Reads the configuration again and compares it with what was accepted, or tells why it cannot be taken over.
+    pub reload: &'a dyn Fn(Option<&ProjectSettings>) -> Result<PipelineSpec, String>,
+    /// What repairs need beside what the plan allows.
+    pub repair_context: RepairContext<'a>,
+    /// Knows what people are to be told; none where nobody is.
+    pub notifier: Option<&'a dyn Notifier>,
+    /// Stands between agents and their APIs; none where nobody does.
+    pub go_between: Option<&'a dyn GoBetween>,
+}
+
+/// One run that is being conducted.
+struct PipelineExecution<'s, 'a> {
+    journal: &'s RunLog<'a>,
+    /// What had happened before this process took it up.
+    past: Vec<EventRecord>,
+    /// The number of the newest session.
+    sessions: Cell<u32>,
+    snapshots: Option<SnapshotStore>,
+    /// Whether it was told that they cannot be taken.
+    is_snapshot_warning_shown: Cell<bool>,
+    /// When the configuration that counts was written.
+    config_modified_at: Cell<Option<SystemTime>>,
+    /// Why the configuration was refused when it was read last.
+    rejected_config: RefCell<Option<String>>,
+    /// How the newest iteration of this process was judged.
+    last_iteration: RefCell<Option<IterationFinished>>,
+    /// What each role made of the work tree.
+    steps: RefCell<Vec<TreeStep>>,
+}
+
+/// What ends a wait for the parts that are at work.
+enum WakeReason<T> {
+    /// One of them came to its end; none if nobody is at work.
+    InstanceEnded(Option<T>),
+    /// Something happened outside.
+    External(ExternalEvent),
+}
+
+impl<'a> PipelineRunner<'a> {
+    /// Where a run is written down.
+    pub(super) fn run_storage(&self) -> RunStorage<'a> {
+        RunStorage {
+            store: self.store,
+            redactor: self.redactor,
+            state: self.state,
+        }
+    }
+}
+
+impl PipelineRunner<'_> {
+    /// Runs the pipeline, or the part of it that is selected, from its beginning to its end.
+    pub async fn start(&self, selection: &RoleSelection) -> Result<RunResult, RunError> {
+        let run = RunId::random((self.random_draws.borrow_mut())());
+        let reused = self.reused_outputs(selection).await?;
+        self.save_settings(&self.plan());
+        let held = RunLease::claim_new(self.store, &run, self.clock).await?;
+        let started = RunStarted {
+            head: Some(self.repair_context.committed.commit().unwrap_or_default()),
+            project: self.plan().project.display().to_string(),
+            kind: RunKind::Pipeline(Box::new(
+                self.plan().to_started_event(self.knowledge.version),
+            )),
+        };
+        let at = self.clock.timestamp();
+        let journal = RunLog::begin(self.run_storage(), &run, &started, at, held);
+        let journal = journal.ok_or_else(|| nothing_to_run_error(&run))?;
+        let journal = journal.with_notifier(self.notifier);
+        let mut events = vec![Event::from(Box::new(started))];
+        if !reused.is_empty() {
+            let (iteration, feedback) = (1, String::new());
+            events.push(
+                IterationStarted {
+                    iteration,
+                    feedback,
+                }
+                .into(),
+            );
+            events.extend(reused.into_iter().map(Event::from));
+        }
+        self.write(&journal, events).await?;
+        Box::pin(self.run_loop(journal, Vec::new())).await
+    }
+
+    /// The loop: what is to be done next, until there is nothing more.
+    async fn run_loop(
+        &self,
+        journal: RunLog<'_>,
+        past: Vec<EventRecord>,
+    ) -> Result<RunResult, RunError> {
+        let stage = PipelineExecution {
+            sessions: Cell::new(self.with_pipeline(&journal, Pipeline::session_count)),
+            snapshots: self.open_snapshots(journal.run()),
+            is_snapshot_warning_shown: Cell::new(false),
+            config_modified_at: Cell::new(self.config_modified_at()),
+            rejected_config: RefCell::default(),
+            last_iteration: RefCell::default(),
+            steps: RefCell::default(),
+            journal: &journal,
+            past,
+        };
+        let mut running = FuturesUnordered::new();
+        let mut parts = BTreeSet::new();
+        loop {
+            let step = journal.with_view(|run| match &run.pipeline {
+                Some(pipeline) => pipeline.next(&parts),
+                None => PipelineStep::Finished,
+            });
+            match self.stop_if_requested(step, &parts) {
+                PipelineStep::BeginIteration(iteration) => {
+                    match self.repair_before_iteration(&stage, iteration).await? {
+                        IterationReadiness::Ready(told) => {
+                            self.begin_iteration(&journal, iteration, &told).await?
+                        }
+                        IterationReadiness::Blocked => {}
+                    }
+                }
+                PipelineStep::Run(ready) => {
+                    for part in ready {
+                        parts.insert(part.clone());
+                        running.push(self.run_instance(&stage, part));
+                    }
+                }
+                PipelineStep::Wait => {
+                    let woken = async {
+                        tokio::select! {
+                            ended = running.next() => Ok(WakeReason::InstanceEnded(ended)),
+                            news = self.next_external_event(&stage) => news.map(WakeReason::External),
+                        }
+                    };
+                    let ended = match self.with_ticks(&journal, woken).await? {
+                        WakeReason::InstanceEnded(ended) => Vec::from_iter(ended),
+                        WakeReason::External(news) => {
+                            self.apply_while_running(&stage, news, &mut running).await?
+                        }
+                    };
+                    for ended in ended {
+                        let ended = ended?;
+                        self.ensure_instance_finished(&journal, &ended)?;
+                        parts.remove(&ended);
+                    }
+                }
+                PipelineStep::EvaluateIteration => self.evaluate_iteration(&stage).await?,
+                PipelineStep::EscalateLoop(trouble) => {
+                    self.escalate_loop_problem(&journal, trouble).await?
+                }
+                PipelineStep::Finish(RunOutcome::AwaitingHuman) if self.waits_for_answers() => {
+                    self.wait_for_answer(&stage).await?;
+                }
+                PipelineStep::Finish(outcome) => self.finish(&journal, outcome).await?,
+                PipelineStep::Finished => break,
+            }
+        }
+        drop(running);
+        drop(stage);
+        let end = journal.with_view(|run| run.pipeline.as_ref()?.run_finished().cloned());
+        journal.close(end, None).await
+    }
+
+    /// Makes sure that a part that was run is at its end: one that is not would be run again for ever.
+    fn ensure_instance_finished(
+        &self,
+        journal: &RunLog<'_>,
+        part: &RoleInstance,
+    ) -> Result<(), RunError> {
+        match self.with_pipeline(journal, |pipeline| pipeline.is_open(part)) {
+            false => Ok(()),
+            true => Err(RunError::NotResumable {
+                run: journal.run().clone(),
+                why: format!("{} came to no end", part.role),
+            }),
+        }
+    }
+
+    /// Nothing new is begun once somebody wants it to stop.
+    fn stop_if_requested(
+        &self,
+        step: PipelineStep,
+        running: &BTreeSet<RoleInstance>,
+    ) -> PipelineStep {
+        let is_stopped = *self.stop.borrow() != StopRequest::Continue;
+        match step {
+            PipelineStep::Run(_)
+            | PipelineStep::BeginIteration(_)
+            | PipelineStep::EvaluateIteration
+                if is_stopped =>
+            {
+                match running.is_empty() {
+                    true => PipelineStep::Finish(RunOutcome::Interrupted),
+                    false => PipelineStep::Wait,
+                }
+            }
+            step => step,
+        }
+    }
+
+    /// Waits for something while whoever looks is told where the run stands.
+    async fn with_ticks<T>(&self, journal: &RunLog<'_>, something: impl Future<Output = T>) -> T {
+        tokio::pin!(something);
+        let live = self.with_reporter(|reporter| reporter.is_live());
+        let mut stop = self.stop.clone();
+        let mut is_told = *stop.borrow() != StopRequest::Continue;
+        loop {
+            tokio::select! {
+                done = &mut something => return done,
+                () = wait_for_stop(&mut stop), if !is_told => {
+                    is_told = true;
+                    let message = "Stopping… (Ctrl-C again ends it at once)";
+                    self.with_reporter(|reporter| reporter.note(message));
+                }
+                () = tokio::time::sleep(TICK_INTERVAL), if live || journal.has_stale_files() => {
+                    journal.refresh_files();
+                    if live {
+                        let now = self.clock.timestamp();
+                        journal.with_view(|run| self.with_reporter(|reporter| reporter.tick(run, now)));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Whether the process stays when a person is needed, and nobody has stopped it.
+    fn waits_for_answers(&self) -> bool {
+        let waits = self.plan().roles.iter().any(|role| role.options.wait);
+        waits && *self.stop.borrow() == StopRequest::Continue
+    }
+
+    async fn begin_iteration(
+        &self,
+        journal: &RunLog<'_>,
+        iteration: u32,
+        repaired: &[String],
+    ) -> Result<(), RunError> {
+        let mut feedback = self.with_pipeline(journal, |pipeline| {
+            let judged = pipeline.last_iteration();
+            judged
+                .map(|judged| judged.feedback.clone())
+                .unwrap_or_default()
+        });
+        let words = self.with_pipeline(journal, |pipeline| pipeline.user_messages().to_vec());
+        let words = words.iter().map(|words| format!("A person says: {words}"));
+        for told in words.chain(repaired.iter().cloned()) {
+            feedback = format!("{feedback}\n\n{told}").trim_start().to_owned();
+        }
+        let started = IterationStarted {
+            iteration,
+            feedback,
+        };
+        self.write(journal, vec![started.into()]).await?;
+        Ok(())
+    }
+
+    async fn escalate_loop_problem(
+        &self,
+        journal: &RunLog<'_>,
+        trouble: LoopProblem,
+    ) -> Result<(), RunError> {
+        let (number, left) = self.with_pipeline(journal, |pipeline| {
+            let judged = pipeline.last_iteration();
+            let left = judged.map(|judged| summary_line(&judged.feedback));
+            let left = left.unwrap_or_default();
+            let more = pipeline.plan().loop_settings.as_ref();
+            let more = more.map_or(0, |looping| looping.max_iterations);
+            (pipeline.iteration(), (left, more))
+        });
+        let (left, more) = left;
+        let (question, reason, iterations) = match trouble {
+            LoopProblem::Stuck { iterations } => (
+                EscalationKind::Stuck,
+                format!(
+                    "{iterations} iterations changed nothing and left the same undone: {left}; resuming tries again"
+                ),
+                None,
+            ),
+            LoopProblem::IterationLimit { iterations } => (
+                EscalationKind::Hiccup,
+                format!(
+                    "its {iterations} iterations are used up, and it is not done: {left}; resuming allows {more} more"
+                ),
+                Some(more),
+            ),
+        };
+        let asking = EscalationDraft {
+            kind: Kind::Stuck,
+            ..EscalationDraft::without_failure(question, EscalationReason::Exhausted, reason)
+        };
+        let of = EscalationContext {
+            iterations,
+            accepts_message: true,
+            ..EscalationContext::default()
+        };
+        let id = format!("{}-i{number}", journal.run());
+        let asked = self.run_escalation(id, asking, &of, None);
+        self.write(journal, vec![asked.into()]).await?;
+        Ok(())
+    }
+
+    /// A question about the run as a whole.
+    fn run_escalation(
+        &self,
+        id: String,
+        asking: EscalationDraft,
+        of: &EscalationContext<'_>,
+        repair: Option<String>,
+    ) -> Box<EscalationOpened> {
+        let plan = self.plan();
+        let doing = summary_line(&plan.task);
+        Box::new(EscalationOpened {
+            session: None,
+            id,
+            escalation_kind: asking.escalation_kind,
+            trigger: asking.escalation_kind.trigger().into(),
+            kind: asking.kind,
+            reason_code: asking.why,
+            details: run_escalation_details(
+                &asking,
+                doing,
+                of,
+                &plan.patience,
+                self.clock.timestamp(),
+            ),
+            reason: asking.reason,
+            awaiting: "human".into(),
+            proposed: None,
+            cost: None,
+            repair,
+            budget: asking.budget,
+        })
+    }
+
+    async fn finish(&self, journal: &RunLog<'_>, outcome: RunOutcome) -> Result<(), RunError> {
+        let (now, plan) = (self.clock.timestamp(), self.plan());
+        let cause = self.stop.borrow().cause().unwrap_or(StopCause::Interrupt);
+        let interruption = Interruption::by_signal(cause, self.state, journal.run());
+        let end = journal.with_view(|run| {
+            let view = &run.summary;
+            let stopped = run
+                .pipeline
+                .as_ref()
+                .into_iter()
+                .flat_map(|one| one.stopped_instances());
+            let is_needed =
+                |part: &&RoleInstance| !plan.role(&part.role).is_some_and(|role| role.optional);
+            let stopped = stopped.map(|(part, _)| part).filter(is_needed);
+            let stopped: Vec<&RoleInstance> = stopped.collect();
+            let mut failed = run.sessions.iter().filter(|session| {
+                session
+                    .part
+                    .as_ref()
+                    .is_some_and(|part| stopped.contains(&part))
+            });
+            let failed = failed.next();
+            let given_up = run.pipeline.as_ref().and_then(Pipeline::abort_reason);
+            let given_up = given_up.map(str::to_owned);
+            let said = failed.map(|session| {
+                let role = session.part.as_ref().map_or("", |part| part.role.as_str());
+                let why = session.reason.as_deref().unwrap_or("it failed");
+                format!("{role}: {why}")
+            });
+            let reason = match outcome {
+                RunOutcome::Interrupted => interruption.reason,
+                RunOutcome::Succeeded | RunOutcome::Recovered => outcome_summary(view.error_count),
+                RunOutcome::AwaitingHuman if said.is_none() => {
+                    view.reason.clone().unwrap_or_default()
+                }
+                RunOutcome::Failed if given_up.is_some() => given_up.unwrap_or_default(),
+                _ => said
+                    .or_else(|| stuck_reason(run))
+                    .or(view.reason.clone())
+                    .unwrap_or_default(),
+            };
+            RunFinished {
+                outcome,
+                exit_code: match outcome {
+                    RunOutcome::Succeeded | RunOutcome::Recovered => 0,
+                    RunOutcome::AwaitingHuman => EXIT_INPUT_NEEDED,
+                    RunOutcome::Interrupted => interruption.exit_code,
+                    RunOutcome::Failed => 1,
+                },
+                reason,
+                attempts: view.attempts,
+                retry_count: view.retry_count,
+                recovery_level: view.recovery_level,
+                cost_usd: run.known_cost(),
+                duration_ms: to_millis(now.since(view.started)),
+            }
+        });
+        self.write(journal, vec![end.into()]).await?;
+        Ok(())
+    }
+
+    /// Waits until the store can be written again: what a pipeline begins next would cost money that nobody counts.
+    async fn wait_for_store(
+        &self,
+        journal: &RunLog<'_>,
+        state: &StoreState,
+    ) -> Result<(), RunError> {
+        if let StoreState::BecameUnwritable(error) = state {
+            let message = format!("{error}: nothing more is begun until that is mended");
+            self.with_reporter(|reporter| reporter.warn(&message));
+        }
+        let mut stop = self.stop.clone();
+        while !journal.flush_backlog().await? {
+            tokio::select! {
+                () = tokio::time::sleep(STORE_RETRY_INTERVAL) => {}
+                () = wait_for_stop(&mut stop) => return Ok(()),
+            }
+        }
+        let message = "the store can be written again";
+        self.with_reporter(|reporter| reporter.warn(message));
+        Ok(())
+    }
+
+    /// Writes down what happened to the run as a whole, then shows it.
+    async fn write(
+        &self,
+        journal: &RunLog<'_>,
+        events: Vec<Event>,
+    ) -> Result<Vec<EventRecord>, RunError> {
+        let written = journal.write(self.clock.timestamp(), events).await?;
+        if journal.is_ahead_of_store() {
+            self.wait_for_store(journal, &written.store).await?;
+        }
+        journal.with_view(|run| {
+            self.with_reporter(|reporter| reporter.on_events(&written.events, run))
+        });
+        if let Some(warning) = &written.warning {
+            self.with_reporter(|reporter| reporter.warn(warning));
+        }
+        Ok(written.events)
+    }
+
+    fn with_pipeline<T>(&self, journal: &RunLog<'_>, look: impl FnOnce(&Pipeline) -> T) -> T
+    where
+        T: Default,
+    {
+        journal.with_view(|run| run.pipeline.as_ref().map(look).unwrap_or_default())
+    }
+
+    /// What is to be run, as it is now.
+    fn plan(&self) -> Rc<PipelineSpec> {
+        Rc::clone(&self.plan.borrow())
+    }
+
+    fn with_reporter<T>(&self, say: impl FnOnce(&mut dyn RunReporter) -> T) -> T {
+        match self.reporter.lock() {
+            Ok(mut reporter) => say(&mut **reporter),
+            // Nobody panics while they hold it, and if they did, telling goes on.
+            Err(poisoned) => say(&mut **poisoned.into_inner()),
+        }
+    }
+
+    /// Where the changes of each attempt are kept, if they can be.
+    fn open_snapshots(&self, run: &RunId) -> Option<SnapshotStore> {
+        if !self.plan().snapshots {
+            return None;
+        }
+        match SnapshotStore::open(&self.plan().project, run, self.state) {
+            Ok(snapshots) => Some(snapshots),
+            Err(error) => {
+                if self.plan().rollback {
+                    let message = format!("a failed attempt cannot be rolled back here: {error}");
+                    self.with_reporter(|reporter| reporter.warn(&message));
+                }
+                None
+            }
+        }
+    }
+}
+
+fn nothing_to_run_error(run: &RunId) -> RunError {
+    RunError::NotResumable {
+        run: run.clone(),
+        why: "it has no beginning".into(),
+    }
+}
+
+fn outcome_summary(failures: u32) -> String {
+    match failures {
+        0 => "done without a failure".to_owned(),
+        1 => "done after one failure".to_owned(),
+        n => format!("done after {n} failures"),
+    }
+}
+
+/// Why a loop was given up that nobody is asked about.
+fn stuck_reason(run: &RunProjection) -> Option<String> {
+    let judged = run.pipeline.as_ref()?.last_iteration()?;
+    Some(format!(
+        "{} iterations changed nothing and left the same undone: {}",
+        judged.unchanged,
+        summary_line(&judged.feedback)
+    ))
+}
+
+/// The first line of a text; where that only announces something, the last line of it too.
+fn summary_line(text: &str) -> String {
+    let mut lines = text.trim().lines().map(str::trim);
+    let first = lines.next().unwrap_or_default();
+    match lines.rfind(|line| !line.is_empty()) {
+        Some(last) if first.ends_with(':') => {
+            let most = last
+                .char_indices()
+                .nth(160)
+                .map_or(last.len(), |(at, _)| at);
+            format!("{first} {}", &last[..most])
+        }
+        _ => first.to_owned(),
+    }
+}

@@ -1,0 +1,159 @@
+//! Taking a pipeline up again: what succeeded is reused, unless what it was made from was changed.
+
+use std::rc::Rc;
+
+use unstuck_core::RunId;
+use unstuck_core::event::{IterationFinished, RunOutcome, RunResumed};
+use unstuck_core::pipeline::{RoleChange, role_changes};
+use unstuck_core::{Event, Pipeline};
+
+use super::{PipelineExecution, PipelineRunner, nothing_to_run_error};
+use crate::runner::error::RunError;
+use crate::runner::resume::wait_for_orphans;
+use crate::runner::run_lease::RunLease;
+use crate::runner::run_log::RunLog;
+use crate::runner::run_result::RunResult;
+
+/// How a pipeline is taken up again.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ResumeOptions {
+    /// Roles that are run again although they are done, with all that depend on them.
+    pub restart: Vec<String>,
+    /// Whether outputs are reused although what they were made from was changed since.
+    pub accept_changes: bool,
+}
+
+impl PipelineRunner<'_> {
+    /// Takes a pipeline up again and brings it to its end.
+    pub async fn resume(&self, run: &RunId, again: &ResumeOptions) -> Result<RunResult, RunError> {
+        let held = RunLease::claim(self.store, run, self.clock).await?;
+        let mut past = self.store.load(run).await?;
+        let refuse = |why: String| RunError::NotResumable {
+            run: run.clone(),
+            why,
+        };
+        wait_for_orphans(&past).await;
+        let pipeline = Pipeline::from_events(&past).ok_or_else(|| nothing_to_run_error(run))?;
+        if let Some(why) = self.not_resumable_reason(&pipeline, again) {
+            return Err(refuse(why));
+        }
+        let restarted = pipeline.with_dependents(&again.restart);
+        if let Some((question, reason)) = pipeline.blocking_budget_escalation(&restarted) {
+            return Err(RunError::budget_approval_pending(run, question, reason));
+        }
+        let mut plan = (*self.plan()).clone();
+        let raised = plan.revert_raised_budgets(pipeline.plan());
+        if !raised.is_empty() {
+            self.with_reporter(|reporter| reporter.note(&kept_budgets_warning(&raised)));
+        }
+        self.save_settings(&plan);
+        self.plan.replace(Rc::new(plan));
+        let mut now = self.plan().to_started_event(self.knowledge.version);
+        now.command.clone_from(&pipeline.plan().command);
+        let changed = role_changes(pipeline.plan(), &now);
+        let in_the_way = blocking_changes(&pipeline, &changed, &restarted);
+        if !in_the_way.is_empty() && !again.accept_changes {
+            return Err(RunError::InputsChanged {
+                run: run.clone(),
+                changes: in_the_way,
+            });
+        }
+        if !changed.is_empty() {
+            self.with_reporter(|reporter| reporter.note(&in_effect(&changed)));
+        }
+        let journal = RunLog::reopen(self.run_storage(), &past, held);
+        let journal = journal.ok_or_else(|| nothing_to_run_error(run))?;
+        let journal = journal.with_notifier(self.notifier);
+        let resumed = RunResumed {
+            stop_reason: match pipeline.run_finished() {
+                Some(end) => end.reason.clone(),
+                None => "the process that drove it ended".to_owned(),
+            },
+            pid: std::process::id(),
+            pipeline: (now != *pipeline.plan()).then(|| Box::new(now)),
+            restarted,
+            keep_trying_ms: None,
+            project_settings: None,
+        };
+        let question = self.settings_escalation_event(&journal, None, &self.plan());
+        let events = [Event::from(resumed)].into_iter();
+        let events: Vec<_> = events.chain(question).collect();
+        let written = self.write(&journal, events).await?;
+        past.extend(written);
+        Box::pin(self.run_loop(journal, past)).await
+    }
+
+    /// Why there is nothing to take up again, if there is nothing.
+    fn not_resumable_reason(&self, pipeline: &Pipeline, again: &ResumeOptions) -> Option<String> {
+        let unknown = |id: &&String| pipeline.role(id).is_none();
+        if let Some(role) = again.restart.iter().find(unknown) {
+            return Some(format!("it has no role `{role}`"));
+        }
+        let end = pipeline.run_finished().map(|end| end.outcome);
+        let is_done = matches!(end, Some(RunOutcome::Succeeded | RunOutcome::Recovered));
+        (is_done && again.restart.is_empty()).then(|| "it is done".to_owned())
+    }
+}
+
+/// What is told where a budget was raised in the configuration of a run that continues.
+pub(super) fn kept_budgets_warning(raised: &[String]) -> String {
+    format!(
+        "{} was raised since the run began, which is in effect from the next run on: only an answer to its question \
+         (`unstuck approve`) raises the budget of a run",
+        raised.join(", ")
+    )
+}
+
+/// What is told of changes with which a run continues, contents of prompt files included.
+fn in_effect(changed: &[RoleChange]) -> String {
+    let lines = changed.iter().flat_map(|change| {
+        let who = change.role.as_deref().unwrap_or("all roles");
+        change
+            .descriptions
+            .iter()
+            .map(move |what| format!("{who}: {what}"))
+    });
+    let lines: Vec<_> = lines.collect();
+    format!(
+        "changed since the run began, and in effect now: {}",
+        lines.join("; ")
+    )
+}
+
+/// The changes that concern what was done already, and is not to be done again.
+fn blocking_changes(
+    pipeline: &Pipeline,
+    changed: &[RoleChange],
+    restarted: &[String],
+) -> Vec<RoleChange> {
+    let completed = pipeline.completed_roles();
+    let reused = |id: &str| completed.contains(&id) && !restarted.iter().any(|one| one == id);
+    let concerns = |change: &&RoleChange| match &change.role {
+        Some(role) => reused(role),
+        None => completed.iter().any(|id| reused(id)),
+    };
+    changed.iter().filter(concerns).cloned().collect()
+}
+
+impl PipelineExecution<'_, '_> {
+    /// How the iteration before was judged, unless a person has taken the run up since.
+    pub(super) fn previous_iteration(&self) -> Option<IterationFinished> {
+        if let Some(newest) = self.last_iteration.borrow().as_ref() {
+            return Some(newest.clone());
+        }
+        self.past
+            .iter()
+            .rev()
+            .find_map(|recorded| match &recorded.event {
+                Event::IterationFinished(finished) => Some(IterationFinished {
+                    unchanged: 0,
+                    ..finished.clone()
+                }),
+                _ => None,
+            })
+    }
+
+    pub(super) fn remember_iteration(&self, finished: &IterationFinished) {
+        self.last_iteration.replace(Some(finished.clone()));
+    }
+}

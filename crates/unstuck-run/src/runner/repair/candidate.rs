@@ -1,0 +1,120 @@
+//! A repair that somebody has thought of, before the guard has seen it.
+
+use unstuck_core::command_policy::{Confidence, Proposal, RepairCategory};
+use unstuck_core::event::{Proposer, RepairProposed};
+use unstuck_core::repair::RepairSuggestion;
+
+use super::history::RepairHistoryEntry;
+
+/// A repair that somebody has thought of.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct RepairCandidate {
+    /// What it is called in this run, if it has been told already.
+    pub(crate) id: Option<String>,
+    pub(crate) proposer: Proposer,
+    pub(crate) category: RepairCategory,
+    pub(crate) command: String,
+    pub(crate) working_dir: Option<String>,
+    pub(crate) timeout_seconds: u32,
+    pub(crate) confidence: Confidence,
+    pub(crate) root_cause: String,
+    pub(crate) evidence: Vec<String>,
+    pub(crate) expected_outcome: String,
+    pub(crate) fallback: Option<String>,
+    pub(crate) document: Option<String>,
+}
+
+impl RepairCandidate {
+    /// What an agent, or a person, has written down.
+    pub(crate) fn from_proposal(
+        proposal: &Proposal,
+        proposer: Proposer,
+        document: Option<String>,
+    ) -> Self {
+        let (recovery, diagnosis) = (&proposal.recovery, &proposal.diagnosis);
+        Self {
+            id: None,
+            proposer,
+            category: proposal.category,
+            command: recovery.command.clone(),
+            working_dir: recovery.working_dir.clone(),
+            timeout_seconds: recovery.timeout_seconds,
+            confidence: recovery.confidence,
+            root_cause: diagnosis.root_cause.clone(),
+            evidence: diagnosis.evidence.clone(),
+            expected_outcome: recovery.expected_outcome.clone(),
+            fallback: proposal.fallback.as_ref().map(|one| one.command.clone()),
+            document,
+        }
+    }
+
+    /// One that was told already.
+    pub(crate) fn from_event(proposed: &RepairProposed) -> Self {
+        Self {
+            id: Some(proposed.id.clone()),
+            proposer: proposed.by,
+            category: proposed.category,
+            command: proposed.command.clone(),
+            working_dir: proposed.working_dir.clone(),
+            timeout_seconds: proposed.timeout_seconds,
+            confidence: proposed.confidence,
+            root_cause: proposed.root_cause.clone(),
+            evidence: proposed.evidence.clone(),
+            expected_outcome: proposed.expected_outcome.clone(),
+            fallback: proposed.fallback.clone(),
+            document: proposed.document.clone(),
+        }
+    }
+
+    /// What was proposed for the case that another did not help.
+    pub(crate) fn from_fallback(of: &RepairProposed) -> Option<Self> {
+        let command = of.fallback.clone()?;
+        Some(Self {
+            id: None,
+            proposer: Proposer::Fallback,
+            command,
+            fallback: None,
+            document: None,
+            ..Self::from_event(of)
+        })
+    }
+
+    /// What has helped before.
+    pub(crate) fn from_history(one: &RepairHistoryEntry) -> Self {
+        Self {
+            id: None,
+            proposer: Proposer::Remembered,
+            confidence: Confidence::High,
+            root_cause: one.success_summary(),
+            fallback: None,
+            document: None,
+            ..Self::from_event(&one.proposed)
+        }
+    }
+
+    /// What fits by what is known.
+    pub(crate) fn from_catalog(offer: RepairSuggestion) -> Self {
+        Self {
+            id: None,
+            proposer: match offer.source.is_owner() {
+                true => Proposer::Owner,
+                false => Proposer::BuiltIn,
+            },
+            category: offer.category,
+            command: offer.command,
+            working_dir: offer.working_dir,
+            timeout_seconds: offer.timeout_seconds,
+            confidence: offer.confidence,
+            root_cause: offer.root_cause,
+            evidence: offer.evidence,
+            expected_outcome: offer.expected_outcome,
+            fallback: None,
+            document: None,
+        }
+    }
+
+    /// Whether somebody waits for an answer to it.
+    pub(crate) fn is_answer_pending(&self) -> bool {
+        matches!(self.proposer, Proposer::Agent | Proposer::Fallback)
+    }
+}

@@ -1,0 +1,294 @@
+//! What the guard says to a candidate, with all that it is judged by; the same when it is proposed and when it is run.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde_json::json;
+use unstuck_core::Timestamp;
+use unstuck_core::command_policy::{ApprovedCommand, Evaluation, PolicyContext, Verdict, evaluate};
+use unstuck_core::event::{ApprovalSource, PolicyVerdict};
+use unstuck_core::session_state::{RepairRecord, RepairStates};
+use unstuck_repair::project_dir::{ProjectDir, ProjectRoot};
+use unstuck_repair::sandbox::{ConfinementLevel, ProcessScope, process_scope};
+use unstuck_repair::watched_files::{CommittedFiles, WatchedFile, WatchedFiles, WatchedFilesCheck};
+
+use super::candidate::RepairCandidate;
+use super::coordinator::RepairCoordinator;
+use crate::blobs::content_hash;
+use crate::worktree::HeadTree;
+
+/// A project in which nothing is committed that anybody has accepted, with the folders of its repository.
+struct NoCommittedFiles(Vec<PathBuf>);
+
+impl CommittedFiles for NoCommittedFiles {
+    fn contents(&self, _paths: &[String]) -> Option<Vec<Option<Vec<u8>>>> {
+        None
+    }
+
+    fn git_dirs(&self) -> Vec<PathBuf> {
+        self.0.clone()
+    }
+}
+
+/// A candidate that the guard has seen.
+pub(super) struct EvaluatedRepair {
+    evaluation: Evaluation,
+    folder: ProjectDir,
+    /// The files that decide what it does, as they were looked at.
+    watched_files: Vec<WatchedFile>,
+    /// What an answer binds to.
+    pub(super) hash: String,
+}
+
+/// A repair that may run, with the handle of the folder that it runs in.
+pub(in crate::runner) struct ApprovedRepair {
+    pub(super) approved: ApprovedCommand,
+    pub(super) root: ProjectRoot,
+    pub(super) folder: ProjectDir,
+    pub(super) timeout: Duration,
+    /// The files that decide what it does, as they were checked.
+    pub(super) watched_files: Vec<WatchedFile>,
+}
+
+impl ApprovedRepair {
+    /// What runs.
+    pub(in crate::runner) fn command(&self) -> &str {
+        self.approved.command_text()
+    }
+}
+
+impl EvaluatedRepair {
+    pub(super) fn verdict(&self) -> PolicyVerdict {
+        match self.evaluation.verdict {
+            Verdict::Run(_) => PolicyVerdict::Run,
+            Verdict::RequireApproval(_) => PolicyVerdict::Ask,
+            Verdict::Deny | Verdict::RejectProposal => PolicyVerdict::Deny,
+        }
+    }
+
+    pub(super) fn reason(&self) -> &str {
+        &self.evaluation.reason
+    }
+}
+
+impl RepairCoordinator<'_> {
+    /// Asks the guard; an error where the folder cannot be used, or the text is none that could be shown.
+    pub(super) fn evaluate(
+        &self,
+        root: &ProjectRoot,
+        candidate: &RepairCandidate,
+        repairs: &RepairStates,
+    ) -> Result<EvaluatedRepair, String> {
+        let folder = root
+            .open_working_dir(candidate.working_dir.as_deref())
+            .map_err(|error| error.to_string())?;
+        let mut standing = PolicyContext {
+            auto_repairs_this_run: repairs.auto_count(),
+            cooldown_left: None,
+            untrusted_config: self.settings.untrusted.clone(),
+            changed_watched_files: Vec::new(),
+            incomplete_sandbox: self.missing_confinement(&candidate.command),
+        };
+        let rules = &self.settings.rules;
+        let judged = |standing: &PolicyContext| {
+            evaluate(rules, &candidate.command, folder.directory_kind(), standing)
+        };
+        let mut judgement = judged(&standing);
+        let guarded = self.check_watched_files(root, &folder, &candidate.command, repairs);
+        if matches!(judgement.verdict, Verdict::Run(_)) && !guarded.changed.is_empty() {
+            let names = guarded.changed.iter().map(|file| file.path.clone());
+            standing.changed_watched_files = names.collect();
+            judgement = judged(&standing);
+        }
+        if judgement.verdict == Verdict::RejectProposal {
+            return Err(judgement.reason);
+        }
+        let hash = self.approval_hash(candidate, &folder, &guarded.fingerprint);
+        Ok(EvaluatedRepair {
+            evaluation: judgement,
+            folder,
+            watched_files: guarded.files,
+            hash,
+        })
+    }
+
+    /// What the files that decide what a command does are like, against what was committed or accepted.
+    fn check_watched_files(
+        &self,
+        root: &ProjectRoot,
+        folder: &ProjectDir,
+        command: &str,
+        repairs: &RepairStates,
+    ) -> WatchedFilesCheck {
+        if !self.settings.checks_watched_files {
+            return WatchedFilesCheck {
+                changed: Vec::new(),
+                fingerprint: String::new(),
+                files: Vec::new(),
+            };
+        }
+        let accepted = (self.context.accepted)(self.project);
+        let first = self.first_committed_files(repairs);
+        let committed = first.as_deref().unwrap_or(self.context.committed);
+        let files = WatchedFiles::new(root, committed).with_baseline(&accepted);
+        files.check(command, folder.relative())
+    }
+
+    /// The project as it was committed when the run began, where that is not what is checked out now: whatever agents
+    /// committed in between, nobody has accepted.
+    fn first_committed_files(&self, repairs: &RepairStates) -> Option<Box<dyn CommittedFiles>> {
+        let first = repairs.head()?;
+        let now = self.context.committed.commit().unwrap_or_default();
+        if first == now {
+            return None;
+        }
+        Some(match HeadTree::at_commit(self.project, first) {
+            Ok(head) if !first.is_empty() => Box::new(head),
+            _ => Box::new(NoCommittedFiles(self.context.committed.git_dirs())),
+        })
+    }
+
+    /// What is missing for a complete sandbox, where that makes what is approved in advance ask. What looks into
+    /// processes cannot have all of it, and is known to do nothing else.
+    fn missing_confinement(&self, command: &str) -> Option<String> {
+        let found = self.context.confinement.get()?;
+        let is_fine = self.settings.accepts_incomplete
+            || found.level == ConfinementLevel::Full
+            || process_scope(command) == ProcessScope::Inspect;
+        (!is_fine).then(|| found.summary())
+    }
+
+    /// What an answer binds to: whatever decides what would happen, so that another answer is needed if it changes.
+    fn approval_hash(
+        &self,
+        candidate: &RepairCandidate,
+        folder: &ProjectDir,
+        guarded: &str,
+    ) -> String {
+        let place = folder.identity();
+        let terms = self.settings;
+        let all = json!({
+            "command": candidate.command,
+            "folder": folder.relative(),
+            "device": place.dev,
+            "inode": place.ino,
+            "timeout_seconds": candidate.timeout_seconds,
+            "document": candidate.document,
+            "network": terms.network,
+            "sandbox": terms.sandbox,
+            "confinement": self.context.confinement.get().map(|found| found.level),
+            "write_paths": terms.write_paths,
+            "env_keep": terms.env_keep,
+            "guard_files": guarded,
+        });
+        content_hash(all.to_string().as_bytes())
+    }
+
+    /// Whether a repair may run now: by the owner's list as it is at this moment, or by the word of a person about
+    /// exactly what would run.
+    pub(in crate::runner) fn authorize(
+        &self,
+        repair: &RepairRecord,
+        repairs: &RepairStates,
+        now: Timestamp,
+    ) -> Result<ApprovedRepair, String> {
+        let proposed = &repair.proposed;
+        let root = ProjectRoot::open(self.project).map_err(|error| error.to_string())?;
+        let weighed = self.evaluate(&root, &RepairCandidate::from_event(proposed), repairs)?;
+        let by_person = repair.source == Some(ApprovalSource::Human);
+        let approved = match weighed.evaluation.verdict {
+            Verdict::Deny | Verdict::RejectProposal => return Err(weighed.evaluation.reason),
+            _ if by_person && weighed.hash != proposed.hash => {
+                return Err("what would run is not what you were shown any more".to_owned());
+            }
+            _ if by_person => {
+                ApprovedCommand::by_person(&proposed.command).map_err(|error| error.to_string())?
+            }
+            Verdict::Run(approved) if self.remaining_cooldown(repairs, now).is_zero() => approved,
+            Verdict::Run(_) => return Err("the last repair was too short a time ago".to_owned()),
+            Verdict::RequireApproval(_) => return Err(weighed.evaluation.reason),
+        };
+        Ok(ApprovedRepair {
+            approved,
+            root,
+            folder: weighed.folder,
+            watched_files: weighed.watched_files,
+            timeout: Duration::from_secs(proposed.timeout_seconds.into()),
+        })
+    }
+
+    /// How long it is until the next repair may run by itself.
+    pub(super) fn remaining_cooldown(&self, repairs: &RepairStates, now: Timestamp) -> Duration {
+        let cooldown = Duration::from_secs(self.settings.rules.cooldown_seconds);
+        let left = |passed: Duration| cooldown.saturating_sub(passed);
+        let by_log = repairs
+            .last_auto_start()
+            .map(|newest| left(now.since(newest)));
+        // A clock that is set forward does not make it shorter.
+        let by_process = self
+            .context
+            .last_started
+            .get()
+            .map(|newest| left(newest.elapsed()));
+        by_log.max(by_process).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::{Cell, OnceCell};
+    use std::path::Path;
+
+    use tokio::time::Instant;
+    use unstuck_core::command_policy::RepairPolicy;
+    use unstuck_core::repair::RepairCatalog;
+    use unstuck_core::watched_files::AcceptedParts;
+    use unstuck_repair::sandbox::SandboxMode;
+    use unstuck_repair::watched_files::NoCommits;
+
+    use super::super::context::RepairContext;
+    use super::super::settings::{RepairMode, RepairSettings};
+    use super::*;
+
+    /// Whoever sets the clock forward does not get a second repair any sooner.
+    #[tokio::test(start_paused = true)]
+    async fn a_clock_that_jumps_does_not_end_the_cooldown() {
+        let terms = RepairSettings {
+            mode: RepairMode::Auto,
+            rules: RepairPolicy::default(),
+            untrusted: None,
+            sandbox: SandboxMode::Required,
+            accepts_incomplete: false,
+            network: true,
+            write_paths: Vec::new(),
+            env_keep: Vec::new(),
+            checks_watched_files: true,
+        };
+        let (newest, here) = (Cell::new(Some(Instant::now())), Path::new("/"));
+        let workshop = RepairContext {
+            catalog_source: RepairCatalog::built_in(),
+            state: here,
+            hidden_paths: &[],
+            environment: &[],
+            committed: &NoCommits,
+            accepted: &|_| AcceptedParts::default(),
+            confinement: &OnceCell::new(),
+            last_started: &newest,
+        };
+        let repairer = RepairCoordinator {
+            settings: &terms,
+            project: here,
+            context: workshop,
+        };
+        let repairs = RepairStates::default();
+        let much_later = Timestamp::from_seconds(9_000_000_000);
+        let left = |repairer: &RepairCoordinator<'_>| {
+            repairer.remaining_cooldown(&repairs, much_later).as_secs()
+        };
+        assert_eq!(left(&repairer), 60);
+        tokio::time::advance(Duration::from_secs(45)).await;
+        assert_eq!(left(&repairer), 15);
+        tokio::time::advance(Duration::from_secs(15)).await;
+        assert_eq!(left(&repairer), 0);
+    }
+}

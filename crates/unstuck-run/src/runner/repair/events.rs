@@ -1,0 +1,152 @@
+//! The events of a repair that is run: allowed, begun, ended.
+
+use std::path::PathBuf;
+
+use unstuck_core::command_policy::{ApprovalOrigin, sanitize};
+use unstuck_core::duration::to_millis;
+use unstuck_core::event::{
+    ApprovalSource, Event, RepairApproved, RepairExecuted, RepairFailed, RepairSideEffects,
+    RepairStarted, SessionId,
+};
+use unstuck_core::redact::Redactor;
+use unstuck_core::session_state::RepairRecord;
+
+use super::evaluate::ApprovedRepair;
+use crate::repair::{RepairError, RepairOutcome};
+use crate::runner::excerpt::tail_excerpt;
+
+/// How much of what a repair wrote is kept.
+const MAX_OUTPUT_BYTES: usize = 4000;
+
+/// It is allowed, if a person has not said so before, and it begins.
+pub(in crate::runner) fn started_events(
+    repair: &RepairRecord,
+    allowed: &ApprovedRepair,
+    tree: Option<String>,
+) -> Vec<Event> {
+    let (session, id) = (&repair.proposed.session, &repair.proposed.id);
+    let command = allowed.command().to_owned();
+    let approved = RepairApproved {
+        session: session.clone(),
+        id: id.clone(),
+        source: ApprovalSource::Auto,
+        command: command.clone(),
+    };
+    let started = RepairStarted {
+        session: session.clone(),
+        id: id.clone(),
+        source: repair.source.unwrap_or(ApprovalSource::Auto),
+        command,
+        tree,
+        is_unlisted: allowed.approved.origin() == ApprovalOrigin::Allowance,
+    };
+    let by_person = repair.source == Some(ApprovalSource::Human);
+    let approved = (!by_person).then(|| approved.into());
+    approved.into_iter().chain([started.into()]).collect()
+}
+
+/// What came of it.
+pub(in crate::runner) fn finished_events(
+    repair: &RepairRecord,
+    allowed: &ApprovedRepair,
+    ran: Result<RepairOutcome, RepairError>,
+    tree: Option<String>,
+    redactor: &Redactor,
+) -> Vec<Event> {
+    let ran = match ran {
+        Ok(ran) => ran,
+        Err(error) => return vec![failed_event(repair, error.to_string()).into()],
+    };
+    let written = [ran.stdout.as_str(), ran.stderr.as_str()].join("\n");
+    let output = tail_excerpt(redactor.redact(written.trim()).as_ref(), MAX_OUTPUT_BYTES);
+    let executed = RepairExecuted {
+        session: repair.proposed.session.clone(),
+        id: repair.proposed.id.clone(),
+        command: allowed.command().to_owned(),
+        exit_code: ran.status.code(),
+        duration_ms: to_millis(ran.duration),
+        sandbox: ran.confinement.level.name().to_owned(),
+        output: output.clone(),
+        tree,
+        side_effects: repair_traces(&ran, redactor),
+    };
+    let exit_code = executed.exit_code;
+    let why = match (ran.stopped, ran.timed_out, exit_code) {
+        (true, ..) => Some("it was stopped".to_owned()),
+        (_, true, _) => Some("its time was up".to_owned()),
+        (_, _, 0) => None,
+        (_, _, code) => {
+            let last = output.trim_end().lines().next_back().unwrap_or_default();
+            Some(format!("exit code {code}: {last}"))
+        }
+    };
+    let failed = why.map(|why| RepairFailed {
+        exit_code: Some(exit_code),
+        ..failed_event(repair, why)
+    });
+    let failed = failed.map(Event::from);
+    [executed.into()].into_iter().chain(failed).collect()
+}
+
+fn repair_traces(ran: &RepairOutcome, redactor: &Redactor) -> RepairSideEffects {
+    let texts = |all: &[String]| {
+        all.iter()
+            .map(|one| redactor.redact(one).into_owned())
+            .collect()
+    };
+    let paths = |all: &[PathBuf]| {
+        let shown = all.iter().map(|path| sanitize(&path.to_string_lossy()));
+        shown
+            .map(|path| redactor.redact(&path).into_owned())
+            .collect()
+    };
+    RepairSideEffects {
+        missing: texts(&ran.confinement.missing),
+        notes: texts(&ran.confinement.notes),
+        injected_files: paths(&ran.removed_injections),
+        discarded: paths(&ran.discarded_writes),
+        overwritten_by_others: paths(&ran.conflicting_git_changes),
+        leftover_processes: ran.leftover_count,
+        surviving_processes: ran.survivors,
+    }
+}
+
+/// It did not help, or could not be run.
+pub(in crate::runner) fn failed_event(repair: &RepairRecord, error: String) -> RepairFailed {
+    RepairFailed {
+        session: repair.proposed.session.clone(),
+        id: repair.proposed.id.clone(),
+        command: repair.proposed.command.clone(),
+        exit_code: repair.exit_code,
+        error,
+        was_interrupted: false,
+    }
+}
+
+/// One that cannot be run because nobody knows it any more.
+pub(in crate::runner) fn unknown_repair_event(
+    session: Option<SessionId>,
+    id: &str,
+    error: String,
+) -> RepairFailed {
+    RepairFailed {
+        session,
+        id: id.to_owned(),
+        command: String::new(),
+        exit_code: None,
+        error,
+        was_interrupted: false,
+    }
+}
+
+/// It was cut off: nobody knows what it had done, and it is not run again.
+pub(in crate::runner) fn interrupted_event(session: Option<SessionId>, id: &str) -> RepairFailed {
+    RepairFailed {
+        was_interrupted: true,
+        ..unknown_repair_event(
+            session,
+            id,
+            "unstuck ended while it ran; it is not run again".to_owned(),
+        )
+    }
+}

@@ -1,0 +1,150 @@
+//! Runs what may run, confined as the owner wants it.
+
+use std::path::Path;
+
+use tokio::sync::watch;
+use tokio::time::Instant;
+use unstuck_core::RunId;
+use unstuck_core::event::RepairConditions;
+use unstuck_core::redact::Redactor;
+use unstuck_repair::environment::RepairEnvironment;
+use unstuck_repair::sandbox::wire::CommandSteps;
+use unstuck_repair::sandbox::{
+    ConfinementLevel, ConfinementReport, NetworkAccess, ProcessScope, SandboxMode,
+    describe_git_effects, process_scope,
+};
+
+use super::coordinator::RepairCoordinator;
+use super::evaluate::ApprovedRepair;
+use super::sandbox_probe_cache::SandboxProbeCache;
+use super::snapshot::{self, SnapshotPhase};
+use crate::process::{ReaperProgram, StopRequest};
+use crate::repair::{RepairError, RepairExecutor, RepairJob, RepairOutcome};
+
+impl RepairCoordinator<'_> {
+    /// Runs it until nothing of it is left.
+    pub(in crate::runner) async fn run(
+        &self,
+        allowed: &ApprovedRepair,
+        run: &RunId,
+        stop: watch::Receiver<StopRequest>,
+    ) -> Result<RepairOutcome, RepairError> {
+        self.context.last_started.set(Some(Instant::now()));
+        let (terms, workshop) = (self.settings, self.context);
+        let environment = self.environment(allowed.root.path());
+        let environment = environment.with_variable("UNSTUCK_RUN", run.as_str());
+        let mut job = RepairJob::new(
+            &allowed.approved,
+            &allowed.root,
+            &allowed.folder,
+            environment,
+        );
+        job.timeout = allowed.timeout;
+        job.watched_files.clone_from(&allowed.watched_files);
+        job.profile.mode = self.sandbox_mode();
+        job.profile.network = match terms.network {
+            true => NetworkAccess::On,
+            false => NetworkAccess::Off,
+        };
+        job.profile.writable.clone_from(&terms.write_paths);
+        job.profile
+            .hidden_paths
+            .extend_from_slice(workshop.hidden_paths);
+        // What it wrote is redacted with all that is known to be secret before it is told.
+        let redactor = Redactor::new([]);
+        let temporary = std::env::temp_dir();
+        let program = ReaperProgram::own();
+        let mut executor = RepairExecutor::start(&program, workshop.state, &temporary, redactor)?;
+        executor.run(&job, stop).await
+    }
+
+    /// The variables that a repair sees.
+    fn environment(&self, root: &Path) -> RepairEnvironment {
+        let owner = self.context.environment.iter().cloned();
+        RepairEnvironment::from_owner(owner, root, &self.settings.env_keep)
+    }
+
+    /// What is asked of the sandbox: all of it, where it was there when the repair was decided on or shown to a person.
+    fn sandbox_mode(&self) -> SandboxMode {
+        let found = self.context.confinement.get();
+        let is_complete = found.is_some_and(|found| found.level == ConfinementLevel::Full);
+        match self.settings.sandbox {
+            SandboxMode::BestEffort if is_complete && !self.settings.accepts_incomplete => {
+                SandboxMode::Required
+            }
+            demand => demand,
+        }
+    }
+
+    /// Finds out what a sandbox can do here, once in a process.
+    pub(in crate::runner) async fn probe_sandbox(&self) {
+        if self.context.confinement.get().is_some() {
+            return;
+        }
+        let found = match self.settings.sandbox {
+            SandboxMode::Off => ConfinementReport::none("it is switched off"),
+            SandboxMode::Required | SandboxMode::BestEffort => {
+                Box::pin(self.probed_confinement()).await
+            }
+        };
+        // Whoever was faster has found the same.
+        let _ = self.context.confinement.set(found);
+    }
+
+    async fn probed_confinement(&self) -> ConfinementReport {
+        let (workshop, temporary) = (self.context, std::env::temp_dir());
+        let remembered = SandboxProbeCache::new(workshop.state, self.project);
+        if let Some(found) = remembered.read() {
+            return found;
+        }
+        let program = ReaperProgram::own();
+        let redactor = Redactor::new([]);
+        let executor = RepairExecutor::start(&program, workshop.state, &temporary, redactor);
+        let found = match executor {
+            Ok(mut executor) => {
+                let environment = self.environment(self.project);
+                executor.probe_sandbox(self.project, &environment).await
+            }
+            Err(error) => Err(error),
+        };
+        match found {
+            Ok(found) => {
+                remembered.save(&found);
+                found
+            }
+            Err(error) => ConfinementReport::none(format!("it could not be tried: {error}")),
+        }
+    }
+
+    /// Under which conditions a command would run, for whoever has to approve it.
+    pub(in crate::runner) fn repair_conditions(&self, command: &str) -> RepairConditions {
+        let found = self.context.confinement.get();
+        let (mut sandbox, mut missing) = match found {
+            Some(found) => (found.level.name(), found.missing.clone()),
+            None => ("unknown", vec!["it was not tried".to_owned()]),
+        };
+        if process_scope(command) == ProcessScope::Inspect && sandbox == "full" {
+            sandbox = "partial";
+            missing.push("it looks into other processes, which no complete sandbox allows".into());
+        }
+        let variables = self.environment(self.project).pairs().into_iter();
+        let variables = variables.map(|(name, _)| name.to_string_lossy().into_owned());
+        RepairConditions {
+            sandbox: sandbox.to_owned(),
+            missing,
+            network: self.settings.network,
+            variables: variables.chain(["UNSTUCK_RUN".to_owned()]).collect(),
+            effects: describe_git_effects(&CommandSteps::from_command(command)),
+        }
+    }
+
+    /// Keeps the work tree as it is at this moment; nothing where the project is no git repository.
+    pub(in crate::runner) async fn snapshot_tree(
+        &self,
+        run: &RunId,
+        repair: &str,
+        moment: SnapshotPhase,
+    ) -> Option<String> {
+        snapshot::take_snapshot(self.project, self.context.state, run, repair, moment).await
+    }
+}

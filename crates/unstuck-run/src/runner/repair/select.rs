@@ -1,0 +1,238 @@
+//! The best of all repairs that fit a failure.
+
+use std::path::Path;
+use std::time::Duration;
+
+use unstuck_core::decision::{RepairOffer, RepairPermission};
+use unstuck_core::event::{PolicyVerdict, Proposer, RepairProposed, SessionId};
+use unstuck_core::repair::{probes_for, suggest_repairs};
+use unstuck_core::session_state::{RepairRecord, RepairStates, RepairStatus};
+use unstuck_core::{Category, Diagnosis, Failure, Timestamp};
+use unstuck_repair::probe_project;
+use unstuck_repair::project_dir::ProjectRoot;
+
+use super::candidate::RepairCandidate;
+use super::coordinator::RepairCoordinator;
+use super::evaluate::EvaluatedRepair;
+use super::history::RepairHistoryEntry;
+use super::settings::RepairMode;
+
+/// What a repair is looked for.
+pub(in crate::runner) struct RepairQuery<'a> {
+    pub(in crate::runner) source: RepairOrigin<'a>,
+    /// The folder in which it failed.
+    pub(in crate::runner) dir: &'a Path,
+    /// What failed, where something did.
+    pub(in crate::runner) failure: Option<(&'a Failure, &'a Diagnosis)>,
+    pub(in crate::runner) repairs: &'a RepairStates,
+    pub(in crate::runner) history: &'a [RepairHistoryEntry],
+    pub(in crate::runner) now: Timestamp,
+}
+
+/// What a repair is for.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::runner) enum RepairOrigin<'a> {
+    /// A session whose attempt failed.
+    Session(&'a SessionId),
+    /// The run as a whole, between two iterations.
+    Run,
+}
+
+/// The best repair of all that fit.
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::runner) struct SelectedRepair {
+    pub(in crate::runner) proposed: RepairProposed,
+    pub(in crate::runner) permission: RepairPermission,
+    /// Whether it has not been told yet.
+    pub(in crate::runner) is_new: bool,
+    success_count: u32,
+    run_count: u32,
+}
+
+impl SelectedRepair {
+    /// One that a person has allowed.
+    pub(in crate::runner) fn approved_by_human(proposed: RepairProposed) -> Self {
+        Self {
+            proposed,
+            permission: RepairPermission::Granted {
+                after: Duration::ZERO,
+            },
+            is_new: false,
+            success_count: 1,
+            run_count: 1,
+        }
+    }
+
+    /// How long is waited before it runs.
+    pub(in crate::runner) fn delay(&self) -> Duration {
+        match self.permission {
+            RepairPermission::Granted { after } => after,
+            RepairPermission::AskNow | RepairPermission::AskLast => Duration::ZERO,
+        }
+    }
+
+    /// It as a decision takes it.
+    pub(in crate::runner) fn offer(&self) -> RepairOffer<'_> {
+        RepairOffer {
+            id: &self.proposed.id,
+            command: &self.proposed.command,
+            permission: self.permission,
+            number: self.success_count,
+            max_auto: self.run_count,
+        }
+    }
+}
+
+impl RepairCoordinator<'_> {
+    /// The first that may run by itself; if none may, the first that a person can allow.
+    pub(in crate::runner) fn select_repair(
+        &self,
+        case: &RepairQuery<'_>,
+    ) -> Option<SelectedRepair> {
+        let root = ProjectRoot::open(self.project).ok()?;
+        let mut asked = None;
+        for candidate in self.candidates(case) {
+            let Ok(weighed) = self.evaluate(&root, &candidate, case.repairs) else {
+                continue;
+            };
+            let leave = match weighed.verdict() {
+                PolicyVerdict::Deny => continue,
+                PolicyVerdict::Run if self.settings.mode == RepairMode::Auto => {
+                    let after = self.remaining_cooldown(case.repairs, case.now);
+                    return Some(self.selected_repair(
+                        candidate,
+                        &weighed,
+                        RepairPermission::Granted { after },
+                        case,
+                    ));
+                }
+                _ if candidate.is_answer_pending() || self.settings.mode == RepairMode::Ask => {
+                    RepairPermission::AskNow
+                }
+                _ => RepairPermission::AskLast,
+            };
+            asked.get_or_insert((candidate, weighed, leave));
+        }
+        let (candidate, weighed, leave) = asked?;
+        Some(self.selected_repair(candidate, &weighed, leave, case))
+    }
+
+    fn selected_repair(
+        &self,
+        candidate: RepairCandidate,
+        weighed: &EvaluatedRepair,
+        leave: RepairPermission,
+        case: &RepairQuery<'_>,
+    ) -> SelectedRepair {
+        let fingerprint = case
+            .failure
+            .map_or("", |(_, diagnosis)| &diagnosis.fingerprint);
+        SelectedRepair {
+            is_new: candidate.id.is_none(),
+            proposed: proposed_event(&candidate, weighed, case, fingerprint),
+            permission: leave,
+            success_count: case.repairs.auto_count() + 1,
+            run_count: self.settings.rules.max_auto_recoveries_per_run,
+        }
+    }
+
+    /// A proposal as it is told; an error where it is refused as a whole.
+    pub(super) fn to_proposed_event(
+        &self,
+        candidate: &RepairCandidate,
+        case: &RepairQuery<'_>,
+        fingerprint: &str,
+    ) -> Result<RepairProposed, String> {
+        let root = ProjectRoot::open(self.project).map_err(|error| error.to_string())?;
+        let weighed = self.evaluate(&root, candidate, case.repairs)?;
+        Ok(proposed_event(candidate, &weighed, case, fingerprint))
+    }
+
+    /// All that fit, in the order in which they are to be considered; nothing that was tried in this run.
+    fn candidates(&self, case: &RepairQuery<'_>) -> Vec<RepairCandidate> {
+        let is_its = |repair: &&RepairRecord| match case.source {
+            RepairOrigin::Session(session) => repair.proposed.session.as_ref() == Some(session),
+            RepairOrigin::Run => true,
+        };
+        let repairs = case.repairs;
+        let mut all: Vec<RepairCandidate> = repairs
+            .unsettled_proposals()
+            .filter(is_its)
+            .map(|repair| RepairCandidate::from_event(&repair.proposed))
+            .collect();
+        let failed = |repair: &&RepairRecord| {
+            repair.status == RepairStatus::Failed && repair.proposed.by == Proposer::Agent
+        };
+        let failed = repairs.all().iter().filter(is_its).filter(failed);
+        all.extend(failed.filter_map(|repair| RepairCandidate::from_fallback(&repair.proposed)));
+        all.extend(case.history.iter().map(RepairCandidate::from_history));
+        if let Some((failure, diagnosis)) = case.failure {
+            all.extend(self.known_candidates(failure, diagnosis, case.dir));
+        }
+        let mut seen = Vec::new();
+        all.retain(|one| {
+            let is_new = !seen.contains(&one.command) && !repairs.is_settled(&one.command);
+            seen.push(one.command.clone());
+            is_new
+        });
+        all
+    }
+
+    /// What the owner's list and the built-in knowledge have against a failure.
+    fn known_candidates(
+        &self,
+        failure: &Failure,
+        diagnosis: &Diagnosis,
+        at: &Path,
+    ) -> Vec<RepairCandidate> {
+        if matches!(diagnosis.category(), Category::Code | Category::None) {
+            return Vec::new();
+        }
+        let (book, owner) = (
+            self.context.catalog_source.catalog(),
+            &self.settings.rules.auto_approve,
+        );
+        let asked = probes_for(book, failure, diagnosis, owner);
+        let search = self.context.environment.iter();
+        let search = search.clone().find(|(name, _)| name == "PATH");
+        let search = search.map(|(_, path)| path.as_os_str());
+        let facts = probe_project(self.project, at, search, &asked);
+        let found = suggest_repairs(book, failure, diagnosis, &facts, owner);
+        found
+            .suggestions
+            .into_iter()
+            .map(RepairCandidate::from_catalog)
+            .collect()
+    }
+}
+
+fn proposed_event(
+    candidate: &RepairCandidate,
+    weighed: &EvaluatedRepair,
+    case: &RepairQuery<'_>,
+    fingerprint: &str,
+) -> RepairProposed {
+    let new = || format!("r{}", case.repairs.next_number());
+    RepairProposed {
+        session: match case.source {
+            RepairOrigin::Session(session) => Some(session.clone()),
+            RepairOrigin::Run => None,
+        },
+        id: candidate.id.clone().unwrap_or_else(new),
+        category: candidate.category,
+        command: candidate.command.clone(),
+        confidence: candidate.confidence,
+        working_dir: candidate.working_dir.clone(),
+        timeout_seconds: candidate.timeout_seconds,
+        by: candidate.proposer,
+        root_cause: candidate.root_cause.clone(),
+        evidence: candidate.evidence.clone(),
+        expected_outcome: candidate.expected_outcome.clone(),
+        fingerprint: fingerprint.to_owned(),
+        fallback: candidate.fallback.clone(),
+        document: candidate.document.clone(),
+        verdict: weighed.verdict(),
+        reason: weighed.reason().to_owned(),
+        hash: weighed.hash.clone(),
+    }
+}

@@ -1,0 +1,239 @@
+//! Taking a run up again: after a crash, after a stop, or when a person has seen to what was asked.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "files in the state folder, out of the agents' reach"
+)]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use unstuck_core::duration::to_millis;
+use unstuck_core::event::{EscalationOpened, EscalationResolved, Event, RunOutcome, RunResumed};
+use unstuck_core::{EventRecord, RunId, SessionState, Timestamp};
+use unstuck_store::StoreError;
+
+use super::answer;
+use super::error::RunError;
+use super::notify_hook::EventWriter;
+use super::run_lease::{RunLease, wait_until_lost};
+use super::run_log::RunLog;
+use super::run_result::RunResult;
+use super::session_log::SessionLog;
+use super::session_runner::{SessionRunner, wait_for_stop};
+use super::stored_stdin::StoredStdin;
+use crate::process::{ProcessId, Stdin};
+
+/// How long is waited for what a dead supervisor left behind to be ended.
+const ORPHAN_TIMEOUT: Duration = Duration::from_secs(10);
+/// How often is looked whether a person has answered.
+pub(super) const ANSWER_POLL_INTERVAL: Duration = Duration::from_millis(100);
+
+impl SessionRunner<'_> {
+    /// Takes a run up again and brings it to its end; a person may say how long it is tried from now on, and which settings
+    /// of the project, by their hash, they have accepted.
+    pub async fn resume(
+        &mut self,
+        run: &RunId,
+        keep_trying: Option<Duration>,
+        project_settings: Option<String>,
+    ) -> Result<RunResult, RunError> {
+        let held = RunLease::claim(self.store, run, self.clock).await?;
+        let events = self.store.load(run).await?;
+        let refuse = |why: &str| RunError::NotResumable {
+            run: run.clone(),
+            why: why.to_owned(),
+        };
+        wait_for_orphans(&events).await;
+        let journal = RunLog::reopen(self.run_storage(), &events, held);
+        let journal = journal.ok_or_else(|| refuse("it has no beginning"))?;
+        let journal = journal.with_notifier(self.notifier);
+        let log = SessionLog::reopen(&journal, &events);
+        let mut log = log.ok_or_else(|| refuse("it is a pipeline"))?;
+        if let Some(why) = not_resumable_reason(log.recovery()) {
+            return Err(refuse(&why));
+        }
+        if let Some((question, reason)) = log.recovery().open_budget_escalation() {
+            return Err(RunError::budget_approval_pending(run, question, reason));
+        }
+        self.restore_stdin(&log)?;
+        let after = match log.recovery().run_finished() {
+            Some(end) => end.reason.clone(),
+            None => "the process that drove it ended".to_owned(),
+        };
+        let (now, pid) = (self.clock.timestamp(), std::process::id());
+        log.note(
+            now,
+            RunResumed {
+                keep_trying_ms: keep_trying.map(to_millis),
+                project_settings,
+                ..RunResumed::unchanged(after, pid)
+            },
+        );
+        if log.recovery().is_awaiting_human() {
+            let session = log.recovery().spec().session.clone();
+            log.note(now, EscalationResolved::by_hand(Some(session)));
+        }
+        self.run_loop(&mut log).await?;
+        let (end, child) = (log.recovery().run_finished().cloned(), log.child_exit());
+        journal.close(end, child).await
+    }
+
+    /// Waits until a person has seen to what was asked, or somebody stops it.
+    pub(super) async fn wait_for_answer(
+        &mut self,
+        log: &mut SessionLog<'_, '_>,
+    ) -> Result<(), RunError> {
+        self.flush(log).await?;
+        let run = log.recovery().id().clone();
+        while log.recovery().is_awaiting_human() {
+            tokio::select! {
+                () = tokio::time::sleep(ANSWER_POLL_INTERVAL) => {}
+                () = wait_for_stop(&mut self.stop) => {
+                    self.note_interrupted(log, None);
+                    return Ok(());
+                }
+                () = wait_until_lost(log.journal().takeover_signal()) => return Err(RunError::TakenOver { run }),
+            }
+            let Some(asked) = log.recovery().open_escalation() else {
+                break;
+            };
+            // Nobody can answer what the store does not hold.
+            let journal = log.journal();
+            if journal.is_ahead_of_store() && !journal.flush_backlog().await? {
+                continue;
+            }
+            let scribe = EventWriter {
+                store: self.store,
+                notifier: self.notifier,
+            };
+            expire_escalation(&scribe, &run, asked, self.clock.timestamp()).await?;
+            if !self.store.is_escalation_open(&run, &asked.id).await? {
+                let session = log.recovery().spec().session.clone();
+                let answers = log.journal().answers(&session).await?;
+                log.apply_external_events(&answers);
+            }
+        }
+        Ok(())
+    }
+
+    /// Finds the standard input of a run that is taken up again.
+    fn restore_stdin(&mut self, log: &SessionLog<'_, '_>) -> Result<(), RunError> {
+        let run = log.recovery().id();
+        match StoredStdin::new(self.state, run).restore() {
+            Ok(Some(bytes)) => *self.stdin = Stdin::from_bytes(bytes),
+            Ok(None) => {}
+            Err(why) => {
+                return Err(RunError::NotResumable {
+                    run: run.clone(),
+                    why: why.to_owned(),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes what came on standard input once nobody needs it again; a role has its prompt instead.
+    pub(super) fn delete_stored_stdin(&self, log: &SessionLog<'_, '_>) {
+        if self.role.is_none() && log.is_finished() {
+            StoredStdin::new(self.state, log.recovery().id()).delete();
+        }
+    }
+
+    pub(super) fn exit_record_path(&self, log: &SessionLog<'_, '_>, number: u32) -> PathBuf {
+        let session = log.recovery().spec().session.as_str();
+        self.state.join(format!("{session}-{number}.exit"))
+    }
+
+    /// Removes the records of all ends, since all that happened is written down by now.
+    pub(super) fn delete_all_exit_records(&self, log: &SessionLog<'_, '_>) {
+        for number in 1..=log.recovery().attempt_count() {
+            let _ = fs::remove_file(self.exit_record_path(log, number));
+        }
+    }
+
+    /// Removes the record of an end that is written down by now; not earlier, or a crash would lose it.
+    pub(super) fn delete_exit_records(&self, log: &SessionLog<'_, '_>, written: &[EventRecord]) {
+        for recorded in written {
+            let number = match &recorded.event {
+                Event::AttemptFailed(attempt) => attempt.end.number,
+                Event::AttemptSucceeded(attempt) => attempt.end.number,
+                Event::AttemptInterrupted(attempt) => attempt.number,
+                _ => continue,
+            };
+            // It is only there if the child ended by itself.
+            let _ = fs::remove_file(self.exit_record_path(log, number));
+        }
+    }
+}
+
+/// Lets what counts without an answer count if the time of a question is over.
+pub(super) async fn expire_escalation(
+    scribe: &EventWriter<'_>,
+    run: &RunId,
+    asked: &EscalationOpened,
+    now: Timestamp,
+) -> Result<(), RunError> {
+    let deadline = asked.details.deadline;
+    let Some(deadline) = deadline.filter(|deadline| deadline.at <= now) else {
+        return Ok(());
+    };
+    match answer::record_default_answer(scribe, run, asked, deadline.answer, now).await {
+        // Somebody was faster.
+        Err(RunError::Store(StoreError::AlreadyAnswered { .. })) => Ok(()),
+        done => done,
+    }
+}
+
+/// Why a run cannot be taken up again, if it cannot.
+pub(super) fn not_resumable_reason(recovery: &SessionState) -> Option<String> {
+    let unrepeatable = recovery.spec().unrepeatable_reason.as_deref();
+    if let Some(end) = recovery.run_finished()
+        && !end.outcome.is_resumable()
+        && !recovery.is_reopened()
+    {
+        return Some(match end.outcome {
+            RunOutcome::Failed if unrepeatable.is_some() => {
+                format!("it failed, and {}", unrepeatable.unwrap_or_default())
+            }
+            RunOutcome::Failed => format!("it failed, and that was passed on: {}", end.reason),
+            _ => "it is done".to_owned(),
+        });
+    }
+    if let Some(why) = unrepeatable {
+        return Some(why.to_owned());
+    }
+    let cwd = &recovery.spec().cwd;
+    let is_there = std::path::Path::new(cwd).is_dir();
+    (!is_there).then(|| format!("its folder {cwd} is not there any more"))
+}
+
+/// Waits until the processes of a dead supervisor are ended: two agents must not work in one place.
+pub(super) async fn wait_for_orphans(events: &[EventRecord]) {
+    let mut reapers: BTreeMap<&str, ProcessId> = BTreeMap::new();
+    for recorded in events {
+        let Some(session) = recorded.event.session() else {
+            continue;
+        };
+        match &recorded.event {
+            Event::AttemptStarted(attempt) => {
+                let reaper = attempt
+                    .reaper
+                    .map(|(pid, started)| ProcessId { pid, started });
+                reapers.extend(reaper.map(|reaper| (session.as_str(), reaper)));
+            }
+            Event::AttemptFailed(_) | Event::AttemptSucceeded(_) => {
+                reapers.remove(session.as_str());
+            }
+            _ => {}
+        }
+    }
+    let ended = async {
+        while reapers.values().any(ProcessId::is_alive) {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    // Whoever hangs for longer than this cannot be waited for.
+    let _ = tokio::time::timeout(ORPHAN_TIMEOUT, ended).await;
+}

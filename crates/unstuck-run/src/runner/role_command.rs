@@ -1,0 +1,182 @@
+//! The call of a role: built anew for each attempt, with what was decided to be changed.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "files in the state folder, out of the agents' reach"
+)]
+
+use std::path::PathBuf;
+
+use unstuck_core::agent::{CommandInputs, ConversationRef, PromptChannel};
+use unstuck_core::decision::{Capabilities, Capability};
+use unstuck_core::event::SessionSpec;
+use unstuck_core::session_state::NextAttempt;
+
+use super::attempt_command::{
+    self, AttemptCommandBuilder, AttemptCommandLine, ContinuationContext, new_conversation_id,
+};
+use super::error::RunError;
+use super::role_context::RoleInvocation;
+use super::session_log::SessionLog;
+use super::session_runner::SessionRunner;
+use super::tool_steps::strategy_steps;
+use crate::blobs::BlobStore;
+
+impl SessionRunner<'_> {
+    /// What can be changed about what a session runs.
+    pub(super) fn capabilities(&self, spec: &SessionSpec) -> Capabilities {
+        match self.role {
+            Some(role) => role
+                .invocation
+                .agent
+                .call_capabilities(&role.invocation.agent_call())
+                // They are told to the agent.
+                .with(Capability::Steps),
+            None => {
+                let agent = self.agent_of(&spec.command, spec.agent.as_deref());
+                attempt_command::capabilities(agent, &spec.command)
+            }
+        }
+    }
+
+    /// The command line of a role's attempt.
+    pub(super) fn role_command_line(
+        &mut self,
+        role: &RoleInvocation,
+        log: &SessionLog<'_, '_>,
+        plan: &NextAttempt,
+        since: ContinuationContext,
+    ) -> Result<AttemptCommandLine, RunError> {
+        if let Some(fault) = &role.prompt_fault {
+            return Err(fault.clone().into());
+        }
+        let recovery = log.recovery();
+        let steps = recovery.last_failure().and_then(|failed| {
+            let playbook = self.knowledge.playbook();
+            strategy_steps(playbook, recovery.spec(), log.options(), failed, plan)
+        });
+        let changer = AttemptCommandBuilder {
+            agent: Some(&role.agent),
+            recovery,
+            plan,
+            prompts: self.knowledge.prompts(),
+            steps,
+            since,
+            refused_proposals: log.refused_proposals(),
+        };
+        let prompt = with_length_limit(
+            changer.modified_prompt(&role.prompt)?,
+            plan.output_limit_factor,
+            role.max_output,
+        );
+        let message = changer.continuation_message(&role.prompt)?;
+        let told = match &plan.resume {
+            Some(_) => &message,
+            None => &prompt,
+        };
+        self.write_prompt_copy(log, plan.number, told);
+        let file = self.write_prompt_file(role, log, plan.number, told)?;
+        let file = file.map(|path| path.display().to_string());
+        let takes_id = role.agent.supports_new_session_id(&role.command);
+        let given =
+            (plan.resume.is_none() && takes_id).then(|| new_conversation_id(self.random_draws));
+        let session = match &plan.resume {
+            Some(id) => ConversationRef::Resume {
+                id,
+                message: &message,
+            },
+            None => ConversationRef::New {
+                id: given.as_deref(),
+            },
+        };
+        let built = role.agent.build_command(&CommandInputs {
+            prompt: &prompt,
+            prompt_file: file.as_deref(),
+            model: plan.model.as_deref().or(role.model.as_deref()),
+            session,
+            ..role.agent_call()
+        })?;
+        Ok(AttemptCommandLine {
+            command: built.command,
+            // Many agents wait for the end of a standard input that they do not need.
+            stdin: Some(built.stdin.map(with_final_newline).unwrap_or_default()),
+            // Whether one that goes on is still there, only the agent can tell.
+            session: built.session.filter(|_| plan.resume.is_none()),
+        })
+    }
+
+    /// Shows in the project what the agent is told.
+    fn write_prompt_copy(&self, log: &SessionLog<'_, '_>, number: u32, told: &str) {
+        let shown = self.redactor.redact(told);
+        if let Some(part) = log.role_instance() {
+            log.journal().write_role_file(part, "prompt.md", &shown);
+        }
+        if let Some(files) = log.journal().attempt_files(log.role_instance(), number) {
+            files.write("prompt.md", &shown);
+        }
+    }
+
+    /// Writes the prompt to a file for an agent that reads it from one.
+    fn write_prompt_file(
+        &self,
+        role: &RoleInvocation,
+        log: &SessionLog<'_, '_>,
+        number: u32,
+        told: &str,
+    ) -> Result<Option<PathBuf>, RunError> {
+        if role.agent.prompt_channel(&role.command) != PromptChannel::File {
+            return Ok(None);
+        }
+        let session = log.recovery().spec().session.as_str();
+        let path = self
+            .state
+            .join("prompts")
+            .join(format!("{session}-{number}.md"));
+        let written = path
+            .parent()
+            .map_or(Ok(()), std::fs::create_dir_all)
+            .and_then(|()| std::fs::write(&path, told));
+        written.map_err(|source| RunError::File {
+            path: path.clone(),
+            source,
+        })?;
+        Ok(Some(path))
+    }
+
+    /// Keeps the output of a role by its content, and shows it in the project.
+    pub(super) fn store_role_output(&self, log: &SessionLog<'_, '_>) -> Result<String, RunError> {
+        let text = self.redactor.redact(log.answer()).into_owned();
+        if let Some(part) = log.role_instance() {
+            log.journal().write_role_file(part, "output.md", &text);
+        }
+        Ok(BlobStore::in_state_dir(self.state).put(text.as_bytes())?)
+    }
+}
+
+/// A text whose last line is at its end, as programs that read by lines need it.
+fn with_final_newline(mut text: String) -> String {
+    if !text.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
+    }
+    text
+}
+
+/// A prompt that also says how long the answer may be, where it was found to be too long.
+fn with_length_limit(prompt: String, factor: Option<f64>, most: Option<u64>) -> String {
+    let Some(factor) = factor else {
+        return prompt;
+    };
+    let said = match most {
+        Some(most) => {
+            #[expect(
+                clippy::cast_precision_loss,
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "a number of characters, told to an agent"
+            )]
+            let most = (most as f64 * factor) as u64;
+            format!("Keep your answer below {most} characters.")
+        }
+        None => "Keep your answer as short as the task allows.".to_owned(),
+    };
+    format!("{prompt}\n\n{said}\n")
+}

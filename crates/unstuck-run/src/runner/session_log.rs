@@ -1,0 +1,364 @@
+//! What has happened in a session: noted at once, written down before anything is done because of it.
+
+use std::cell::OnceCell;
+use std::path::Path;
+
+use unstuck_core::event::{
+    AttemptInterrupted, BudgetReached, InterruptionCause, RoleInstance, RunFinished, RunOutcome,
+    RunStarted, SessionFinished, SessionSpec, SessionStarted, VERSION,
+};
+use unstuck_core::views::SessionSummary;
+use unstuck_core::{Event, EventRecord, Failure, Kind, SessionState, Timestamp};
+
+use super::error::RunError;
+use super::evaluate::AttemptEvaluation;
+use super::run_log::{AppendOutcome, RunLog};
+use super::run_request::AttemptOptions;
+use super::run_result::ChildExit;
+use crate::process::ChildStatus;
+use crate::worktree::{SnapshotStore, WorktreeError};
+
+/// The log of one session of a run.
+pub(super) struct SessionLog<'j, 'a> {
+    journal: &'j RunLog<'a>,
+    recovery: SessionState,
+    view: SessionSummary,
+    instance: Option<RoleInstance>,
+    options: AttemptOptions,
+    /// The final answer of the newest attempt.
+    answer: String,
+    /// All that was seen of the newest attempt, if it failed in this process.
+    failure: Option<Failure>,
+    /// How the process of the newest attempt ended, if it ran in this process.
+    child: Option<ChildExit>,
+    /// Where the changes of each attempt are kept, once that was looked for.
+    snapshots: OnceCell<Option<SnapshotStore>>,
+    /// The budget that kept the newest attempt from going on, if one did.
+    budget_reached: Option<BudgetReached>,
+    pending: Vec<Event>,
+    /// When the first of the pending events happened; all of one write have one moment.
+    at: Option<Timestamp>,
+}
+
+impl<'j, 'a> SessionLog<'j, 'a> {
+    /// Begins the log of a run that is one session.
+    pub(super) fn begin(
+        journal: &'j RunLog<'a>,
+        started: RunStarted,
+        at: Timestamp,
+    ) -> Option<Self> {
+        let spec = started.sole_session()?.clone();
+        let event = Event::from(Box::new(started));
+        Some(Self::from_first_event(journal, &spec, None, event, at))
+    }
+
+    /// Begins the log of one part of a pipeline.
+    pub(super) fn begin_instance(
+        journal: &'j RunLog<'a>,
+        started: SessionStarted,
+        at: Timestamp,
+    ) -> Self {
+        let (spec, part) = (started.spec.clone(), started.part.clone());
+        let event = Event::from(Box::new(started));
+        Self::from_first_event(journal, &spec, Some(part), event, at)
+    }
+
+    fn from_first_event(
+        journal: &'j RunLog<'a>,
+        spec: &SessionSpec,
+        instance: Option<RoleInstance>,
+        first: Event,
+        at: Timestamp,
+    ) -> Self {
+        Self {
+            journal,
+            recovery: SessionState::new(journal.run(), spec, at),
+            view: SessionSummary::new(spec, instance.clone(), at),
+            instance,
+            options: options_from_spec(spec),
+            answer: String::new(),
+            failure: None,
+            child: None,
+            snapshots: OnceCell::new(),
+            budget_reached: None,
+            pending: vec![first],
+            at: Some(at),
+        }
+    }
+
+    /// Goes on with the log of an old run that is one session; none if it has no beginning.
+    pub(super) fn reopen(journal: &'j RunLog<'a>, events: &[EventRecord]) -> Option<Self> {
+        let recovery = SessionState::from_events(events)?;
+        let view = SessionSummary::from_events(events).into_iter().next()?;
+        Some(Self::from_parts(journal, recovery, view))
+    }
+
+    /// Goes on with the log of a part of a pipeline; none if it never began.
+    pub(super) fn reopen_instance(
+        journal: &'j RunLog<'a>,
+        session: &unstuck_core::SessionId,
+        events: &[EventRecord],
+    ) -> Option<Self> {
+        let is_first = |recorded: &&EventRecord| matches!(&recorded.event, Event::SessionStarted(one) if one.spec.session == *session);
+        let first = events.iter().find(is_first)?;
+        let mut recovery = SessionState::from_first_event(first)?;
+        let later = events.iter().filter(|one| one.seq > first.seq);
+        later.for_each(|recorded| recovery.apply(recorded));
+        let mut views = SessionSummary::from_events(events).into_iter();
+        let view = views.find(|view| view.id == *session)?;
+        Some(Self::from_parts(journal, recovery, view))
+    }
+
+    fn from_parts(journal: &'j RunLog<'a>, recovery: SessionState, view: SessionSummary) -> Self {
+        Self {
+            journal,
+            options: options_from_spec(recovery.spec()),
+            instance: view.part.clone(),
+            answer: String::new(),
+            failure: None,
+            child: None,
+            snapshots: OnceCell::new(),
+            budget_reached: None,
+            pending: Vec::new(),
+            at: None,
+            recovery,
+            view,
+        }
+    }
+
+    /// Keeps in mind which budget kept an attempt from going on.
+    pub(super) fn set_budget_reached(&mut self, reached: Option<BudgetReached>) {
+        self.budget_reached = reached;
+    }
+
+    /// The budget that kept the newest attempt from going on, once.
+    pub(super) fn take_budget_reached(&mut self) -> Option<BudgetReached> {
+        self.budget_reached.take()
+    }
+
+    pub(super) fn journal(&self) -> &'j RunLog<'a> {
+        self.journal
+    }
+
+    pub(super) fn recovery(&self) -> &SessionState {
+        &self.recovery
+    }
+
+    pub(super) fn options(&self) -> &AttemptOptions {
+        &self.options
+    }
+
+    pub(super) fn role_instance(&self) -> Option<&RoleInstance> {
+        self.instance.as_ref()
+    }
+
+    /// Where the changes of a command's attempts are kept; `Err` tells once why they are not, unless there is nothing to keep.
+    pub(super) fn snapshots(&self, state: &Path) -> Result<Option<&SnapshotStore>, WorktreeError> {
+        if let Some(known) = self.snapshots.get() {
+            return Ok(known.as_ref());
+        }
+        let (run, project) = (self.recovery.id(), self.journal.project());
+        let opened = self
+            .options
+            .snapshots
+            .then(|| SnapshotStore::open(project, run, state));
+        let (found, error) = match opened.transpose() {
+            Ok(snapshots) => (snapshots, None),
+            Err(WorktreeError::GitNotFound | WorktreeError::NoRepository { .. }) => (None, None),
+            Err(error) => (None, Some(error)),
+        };
+        let found = self.snapshots.get_or_init(|| found).as_ref();
+        match error {
+            Some(error) => Err(error),
+            None => Ok(found),
+        }
+    }
+
+    /// Keeps no further changes.
+    pub(super) fn disable_snapshots(&mut self) {
+        self.snapshots = OnceCell::from(None);
+    }
+
+    /// Why what the agent proposed in its newest attempt was refused.
+    pub(super) fn refused_proposals(&self) -> Vec<String> {
+        let session = &self.recovery.spec().session;
+        self.journal.with_view(|run| {
+            run.repairs
+                .refusals_for(session)
+                .map(str::to_owned)
+                .collect()
+        })
+    }
+
+    /// Notes what happened. It counts from now on, and is written by the next flush.
+    pub(super) fn note(&mut self, at: Timestamp, event: impl Into<Event>) {
+        let recorded = EventRecord {
+            version: VERSION,
+            run: self.recovery.id().clone(),
+            seq: 0,
+            at: *self.at.get_or_insert(at),
+            event: event.into(),
+        };
+        self.apply(&recorded);
+        self.pending.push(recorded.event);
+    }
+
+    /// Notes what came of an attempt.
+    pub(super) fn note_evaluation(&mut self, at: Timestamp, judged: AttemptEvaluation) {
+        self.answer = judged.answer;
+        self.failure = judged.failure;
+        self.note(at, judged.event);
+    }
+
+    /// Takes note of how the process of an attempt ended.
+    pub(super) fn note_child_exit(&mut self, status: &ChildStatus) {
+        self.child = Some(status.into());
+    }
+
+    /// How the process of the newest attempt ended, as far as it is known.
+    pub(super) fn child_exit(&self) -> Option<ChildExit> {
+        self.child
+            .or_else(|| self.recovery.last_attempt_end().map(ChildExit::from))
+    }
+
+    /// What was seen of the newest failure, as far as it is known.
+    pub(super) fn failure(&self) -> Option<Failure> {
+        let kept = || {
+            Some(
+                self.recovery
+                    .last_failure()?
+                    .to_failure(&self.recovery.spec().command),
+            )
+        };
+        self.failure.clone().or_else(kept)
+    }
+
+    /// The final answer of the newest attempt.
+    pub(super) fn answer(&self) -> &str {
+        &self.answer
+    }
+
+    /// Notes that the session goes on with what its configuration has become.
+    pub(super) fn note_reconfigured(&mut self, at: Timestamp, started: SessionStarted) {
+        self.options = options_from_spec(&started.spec);
+        self.note(at, Box::new(started));
+    }
+
+    fn apply(&mut self, recorded: &EventRecord) {
+        self.recovery.apply(recorded);
+        let mut views = vec![self.view.clone()];
+        SessionSummary::apply_to_all(&mut views, recorded);
+        if let Some(view) = views.pop() {
+            self.view = view;
+        }
+    }
+
+    /// Takes in what others wrote to this run.
+    pub(super) fn apply_external_events(&mut self, events: &[EventRecord]) {
+        events.iter().for_each(|recorded| self.apply(recorded));
+    }
+
+    /// Writes down what was noted; none if there was nothing.
+    pub(super) async fn flush(&mut self) -> Result<Option<AppendOutcome>, RunError> {
+        let Some(at) = self.at.take() else {
+            return Ok(None);
+        };
+        let events = std::mem::take(&mut self.pending);
+        self.journal.write(at, events).await.map(Some)
+    }
+
+    pub(super) fn interruption_event(
+        &self,
+        by: InterruptionCause,
+        agent_session: Option<String>,
+    ) -> AttemptInterrupted {
+        AttemptInterrupted {
+            session: self.recovery.spec().session.clone(),
+            number: self.recovery.attempt_count(),
+            by,
+            agent_session,
+            has_output: false,
+        }
+    }
+
+    /// Notes the end of the session, which is that of the run if it is its only one.
+    pub(super) fn note_end(&mut self, at: Timestamp, end: RunFinished, output: Option<String>) {
+        let session = self.recovery.spec().session.clone();
+        match self.instance.clone() {
+            Some(part) => {
+                let end = SessionFinished::new(session, part, end, output);
+                self.note(at, Box::new(end));
+            }
+            None => self.note(at, end),
+        }
+    }
+
+    /// The exit code of the child, as the shell would see it.
+    pub(super) fn child_exit_code(&self, timed_out: i32) -> i32 {
+        let Some(end) = self.recovery.last_attempt_end() else {
+            return 1;
+        };
+        match (end.limit.is_some(), end.exit_code, end.signal) {
+            (true, ..) => timed_out,
+            (_, Some(code), _) => code,
+            (_, _, signal) => 128 + signal.unwrap_or(0),
+        }
+    }
+
+    pub(super) fn escalation_reason(&self) -> String {
+        self.view.reason.clone().unwrap_or_default()
+    }
+
+    /// The newest failure, in words.
+    pub(super) fn failure_summary(&self) -> String {
+        let failed = self.recovery.last_failure();
+        failed.map_or_else(
+            || self.escalation_reason(),
+            |failed| failed.diagnosis.message.clone(),
+        )
+    }
+
+    pub(super) fn passthrough_reason(&self) -> String {
+        let failed = self.recovery.last_failure();
+        if failed.is_some_and(|failed| failed.diagnosis.kind == Kind::None) {
+            let code = self.child_exit_code(1);
+            return format!("it ended with code {code} and no complaint; passed on as it is");
+        }
+        self.escalation_reason()
+    }
+
+    pub(super) fn outcome_summary(&self) -> String {
+        let times = |count: u32| match count {
+            1 => "once".to_owned(),
+            n => format!("{n} times"),
+        };
+        let cut_offs = self.recovery.interruption_count();
+        let cut_off = format!("it was cut off {} and taken up again", times(cut_offs));
+        match (self.view.error_count, cut_offs) {
+            (0, 0) => "done at the first try".to_owned(),
+            (0, _) => format!("done after {cut_off}"),
+            (1, 0) => "done after one failure".to_owned(),
+            (n, 0) => format!("done after {n} failures"),
+            (1, _) => format!("done after one failure; {cut_off}"),
+            (n, _) => format!("done after {n} failures; {cut_off}"),
+        }
+    }
+
+    /// Whether the child failed but its exit code says otherwise.
+    pub(super) fn failure_exit_code(&self, timed_out: i32) -> i32 {
+        match self.child_exit_code(timed_out) {
+            0 => 1,
+            code => code,
+        }
+    }
+
+    /// Whether it ended in a way that leaves nothing to take up again.
+    pub(super) fn is_finished(&self) -> bool {
+        let end = self.recovery.run_finished();
+        end.is_some_and(|end| !end.outcome.is_resumable() && end.outcome != RunOutcome::Failed)
+    }
+}
+
+fn options_from_spec(spec: &SessionSpec) -> AttemptOptions {
+    serde_json::from_value(spec.options.clone()).unwrap_or_default()
+}

@@ -1,0 +1,433 @@
+//! The loop: what is to be done next, until there is nothing more.
+
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::sync::watch;
+use unstuck_core::RunId;
+use unstuck_core::agent::{Agent, Invocation};
+use unstuck_core::decision::{Action, Capability, EscalationReason, RandomDraw, Repeatable};
+use unstuck_core::duration::to_millis;
+use unstuck_core::escalation::DeadlinePolicy;
+use unstuck_core::event::{
+    DecisionMade, InterruptionCause, ModelSwitched, RunKind, RunOutcome, RunStarted, SessionSpec,
+};
+use unstuck_core::redact::Redactor;
+use unstuck_core::session_state::{DriverContext, SessionStep};
+use unstuck_store::{Store, StoreError};
+
+use super::error::RunError;
+use super::escalation_draft::EscalationDraft;
+use super::gateway_hook::GoBetween;
+use super::interruption::Interruption;
+use super::knowledge::RunKnowledge;
+use super::notify_hook::Notifier;
+use super::repair::{RepairCoordinator, SelectedRepair};
+use super::reporter::SessionReporter;
+use super::role_context::RoleContext;
+use super::run_lease::RunLease;
+use super::run_log::{RunLog, RunStorage, StoreState};
+use super::run_request::{AttemptOptions, RunRequest};
+use super::run_result::RunResult;
+use super::session_log::SessionLog;
+use super::supervisor_pool::SupervisorPool;
+use crate::clock::Clock;
+use crate::process::{Stdin, StopRequest};
+use unstuck_network::NetworkProbe;
+
+/// The exit code when a question is open.
+pub(super) const EXIT_INPUT_NEEDED: i32 = 3;
+/// The exit code when the time was up.
+const EXIT_TIMED_OUT: i32 = 124;
+
+/// Drives runs.
+pub struct SessionRunner<'a> {
+    /// Where everything is written down.
+    pub store: &'a Store,
+    /// What is known.
+    pub knowledge: RunKnowledge<'a>,
+    /// Takes secrets out of what is stored.
+    pub redactor: &'a Redactor,
+    /// Run the children.
+    pub supervisors: &'a SupervisorPool,
+    /// What comes on standard input.
+    pub stdin: &'a mut Stdin,
+    /// Is told what happens.
+    pub reporter: &'a mut dyn SessionReporter,
+    /// Whether to stop.
+    pub stop: watch::Receiver<StopRequest>,
+    /// The time.
+    pub clock: Clock,
+    /// The person's home folder, where agents keep their conversations.
+    pub home: Option<&'a Path>,
+    /// How often a log is told that a wait goes on.
+    pub heartbeat: Duration,
+    /// Whether there is a network.
+    pub network: NetworkProbe,
+    /// Chance.
+    pub random_draws: &'a mut dyn FnMut() -> RandomDraw,
+    /// Where what is needed to take a run up again is kept, out of the agents' reach.
+    pub state: &'a Path,
+    /// The call of a role; none where the command line is all that is known.
+    pub role: Option<RoleContext<'a>>,
+    /// Repairs the environment, where that is allowed.
+    pub repairer: Option<RepairCoordinator<'a>>,
+    /// How long is waited for people.
+    pub deadline_policy: &'a DeadlinePolicy,
+    /// Knows what people are to be told; none where nobody is.
+    pub notifier: Option<&'a dyn Notifier>,
+    /// Stands between agents and their APIs; none where nobody does.
+    pub go_between: Option<&'a dyn GoBetween>,
+}
+
+impl<'a> SessionRunner<'a> {
+    /// Where a run is written down.
+    pub(super) fn run_storage(&self) -> RunStorage<'a> {
+        RunStorage {
+            store: self.store,
+            redactor: self.redactor,
+            state: self.state,
+        }
+    }
+}
+
+impl SessionRunner<'_> {
+    /// Runs a command, from its beginning to its end.
+    pub async fn start(&mut self, request: RunRequest) -> Result<RunResult, RunError> {
+        let run = RunId::random((self.random_draws)());
+        let held = RunLease::claim_new(self.store, &run, self.clock).await;
+        let held = held.map_err(RunError::into_not_started)?;
+        let started = self.run_started_event(&run, request);
+        let at = self.clock.timestamp();
+        let nothing = || RunError::NotResumable {
+            run: run.clone(),
+            why: "it has no beginning".into(),
+        };
+        let journal = RunLog::begin(self.run_storage(), &run, &started, at, held);
+        let journal = journal.ok_or_else(nothing)?.with_notifier(self.notifier);
+        let mut log = SessionLog::begin(&journal, started, at).ok_or_else(nothing)?;
+        self.run_loop(&mut log).await?;
+        let (end, child) = (log.recovery().run_finished().cloned(), log.child_exit());
+        journal.close(end, child).await
+    }
+
+    /// The commit that is checked out now, where repairs may be made; empty where there is none.
+    fn checked_out_commit(&self) -> Option<String> {
+        let committed = self.repairer.map(|one| one.context.committed);
+        committed.map(|one| one.commit().unwrap_or_default())
+    }
+
+    fn run_started_event(&mut self, run: &RunId, request: RunRequest) -> RunStarted {
+        let agent = self.agent_of(&request.command, request.agent.as_deref());
+        let (agent, model) = match agent {
+            Some(agent) => (
+                Some(agent.id().to_owned()),
+                Invocation::parse(agent, &request.command)
+                    .model()
+                    .map(str::to_owned),
+            ),
+            None => (None, None),
+        };
+        let command = self.redactor.redact_command(&request.command);
+        let unrepeatable = (command != request.command)
+            .then(|| "its command line holds a secret, which is not stored".to_owned());
+        let spec = SessionSpec {
+            cwd: request.cwd.display().to_string(),
+            command: request.command,
+            agent,
+            model,
+            session: run.session_id(1),
+            policy: request.policy,
+            origins: request.origins,
+            timeout_ms: request.timeout.map(to_millis),
+            idle_timeout_ms: request.idle_timeout.map(to_millis),
+            options: json!(request.options),
+            unrepeatable_reason: unrepeatable,
+            knowledge: self.knowledge.version.to_owned(),
+        };
+        RunStarted {
+            head: self.checked_out_commit(),
+            project: request.project.display().to_string(),
+            kind: RunKind::Command(Box::new(spec)),
+        }
+    }
+
+    pub(super) fn agent_of(&self, command: &[String], named: Option<&str>) -> Option<&Agent> {
+        let agents = self.knowledge.agents();
+        match named {
+            Some(name) => agents.get(name),
+            None => agents.recognize(command),
+        }
+    }
+
+    /// Whether a command line runs an agent without a person.
+    pub(super) fn is_headless(&self, spec: &SessionSpec) -> bool {
+        let agent = self.agent_of(&spec.command, spec.agent.as_deref());
+        agent.is_some_and(|agent| Invocation::parse(agent, &spec.command).is_headless())
+    }
+
+    /// The loop itself.
+    pub(super) async fn run_loop(&mut self, log: &mut SessionLog<'_, '_>) -> Result<(), RunError> {
+        loop {
+            let now = self.clock.timestamp();
+            match log.recovery().next_step(now) {
+                SessionStep::Attempt => self.run_attempt(log).await?,
+                SessionStep::Check => self.rerun_check(log).await?,
+                SessionStep::RecordInterruption => self.note_crash(log)?,
+                SessionStep::Decide => self.decide(log).await?,
+                SessionStep::Repair => self.run_repair(log).await?,
+                SessionStep::RecordInterruptedRepair => self.note_interrupted_repair(log),
+                SessionStep::Wait(until) => {
+                    self.flush(log).await?;
+                    self.wait(log, until).await?;
+                }
+                SessionStep::Finish(RunOutcome::AwaitingHuman) if self.is_optional() => {
+                    self.finish(log, RunOutcome::Failed)?;
+                }
+                SessionStep::Finish(RunOutcome::AwaitingHuman) if log.options().wait => {
+                    self.wait_for_answer(log).await?;
+                }
+                SessionStep::Finish(outcome) => self.finish(log, outcome)?,
+                SessionStep::Finished => break,
+            }
+        }
+        self.flush(log).await?;
+        self.flush_backlog(log).await?;
+        self.delete_stored_stdin(log);
+        Ok(())
+    }
+
+    /// Tries once more to write what the store could not take; what is left is given to whoever started the run.
+    async fn flush_backlog(&mut self, log: &SessionLog<'_, '_>) -> Result<(), RunError> {
+        let journal = log.journal();
+        if journal.is_ahead_of_store() {
+            journal.flush_backlog().await?;
+        }
+        Ok(())
+    }
+
+    /// Writes down what has been noted, then shows it.
+    pub(super) async fn flush(&mut self, log: &mut SessionLog<'_, '_>) -> Result<(), RunError> {
+        let Some(written) = log.flush().await? else {
+            return Ok(());
+        };
+        match &written.store {
+            StoreState::Writable => self.delete_exit_records(log, &written.events),
+            StoreState::StillUnwritable => {}
+            StoreState::BecameUnwritable(error) => {
+                self.reporter.warn(&store_unwritable_warning(error))
+            }
+            StoreState::CaughtUp(count) => {
+                self.delete_all_exit_records(log);
+                self.reporter.warn(&store_recovered_message(*count));
+            }
+        }
+        if let Some(warning) = &written.warning {
+            self.reporter.warn(warning);
+        }
+        self.reporter.on_events(&written.events, log.recovery());
+        Ok(())
+    }
+
+    async fn decide(&mut self, log: &mut SessionLog<'_, '_>) -> Result<(), RunError> {
+        // What a budget of ours has refused is no failure that anything could be decided about.
+        if let Some(reached) = log.take_budget_reached() {
+            self.escalate_budget(log, reached);
+            return Ok(());
+        }
+        let odds = self.store.success_rates(self.clock.timestamp()).await?;
+        // What runs or costs more than a plain retry is on disk before it is done.
+        let is_recorded = !log.journal().is_ahead_of_store();
+        let best = match is_recorded {
+            true => self.select_repair(log).await?,
+            false => None,
+        };
+        let is_timed = log.recovery().spec().policy.give_up_after.is_some();
+        let is_offline = is_timed
+            && log.recovery().network_symptom().is_some()
+            && self.network.is_offline().await;
+        let spec = log.recovery().spec();
+        let tool = spec.command.first().map(String::as_str);
+        let means = DriverContext {
+            playbook: self.knowledge.playbook(),
+            catalog: self.knowledge.catalog(),
+            success_rates: &odds,
+            capabilities: match is_recorded {
+                true => self.capabilities(spec),
+                false => self.capabilities(spec).without(Capability::Model),
+            },
+            session_limits: log.options().session_limits(),
+            tool,
+            repeatable: self.repeatable(log.options()),
+            repair: best.as_ref().map(SelectedRepair::offer),
+            is_offline,
+            can_park: log.options().parks_when_stalled,
+        };
+        let now = self.clock.timestamp();
+        let draw = (self.random_draws)();
+        let Some(made) = log.recovery().decide(&means, now, draw) else {
+            // It would be asked for ever.
+            return Err(RunError::NotResumable {
+                run: log.recovery().id().clone(),
+                why: "nothing is known about its failure".into(),
+            });
+        };
+        self.note_decision(log, made);
+        Ok(())
+    }
+
+    /// Whether a further attempt may be made.
+    fn repeatable(&self, options: &AttemptOptions) -> Repeatable {
+        if options.nested {
+            Repeatable::OuterRetries
+        } else if options.interactive {
+            Repeatable::Interactive
+        } else if self.stdin.is_replayable(options.wiring()) {
+            Repeatable::Safe
+        } else {
+            Repeatable::InputNotReplayable
+        }
+    }
+
+    fn note_decision(&mut self, log: &mut SessionLog<'_, '_>, made: DecisionMade) {
+        let now = self.clock.timestamp();
+        let decision = made.decision.clone();
+        log.note(now, Box::new(made));
+        let session = Some(log.recovery().spec().session.clone());
+        if let Some(change) = decision.model_switch() {
+            let session = session.clone();
+            log.note(
+                now,
+                ModelSwitched {
+                    session,
+                    switch: change,
+                },
+            );
+        }
+        match decision.action {
+            Action::Retry { until, .. } | Action::Change { until, .. }
+                if until > decision.decided_at =>
+            {
+                self.note_wait(log, &decision, until);
+            }
+            Action::Escalate {
+                trigger,
+                why,
+                proposed,
+            } if !self.is_optional() => {
+                let is_about_budget = why == EscalationReason::MaxCost;
+                let reached = log.recovery().cost_reached(now);
+                self.escalate(
+                    log,
+                    EscalationDraft {
+                        escalation_kind: trigger.into(),
+                        why,
+                        kind: decision.kind,
+                        reason: decision.reason,
+                        proposed,
+                        cost: decision.cost,
+                        budget: reached.filter(|_| is_about_budget),
+                    },
+                );
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether the others go on without it, so that nobody has to be asked.
+    fn is_optional(&self) -> bool {
+        self.role.is_some_and(|role| role.optional)
+    }
+
+    /// Notes that it was stopped from outside, or that its output is lost.
+    pub(super) fn note_interrupted(
+        &mut self,
+        log: &mut SessionLog<'_, '_>,
+        attempt: Option<InterruptedAttempt>,
+    ) {
+        let stop = *self.stop.borrow();
+        let run = log.recovery().id();
+        let why = Interruption::new(stop, &*self.reporter, self.state, run);
+        self.note_interruption(log, attempt, why);
+    }
+
+    /// Notes that it was stopped, and why.
+    pub(super) fn note_interruption(
+        &mut self,
+        log: &mut SessionLog<'_, '_>,
+        attempt: Option<InterruptedAttempt>,
+        why: Interruption,
+    ) {
+        let now = self.clock.timestamp();
+        if why.by == InterruptionCause::Output {
+            self.reporter.warn(&why.reason);
+        }
+        if let Some(attempt) = attempt {
+            log.note(now, log.interruption_event(why.by, attempt.conversation));
+        }
+        let recovery = log.recovery();
+        let end = recovery.finish(RunOutcome::Interrupted, why.exit_code, why.reason, now);
+        log.note_end(now, end, None);
+    }
+
+    fn finish(
+        &mut self,
+        log: &mut SessionLog<'_, '_>,
+        outcome: RunOutcome,
+    ) -> Result<(), RunError> {
+        let now = self.clock.timestamp();
+        let recovery = log.recovery();
+        let (exit_code, reason) = match outcome {
+            RunOutcome::AwaitingHuman => (EXIT_INPUT_NEEDED, log.escalation_reason()),
+            RunOutcome::Failed if self.is_optional() => {
+                (log.failure_exit_code(EXIT_TIMED_OUT), log.failure_summary())
+            }
+            RunOutcome::Failed => match recovery.abort_reason() {
+                Some(why) => (log.failure_exit_code(EXIT_TIMED_OUT), why.to_owned()),
+                None => (
+                    log.failure_exit_code(EXIT_TIMED_OUT),
+                    log.passthrough_reason(),
+                ),
+            },
+            _ => (log.child_exit_code(0), log.outcome_summary()),
+        };
+        let end = recovery.finish(outcome, exit_code, reason, now);
+        let output = match (&self.role, outcome.is_success()) {
+            (Some(_), true) => Some(self.store_role_output(log)?),
+            _ => None,
+        };
+        log.note_end(now, end, output);
+        Ok(())
+    }
+}
+
+/// What is told when the store cannot be written any more.
+pub(super) fn store_unwritable_warning(error: &StoreError) -> String {
+    format!(
+        "{error}: nothing is recorded until that is mended; plain retries go on, and nothing is repaired and no other \
+         model used meanwhile"
+    )
+}
+
+/// What is told when the store can be written again.
+pub(super) fn store_recovered_message(count: usize) -> String {
+    format!("the store can be written again: {count} events that had to wait are recorded")
+}
+
+/// An attempt that was cut off, and the conversation that there is to go on in.
+#[derive(Default)]
+pub(super) struct InterruptedAttempt {
+    pub(super) conversation: Option<String>,
+}
+
+/// Comes when somebody wants it to stop; never if nobody can.
+pub(super) async fn wait_for_stop(stop: &mut watch::Receiver<StopRequest>) {
+    if stop
+        .wait_for(|stop| *stop != StopRequest::Continue)
+        .await
+        .is_err()
+    {
+        std::future::pending::<()>().await;
+    }
+}

@@ -1,0 +1,143 @@
+//! Waiting until the next try: by the clock on the wall, with a sign of life, until somebody or the network ends it.
+
+use std::time::Duration;
+
+use unstuck_core::decision::{Decision, RereadCost, WaitPurpose};
+use unstuck_core::diagnosis::RetryAfterSource;
+use unstuck_core::event::{SessionParked, WaitEndCause, WaitEnded, WaitStarted};
+use unstuck_core::{Event, EventRecord, Timestamp};
+use unstuck_store::EventFilter;
+
+use super::error::RunError;
+use super::run_lease::wait_until_lost;
+use super::session_log::SessionLog;
+use super::session_runner::{SessionRunner, wait_for_stop};
+
+/// How often it is looked whether somebody or the network has ended the wait.
+const WAIT_POLL_INTERVAL: Duration = Duration::from_secs(2);
+/// How often the live line is drawn.
+const REDRAW_INTERVAL: Duration = Duration::from_secs(1);
+
+impl SessionRunner<'_> {
+    /// Notes that a wait begins, and that the session is parked if it is from now on.
+    pub(super) fn note_wait(
+        &mut self,
+        log: &mut SessionLog<'_, '_>,
+        decision: &Decision,
+        until: Timestamp,
+    ) {
+        let now = self.clock.timestamp();
+        let session = Some(log.recovery().spec().session.clone());
+        if decision.wait_purpose == WaitPurpose::Probe && !log.recovery().is_parked() {
+            let history = log.recovery().history();
+            let parked = SessionParked {
+                session: session.clone(),
+                kind: decision.kind,
+                reason: decision.reason.clone(),
+                since: history.map_or(now, |history| history.progress_or_start()),
+                until: decision.give_up_at,
+            };
+            log.note(now, parked);
+        }
+        log.note(
+            now,
+            WaitStarted {
+                session,
+                until,
+                reason: decision.reason.clone(),
+                is_stated: decision.is_stated_reset,
+                source: Some(match decision.is_stated_reset {
+                    true => log
+                        .recovery()
+                        .reset_source()
+                        .unwrap_or(RetryAfterSource::Guess),
+                    false => RetryAfterSource::Guess,
+                }),
+                wait_purpose: decision.wait_purpose,
+                give_up_at: decision.give_up_at,
+                reread: self.reread_cost(log, until),
+            },
+        );
+    }
+
+    /// What it costs to wake the session's conversation at a moment.
+    pub(super) fn reread_cost(
+        &self,
+        log: &SessionLog<'_, '_>,
+        at: Timestamp,
+    ) -> Option<RereadCost> {
+        log.recovery().reread_cost(self.knowledge.catalog(), at)
+    }
+
+    /// Waits until a moment has come, or somebody or the network ends the wait.
+    pub(super) async fn wait(
+        &mut self,
+        log: &mut SessionLog<'_, '_>,
+        until: Timestamp,
+    ) -> Result<(), RunError> {
+        let clock = self.clock;
+        let (mut told, mut looked) = (clock.timestamp(), clock.timestamp());
+        loop {
+            let now = clock.timestamp();
+            let left = until.since(now);
+            if left.is_zero() {
+                return Ok(());
+            }
+            if self.reporter.is_live() {
+                self.reporter.on_waiting(left, until, log.recovery());
+            } else if now.since(told) >= self.heartbeat {
+                told = now;
+                self.reporter.on_still_waiting(left, until, log.recovery());
+            }
+            if self.stdin.has_enter_been_pressed() {
+                self.note_wait_ended(log, WaitEndCause::Person);
+                return Ok(());
+            }
+            if now.since(looked) >= WAIT_POLL_INTERVAL {
+                looked = now;
+                if self.is_wait_over(log).await? {
+                    return Ok(());
+                }
+            }
+            let look = match self.reporter.is_live() {
+                true => REDRAW_INTERVAL,
+                false => WAIT_POLL_INTERVAL.min(self.heartbeat.max(REDRAW_INTERVAL)),
+            };
+            tokio::select! {
+                () = clock.wait_until(now.after(left.min(look))) => {}
+                () = wait_for_stop(&mut self.stop) => {
+                    self.note_interrupted(log, None);
+                    return Ok(());
+                }
+                () = wait_until_lost(log.journal().takeover_signal()) => return Err(RunError::TakenOver { run: log.recovery().id().clone() }),
+            }
+        }
+    }
+
+    /// Whether the network is back, or somebody has written that the wait is over.
+    async fn is_wait_over(&mut self, log: &mut SessionLog<'_, '_>) -> Result<bool, RunError> {
+        if log.recovery().wait_purpose() == WaitPurpose::Network && !self.network.is_offline().await
+        {
+            self.note_wait_ended(log, WaitEndCause::Network);
+            return Ok(true);
+        }
+        let session = &log.recovery().spec().session;
+        let filter = EventFilter {
+            run: Some(log.recovery().id().clone()),
+            names: vec!["wait_ended".to_owned()],
+            since: log.recovery().waiting_since(),
+            ..EventFilter::default()
+        };
+        let is_meant = |one: &EventRecord| matches!(&one.event, Event::WaitEnded(ended) if ended.session.as_ref().is_none_or(|of| of == session));
+        let mut ended = self.store.events(&filter).await?.events;
+        ended.retain(is_meant);
+        log.apply_external_events(&ended);
+        self.reporter.on_events(&ended, log.recovery());
+        Ok(!ended.is_empty())
+    }
+
+    fn note_wait_ended(&mut self, log: &mut SessionLog<'_, '_>, by: WaitEndCause) {
+        let session = Some(log.recovery().spec().session.clone());
+        log.note(self.clock.timestamp(), WaitEnded { session, by });
+    }
+}

@@ -1,0 +1,53 @@
+//! Which files in a work tree are unstuck's own: they change all the time, and must never be brought back.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use super::git_paths::path_from_bytes;
+use crate::run_dir::PROJECT_DIR;
+
+/// How the file of a store begins.
+const SQLITE_MAGIC: &[u8] = b"SQLite format 3\0";
+/// What stands at the end of the names of the files beside a store.
+const SQLITE_SUFFIXES: [&[u8]; 3] = [b"-wal", b"-shm", b"-journal"];
+
+/// The files of unstuck, should somebody keep them in the project.
+#[derive(Debug)]
+pub(super) struct OwnFiles {
+    root: PathBuf,
+    /// The state folder, if it is in the work tree.
+    state: Option<PathBuf>,
+}
+
+impl OwnFiles {
+    pub(super) fn new(root: &Path, state: &Path) -> Self {
+        let state = state.canonicalize().unwrap_or(state.to_owned());
+        Self {
+            root: root.to_owned(),
+            state: state.starts_with(root).then_some(state),
+        }
+    }
+
+    /// Whether a file is one of unstuck's own.
+    pub(super) fn contains(&self, name: &[u8]) -> bool {
+        let mut parts = name.split(|byte| *byte == b'/');
+        parts.any(|part| part == PROJECT_DIR.as_bytes())
+            || self.state.as_deref().is_some_and(|state| {
+                let place = self.root.join(path_from_bytes(name));
+                place.starts_with(state) || is_store(&place, name, state)
+            })
+    }
+}
+
+/// Whether a file is the store that a state folder belongs to: both have one name but for what follows the dot.
+fn is_store(place: &Path, name: &[u8], state: &Path) -> bool {
+    let ending = state.extension().unwrap_or_default();
+    if place.with_extension(ending) != state {
+        return false;
+    }
+    let mut begin = [0; SQLITE_MAGIC.len()];
+    let mut read =
+        || -> std::io::Result<()> { unstuck_files::open_named(place)?.read_exact(&mut begin) };
+    SQLITE_SUFFIXES.iter().any(|end| name.ends_with(end))
+        || (read().is_ok() && begin == SQLITE_MAGIC)
+}

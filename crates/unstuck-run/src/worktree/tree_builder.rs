@@ -1,0 +1,408 @@
+//! Makes a git tree of the work tree, byte for byte and without the conversions that a repository asks for.
+//!
+//! Only files that changed since the last time are read. What is remembered lies in a folder outside the project: a record of the
+//! tree and its files, which is replaced as a whole. One call of `git fast-import` takes in new files and makes the next tree of
+//! the one before.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "files in the state folder, out of the agents' reach"
+)]
+
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use rustix::fs::{FlockOperation, flock};
+use unstuck_files::DirHandle;
+
+use super::error::{WorktreeError, WorktreeIoContext};
+use super::file_index::{FileIndex, GitFileMode, IndexEntries, IndexEntry, StatFingerprint};
+use super::git_paths::{path_from_bytes, quote_path};
+use super::ignored::OwnFiles;
+use super::listing::{ListedFile, MAX_UNTRACKED_BYTES, WorktreeListing, list};
+use super::repository::Repository;
+use super::snapshot::{ExcludedFile, ref_part};
+
+/// Up to so many bytes of files are written without a look at what the repository has already.
+const MAX_IMPORT_BYTES: u64 = 8 << 20;
+
+/// A ref that is never made.
+const NO_REF: &str = "refs/unstuck/none";
+
+/// Who makes the commit that nothing points to.
+const NOBODY: &str = "unstuck <unstuck@localhost>";
+
+/// The work tree as a tree object.
+pub(super) struct WorktreeTree {
+    pub(super) id: String,
+    pub(super) head: Option<String>,
+    pub(super) left_out: Vec<ExcludedFile>,
+}
+
+/// Where what is remembered of one work tree is kept.
+#[derive(Debug, Clone)]
+pub(super) struct TreeCache {
+    state: PathBuf,
+    folder: PathBuf,
+}
+
+impl TreeCache {
+    /// The memory of a work tree, in a folder of its own below the state folder.
+    pub(super) fn new(state: &Path, repository: &Repository) -> Self {
+        Self {
+            state: state.to_owned(),
+            folder: state
+                .join("worktrees")
+                .join(cache_dir_name(&repository.root)),
+        }
+    }
+
+    /// The tree of what is there now.
+    pub(super) fn build_tree(
+        &self,
+        repository: &Repository,
+    ) -> Result<WorktreeTree, WorktreeError> {
+        fs::create_dir_all(&self.folder).context("make the folder", &self.folder)?;
+        let _alone = self.lock()?;
+        let known = self.load_index();
+        match self.write_current_tree(repository, known) {
+            Err(WorktreeError::Git { .. }) => {
+                // What is remembered may name objects that were pruned, or be damaged: once more from the beginning.
+                self.write_current_tree(repository, FileIndex::default())
+            }
+            made => made,
+        }
+    }
+
+    /// Held by one process at a time; the system lets it go if that process ends.
+    fn lock(&self) -> Result<File, WorktreeError> {
+        let path = self.folder.join("lock");
+        let file = File::create(&path).context("write", &path)?;
+        flock(&file, FlockOperation::LockExclusive).context("lock", &path)?;
+        Ok(file)
+    }
+
+    fn load_index(&self) -> FileIndex {
+        let record = fs::read(self.folder.join("files")).ok();
+        let record = record.and_then(|bytes| FileIndex::parse(&bytes));
+        record.unwrap_or_default()
+    }
+
+    fn write_current_tree(
+        &self,
+        repository: &Repository,
+        known: FileIndex,
+    ) -> Result<WorktreeTree, WorktreeError> {
+        let looked = self.filesystem_now()?;
+        let own = OwnFiles::new(&repository.root, &self.state);
+        let (listing, head) = thread::scope(|scope| {
+            let head = scope.spawn(|| head_and_tree(repository, &known.tree));
+            (list(repository, &own), head.join())
+        });
+        let gone = |_| io::Error::other("a thread of ours ended");
+        let (head, is_kept) = head.map_err(gone).context("look at", &repository.root)??;
+        let mut listing = listing?;
+        let root = DirHandle::open(&repository.root).context("open", &repository.root)?;
+        let names = unknown(&mut listing, &known, &root);
+        let blobs = blobs(repository, &listing, &names)?;
+        let (mut entries, new) = entries(&listing, &known, looked, &names, blobs);
+        let mut id = known.tree.clone();
+        if !is_kept || !new.is_empty() || !is_same_tree(&entries, &known.entries) {
+            let before = if is_kept {
+                &known
+            } else {
+                &FileIndex::default()
+            };
+            let changes = changes(before, &entries);
+            let imported = import(repository, &listing, &root, &new, &changes)?;
+            for (name, blob) in new.iter().zip(imported.blobs) {
+                if let Some(entry) = entries.get_mut(*name) {
+                    entry.blob = blob;
+                }
+            }
+            id = imported.tree;
+        }
+        let record = FileIndex {
+            tree: id.clone(),
+            entries,
+        };
+        if record != known {
+            self.save_index(&record)?;
+        }
+        Ok(WorktreeTree {
+            id,
+            head,
+            left_out: listing.left_out,
+        })
+    }
+
+    /// The present moment as file systems see it.
+    fn filesystem_now(&self) -> Result<StatFingerprint, WorktreeError> {
+        let path = self.folder.join("moment");
+        File::create(&path)
+            .and_then(|mut file| file.write_all(b"\n"))
+            .context("write", &path)?;
+        let data = rustix::fs::lstat(&path).context("look at", &path)?;
+        Ok(StatFingerprint::from_stat(&data))
+    }
+
+    fn save_index(&self, record: &FileIndex) -> Result<(), WorktreeError> {
+        let (new, path) = (self.folder.join("files.new"), self.folder.join("files"));
+        fs::write(&new, record.to_bytes()).context("write", &new)?;
+        fs::rename(&new, &path).context("rename", &new)
+    }
+}
+
+/// The name of the folder for what is remembered of a work tree: no two share one.
+fn cache_dir_name(root: &Path) -> String {
+    // FNV-1a: stable over versions of the compiler, which the hashes of the standard library are not.
+    let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+    let bytes = root.as_os_str().as_bytes();
+    let hash = bytes.iter().fold(0xcbf2_9ce4_8422_2325, step);
+    let name = root.file_name().unwrap_or_default().to_string_lossy();
+    format!("{}-{hash:016x}", ref_part(&name))
+}
+
+/// Where HEAD is, and whether a tree is there.
+fn head_and_tree(
+    repository: &Repository,
+    tree: &str,
+) -> Result<(Option<String>, bool), WorktreeError> {
+    let input = format!("HEAD\n{tree}\n").into_bytes();
+    let args = ["cat-file", "--batch-check=%(objectname) %(objecttype)"];
+    let call = repository
+        .git_outside("look at HEAD")
+        .args(args)
+        .input(input);
+    let output = String::from_utf8_lossy(&call.output()?).into_owned();
+    let mut lines = output.lines();
+    let head = lines.next().and_then(|line| line.strip_suffix(" commit"));
+    let is_kept = lines.next().is_some_and(|line| line.ends_with(" tree"));
+    Ok((head.map(str::to_owned), is_kept))
+}
+
+/// Whether two sets of files make the same tree.
+fn is_same_tree(one: &IndexEntries, other: &IndexEntries) -> bool {
+    let mut pairs = one.iter().zip(other);
+    one.len() == other.len()
+        && pairs.all(|((path, entry), (other_path, other))| {
+            path == other_path && (entry.mode, &entry.blob) == (other.mode, &other.blob)
+        })
+}
+
+/// The files that may have changed since they were read; those that cannot be read are left out.
+fn unknown(listing: &mut WorktreeListing, known: &FileIndex, root: &DirHandle) -> Vec<Vec<u8>> {
+    let unknown = |(name, found): (&Vec<u8>, &ListedFile)| {
+        let before = known.entries.get(name);
+        let same = before.is_some_and(|before| before.fingerprint == found.fingerprint);
+        (!same).then(|| name.clone())
+    };
+    let mut names: Vec<Vec<u8>> = listing.files.iter().filter_map(unknown).collect();
+    listing.leave_out_unreadable(root, &mut names);
+    names
+}
+
+/// The blobs of files that are in the repository already, as far as that is worth knowing.
+fn blobs(
+    repository: &Repository,
+    listing: &WorktreeListing,
+    names: &[Vec<u8>],
+) -> Result<Vec<Option<String>>, WorktreeError> {
+    let size = |name: &Vec<u8>| {
+        listing
+            .files
+            .get(name)
+            .map_or(0, |found| found.fingerprint.size())
+    };
+    // What is in the repository already need not be written; to find out costs a call or two.
+    match names.iter().map(size).sum::<u64>() > MAX_IMPORT_BYTES {
+        true => known_blobs(repository, listing, names),
+        false => Ok(vec![None; names.len()]),
+    }
+}
+
+/// All files with their blobs, and those of them that have yet to be imported: these have a mark for a blob.
+fn entries<'n>(
+    listing: &WorktreeListing,
+    known: &FileIndex,
+    looked: StatFingerprint,
+    names: &'n [Vec<u8>],
+    blobs: Vec<Option<String>>,
+) -> (IndexEntries, Vec<&'n Vec<u8>>) {
+    let mut read = names.iter().zip(blobs).peekable();
+    let (mut entries, mut new) = (IndexEntries::new(), Vec::new());
+    for (name, found) in &listing.files {
+        let blob = match read.next_if(|(read, _)| *read == name) {
+            Some((_, Some(blob))) => Some(blob),
+            Some((name, None)) => {
+                new.push(name);
+                Some(format!(":{}", new.len()))
+            }
+            None => known.entries.get(name).map(|entry| entry.blob.clone()),
+        };
+        let Some(blob) = blob else {
+            continue;
+        };
+        let entry = IndexEntry {
+            mode: found.mode,
+            blob,
+            fingerprint: found.fingerprint.unless_racy(looked),
+        };
+        entries.insert(name.clone(), entry);
+    }
+    (entries, new)
+}
+
+/// The blobs and the tree that git has made.
+struct Imported {
+    blobs: Vec<String>,
+    tree: String,
+}
+
+/// Writes files into the repository, as they are read below a handle, and the tree that these changes make: git itself opens none
+/// of the files.
+fn import(
+    repository: &Repository,
+    listing: &WorktreeListing,
+    root: &DirHandle,
+    names: &[&Vec<u8>],
+    changes: &[u8],
+) -> Result<Imported, WorktreeError> {
+    let call = repository.git_outside("read the files");
+    // The letter case of a name counts, whatever the repository says. Without its last line nothing of the input does.
+    let args = [
+        "-c",
+        "core.ignoreCase=false",
+        "fast-import",
+        "--quiet",
+        "--done",
+    ];
+    let call = call.args(args).input_from(|to| {
+        for (mark, name) in (1_usize..).zip(names) {
+            if let Some(found) = listing.files.get(*name) {
+                write_blob(to, mark, root, path_from_bytes(name), found)?;
+            }
+        }
+        to.write_all(changes)
+    });
+    let output = call.output()?;
+    let output = String::from_utf8_lossy(&output);
+    let mut lines = output.lines();
+    let blobs: Vec<_> = lines
+        .by_ref()
+        .take(names.len())
+        .map(str::to_owned)
+        .collect();
+    // `040000 tree 7ree…<TAB>`
+    let tree = lines
+        .next()
+        .and_then(|line| line.split_ascii_whitespace().nth(2));
+    match tree {
+        Some(tree) => Ok(Imported {
+            blobs,
+            tree: tree.to_owned(),
+        }),
+        None => Err(WorktreeError::Git {
+            doing: "read the files",
+            message: "a file was changed while it was read".to_owned(),
+        }),
+    }
+}
+
+/// What makes the tree of these files from the one before, as `fast-import` reads it; what goes comes first, so that a folder can
+/// become a file. The tree is asked for, and the commit that it was made for is forgotten.
+fn changes(before: &FileIndex, entries: &IndexEntries) -> Vec<u8> {
+    let mut lines = format!("commit {NO_REF}\ncommitter {NOBODY} 0 +0000\ndata 0\n").into_bytes();
+    if !before.tree.is_empty() {
+        lines.extend(format!("M 040000 {} \"\"\n", before.tree).bytes());
+    }
+    let mut add = |what: &str, path: &[u8]| {
+        lines.extend_from_slice(what.as_bytes());
+        lines.extend(quote_path(path));
+        lines.push(b'\n');
+    };
+    for path in before.entries.keys() {
+        if !entries.contains_key(path) {
+            add("D ", path);
+        }
+    }
+    for (path, entry) in entries {
+        let known = before.entries.get(path);
+        if known.is_none_or(|known| (known.mode, &known.blob) != (entry.mode, &entry.blob)) {
+            add(&format!("M {} {} ", entry.mode.octal(), entry.blob), path);
+        }
+    }
+    lines.extend(format!("ls \"\"\nreset {NO_REF}\n\ndone\n").bytes());
+    lines
+}
+
+/// Writes one file as `fast-import` reads it.
+fn write_blob(
+    to: &mut dyn Write,
+    mark: usize,
+    root: &DirHandle,
+    name: &Path,
+    found: &ListedFile,
+) -> io::Result<()> {
+    let head = |to: &mut dyn Write, size: u64| write!(to, "blob\nmark :{mark}\ndata {size}\n");
+    if found.mode == GitFileMode::Link {
+        let target = root.read_link(name)?;
+        head(to, target.len() as u64)?;
+        to.write_all(target.as_bytes())?;
+    } else {
+        let file = root.open_file(name)?;
+        let size = file.metadata()?.len();
+        // Something else may be in its place since it was looked at.
+        if size > found.fingerprint.size().max(MAX_UNTRACKED_BYTES) {
+            return Err(io::Error::other(
+                "a file became much larger since it was looked at",
+            ));
+        }
+        head(to, size)?;
+        let written = io::copy(&mut file.take(size), to)?;
+        if written < size {
+            return Err(io::Error::other("a file became shorter while it was read"));
+        }
+    }
+    write!(to, "\nget-mark :{mark}\n")
+}
+
+/// The blobs of files that are in the repository already; none for the others, and for links.
+fn known_blobs(
+    repository: &Repository,
+    listing: &WorktreeListing,
+    names: &[Vec<u8>],
+) -> Result<Vec<Option<String>>, WorktreeError> {
+    let is_file = |name: &&Vec<u8>| {
+        let found = listing.files.get(*name);
+        found.is_some_and(|found| found.mode != GitFileMode::Link)
+    };
+    let files: Vec<&Vec<u8>> = names.iter().filter(is_file).collect();
+    let mut input = Vec::new();
+    for name in &files {
+        input.extend(quote_path(name));
+        input.push(b'\n');
+    }
+    // Only a hash comes of it: whatever is put in the place of a file meanwhile does not get into the repository.
+    let args = ["hash-object", "--no-filters", "--stdin-paths"];
+    let hashed = repository
+        .git_command("read the files")
+        .args(args)
+        .input(input);
+    let hashed = hashed.output()?;
+    let args = ["cat-file", "--batch-check=%(objecttype)"];
+    let call = repository.git_outside("read the files").args(args);
+    let kinds = call.input(hashed.clone()).output()?;
+    let (hashed, kinds) = (
+        String::from_utf8_lossy(&hashed),
+        String::from_utf8_lossy(&kinds),
+    );
+    let mut found = hashed.lines().zip(kinds.lines());
+    let known = names.iter().map(|name| {
+        let (id, kind) = is_file(&name).then(|| found.next()).flatten()?;
+        (kind == "blob").then(|| id.to_owned())
+    });
+    Ok(known.collect())
+}

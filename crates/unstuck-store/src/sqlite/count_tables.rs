@@ -1,0 +1,70 @@
+//! The counts by hour and the same by day: which of them answer a question.
+
+use rusqlite::Connection;
+use unstuck_core::Timestamp;
+
+use crate::rollup;
+
+/// Counts that are kept twice, by the names of their tables.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct CountTables {
+    pub(super) by_hour: &'static str,
+    pub(super) by_day: &'static str,
+    /// All columns behind the hour, as the sum of a day has them.
+    sum_columns: &'static str,
+    key_columns: &'static str,
+}
+
+/// What events came to.
+pub(super) const OUTCOME_TABLES: CountTables = CountTables {
+    by_hour: "hourly",
+    by_day: "daily",
+    sum_columns: "project, kind, model, strategy, outcome, sum(count), sum(duration_ms), sum(cost_nanos),
+        sum(b0), sum(b1), sum(b2), sum(b3), sum(b4), sum(b5), sum(b6), sum(b7), sum(b8), sum(b9), sum(b10), sum(b11)",
+    key_columns: "1, 2, 3, 4, 5, 6",
+};
+
+/// Tries, by what they said and were asked.
+pub(super) const ATTEMPT_TABLES: CountTables = CountTables {
+    by_hour: "tries",
+    by_day: "tries_daily",
+    sum_columns: "scope, message, pattern, sum(count), max(newest)",
+    key_columns: "1, 2, 3, 4",
+};
+
+impl CountTables {
+    /// Where a time is read: whole days from the few counts of days, all else from those of hours.
+    pub(super) fn table_for(
+        self,
+        since: Option<Timestamp>,
+        until: Option<Timestamp>,
+    ) -> &'static str {
+        let is_whole = |at: Option<Timestamp>| at.is_none_or(|at| rollup::hour_of(at) % 24 == 0);
+        match is_whole(since) && is_whole(until) {
+            true => self.by_day,
+            false => self.by_hour,
+        }
+    }
+
+    /// Whether the days are the sums of their hours.
+    pub(super) fn are_consistent(self, connection: &Connection) -> rusqlite::Result<bool> {
+        let Self {
+            by_hour,
+            by_day,
+            sum_columns: sums,
+            key_columns: keys,
+        } = self;
+        let summed =
+            format!("SELECT hour - (hour % 24 + 24) % 24, {sums} FROM {by_hour} GROUP BY {keys}");
+        let kept = format!("SELECT * FROM {by_day}");
+        let differs =
+            format!("SELECT EXISTS ({summed} EXCEPT {kept}) OR EXISTS ({kept} EXCEPT {summed})");
+        let differs: bool = connection.query_row(&differs, [], |row| row.get(0))?;
+        Ok(!differs)
+    }
+}
+
+/// The first hour of the day that an hour is in.
+pub(super) const fn day_start(hour: i64) -> i64 {
+    hour.div_euclid(24) * 24
+}

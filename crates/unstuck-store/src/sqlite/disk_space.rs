@@ -1,0 +1,45 @@
+//! Whether there is room for more.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use crate::error::StoreError;
+
+/// So much has to fit onto the disk.
+const PROBE_BYTES: usize = 64 << 10;
+
+/// Writes a small file beside the store, and removes it again.
+pub(super) fn probe(path: &Path) -> Result<(), StoreError> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let probe = folder.join(format!(".unstuck-room-{}", std::process::id()));
+    // Another request of this process may be at it.
+    let mut open = OpenOptions::new();
+    let opened = open.write(true).create_new(true).mode(0o600).open(&probe);
+    let mut file = match opened {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            // One that was left behind must not be taken for another request for ever.
+            let _ = fs::remove_file(&probe);
+            return Ok(());
+        }
+        Err(error) => return Err(to_store_error(path, error)),
+    };
+    let written = file
+        .write_all(&[0; PROBE_BYTES])
+        .and_then(|()| file.flush());
+    drop(file);
+    let removed = fs::remove_file(&probe);
+    written
+        .and(removed)
+        .map_err(|error| to_store_error(path, error))
+}
+
+fn to_store_error(path: &Path, error: io::Error) -> StoreError {
+    match error.kind() {
+        io::ErrorKind::QuotaExceeded => StoreError::Full { path: path.into() },
+        io::ErrorKind::PermissionDenied => StoreError::ReadOnly { path: path.into() },
+        _ => StoreError::inaccessible("write beside", path, error),
+    }
+}

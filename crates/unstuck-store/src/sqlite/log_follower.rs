@@ -1,0 +1,92 @@
+//! Follows the log: first what stands in the table, then what is written.
+
+use futures_util::Stream;
+use futures_util::stream::unfold;
+use tokio::sync::broadcast::Receiver;
+use tokio::sync::broadcast::error::RecvError;
+
+use super::log_tailer::{self, NewEntries};
+use super::{SqliteStore, log_queries};
+use crate::error::StoreError;
+use crate::query::{LogEntry, LogOffset};
+
+struct LogFollower {
+    store: SqliteStore,
+    new_entries: Receiver<Result<NewEntries, StoreError>>,
+    offset: LogOffset,
+    /// Whether there may be more in the table than was told.
+    is_behind: bool,
+}
+
+impl SqliteStore {
+    pub(crate) async fn follow(
+        &self,
+        after: Option<LogOffset>,
+    ) -> Result<impl Stream<Item = Result<Vec<LogEntry>, StoreError>> + Send + use<>, StoreError>
+    {
+        // Listening comes first: what is written while the table is read is heard.
+        let news = self.state.tailer.subscribe()?;
+        let last = match after {
+            Some(after) => after,
+            None => self.read(log_queries::newest_offset).await?,
+        };
+        let follower = LogFollower {
+            store: self.clone(),
+            new_entries: news,
+            offset: last,
+            is_behind: after.is_some(),
+        };
+        Ok(unfold(Some(follower), async |follower| {
+            let mut follower = follower?;
+            let next = follower.next().await?;
+            let goes_on = next.is_ok();
+            Some((next, goes_on.then_some(follower)))
+        }))
+    }
+}
+
+impl LogFollower {
+    /// What comes next; none once the store is closed.
+    async fn next(&mut self) -> Option<Result<Vec<LogEntry>, StoreError>> {
+        loop {
+            let events = match self.is_behind {
+                true => self.read_backlog().await,
+                false => self.next_new_entries().await?,
+            };
+            match events {
+                Ok(events) if events.is_empty() => {}
+                Ok(events) => {
+                    self.offset = events.last().map_or(self.offset, |newest| newest.offset);
+                    return Some(Ok(events));
+                }
+                Err(error) => return Some(Err(error)),
+            }
+        }
+    }
+
+    async fn read_backlog(&mut self) -> Result<Vec<LogEntry>, StoreError> {
+        let last = self.offset;
+        let read = self
+            .store
+            .read(move |connection| {
+                log_queries::entries_after(connection, last, log_tailer::PAGE_SIZE)
+            })
+            .await?;
+        self.is_behind = read.len() == log_tailer::PAGE_SIZE;
+        Ok(read)
+    }
+
+    async fn next_new_entries(&mut self) -> Option<Result<Vec<LogEntry>, StoreError>> {
+        match self.new_entries.recv().await {
+            Ok(Ok(news)) if news.after > self.offset => self.is_behind = true,
+            Ok(Ok(news)) => {
+                let fresh = news.events.iter().filter(|one| one.offset > self.offset);
+                return Some(Ok(fresh.cloned().collect()));
+            }
+            Ok(Err(error)) => return Some(Err(error)),
+            Err(RecvError::Lagged(_)) => self.is_behind = true,
+            Err(RecvError::Closed) => return None,
+        }
+        Some(Ok(Vec::new()))
+    }
+}

@@ -1,0 +1,302 @@
+//! Reads runs and events.
+
+use std::sync::Arc;
+
+use rusqlite::types::Value;
+use rusqlite::{Connection, Params, Row, params_from_iter};
+use unstuck_core::Timestamp;
+use unstuck_core::event::{Event, EventRecord, RunId};
+use unstuck_core::views::{RunStatus, RunSummary};
+
+use super::sqlite_error;
+use crate::query::{EventFilter, EventOrder, EventPage, LogEntry, LogOffset, RunCursor, RunFilter};
+
+/// The columns of an event, as [`event_from_row`] reads them.
+const EVENT_COLUMNS: &str =
+    "events.run, events.seq, events.at, events.v, events.payload, events.id";
+
+/// All events of a run, in order.
+pub(super) fn load(connection: &Connection, run: &RunId) -> rusqlite::Result<Vec<EventRecord>> {
+    let sql = format!("SELECT {EVENT_COLUMNS} FROM events WHERE run = ?1 ORDER BY seq");
+    let mut statement = connection.prepare_cached(&sql)?;
+    statement
+        .query_map([run.as_str()], event_from_row)?
+        .collect()
+}
+
+/// The runs that are asked for, the newest first.
+pub(super) fn runs(
+    connection: &Connection,
+    filter: &RunFilter,
+) -> rusqlite::Result<Vec<RunSummary>> {
+    let mut conditions = WhereClause::default();
+    if let Some(prefix) = &filter.prefix {
+        // Not LIKE, in which `_` and `%` mean something else, and which cannot use the index.
+        let end = format!("{prefix}\u{10FFFF}");
+        conditions.add("id >= ? AND id < ?", [prefix.clone().into(), end.into()]);
+    }
+    conditions.add_equal("project", filter.project.as_deref());
+    add_status(&mut conditions, filter);
+    conditions.add_equal("kind", filter.kind.map(|kind| kind.name()));
+    conditions.add_comparison("started >= ?", filter.since.map(Timestamp::millis));
+    conditions.add_comparison("started < ?", filter.until.map(Timestamp::millis));
+    if let Some(RunCursor { started, id }) = &filter.after {
+        conditions.add(
+            "started <= ? AND (started < ? OR id > ?)",
+            [(*started).into(), (*started).into(), id.clone().into()],
+        );
+    }
+    // Views are long: only those that are told are read, however many had to be put in order.
+    let sql = format!(
+        "SELECT view, id FROM runs JOIN (
+            SELECT id AS told FROM runs {} ORDER BY started DESC, id LIMIT {}
+        ) ON id = told ORDER BY started DESC, id",
+        conditions.sql(),
+        sql_limit(filter.limit)
+    );
+    let mut statement = connection.prepare_cached(&sql)?;
+    let mut rows = statement.query(conditions.values())?;
+    let mut runs = Vec::new();
+    while let Some(row) = rows.next()? {
+        let told = match view_from_row(row)? {
+            Some(view) => Some(view),
+            // A newer unstuck may have kept it in another way; its events are understood all the same.
+            None => {
+                RunSummary::from_events(&load(connection, &RunId::new(row.get::<_, String>(1)?))?)
+            }
+        };
+        runs.extend(told);
+    }
+    Ok(runs)
+}
+
+/// One of the states that are asked for; what nobody supervises any more does not run and does not wait.
+fn add_status(conditions: &mut WhereClause, filter: &RunFilter) {
+    let names = || filter.status.iter().map(|status| status.name());
+    let Some(alive) = &filter.alive else {
+        return conditions.add_any_of("status", names());
+    };
+    if filter.status.is_empty() {
+        return;
+    }
+    let text = |text: &str| Value::from(text.to_owned());
+    let list = |count: usize| vec!["?"; count].join(", ");
+    let should_continue = "finished IS NULL AND status IN ('running', 'waiting')";
+    let crashed = format!("({should_continue} AND id NOT IN ({}))", list(alive.len()));
+    let alive = || alive.iter().map(|run| text(run.as_str()));
+    let mut sql = format!(
+        "(status IN ({}) AND NOT {crashed})",
+        list(filter.status.len())
+    );
+    let mut values: Vec<Value> = names().map(text).chain(alive()).collect();
+    if filter.status.contains(&RunStatus::Crashed) {
+        sql = format!("({sql} OR {crashed})");
+        values.extend(alive());
+    }
+    conditions.add(&sql, values);
+}
+
+/// The events that are asked for.
+pub(super) fn events(connection: &Connection, filter: &EventFilter) -> rusqlite::Result<EventPage> {
+    let mut page = EventPage {
+        events: Vec::new(),
+        last: filter.after.unwrap_or_default(),
+    };
+    for_each_filtered(connection, filter, |event, position| {
+        page.events.push(event);
+        page.last = page.last.max(position);
+    })?;
+    Ok(page)
+}
+
+/// The events that are asked for, with their places.
+pub(super) fn log_entries(
+    connection: &Connection,
+    filter: &EventFilter,
+) -> rusqlite::Result<Vec<LogEntry>> {
+    let mut events = Vec::new();
+    for_each_filtered(connection, filter, |event, place| {
+        let recorded = Arc::new(event);
+        events.push(LogEntry {
+            offset: place,
+            record: recorded,
+        });
+    })?;
+    Ok(events)
+}
+
+fn for_each_filtered(
+    connection: &Connection,
+    filter: &EventFilter,
+    look: impl FnMut(EventRecord, LogOffset),
+) -> rusqlite::Result<()> {
+    let conditions = event_conditions(filter);
+    let join = match filter.project {
+        Some(_) => "JOIN runs ON runs.id = events.run",
+        None => "",
+    };
+    let order = match (filter.order, filter.since, filter.after) {
+        // The sign keeps SQLite from walking through all that is older in the order of the log.
+        (EventOrder::OldestFirst, Some(_), None) => "+events.id ASC",
+        (EventOrder::OldestFirst, ..) => "events.id ASC",
+        (EventOrder::NewestFirst, ..) => "events.id DESC",
+    };
+    let sql = format!(
+        "SELECT {EVENT_COLUMNS} FROM events {join} {} ORDER BY {order} LIMIT {}",
+        conditions.sql(),
+        sql_limit(filter.limit)
+    );
+    for_each_event(connection, &sql, conditions.values(), look)
+}
+
+/// The place of the newest event.
+pub(super) fn newest_offset(connection: &Connection) -> rusqlite::Result<LogOffset> {
+    let mut statement = connection.prepare_cached("SELECT coalesce(max(id), 0) FROM events")?;
+    statement.query_row([], |row| row.get(0).map(LogOffset))
+}
+
+/// The first events after a place, in order.
+pub(super) fn entries_after(
+    connection: &Connection,
+    place: LogOffset,
+    most: usize,
+) -> rusqlite::Result<Vec<LogEntry>> {
+    let sql = format!(
+        "SELECT {EVENT_COLUMNS} FROM events WHERE id > ?1 ORDER BY id LIMIT {}",
+        sql_limit(Some(most))
+    );
+    let mut events = Vec::new();
+    for_each_event(connection, &sql, [place.0], |event, place| {
+        let recorded = Arc::new(event);
+        events.push(LogEntry {
+            offset: place,
+            record: recorded,
+        });
+    })?;
+    Ok(events)
+}
+
+fn event_conditions(filter: &EventFilter) -> WhereClause {
+    let mut conditions = WhereClause::default();
+    conditions.add_equal("events.run", filter.run.as_ref().map(RunId::as_str));
+    if let Some(session) = &filter.session {
+        let id = || session.as_str().to_owned().into();
+        conditions.add(
+            "events.run IN (SELECT run FROM sessions WHERE session = ?) AND events.session = ?",
+            [id(), id()],
+        );
+    }
+    conditions.add_equal("runs.project", filter.project.as_deref());
+    conditions.add_equal("events.kind", filter.kind.map(|kind| kind.name()));
+    conditions.add_any_of("events.event", filter.names.iter().map(String::as_str));
+    conditions.add_comparison("events.id > ?", filter.after.map(|position| position.0));
+    conditions.add_comparison("events.id < ?", filter.before.map(|position| position.0));
+    conditions.add_comparison("events.at >= ?", filter.since.map(Timestamp::millis));
+    conditions.add_comparison("events.at < ?", filter.until.map(Timestamp::millis));
+    conditions
+}
+
+/// Looks at the events of every run, one run after the other.
+pub(super) fn for_each_run(
+    connection: &Connection,
+    mut look: impl FnMut(&[EventRecord]),
+) -> rusqlite::Result<()> {
+    let mut run: Vec<EventRecord> = Vec::new();
+    let sql = format!("SELECT {EVENT_COLUMNS} FROM events ORDER BY run, seq");
+    for_each_event(connection, &sql, [], |event, _| {
+        if run.first().is_some_and(|first| first.run != event.run) {
+            look(&run);
+            run.clear();
+        }
+        run.push(event);
+    })?;
+    if !run.is_empty() {
+        look(&run);
+    }
+    Ok(())
+}
+
+fn for_each_event(
+    connection: &Connection,
+    sql: &str,
+    values: impl Params,
+    mut look: impl FnMut(EventRecord, LogOffset),
+) -> rusqlite::Result<()> {
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut rows = statement.query(values)?;
+    while let Some(row) = rows.next()? {
+        look(event_from_row(row)?, LogOffset(row.get(5)?));
+    }
+    Ok(())
+}
+
+fn event_from_row(row: &Row<'_>) -> rusqlite::Result<EventRecord> {
+    let payload = row.get_ref(4)?.as_str()?;
+    let fields =
+        serde_json::from_str(payload).map_err(|error| sqlite_error::invalid_json(4, error))?;
+    Ok(EventRecord {
+        version: row.get(3)?,
+        run: RunId::new(row.get::<_, String>(0)?),
+        seq: row.get::<_, i64>(1)? as u64,
+        at: Timestamp::from_millis(row.get(2)?),
+        event: Event::from_value(fields),
+    })
+}
+
+/// The run at a glance that stands in the first column; none if it cannot be read.
+pub(super) fn view_from_row(row: &Row<'_>) -> rusqlite::Result<Option<RunSummary>> {
+    Ok(serde_json::from_str(row.get_ref(0)?.as_str()?).ok())
+}
+
+/// The number after LIMIT; a negative one means no limit.
+pub(super) fn sql_limit(limit: Option<usize>) -> i64 {
+    limit.map_or(-1, |limit| i64::try_from(limit).unwrap_or(i64::MAX))
+}
+
+/// What must hold for a row, and the values that are compared.
+#[derive(Debug, Default)]
+pub(super) struct WhereClause {
+    parts: Vec<String>,
+    values: Vec<Value>,
+}
+
+impl WhereClause {
+    pub(super) fn add(&mut self, part: &str, values: impl IntoIterator<Item = Value>) {
+        self.parts.push(part.to_owned());
+        self.values.extend(values);
+    }
+
+    /// The column has this value, where one is given.
+    pub(super) fn add_equal(&mut self, column: &str, value: Option<&str>) {
+        if let Some(value) = value {
+            self.add(&format!("{column} = ?"), [value.to_owned().into()]);
+        }
+    }
+
+    /// The comparison holds with this value, where one is given.
+    pub(super) fn add_comparison(&mut self, comparison: &str, value: Option<i64>) {
+        if let Some(value) = value {
+            self.add(comparison, [value.into()]);
+        }
+    }
+
+    /// The column has one of these values, where any are given.
+    pub(super) fn add_any_of<'a>(&mut self, column: &str, values: impl Iterator<Item = &'a str>) {
+        let values: Vec<Value> = values.map(|value| value.to_owned().into()).collect();
+        if !values.is_empty() {
+            let places = vec!["?"; values.len()].join(", ");
+            self.add(&format!("{column} IN ({places})"), values);
+        }
+    }
+
+    pub(super) fn sql(&self) -> String {
+        match self.parts.is_empty() {
+            true => String::new(),
+            false => format!("WHERE {}", self.parts.join(" AND ")),
+        }
+    }
+
+    pub(super) fn values(&self) -> impl Params + '_ {
+        params_from_iter(self.values.iter())
+    }
+}

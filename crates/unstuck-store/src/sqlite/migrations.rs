@@ -1,0 +1,135 @@
+//! Brings an older store up to date, by itself and forward only, after a copy of it was put aside.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::{Connection, Transaction, TransactionBehavior, backup};
+
+use super::{connect, escalations, rebuild, reported_usage, sqlite_error};
+use crate::error::StoreError;
+
+/// Marks a file as a store of unstuck: the letters `unst`.
+pub(super) const APPLICATION_ID: i32 = 0x756e_7374;
+
+/// One step from a schema to the next.
+struct Migration {
+    sql: &'static str,
+    /// What SQL alone cannot do.
+    after_sql: fn(&Connection) -> rusqlite::Result<()>,
+}
+
+const MIGRATIONS: &[Migration] = &[
+    Migration {
+        sql: include_str!("../../migrations/sqlite/0001_events.sql"),
+        after_sql: |_| Ok(()),
+    },
+    Migration {
+        sql: include_str!("../../migrations/sqlite/0002_hourly.sql"),
+        after_sql: rebuild::backfill_hourly,
+    },
+    Migration {
+        sql: include_str!("../../migrations/sqlite/0003_outbox.sql"),
+        after_sql: |_| Ok(()),
+    },
+    Migration {
+        sql: include_str!("../../migrations/sqlite/0004_questions.sql"),
+        after_sql: escalations::backfill,
+    },
+    Migration {
+        sql: include_str!("../../migrations/sqlite/0005_calls.sql"),
+        after_sql: |_| Ok(()),
+    },
+    Migration {
+        sql: include_str!("../../migrations/sqlite/0006_dashboard.sql"),
+        after_sql: rebuild::backfill_dashboard,
+    },
+    Migration {
+        sql: include_str!("../../migrations/sqlite/0007_many_questions.sql"),
+        after_sql: |_| Ok(()),
+    },
+    Migration {
+        sql: include_str!("../../migrations/sqlite/0008_daily.sql"),
+        after_sql: |_| Ok(()),
+    },
+    Migration {
+        sql: include_str!("../../migrations/sqlite/0009_upstreams.sql"),
+        after_sql: |_| Ok(()),
+    },
+    Migration {
+        sql: include_str!("../../migrations/sqlite/0010_told.sql"),
+        after_sql: reported_usage::backfill,
+    },
+];
+
+/// The newest schema that is known here.
+pub(super) const LATEST_VERSION: u32 = MIGRATIONS.len() as u32;
+
+pub(super) fn schema_version(connection: &Connection) -> rusqlite::Result<u32> {
+    connection.pragma_query_value(None, "user_version", |row| row.get(0))
+}
+
+pub(super) fn refuse_newer(path: &Path, found: u32) -> Result<(), StoreError> {
+    if found <= LATEST_VERSION {
+        return Ok(());
+    }
+    Err(StoreError::NewerSchema {
+        path: path.to_owned(),
+        found,
+        known: LATEST_VERSION,
+    })
+}
+
+/// Takes all steps that are missing, in one transaction.
+pub(super) fn migrate(
+    connection: &Connection,
+    path: &Path,
+    patience: Duration,
+) -> Result<(), StoreError> {
+    let told = |error| sqlite_error::to_store_error(path, error);
+    let begin = || Transaction::new_unchecked(connection, TransactionBehavior::Immediate);
+    let transaction = connect::retry_while_busy(patience, begin).map_err(told)?;
+    // Another process may have been faster.
+    let old = schema_version(&transaction).map_err(told)?;
+    refuse_newer(path, old)?;
+    if (1..LATEST_VERSION).contains(&old) {
+        back_up(path, old, patience)?;
+    }
+    apply(&transaction, old).map_err(told)?;
+    transaction.commit().map_err(told)
+}
+
+fn apply(transaction: &Transaction<'_>, old: u32) -> rusqlite::Result<()> {
+    for step in MIGRATIONS.iter().skip(old as usize) {
+        transaction.execute_batch(step.sql)?;
+        (step.after_sql)(transaction)?;
+    }
+    transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+    transaction.pragma_update(None, "user_version", LATEST_VERSION)
+}
+
+/// Copies the store as it is. The write lock is held, so it stays as it is meanwhile.
+fn back_up(path: &Path, old: u32, patience: Duration) -> Result<(), StoreError> {
+    let aside = free_backup_path(path, old);
+    connect::create_private_file(&aside)
+        .map_err(|error| StoreError::inaccessible("create", &aside, error))?;
+    let from = connect::open_reader(path, patience)?;
+    let copy = || {
+        let mut to = Connection::open(&aside)?;
+        backup::Backup::new(&from, &mut to)?.run_to_completion(4096, Duration::ZERO, None)
+    };
+    copy().map_err(|error| sqlite_error::to_store_error(&aside, error))
+}
+
+/// The first name for the copy that is not taken: `unstuck.db.bak-v1`, then `unstuck.db.bak-v1.2`.
+fn free_backup_path(path: &Path, old: u32) -> PathBuf {
+    let named = |suffix: String| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(suffix);
+        PathBuf::from(name)
+    };
+    let others = (2..).map(|number| named(format!(".bak-v{old}.{number}")));
+    let mut names = std::iter::once(named(format!(".bak-v{old}"))).chain(others);
+    names
+        .find(|name| !name.exists())
+        .unwrap_or_else(|| named(format!(".bak-v{old}")))
+}

@@ -1,0 +1,57 @@
+//! What was learned from the past: how often each strategy helped against each kind, as decisions use it.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use unstuck_core::decision::{SuccessCount, SuccessRates};
+use unstuck_core::{Kind, Timestamp};
+
+use crate::error::StoreError;
+use crate::rollup;
+use crate::stats::{Dimension, Metric, StatsQuery, StatsRow};
+use crate::store::Store;
+
+/// What is older says little about today's models and services.
+const LOOKBACK: Duration = Duration::from_secs(90 * 86_400);
+
+impl Store {
+    /// How often each strategy helped against each kind, in the last 90 days and in all projects.
+    pub async fn success_rates(&self, now: Timestamp) -> Result<SuccessRates, StoreError> {
+        let query = StatsQuery {
+            metric: Metric::Answers,
+            group_by: vec![Dimension::Kind, Dimension::Strategy, Dimension::Outcome],
+            since: Some(now.before(LOOKBACK)),
+            ..StatsQuery::default()
+        };
+        let mut tallies = StrategyTallies::default();
+        for line in self.stats(&query).await? {
+            tallies.add(line);
+        }
+        tallies.success_rates()
+    }
+}
+
+#[derive(Default)]
+struct StrategyTallies(BTreeMap<Kind, BTreeMap<String, SuccessCount>>);
+
+impl StrategyTallies {
+    fn add(&mut self, line: StatsRow) {
+        let kind = line.kind.and_then(|name| name.parse::<Kind>().ok());
+        // A kind that only a newer unstuck knows cannot be decided about here.
+        let (Some(kind), Some(strategy)) = (kind, line.strategy) else {
+            return;
+        };
+        let tally = self.0.entry(kind).or_default().entry(strategy).or_default();
+        let count = u32::try_from(line.count).unwrap_or(u32::MAX);
+        match line.outcome.as_deref() {
+            Some(rollup::HELPED) => tally.worked = tally.worked.saturating_add(count),
+            _ => tally.failed = tally.failed.saturating_add(count),
+        }
+    }
+
+    /// Odds are made from their wire form: counted one by one they would take as long as there were answers.
+    fn success_rates(&self) -> Result<SuccessRates, StoreError> {
+        let wire = serde_json::to_value(&self.0).map_err(StoreError::database)?;
+        serde_json::from_value(wire).map_err(StoreError::database)
+    }
+}

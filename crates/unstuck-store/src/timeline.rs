@@ -1,0 +1,85 @@
+//! The story of a run, with what the gateway has counted where its agent did not tell what it used.
+//!
+//! An agent's own figure counts for its attempt; what the gateway saw of that attempt is not added to it.
+
+use unstuck_core::decision::TokenUsage;
+use unstuck_core::event::{EventRecord, RunId};
+use unstuck_core::views::{AttemptView, RunTimeline, UsageGap};
+
+use crate::error::StoreError;
+use crate::spending::CostSummary;
+use crate::store::Store;
+
+impl Store {
+    /// The story of a run, attempt by attempt; none if there is no such run, or its beginning is not here.
+    pub async fn timeline(&self, run: &RunId) -> Result<Option<RunTimeline>, StoreError> {
+        let events = self.load(run).await?;
+        let Some(mut timeline) = RunTimeline::from_events(&events) else {
+            return Ok(None);
+        };
+        self.add_gateway_usage(&mut timeline, &events).await?;
+        Ok(Some(timeline))
+    }
+
+    /// Tells what the run and its sessions used, and what the calls of an attempt used that did not tell.
+    async fn add_gateway_usage(
+        &self,
+        timeline: &mut RunTimeline,
+        events: &[EventRecord],
+    ) -> Result<(), StoreError> {
+        let run = timeline.summary.id.clone();
+        let Some(all) = self.run_cost(&run).await? else {
+            return Ok(());
+        };
+        timeline.summary.cost_usd = all.cost_usd;
+        timeline.summary.tokens = all.new_tokens();
+        let unpriced = timeline
+            .sessions
+            .iter()
+            .map(|session| session.unpriced_count);
+        timeline.summary.unpriced_count = all.unpriced.max(unpriced.sum());
+        let used = self.session_costs(&run).await?;
+        for session in &mut timeline.sessions {
+            if let Some(used) = used.iter().find(|one| one.id == session.id.as_str()) {
+                session.cost_usd = used.cost_usd;
+                session.tokens = used.new_tokens();
+                session.unpriced_count = session.unpriced_count.max(used.unpriced);
+            }
+            if session.model.is_none() && all.calls > 0 {
+                session.model = self.session_model(&run, &session.id).await?;
+            }
+        }
+        if timeline.summary.model.is_none() {
+            let mut known = timeline.sessions.iter().rev();
+            timeline.summary.model = known.find_map(|session| session.model.clone());
+        }
+        for time in UsageGap::from_events(events) {
+            let used = self.cost_in_gap(&run, &time).await?;
+            if used.calls > 0 {
+                add_usage(timeline, &time, &used);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn add_usage(timeline: &mut RunTimeline, time: &UsageGap, used: &CostSummary) {
+    let cost = if time.lacks_cost { used.cost_usd } else { 0.0 };
+    // An attempt that was cut off is told with the one that was made in its place.
+    let is_its =
+        |story: &&mut AttemptView| story.session == time.session && story.started >= time.from;
+    if let Some(story) = timeline.attempts.iter_mut().find(is_its) {
+        if time.lacks_cost && cost > 0.0 {
+            *story.usage.cost_usd.get_or_insert(0.0) += cost;
+        }
+        if time.lacks_tokens {
+            let known = story.usage.tokens.get_or_insert_default();
+            *known = TokenUsage {
+                input: known.input + used.input_tokens,
+                cached: known.cached + used.cached_tokens,
+                output: known.output + used.output_tokens,
+                requests: known.requests + used.calls,
+            };
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! Failures as lines of a table with commas (RFC 4180).
+
+use crate::model::FailureListItem;
+
+/// The first line: what stands in which column.
+pub(super) const CSV_HEADER: &str =
+    "at,run,session,attempt,call,project,model,kind,fingerprint,message\r\n";
+
+/// One failure as a line.
+pub(super) fn csv_row(failure: &FailureListItem) -> String {
+    let none = String::new();
+    let cells = [
+        &failure.at.to_string(),
+        &failure.run,
+        &failure.session,
+        &failure.attempt.to_string(),
+        failure.call.as_ref().unwrap_or(&none),
+        &failure.project,
+        failure.model.as_ref().unwrap_or(&none),
+        &failure.kind.to_string(),
+        &failure.fingerprint,
+        &failure.message,
+    ];
+    let cells: Vec<_> = cells.into_iter().map(|text| csv_cell(text)).collect();
+    format!("{}\r\n", cells.join(","))
+}
+
+/// A text in its cell. Spreadsheets would take one that begins like a formula for one, and run it.
+fn csv_cell(text: &str) -> String {
+    let obeyed = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
+    let guard = if obeyed { "'" } else { "" };
+    match obeyed || text.contains(['"', ',', '\n', '\r']) {
+        true => format!("\"{guard}{}\"", text.replace('"', "\"\"")),
+        false => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cell_stays_one_cell_and_is_never_a_formula() {
+        assert_eq!(csv_cell("plain"), "plain");
+        assert_eq!(csv_cell("a \"b\", c\nd"), "\"a \"\"b\"\", c\nd\"");
+        assert_eq!(csv_cell("=HYPERLINK(1)"), "\"'=HYPERLINK(1)\"");
+        assert_eq!(csv_cell(""), "");
+    }
+}

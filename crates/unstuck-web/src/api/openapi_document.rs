@@ -1,0 +1,139 @@
+//! What the document of the API says beside its routes: what it is, who may, and every problem that can be answered.
+
+use utoipa::openapi::path::{Operation, ParameterIn, PathItem};
+use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme};
+use utoipa::openapi::{
+    ComponentsBuilder, ContentBuilder, InfoBuilder, OpenApi, OpenApiBuilder, Ref, RefOr,
+    ResponseBuilder, SecurityRequirement,
+};
+use utoipa::{PartialSchema, ToSchema};
+
+use crate::model::{FieldProblem, ProblemDetails};
+
+/// Problems that every operation can answer with.
+const COMMON_PROBLEMS: [(u16, &str); 6] = [
+    (400, "The request cannot be read."),
+    (
+        401,
+        "A token is needed, or the one that was sent is not known.",
+    ),
+    (
+        403,
+        "The token allows less, or the request comes from where it may not.",
+    ),
+    (
+        429,
+        "Too many requests from this address; Retry-After tells when to come back.",
+    ),
+    (500, "The server or its store failed."),
+    (503, "The server cannot do that now."),
+];
+/// Problems with what the path names.
+const PATH_PROBLEMS: [(u16, &str); 1] = [(404, "There is no such thing.")];
+/// Problems with what is sent.
+const BODY_PROBLEMS: [(u16, &str); 3] = [
+    (413, "The body is longer than 1 MiB."),
+    (415, "The body is not JSON, by its Content-Type."),
+    (422, "The body says something that cannot be."),
+];
+/// Problems with how things stand.
+const CONFLICT_PROBLEMS: [(u16, &str); 1] = [(409, "It does not fit how things stand.")];
+/// Problems with the version that is changed.
+const VERSION_PROBLEMS: [(u16, &str); 2] = [
+    (412, "It was changed meanwhile."),
+    (428, "If-Match is missing."),
+];
+
+/// The document before it has any routes.
+pub(super) fn base_document() -> OpenApi {
+    let info = InfoBuilder::new()
+        .title("unstuck")
+        .version(env!("CARGO_PKG_VERSION"))
+        .description(Some(
+            "Runs, sessions, failures and questions of a recovery supervisor for AI agents. Looking is free on the \
+             machine that it runs on; what changes something needs a token. Problems are told as RFC 9457 says.",
+        ));
+    let bearer = HttpBuilder::new()
+        .scheme(HttpAuthScheme::Bearer)
+        .description(Some(
+            "A token of `unstuck token`, with the scope read, answer or admin.",
+        ))
+        .build();
+    let key = ApiKeyValue::with_description(
+        "x-unstuck-key",
+        "The key of a login, together with its cookie, from a page of this server.",
+    );
+    let components = ComponentsBuilder::new()
+        .security_scheme("token", SecurityScheme::Http(bearer))
+        .security_scheme("login", SecurityScheme::ApiKey(ApiKey::Header(key)))
+        .schema(ProblemDetails::name(), ProblemDetails::schema())
+        .schema(FieldProblem::name(), FieldProblem::schema());
+    let security = [
+        SecurityRequirement::new("token", [""; 0]),
+        SecurityRequirement::new("login", [""; 0]),
+    ];
+    OpenApiBuilder::new()
+        .info(info)
+        .components(Some(components.build()))
+        .security(Some(security))
+        .build()
+}
+
+/// The document with all problems that can be answered.
+pub(super) fn with_problem_responses(mut document: OpenApi) -> OpenApi {
+    for item in document.paths.paths.values_mut() {
+        let PathItem {
+            get,
+            put,
+            post,
+            delete,
+            ..
+        } = item;
+        for operation in get.iter_mut() {
+            // Looking needs nothing on the machine that it runs on.
+            operation.security = Some(vec![
+                SecurityRequirement::default(),
+                SecurityRequirement::new("token", [""; 0]),
+            ]);
+            add_problem_responses(operation, false);
+        }
+        for operation in [put, post, delete].into_iter().flatten() {
+            add_problem_responses(operation, true);
+        }
+    }
+    document
+}
+
+fn add_problem_responses(operation: &mut Operation, changes: bool) {
+    let parameters = operation.parameters.as_deref().unwrap_or_default();
+    let has = |place: ParameterIn, name: Option<&str>| {
+        parameters.iter().any(|one| match one {
+            RefOr::T(one) => one.parameter_in == place && name.is_none_or(|name| one.name == name),
+            RefOr::Ref(_) => false,
+        })
+    };
+    let has_path = has(ParameterIn::Path, None) || has(ParameterIn::Query, Some("project"));
+    let has_version = has(ParameterIn::Header, Some("if-match"));
+    let mut problems: Vec<(u16, &str)> = COMMON_PROBLEMS.to_vec();
+    problems.extend(PATH_PROBLEMS.iter().filter(|_| has_path));
+    problems.extend(
+        BODY_PROBLEMS
+            .iter()
+            .filter(|_| operation.request_body.is_some()),
+    );
+    problems.extend(CONFLICT_PROBLEMS.iter().filter(|_| changes));
+    problems.extend(VERSION_PROBLEMS.iter().filter(|_| has_version));
+    for (status, description) in problems {
+        let content = ContentBuilder::new()
+            .schema(Some(Ref::from_schema_name(ProblemDetails::name())))
+            .build();
+        let response = ResponseBuilder::new()
+            .description(description)
+            .content("application/problem+json", content)
+            .build();
+        let responses = &mut operation.responses.responses;
+        responses
+            .entry(status.to_string())
+            .or_insert(RefOr::T(response));
+    }
+}

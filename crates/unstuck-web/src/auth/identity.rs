@@ -1,0 +1,220 @@
+//! Who asks, and what they may do.
+
+use std::net::{IpAddr, SocketAddr};
+
+use axum::extract::{ConnectInfo, FromRequestParts};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use unstuck_core::Timestamp;
+use unstuck_network::PeerOwner;
+
+use super::logins::LoginStore;
+use super::origin;
+use super::random_token::SecretHash;
+use super::tokens::TokenStore;
+use crate::model::{ProblemDetails, Scope};
+
+/// The header with the key of a login.
+const LOGIN_KEY_HEADER: &str = "x-unstuck-key";
+
+/// Who asks; put into every request by the guard.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Identity {
+    /// What their token or cookie allows; none where they brought neither.
+    pub scope: Option<Scope>,
+    /// What their token is called; none where they brought none.
+    pub name: Option<String>,
+    /// Whether what they brought allows to change something: a token, or a cookie with its key from our own page.
+    pub may_change: bool,
+    /// The hash of what they brought; none where that does not count.
+    pub(crate) credential: Option<String>,
+    /// Whether they had logged in, and that login has ended.
+    pub(crate) login_ended: bool,
+}
+
+/// What is known of those who may come in.
+pub(crate) struct Credentials<'a> {
+    pub(crate) tokens: &'a TokenStore,
+    pub(crate) logins: &'a LoginStore,
+    /// What the cookie of a login is called.
+    pub(crate) cookie: &'a str,
+    pub(crate) now: Timestamp,
+}
+
+impl Identity {
+    const ANONYMOUS: Self = Self {
+        scope: None,
+        name: None,
+        may_change: false,
+        credential: None,
+        login_ended: false,
+    };
+    const EXPIRED_LOGIN: Self = Self {
+        login_ended: true,
+        ..Self::ANONYMOUS
+    };
+
+    /// Whether they may do what needs this scope, be it here or from a page that has the key.
+    pub fn has_scope(&self, scope: Scope) -> bool {
+        self.scope.is_some_and(|own| own >= scope)
+    }
+
+    /// What is written down as the one who did something.
+    pub fn audit_name(&self) -> Option<String> {
+        self.name.clone()
+    }
+
+    pub(crate) fn authenticate(
+        papers: &Credentials<'_>,
+        parts: &Parts,
+        host: &str,
+    ) -> Result<Self, ProblemDetails> {
+        let now = papers.now;
+        if let Some(given) = parts.headers.get(header::AUTHORIZATION) {
+            return Self::from_token(papers.tokens, given);
+        }
+        let Some(cookie) = cookie_value(&parts.headers, papers.cookie) else {
+            return Ok(Self::ANONYMOUS);
+        };
+        // A login that has ended is nobody's fault.
+        let Some(allowed) = papers.logins.check_cookie(&cookie, now) else {
+            return Ok(Self::EXPIRED_LOGIN);
+        };
+        let name = match &allowed.token {
+            None => "dashboard".to_owned(),
+            // Whose token was taken back is out, wherever it was typed.
+            Some(id) => match papers.tokens.find_valid(id).ok().flatten() {
+                Some(token) => token.name,
+                None => return Ok(Self::EXPIRED_LOGIN),
+            },
+        };
+        let key = parts
+            .headers
+            .get(LOGIN_KEY_HEADER)
+            .and_then(|key| key.to_str().ok());
+        let has_key = key.is_some_and(|key| papers.logins.is_valid_key(&cookie, key, now));
+        Ok(Self {
+            scope: Some(allowed.scope),
+            name: Some(name),
+            may_change: has_key && origin::is_from_own_page(parts, host),
+            credential: Some(SecretHash::of_secret(&cookie).to_hex()),
+            login_ended: false,
+        })
+    }
+
+    fn from_token(tokens: &TokenStore, given: &HeaderValue) -> Result<Self, ProblemDetails> {
+        let secret = given.to_str().ok().and_then(bearer_token);
+        let Some(secret) = secret else {
+            return Err(invalid_credential(
+                "the header Authorization needs `Bearer` and a token",
+            ));
+        };
+        let found = tokens.check(secret).map_err(|error| {
+            // Where the file is, is nobody's business.
+            let _ = error;
+            ProblemDetails::new(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "the tokens cannot be read; `unstuck token list` on the server tells why",
+            )
+        })?;
+        let token = found.ok_or_else(|| {
+            invalid_credential(
+                "this token is not known here; `unstuck token create` on the server makes one",
+            )
+        })?;
+        Ok(Self {
+            scope: Some(token.scope),
+            name: Some(token.name),
+            may_change: true,
+            credential: Some(token.hash),
+            login_ended: false,
+        })
+    }
+}
+
+fn bearer_token(text: &str) -> Option<&str> {
+    let (scheme, token) = text.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+}
+
+/// Somebody who is not who they should be.
+pub(crate) fn invalid_credential(detail: &str) -> ProblemDetails {
+    ProblemDetails::new(StatusCode::UNAUTHORIZED, detail).with_header(
+        header::WWW_AUTHENTICATE,
+        HeaderValue::from_static("Bearer realm=\"unstuck\""),
+    )
+}
+
+/// Somebody who may not do that.
+pub(crate) fn insufficient_scope(scope: Scope, own: Scope) -> ProblemDetails {
+    ProblemDetails::new(
+        StatusCode::FORBIDDEN,
+        format!(
+            "this needs the scope {scope}, and the token has {own}; `unstuck token create --scope {scope}` makes one"
+        ),
+    )
+}
+
+/// The cookie of that name.
+pub(crate) fn cookie_value(headers: &HeaderMap, name: &str) -> Option<String> {
+    let lines = headers.get_all(header::COOKIE).iter();
+    let mut pairs = lines
+        .filter_map(|line| line.to_str().ok())
+        .flat_map(|line| line.split(';'))
+        .filter_map(|pair| pair.trim().split_once('='));
+    let found = pairs.find(|(own, _)| *own == name);
+    found.map(|(_, value)| value.to_owned())
+}
+
+/// Where a request came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct ClientPeer {
+    /// The address; none where the listener does not tell.
+    pub(crate) address: Option<IpAddr>,
+    pub(crate) owner: PeerOwner,
+}
+
+impl ClientPeer {
+    pub(crate) fn from_parts(parts: &Parts) -> Self {
+        let info = parts.extensions.get::<ConnectInfo<SocketAddr>>();
+        let owner = parts.extensions.get::<PeerOwner>();
+        Self {
+            address: info.map(|ConnectInfo(peer)| peer.ip().to_canonical()),
+            owner: owner.copied().unwrap_or(PeerOwner::Unknown),
+        }
+    }
+
+    /// Whether it is on this machine.
+    pub(crate) fn is_local(&self) -> bool {
+        self.address.is_some_and(|address| address.is_loopback())
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for Identity {
+    type Rejection = std::convert::Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Self::Rejection> {
+        let who = parts.extensions.get::<Self>();
+        Ok(who.cloned().unwrap_or(Self::ANONYMOUS))
+    }
+}
+
+/// Who asks, if they may change policies and settings.
+#[derive(Debug, Clone)]
+pub(crate) struct RequireAdmin(pub(crate) Identity);
+
+impl<S: Sync> FromRequestParts<S> for RequireAdmin {
+    type Rejection = ProblemDetails;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ProblemDetails> {
+        let who = parts.extensions.get::<Identity>();
+        let who = who.cloned().unwrap_or(Identity::ANONYMOUS);
+        match who.scope {
+            Some(Scope::Admin) => Ok(Self(who)),
+            Some(own) => Err(insufficient_scope(Scope::Admin, own)),
+            None => Err(invalid_credential(
+                "this needs a token with the scope admin",
+            )),
+        }
+    }
+}

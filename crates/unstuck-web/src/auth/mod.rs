@@ -1,0 +1,32 @@
+//! Who may come in, how often, and what leaves with every answer.
+//!
+//! - A host that is a name of somebody else's is refused (DNS rebinding), and so is every page of another origin.
+//! - From this machine programs of the same user may look; anybody else only with a token or a login: other users of this
+//!   machine, other machines, and whoever cannot be told apart from them.
+//! - Whatever changes something needs a token or a login with the key that only our own pages have, wherever it comes
+//!   from: agents live on this machine, too.
+
+mod identity;
+mod logins;
+pub(crate) mod origin;
+mod random_token;
+mod rate_limit;
+mod rejected_tokens;
+pub(crate) mod security_headers;
+mod tokens;
+
+pub use identity::Identity;
+pub use logins::{CODE_LIFETIME, LOGIN_LIFETIME};
+pub use random_token::RandomnessError;
+pub use rate_limit::{RateLimits, RequestRate};
+pub use rejected_tokens::RejectedTokens;
+pub use tokens::{Token, TokenError, TokenStore};
+
+pub(crate) use identity::{
+    ClientPeer, Credentials, RequireAdmin, cookie_value, insufficient_scope, invalid_credential,
+};
+pub(crate) use logins::{LoginStore, NewLogin};
+pub(crate) use rate_limit::{RateLimitKey, RateLimiter};
+pub(crate) use rejected_tokens::RejectedTokenCounter;
+
+pub use crate::model::Scope;

@@ -1,0 +1,41 @@
+//! Secrets that are made here: drawn by chance, and kept only as hashes.
+
+use data_encoding::{BASE64URL_NOPAD, HEXLOWER};
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
+
+/// The system gave no random bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the system gave no random bytes")]
+pub struct RandomnessError;
+
+/// A text that nobody can guess: 256 bits.
+pub(super) fn generate_secret() -> Result<String, RandomnessError> {
+    let mut bytes = [0; 32];
+    getrandom::fill(&mut bytes).map_err(|_| RandomnessError)?;
+    Ok(BASE64URL_NOPAD.encode(&bytes))
+}
+
+/// What is kept of a secret: its SHA-256. It has 256 bits of chance, so nothing is gained by a slow hash.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct SecretHash([u8; 32]);
+
+impl SecretHash {
+    pub(super) fn of_secret(secret: &str) -> Self {
+        Self(Sha256::digest(secret).into())
+    }
+
+    pub(super) fn parse_hex(text: &str) -> Option<Self> {
+        let bytes = HEXLOWER.decode(text.as_bytes()).ok()?;
+        bytes.try_into().ok().map(Self)
+    }
+
+    pub(super) fn to_hex(&self) -> String {
+        HEXLOWER.encode(&self.0)
+    }
+
+    /// Compares without telling by its time where a difference is.
+    pub(super) fn matches(&self, other: &Self) -> bool {
+        self.0.ct_eq(&other.0).into()
+    }
+}

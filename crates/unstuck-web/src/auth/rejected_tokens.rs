@@ -1,0 +1,141 @@
+//! Wrong tokens and codes, counted for each address: they keep nobody out, and nobody overlooks who sends them.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::broadcast;
+use unstuck_core::Timestamp;
+
+/// After so long without another one an address is forgotten.
+const FORGET_AFTER: Duration = Duration::from_secs(600);
+/// Whoever sends fewer than so many has mistyped something.
+const REPORT_THRESHOLD: u64 = 10;
+/// So many addresses are remembered.
+const MAX_ADDRESSES: usize = 1000;
+/// So many reports wait for whoever reads them slowly.
+const REPORT_CAPACITY: usize = 16;
+
+/// The wrong tokens and codes that came from one address, without a longer pause.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RejectedTokens {
+    /// Where they came from; none where that is not known.
+    pub address: Option<IpAddr>,
+    /// How many there were.
+    pub count: u64,
+    /// When the first one came.
+    pub first: Timestamp,
+    /// When the last one came.
+    pub last: Timestamp,
+}
+
+/// The wrong tokens and codes of all addresses.
+#[derive(Debug)]
+pub(crate) struct RejectedTokenCounter {
+    by_address: Mutex<HashMap<Option<IpAddr>, RejectedTokens>>,
+    reports: broadcast::Sender<RejectedTokens>,
+}
+
+impl Default for RejectedTokenCounter {
+    fn default() -> Self {
+        Self {
+            by_address: Mutex::default(),
+            reports: broadcast::Sender::new(REPORT_CAPACITY),
+        }
+    }
+}
+
+impl RejectedTokenCounter {
+    /// Counts one. The first, the tenth, the hundredth and so on of an address are reported.
+    pub(crate) fn record(&self, address: Option<IpAddr>, now: Timestamp) {
+        let mut seen = self
+            .by_address
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        seen.retain(|_, one| now.since(one.last) < FORGET_AFTER);
+        if seen.len() >= MAX_ADDRESSES && !seen.contains_key(&address) {
+            return;
+        }
+        let one = seen.entry(address).or_insert(RejectedTokens {
+            address,
+            count: 0,
+            first: now,
+            last: now,
+        });
+        one.count += 1;
+        one.last = now;
+        let digits = one.count.ilog10();
+        if one.count == 10_u64.pow(digits) {
+            // Nobody need listen.
+            let _ = self.reports.send(*one);
+        }
+    }
+
+    /// The address that sends the most of them, if any sends more than typing errors.
+    pub(crate) fn worst_address(&self, now: Timestamp) -> Option<RejectedTokens> {
+        let seen = self
+            .by_address
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let lately = seen.values().filter(|one| {
+            let is_late = now.since(one.last) < FORGET_AFTER;
+            is_late && one.count >= REPORT_THRESHOLD
+        });
+        lately.max_by_key(|one| one.count).copied()
+    }
+
+    /// What is reported from now on.
+    pub(crate) fn subscribe(&self) -> broadcast::Receiver<RejectedTokens> {
+        self.reports.subscribe()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Timestamp = Timestamp::from_seconds(1_794_777_000);
+
+    fn second(n: u64) -> Timestamp {
+        NOW.after(Duration::from_secs(n))
+    }
+
+    #[test]
+    fn endless_wrong_tokens_are_counted_and_reported_ever_less_often() {
+        let rejected = RejectedTokenCounter::default();
+        let mut reports = rejected.subscribe();
+        let here = "127.0.0.1".parse().ok();
+        for n in 0..9 {
+            rejected.record(here, second(n));
+        }
+        assert_eq!(rejected.worst_address(second(9)), None, "typing errors");
+        for n in 9..1234 {
+            rejected.record(here, second(n));
+        }
+        let most = rejected.worst_address(second(1234)).unwrap();
+        assert_eq!((most.address, most.count), (here, 1234));
+        assert_eq!((most.first, most.last), (NOW, second(1233)));
+        let mut told = Vec::new();
+        while let Ok(report) = reports.try_recv() {
+            told.push(report.count);
+        }
+        assert_eq!(told, [1, 10, 100, 1000]);
+    }
+
+    #[test]
+    fn an_address_that_stops_is_forgotten() {
+        let rejected = RejectedTokenCounter::default();
+        let here = "192.0.2.7".parse().ok();
+        (0..20).for_each(|_| rejected.record(here, NOW));
+        assert!(rejected.worst_address(second(599)).is_some());
+        assert_eq!(rejected.worst_address(second(600)), None);
+        rejected.record(here, second(700));
+        let again: Vec<_> = (0..9).map(|_| rejected.record(here, second(700))).collect();
+        assert_eq!(again.len(), 9);
+        assert_eq!(
+            rejected.worst_address(second(700)).map(|one| one.count),
+            Some(10)
+        );
+    }
+}

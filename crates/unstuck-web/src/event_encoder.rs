@@ -1,0 +1,51 @@
+//! Events as they are told, written once for all who follow.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use unstuck_core::redact::Redactor;
+use unstuck_core::views::SessionStatus;
+use unstuck_store::LogEntry;
+
+use crate::model::EventResponse;
+
+/// So many are kept: all that happen while a browser comes back.
+const MAX_CACHED_EVENTS: usize = 4096;
+
+/// The lines of the newest events, by their ids.
+#[derive(Debug, Default)]
+pub(crate) struct EventEncoder {
+    cache: Mutex<HashMap<u64, Arc<str>>>,
+}
+
+impl EventEncoder {
+    /// An event as it is told, without secrets. None if it cannot be written.
+    pub(crate) fn encode(
+        &self,
+        placed: &LogEntry,
+        state: Option<SessionStatus>,
+        redactor: &Redactor,
+    ) -> Option<Arc<str>> {
+        let id = placed.offset.number();
+        if let Some(line) = self.lock_cache().get(&id) {
+            return Some(Arc::clone(line));
+        }
+        let mut line =
+            serde_json::to_value(EventResponse::from_record(id, &placed.record, state)).ok()?;
+        redactor.redact_value(&mut line);
+        let line: Arc<str> = line.to_string().into();
+        let mut kept = self.lock_cache();
+        if kept.len() >= MAX_CACHED_EVENTS {
+            kept.retain(|known, _| known + MAX_CACHED_EVENTS as u64 / 2 > id);
+        }
+        // Somebody who reads what is long past does not push out what all others wait for.
+        if kept.len() < MAX_CACHED_EVENTS {
+            kept.insert(id, Arc::clone(&line));
+        }
+        Some(line)
+    }
+
+    fn lock_cache(&self) -> std::sync::MutexGuard<'_, HashMap<u64, Arc<str>>> {
+        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

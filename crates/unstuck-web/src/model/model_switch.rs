@@ -1,0 +1,42 @@
+//! A change of a session's model.
+
+use serde::Serialize;
+use unstuck_core::Timestamp;
+use unstuck_core::decision::{ModelSwitch, ModelSwitchReason};
+use utoipa::ToSchema;
+
+use super::money::round_usd;
+
+/// One change of a session's model.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ModelSwitchResponse {
+    /// The model before.
+    pub from_model: String,
+    /// The model after.
+    pub to_model: String,
+    /// Why: `manual`, `auto_after_retries` or `context_limit`.
+    pub reason: String,
+    /// When.
+    #[schema(value_type = String, format = DateTime)]
+    pub timestamp: Timestamp,
+    /// What it is expected to cost more, in USD; null where a price is unknown.
+    pub cost_estimate: Option<f64>,
+}
+
+impl From<ModelSwitch> for ModelSwitchResponse {
+    fn from(change: ModelSwitch) -> Self {
+        let reason = match change.reason {
+            ModelSwitchReason::Manual => "manual",
+            ModelSwitchReason::AutoAfterRetries => "auto_after_retries",
+            ModelSwitchReason::ContextLimit => "context_limit",
+        };
+        Self {
+            from_model: change.from_model,
+            to_model: change.to_model,
+            reason: reason.to_owned(),
+            timestamp: change.timestamp,
+            cost_estimate: change.cost_estimate.map(round_usd),
+        }
+    }
+}

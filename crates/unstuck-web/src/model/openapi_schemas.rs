@@ -1,0 +1,111 @@
+//! How values of the core are described in the OpenAPI document.
+
+use serde_json::Value;
+use unstuck_core::diagnosis::RetryAfterSource;
+use unstuck_core::event::EscalationKind;
+use unstuck_core::views::{Actor, NextAction, RunStatus};
+use unstuck_core::{Kind, Level};
+use utoipa::openapi::schema::{KnownFormat, Object, ObjectBuilder, SchemaFormat, SchemaType, Type};
+
+/// One of these names.
+fn string_enum<'a>(all: impl IntoIterator<Item = &'a str>) -> ObjectBuilder {
+    ObjectBuilder::new()
+        .schema_type(Type::String)
+        .enum_values(Some(all))
+}
+
+/// One of these names, or null.
+fn nullable_string_enum<'a>(all: impl IntoIterator<Item = &'a str>) -> ObjectBuilder {
+    let all = all.into_iter().map(Value::from).chain([Value::Null]);
+    ObjectBuilder::new()
+        .schema_type(SchemaType::from_iter([Type::String, Type::Null]))
+        .enum_values(Some(all))
+}
+
+fn kinds() -> impl Iterator<Item = &'static str> {
+    Kind::ALL.iter().map(|kind| kind.name())
+}
+
+const LEVELS: [Level; 4] = [
+    Level::Same,
+    Level::Alternative,
+    Level::Clarify,
+    Level::Escalate,
+];
+
+pub(super) fn status() -> Object {
+    string_enum(RunStatus::ALL.map(RunStatus::name)).build()
+}
+
+/// The five fields of a session's state.
+pub(super) fn session_status() -> Object {
+    session_status_builder().build()
+}
+
+/// The five fields of a session's state, or null.
+pub(super) fn session_status_or_null() -> Object {
+    session_status_builder()
+        .schema_type(SchemaType::from_iter([Type::Object, Type::Null]))
+        .build()
+}
+
+fn session_status_builder() -> ObjectBuilder {
+    let next = ObjectBuilder::new()
+        .schema_type(SchemaType::from_iter([Type::Object, Type::Null]))
+        .description(Some(
+            "Who acts next and when; null if nothing is left to do.",
+        ))
+        .property("who", string_enum(Actor::ALL.map(Actor::name)))
+        .property("action", string_enum(NextAction::ALL.map(NextAction::name)))
+        .property("at", timestamp_or_null())
+        .required("who")
+        .required("action")
+        .required("at");
+    let reason = "The kind of failure that led to it; null if no failure did.";
+    let source = "Where the end of the wait is known from, while there is one.";
+    ObjectBuilder::new()
+        .description(Some("The state of a session or run in five fields."))
+        .property("state", string_enum(RunStatus::ALL.map(RunStatus::name)))
+        .property(
+            "reason",
+            nullable_string_enum(kinds()).description(Some(reason)),
+        )
+        .property("until", timestamp_or_null())
+        .property(
+            "source",
+            nullable_string_enum(RetryAfterSource::ALL.map(RetryAfterSource::name))
+                .description(Some(source)),
+        )
+        .property("next", next)
+        .required("state")
+        .required("reason")
+        .required("until")
+        .required("source")
+        .required("next")
+}
+
+fn timestamp_or_null() -> ObjectBuilder {
+    ObjectBuilder::new()
+        .schema_type(SchemaType::from_iter([Type::String, Type::Null]))
+        .format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime)))
+}
+
+pub(super) fn kind() -> Object {
+    string_enum(kinds()).build()
+}
+
+pub(super) fn kind_or_null() -> Object {
+    nullable_string_enum(kinds()).build()
+}
+
+pub(super) fn level() -> Object {
+    string_enum(LEVELS.map(Level::name)).build()
+}
+
+pub(super) fn level_or_null() -> Object {
+    nullable_string_enum(LEVELS.map(Level::name)).build()
+}
+
+pub(super) fn escalation_kind() -> Object {
+    string_enum(EscalationKind::ALL.map(EscalationKind::name)).build()
+}

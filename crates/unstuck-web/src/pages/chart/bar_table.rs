@@ -1,0 +1,60 @@
+//! Bars that lie: a table whose last column is drawn, so that it is read as what it is.
+
+use maud::{Markup, html};
+
+use super::axis::Unit;
+use super::{Tone, format_coordinate};
+
+/// One bar.
+#[derive(Debug, Clone)]
+pub(crate) struct BarRow {
+    /// What it is about.
+    pub(crate) name: Markup,
+    /// How much.
+    pub(crate) value: f64,
+    /// What else is said of it.
+    pub(crate) note: String,
+}
+
+/// Values as bars that lie, in the order in which they are given.
+pub(crate) fn bar_table(
+    caption: &str,
+    heads: [&str; 2],
+    unit: Unit,
+    tone: Tone,
+    all: &[BarRow],
+) -> Markup {
+    // Shares are shares of all, counts are compared with the greatest.
+    let top = match unit {
+        Unit::Share => 1.0,
+        _ => all
+            .iter()
+            .map(|row| row.value)
+            .fold(f64::MIN_POSITIVE, f64::max),
+    };
+    let class = tone.class("mark", "mark is-bad");
+    html! {
+        table class="table tight" {
+            caption class="hidden-visually" { (caption) }
+            thead { tr {
+                th scope="col" { (heads[0]) }
+                th scope="col" class="number" { (heads[1]) }
+                th scope="col" class="wide" { span class="hidden-visually" { "As a bar" } }
+            } }
+            tbody {
+                @for row in all {
+                    tr {
+                        th scope="row" { (row.name) @if !row.note.is_empty() { div class="small dim" { (row.note) } } }
+                        td class="number" { (unit.format(row.value)) }
+                        td class="wide" {
+                            svg class="bar" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true" focusable="false" {
+                                rect class="rail" width="100" height="10" rx="1" {}
+                                rect class=(class) width=(format_coordinate((row.value / top).clamp(0.0, 1.0) * 100.0)) height="10" rx="1" {}
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! How something stands: a word, an icon and a colour, never the colour alone.
+
+use maud::{Markup, html};
+use unstuck_core::views::RunStatus;
+
+use super::icon::Icon;
+
+/// A pill with a word.
+pub(crate) fn badge(class: &str, icon: Icon, word: &str) -> Markup {
+    html! {
+        span class={ "pill " (class) } { (icon.render()) (word) }
+    }
+}
+
+/// Where a run or a session stands.
+pub(crate) fn status_badge(status: RunStatus) -> Markup {
+    let (class, icon) = match status {
+        RunStatus::Running => ("is-busy", Icon::Running),
+        RunStatus::Waiting => ("is-wait", Icon::Clock),
+        RunStatus::AwaitingHuman => ("is-human", Icon::Person),
+        RunStatus::Succeeded => ("is-ok", Icon::Check),
+        RunStatus::Recovered => ("is-ok", Icon::Recovered),
+        RunStatus::Failed => ("is-bad", Icon::Cross),
+        RunStatus::Interrupted => ("is-gone", Icon::Stopped),
+        RunStatus::Crashed => ("is-bad", Icon::Stopped),
+    };
+    badge(class, icon, status_label(status))
+}
+
+/// Where a run stands, in words for a person.
+pub(crate) const fn status_label(status: RunStatus) -> &'static str {
+    match status {
+        RunStatus::Running => "Running",
+        RunStatus::Waiting => "Waiting",
+        RunStatus::AwaitingHuman => "Needs you",
+        RunStatus::Succeeded => "Succeeded",
+        RunStatus::Recovered => "Recovered",
+        RunStatus::Failed => "Failed",
+        RunStatus::Interrupted => "Stopped",
+        RunStatus::Crashed => "Crashed",
+    }
+}
+
+/// What came of an attempt, by its name on the wire.
+pub(crate) fn outcome_badge(name: &str) -> Markup {
+    match name {
+        "running" => badge("is-busy", Icon::Running, "Running"),
+        "succeeded" => badge("is-ok", Icon::Check, "Succeeded"),
+        "interrupted" => badge("is-gone", Icon::Stopped, "Cut off"),
+        _ => badge("is-bad", Icon::Cross, "Failed"),
+    }
+}
+
+/// What kind of question it is, in words for a person.
+pub(crate) fn escalation_kind_label(name: &str) -> &'static str {
+    match name {
+        "recovery_approval_required" => "Wants to run a repair",
+        "cost_confirmation" => "Wants to spend money",
+        "stuck" => "Goes in circles",
+        _ => "Cannot go on alone",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_status_has_a_word_of_its_own_beside_its_colour() {
+        let words: std::collections::BTreeSet<_> = RunStatus::ALL.map(status_label).into();
+        assert_eq!(words.len(), RunStatus::ALL.len());
+        for one in RunStatus::ALL {
+            assert!(
+                status_badge(one)
+                    .into_string()
+                    .ends_with(&format!("{}</span>", status_label(one)))
+            );
+        }
+    }
+}

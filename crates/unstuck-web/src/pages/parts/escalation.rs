@@ -1,0 +1,294 @@
+//! A question to a person: everything that it says, and the buttons that answer it.
+
+use maud::{Markup, html};
+use unstuck_core::Timestamp;
+
+use super::controls::{Permissions, dialog_button};
+use super::icon::Icon;
+use super::{badge, evidence, money, text, time};
+use crate::model::{
+    AnswerKind, AnswerOption, ChangedSetting, EscalationResponse, ExecutionConditions,
+    PreviewedFile, RepairPreview,
+};
+
+/// A question in short: what happened, who asks, and a way to answer.
+pub(crate) fn escalation_card(asked: &EscalationResponse, now: Timestamp) -> Markup {
+    html! {
+        article class="card needs stack" data-key={ "question-" (asked.id) } aria-labelledby={ "q-" (asked.id) } {
+            (header(asked, now))
+            (activity(asked))
+            h3 id={ "q-" (asked.id) } { a href={ "/inbox/" (asked.id) } { (text::one_line(&asked.reason, 240)) } }
+            (evidence::evidence(&asked.evidence, None))
+            @if let Some(command) = &asked.command { p { span class="label" { "Proposed: " } code { (text::one_line(command, 240)) } } }
+            p { a class="button primary" href={ "/inbox/" (asked.id) } { "Answer" span class="hidden-visually" { ": " (text::one_line(&asked.reason, 80)) } } }
+        }
+    }
+}
+
+/// The command or task that a question is about.
+pub(crate) fn activity(asked: &EscalationResponse) -> Markup {
+    html! {
+        @if !asked.activity.trim().is_empty() { p class="doing" { code { (text::one_line(&asked.activity, 160)) } } }
+    }
+}
+
+fn header(asked: &EscalationResponse, now: Timestamp) -> Markup {
+    html! {
+        div class="row" {
+            (match &asked.outcome {
+                None => badge::badge("is-human", Icon::Person, badge::escalation_kind_label(&asked.escalation_kind)),
+                Some(_) => badge::badge("is-gone", Icon::Check, "Answered"),
+            })
+            span class="tag" { (asked.kind) }
+            span class="facts" {
+                span { (text::one_line(text::directory_name(&asked.project), 60)) @if let Some(role) = &asked.role { " · " (text::one_line(role, 60)) } }
+                (time::ago(asked.created, now))
+                @if let Some(deadline) = asked.deadline.as_ref().filter(|_| asked.outcome.is_none()) {
+                    span { "without an answer: " (answer_label(deadline.answer)) " " (time::until(deadline.at, now)) }
+                }
+            }
+        }
+    }
+}
+
+/// All that a question says.
+pub(crate) fn escalation_details(asked: &EscalationResponse, now: Timestamp) -> Markup {
+    html! {
+        div class="card stack" {
+            (header(asked, now))
+            dl class="kv" {
+                dt { "What was being done" } dd { (text::one_line(&asked.activity, 600)) }
+                dt { "Why you are asked" } dd class="strong" { (text::one_line(&asked.reason, 600)) }
+                dt { "Where" } dd {
+                    a href={ "/runs/" (asked.run) } { "run " (text::one_line(&asked.run, 40)) }
+                    @if let Some(session) = &asked.session { ", " a href={ "/sessions/" (session) } { "session" } }
+                    span class="dim" { " in " (text::one_line(&asked.project, 200)) }
+                }
+                @if let Some(command) = &asked.command { dt { "Proposed command" } dd { code { (text::one_line(command, 1_000)) } } }
+                @if let Some(proposed) = asked.proposed.as_ref().filter(|_| asked.command.is_none()) { dt { "Proposed" } dd { (text::one_line(proposed, 400)) } }
+                @if let Some(conditions) = &asked.conditions { (execution_conditions(conditions)) }
+                @if let Some(reread) = &asked.reread { dt { "To continue" } dd { (reread.to_string()) } }
+                @if let Some(cost) = &asked.cost {
+                    dt { "Expected cost" } dd { (cost.usd.map_or_else(|| "not known".to_owned(), money::signed_usd)) div class="small dim" { (text::one_line(&cost.formula, 400)) } }
+                }
+            }
+            (evidence::evidence(&asked.evidence, None))
+            (changed_settings(&asked.settings))
+            (evidence::prior_attempts(&asked.prior_attempts))
+        }
+    }
+}
+
+/// What the project's files say differently than when the run began, key by key.
+fn changed_settings(changed: &[ChangedSetting]) -> Markup {
+    let value = |text: &Option<String>| {
+        text.as_deref()
+            .map_or("not set".to_owned(), |text| text::one_line(text, 1_000))
+    };
+    html! {
+        @if !changed.is_empty() {
+            h3 { "Changed in the project's configuration" }
+            dl class="kv" {
+                @for one in changed {
+                    dt { code { (text::one_line(&one.key, 200)) } }
+                    dd {
+                        div { "before: " code { (value(&one.before)) } }
+                        div { "now: " code { (value(&one.now)) } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// How it was answered.
+pub(crate) fn outcome(asked: &EscalationResponse, now: Timestamp) -> Markup {
+    html! {
+        @if let Some(answered) = &asked.outcome {
+            div class="card stack" {
+                p { (badge::badge("is-ok", Icon::Check, "Settled")) " "
+                    @match &answered.resolution {
+                        Some(how) => { (text::one_line(&how.summary, 240)) }
+                        None => { "The run went on or ended; no answer is needed any more." }
+                    }
+                    " " span class="dim" { (time::ago(answered.at, now)) }
+                }
+                @if let Some(note) = answered.resolution.as_ref().map(|how| how.note.as_str()).filter(|note| !note.is_empty()) { blockquote class="evidence" { (text::lines(note)) } }
+            }
+        }
+    }
+}
+
+/// The answers that make sense, each with what it will do.
+pub(crate) fn answer_buttons(asked: &EscalationResponse, may: Permissions) -> Markup {
+    let refused = may.answer_refusal();
+    html! {
+        form id="answer" class="card stack" data-api={ "/api/escalations/" (asked.id) "/answer" } data-done="Answered." data-base=(format!(r#"{{"hash":"{}"}}"#, safe_hash(asked))) {
+            h2 { "Your answer" }
+            div class="field" {
+                label for="note" { "Your words" }
+                textarea id="note" name="note" rows="3" disabled[refused.is_some()] aria-describedby="note-hint" {}
+                p id="note-hint" class="hint" { "For “Retry” they are told to the agent. For all others they are kept in the history." }
+            }
+            p class="says" role="alert" {}
+            ul class="answers" {
+                @for (at, offered) in asked.answers.iter().enumerate() { li { (answer_button(offered, at == 0, refused)) span class="small" { (text::one_line(&offered.effect, 300)) } } }
+            }
+            @if let Some(refused) = refused { p class="small dim" { (refused) } }
+        }
+        @for offered in asked.answers.iter().filter(|one| !can_be_undone(one.answer)) { (confirmation(offered, refused)) }
+    }
+}
+
+/// Whether what an answer does can be taken back later.
+const fn can_be_undone(answer: AnswerKind) -> bool {
+    !matches!(answer, AnswerKind::Skip | AnswerKind::Abort)
+}
+
+/// Asks once more before something is given up for good.
+fn confirmation(offered: &AnswerOption, refused: Option<&str>) -> Markup {
+    let id = format!("confirm-{}", answer_wire_name(offered.answer));
+    html! {
+        dialog id=(id) aria-labelledby={ (id) "-title" } {
+            div class="inside" {
+                h2 id={ (id) "-title" } { (answer_label(offered.answer)) "?" }
+                p { (text::one_line(&offered.effect, 300)) ". This cannot be undone." }
+                div class="actions" {
+                    button type="button" class="plain" data-close { "Cancel" }
+                    button type="submit" form="answer" class="danger" name="answer" value=(answer_wire_name(offered.answer)) data-done={ (answer_label(offered.answer)) ": sent." } disabled[refused.is_some()] title=[refused] { (answer_label(offered.answer)) }
+                }
+            }
+        }
+    }
+}
+
+/// The hash holds only letters and digits; whatever else would stand there is no hash.
+fn safe_hash(asked: &EscalationResponse) -> String {
+    asked
+        .hash
+        .chars()
+        .filter(char::is_ascii_alphanumeric)
+        .collect()
+}
+
+fn answer_button(offered: &AnswerOption, likeliest: bool, refused: Option<&str>) -> Markup {
+    let class = match (likeliest, offered.answer) {
+        (true, _) => "primary",
+        (false, AnswerKind::Abort) => "danger",
+        (false, _) => "",
+    };
+    if !can_be_undone(offered.answer) {
+        let dialog = format!("confirm-{}", answer_wire_name(offered.answer));
+        return dialog_button(class, &dialog, refused, answer_label(offered.answer));
+    }
+    html! {
+        button type="submit" class=(class) name="answer" value=(answer_wire_name(offered.answer)) data-done={ (answer_label(offered.answer)) ": sent." } disabled[refused.is_some()] title=[refused] { (answer_label(offered.answer)) }
+    }
+}
+
+/// What an answer is called on a button.
+pub(crate) const fn answer_label(answer: AnswerKind) -> &'static str {
+    match answer {
+        AnswerKind::Approve => "Approve",
+        AnswerKind::Reject => "Reject",
+        AnswerKind::Resolve => "Done by hand",
+        AnswerKind::Retry => "Retry",
+        AnswerKind::Escalate => "Stronger model",
+        AnswerKind::Skip => "Skip",
+        AnswerKind::Abort => "End the run",
+    }
+}
+
+const fn answer_wire_name(answer: AnswerKind) -> &'static str {
+    match answer {
+        AnswerKind::Approve => "approve",
+        AnswerKind::Reject => "reject",
+        AnswerKind::Resolve => "resolve",
+        AnswerKind::Retry => "retry",
+        AnswerKind::Escalate => "escalate",
+        AnswerKind::Skip => "skip",
+        AnswerKind::Abort => "abort",
+    }
+}
+
+/// What a proposed command would change.
+pub(crate) fn preview(preview: &RepairPreview) -> Markup {
+    html! {
+        div class="stack" {
+            p { code { (text::one_line(&preview.command, 400)) } " "
+                @match preview.exit_code {
+                    Some(0) => { (badge::badge("is-ok", Icon::Check, "Worked on a copy")) }
+                    Some(code) => { (badge::badge("is-bad", Icon::Cross, &format!("Exit code {code} on a copy"))) }
+                    None => { (badge::badge("is-wait", Icon::Clock, "Did not come to its end")) }
+                } }
+            @for note in &preview.notes { p class="small dim" { (text::one_line(note, 400)) } }
+            @match (preview.exit_code, preview.files.is_empty()) {
+                (Some(0), true) => { p class="dim" { "It would change no files." } }
+                (Some(0), false) => {}
+                (_, is_empty) => {
+                    p { "It failed, so this is not what it would change."
+                        @if !preview.network { " It had no network." } }
+                    @if is_empty { p class="dim" { "Up to then it had changed no files." } }
+                }
+            }
+            @for file in &preview.files { (file_change(file)) }
+            @if preview.more { p class="dim" { "There are more files than are shown here." } }
+            @if !preview.output.trim().is_empty() {
+                details data-key="preview-output" { summary { "What it wrote" } (text::output("What the command wrote", "preview", &preview.output)) }
+            }
+        }
+    }
+}
+
+fn file_change(file: &PreviewedFile) -> Markup {
+    html! {
+        @let name = html! { span class="tag" { (text::one_line(&file.change, 20)) } " " code { (text::one_line(&file.path, 300)) } };
+        @if file.diff.trim().is_empty() { p { (name) } }
+        @else { details data-key={ "file-" (text::one_line(&file.path, 200)) } { summary { (name) } (unified_diff(&file.diff)) } }
+    }
+}
+
+/// A unified difference, with its lines coloured.
+fn unified_diff(diff: &str) -> Markup {
+    html! {
+        div class="diff" tabindex="0" role="region" aria-label="Difference" {
+            ol { @for line in text::lines(diff).lines().take(400) {
+                li class=[match line.as_bytes().first() { Some(b'+') => Some("is-added"), Some(b'-') => Some("is-removed"), Some(b'@') => Some("is-gap"), _ => None }] { (line) }
+            } }
+        }
+    }
+}
+
+/// A dialog's opener for the preview, where there is something to look at.
+pub(crate) fn preview_button(asked: &EscalationResponse, may: Permissions) -> Markup {
+    html! {
+        @if asked.can_preview && asked.outcome.is_none() {
+            @let hint = match asked.preview_needs_network {
+                true => "Tries the command on a copy without network, which it probably needs.",
+                false => "Tries the command on a copy, without network.",
+            };
+            div class="row" { (dialog_button("", "preview", may.answer_refusal(), "Preview of file changes")) span class="small dim" { (hint) } }
+            @if asked.preview_needs_network {
+                div class="row" { (dialog_button("", "preview-network", may.answer_refusal(), "Preview with network")) span class="small dim" { "Tries it on a copy with network; what it does there is real." } }
+            }
+        }
+    }
+}
+
+/// Under which conditions a proposed command would run.
+fn execution_conditions(conditions: &ExecutionConditions) -> Markup {
+    let class = if conditions.sandbox == "full" {
+        ""
+    } else {
+        "strong"
+    };
+    html! {
+        dt { "Sandbox" } dd class=(class) { (text::one_line(&conditions.sandbox, 20))
+            @for missing in &conditions.missing { div class="small" { (text::one_line(missing, 400)) } } }
+        dt { "Network" } dd { (if conditions.network { "on" } else { "off" }) }
+        dt { "Variables it sees" } dd class="small" { (text::one_line(&conditions.variables.join(", "), 2_000)) }
+        @if !conditions.effects.is_empty() {
+            dt { "Known effects on git" } dd { @for effect in &conditions.effects { div { (text::one_line(effect, 400)) } } }
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! The lanes of the gateway: whether an upstream is up, and what is left of its limits.
+
+use std::time::Duration;
+
+use maud::{Markup, html};
+use unstuck_core::Timestamp;
+
+use super::icon::Icon;
+use super::{badge, money, run_tables, text, time};
+use crate::model::{Lane, LimitWindow};
+use crate::pages::chart;
+
+/// Lanes as a table.
+pub(crate) fn lane_table(all: &[Lane], now: Timestamp) -> Markup {
+    html! {
+        div class="card flush" {
+            table class="table folds" {
+                caption class="hidden-visually" { "Upstreams and what is left of their limits" }
+                thead { tr {
+                    th scope="col" { "Upstream" } th scope="col" { "State" } th scope="col" { "Left of the limits" }
+                    th scope="col" class="number" { "On their way" } th scope="col" class="number" { "Answered" } th scope="col" class="number" { "Failed" } th scope="col" class="number" { "Usually takes" }
+                } }
+                tbody { @for lane in all { (lane_row(lane, now)) } }
+            }
+        }
+    }
+}
+
+fn lane_row(lane: &Lane, now: Timestamp) -> Markup {
+    let counts = &lane.counts;
+    html! {
+        tr data-key={ "lane-" (lane.upstream) "-" (lane.model) } {
+            th scope="row" { div class="title-cell" { span { (text::one_line(&lane.upstream, 80)) } @if !lane.model.is_empty() { span { (run_tables::model_name(Some(&lane.model))) } } } }
+            td data-name="State" { div { (lane_state(lane, now)) } }
+            td data-name="Limits" { div { (lane_limits(lane, now)) } }
+            td data-name="On their way" class="number" { (lane.in_flight) }
+            td data-name="Answered" class="number" { (counts.answered) }
+            td data-name="Failed" class="number" { div { (counts.failed) @if counts.rate_limited > 0 { div class="small dim" { (counts.rate_limited) " at limits" } } } }
+            td data-name="Usually takes" class="number" { @if lane.mean_duration_ms >= 1.0 { (time::duration(Duration::from_millis(lane.mean_duration_ms as u64))) } @else { "–" } }
+        }
+    }
+}
+
+/// How it stands: whether it is up comes before whether its limits are reached.
+fn lane_state(lane: &Lane, now: Timestamp) -> Markup {
+    let cooling = lane.cool_down_until.filter(|until| *until > now);
+    html! {
+        @match (lane.breaker.state.as_str(), cooling) {
+            ("open", _) => {
+                (badge::badge("is-bad", Icon::Cross, "Down"))
+                @if let Some(until) = lane.breaker.until { div class="small dim" { "tried again " (time::until(until, now)) } }
+            }
+            ("half_open", _) => { (badge::badge("is-wait", Icon::Clock, "Being tried")) }
+            (_, Some(until)) => {
+                (badge::badge("is-wait", Icon::Clock, "Rate limited"))
+                div class="small dim" { "free " (time::until(until, now)) }
+            }
+            _ => {
+                @if lane.rate_per_second.is_some() { (badge::badge("is-wait", Icon::Clock, "Slowed down")) } @else { (badge::badge("is-ok", Icon::Check, "Up")) }
+                @if let Some(failures) = lane.breaker.failures.filter(|count| *count > 0) { div class="small dim" { (money::pluralize(failures.into(), "failure")) " in a row" } }
+            }
+        }
+        @if let Some(pace) = lane.rate_per_second { div class="small dim" { (format!("{pace:.1}")) " calls a second" } }
+    }
+}
+
+fn lane_limits(lane: &Lane, now: Timestamp) -> Markup {
+    let windows = [
+        ("requests", &lane.requests),
+        ("tokens", &lane.tokens),
+        ("input", &lane.input_tokens),
+        ("output", &lane.output_tokens),
+    ];
+    let known: Vec<(&str, &LimitWindow)> = windows
+        .into_iter()
+        .filter_map(|(name, window)| Some((name, window.as_ref()?)))
+        .collect();
+    html! {
+        @if known.is_empty() && lane.subscription.is_none() { span class="dim" { "not stated" } }
+        @for (name, window) in known {
+            div class="small nowrap" title={ "all of it is back " (time::exact(window.reset)) } {
+                @if let Some(limit) = window.limit { (chart::gauge(window.remaining as f64, limit as f64)) " " }
+                (money::tokens(window.remaining)) @if let Some(limit) = window.limit { " of " (money::tokens(limit)) } " " span class="dim" { (name) }
+            }
+        }
+        @if let Some(plan) = &lane.subscription {
+            div class="small nowrap" { (chart::gauge(100.0 - plan.used_percent, 100.0)) " " (format!("{:.0}", 100.0 - plan.used_percent)) " % " span class="dim" { "of the plan" } @if plan.exhausted { span class="strong" { ", used up" } } }
+            div class="small dim" { "the plan begins anew " (time::until(plan.reset, now)) }
+        }
+    }
+}

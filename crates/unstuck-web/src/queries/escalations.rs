@@ -1,0 +1,58 @@
+//! Questions to people.
+
+use unstuck_store::{EscalationFilter, EscalationRow, EscalationStatus};
+
+use crate::model::{EscalationResponse, Page, ProblemDetails};
+use crate::server_state::WebState;
+
+/// The questions that are asked for, a page of them.
+pub async fn escalations(
+    web: &WebState,
+    filter: &EscalationFilter,
+) -> Result<Page<EscalationResponse>, ProblemDetails> {
+    if let Some(after) = &filter.after
+        && find_escalation(web, after).await?.is_none()
+    {
+        let detail = format!("`after` names no question: {after}");
+        return Err(ProblemDetails::bad_request(detail));
+    }
+    let most = filter.limit.unwrap_or(50);
+    let one_more = EscalationFilter {
+        limit: Some(most.saturating_add(1)),
+        ..filter.clone()
+    };
+    let mut found = web.store().escalations(&one_more).await?;
+    let is_more = found.len() > most;
+    found.truncate(most);
+    let last = found.last().filter(|_| is_more);
+    Ok(Page {
+        next: last.map(|last| last.request.id.clone()),
+        items: found.into_iter().map(EscalationResponse::from).collect(),
+    })
+}
+
+/// One question.
+pub async fn escalation(web: &WebState, id: &str) -> Result<EscalationResponse, ProblemDetails> {
+    let unknown = || {
+        ProblemDetails::not_found(format!(
+            "there is no question `{id}`; GET /api/escalations lists what waits"
+        ))
+    };
+    find_escalation(web, id)
+        .await?
+        .map(EscalationResponse::from)
+        .ok_or_else(unknown)
+}
+
+async fn find_escalation(
+    web: &WebState,
+    id: &str,
+) -> Result<Option<EscalationRow>, ProblemDetails> {
+    let filter = EscalationFilter {
+        prefix: Some(id.to_owned()),
+        status: EscalationStatus::Any,
+        ..EscalationFilter::default()
+    };
+    let found = web.store().escalations(&filter).await?;
+    Ok(found.into_iter().find(|one| one.request.id == id))
+}

@@ -1,0 +1,42 @@
+//! Failures together and one by one, and how recovery went.
+
+use unstuck_store::{FailureQuery, RecoveryQuery};
+
+use crate::model::{FailureAnalytics, FailureListItem, Page, ProblemDetails, RecoveryAnalytics};
+use crate::server_state::WebState;
+
+/// What failures say together.
+pub async fn failure_analytics(
+    web: &WebState,
+    query: &FailureQuery,
+) -> Result<FailureAnalytics, ProblemDetails> {
+    Ok(web.store().failure_analytics(query).await?.into())
+}
+
+/// How recovery went.
+pub async fn recovery_analytics(
+    web: &WebState,
+    query: &RecoveryQuery,
+) -> Result<RecoveryAnalytics, ProblemDetails> {
+    Ok(web.store().recovery_report(query).await?.into())
+}
+
+/// Failures one by one, the newest first.
+pub async fn failures(
+    web: &WebState,
+    query: &FailureQuery,
+    after: Option<&str>,
+    limit: usize,
+) -> Result<Page<FailureListItem>, ProblemDetails> {
+    let after = after.map(str::parse).transpose();
+    let after = after.map_err(|error| ProblemDetails::bad_request(format!("`after`: {error}")))?;
+    let page = web.store().failure_page(query, after, limit).await?;
+    Ok(Page {
+        items: page
+            .failures
+            .into_iter()
+            .map(FailureListItem::from)
+            .collect(),
+        next: page.next.map(|next| next.to_string()),
+    })
+}

@@ -1,0 +1,25 @@
+//! From the store to what is told: the same readings for the API and for the pages.
+
+mod error_mapping;
+mod escalations;
+mod events;
+mod failures;
+mod policies;
+mod projects;
+mod run_counts;
+mod runs;
+mod session_history;
+mod sessions;
+mod spending;
+mod success_rates;
+
+pub use escalations::{escalation, escalations};
+pub use events::{events, newest_event};
+pub use failures::{failure_analytics, failures, recovery_analytics};
+pub use policies::{policy_key, set_policy, stored_policy};
+pub use projects::{project, project_root, projects};
+pub use run_counts::{RunStatusCounts, run_status_counts};
+pub use runs::{attempt, attempts, run, runs};
+pub use sessions::{active_sessions, session, session_attempts, timeline_of_session};
+pub use spending::{spending, spent_today};
+pub use success_rates::success_rates;

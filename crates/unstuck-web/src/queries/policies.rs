@@ -1,0 +1,64 @@
+//! Policies that were set over the API, in the store's settings.
+
+use serde_json::Value;
+use unstuck_core::{RetryPolicy, Timestamp};
+use unstuck_store::{ExpectedVersion, SettingUpdate, Store, StoreError};
+
+use crate::commands::{CommandError, PolicyChange, PolicyTarget};
+use crate::model::{EffectivePolicy, PolicyOrigin};
+
+/// What a policy is kept under.
+pub fn policy_key(of: &PolicyTarget) -> String {
+    match of {
+        PolicyTarget::Default => "retry-policy".to_owned(),
+        PolicyTarget::Project(root) => format!("retry-policy:{root}"),
+    }
+}
+
+/// The policy that was set; none where none was.
+pub async fn stored_policy(
+    store: &Store,
+    of: &PolicyTarget,
+) -> Result<Option<EffectivePolicy>, CommandError> {
+    let Some(setting) = store.setting(&policy_key(of)).await? else {
+        return Ok(None);
+    };
+    let policy = RetryPolicy::from_json(&setting.value.to_string());
+    // One that a newer unstuck has set may say what is not known here.
+    let policy = policy.map_err(|error| {
+        CommandError::Unavailable(format!("the policy that was set cannot be read: {error}"))
+    })?;
+    Ok(Some(EffectivePolicy {
+        policy,
+        origin: PolicyOrigin::Set,
+        version: setting.version,
+    }))
+}
+
+/// Sets a policy, or takes away what was set, if nobody has changed it meanwhile.
+pub async fn set_policy(
+    store: &Store,
+    change: &PolicyChange,
+    now: Timestamp,
+) -> Result<(), CommandError> {
+    let value = change.policy.as_ref().map(serde_json::to_value);
+    let value = value.transpose().unwrap_or(Some(Value::Null));
+    let put = SettingUpdate {
+        key: policy_key(&change.target),
+        value,
+        expected: match change.expected_version {
+            None => ExpectedVersion::Anything,
+            Some(0) => ExpectedVersion::Nothing,
+            Some(version) => ExpectedVersion::Version(version),
+        },
+        at: now,
+        by: change.who.clone().unwrap_or_default(),
+    };
+    match store.put_setting(put).await {
+        Ok(_) => Ok(()),
+        Err(StoreError::SettingChanged { .. }) => Err(CommandError::Stale(
+            "the policy was changed meanwhile; look at it again, and change that".to_owned(),
+        )),
+        Err(error) => Err(error.into()),
+    }
+}

@@ -1,0 +1,26 @@
+//! Projects in which something ran.
+
+use crate::model::{ProblemDetails, ProjectResponse, project_id};
+use crate::server_state::WebState;
+
+/// All projects, the newest activity first.
+pub async fn projects(web: &WebState) -> Result<Vec<ProjectResponse>, ProblemDetails> {
+    let all = web.store().projects().await?;
+    Ok(all.into_iter().map(ProjectResponse::from).collect())
+}
+
+/// One project.
+pub async fn project(web: &WebState, id: &str) -> Result<ProjectResponse, ProblemDetails> {
+    let all = web.store().projects().await?;
+    let found = all.into_iter().find(|view| project_id(&view.root) == id);
+    found.map(ProjectResponse::from).ok_or_else(|| {
+        ProblemDetails::not_found(format!(
+            "there is no project `{id}`; GET /api/projects lists them"
+        ))
+    })
+}
+
+/// The root folder of the project with this id.
+pub async fn project_root(web: &WebState, id: &str) -> Result<String, ProblemDetails> {
+    Ok(project(web, id).await?.root)
+}

@@ -1,0 +1,99 @@
+//! Runs and their attempts.
+
+use unstuck_core::views::RunTimeline;
+use unstuck_core::{RunId, Timestamp};
+use unstuck_run::runner::is_alive;
+use unstuck_store::{Lease, RunFilter};
+
+use super::session_history::session_with_history;
+use crate::model::{
+    ApiCall, AttemptResponse, ModelSwitchResponse, Page, ProblemDetails, Run, RunDetail, Spending,
+};
+use crate::server_state::WebState;
+
+/// The runs that are asked for, the newest first; the filter's limit is how many a page has.
+pub async fn runs(web: &WebState, filter: &RunFilter) -> Result<Page<Run>, ProblemDetails> {
+    let leases = web.store().leases().await?;
+    let now = web.now();
+    let alive = leases.iter().filter(|lease| is_alive(lease, now));
+    let alive: Vec<RunId> = alive.map(|lease| lease.token.run.clone()).collect();
+    let filter = RunFilter {
+        alive: Some(alive.clone()),
+        ..filter.clone()
+    };
+    let page = web.store().run_page(&filter).await?;
+    let mut items = Vec::with_capacity(page.runs.len());
+    for view in page.runs {
+        let driven = alive.contains(&view.id);
+        items.push(Run::from_view(view, driven));
+    }
+    Ok(Page {
+        items,
+        next: page.next.map(|next| next.to_string()),
+    })
+}
+
+/// One run with its sessions.
+pub async fn run(web: &WebState, id: &str) -> Result<RunDetail, ProblemDetails> {
+    let (timeline, run) = timeline_and_run(web, id).await?;
+    let spent = web.store().run_cost(&timeline.summary.id).await?;
+    let sessions = timeline.sessions.iter();
+    let plan = timeline.run.pipeline();
+    Ok(RunDetail {
+        cwd: timeline.run.cwd().to_owned(),
+        config_path: plan.and_then(|plan| plan.config_path.clone()),
+        sessions: sessions
+            .map(|session| session_with_history(&timeline, session, &run))
+            .collect(),
+        calls: timeline.calls.iter().cloned().map(ApiCall::from).collect(),
+        model_changes: timeline
+            .model_switches
+            .iter()
+            .cloned()
+            .map(ModelSwitchResponse::from)
+            .collect(),
+        spent: spent.map(Spending::from),
+        run,
+    })
+}
+
+/// All attempts of a run, in the order in which they began.
+pub async fn attempts(web: &WebState, id: &str) -> Result<Vec<AttemptResponse>, ProblemDetails> {
+    let (timeline, _) = timeline_and_run(web, id).await?;
+    Ok(timeline
+        .attempts
+        .into_iter()
+        .map(AttemptResponse::from)
+        .collect())
+}
+
+/// One attempt of a run, by its place among all of them.
+pub async fn attempt(
+    web: &WebState,
+    id: &str,
+    index: u32,
+) -> Result<AttemptResponse, ProblemDetails> {
+    let all = attempts(web, id).await?;
+    let found = all.into_iter().find(|attempt| attempt.index == index);
+    found.ok_or_else(|| ProblemDetails::not_found(format!("run {id} has no attempt {index}")))
+}
+
+/// The story of a run, and the run at a glance.
+pub(super) async fn timeline_and_run(
+    web: &WebState,
+    id: &str,
+) -> Result<(RunTimeline, Run), ProblemDetails> {
+    let story = web.store().timeline(&RunId::new(id)).await?;
+    let timeline = story.ok_or_else(|| {
+        ProblemDetails::not_found(format!("there is no run `{id}`; GET /api/runs lists them"))
+    })?;
+    let leases = web.store().leases().await?;
+    let driven = is_driven(&leases, &timeline.summary.id, web.now());
+    let run = Run::from_view(timeline.summary.clone(), driven);
+    Ok((timeline, run))
+}
+
+fn is_driven(leases: &[Lease], run: &RunId, now: Timestamp) -> bool {
+    let mut leases = leases.iter().filter(|lease| lease.token.run == *run);
+    leases.any(|lease| is_alive(lease, now))
+}

@@ -1,0 +1,49 @@
+//! A session as it is told, from the story of its run.
+
+use unstuck_core::views::{AttemptOutcome, RunTimeline, SessionSummary};
+
+use crate::model::{ModelSwitchResponse, RetrySummary, Run, SessionResponse};
+
+/// A session with its retries and the changes of its model.
+pub(super) fn session_with_history(
+    timeline: &RunTimeline,
+    session: &SessionSummary,
+    run: &Run,
+) -> SessionResponse {
+    let own = || {
+        timeline
+            .attempts
+            .iter()
+            .filter(|one| one.session == session.id)
+    };
+    let mut retries = Vec::new();
+    for (at, story) in own().enumerate() {
+        let (Some(made), Some(found)) = (&story.decision, &story.diagnosis) else {
+            continue;
+        };
+        let told = made.decision.to_retry_attempt(story.number, &found.message);
+        let next = own().nth(at + 1);
+        retries.push(RetrySummary {
+            succeeded: next.is_some_and(|next| next.outcome == AttemptOutcome::Succeeded),
+            ..RetrySummary::from(told)
+        });
+    }
+    let changes = own().flat_map(|one| one.gateway_model_switches.iter().chain(&one.model_switch));
+    // What belongs to no attempt belongs to a client's only session.
+    let loose = timeline
+        .model_switches
+        .iter()
+        .filter(|_| timeline.sessions.len() == 1);
+    let model_changes = changes.chain(loose).cloned().map(ModelSwitchResponse::from);
+    let model_changes: Vec<_> = model_changes.collect();
+    let told = SessionResponse::from_view(session.clone(), timeline.specs.get(&session.id), run);
+    SessionResponse {
+        retries,
+        // Where the agent was never told a model, the last change is what is known.
+        model: told
+            .model
+            .or_else(|| Some(model_changes.last()?.to_model.clone())),
+        model_changes,
+        ..told
+    }
+}

@@ -1,0 +1,30 @@
+//! What was spent.
+
+use unstuck_store::{CostGroupBy, SpendingQuery};
+
+use crate::model::{ProblemDetails, Spending};
+use crate::server_state::WebState;
+
+/// What was spent, by what is asked for.
+pub async fn spending(
+    web: &WebState,
+    query: &SpendingQuery,
+) -> Result<Vec<Spending>, ProblemDetails> {
+    let lines = web.store().spending(query).await?;
+    Ok(lines.into_iter().map(Spending::from).collect())
+}
+
+/// What was used today (UTC): what agents told, and what the gateway saw of the others.
+pub async fn spent_today(web: &WebState) -> Result<Spending, ProblemDetails> {
+    let mut today = web.now().to_string();
+    today.truncate(10);
+    let midnight = format!("{today}T00:00:00Z").parse().ok();
+    let query = SpendingQuery {
+        group_by: CostGroupBy::Day,
+        since: midnight,
+        ..SpendingQuery::default()
+    };
+    let lines = web.store().spending(&query).await?;
+    let today = lines.into_iter().next().unwrap_or_default();
+    Ok(Spending::from(today))
+}

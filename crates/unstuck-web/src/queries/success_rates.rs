@@ -1,0 +1,29 @@
+//! What was learned.
+
+use std::collections::BTreeMap;
+
+use unstuck_core::Kind;
+use unstuck_core::decision::SuccessCount;
+
+use crate::model::{ProblemDetails, StrategySuccessRate};
+use crate::server_state::WebState;
+
+/// How often each strategy helped against each kind, as decisions are made with it now.
+pub async fn success_rates(web: &WebState) -> Result<Vec<StrategySuccessRate>, ProblemDetails> {
+    let odds = web.store().success_rates(web.now()).await?;
+    // Odds tell of one strategy at a time; their wire form tells of all.
+    let wire = serde_json::to_value(&odds).unwrap_or_default();
+    let all: BTreeMap<Kind, BTreeMap<String, SuccessCount>> =
+        serde_json::from_value(wire).unwrap_or_default();
+    let lines = all.into_iter().flat_map(|(kind, strategies)| {
+        strategies
+            .into_iter()
+            .map(move |(strategy, tally)| StrategySuccessRate {
+                kind,
+                strategy,
+                worked: tally.worked,
+                failed: tally.failed,
+            })
+    });
+    Ok(lines.collect())
+}

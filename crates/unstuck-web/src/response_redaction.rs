@@ -1,0 +1,65 @@
+//! What is done to every answer before it leaves: problems get their path, and no secret goes out.
+
+use axum::body::{Body, to_bytes};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use unstuck_core::redact::Redactor;
+
+use crate::model::ProblemDetails;
+
+/// Marks an answer whose texts hold no secrets, or only such as the client is meant to get.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct AlreadyRedacted;
+
+/// So much of an answer is looked at; what is longer is a stream, which cleans what it sends by itself.
+const MAX_REDACTED_BYTES: usize = 64 << 20;
+
+/// Finishes an answer.
+pub(crate) async fn finish_response(
+    redactor: &Redactor,
+    mut response: Response,
+    path: &str,
+) -> Response {
+    if let Some(problem) = response.extensions_mut().remove::<Box<ProblemDetails>>() {
+        let headers = std::mem::take(response.headers_mut());
+        let status = response.status();
+        response = problem_response(redactor, *problem, path);
+        *response.status_mut() = status;
+        response.headers_mut().extend(headers);
+    }
+    match response.extensions().get::<AlreadyRedacted>() {
+        Some(_) => response,
+        None if is_text(response.headers()) => redact_body(redactor, response).await,
+        None => response,
+    }
+}
+
+fn problem_response(redactor: &Redactor, mut problem: ProblemDetails, path: &str) -> Response {
+    problem.instance = Some(redactor.redact(path).into_owned());
+    problem.detail = redactor.redact(&problem.detail).into_owned();
+    let body = serde_json::to_vec(&problem).unwrap_or_default();
+    let mut response = body.into_response();
+    response.headers_mut().clear();
+    response.extensions_mut().insert(AlreadyRedacted);
+    response
+}
+
+fn is_text(headers: &HeaderMap) -> bool {
+    let media_type = headers.get(header::CONTENT_TYPE);
+    let media_type = media_type.and_then(|value| value.to_str().ok());
+    media_type.is_some_and(|one| one.starts_with("text/html") || one.contains("json"))
+}
+
+async fn redact_body(redactor: &Redactor, response: Response) -> Response {
+    let (mut parts, body) = response.into_parts();
+    let Ok(bytes) = to_bytes(body, MAX_REDACTED_BYTES).await else {
+        return ProblemDetails::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "the answer is too long; ask for less of it",
+        )
+        .into_response();
+    };
+    let clean = redactor.redact_bytes(&bytes).into_owned();
+    parts.headers.remove(header::CONTENT_LENGTH);
+    Response::from_parts(parts, Body::from(clean))
+}

@@ -1,0 +1,112 @@
+//! Several things that a command without an id could mean: the person at the terminal chooses, others get a list.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "files in the state folder, out of the agents' reach"
+)]
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, IsTerminal, Read, Write};
+
+use anyhow::Result;
+use unstuck_run::nesting::detect_nested_run;
+
+use crate::error_report::refusal;
+use crate::redacted_stderr;
+
+/// More lines than this nobody reads.
+const MAX_LINES: usize = 12;
+/// More than this nobody types.
+const MAX_INPUT: usize = 20;
+
+/// Things of which one is meant.
+pub(crate) struct ChoicePrompt<'a> {
+    /// What they are, as in "3 open requests in this project".
+    pub(crate) what: &'a str,
+    /// One line each, with the id first.
+    pub(crate) lines: Vec<String>,
+    /// How one of them is named.
+    pub(crate) hint: String,
+}
+
+impl ChoicePrompt<'_> {
+    /// Asks which one is meant; without a terminal it is an error that lists them.
+    pub(crate) fn choose(&self) -> Result<usize> {
+        match terminal() {
+            Some(terminal) => self.ask(terminal),
+            None => Err(self.ambiguity_error("which one?")),
+        }
+    }
+
+    fn ask(&self, mut terminal: File) -> Result<usize> {
+        let mut text = format!("{} {}:\n", self.lines.len(), self.what);
+        for (at, line) in self.lines.iter().take(MAX_LINES).enumerate() {
+            text.push_str(&format!("{:>3}  {line}\n", at + 1));
+        }
+        text.push_str("Which one? [number, Enter cancels] ");
+        terminal.write_all(text.as_bytes())?;
+        terminal.flush()?;
+        let typed = read_line(&mut terminal);
+        let number = typed.trim().parse::<usize>().ok();
+        let chosen = number.and_then(|number| number.checked_sub(1));
+        chosen
+            .filter(|at| *at < self.lines.len().min(MAX_LINES))
+            .ok_or_else(|| refusal("nothing was chosen, nothing was done", self.hint.clone()))
+    }
+
+    fn ambiguity_error(&self, question: &str) -> anyhow::Error {
+        let count = self.lines.len();
+        let mut text = format!("{count} {}; {question}", self.what);
+        for line in self.lines.iter().take(MAX_LINES) {
+            text.push_str(&format!("\n  {line}"));
+        }
+        if count > MAX_LINES {
+            text.push_str(&format!("\n  … and {} more", count - MAX_LINES));
+        }
+        refusal(text, self.hint.clone())
+    }
+}
+
+/// The terminal that a person sits at, if they can be asked.
+fn terminal() -> Option<File> {
+    if !io::stdin().is_terminal()
+        || !redacted_stderr::is_terminal()
+        || detect_nested_run().is_some()
+    {
+        return None;
+    }
+    let terminal = OpenOptions::new().read(true).write(true).open("/dev/tty");
+    let terminal = terminal.ok()?;
+    // Whoever reads in the background is stopped.
+    let foreground = rustix::termios::tcgetpgrp(&terminal).ok()?;
+    (foreground == rustix::process::getpgrp()).then_some(terminal)
+}
+
+/// One line that is typed; nothing if the terminal is gone.
+fn read_line(from: &mut impl Read) -> String {
+    let mut typed = Vec::new();
+    let mut byte = [0];
+    while typed.len() < MAX_INPUT && from.read(&mut byte).is_ok_and(|count| count == 1) {
+        if byte[0] == b'\n' {
+            break;
+        }
+        typed.push(byte[0]);
+    }
+    String::from_utf8_lossy(&typed).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_list_is_cut_and_says_how_much_is_missing() {
+        let candidates = ChoicePrompt {
+            what: "runs",
+            lines: (0..MAX_LINES + 3).map(|at| format!("id{at}")).collect(),
+            hint: "name it".into(),
+        };
+        let text = candidates.ambiguity_error("which one?").to_string();
+        assert!(text.starts_with("15 runs; which one?\n  id0\n"), "{text}");
+        assert!(text.ends_with("id11\n  … and 3 more"), "{text}");
+    }
+}

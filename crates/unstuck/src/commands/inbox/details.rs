@@ -1,0 +1,182 @@
+//! One question whole: what was done, what failed, what was tried, what is proposed, what it costs, and what each answer does.
+
+use std::io::Write;
+
+use anyhow::Result;
+use unstuck_core::Timestamp;
+use unstuck_core::command_policy::{sanitize, sanitize_command};
+use unstuck_core::decision::{ConcreteChange, CostEstimate, EstimatedAmount};
+use unstuck_core::duration::HumanDuration;
+use unstuck_core::escalation::offered_options;
+use unstuck_store::EscalationRow;
+
+use super::json::answer_command;
+use super::text_list::DEFAULT_WIDTH;
+use crate::clock::{self, format_age};
+use crate::columns::{wrap_anywhere, wrap_words};
+use crate::command_context::CommandContext;
+use crate::output::{BOLD, DIM, Output, YELLOW};
+use crate::paths::abbreviate_home;
+use crate::repair_words::{condition_lines, network_flag};
+
+/// Where the texts begin, behind the names of the facts.
+const INDENT: usize = 10;
+
+/// Prints a question and the command lines that answer it.
+pub(super) fn print(
+    question: &EscalationRow,
+    now: Timestamp,
+    session: &CommandContext<'_>,
+    out: &mut Output,
+) -> Result<()> {
+    let columns = out.columns().unwrap_or(DEFAULT_WIDTH);
+    writeln!(out, "{}\n", title(question, now))?;
+    for line in facts(question, now, columns) {
+        writeln!(out, "{line}")?;
+    }
+    writeln!(out)?;
+    let id = &question.request.id;
+    for choice in offered_options(&question.request) {
+        let line = answer_command(choice.answer, id, session);
+        writeln!(out, "{BOLD}{line}{BOLD:#}")?;
+        for line in wrap_words(&sanitize(&choice.effect), columns.saturating_sub(2)) {
+            writeln!(out, "  {line}")?;
+        }
+    }
+    if question.request.repair.is_some() {
+        let command = question
+            .request
+            .details
+            .command
+            .as_deref()
+            .unwrap_or_default();
+        let line = session.unstuck_command(&format!("preview {id}{}", network_flag(command)));
+        writeln!(out, "{BOLD}{line}{BOLD:#}")?;
+        writeln!(
+            out,
+            "  shows what the command would change; nothing is answered"
+        )?;
+    }
+    Ok(())
+}
+
+/// Which question it is.
+pub(super) fn title(question: &EscalationRow, now: Timestamp) -> String {
+    let asked = &question.request;
+    format!(
+        "{BOLD}{}{BOLD:#} · {YELLOW}{}{YELLOW:#} · {} · {}",
+        asked.id,
+        asked.escalation_kind.name(),
+        format_age(question.at, now),
+        sanitize(&abbreviate_home(&question.project))
+    )
+}
+
+/// All that is known about it, in lines of at most so many columns.
+pub(super) fn facts(question: &EscalationRow, now: Timestamp, columns: usize) -> Vec<String> {
+    let asked = &question.request;
+    let shown = &asked.details;
+    let mut facts = FactLines::new(columns);
+    facts.text("doing", &sanitize(&shown.activity));
+    if !shown.evidence.is_empty() {
+        let seen = format!("{}: {}", asked.kind, sanitize(shown.evidence.trim()));
+        facts.text("failed", &seen);
+    }
+    facts.text("asked", &sanitize(&asked.reason));
+    for (at, tried) in shown.prior_attempts.iter().enumerate() {
+        let name = if at == 0 { "tried" } else { "" };
+        let why = match tried.failure_reason.is_empty() {
+            true => String::new(),
+            false => format!(": {}", sanitize(&tried.failure_reason)),
+        };
+        facts.text(name, &format!("{}. {}{why}", at + 1, sanitize(&tried.what)));
+    }
+    for (at, change) in shown.settings.iter().enumerate() {
+        let value = |text: &Option<String>| text.as_deref().map_or("not set".to_owned(), sanitize);
+        facts.text(if at == 0 { "changed" } else { "" }, &sanitize(&change.key));
+        facts.verbatim("", &format!("- {}", value(&change.before)));
+        facts.verbatim("", &format!("+ {}", value(&change.after)));
+    }
+    match &shown.command {
+        Some(command) => facts.verbatim("proposed", &sanitize_command(command)),
+        None => facts.text("proposed", &proposal(question).unwrap_or_default()),
+    }
+    for (name, text) in shown.conditions.iter().flat_map(condition_lines) {
+        facts.text(name, &text);
+    }
+    if let Some(cost) = &asked.cost {
+        facts.text("costs", &sanitize(&cost_text(cost)));
+    }
+    if let Some(reread) = shown.reread {
+        facts.text("resuming", &reread.to_string());
+    }
+    if let Some(deadline) = shown.deadline {
+        let left = HumanDuration(deadline.at.since(now));
+        let at = clock::format_time(deadline.at);
+        let answer = deadline.answer;
+        facts.text(
+            "deadline",
+            &format!("{answer} counts at {at} if nobody answers (in {left})"),
+        );
+    }
+    facts.lines
+}
+
+/// What is proposed where it is no command.
+fn proposal(question: &EscalationRow) -> Option<String> {
+    let proposed = question.request.proposed.as_ref()?;
+    let models = proposed
+        .changes
+        .iter()
+        .filter_map(ConcreteChange::model_switch);
+    let models: Vec<_> = models
+        .map(|(from, to)| format!("the model {to} in place of {from}"))
+        .collect();
+    // That a person is asked is no proposal to them.
+    match models.is_empty() {
+        true => Some(sanitize(&proposed.strategy)).filter(|name| name != "ask_user"),
+        false => Some(sanitize(&models.join(", "))),
+    }
+}
+
+fn cost_text(cost: &CostEstimate) -> String {
+    match &cost.amount {
+        EstimatedAmount::Known(usd) => format!("about ${usd:.2} more: {}", cost.formula),
+        EstimatedAmount::Unknown { why } => format!("unknown: {why}"),
+    }
+}
+
+/// Facts with their names in front.
+struct FactLines {
+    lines: Vec<String>,
+    room: usize,
+}
+
+impl FactLines {
+    fn new(columns: usize) -> Self {
+        Self {
+            lines: Vec::new(),
+            room: columns.saturating_sub(INDENT),
+        }
+    }
+
+    /// A text that may be broken at blanks; nothing where there is none.
+    fn text(&mut self, name: &str, text: &str) {
+        if !text.is_empty() {
+            self.add(name, wrap_words(text, self.room));
+        }
+    }
+
+    /// A text of which every character counts.
+    fn verbatim(&mut self, name: &str, text: &str) {
+        self.add(name, wrap_anywhere(text, self.room));
+    }
+
+    fn add(&mut self, name: &str, lines: Vec<String>) {
+        for (at, line) in lines.into_iter().enumerate() {
+            let name = if at == 0 { name } else { "" };
+            self.lines
+                .push(format!("{DIM}{name:<INDENT$}{DIM:#}{line}"));
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! A question as JSON: all that is needed to answer it, with the command line of every answer.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+use unstuck_core::decision::{CostEstimate, RereadCost};
+use unstuck_core::escalation::{
+    EscalationAnswer, EscalationDeadline, PriorAttempt, offered_options,
+};
+use unstuck_core::project_settings::SettingChange;
+use unstuck_core::{Kind, Timestamp};
+use unstuck_store::EscalationRow;
+
+use crate::command_context::CommandContext;
+
+/// A question that waits.
+#[derive(Debug, Serialize)]
+pub(super) struct EscalationJson<'a> {
+    id: &'a str,
+    #[serde(rename = "type")]
+    escalation_kind: &'static str,
+    trigger: &'a str,
+    run: &'a str,
+    project: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    role: Option<&'a str>,
+    kind: Kind,
+    #[serde(rename = "doing")]
+    activity: &'a str,
+    evidence: &'a str,
+    reason: &'a str,
+    #[serde(rename = "tried")]
+    prior_attempts: &'a [PriorAttempt],
+    /// What the project's files say differently than when the run began.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    settings: &'a [SettingChange],
+    proposal: Value,
+    cost: Option<CostJson<'a>>,
+    /// What it costs to wake the conversation, where an answer continues one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reread: Option<RereadCost>,
+    answers: Vec<AnswerOptionJson>,
+    created: Timestamp,
+    deadline: Option<EscalationDeadline>,
+}
+
+/// What is proposed costs so much more.
+#[derive(Debug, Serialize)]
+struct CostJson<'a> {
+    usd: Option<f64>,
+    formula: &'a str,
+}
+
+/// An answer that makes sense.
+#[derive(Debug, Serialize)]
+struct AnswerOptionJson {
+    answer: &'static str,
+    key: char,
+    #[serde(rename = "does")]
+    effect: String,
+    command: String,
+}
+
+impl<'a> EscalationJson<'a> {
+    pub(super) fn from_escalation(
+        question: &'a EscalationRow,
+        session: &CommandContext<'_>,
+    ) -> Self {
+        let asked = &question.request;
+        let shown = &asked.details;
+        let offered = offered_options(asked).into_iter();
+        Self {
+            id: &asked.id,
+            escalation_kind: asked.escalation_kind.name(),
+            trigger: &asked.trigger,
+            run: question.run.as_str(),
+            project: &question.project,
+            role: shown.role.as_deref(),
+            kind: asked.kind,
+            activity: &shown.activity,
+            evidence: &shown.evidence,
+            reason: &asked.reason,
+            prior_attempts: &shown.prior_attempts,
+            settings: &shown.settings,
+            proposal: match &shown.command {
+                Some(command) => json!({ "command": command }),
+                None => json!(asked.proposed),
+            },
+            cost: asked.cost.as_ref().map(CostJson::from_estimate),
+            reread: shown.reread,
+            answers: offered
+                .map(|choice| AnswerOptionJson {
+                    answer: choice.answer.name(),
+                    key: choice.answer.key(),
+                    command: answer_command(choice.answer, &asked.id, session),
+                    effect: choice.effect,
+                })
+                .collect(),
+            created: question.at,
+            deadline: shown.deadline,
+        }
+    }
+}
+
+impl<'a> CostJson<'a> {
+    fn from_estimate(estimate: &'a CostEstimate) -> Self {
+        Self {
+            usd: estimate.usd(),
+            formula: &estimate.formula,
+        }
+    }
+}
+
+/// The command line that gives an answer.
+pub(super) fn answer_command(
+    answer: EscalationAnswer,
+    id: &str,
+    session: &CommandContext<'_>,
+) -> String {
+    let words = match answer {
+        EscalationAnswer::Retry => " --note \"YOUR WORDS\"",
+        _ => "",
+    };
+    session.unstuck_command(&format!("{answer} {id}{words}"))
+}

@@ -1,0 +1,235 @@
+//! One question that the person has opened, and what a key does there.
+
+use unstuck_core::escalation::{AnswerOption, EscalationAnswer, offered_options};
+use unstuck_core::repair::needs_network;
+use unstuck_store::EscalationRow;
+
+use super::keys::KeyPress;
+use super::worker::{PendingAnswer, WorkerRequest};
+
+/// How far a page key scrolls.
+const PAGE_ROWS: usize = 10;
+
+/// A question that is open on the screen.
+#[derive(Debug)]
+pub(super) struct OpenEscalation {
+    pub(super) question: EscalationRow,
+    pub(super) choices: Vec<AnswerOption>,
+    pub(super) scroll: usize,
+    /// What goes with the answer.
+    pub(super) note: String,
+    pub(super) input: InputMode,
+    /// Whether it no longer waits.
+    pub(super) settled: bool,
+}
+
+/// What the next key is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum InputMode {
+    /// Which answer it is.
+    Answer,
+    /// The words of an answer, or of a note where it is for none.
+    Note(Option<EscalationAnswer>, String),
+    /// Whether something shall really end.
+    Confirm(EscalationAnswer),
+    /// The answer is being given.
+    Submitting(EscalationAnswer),
+    /// The preview is being made.
+    Previewing { network: bool },
+    /// The preview is read.
+    Preview(Vec<String>),
+}
+
+/// What follows from a key.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum KeyEffect {
+    Stay,
+    Help,
+    Close,
+    Notice(String),
+    Send(WorkerRequest),
+}
+
+impl OpenEscalation {
+    pub(super) fn new(question: EscalationRow) -> Self {
+        Self {
+            choices: offered_options(&question.request),
+            question,
+            scroll: 0,
+            note: String::new(),
+            input: InputMode::Answer,
+            settled: false,
+        }
+    }
+
+    /// Whether there is a command to be previewed.
+    pub(super) fn can_preview(&self) -> bool {
+        self.question.request.repair.is_some()
+    }
+
+    /// Whether the command is known to need the network, which a preview has only if a person lets it.
+    pub(super) fn needs_network(&self) -> bool {
+        let command = self.question.request.details.command.as_deref();
+        self.can_preview() && command.is_some_and(needs_network)
+    }
+
+    fn preview(&mut self, network: bool) -> KeyEffect {
+        self.input = InputMode::Previewing { network };
+        KeyEffect::Send(WorkerRequest::Preview {
+            question: Box::new(self.question.clone()),
+            network,
+        })
+    }
+
+    /// Something else is asked now. Words that were being written are kept.
+    pub(super) fn replace(&mut self, question: EscalationRow) {
+        let words = match &mut self.input {
+            InputMode::Note(_, words) => std::mem::take(words),
+            _ => std::mem::take(&mut self.note),
+        };
+        *self = Self::new(question);
+        self.note = words;
+    }
+
+    /// It no longer waits.
+    pub(super) fn mark_settled(&mut self) {
+        self.settled = true;
+        self.input = InputMode::Answer;
+    }
+
+    /// What a preview has shown, unless nobody wants it any more.
+    pub(super) fn show_preview(&mut self, lines: Vec<String>) {
+        if matches!(self.input, InputMode::Previewing { .. }) {
+            self.input = InputMode::Preview(lines);
+            self.scroll = 0;
+        }
+    }
+
+    /// Takes in a key.
+    pub(super) fn on_key(&mut self, key: KeyPress) -> KeyEffect {
+        match std::mem::replace(&mut self.input, InputMode::Answer) {
+            InputMode::Answer => self.on_answer_key(&key),
+            InputMode::Note(answer, words) => self.on_text_key(answer, words, key),
+            InputMode::Confirm(answer) => match key {
+                KeyPress::Char('y' | 'Y') => self.submit(answer),
+                _ => KeyEffect::Notice(format!("not done: {answer}")),
+            },
+            InputMode::Submitting(answer) => {
+                self.input = InputMode::Submitting(answer);
+                KeyEffect::Stay
+            }
+            InputMode::Previewing { network } => match key {
+                KeyPress::Escape | KeyPress::Char('q') => {
+                    KeyEffect::Send(WorkerRequest::StopPreview)
+                }
+                _ => {
+                    self.input = InputMode::Previewing { network };
+                    KeyEffect::Stay
+                }
+            },
+            InputMode::Preview(lines) => {
+                let scrolled = self.try_scroll(&key);
+                match scrolled {
+                    true => self.input = InputMode::Preview(lines),
+                    false => self.scroll = 0,
+                }
+                KeyEffect::Stay
+            }
+        }
+    }
+
+    fn on_answer_key(&mut self, key: &KeyPress) -> KeyEffect {
+        if self.try_scroll(key) {
+            return KeyEffect::Stay;
+        }
+        match key {
+            KeyPress::Char('q') | KeyPress::Escape => KeyEffect::Close,
+            KeyPress::Char('?') => KeyEffect::Help,
+            _ if self.settled => KeyEffect::Close,
+            KeyPress::Char('p') if self.can_preview() => self.preview(false),
+            KeyPress::Char('P') if self.needs_network() => self.preview(true),
+            KeyPress::Char('n') => {
+                self.input = InputMode::Note(None, self.note.clone());
+                KeyEffect::Stay
+            }
+            KeyPress::Char(letter) => self.on_answer_letter(*letter),
+            _ => KeyEffect::Stay,
+        }
+    }
+
+    fn on_answer_letter(&mut self, letter: char) -> KeyEffect {
+        let mut offered = self.choices.iter().map(|choice| choice.answer);
+        let Some(answer) = offered.find(|answer| answer.key() == letter) else {
+            return KeyEffect::Notice(format!("`{letter}` is no answer here; ? shows the keys"));
+        };
+        match answer {
+            EscalationAnswer::Retry => {
+                self.input = InputMode::Note(Some(answer), self.note.clone());
+                KeyEffect::Stay
+            }
+            EscalationAnswer::Skip | EscalationAnswer::Abort => {
+                self.input = InputMode::Confirm(answer);
+                KeyEffect::Stay
+            }
+            answer => self.submit(answer),
+        }
+    }
+
+    /// Goes on with a line that is being written.
+    fn on_text_key(
+        &mut self,
+        answer: Option<EscalationAnswer>,
+        mut words: String,
+        key: KeyPress,
+    ) -> KeyEffect {
+        match key {
+            KeyPress::Char(letter) => words.push(letter),
+            KeyPress::Pasted(text) => {
+                words.extend(text.chars().map(|c| if c.is_control() { ' ' } else { c }))
+            }
+            KeyPress::Backspace => drop(words.pop()),
+            KeyPress::Clear => words.clear(),
+            KeyPress::Escape => return KeyEffect::Notice("nothing was answered".to_owned()),
+            KeyPress::Enter => {
+                let words = words.trim();
+                return match answer {
+                    Some(answer) if words.is_empty() => {
+                        self.input = InputMode::Note(Some(answer), String::new());
+                        KeyEffect::Notice(format!("{answer} needs your words; Esc takes it back"))
+                    }
+                    answer => {
+                        self.note = words.to_owned();
+                        answer.map_or(KeyEffect::Stay, |answer| self.submit(answer))
+                    }
+                };
+            }
+            _ => {}
+        }
+        self.input = InputMode::Note(answer, words);
+        KeyEffect::Stay
+    }
+
+    /// Gives an answer to exactly what is shown.
+    fn submit(&mut self, answer: EscalationAnswer) -> KeyEffect {
+        self.input = InputMode::Submitting(answer);
+        KeyEffect::Send(WorkerRequest::Answer(Box::new(PendingAnswer {
+            question: self.question.clone(),
+            answer,
+            note: self.note.clone(),
+        })))
+    }
+
+    /// Whether a key was about scrolling.
+    fn try_scroll(&mut self, key: &KeyPress) -> bool {
+        self.scroll = match key {
+            KeyPress::Up | KeyPress::Char('k') => self.scroll.saturating_sub(1),
+            KeyPress::Down | KeyPress::Char('j') => self.scroll + 1,
+            KeyPress::PageUp => self.scroll.saturating_sub(PAGE_ROWS),
+            KeyPress::PageDown | KeyPress::Char(' ') => self.scroll + PAGE_ROWS,
+            KeyPress::Home | KeyPress::Char('g') => 0,
+            KeyPress::End | KeyPress::Char('G') => usize::MAX,
+            _ => return false,
+        };
+        true
+    }
+}

@@ -1,0 +1,306 @@
+//! Draws what the person sees into lines, each of which fits.
+
+use std::path::Path;
+
+use anstyle::Style;
+use unstuck_core::Timestamp;
+use unstuck_core::command_policy::sanitize;
+use unstuck_store::EscalationRow;
+
+use super::super::details::{facts, title};
+use super::super::text_list::{headline, kind_label};
+use super::open_escalation::{InputMode, OpenEscalation};
+use super::view_state::{BulkAbort, InboxView};
+use crate::clock::format_age;
+use crate::columns::{pad, truncate, truncate_start, width, wrap_words};
+use crate::output::{BOLD, DIM, TerminalSize, YELLOW};
+
+/// What is not the middle: a title, a blank, what was told last, the keys.
+const CHROME_ROWS: usize = 4;
+/// Where what an answer does begins.
+const EFFECT_COLUMN: usize = 14;
+const SELECTED: Style = Style::new().invert();
+
+const HELP: [&str; 19] = [
+    "In the list",
+    "  ↑ ↓ or j k    move; PgUp, PgDn, Home, End too",
+    "  Enter         opens a question",
+    "  X             aborts all requests of the selected one's project",
+    "  q or Esc      leaves; what waits goes on waiting",
+    "",
+    "In a question",
+    "  a  approve    does what is proposed",
+    "  r  reject     does not do it, and goes on",
+    "  d  resolve    you have seen to it by hand: tries again",
+    "  t  retry      tries again with your words",
+    "  e  escalate   tries again with a stronger model",
+    "  s  skip       leaves this part out",
+    "  x  abort      ends the run",
+    "  p  preview    shows what a repair would change",
+    "  n  note       a line that goes with your answer",
+    "  q or Esc      back to the list",
+    "",
+    "Only answers that make sense are offered, each with what it will do.",
+];
+
+/// The whole screen.
+pub(super) fn screen(view: &InboxView, size: TerminalSize, now: Timestamp) -> Vec<String> {
+    let page = ScreenLayout { size, now };
+    let (title, middle, keys) = match &view.opened {
+        _ if view.shows_help => page.help(),
+        Some(opened) => page.escalation(opened),
+        None => page.list(view),
+    };
+    let told = match (&view.opened, &view.store_error) {
+        _ if view.bulk.is_some() => bulk_abort_prompt(view, size.columns),
+        (Some(opened), _) if input_prompt(opened, size.columns).is_some() => {
+            input_prompt(opened, size.columns).unwrap_or_default()
+        }
+        (_, Some(why)) if view.notice.is_empty() => {
+            let why = format!("the list may be old: {}", sanitize(why));
+            format!("{YELLOW}{}{YELLOW:#}", truncate(&why, size.columns))
+        }
+        _ => format!("{YELLOW}{}{YELLOW:#}", truncate(&view.notice, size.columns)),
+    };
+    let mut lines = vec![title, String::new()];
+    lines.extend(middle);
+    lines.resize(size.rows.saturating_sub(2), String::new());
+    lines.push(told);
+    lines.push(keys);
+    lines.truncate(size.rows);
+    lines
+}
+
+/// How far can be scrolled.
+pub(super) fn max_scroll(view: &InboxView, size: TerminalSize, now: Timestamp) -> usize {
+    let page = ScreenLayout { size, now };
+    let opened = view.opened.as_ref();
+    let long = opened.map_or(0, |opened| page.body(opened).len());
+    long.saturating_sub(page.body_rows())
+}
+
+struct ScreenLayout {
+    size: TerminalSize,
+    now: Timestamp,
+}
+
+type ScreenParts = (String, Vec<String>, String);
+
+impl ScreenLayout {
+    /// How many lines there are for what is in the middle.
+    fn body_rows(&self) -> usize {
+        self.size.rows.saturating_sub(CHROME_ROWS)
+    }
+
+    fn help(&self) -> ScreenParts {
+        let columns = self.size.columns;
+        let middle = HELP.iter().map(|line| truncate(line, columns));
+        let middle = middle.take(self.body_rows()).collect();
+        let title = truncate("unstuck inbox: the keys", columns);
+        (
+            format!("{BOLD}{title}{BOLD:#}"),
+            middle,
+            join_keys(&["any key goes back"], columns),
+        )
+    }
+
+    fn list(&self, view: &InboxView) -> ScreenParts {
+        let columns = self.size.columns;
+        let title = match view.open_escalations.len() {
+            0 => "unstuck inbox: nothing waits for you".to_owned(),
+            1 => "unstuck inbox: 1 question waits for you".to_owned(),
+            many => format!("unstuck inbox: {many} questions wait for you"),
+        };
+        let room = self.body_rows().max(1);
+        let first = view.selected / room * room;
+        let waiting = view
+            .open_escalations
+            .iter()
+            .enumerate()
+            .skip(first)
+            .take(room);
+        let middle = waiting.map(|(at, one)| self.row(one, at == view.selected));
+        let title = format!("{BOLD}{}{BOLD:#}", truncate(&title, columns));
+        let all = ["↑↓ move", "Enter open", "X abort all", "? help", "q leave"];
+        let keys = join_keys(&all, columns);
+        (title, middle.collect(), keys)
+    }
+
+    /// A question on one line.
+    fn row(&self, question: &EscalationRow, selected: bool) -> String {
+        let asked = &question.request;
+        let mark = if selected { ">" } else { " " };
+        let line = format!(
+            "{mark} {}  {}  {}  {}",
+            pad(&format_age(question.at, self.now), 10),
+            pad(&project_name(question), 16),
+            pad(kind_label(asked.escalation_kind), 6),
+            headline(question)
+        );
+        match selected {
+            true => format!("{SELECTED}{}{SELECTED:#}", pad(&line, self.size.columns)),
+            false => truncate(&line, self.size.columns),
+        }
+    }
+
+    fn escalation(&self, opened: &OpenEscalation) -> ScreenParts {
+        let columns = self.size.columns;
+        let title = title(&opened.question, self.now);
+        // Styles cannot be cut through.
+        let title = match width(&title) > columns {
+            true => truncate(&anstream::adapter::strip_str(&title).to_string(), columns),
+            false => title,
+        };
+        let body = self.body(opened);
+        let more = body.len().saturating_sub(opened.scroll + self.body_rows());
+        let mut middle: Vec<_> = body
+            .into_iter()
+            .skip(opened.scroll)
+            .take(self.body_rows())
+            .collect();
+        if let Some(last) = middle.last_mut().filter(|_| more > 0) {
+            *last = format!(
+                "{DIM}{}{DIM:#}",
+                truncate(&format!("↓ {} more lines", more + 1), columns)
+            );
+        }
+        (title, middle, self.key_line(opened))
+    }
+
+    fn key_line(&self, opened: &OpenEscalation) -> String {
+        let columns = self.size.columns;
+        match &opened.input {
+            InputMode::Note(..) => join_keys(&["Enter sends", "Esc takes it back"], columns),
+            InputMode::Confirm(answer) => {
+                let yes = format!("y {answer}");
+                join_keys(&[&yes, "any other key does nothing"], columns)
+            }
+            InputMode::Previewing { .. } => join_keys(&["Esc stop"], columns),
+            InputMode::Preview(_) => join_keys(&["↑↓ scroll", "any other key goes back"], columns),
+            _ if opened.settled => join_keys(&["q back"], columns),
+            InputMode::Answer | InputMode::Submitting(_) => {
+                let answers = opened.choices.iter();
+                let answers = answers.map(|one| format!("{} {}", one.answer.key(), one.answer));
+                let preview = match (opened.can_preview(), opened.needs_network()) {
+                    (_, true) => Some("p/P preview".to_owned()),
+                    (true, false) => Some("p preview".to_owned()),
+                    (false, false) => None,
+                };
+                let all: Vec<_> = answers
+                    .chain(preview)
+                    .chain(["q back".to_owned()])
+                    .collect();
+                let all: Vec<_> = all.iter().map(String::as_str).collect();
+                join_keys(&all, columns)
+            }
+        }
+    }
+
+    /// All that is known of a question, and what each answer does; or its preview.
+    fn body(&self, opened: &OpenEscalation) -> Vec<String> {
+        let columns = self.size.columns;
+        if let InputMode::Preview(lines) = &opened.input {
+            let lines = lines.iter().flat_map(|line| wrap_words(line, columns));
+            return lines.collect();
+        }
+        let mut body = facts(&opened.question, self.now, columns);
+        if opened.settled {
+            return body;
+        }
+        body.push(String::new());
+        for choice in &opened.choices {
+            let answer = choice.answer;
+            body.extend(self.answer_lines(answer.key(), answer.name(), &sanitize(&choice.effect)));
+        }
+        if opened.can_preview() {
+            let does = match opened.needs_network() {
+                true => "runs the command on a copy without network, which it probably needs",
+                false => "shows what the command would change; runs it on a copy without network",
+            };
+            body.extend(self.answer_lines('p', "preview", does));
+        }
+        if opened.needs_network() {
+            let does = "runs it on a copy with network; what it does there is real";
+            body.extend(self.answer_lines('P', "preview", does));
+        }
+        let note = match opened.note.is_empty() {
+            true => "a line that goes with your answer".to_owned(),
+            false => sanitize(&opened.note),
+        };
+        body.extend(self.answer_lines('n', "note", &note));
+        body
+    }
+
+    /// A key and what it does.
+    fn answer_lines(&self, key: char, name: &str, does: &str) -> Vec<String> {
+        let room = self.size.columns.saturating_sub(EFFECT_COLUMN);
+        let lines = wrap_words(does, room).into_iter().enumerate();
+        lines
+            .map(|(at, line)| match at {
+                0 => format!("{BOLD}{key}{BOLD:#}  {name:<11}{line}"),
+                _ => format!("{:EFFECT_COLUMN$}{line}", ""),
+            })
+            .collect()
+    }
+}
+
+/// What is asked about the answer itself.
+fn input_prompt(opened: &OpenEscalation, columns: usize) -> Option<String> {
+    let text = match &opened.input {
+        InputMode::Answer | InputMode::Preview(_) => return None,
+        InputMode::Note(answer, words) => {
+            let name = answer.map_or("note", |answer| answer.name());
+            let before = format!("{name}: ");
+            let room = columns.saturating_sub(width(&before) + 1);
+            return Some(format!(
+                "{BOLD}{before}{BOLD:#}{}▏",
+                truncate_start(&sanitize(words), room)
+            ));
+        }
+        InputMode::Confirm(answer) => {
+            let does = opened.choices.iter().find(|one| one.answer == *answer);
+            let does = does.map_or_else(String::new, |one| sanitize(&one.effect));
+            format!("{answer}: {does}. Really? y")
+        }
+        InputMode::Submitting(answer) => format!("{answer} …"),
+        InputMode::Previewing { network } => {
+            let network = if *network { "with" } else { "without" };
+            format!("the command runs on a copy of the project {network} network; Esc cancels …")
+        }
+    };
+    Some(format!("{YELLOW}{}{YELLOW:#}", truncate(&text, columns)))
+}
+
+/// What is asked about aborting all requests of a project.
+fn bulk_abort_prompt(view: &InboxView, columns: usize) -> String {
+    let text = match &view.bulk {
+        None => String::new(),
+        Some(BulkAbort::Confirm(questions)) => {
+            let project = questions.first().map(project_name).unwrap_or_default();
+            let all = match questions.len() {
+                1 => "the only request".to_owned(),
+                count => format!("all {count} requests"),
+            };
+            format!("abort {all} of {project} and end their runs? y")
+        }
+        Some(BulkAbort::Submitting(count)) => format!("aborting {count} …"),
+    };
+    format!("{YELLOW}{}{YELLOW:#}", truncate(&text, columns))
+}
+
+/// The keys on the last line, as far apart as there is room.
+fn join_keys(all: &[&str], columns: usize) -> String {
+    let wide = all.join("  ");
+    let line = match width(&wide) <= columns {
+        true => wide,
+        false => all.join(" "),
+    };
+    format!("{DIM}{}{DIM:#}", truncate(&line, columns))
+}
+
+/// The folder of the project, without those around it.
+fn project_name(question: &EscalationRow) -> String {
+    let folder = Path::new(&question.project).file_name();
+    let name = folder.map(|name| name.to_string_lossy().into_owned());
+    sanitize(&name.unwrap_or_else(|| question.project.clone()))
+}

@@ -1,0 +1,275 @@
+//! What the person sees and where they are: changed only by keys and by news.
+
+use unstuck_core::command_policy::sanitize;
+use unstuck_store::EscalationRow;
+
+use super::keys::KeyPress;
+use super::open_escalation::{InputMode, KeyEffect, OpenEscalation};
+use super::worker::{AnswerFollowUp, PendingAnswer, WorkerEvent, WorkerRequest};
+
+/// How far a page key goes in the list.
+const PAGE_ROWS: usize = 10;
+
+/// What the person sees.
+#[derive(Debug)]
+pub(super) struct InboxView {
+    /// All that waits, the newest first.
+    pub(super) open_escalations: Vec<EscalationRow>,
+    pub(super) selected: usize,
+    pub(super) opened: Option<OpenEscalation>,
+    /// What is to be aborted all at once.
+    pub(super) bulk: Option<BulkAbort>,
+    pub(super) shows_help: bool,
+    /// What was told last.
+    pub(super) notice: String,
+    /// Why what is seen may be old.
+    pub(super) store_error: Option<String>,
+}
+
+/// All requests of a project that are to be aborted.
+#[derive(Debug)]
+pub(super) enum BulkAbort {
+    /// The person is asked whether they mean it.
+    Confirm(Vec<EscalationRow>),
+    /// It is being done.
+    Submitting(usize),
+}
+
+/// What has to be done for the person.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum InboxAction {
+    Leave,
+    Interrupt,
+    Send(WorkerRequest),
+}
+
+impl InboxView {
+    pub(super) fn new(open_escalations: Vec<EscalationRow>) -> Self {
+        Self {
+            open_escalations,
+            selected: 0,
+            opened: None,
+            bulk: None,
+            shows_help: false,
+            notice: String::new(),
+            store_error: None,
+        }
+    }
+
+    /// Takes in a key.
+    pub(super) fn on_key(&mut self, key: KeyPress) -> Option<InboxAction> {
+        if key == KeyPress::Interrupt {
+            return Some(InboxAction::Interrupt);
+        }
+        if self.shows_help {
+            self.shows_help = false;
+            return None;
+        }
+        match self.bulk.take() {
+            Some(BulkAbort::Confirm(questions)) => {
+                return self.on_bulk_confirm_key(questions, &key);
+            }
+            Some(giving) => {
+                self.bulk = Some(giving);
+                return None;
+            }
+            None => {}
+        }
+        self.notice.clear();
+        let Some(opened) = &mut self.opened else {
+            return self.on_list_key(&key);
+        };
+        match opened.on_key(key) {
+            KeyEffect::Stay => None,
+            KeyEffect::Help => {
+                self.shows_help = true;
+                None
+            }
+            KeyEffect::Notice(text) => {
+                self.notice = text;
+                None
+            }
+            KeyEffect::Close => {
+                self.opened = None;
+                None
+            }
+            KeyEffect::Send(request) => Some(InboxAction::Send(request)),
+        }
+    }
+
+    fn on_list_key(&mut self, key: &KeyPress) -> Option<InboxAction> {
+        let last = self.open_escalations.len().saturating_sub(1);
+        self.selected = match key {
+            KeyPress::Up | KeyPress::Char('k') => self.selected.saturating_sub(1),
+            KeyPress::Down | KeyPress::Char('j') => self.selected + 1,
+            KeyPress::PageUp => self.selected.saturating_sub(PAGE_ROWS),
+            KeyPress::PageDown => self.selected + PAGE_ROWS,
+            KeyPress::Home | KeyPress::Char('g') => 0,
+            KeyPress::End | KeyPress::Char('G') => last,
+            _ => self.selected,
+        }
+        .min(last);
+        match key {
+            KeyPress::Enter => {
+                let question = self.open_escalations.get(self.selected);
+                self.opened = question.cloned().map(OpenEscalation::new);
+            }
+            KeyPress::Char('X') => self.bulk = self.of_project().map(BulkAbort::Confirm),
+            KeyPress::Char('?') => self.shows_help = true,
+            KeyPress::Char('q') | KeyPress::Escape => return Some(InboxAction::Leave),
+            _ => {}
+        }
+        None
+    }
+
+    /// All open requests of the selected one's project, the newest first.
+    fn of_project(&self) -> Option<Vec<EscalationRow>> {
+        let project = &self.open_escalations.get(self.selected)?.project;
+        let of_project = self
+            .open_escalations
+            .iter()
+            .filter(|one| one.project == *project);
+        Some(of_project.cloned().collect())
+    }
+
+    /// Aborts exactly what was counted, if the person means it.
+    fn on_bulk_confirm_key(
+        &mut self,
+        questions: Vec<EscalationRow>,
+        key: &KeyPress,
+    ) -> Option<InboxAction> {
+        if !matches!(key, KeyPress::Char('y' | 'Y')) {
+            self.notice = "nothing was aborted".to_owned();
+            return None;
+        }
+        self.bulk = Some(BulkAbort::Submitting(questions.len()));
+        Some(InboxAction::Send(WorkerRequest::AbortAll(questions)))
+    }
+
+    /// Takes in what has happened.
+    pub(super) fn on_event(&mut self, news: WorkerEvent) -> Option<InboxAction> {
+        match news {
+            WorkerEvent::Waiting(waiting) => return self.update_open(waiting),
+            WorkerEvent::StoreError(why) => self.store_error = Some(why),
+            WorkerEvent::Answered(giving, follows) => self.on_answered(&giving, follows),
+            WorkerEvent::AbortedAll { count, refused } => {
+                self.bulk = None;
+                self.notice = match refused {
+                    None => format!("{count} aborted"),
+                    Some(why) => format!("{count} aborted; not all: {}", sanitize(&why)),
+                };
+            }
+            WorkerEvent::Resolution { id, text } => {
+                if self.opened_id() == Some(&id) {
+                    self.notice = text;
+                }
+            }
+            WorkerEvent::PreviewDone { id, lines } => {
+                let opened = self.opened.as_mut();
+                if let Some(opened) = opened.filter(|one| one.question.request.id == id) {
+                    opened.show_preview(lines);
+                }
+            }
+            WorkerEvent::Ended { run, code } => {
+                let how = match code {
+                    Some(0) => "is done".to_owned(),
+                    Some(3) => "asks again".to_owned(),
+                    Some(code) => format!("ended with exit code {code}: unstuck show {run}"),
+                    None => format!("was killed: unstuck resume {run}"),
+                };
+                if self.opened.is_none() {
+                    self.notice = format!("run {run} {how}");
+                }
+            }
+        }
+        None
+    }
+
+    fn opened_id(&self) -> Option<&String> {
+        self.opened.as_ref().map(|one| &one.question.request.id)
+    }
+
+    /// What waits now; where the person is stays where it was.
+    fn update_open(&mut self, waiting: Vec<EscalationRow>) -> Option<InboxAction> {
+        self.store_error = None;
+        let selected = self.open_escalations.get(self.selected);
+        let at = selected.and_then(|selected| {
+            let is_it = |one: &EscalationRow| one.request.id == selected.request.id;
+            waiting.iter().position(is_it)
+        });
+        let last = waiting.len().saturating_sub(1);
+        self.selected = at.unwrap_or(self.selected).min(last);
+        self.open_escalations = waiting;
+        let opened = self.opened.as_mut()?;
+        if opened.settled || matches!(opened.input, InputMode::Submitting(_)) {
+            return None;
+        }
+        let id = opened.question.request.id.clone();
+        match self
+            .open_escalations
+            .iter()
+            .find(|one| one.request.id == id)
+        {
+            Some(one) if one.request == opened.question.request => None,
+            Some(one) => {
+                opened.replace(one.clone());
+                self.notice = format!("{id} has changed: this is what is asked now");
+                None
+            }
+            None => {
+                opened.mark_settled();
+                self.notice = format!("{id} no longer waits");
+                Some(InboxAction::Send(WorkerRequest::Resolution(id)))
+            }
+        }
+    }
+
+    fn on_answered(&mut self, giving: &PendingAnswer, follows: Result<AnswerFollowUp, String>) {
+        let id = &giving.question.request.id;
+        let is_open = self.opened_id() == Some(id);
+        match follows {
+            Ok(follows) => {
+                self.notice = follow_up_text(giving, &follows);
+                self.open_escalations.retain(|one| one.request.id != *id);
+                let last = self.open_escalations.len().saturating_sub(1);
+                self.selected = self.selected.min(last);
+                if is_open {
+                    self.opened = None;
+                }
+            }
+            Err(why) => {
+                self.notice = sanitize(&why);
+                if let Some(opened) = self.opened.as_mut().filter(|_| is_open) {
+                    opened.input = InputMode::Answer;
+                }
+            }
+        }
+    }
+
+    /// Scrolls back to where there is something to see.
+    pub(super) fn scroll_within(&mut self, most: usize) {
+        if let Some(opened) = &mut self.opened {
+            opened.scroll = opened.scroll.min(most);
+        }
+    }
+}
+
+/// What an answer has led to.
+fn follow_up_text(giving: &PendingAnswer, follows: &AnswerFollowUp) -> String {
+    let (id, said) = (&giving.question.request.id, giving.answer.past_tense());
+    let run = giving.question.run.short();
+    match follows {
+        AnswerFollowUp::Nothing => format!("{id} {said}"),
+        AnswerFollowUp::Ended => format!("{id} {said}; run {run} has ended"),
+        AnswerFollowUp::Delivered => format!("{id} {said}; the process that waits goes on"),
+        AnswerFollowUp::Started => {
+            format!("{id} {said}; run {run} goes on by itself")
+        }
+        AnswerFollowUp::NotStarted(why) => {
+            format!(
+                "{id} {said}; unstuck resume {run} goes on with it ({})",
+                sanitize(why)
+            )
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! Tries the command that is to be previewed.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use tokio::sync::watch;
+use unstuck_config::Origin;
+use unstuck_core::command_policy::DEFAULT_TIMEOUT_SECONDS;
+use unstuck_repair::environment::RepairEnvironment;
+use unstuck_repair::preview::{Preview, PreviewLimits, PreviewStore};
+use unstuck_repair::project_dir::{ProjectDir, ProjectRoot};
+use unstuck_repair::sandbox::NetworkAccess;
+use unstuck_run::process::{ReaperProgram, StopRequest};
+use unstuck_run::repair::{PreviewJob, RepairExecutor};
+
+use super::{CommandProposal, PreviewArgs, ProposalLookup, errors, progress, prompt};
+use crate::command_context::CommandContext;
+use crate::config::Config;
+use crate::error_report::error_with_hint;
+use crate::paths::project_of;
+use crate::run_session::{self, state_dir};
+use crate::{clock, environment, runtime};
+
+/// How often installers ask again for what they do not get. Without network that only takes time, several minutes with npm.
+const NO_RETRIES: [&str; 6] = [
+    "npm_config_fetch_retries",
+    "PIP_RETRIES",
+    "UV_HTTP_RETRIES",
+    "CARGO_NET_RETRY",
+    "BUNDLE_RETRY",
+    "YARN_HTTP_RETRY",
+];
+
+/// A command that is to be tried, and where.
+pub(super) struct PreviewRequest {
+    proposed: CommandProposal,
+    root: ProjectRoot,
+    folder: ProjectDir,
+    network: NetworkAccess,
+}
+
+impl PreviewRequest {
+    /// What a person means by a command or the id of an escalation.
+    pub(super) fn new(
+        args: &PreviewArgs,
+        target: &str,
+        config: &Config,
+        escalated: ProposalLookup<'_>,
+    ) -> Result<Self> {
+        let proposed = match escalated(target)? {
+            Some(proposed) => proposed,
+            None => CommandProposal {
+                command: target.to_owned(),
+                project: None,
+                working_dir: None,
+                timeout: Duration::from_secs(DEFAULT_TIMEOUT_SECONDS.into()),
+            },
+        };
+        let proposed = CommandProposal {
+            working_dir: args.working_dir.clone().or(proposed.working_dir),
+            timeout: args.timeout.unwrap_or(proposed.timeout),
+            ..proposed
+        };
+        let project = match &proposed.project {
+            Some(project) => project.clone(),
+            None => {
+                let here = std::env::current_dir();
+                project_of(&here.context("cannot find the current folder")?)
+            }
+        };
+        let root = ProjectRoot::open(&project)?;
+        let folder = root.open_working_dir(proposed.working_dir.as_deref());
+        let folder = folder.map_err(|error| {
+            error_with_hint(
+                error.to_string(),
+                "it is a folder from the root of the project",
+            )
+        })?;
+        let wanted = args.network || owner_allows_network(config);
+        let network = match wanted || prompt::confirm_network(&proposed.command, args.json)? {
+            true => NetworkAccess::On,
+            false => NetworkAccess::Off,
+        };
+        Ok(Self {
+            proposed,
+            root,
+            folder,
+            network,
+        })
+    }
+
+    /// Runs it on an overlay, and keeps what it would change.
+    pub(super) fn run(
+        &self,
+        session: &CommandContext<'_>,
+        previews: &PreviewStore,
+        tells: bool,
+    ) -> Result<Preview> {
+        let trial = PreviewJob {
+            command: &self.proposed.command,
+            root: &self.root,
+            folder: &self.folder,
+            // What the owner lets approved commands see is not for one that nobody approved.
+            environment: self.environment(),
+            network: self.network,
+            hidden_paths: environment::own_paths(session.store),
+            timeout: self.proposed.timeout,
+            bounds: PreviewLimits::default(),
+        };
+        runtime::block_on(async {
+            let (stop, stopped) = watch::channel(StopRequest::Continue);
+            run_session::listen(stop, None)?;
+            let state = state_dir(session.store);
+            let temporary = std::env::temp_dir();
+            let program = ReaperProgram::own();
+            let executor =
+                RepairExecutor::start(&program, &state, &temporary, environment::redactor());
+            let mut executor = executor.map_err(|error| errors::trial_error(error.into()))?;
+            let now = clock::now().at;
+            let tried = executor.preview(&trial, previews, now, stopped);
+            let tried = match tells {
+                true => progress::with_progress(self.network, self.proposed.timeout, tried).await,
+                false => tried.await,
+            };
+            tried.map_err(errors::trial_error)
+        })
+    }
+
+    /// The variables that the command gets.
+    fn environment(&self) -> RepairEnvironment {
+        let owner = environment::all().map(|(name, value)| (name.into(), value.into()));
+        let rebuilt = RepairEnvironment::from_owner(owner, self.root.path(), &[]);
+        match self.network {
+            NetworkAccess::On => rebuilt,
+            NetworkAccess::Off => NO_RETRIES
+                .iter()
+                .fold(rebuilt, |all, name| all.with_variable(*name, "0")),
+        }
+    }
+}
+
+/// Whether the owner's own configuration says that repairs have the network; the project's word does not count.
+fn owner_allows_network(config: &Config) -> bool {
+    let said = config.value("recovery.network") == Some(true.into());
+    let projects = config.project_recovery().map(|project| &project.files);
+    let is_projects = |path: &PathBuf| projects.is_some_and(|files| files.contains(path));
+    let by_owner = match config.origin("recovery.network") {
+        Some(Origin::File { path, .. }) => !is_projects(&path),
+        Some(Origin::Named(_)) => true,
+        Some(Origin::BuiltIn) | None => false,
+    };
+    said && by_owner
+}

@@ -1,0 +1,96 @@
+//! Asks the person at the terminal what is to be done with a preview.
+
+use std::io::{self, BufRead, IsTerminal, Write};
+
+use anyhow::Result;
+use unstuck_core::repair::needs_network;
+use unstuck_repair::preview::PreviewReport;
+
+use crate::output::{BOLD, Output, YELLOW};
+use crate::redacted_stderr::{self, RedactedStderr};
+
+/// What is to be done with a preview.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum PreviewChoice {
+    Keep,
+    Drop,
+    Apply,
+}
+
+/// What the person wants; where there is none, it is kept.
+pub(super) fn choose(report: &PreviewReport, out: &mut Output) -> Result<PreviewChoice> {
+    let here = io::stdin().is_terminal() && io::stdout().is_terminal();
+    // What cannot be applied needs no question.
+    if !here || !report.changed_during_run.is_empty() {
+        return Ok(PreviewChoice::Keep);
+    }
+    loop {
+        write!(
+            out,
+            "\n{BOLD}Apply it?{BOLD:#} [a]pply, [d]rop, [k]eep for later (default: keep) "
+        )?;
+        out.flush()?;
+        let mut line = String::new();
+        let read = io::stdin().lock().read_line(&mut line)?;
+        match parse_choice(&line) {
+            Some(choice) => return Ok(choice),
+            None if read == 0 => return Ok(PreviewChoice::Keep),
+            None => {}
+        }
+    }
+}
+
+/// Whether the person lets a command use the network that is known to need it. Where nobody can be asked it may not, and a
+/// line says so.
+pub(super) fn confirm_network(command: &str, json: bool) -> Result<bool> {
+    if json || !needs_network(command) {
+        return Ok(false);
+    }
+    let mut stderr = RedactedStderr::auto();
+    writeln!(
+        stderr,
+        "{YELLOW}This command fetches from the network, and a preview has none: it will probably fail.{YELLOW:#}"
+    )?;
+    if !io::stdin().is_terminal() || !redacted_stderr::is_terminal() {
+        writeln!(
+            stderr,
+            "hint: --network lets it; what it does there is real"
+        )?;
+        return Ok(false);
+    }
+    write!(
+        stderr,
+        "Let it use the network? What it does there is real. [y/N] "
+    )?;
+    stderr.flush()?;
+    let mut line = String::new();
+    io::stdin().lock().read_line(&mut line)?;
+    Ok(matches!(line.trim(), "y" | "Y" | "yes"))
+}
+
+/// Reads an answer; none if it is not one.
+fn parse_choice(line: &str) -> Option<PreviewChoice> {
+    match line.trim().to_lowercase().as_str() {
+        "a" | "apply" => Some(PreviewChoice::Apply),
+        "d" | "drop" => Some(PreviewChoice::Drop),
+        "k" | "keep" => Some(PreviewChoice::Keep),
+        "" if line.ends_with('\n') => Some(PreviewChoice::Keep),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_applied_unless_it_is_said() {
+        assert_eq!(parse_choice("a\n"), Some(PreviewChoice::Apply));
+        assert_eq!(parse_choice(" Apply \n"), Some(PreviewChoice::Apply));
+        assert_eq!(parse_choice("d\n"), Some(PreviewChoice::Drop));
+        assert_eq!(parse_choice("\n"), Some(PreviewChoice::Keep));
+        for other in ["y\n", "yes\n", "ad\n", "", "no\n"] {
+            assert_eq!(parse_choice(other), None, "{other:?}");
+        }
+    }
+}

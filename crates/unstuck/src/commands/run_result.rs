@@ -1,0 +1,127 @@
+//! How the end of a run is told to whoever started it.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use serde::Serialize;
+use unstuck_core::event::RunFinished;
+use unstuck_core::money::round_usd;
+use unstuck_run::runner::{ChildExit, RunResult, write_atomically};
+
+use crate::command_context::CommandContext;
+use crate::error_report::is_closed_pipe;
+use crate::history::RunHistory;
+use crate::output::Output;
+use crate::run_session::SupervisedRun;
+use crate::runtime;
+
+/// What `--json` prints.
+#[derive(Debug, Serialize)]
+pub(super) struct RunResultJson<'a> {
+    id: &'a str,
+    #[serde(flatten)]
+    end: RunFinished,
+    success: bool,
+    /// How the command's own process ended, in its newest attempt.
+    child: Option<ChildExit>,
+}
+
+/// Where the JSON about a run goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum JsonTarget {
+    /// Nobody wants it.
+    None,
+    /// To standard output, as its last line.
+    Stdout,
+    /// To a file.
+    File(PathBuf),
+}
+
+impl JsonTarget {
+    /// Returns the target of `--json`, which is followed by nothing or by the name of a file.
+    pub(super) fn from_flag(flag: Option<&str>) -> Self {
+        match flag {
+            None => Self::None,
+            Some("") => Self::Stdout,
+            Some(file) => Self::File(PathBuf::from(file)),
+        }
+    }
+}
+
+impl From<bool> for JsonTarget {
+    fn from(wanted: bool) -> Self {
+        if wanted { Self::Stdout } else { Self::None }
+    }
+}
+
+/// The end of a run for whoever started it.
+pub(super) fn report_result(
+    supervised: &SupervisedRun,
+    json: &JsonTarget,
+    out: &mut Output,
+) -> Result<ExitCode> {
+    let finished = &supervised.finished;
+    match json {
+        JsonTarget::None => {}
+        JsonTarget::Stdout => match write_line(supervised, out) {
+            // Whoever read our output has seen enough, and a failure stays one.
+            Err(error) if is_closed_pipe(&error) => {}
+            written => written?,
+        },
+        JsonTarget::File(path) => {
+            let mut text = serde_json::to_vec(&result_json(finished))?;
+            text.push(b'\n');
+            write_atomically(path, &text)
+                .with_context(|| format!("cannot write {}", path.display()))?;
+        }
+    }
+    Ok(exit_code(finished))
+}
+
+/// Writes the summary on a line of its own, whatever the command wrote last.
+fn write_line(supervised: &SupervisedRun, out: &mut Output) -> Result<()> {
+    if supervised.is_line_open {
+        writeln!(out)?;
+    }
+    out.write_json_line(&result_json(&supervised.finished))?;
+    out.finish()
+}
+
+fn exit_code(finished: &RunResult) -> ExitCode {
+    let code = finished.end.exit_code;
+    ExitCode::from(u8::try_from(code).unwrap_or(1))
+}
+
+/// The end of a run for machines.
+pub(super) fn result_json(finished: &RunResult) -> RunResultJson<'_> {
+    RunResultJson {
+        id: finished.run.as_str(),
+        end: RunFinished {
+            cost_usd: finished.end.cost_usd.map(round_usd),
+            ..finished.end.clone()
+        },
+        success: finished.end.outcome.is_success(),
+        child: finished.child,
+    }
+}
+
+/// The end of a pipeline for whoever started it, with its roles.
+pub(super) fn report_pipeline_result(
+    finished: &RunResult,
+    json: bool,
+    session: &CommandContext<'_>,
+    out: &mut Output,
+) -> Result<ExitCode> {
+    if json {
+        let mut told = serde_json::to_value(result_json(finished))?;
+        let timeline = runtime::block_on(async {
+            let history = RunHistory::open(session.store).await?;
+            history.timeline(&finished.run).await
+        })?;
+        told["roles"] = serde_json::to_value(&timeline.sessions)?;
+        out.write_json_line(&told)?;
+    }
+    Ok(exit_code(finished))
+}

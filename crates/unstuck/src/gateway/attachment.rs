@@ -1,0 +1,182 @@
+//! One attempt of an agent whose calls go through a private gateway.
+
+use std::sync::Arc;
+
+use tokio::sync::broadcast::Receiver;
+use tokio::sync::broadcast::error::TryRecvError;
+use unstuck_core::event::{AttemptUsage, BudgetReached, LastCall};
+use unstuck_core::loop_detection::{LoopKind, LoopSignal};
+use unstuck_core::{Diagnosis, Timestamp};
+use unstuck_gateway::loop_detection::ApiLoopKind;
+use unstuck_gateway::{CallUsage, GatewaySession, SessionEvent, SessionEventKind};
+use unstuck_run::runner::GatewayAttachment;
+
+use super::render::notice_line;
+use crate::clock;
+
+/// An attempt whose calls go through the gateway.
+pub(super) struct PrivateGatewayAttachment {
+    pub(super) command: Vec<String>,
+    pub(super) variables: Vec<(String, String)>,
+    pub(super) session: Arc<GatewaySession>,
+    /// What its calls had used before the attempt.
+    pub(super) usage_before: CallUsage,
+    pub(super) notices: Receiver<SessionEvent>,
+    pub(super) waits_until: Option<Timestamp>,
+    /// Whether the attempt is ended when the agent goes in circles.
+    pub(super) ends_on_loop: bool,
+    /// Whether a person is asked when a budget of the gateway is used up.
+    pub(super) asks_about_budgets: bool,
+    /// The attempt is under way for as long as this is kept.
+    #[expect(dead_code, reason = "it is only kept")]
+    pub(super) active_marker: Arc<()>,
+}
+
+impl PrivateGatewayAttachment {
+    fn on_notice(&mut self, what: &SessionEventKind) -> String {
+        match what {
+            SessionEventKind::Retrying { until, .. } => self.waits_until = Some(*until),
+            SessionEventKind::Recovered { .. } | SessionEventKind::GaveUp { .. } => {
+                self.waits_until = None
+            }
+            SessionEventKind::ModelSwitched { .. }
+            | SessionEventKind::UpstreamSkipped(_)
+            | SessionEventKind::LoopDetected(_)
+            | SessionEventKind::Held { .. }
+            | SessionEventKind::BudgetExhausted { .. }
+            | SessionEventKind::CostUnknown { .. } => {}
+        }
+        notice_line(what)
+    }
+}
+
+impl GatewayAttachment for PrivateGatewayAttachment {
+    fn command(&self) -> &[String] {
+        &self.command
+    }
+
+    fn variables(&self) -> &[(String, String)] {
+        &self.variables
+    }
+
+    fn drain_messages(&mut self) -> Vec<String> {
+        let name = self.session.name();
+        let mut lines = Vec::new();
+        loop {
+            match self.notices.try_recv() {
+                Ok(notice) if notice.session == name => lines.push(self.on_notice(&notice.kind)),
+                // What was missed is only told; what counts is asked for.
+                Ok(_) | Err(TryRecvError::Lagged(_)) => {}
+                Err(TryRecvError::Empty | TryRecvError::Closed) => return lines,
+            }
+        }
+    }
+
+    fn call_retry_at(&self) -> Option<Timestamp> {
+        self.waits_until.filter(|until| *until > clock::now().at)
+    }
+
+    fn loop_signal(&self) -> Option<LoopSignal> {
+        // Many subagents at once may be how the work is done.
+        let sign = self.session.loop_signal();
+        let sign = sign.filter(|sign| self.ends_on_loop && sign.kind != ApiLoopKind::Storm)?;
+        Some(LoopSignal {
+            kind: LoopKind::InCircles,
+            times: sign.count,
+            repeated: sign.sentence.trim_end_matches('.').to_owned(),
+            result: String::new(),
+        })
+    }
+
+    fn usage(&self) -> AttemptUsage {
+        let used = self.session.usage().since(self.usage_before);
+        AttemptUsage {
+            cost_usd: used.cost_usd,
+            tokens: used.tokens,
+            ..AttemptUsage::default()
+        }
+    }
+
+    fn newest_failure(&self) -> Option<Diagnosis> {
+        self.session.last_failure().as_deref().cloned()
+    }
+
+    fn last_success(&self) -> Option<Timestamp> {
+        self.session.last_success()
+    }
+
+    fn failing_since(&self) -> Option<Timestamp> {
+        self.session.failing_since()
+    }
+
+    fn conversation(&self) -> Option<String> {
+        self.session.conversation()
+    }
+
+    fn last_call(&self) -> Option<LastCall> {
+        self.session.last_call()
+    }
+
+    fn budget_reached(&self) -> Option<BudgetReached> {
+        let reached = self.session.budget_reached();
+        reached.filter(|one| self.asks_about_budgets || one.scope.is_shared_by_run())
+    }
+}
+
+/// An attempt whose agent asks its API itself, since the gateway could not be started.
+pub(super) struct UnattachedAttempt {
+    pub(super) command: Vec<String>,
+    pub(super) reason: Option<String>,
+}
+
+impl GatewayAttachment for UnattachedAttempt {
+    fn command(&self) -> &[String] {
+        &self.command
+    }
+
+    fn variables(&self) -> &[(String, String)] {
+        &[]
+    }
+
+    fn drain_messages(&mut self) -> Vec<String> {
+        let told =
+            |why| format!("there is no gateway for this agent: {why}; it asks its API itself");
+        self.reason.take().map(told).into_iter().collect()
+    }
+
+    fn call_retry_at(&self) -> Option<Timestamp> {
+        None
+    }
+
+    fn loop_signal(&self) -> Option<LoopSignal> {
+        None
+    }
+
+    fn usage(&self) -> AttemptUsage {
+        AttemptUsage::default()
+    }
+
+    fn newest_failure(&self) -> Option<Diagnosis> {
+        None
+    }
+
+    fn last_success(&self) -> Option<Timestamp> {
+        None
+    }
+
+    fn failing_since(&self) -> Option<Timestamp> {
+        None
+    }
+
+    fn conversation(&self) -> Option<String> {
+        None
+    }
+
+    fn last_call(&self) -> Option<LastCall> {
+        None
+    }
+
+    fn budget_reached(&self) -> Option<BudgetReached> {
+        None
+    }
+}

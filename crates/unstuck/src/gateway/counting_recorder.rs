@@ -1,0 +1,94 @@
+//! Counts what a gateway does while it is written down.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use unstuck_core::event::{CallOutcome, CallRecord};
+use unstuck_core::{Event, RetryPolicy, Timestamp};
+use unstuck_gateway::{GatewaySession, Lookup, Recorder, SessionSetup};
+use unstuck_store::ProbeGrant;
+
+/// What a gateway did.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(crate) struct CallTotals {
+    pub(crate) calls: u64,
+    pub(crate) recovered: u64,
+    pub(crate) failed: u64,
+    pub(crate) refused: u64,
+    pub(crate) cost: f64,
+    /// How many used tokens whose price is not known.
+    pub(crate) unpriced: u64,
+}
+
+/// Counts what is written down.
+pub(crate) struct CountingRecorder {
+    recorder: Arc<dyn Recorder>,
+    counts: Mutex<CallTotals>,
+}
+
+impl CountingRecorder {
+    pub(crate) fn new(recorder: Arc<dyn Recorder>) -> Self {
+        Self {
+            recorder,
+            counts: Mutex::default(),
+        }
+    }
+
+    pub(crate) fn totals(&self) -> CallTotals {
+        *self.lock()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, CallTotals> {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Recorder for CountingRecorder {
+    fn begin_session(
+        &self,
+        name: &str,
+        client: Option<&str>,
+        policy: &RetryPolicy,
+    ) -> SessionSetup {
+        self.recorder.begin_session(name, client, policy)
+    }
+
+    fn record_call(&self, record: CallRecord) {
+        let mut counts = self.lock();
+        counts.calls += 1;
+        counts.cost += record.cost_usd.unwrap_or(0.0);
+        let has_used = record
+            .tokens
+            .is_some_and(|used| used.average_conversation() > 0);
+        counts.unpriced += u64::from(record.cost_usd.is_none() && has_used);
+        match record.outcome {
+            CallOutcome::Answered | CallOutcome::Cancelled => {}
+            CallOutcome::Recovered => counts.recovered += 1,
+            CallOutcome::Failed | CallOutcome::Truncated => counts.failed += 1,
+            CallOutcome::Refused => counts.refused += 1,
+        }
+        drop(counts);
+        self.recorder.record_call(record);
+    }
+
+    fn record_event(&self, session: &GatewaySession, at: Timestamp, event: Event) {
+        self.recorder.record_event(session, at, event);
+    }
+
+    fn claim_probe<'a>(
+        &'a self,
+        upstream: &'a str,
+        now: Timestamp,
+        every: Duration,
+    ) -> Lookup<'a, ProbeGrant> {
+        self.recorder.claim_probe(upstream, now, every)
+    }
+
+    fn upstream_recovered_at<'a>(&'a self, upstream: &'a str) -> Lookup<'a, Timestamp> {
+        self.recorder.upstream_recovered_at(upstream)
+    }
+
+    fn record_upstream_recovery(&self, upstream: &str, at: Timestamp) {
+        self.recorder.record_upstream_recovery(upstream, at);
+    }
+}

@@ -1,0 +1,69 @@
+//! One line for each thing that a gateway tells.
+
+use unstuck_core::RunId;
+use unstuck_gateway::SessionEventKind;
+
+use crate::output::{BOLD, GREEN, RED, YELLOW};
+use crate::show_text::one_line;
+
+/// How much of a line of evidence is shown.
+const MAX_EVIDENCE: usize = 100;
+
+/// What is told about a thing that happened.
+pub(crate) fn notice_line(what: &SessionEventKind) -> String {
+    match what {
+        SessionEventKind::Retrying {
+            diagnosis, reason, ..
+        } => {
+            let seen = one_line(&diagnosis.evidence.line, MAX_EVIDENCE);
+            let seen = match seen.is_empty() {
+                true => String::new(),
+                false => format!(": {seen}"),
+            };
+            format!(
+                "{YELLOW}API call failed{YELLOW:#}: {BOLD}{}{BOLD:#}{seen}; {reason}",
+                diagnosis.kind
+            )
+        }
+        SessionEventKind::Recovered { attempts } => {
+            format!("{GREEN}API call recovered{GREEN:#} ({attempts} tries)")
+        }
+        SessionEventKind::GaveUp { diagnosis, reason } => format!(
+            "{RED}API call failed for good{RED:#}: {BOLD}{}{BOLD:#}: {reason}",
+            diagnosis.kind
+        ),
+        SessionEventKind::ModelSwitched { from, to } => {
+            format!("{BOLD}model {from} → {to}{BOLD:#}")
+        }
+        SessionEventKind::UpstreamSkipped(passed) => {
+            format!("{YELLOW}passed over{YELLOW:#}: {passed}")
+        }
+        SessionEventKind::LoopDetected(sign) => format!(
+            "{YELLOW}the agent goes in circles{YELLOW:#}: {}",
+            sign.sentence
+        ),
+        SessionEventKind::Held {
+            escalation: question,
+            answer,
+        } => format!(
+            "{YELLOW}its calls are held{YELLOW:#}: {BOLD}unstuck {answer} {question}{BOLD:#} lets them through, \
+             `unstuck inbox` says more"
+        ),
+        SessionEventKind::BudgetExhausted { sentence } => {
+            format!("{RED}{sentence}{RED:#}; further calls are refused")
+        }
+        SessionEventKind::CostUnknown { sentence } => {
+            format!("{YELLOW}no budget counts these calls{YELLOW:#}: {sentence}")
+        }
+    }
+}
+
+/// What a session is called for people: that of a run by the run's short id.
+pub(crate) fn session_label(session: &str) -> String {
+    match session.rsplit_once('-') {
+        Some((run, number)) if !session.starts_with("client-") => {
+            format!("{}-{number}", RunId::new(run).short())
+        }
+        _ => session.to_owned(),
+    }
+}

@@ -1,0 +1,95 @@
+//! What people decide about sessions, and what other gateways spend, taken over while a gateway runs.
+
+use std::time::Duration;
+
+use unstuck_core::decision::ModelSwitchReason;
+use unstuck_core::event::{EscalationResolved, ModelSwitched};
+use unstuck_core::{Event, Timestamp};
+use unstuck_gateway::Gateway;
+use unstuck_store::{CostGroupBy, EventFilter, EventOrder, LogOffset, SpendingQuery, Store};
+
+use crate::clock;
+
+/// How often is looked.
+const POLL_INTERVAL: Duration = Duration::from_millis(800);
+const DAY_MS: i64 = 86_400_000;
+
+/// Takes over what people decide, for as long as it is awaited.
+pub(crate) async fn follow_decisions(gateway: &Gateway, store: &Store) {
+    let mut after = newest_offset(store).await;
+    loop {
+        follow_spending(gateway, store).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
+        let filter = EventFilter {
+            after: Some(after),
+            ..decision_filter()
+        };
+        // A store that is busy is looked at again.
+        let Ok(page) = store.events(&filter).await else {
+            continue;
+        };
+        after = page.last;
+        for recorded in page.events {
+            match recorded.event {
+                Event::ModelSwitched(moved) => apply_model_switch(gateway, &moved),
+                Event::EscalationResolved(resolved) => apply_answer(gateway, &resolved),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// What people decide.
+fn decision_filter() -> EventFilter {
+    EventFilter {
+        names: vec!["model_escalated".to_owned(), "recovery_resolved".to_owned()],
+        ..EventFilter::default()
+    }
+}
+
+async fn newest_offset(store: &Store) -> LogOffset {
+    let filter = EventFilter {
+        order: EventOrder::NewestFirst,
+        limit: Some(1),
+        ..decision_filter()
+    };
+    let page = store.events(&filter).await;
+    page.map_or(LogOffset::default(), |page| page.last)
+}
+
+fn apply_model_switch(gateway: &Gateway, moved: &ModelSwitched) {
+    let change = &moved.switch;
+    // What was decided by itself has been done by whoever decided it.
+    if change.reason != ModelSwitchReason::Manual {
+        return;
+    }
+    let meant = |session: &unstuck_gateway::GatewaySession| {
+        Some(&session.setup().session) == moved.session.as_ref()
+    };
+    for session in gateway.sessions().iter().filter(|one| meant(one)) {
+        session.switch_model(&change.from_model, &change.to_model);
+    }
+}
+
+fn apply_answer(gateway: &Gateway, resolved: &EscalationResolved) {
+    if let (Some(session), Some(answer)) = (&resolved.session, resolved.answer()) {
+        gateway.apply_answer(session, answer, resolved.raises_budget());
+    }
+}
+
+/// Takes over what all gateways of this store have spent today, where that matters.
+pub(crate) async fn follow_spending(gateway: &Gateway, store: &Store) {
+    if gateway.budgets().day.is_none() {
+        return;
+    }
+    let now = clock::now().at.millis();
+    let query = SpendingQuery {
+        group_by: CostGroupBy::Day,
+        since: Some(Timestamp::from_millis(now - now.rem_euclid(DAY_MS))),
+        until: None,
+        project: None,
+    };
+    if let Ok(days) = store.spending(&query).await {
+        gateway.note_spent_today(days.iter().map(|day| day.cost_usd).sum());
+    }
+}

@@ -1,0 +1,310 @@
+//! A pipeline as the configuration describes it, ready to be run.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use unstuck_config::section::{self, ExpectJson, OnFailedAttempt, Role};
+use unstuck_core::event::OnStuck;
+use unstuck_core::planner::shell_quote;
+use unstuck_core::usage_budget::{UsageBudget, UsageLimit};
+use unstuck_run::blobs::content_hash;
+use unstuck_run::expectations::{Expectations, ExpectedSchema, JsonExpectation};
+use unstuck_run::prompt::RolePromptTemplate;
+use unstuck_run::runner::pipeline::{
+    AcceptedSettings, CompletionMarker, LoopCondition, LoopPlan, PipelineSpec, RolePlan,
+};
+use unstuck_run::runner::{AttemptOptions, RequestedRepairMode};
+
+use crate::config::{self, Config, ConfigSources};
+use crate::environment;
+use crate::error_report::error_with_hint;
+use crate::paths::project_of;
+use crate::repair_terms;
+
+/// What a person adds to the configuration.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct PipelineOptions {
+    /// What is to be done.
+    pub(crate) task: Option<String>,
+    /// How many roles may run side by side.
+    pub(crate) parallel: Option<u32>,
+    /// The most iterations of the loop.
+    pub(crate) max_iterations: Option<u32>,
+    /// Whether the process stays when a person is needed.
+    pub(crate) wait: bool,
+    /// How long what passes by itself is tried again without progress.
+    pub(crate) keep_trying: Option<Duration>,
+    /// Whether the environment is repaired.
+    pub(crate) repair: RequestedRepairMode,
+}
+
+/// The pipeline that the configuration describes; an error that tells what is missing or wrong.
+pub(crate) fn build_plan(
+    config: &Config,
+    wanted: &PipelineOptions,
+    folder: &Path,
+) -> Result<PipelineSpec> {
+    let project = project_of(folder);
+    if config.roles().is_empty() {
+        let said = match config.files().last() {
+            None => format!("there is no unstuck.toml in {} or above", folder.display()),
+            Some(file) => format!("{} has no [[role]] to run", file.display()),
+        };
+        return Err(error_with_hint(
+            said,
+            "`unstuck run --help` shows a first one; `unstuck exec -- COMMAND` runs a single command",
+        ));
+    }
+    config::ensure_valid(config, &project)?;
+    if wanted.max_iterations.is_some() && config.loop_section().is_none() {
+        return Err(error_with_hint(
+            "--max-iterations: there is no [loop] in the configuration",
+            "add one, such as [loop] until = \"<promise>DONE</promise>\"",
+        ));
+    }
+    if config::has_endless_loop(config) && wanted.max_iterations.is_none() {
+        return Err(error_with_hint(
+            "[loop] does not say when it is done",
+            "until = \"<promise>DONE</promise>\", until.check = \"npm test\" or until.all_roles = true; or max_iterations = 3 to run that often",
+        ));
+    }
+    let run = config.run();
+    let task = wanted.task.clone().or(run.task.clone()).unwrap_or_default();
+    let wait = wanted.wait || run.wait_for_human;
+    let roles = config.roles().iter();
+    let roles: Result<Vec<_>> = roles
+        .map(|role| role_plan(config, role, wait, wanted.keep_trying))
+        .collect();
+    let repairs = repair_terms::repair_setup_unattended(config, &project, wanted.repair)?;
+    Ok(PipelineSpec {
+        repair: repairs.terms,
+        untrusted: repairs.untrusted,
+        project_settings: AcceptedSettings {
+            in_effect: Some(config.project_settings().clone()),
+            on_disk: config.written_settings().clone(),
+            pending_changes: config.held_changes().to_vec(),
+            roles_on_disk: config.written_roles().to_vec(),
+        },
+        patience: config.escalations().deadline_policy(),
+        excluded_roles: Vec::new(),
+        cwd: project.clone(),
+        command: command_line(wanted),
+        task,
+        config_path: config.files().last().map(|path| absolute_path(path)),
+        policy: config
+            .policy()
+            .map_or_else(|| config.default_role_policy(), |policy| policy.id.clone()),
+        // They share one work tree: undoing what one changed would undo what another is doing.
+        parallel: match run.on_failed_attempt {
+            OnFailedAttempt::Rollback => 1,
+            OnFailedAttempt::Keep => wanted.parallel.unwrap_or(run.parallel).max(1),
+        },
+        checkpoint: config.error_recovery().save_checkpoint_on_failure,
+        roles: roles?,
+        loop_plan: config
+            .loop_section()
+            .map(|looping| loop_plan(looping, wanted)),
+        budget: budget(config.budget()),
+        stuck: config.stuck().clone(),
+        snapshots: run.snapshots,
+        rollback: run.on_failed_attempt == OnFailedAttempt::Rollback,
+        project,
+    })
+}
+
+/// The same file from wherever a run is resumed.
+fn absolute_path(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or(path.to_owned())
+}
+
+/// A time that is a limit; 0 is none, as for the program `timeout_text`.
+pub(crate) fn nonzero_limit(time: Option<Duration>) -> Option<Duration> {
+    time.filter(|time| !time.is_zero())
+}
+
+/// Makes sure that there is a task if a role that is to run has a place for it.
+pub(crate) fn check_task(plan: &PipelineSpec) -> Result<()> {
+    let mut needing = plan
+        .roles
+        .iter()
+        .filter(|role| role.prompt.uses_variable("task"));
+    match needing.next() {
+        Some(role) if plan.task.trim().is_empty() => Err(error_with_hint(
+            format!(
+                "context_error: the prompt of `{}` has {{{{ task }}}}, and no task was given",
+                role.id
+            ),
+            "unstuck run --task \"what is to be done\", or task = \"…\" under [run]",
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn command_line(wanted: &PipelineOptions) -> Vec<String> {
+    let mut words = vec!["unstuck".to_owned(), "run".to_owned()];
+    if let Some(task) = &wanted.task {
+        words.extend(["--task".to_owned(), task.clone()]);
+    }
+    words
+}
+
+fn role_plan(
+    config: &Config,
+    role: &Role,
+    wait: bool,
+    keep_trying: Option<Duration>,
+) -> Result<RolePlan> {
+    let agent = config.agents().get(&role.agent).cloned();
+    let agent = agent.with_context(|| format!("there is no agent `{}`", role.agent))?;
+    let text = config.prompt_of(role).map_err(config::with_hint)?;
+    let text = text.unwrap_or_default();
+    let mut made = config.policy_for(role).map_err(config::with_hint)?;
+    if let Some(time) = keep_trying.filter(|_| made.policy.enabled) {
+        made.policy.extend_give_up_after(time);
+        let from = "--keep-trying".to_owned();
+        made.origins.insert("giveUpAfter".to_owned(), from);
+    }
+    let playbook = config.playbook_for(role)?;
+    let settings = output_settings(role, &text);
+    Ok(RolePlan {
+        id: role.id.clone(),
+        needs: role.needs.clone(),
+        instances: role.instances,
+        optional: role.optional,
+        command: role.command.clone(),
+        model: role.model.clone(),
+        prompt: RolePromptTemplate::new(&role.id, text),
+        tools: role.allowed_tools.clone(),
+        args: role.args.clone(),
+        env: role.env.clone().into_iter().collect(),
+        max_output: role.max_output,
+        policy: made.policy,
+        origins: made.origins,
+        playbook: match playbook {
+            // What all roles have in common is looked up when it is needed.
+            Cow::Borrowed(_) => None,
+            Cow::Owned(own) => Some(own),
+        },
+        timeout: nonzero_limit(role.timeout),
+        idle_timeout: nonzero_limit(role.idle_timeout),
+        options: AttemptOptions {
+            expect: expectations(config, role)?,
+            check: role.expect.check.clone(),
+            wait,
+            parks_when_stalled: !environment::is_ci(),
+            ..AttemptOptions::default()
+        },
+        agent,
+        settings,
+    })
+}
+
+fn expectations(config: &Config, role: &Role) -> Result<Expectations> {
+    let expect = &role.expect;
+    let patterns: Result<Vec<_>, _> = expect.matches.iter().map(|text| text.parse()).collect();
+    Ok(Expectations {
+        sections: expect.sections.clone(),
+        json: match &expect.json {
+            ExpectJson::No => None,
+            ExpectJson::Any => Some(JsonExpectation::Any),
+            ExpectJson::Schema(path) => Some(JsonExpectation::Schema(read_schema(
+                config, &role.id, path,
+            )?)),
+        },
+        diff: expect.diff,
+        matches: patterns?,
+        not_empty: expect.not_empty.unwrap_or(true),
+    })
+}
+
+fn read_schema(config: &Config, role: &str, path: &Path) -> Result<ExpectedSchema> {
+    let text = config
+        .read_named_file(&format!("role.{role}.expect.json"), path)
+        .with_context(|| format!("cannot read {}", path.display()))?;
+    serde_json::from_str(&text).with_context(|| format!("{} is no JSON Schema", path.display()))
+}
+
+/// What the output of a role is made from; what only says how far to go may change without harm.
+fn output_settings(role: &Role, prompt: &str) -> BTreeMap<String, String> {
+    let mut settings = BTreeMap::from([
+        ("agent".to_owned(), role.agent.clone()),
+        ("prompt".to_owned(), content_hash(prompt.as_bytes())),
+    ]);
+    let mut set = |name: &str, value: String| {
+        if !value.is_empty() {
+            settings.insert(name.to_owned(), value);
+        }
+    };
+    let words = |words: &[String]| {
+        let quoted: Vec<_> = words.iter().map(|word| shell_quote(word)).collect();
+        quoted.join(" ")
+    };
+    set("model", role.model.clone().unwrap_or_default());
+    set("command", words(&role.command));
+    set("args", words(&role.args));
+    set("allowed_tools", role.allowed_tools.join(", "));
+    if !role.env.is_empty() {
+        set("env", content_hash(format!("{:?}", role.env).as_bytes()));
+    }
+    set("expect.sections", role.expect.sections.join(", "));
+    set(
+        "expect.check",
+        role.expect.check.clone().unwrap_or_default(),
+    );
+    settings
+}
+
+fn loop_plan(looping: &section::LoopSection, wanted: &PipelineOptions) -> LoopPlan {
+    let until = &looping.until;
+    let until = LoopCondition {
+        promise: until.promise.as_ref().map(|promise| CompletionMarker {
+            role: promise.role.clone(),
+            text: promise.text.clone(),
+        }),
+        check: until.check.clone(),
+        all_roles: until.all_roles,
+        any: until.any,
+    };
+    LoopPlan {
+        max_iterations: wanted
+            .max_iterations
+            .unwrap_or(looping.max_iterations)
+            .max(1),
+        until: (until != LoopCondition::default()).then_some(until),
+        stuck_after: looping.stuck_after,
+        on_stuck: match looping.on_stuck {
+            section::OnStuck::Escalate => OnStuck::Escalate,
+            section::OnStuck::Stop => OnStuck::Stop,
+            section::OnStuck::Continue => OnStuck::Continue,
+        },
+    }
+}
+
+fn budget(budget: &section::BudgetSection) -> UsageBudget {
+    let allowance = |of: &section::BudgetAllowance| UsageLimit {
+        usd: of.usd,
+        tokens: of.tokens,
+    };
+    UsageBudget {
+        per_run: allowance(&budget.per_run),
+        per_day: allowance(&budget.per_day),
+    }
+}
+
+/// Where the configuration of a run comes from: the file that it was started with, or another one if a person names it.
+pub(crate) fn sources_for_run<'a>(
+    path: Option<&'a str>,
+    sources: ConfigSources<'a>,
+) -> Result<ConfigSources<'a>> {
+    match (sources.named, path) {
+        (Some(_), _) | (None, None) => Ok(sources),
+        (None, Some(path)) if !Path::new(path).is_file() => Err(error_with_hint(
+            format!("the configuration {path}, by which it was run, is not there any more"),
+            "--config FILE names another one",
+        )),
+        (None, Some(path)) => Ok(sources.with_file(Some(Path::new(path)))),
+    }
+}

@@ -1,0 +1,96 @@
+//! Whether the project's word about repairs counts, and whether it is a person who says so.
+
+mod trust_contents;
+mod trust_prompt;
+mod trusted_project;
+
+pub(crate) use trust_contents::{TrustContents, allowed_lines};
+pub(crate) use trust_prompt::{ask_trust, confirm};
+pub(crate) use trusted_project::{TrustState, TrustedProject};
+
+use std::path::Path;
+
+use unstuck_config::ProjectTrust;
+use unstuck_core::watched_files::AcceptedParts;
+use unstuck_repair::project_dir::ProjectRoot;
+use unstuck_repair::trust::TrustStore;
+use unstuck_repair::watched_files::{CommittedFiles, NoCommits, WatchedFiles};
+use unstuck_run::blobs::content_hash;
+use unstuck_run::nesting::detect_nested_run;
+use unstuck_run::worktree::HeadTree;
+
+use crate::config::Config;
+use crate::environment;
+
+/// Whether what the project says about repairs counts.
+pub(crate) fn project_trust(config: &Config, project: &Path) -> ProjectTrust {
+    TrustedProject::new(config, project)
+        .trust_state()
+        .as_project_trust()
+}
+
+/// Whether what the project's files say beside `[recovery]` is trusted as it is now.
+pub(crate) fn trusts_settings(config: &Config, project: &Path) -> bool {
+    let hash = settings_hash(config);
+    config.trusts_projects()
+        || trust_store().is_some_and(|trust| trust.trusts_settings(project, &hash))
+}
+
+/// The hash of what the project's files say beside `[recovery]`.
+fn settings_hash(config: &Config) -> String {
+    content_hash(config.written_settings().canonical_text().as_bytes())
+}
+
+/// What does not count because nobody has trusted it, why, and what to do; none if all of it counts.
+pub(crate) fn untrusted_notice(config: &Config, project: &Path) -> Option<String> {
+    let project = TrustedProject::new(config, project);
+    match project.trust_state() {
+        TrustState::Untrusted(standing) => Some(project.untrusted_line(&standing)),
+        _ => None,
+    }
+}
+
+/// The guard files of a project as they were accepted.
+pub(crate) fn accepted_files(project: &Path) -> AcceptedParts {
+    trust_store()
+        .map(|trust| trust.accepted_files(project))
+        .unwrap_or_default()
+}
+
+/// The guard files as they are before anything runs, where the user trusts all projects and nothing else says how they
+/// should be: there is no commit, and nobody has accepted any.
+pub(crate) fn files_at_start(
+    config: &Config,
+    project: Option<&Path>,
+    committed: &dyn CommittedFiles,
+) -> AcceptedParts {
+    let Some(project) = project.filter(|_| config.trusts_projects()) else {
+        return AcceptedParts::default();
+    };
+    let section = config.repair_policy(ProjectTrust::Trusted);
+    let (Some(section), Ok(root)) = (section, ProjectRoot::open(project)) else {
+        return AcceptedParts::default();
+    };
+    match committed.contents(&[]).is_none() && accepted_files(project).is_empty() {
+        true => WatchedFiles::new(&root, committed).baseline(&section.auto_approve),
+        false => AcceptedParts::default(),
+    }
+}
+
+/// Where it is remembered what was trusted.
+pub(crate) fn trust_store() -> Option<TrustStore> {
+    environment::state_dir().map(|state| TrustStore::open(&state))
+}
+
+/// Why only a person could do something here: what shows that an agent asks.
+pub(crate) fn agent_evidence() -> Option<String> {
+    detect_nested_run().map(|inside| inside.to_string())
+}
+
+/// The project as it was committed before anything ran: what an agent commits, nobody has accepted.
+pub(crate) fn committed_files(project: Option<&Path>) -> Box<dyn CommittedFiles> {
+    match project.map(HeadTree::at_head) {
+        Some(Ok(head)) => Box::new(head),
+        _ => Box::new(NoCommits),
+    }
+}

@@ -1,0 +1,179 @@
+//! What is trusted, as a person reads it.
+
+use std::path::Path;
+
+use anyhow::Result;
+use serde::Serialize;
+use unstuck_config::section::{OnUnknown, RecoverySection, Sandbox};
+use unstuck_config::{RepairPolicyChange, lint_approval};
+use unstuck_core::command_policy::{sanitize, sanitize_command};
+use unstuck_core::watched_files::AcceptedParts;
+use unstuck_repair::project_dir::ProjectRoot;
+use unstuck_repair::watched_files::{ChangedWatchedFile, WatchedFiles};
+use unstuck_run::worktree::open_committed_files;
+
+use super::TrustedProject;
+
+/// How many lines of a file's difference are shown here.
+const MOST_LINES: usize = 12;
+/// How many names of files are shown on one line.
+const MOST_NAMES: usize = 12;
+
+/// What is trusted with a project.
+#[derive(Debug, Serialize)]
+pub(crate) struct TrustContents {
+    /// What would count.
+    pub(crate) section: RecoverySection,
+    /// What should make its owner think twice, by entry.
+    pub(crate) warnings: Vec<String>,
+    /// The guard files as they are now.
+    #[serde(skip)]
+    pub(crate) baseline: AcceptedParts,
+    /// Their names.
+    pub(crate) files: Vec<String>,
+    /// Those that are neither committed so nor accepted.
+    pub(crate) changed: Vec<ChangedWatchedFile>,
+}
+
+impl TrustContents {
+    /// Looks at a project; none if nobody says anything about repairs.
+    pub(crate) fn of_project(project: &TrustedProject<'_>) -> Result<Option<Self>> {
+        let Some(section) = project.declared_section() else {
+            return Ok(None);
+        };
+        let root = ProjectRoot::open(&project.root)?;
+        let head = open_committed_files(&project.root);
+        let accepted = super::accepted_files(&project.root);
+        let files = WatchedFiles::new(&root, head.as_ref());
+        let baseline = files.baseline(&section.auto_approve);
+        let files = files.with_baseline(&accepted);
+        let mut changed: Vec<ChangedWatchedFile> = Vec::new();
+        for command in &section.auto_approve {
+            for file in files.check(command, Path::new("")).changed {
+                if !changed.contains(&file) {
+                    changed.push(file);
+                }
+            }
+        }
+        Ok(Some(Self {
+            warnings: warnings(&section),
+            files: baseline.0.keys().map(|path| sanitize(path)).collect(),
+            section,
+            baseline,
+            changed,
+        }))
+    }
+
+    /// The files that decide what the commands execute, in lines.
+    pub(crate) fn file_lines(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        if !self.files.is_empty() {
+            let shown = self.files.iter().take(MOST_NAMES).cloned();
+            let mut names = shown.collect::<Vec<_>>().join(", ");
+            if self.files.len() > MOST_NAMES {
+                names += &format!(" and {} more", self.files.len() - MOST_NAMES);
+            }
+            lines.push(format!("What they execute is decided by {names}"));
+        }
+        for file in &self.changed {
+            lines.push(format!("  {}: {}", file.path, file.reason));
+            let all: Vec<_> = file.diff.lines().collect();
+            lines.extend(
+                all.iter()
+                    .take(MOST_LINES)
+                    .map(|line| format!("      {line}")),
+            );
+            if all.len() > MOST_LINES {
+                lines.push(format!("      … and {} lines more", all.len() - MOST_LINES));
+            }
+        }
+        lines
+    }
+}
+
+fn warnings(section: &RecoverySection) -> Vec<String> {
+    let told = section.auto_approve.iter().flat_map(|entry| {
+        let why = lint_approval(entry).into_iter();
+        why.map(move |why| format!("`{}` {why}", sanitize_command(entry)))
+    });
+    told.collect()
+}
+
+/// What a section allows, in lines.
+pub(crate) fn allowed_lines(section: &RecoverySection) -> Vec<String> {
+    if !section.enabled {
+        return vec!["No repairs are done".to_owned()];
+    }
+    let mut lines = Vec::new();
+    match section.auto_approve.as_slice() {
+        [] => lines.push("Nothing runs without asking".to_owned()),
+        entries => {
+            lines.push("These run without asking, exactly as they stand here:".to_owned());
+            lines.extend(
+                entries
+                    .iter()
+                    .map(|entry| format!("  {}", sanitize_command(entry))),
+            );
+        }
+    }
+    let patterns: Vec<_> = section
+        .require_human
+        .iter()
+        .map(|one| sanitize(one))
+        .collect();
+    if !patterns.is_empty() {
+        lines.push(format!("These ask: {}", patterns.join("   ")));
+    }
+    lines.push(match section.on_unknown {
+        OnUnknown::Escalate => "Everything else asks".to_owned(),
+        OnUnknown::Deny => "Everything else is refused".to_owned(),
+        OnUnknown::Allow => {
+            "Everything else runs without asking if it is a simple command".to_owned()
+        }
+    });
+    lines.push(format!(
+        "At most {} run by themselves in one run, {} s apart",
+        section.max_auto_recoveries_per_run, section.cooldown_seconds
+    ));
+    lines.push(confinement_text(section));
+    if !section.guard_files {
+        lines.push("Changed scripts and settings of tools do not make them ask".to_owned());
+    }
+    lines
+}
+
+fn confinement_text(section: &RecoverySection) -> String {
+    let sandbox = match section.sandbox {
+        Sandbox::Required => "only in a sandbox",
+        Sandbox::BestEffort => "in a sandbox where the machine has one",
+        Sandbox::Off => "without a sandbox",
+    };
+    let network = match section.network {
+        true => "with the network",
+        false => "without the network",
+    };
+    let paths: Vec<_> = section
+        .allowed_write_paths
+        .iter()
+        .map(|path| sanitize(&path.display().to_string()))
+        .collect();
+    let writes = match paths.is_empty() {
+        true => String::new(),
+        false => format!(", writing only to {}", paths.join(", ")),
+    };
+    let kept: Vec<_> = section.env_keep.iter().map(|name| sanitize(name)).collect();
+    let variables = match kept.is_empty() {
+        true => String::new(),
+        false => format!(", seeing the variables {}", kept.join(", ")),
+    };
+    format!("They run {sandbox}, {network}{writes}{variables}")
+}
+
+/// What changes, a line each: what allows more is marked.
+pub(super) fn change_lines(changes: &[RepairPolicyChange]) -> Vec<String> {
+    let line = |change: &RepairPolicyChange| {
+        let mark = if change.widens { '+' } else { '-' };
+        format!("  {mark} {}", sanitize(&change.description))
+    };
+    changes.iter().map(line).collect()
+}

@@ -1,0 +1,168 @@
+//! A project and what is remembered about it.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use unstuck_config::section::RecoverySection;
+use unstuck_config::{ProjectRecovery, ProjectTrust, RepairPolicyChange, diff_policies};
+use unstuck_core::command_policy::sanitize;
+use unstuck_core::watched_files::AcceptedParts;
+use unstuck_repair::trust::{TrustStatus, TrustStore, TrustedContent};
+
+use super::trust_store;
+use crate::config::Config;
+use crate::error_report::error_with_hint;
+use crate::{clock, environment};
+
+/// A project and what is remembered about it.
+pub(crate) struct TrustedProject<'c> {
+    pub(crate) config: &'c Config,
+    /// Its root folder.
+    pub(crate) root: PathBuf,
+}
+
+/// Whether the project's word counts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum TrustState {
+    /// It says nothing, or nothing that its owner would have to trust.
+    NothingDeclared,
+    /// It counts because the user trusts all projects.
+    TrustsAll,
+    /// It counts because it was trusted.
+    Trusted,
+    /// It does not count.
+    Untrusted(TrustStatus),
+}
+
+impl TrustState {
+    /// Whether all of it counts.
+    pub(crate) fn as_project_trust(&self) -> ProjectTrust {
+        match self {
+            Self::NothingDeclared | Self::TrustsAll | Self::Trusted => ProjectTrust::Trusted,
+            Self::Untrusted(_) => ProjectTrust::Untrusted,
+        }
+    }
+}
+
+impl<'c> TrustedProject<'c> {
+    pub(crate) fn new(config: &'c Config, root: &Path) -> Self {
+        Self {
+            config,
+            root: root.to_owned(),
+        }
+    }
+
+    /// Whether the project's word counts.
+    pub(crate) fn trust_state(&self) -> TrustState {
+        let Some(said) = self.config.project_recovery() else {
+            return TrustState::NothingDeclared;
+        };
+        if self.config.trusts_projects() {
+            return TrustState::TrustsAll;
+        }
+        let standing = match trust_store() {
+            Some(trust) => trust.status(&self.root, &said.hash()),
+            None => TrustStatus::NeverTrusted,
+        };
+        match standing {
+            TrustStatus::Trusted => TrustState::Trusted,
+            _ if !self.config.is_project_wider() => TrustState::NothingDeclared,
+            other => TrustState::Untrusted(other),
+        }
+    }
+
+    /// What does not count, why, and what to do.
+    pub(super) fn untrusted_line(&self, standing: &TrustStatus) -> String {
+        let files = self.files();
+        let why = match standing {
+            TrustStatus::Changed { since, .. } => {
+                let since = clock::format_time(*since);
+                format!("it has changed since it was trusted ({since})")
+            }
+            TrustStatus::Declined => "you did not trust it".to_owned(),
+            TrustStatus::NeverTrusted | TrustStatus::Trusted => "nobody has trusted it".to_owned(),
+        };
+        format!(
+            "what {files} allows to repair does not count: {why}. `unstuck trust` shows it and trusts it"
+        )
+    }
+
+    /// The project's files that say something about repairs, as people here write them.
+    pub(crate) fn files(&self) -> String {
+        let said = self.config.project_recovery();
+        let files = said.map(|said| said.files.as_slice()).unwrap_or_default();
+        let names = files.iter().map(|file| self.config.display_path(file));
+        let names: Vec<_> = names
+            .map(|file| sanitize(&file.display().to_string()))
+            .collect();
+        names.join(" and ")
+    }
+
+    /// What counts about repairs if the project's word is trusted.
+    pub(crate) fn declared_section(&self) -> Option<RecoverySection> {
+        self.config.repair_policy(ProjectTrust::Trusted)
+    }
+
+    /// What trust changes: against what was trusted before, or against what counts without it.
+    pub(crate) fn changes(&self, standing: &TrustStatus) -> Vec<RepairPolicyChange> {
+        let Some(wanted) = self.declared_section() else {
+            return Vec::new();
+        };
+        let before = match standing {
+            TrustStatus::Changed { content, .. } => ProjectRecovery::parse_content(content)
+                .map(|said| said.apply_to(&self.config.owner_repair_policy())),
+            _ => None,
+        };
+        let before = before.or_else(|| self.config.repair_policy(ProjectTrust::Untrusted));
+        diff_policies(&before.unwrap_or_default(), &wanted)
+    }
+
+    /// Remembers that the project's word is trusted, and the guard files as they are.
+    pub(crate) fn accept(&self, files: AcceptedParts) -> Result<()> {
+        let said = self.config.project_recovery();
+        let trusted = said.map(|said| TrustedContent {
+            hash: said.hash(),
+            content: said.content(),
+            trusted_at: clock::now().at,
+            trusted_by: trusting_user(),
+        });
+        let accepted = required_trust_store()?.accept(&self.root, trusted, files);
+        accepted.context("nothing was trusted")
+    }
+
+    /// Remembers that what else the project's files say is trusted as it is now.
+    pub(crate) fn accept_settings(&self) -> Result<()> {
+        let hash = super::settings_hash(self.config);
+        let accepted = required_trust_store()?.accept_settings(&self.root, &hash);
+        accepted.context("nothing was trusted")
+    }
+
+    /// Remembers that the project's word is not wanted.
+    pub(super) fn decline(&self) -> Result<()> {
+        if let Some(said) = self.config.project_recovery() {
+            required_trust_store()?.decline(&self.root, &said.hash())?;
+        }
+        Ok(())
+    }
+
+    /// Forgets the project; whether there was something to forget.
+    pub(crate) fn forget(&self) -> Result<bool> {
+        Ok(required_trust_store()?.forget(&self.root)?)
+    }
+}
+
+fn required_trust_store() -> Result<TrustStore> {
+    trust_store().ok_or_else(|| {
+        error_with_hint(
+            "there is no place to remember it: neither XDG_STATE_HOME nor HOME is set",
+            "set one of them to a folder of yours",
+        )
+    })
+}
+
+/// Who trusts.
+fn trusting_user() -> String {
+    let name = environment::variable("USER").or_else(|| environment::variable("LOGNAME"));
+    let id = rustix::process::getuid().as_raw();
+    name.unwrap_or_else(|| format!("user {id}"))
+}

@@ -1,0 +1,225 @@
+//! What a person sees of a run: the child's output untouched, one compact line for each thing that happens, and on a
+//! terminal a live line below it.
+
+use std::io::{self, IsTerminal, Write};
+use std::time::Duration;
+
+use unstuck_core::duration::HumanDuration;
+use unstuck_core::{EventRecord, SessionState, Timestamp};
+use unstuck_run::runner::{OutputChannel, SessionReporter};
+
+use super::passthrough::Passthrough;
+use super::{event_lines, wait_lines};
+use crate::command_context::CommandContext;
+use crate::environment;
+use crate::output::{DIM, terminal_columns};
+use crate::redacted_stderr::{self, RedactedStderr, redacted};
+use crate::show_text::wrap_words;
+
+/// Where the second line of something that is told begins: behind the name.
+const INDENT: usize = 9;
+
+/// How much a person wants to be told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verbosity {
+    /// Everything that happens.
+    All,
+    /// Everything that happens, and what the agents of a pipeline write.
+    WithAgentOutput,
+    /// Nothing but what is wrong with unstuck itself.
+    Quiet,
+}
+
+/// Passes on the child's output and tells what happens.
+pub(crate) struct CommandScreen {
+    verbosity: Verbosity,
+    /// What is put behind every command that is proposed, so that it finds the run.
+    store_option: String,
+    output: Passthrough,
+    stderr: RedactedStderr,
+    /// Whether the live line can be drawn at all.
+    live: bool,
+    /// Whether it stands below the output now.
+    drawn: bool,
+    /// Whether the child's output ended in the middle of a line.
+    has_open_line: bool,
+}
+
+impl CommandScreen {
+    pub(crate) fn new(session: &CommandContext<'_>, verbosity: Verbosity, tty: bool) -> Self {
+        let on_terminal = redacted_stderr::is_terminal() && can_redraw(environment::all());
+        Self {
+            verbosity,
+            store_option: session.store_option(),
+            output: Passthrough::default(),
+            stderr: RedactedStderr::new(session.color),
+            live: on_terminal && verbosity != Verbosity::Quiet && !tty,
+            drawn: false,
+            has_open_line: false,
+        }
+    }
+
+    /// Whether the last line on standard output has not come to its end.
+    pub(super) fn is_line_open(&self) -> bool {
+        self.output.is_line_open()
+    }
+
+    /// Tells one thing.
+    pub(crate) fn print_line(&mut self, line: &str) {
+        if self.verbosity != Verbosity::Quiet && !self.output.is_unread() {
+            self.line(line);
+        }
+    }
+
+    fn line(&mut self, line: &str) {
+        self.clear();
+        self.end_line();
+        // A secret would be hard to find in what is wrapped.
+        let mut line = format!("{DIM}unstuck:{DIM:#} {}", redacted(line));
+        if let Some(columns) = terminal_columns(rustix::stdio::stderr()) {
+            line = wrap_words(&line, columns, INDENT);
+        }
+        // Nothing can be done if nobody reads it.
+        let _ = writeln!(self.stderr, "{line}");
+    }
+
+    /// Begins a new line where the child left one open, so that ours stands alone.
+    fn end_line(&mut self) {
+        if std::mem::take(&mut self.has_open_line) {
+            let _ = writeln!(self.stderr);
+        }
+    }
+
+    fn clear(&mut self) {
+        if std::mem::take(&mut self.drawn) {
+            let _ = write!(RedactedStderr::raw(), "\r\x1b[K");
+        }
+    }
+
+    fn draw(&mut self, text: &str) {
+        // A line that the child has begun is the child's.
+        if self.has_open_line || !self.output.is_open() {
+            return;
+        }
+        let width = terminal_columns(rustix::stdio::stderr())
+            .unwrap_or(80)
+            .saturating_sub(1);
+        let text: String = text.chars().take(width).collect();
+        let shown =
+            write!(self.stderr, "\r\x1b[K{DIM}{text}{DIM:#}").and_then(|()| self.stderr.flush());
+        self.drawn = shown.is_ok();
+    }
+}
+
+impl SessionReporter for CommandScreen {
+    fn output(&mut self, channel: OutputChannel, bytes: &[u8]) {
+        self.clear();
+        self.output.write(channel, bytes);
+        self.has_open_line = self.live && bytes.last().is_some_and(|last| *last != b'\n');
+    }
+
+    fn on_events(&mut self, events: &[EventRecord], recovery: &SessionState) {
+        for recorded in events {
+            for line in event_lines::event_lines(&recorded.event, recovery, &self.store_option) {
+                self.print_line(&line);
+            }
+        }
+    }
+
+    fn on_running(&mut self, elapsed: Duration, recovery: &SessionState) {
+        if self.live && elapsed >= Duration::from_secs(1) {
+            let number = recovery.attempt_count();
+            self.draw(&format!(
+                "attempt {number} · {}{}",
+                HumanDuration(elapsed),
+                spent_text(recovery)
+            ));
+        }
+    }
+
+    fn on_waiting(&mut self, left: Duration, _until: Timestamp, recovery: &SessionState) {
+        let now = match io::stdin().is_terminal() {
+            true => "Enter tries now".to_owned(),
+            false => format!("unstuck retry {} tries now", recovery.id().short()),
+        };
+        let line = wait_lines::countdown_line(left, recovery);
+        self.draw(&format!(
+            "{line} · {now}, Ctrl-C stops{}",
+            spent_text(recovery)
+        ));
+    }
+
+    fn on_still_waiting(&mut self, left: Duration, until: Timestamp, recovery: &SessionState) {
+        self.print_line(&wait_lines::heartbeat_line(
+            left,
+            until,
+            recovery,
+            &self.store_option,
+        ));
+    }
+
+    fn on_call_waiting(&mut self, elapsed: Duration, until: Timestamp, recovery: &SessionState) {
+        if self.live {
+            let number = recovery.attempt_count();
+            let left = until.since(crate::clock::now().at);
+            self.draw(&format!(
+                "attempt {number} · {} · its API is asked again in {} (at {}){} · Ctrl-C stops",
+                HumanDuration(elapsed),
+                HumanDuration(left),
+                crate::clock::format_time(until),
+                spent_text(recovery)
+            ));
+        }
+    }
+
+    fn is_live(&self) -> bool {
+        self.live
+    }
+
+    fn is_open(&self) -> bool {
+        self.output.is_open()
+    }
+
+    fn lost_output(&self) -> Option<String> {
+        self.output.loss_reason().map(str::to_owned)
+    }
+
+    fn note(&mut self, message: &str) {
+        self.print_line(message);
+    }
+
+    fn warn(&mut self, message: &str) {
+        self.line(&format!("warning: {message}"));
+    }
+}
+
+impl Drop for CommandScreen {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
+
+/// Whether a terminal can write over a line: one that is `dumb` or does not say what it is cannot.
+pub(super) fn can_redraw(mut environment: impl Iterator<Item = (String, String)>) -> bool {
+    environment.any(|(name, value)| name == "TERM" && !value.is_empty() && value != "dumb")
+}
+
+fn spent_text(recovery: &SessionState) -> String {
+    match recovery.spent() {
+        0.0 => String::new(),
+        usd => format!(" · ${usd:.2}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::can_redraw;
+
+    #[test]
+    fn a_terminal_that_cannot_write_over_a_line_gets_no_live_line() {
+        let says = |term: &str| can_redraw([("TERM".to_owned(), term.to_owned())].into_iter());
+        assert!(says("xterm-256color"));
+        assert!(!says("dumb") && !says(""));
+        assert!(!can_redraw(std::iter::empty()));
+    }
+}

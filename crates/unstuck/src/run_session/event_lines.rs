@@ -1,0 +1,211 @@
+//! One compact line for each thing that happens.
+
+use std::time::Duration;
+
+use unstuck_core::duration::HumanDuration;
+use unstuck_core::event::{
+    AttemptFailed, AttemptStarted, Event, RunFinished, RunOutcome, WaitEndCause, WaitStarted,
+};
+use unstuck_core::session_state::SessionStep;
+use unstuck_core::{Kind, SessionState};
+
+use crate::clock;
+use crate::output::{BOLD, GREEN, RED, YELLOW};
+use crate::repair_words;
+use crate::show_text::{one_line, signed_usd};
+
+/// How much of a line of evidence is shown; all of it was just printed by the child.
+const MAX_EVIDENCE: usize = 100;
+
+/// What there is to tell about an event; `option` belongs behind every command that is proposed.
+pub(super) fn event_lines(event: &Event, recovery: &SessionState, option: &str) -> Vec<String> {
+    match event {
+        Event::RunResumed(resumed) => resumed_lines(&resumed.stop_reason, recovery),
+        Event::AttemptStarted(attempt) => attempt_started_line(attempt).into_iter().collect(),
+        // An exit code that is an answer and no failure is the child's own business.
+        Event::AttemptFailed(attempt) if attempt.diagnosis.kind == Kind::None => Vec::new(),
+        Event::AttemptFailed(attempt) => vec![attempt_failed_line(attempt)],
+        Event::EscalationOpened(asked) if waits_for_person(recovery) => {
+            let mut lines = escalation_lines(&asked.reason, recovery, option);
+            lines.push("waiting until you have seen to it (Ctrl-C stops)".to_owned());
+            lines
+        }
+        // What was passed over is for `unstuck explain`.
+        Event::DecisionMade(made) => match made.decision.delay() {
+            Some(_) => vec![made.decision.reason.clone()],
+            None => Vec::new(),
+        },
+        Event::WaitStarted(wait) => reread_cost_text(wait).into_iter().collect(),
+        Event::WaitEnded(ended) => vec![wait_ended_text(ended.by).to_owned()],
+        Event::ModelSwitched(model) => vec![format!(
+            "{BOLD}model {} → {}{BOLD:#}{}",
+            model.switch.from_model,
+            model.switch.to_model,
+            model
+                .switch
+                .cost_estimate
+                .map(|usd| format!(" (about {} for the rest of the session)", signed_usd(usd)))
+                .unwrap_or_default()
+        )],
+        Event::RunFinished(end) => run_finished_lines(end, recovery, option),
+        other => repair_words::event_line(other).into_iter().collect(),
+    }
+}
+
+/// What waking the conversation costs when a wait is over.
+pub(super) fn reread_cost_text(wait: &WaitStarted) -> Option<String> {
+    let cost = wait.reread?;
+    Some(format!("to continue the conversation then, {cost}"))
+}
+
+fn wait_ended_text(by: WaitEndCause) -> &'static str {
+    match by {
+        WaitEndCause::Network => "the network is back: going on",
+        WaitEndCause::Person => "going on at once, as you asked",
+    }
+}
+
+/// Why it had stopped, and how long there still is to wait.
+fn resumed_lines(after: &str, recovery: &SessionState) -> Vec<String> {
+    let mut lines = vec![format!(
+        "run {} goes on; it had stopped: {}",
+        recovery.id().short(),
+        one_line(after, MAX_EVIDENCE)
+    )];
+    if let SessionStep::Wait(until) = recovery.next_step(clock::now().at) {
+        let next = recovery.attempt_count() + 1;
+        lines.push(format!("attempt {next} at {}", clock::format_time(until)));
+    }
+    lines
+}
+
+/// Whether the process stays when a person is needed.
+fn waits_for_person(recovery: &SessionState) -> bool {
+    recovery.spec().options["wait"] == true
+}
+
+/// Only an attempt that was changed or follows another is worth a line.
+fn attempt_started_line(attempt: &AttemptStarted) -> Option<String> {
+    let number = attempt.number;
+    match (&attempt.cause, attempt.changes.as_slice()) {
+        (None, _) => None,
+        (Some(_), []) => Some(format!("attempt {number}")),
+        (Some(_), changes) => Some(format!("attempt {number} ({})", changes.join(", "))),
+    }
+}
+
+fn attempt_failed_line(attempt: &AttemptFailed) -> String {
+    let diagnosis = &attempt.diagnosis;
+    let took = HumanDuration(Duration::from_millis(attempt.end.duration_ms));
+    let seen = one_line(&diagnosis.evidence.line, MAX_EVIDENCE);
+    // Of a child that was stopped, the last line says nothing about why.
+    let seen = if seen.is_empty() || attempt.end.limit.is_some() {
+        exit_text(attempt)
+    } else {
+        seen
+    };
+    format!(
+        "{YELLOW}attempt {} failed{YELLOW:#} after {took}: {BOLD}{}{BOLD:#}: {seen}",
+        attempt.end.number, diagnosis.kind
+    )
+}
+
+/// How a child ended that said nothing.
+fn exit_text(attempt: &AttemptFailed) -> String {
+    let end = &attempt.end;
+    match (&end.limit, end.signal, end.exit_code) {
+        (Some(limit), ..) if limit == "idle_timeout" => "no output for too long".to_owned(),
+        (Some(_), ..) => "its time was up".to_owned(),
+        _ if attempt.diagnosis.kind == Kind::EmptyOutput => "it ended without an answer".to_owned(),
+        (_, Some(signal), _) => format!("ended by signal {signal}"),
+        (_, _, Some(code)) => format!("exit code {code}"),
+        _ => "no reason given".to_owned(),
+    }
+}
+
+fn run_finished_lines(end: &RunFinished, recovery: &SessionState, option: &str) -> Vec<String> {
+    let id = recovery.id();
+    let show = format!("unstuck show {}{option}", id.short());
+    match end.outcome {
+        RunOutcome::Succeeded => Vec::new(),
+        RunOutcome::Failed if is_passed_through(recovery) => Vec::new(),
+        RunOutcome::Recovered => with_command(
+            format!(
+                "{GREEN}recovered{GREEN:#}: {} ({} attempts, {})",
+                end.reason,
+                end.attempts,
+                HumanDuration(Duration::from_millis(end.duration_ms)),
+            ),
+            &show,
+            option,
+        ),
+        RunOutcome::Failed => {
+            with_command(format!("{RED}failed{RED:#}: {}", end.reason), &show, option)
+        }
+        RunOutcome::Interrupted => {
+            // That output is lost was told as a warning.
+            let is_signal = matches!(end.exit_code, 129 | 143);
+            let why = if is_signal { &*end.reason } else { "stopped" };
+            vec![format!("{why} · unstuck resume {}{option}", id.short())]
+        }
+        RunOutcome::AwaitingHuman => escalation_lines(&end.reason, recovery, option),
+    }
+}
+
+/// What is told with the command that tells more; a long one stands alone, so that it can be copied.
+fn with_command(told: String, command: &str, option: &str) -> Vec<String> {
+    if option.is_empty() {
+        vec![format!("{told} · {command}")]
+    } else {
+        vec![told, format!("more: {command}")]
+    }
+}
+
+fn is_passed_through(recovery: &SessionState) -> bool {
+    let failed = recovery.last_failure();
+    failed.is_some_and(|failed| failed.diagnosis.kind == Kind::None)
+}
+
+fn escalation_lines(reason: &str, recovery: &SessionState, option: &str) -> Vec<String> {
+    let short = recovery.id().short();
+    let mut lines = vec![format!("{RED}a person is needed{RED:#}: {reason}")];
+    if let Some((question, _)) = recovery.open_budget_escalation() {
+        let more = [
+            format!("allow more: unstuck approve {question}{option}"),
+            format!("other answers: unstuck inbox {question}{option}"),
+        ];
+        lines.extend(more);
+        return lines;
+    }
+    if let Some(failed) = recovery.last_failure()
+        && !failed.diagnosis.hint.is_empty()
+    {
+        lines.push(format!("{BOLD}hint{BOLD:#}: {}", failed.diagnosis.hint));
+    }
+    if let Some(asked) = recovery
+        .open_escalation()
+        .filter(|asked| asked.repair.is_some())
+    {
+        let repair = asked.details.command.as_deref().unwrap_or_default();
+        let conditions = asked
+            .details
+            .conditions
+            .iter()
+            .flat_map(repair_words::condition_lines);
+        lines.extend(conditions.map(|(name, text)| format!("{name}: {text}")));
+        lines.extend(repair_words::answer_commands(repair, short, option));
+    }
+    let unrepeatable = recovery.spec().unrepeatable_reason.as_ref();
+    let asked = recovery.open_escalation().map(|asked| &asked.details);
+    let unrepeatable = unrepeatable.or(asked.and_then(|shown| shown.unrepeatable_reason.as_ref()));
+    lines.push(match unrepeatable {
+        None if recovery.escalated_repair().is_some() => {
+            format!("repaired by hand: unstuck resume {short}{option}")
+        }
+        None => format!("then: unstuck resume {short}{option}"),
+        Some(why) => format!("it cannot be resumed: {why}; start it again"),
+    });
+    lines.push(format!("other answers: unstuck inbox{option}"));
+    lines.push(format!("why: unstuck explain {short}{option}"));
+    lines
+}

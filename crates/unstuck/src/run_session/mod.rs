@@ -1,0 +1,619 @@
+//! Sets up what a run needs (store, reaper, signals, screen) and drives it.
+
+mod command_screen;
+mod event_lines;
+mod keep_awake;
+mod passthrough;
+mod pipeline_screen;
+mod randomness;
+mod signals;
+mod substitute_store;
+mod wait_lines;
+
+pub(crate) use command_screen::{CommandScreen, Verbosity};
+pub(crate) use pipeline_screen::PipelineScreen;
+pub(crate) use signals::listen;
+
+use std::cell::{Cell, OnceCell, RefCell};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use anyhow::Result;
+use tokio::sync::watch;
+use unstuck_core::agent::Agents;
+use unstuck_core::decision::{ModelCatalog, RandomDraw};
+use unstuck_core::escalation::DeadlinePolicy;
+use unstuck_core::knowledge::Playbook;
+use unstuck_core::planner::PromptTemplates;
+use unstuck_core::project_settings::ProjectSettings;
+use unstuck_core::redact::Redactor;
+use unstuck_core::repair::RepairCatalog;
+use unstuck_core::{Classifier, RunId};
+use unstuck_run::blobs::{BlobError, content_hash};
+use unstuck_run::clock::Clock;
+use unstuck_run::process::{ReaperProgram, Stdin, StopRequest};
+use unstuck_run::runner::pipeline::{PipelineRunner, PipelineSpec, ResumeOptions, RoleSelection};
+use unstuck_run::runner::{
+    GoBetween, Notifier, RepairCatalogSource, RepairContext, RepairCoordinator, RepairSettings,
+    RunError, RunKnowledge, RunKnowledgeSource, RunReporter, RunRequest, RunResult,
+    SessionReporter, SessionRunner, SupervisorPool, clear_stop_request,
+};
+use unstuck_store::{Store, StoreLocation};
+
+use self::keep_awake::KeepAwake;
+use self::substitute_store::SubstituteStore;
+use crate::command_context::CommandContext;
+use crate::config::Config;
+use crate::environment;
+use crate::error_report::error_with_hint;
+use crate::event_spill;
+use crate::gateway::{GatewayMode, PrivateGateway};
+use crate::notifying::{ConfiguredNotifier, DeliveryTask};
+use crate::project_changes;
+use crate::project_trust;
+use crate::repair_terms::RepairSetup;
+
+/// What is to be driven.
+enum RunTask<'a> {
+    Start(Box<RunRequest>, &'a mut dyn SessionReporter),
+    Resume(CommandResume, &'a mut dyn SessionReporter),
+    Pipeline(Box<PipelineTask<'a>>, &'a mut dyn RunReporter),
+}
+
+impl RunTask<'_> {
+    /// Removes a request to stop that belongs to an earlier process of the same run.
+    fn forget_stop_request(&self, state: &Path) {
+        match self {
+            Self::Resume(resumed, _) => clear_stop_request(state, &resumed.run),
+            Self::Pipeline(pipeline, _) => {
+                if let PipelineMode::Resume(run, _) = &pipeline.mode {
+                    clear_stop_request(state, run);
+                }
+            }
+            Self::Start(..) => {}
+        }
+    }
+
+    /// Keeps what the store could not take of a run that has ended, and tells where.
+    fn save_unrecorded(&mut self, session: &CommandContext<'_>, finished: &RunResult) {
+        if finished.unrecorded.is_empty() {
+            return;
+        }
+        let run = &finished.run;
+        let kept = event_spill::spill(session.store, run, &finished.unrecorded);
+        let told = match kept {
+            Ok(path) => format!(
+                "the end of run {run} is not in the store, which still cannot be written; it is kept in {} and recorded by the next \
+                 unstuck command once there is room",
+                path.display()
+            ),
+            Err(error) => format!(
+                "the end of run {run} is not in the store, which still cannot be written, nor could it be kept elsewhere ({error}); \
+                 what happened is in .unstuck/runs/{run} of its project"
+            ),
+        };
+        match self {
+            Self::Start(_, reporter) | Self::Resume(_, reporter) => reporter.warn(&told),
+            Self::Pipeline(_, reporter) => reporter.warn(&told),
+        }
+    }
+
+    /// The project of a pipeline in which something may be repaired.
+    fn project(&self) -> Option<PathBuf> {
+        match self {
+            Self::Pipeline(pipeline, _) => {
+                let plan = &pipeline.plan;
+                plan.repair.as_ref().map(|_| plan.project.clone())
+            }
+            Self::Start(..) | Self::Resume(..) => None,
+        }
+    }
+}
+
+/// A single command that is resumed.
+pub(crate) struct CommandResume {
+    pub(crate) run: RunId,
+    /// How long it is tried from now on.
+    pub(crate) keep_trying: Option<Duration>,
+    /// The hash of what it goes by of the project's files.
+    project_settings: String,
+}
+
+impl CommandResume {
+    pub(crate) fn new(run: &RunId, keep_trying: Option<Duration>, config: &Config) -> Self {
+        let settings = project_changes::settings_of_command(config);
+        Self {
+            run: run.clone(),
+            keep_trying,
+            project_settings: content_hash(settings.as_bytes()),
+        }
+    }
+}
+
+/// A pipeline that is to be conducted.
+pub(crate) struct PipelineTask<'a> {
+    pub(crate) plan: PipelineSpec,
+    pub(crate) mode: PipelineMode,
+    /// Reads its configuration again.
+    pub(crate) reload: &'a dyn Fn(Option<&ProjectSettings>) -> Result<PipelineSpec>,
+    /// What is told before anything runs.
+    pub(crate) notes: Vec<String>,
+    /// Whether the agents get a gateway.
+    pub(crate) gateway: GatewayMode,
+}
+
+/// How a pipeline is conducted.
+pub(crate) enum PipelineMode {
+    /// From its beginning.
+    Start(RoleSelection),
+    /// Where it stopped.
+    Resume(RunId, ResumeOptions),
+}
+
+/// What the user knows, and what comes on standard input.
+struct RunInputs<'a> {
+    known: ConfiguredKnowledge<'a>,
+    stdin: Stdin,
+    /// What may be repaired, and in which project.
+    repair: Option<(RepairSettings, PathBuf)>,
+    /// Whether the agents get a gateway.
+    gateway: GatewayMode,
+    /// What a single command goes by of the project's files.
+    project_settings: Option<String>,
+}
+
+impl RunInputs<'_> {
+    /// Keeps what a single command goes by of the project's files.
+    fn keep_project_settings(&self, state: &Path) {
+        if let Some(settings) = &self.project_settings {
+            project_changes::store_settings(settings, state);
+        }
+    }
+}
+
+/// What is known, with the user's own additions.
+pub(crate) struct ConfiguredKnowledge<'a> {
+    config: &'a Config,
+    agents: &'a Agents,
+    prompts: OnceCell<PromptTemplates>,
+}
+
+impl<'a> ConfiguredKnowledge<'a> {
+    pub(crate) fn new(config: &'a Config, agents: &'a Agents) -> Self {
+        Self {
+            config,
+            agents,
+            prompts: OnceCell::new(),
+        }
+    }
+}
+
+impl RunKnowledgeSource for ConfiguredKnowledge<'_> {
+    fn classifier(&self) -> &Classifier {
+        self.config.classifier_or_built_in()
+    }
+
+    fn playbook(&self) -> &Playbook {
+        self.config.playbook()
+    }
+
+    fn catalog(&self) -> &ModelCatalog {
+        self.config.catalog()
+    }
+
+    fn prompts(&self) -> &PromptTemplates {
+        // Whoever uses templates of their own has had them checked before anything runs.
+        let read = || {
+            self.config
+                .prompts()
+                .unwrap_or_else(|_| PromptTemplates::embedded())
+        };
+        self.prompts.get_or_init(read)
+    }
+
+    fn agents(&self) -> &Agents {
+        self.agents
+    }
+}
+
+impl RepairCatalogSource for ConfiguredKnowledge<'_> {
+    fn catalog(&self) -> &RepairCatalog {
+        self.config.repair_catalog_or_built_in()
+    }
+}
+
+/// A run that has come to its end, or to a stop, and where that leaves standard output.
+#[derive(Debug)]
+pub(crate) struct SupervisedRun {
+    /// How it ended.
+    pub(crate) finished: RunResult,
+    /// Whether the last line on standard output has not come to its end.
+    pub(crate) is_line_open: bool,
+}
+
+impl From<RunResult> for SupervisedRun {
+    fn from(finished: RunResult) -> Self {
+        Self {
+            finished,
+            is_line_open: false,
+        }
+    }
+}
+
+/// Runs a command to its end.
+pub(crate) fn run_command(
+    session: &CommandContext<'_>,
+    config: &Config,
+    mut request: RunRequest,
+    told: Verbosity,
+    repairs: RepairSetup,
+    gateway: GatewayMode,
+) -> Result<SupervisedRun> {
+    let project_settings = project_changes::settings_of_command(config);
+    request.options.project_settings = Some(content_hash(project_settings.as_bytes()));
+    let mut screen = CommandScreen::new(session, told, request.options.tty);
+    for note in &repairs.notes {
+        screen.print_line(note);
+    }
+    let setting = RunInputs {
+        known: ConfiguredKnowledge::new(config, config.recognized_agents()),
+        stdin: Stdin::inherited().map_err(RunError::from)?,
+        repair: repairs.terms.map(|terms| (terms, request.project.clone())),
+        gateway,
+        project_settings: Some(project_settings),
+    };
+    let task = RunTask::Start(Box::new(request), &mut screen);
+    let finished = run_task(session, setting, 1, task)?;
+    Ok(SupervisedRun {
+        finished,
+        is_line_open: screen.is_line_open(),
+    })
+}
+
+/// Runs a command of the demo: with agents of its own, and without what comes on standard input.
+pub(crate) fn run_demo(
+    session: &CommandContext<'_>,
+    agents: &Agents,
+    request: RunRequest,
+    reporter: &mut dyn SessionReporter,
+) -> Result<RunResult> {
+    // What the user has configured could make the same failures end in another way.
+    let config = Config::default();
+    let setting = RunInputs {
+        known: ConfiguredKnowledge::new(&config, agents),
+        stdin: Stdin::null(),
+        repair: None,
+        gateway: GatewayMode::Off,
+        project_settings: None,
+    };
+    run_task(
+        session,
+        setting,
+        1,
+        RunTask::Start(Box::new(request), reporter),
+    )
+}
+
+/// How a run of one command was begun, as far as it counts for taking it up again.
+pub(crate) struct OriginalStart {
+    pub(crate) repairs: RepairSetup,
+    pub(crate) project: PathBuf,
+    /// Whether it has a terminal of its own.
+    pub(crate) tty: bool,
+}
+
+/// Takes a run of one command up again, and tries it for so long from now on where a person says how long.
+pub(crate) fn resume_command(
+    session: &CommandContext<'_>,
+    config: &Config,
+    resumed: CommandResume,
+    told: Verbosity,
+    before: OriginalStart,
+    gateway: GatewayMode,
+) -> Result<SupervisedRun> {
+    let mut screen = CommandScreen::new(session, told, before.tty);
+    let (repairs, project) = (before.repairs, before.project);
+    for note in &repairs.notes {
+        screen.print_line(note);
+    }
+    let setting = RunInputs {
+        known: ConfiguredKnowledge::new(config, config.recognized_agents()),
+        stdin: Stdin::inherited().map_err(RunError::from)?,
+        repair: repairs.terms.map(|terms| (terms, project)),
+        gateway,
+        project_settings: Some(project_changes::settings_of_command(config)),
+    };
+    let finished = run_task(session, setting, 1, RunTask::Resume(resumed, &mut screen))?;
+    Ok(SupervisedRun {
+        finished,
+        is_line_open: screen.is_line_open(),
+    })
+}
+
+/// Runs a pipeline, or takes it up again.
+pub(crate) fn run_pipeline(
+    session: &CommandContext<'_>,
+    config: &Config,
+    pipeline: PipelineTask<'_>,
+    told: Verbosity,
+) -> Result<RunResult> {
+    let mut screen = PipelineScreen::new(session, told);
+    for note in &pipeline.notes {
+        screen.warn(note);
+    }
+    let setting = RunInputs {
+        known: ConfiguredKnowledge::new(config, config.agents()),
+        stdin: Stdin::null(),
+        // The plan tells what may be repaired.
+        repair: None,
+        gateway: pipeline.gateway,
+        // The conductor keeps it.
+        project_settings: None,
+    };
+    let parallel = pipeline.plan.parallel;
+    let task = RunTask::Pipeline(Box::new(pipeline), &mut screen);
+    run_task(session, setting, parallel, task)
+}
+
+fn run_task(
+    session: &CommandContext<'_>,
+    mut setting: RunInputs<'_>,
+    parallel: u32,
+    mut task: RunTask<'_>,
+) -> Result<RunResult> {
+    setting.known.config.prepare()?;
+    let redactor = Arc::new(environment::redactor());
+    let driven = run_task_in_store(session, &mut setting, parallel, &mut task, &redactor);
+    let (error, request, reporter) = match (driven, &mut task) {
+        (Ok(Err(RunError::StoreUnwritable(error))), RunTask::Start(request, reporter)) => {
+            (error, request, reporter)
+        }
+        (driven, _) => {
+            let finished = driven?.map_err(with_hint)?;
+            task.save_unrecorded(session, &finished);
+            return Ok(finished);
+        }
+    };
+    let substitute = SubstituteStore::create(session.store, error, &mut **reporter)?;
+    // What was spent and allowed before is not known there.
+    request.policy.auto_switch_model = false;
+    setting.repair = None;
+    let session = CommandContext {
+        store: substitute.location(),
+        ..*session
+    };
+    let finished = run_task_in_store(&session, &mut setting, parallel, &mut task, &redactor)?;
+    let finished = finished.map_err(with_hint)?;
+    if let RunTask::Start(_, reporter) = &mut task {
+        substitute.copy_to_original(&finished.run, &mut **reporter);
+    }
+    Ok(finished)
+}
+
+fn run_task_in_store(
+    session: &CommandContext<'_>,
+    setting: &mut RunInputs<'_>,
+    parallel: u32,
+    task: &mut RunTask<'_>,
+    redactor: &Arc<Redactor>,
+) -> Result<Result<RunResult, RunError>> {
+    crate::runtime::block_on(async {
+        // The reaper comes up while the store is being opened.
+        let supervisors =
+            SupervisorPool::start(ReaperProgram::own(), parallel).map_err(RunError::from)?;
+        let opened = crate::store::open_without_hint(session.store, Arc::clone(redactor)).await;
+        let store = match opened {
+            Ok(store) => store,
+            Err(error) => return Ok(Err(RunError::from(error).into_not_started())),
+        };
+        let notifying = ConfiguredNotifier::new(setting.known.config, session);
+        let courier = notifying.is_some().then(|| DeliveryTask::start(&store));
+        let (stop, stopped) = watch::channel(StopRequest::Continue);
+        signals::listen(stop, supervisors.signal_sender())?;
+        let (environment, newest) = (environment::all_os(), Cell::new(None));
+        let surveyed = OnceCell::new();
+        let state = state_dir(session.store);
+        setting.keep_project_settings(&state);
+        task.forget_stop_request(&state);
+        let project = setting.repair.as_ref().map(|(_, project)| project.clone());
+        let project = project.or_else(|| task.project());
+        let committed = project_trust::committed_files(project.as_deref());
+        let config = setting.known.config;
+        let at_start = project_trust::files_at_start(config, project.as_deref(), &*committed);
+        let accepted = |project: &Path| {
+            let mut accepted = at_start.clone();
+            accepted.extend(project_trust::accepted_files(project));
+            accepted
+        };
+        let workshop = RepairContext {
+            catalog_source: &setting.known,
+            state: &state,
+            committed: &*committed,
+            accepted: &accepted,
+            hidden_paths: &environment::own_paths(session.store),
+            environment: &environment,
+            confinement: &surveyed,
+            last_started: &newest,
+        };
+        let agents = setting.known.agents;
+        let private = PrivateGateway::new(setting.gateway, config, agents, &state, &store);
+        let repair = setting.repair.as_ref();
+        let home = environment::variable("HOME").map(PathBuf::from);
+        let around = Around {
+            workshop,
+            repairer: repair.map(|(terms, project)| RepairCoordinator {
+                settings: terms,
+                project,
+                context: workshop,
+            }),
+            store: &store,
+            redactor,
+            supervisors: &supervisors,
+            known: &setting.known,
+            state: &state,
+            stop: stopped,
+            patience: &config.escalations().deadline_policy(),
+            announcer: notifying.as_ref().map(|hooks| hooks as &dyn Notifier),
+            go_between: private.as_ref().map(|private| private as &dyn GoBetween),
+            home: home.as_deref(),
+            heartbeat: config.run().heartbeat,
+        };
+        let awake = config.run().keep_awake.then(KeepAwake::start);
+        let finished = Box::pin(around.perform(task, &mut setting.stdin)).await;
+        drop(awake);
+        if let Ok(finished) = &finished {
+            clear_stop_request(&state, &finished.run);
+        }
+        // What it has seen is on disk before the store is closed.
+        drop(private);
+        if let Some(courier) = courier {
+            courier.flush_and_stop().await;
+        }
+        let closed = store.close().await;
+        if finished.is_ok() {
+            closed.map_err(crate::store::with_hint)?;
+        }
+        Ok(finished)
+    })
+}
+
+/// What a run finds around it.
+struct Around<'a> {
+    store: &'a Store,
+    redactor: &'a Redactor,
+    supervisors: &'a SupervisorPool,
+    known: &'a dyn RunKnowledgeSource,
+    state: &'a Path,
+    stop: watch::Receiver<StopRequest>,
+    workshop: RepairContext<'a>,
+    repairer: Option<RepairCoordinator<'a>>,
+    patience: &'a DeadlinePolicy,
+    announcer: Option<&'a dyn Notifier>,
+    go_between: Option<&'a dyn GoBetween>,
+    home: Option<&'a Path>,
+    heartbeat: Duration,
+}
+
+impl<'a> Around<'a> {
+    /// Drives what is to be driven, to its end or to a stop.
+    async fn perform(
+        &self,
+        task: &mut RunTask<'_>,
+        stdin: &mut Stdin,
+    ) -> Result<RunResult, RunError> {
+        let mut draw = randomness::random_draw;
+        match task {
+            RunTask::Start(request, reporter) => {
+                let mut engine = self.engine(&mut **reporter, stdin, &mut draw);
+                Box::pin(engine.start((**request).clone())).await
+            }
+            RunTask::Resume(resumed, reporter) => {
+                let mut engine = self.engine(&mut **reporter, stdin, &mut draw);
+                let settings = Some(resumed.project_settings.clone());
+                Box::pin(engine.resume(&resumed.run, resumed.keep_trying, settings)).await
+            }
+            RunTask::Pipeline(pipeline, reporter) => {
+                let reload = |accepted: Option<&ProjectSettings>| {
+                    (pipeline.reload)(accepted).map_err(|error| format!("{error:#}"))
+                };
+                let plan = pipeline.plan.clone();
+                let conductor = self.conductor(&mut **reporter, plan, &reload, &mut draw);
+                match &pipeline.mode {
+                    PipelineMode::Start(selection) => Box::pin(conductor.start(selection)).await,
+                    PipelineMode::Resume(run, again) => {
+                        Box::pin(conductor.resume(run, again)).await
+                    }
+                }
+            }
+        }
+    }
+
+    fn knowledge(&self) -> RunKnowledge<'a> {
+        RunKnowledge {
+            source: self.known,
+            own_playbook: None,
+            version: env!("CARGO_PKG_VERSION"),
+        }
+    }
+
+    fn engine(
+        &self,
+        reporter: &'a mut dyn SessionReporter,
+        stdin: &'a mut Stdin,
+        draws: &'a mut dyn FnMut() -> RandomDraw,
+    ) -> SessionRunner<'a> {
+        SessionRunner {
+            store: self.store,
+            knowledge: self.knowledge(),
+            redactor: self.redactor,
+            supervisors: self.supervisors,
+            stdin,
+            reporter,
+            stop: self.stop.clone(),
+            clock: Clock::System,
+            network: environment::network_probe(),
+            home: self.home,
+            heartbeat: self.heartbeat,
+            random_draws: draws,
+            state: self.state,
+            role: None,
+            repairer: self.repairer,
+            deadline_policy: self.patience,
+            notifier: self.announcer,
+            go_between: self.go_between,
+        }
+    }
+
+    fn conductor(
+        &self,
+        reporter: &'a mut dyn RunReporter,
+        plan: PipelineSpec,
+        reload: &'a dyn Fn(Option<&ProjectSettings>) -> Result<PipelineSpec, String>,
+        draws: &'a mut dyn FnMut() -> RandomDraw,
+    ) -> PipelineRunner<'a> {
+        PipelineRunner {
+            store: self.store,
+            knowledge: self.knowledge(),
+            redactor: self.redactor,
+            supervisors: self.supervisors,
+            reporter: Mutex::new(reporter),
+            stop: self.stop.clone(),
+            clock: Clock::System,
+            network: environment::network_probe(),
+            home: self.home,
+            heartbeat: self.heartbeat,
+            random_draws: RefCell::new(draws),
+            state: self.state,
+            plan: RefCell::new(Rc::new(plan)),
+            reload,
+            repair_context: self.workshop,
+            notifier: self.announcer,
+            go_between: self.go_between,
+        }
+    }
+}
+
+/// An error of the store comes with what to do about it.
+fn with_hint(error: RunError) -> anyhow::Error {
+    match error {
+        RunError::Store(error) | RunError::StoreUnwritable(error) => crate::store::with_hint(error),
+        RunError::OutputMissing { ref role, .. } => error_with_hint(
+            error.to_string(),
+            format!("`unstuck resume --restart {role}` makes it again, with all that depend on it"),
+        ),
+        RunError::File { path, source } | RunError::Output(BlobError { path, source }) => {
+            error_with_hint(
+                format!("cannot keep {}: {source}", path.display()),
+                "see to it (is the disk full?), then `unstuck resume` goes on where it was",
+            )
+        }
+        other => other.into(),
+    }
+}
+
+/// Where what is needed to take a run up again is kept: beside the store.
+pub(crate) fn state_dir(store: &StoreLocation) -> PathBuf {
+    store.path().with_extension("d")
+}

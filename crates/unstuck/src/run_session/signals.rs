@@ -1,0 +1,59 @@
+//! What signals to unstuck mean: the first request to stop is gentle, the second kills, others go to the child.
+
+use anyhow::Result;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::watch;
+use unstuck_run::process::{ChildSignalSender, IgnoredSignals, StopCause, StopRequest};
+
+/// Signals that are the child's to handle.
+const FORWARDED: [SignalKind; 2] = [SignalKind::user_defined1(), SignalKind::user_defined2()];
+
+/// Signals that ask for a stop.
+const STOP_SIGNALS: [(SignalKind, StopCause); 3] = [
+    (SignalKind::interrupt(), StopCause::Interrupt),
+    (SignalKind::terminate(), StopCause::Terminate),
+    (SignalKind::hangup(), StopCause::HangUp),
+];
+
+/// Listens for signals for as long as the runtime lives.
+///
+/// A signal that is ignored stays ignored: `nohup` and background jobs of `sh` rely on it.
+pub(crate) fn listen(
+    stop: watch::Sender<StopRequest>,
+    child: Option<ChildSignalSender>,
+) -> Result<()> {
+    let ignored = IgnoredSignals::now();
+    let is_heard = |kind: SignalKind| !ignored.contains(kind.as_raw_value());
+    let stop = std::sync::Arc::new(stop);
+    for (kind, cause) in STOP_SIGNALS.into_iter().filter(|(kind, _)| is_heard(*kind)) {
+        tokio::spawn(stop_on(signal(kind)?, cause, std::sync::Arc::clone(&stop)));
+    }
+    for kind in FORWARDED.into_iter().filter(|kind| is_heard(*kind)) {
+        let Some(child) = child.clone() else {
+            continue;
+        };
+        tokio::spawn(forward(signal(kind)?, kind.as_raw_value(), child));
+    }
+    // Whoever waits for a stop waits for ever where every signal is ignored.
+    tokio::spawn(async move {
+        std::future::pending::<()>().await;
+        drop(stop);
+    });
+    Ok(())
+}
+
+async fn stop_on(
+    mut signal: Signal,
+    cause: StopCause,
+    stop: std::sync::Arc<watch::Sender<StopRequest>>,
+) {
+    while signal.recv().await.is_some() {
+        stop.send_modify(|stop| *stop = stop.escalate_stop(cause));
+    }
+}
+
+async fn forward(mut signal: Signal, number: i32, child: ChildSignalSender) {
+    while signal.recv().await.is_some() {
+        child.signal(number);
+    }
+}

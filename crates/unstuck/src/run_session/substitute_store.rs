@@ -1,0 +1,93 @@
+//! A store in another place, for a command that must not wait until the usual store can be written.
+//!
+//! There is one for each usual store, so that a machine whose home can never be written has a history all the same.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "files in the state folder, out of the agents' reach"
+)]
+
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::Result;
+use unstuck_core::RunId;
+use unstuck_run::runner::SessionReporter;
+use unstuck_store::{Append, RunFilter, Store, StoreError, StoreLocation, StoreOptions};
+
+use crate::event_spill;
+
+/// A store whose runs go to the usual store when that can be written again.
+#[derive(Debug)]
+pub(super) struct SubstituteStore {
+    folder: PathBuf,
+    location: StoreLocation,
+    original: StoreLocation,
+}
+
+impl SubstituteStore {
+    /// Makes one, in memory if there is such a place, and warns; the error of the usual store if nowhere is room.
+    pub(super) fn create(
+        usual: &StoreLocation,
+        error: StoreError,
+        reporter: &mut dyn SessionReporter,
+    ) -> Result<Self> {
+        let Some(folder) = event_spill::substitute_dir(usual) else {
+            return Err(crate::store::with_hint(error));
+        };
+        let location = StoreLocation::file(folder.join(event_spill::SUBSTITUTE_NAME));
+        reporter.warn(&format!(
+            "{error}: the command is run all the same, and recorded in {location} for now; nothing is repaired and no other model \
+             used meanwhile; --store FILE or UNSTUCK_STORE names another place"
+        ));
+        Ok(Self {
+            folder,
+            location,
+            original: usual.clone(),
+        })
+    }
+
+    /// Where it is.
+    pub(super) fn location(&self) -> &StoreLocation {
+        &self.location
+    }
+
+    /// Writes what happened into the usual store, if that can be written by now, and tells where it is.
+    pub(super) fn copy_to_original(self, run: &RunId, reporter: &mut dyn SessionReporter) {
+        let copied = crate::runtime::block_on(self.copy(run));
+        match copied {
+            Ok(is_used) => {
+                reporter.warn(&format!(
+                    "the store can be written again: run {} is recorded",
+                    run.short()
+                ));
+                if !is_used {
+                    // What is left of it is in memory or in a temporary folder.
+                    let _ = fs::remove_dir_all(&self.folder);
+                }
+            }
+            Err(error) => reporter.warn(&format!(
+                "the store still cannot be written ({error:#}); the next unstuck command records it once there is room; see unstuck show {} --store {}",
+                run.short(),
+                self.location
+            )),
+        }
+    }
+
+    /// Copies a run into the usual store, and tells whether this one is still needed for others.
+    async fn copy(&self, run: &RunId) -> Result<bool> {
+        let from = Store::open(&self.location, StoreOptions::default()).await?;
+        let events = from.load(run).await?;
+        let is_used = from.runs(&RunFilter::default()).await?.len() > 1;
+        from.close().await?;
+        let to = Store::open(&self.original, StoreOptions::default()).await?;
+        for moment in events.chunk_by(|one, next| one.at == next.at) {
+            if let Some(first) = moment.first() {
+                let events = moment.iter().map(|recorded| recorded.event.clone());
+                to.append(Append::new(run.clone(), first.at, events))
+                    .await?;
+            }
+        }
+        to.close().await?;
+        Ok(is_used)
+    }
+}

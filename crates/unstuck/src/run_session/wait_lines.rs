@@ -1,0 +1,44 @@
+//! What is told of a wait: what comes when, how long it is tried, and how to stop it or to go on at once.
+
+use std::time::Duration;
+
+use unstuck_core::decision::WaitPurpose;
+use unstuck_core::duration::HumanDuration;
+use unstuck_core::{SessionState, Timestamp};
+
+use crate::clock;
+
+/// A wait on one line of 80 columns: the countdown, and the moment at which it is given up.
+pub(super) fn countdown_line(left: Duration, recovery: &SessionState) -> String {
+    let (next, left) = (recovery.attempt_count() + 1, HumanDuration(left));
+    match recovery.wait_purpose() {
+        WaitPurpose::Network => {
+            format!("no network: attempt {next} when it is back (for {left} more)")
+        }
+        WaitPurpose::Probe => format!("parked: probe in {left}{}", deadline_text(recovery)),
+        WaitPurpose::Retry => format!("attempt {next} in {left}{}", deadline_text(recovery)),
+    }
+}
+
+fn deadline_text(recovery: &SessionState) -> String {
+    let at = recovery.give_up_at();
+    at.map(|at| format!(" · gives up at {}", clock::format_time(at)))
+        .unwrap_or_default()
+}
+
+/// A sign of life in a log.
+pub(super) fn heartbeat_line(
+    left: Duration,
+    until: Timestamp,
+    recovery: &SessionState,
+    option: &str,
+) -> String {
+    let kind = recovery.last_failure().map(|failed| failed.diagnosis.kind);
+    let kind = kind.map(|kind| format!("{kind}, ")).unwrap_or_default();
+    let short = recovery.id().short();
+    format!(
+        "still waiting until {}: {kind}{}; unstuck stop {short}{option} stops, unstuck retry {short}{option} tries now",
+        clock::format_time(until),
+        countdown_line(left, recovery)
+    )
+}

@@ -1,0 +1,148 @@
+//! Sessions that go on with another model.
+
+use anyhow::Result;
+use unstuck_core::decision::{ConcreteChange, CostEstimate, ModelSwitch, ModelSwitchReason};
+use unstuck_core::escalation::EscalationAnswer;
+use unstuck_store::EscalationRow;
+use unstuck_web::commands::{CommandError, SwitchModel};
+use unstuck_web::model::{CostEstimateResponse, ModelSwitchResponse};
+
+use super::answers::resume_run;
+use super::{Desk, Doer, actor_name, run_of_session};
+use crate::answering::{self, AnswerEffect, AnswerInput};
+use crate::moving::{ModelSwitchTarget, SwitchDestination};
+use crate::retrying::{RetryChanges, RetryEffect, RetryTarget};
+use crate::{clock, runtime};
+
+/// A move to another model, worked out.
+struct PreparedModelSwitch {
+    retry_target: RetryTarget,
+    switch_target: ModelSwitchTarget,
+    models: (String, String),
+    cost: CostEstimate,
+}
+
+impl PreparedModelSwitch {
+    fn new(desk: &Desk, escalating: &SwitchModel) -> Result<Self> {
+        let session = desk.session();
+        let subject = RetryTarget::find(&escalating.session, &session)?;
+        let (run, of) = (subject.run.clone(), subject.session.clone());
+        let meant = ModelSwitchTarget::for_session(run, of, subject.events(), session.store);
+        let meant = runtime::block_on(meant)?;
+        let to = escalating
+            .to
+            .as_deref()
+            .map_or(SwitchDestination::Next, SwitchDestination::Named);
+        let catalog = subject.config().catalog();
+        let models = meant.resolve_models(to, catalog)?;
+        let cost = meant.extra_cost((&models.0, &models.1), catalog);
+        Ok(Self {
+            retry_target: subject,
+            switch_target: meant,
+            models,
+            cost,
+        })
+    }
+
+    /// What is kept of what was done so far, in one sentence.
+    fn preserved_text(&self) -> &'static str {
+        match self.retry_target.is_driven() && self.retry_target.escalation().is_none() {
+            true => "the conversation goes on; only its further calls go to the other model",
+            false => "what was done and its history stay; it is tried again with the other model",
+        }
+    }
+
+    /// Whether the other model is what the question itself proposes.
+    fn is_proposed_by(&self, question: &EscalationRow) -> bool {
+        let changes = question
+            .request
+            .details
+            .changes(EscalationAnswer::SwitchModel);
+        let offered = changes.iter().find_map(ConcreteChange::model_switch);
+        question
+            .request
+            .details
+            .allows(EscalationAnswer::SwitchModel)
+            && offered.is_some_and(|(_, to)| to == self.models.1)
+    }
+
+    fn apply(self, desk: &Desk, by: &str) -> Result<ModelSwitch> {
+        let session = desk.session();
+        let now = clock::now().at;
+        let (from, to) = self.models.clone();
+        let change = ModelSwitch {
+            from_model: from,
+            to_model: to.clone(),
+            reason: ModelSwitchReason::Manual,
+            timestamp: now,
+            cost_estimate: self.cost.usd(),
+        };
+        let (run, project) = (&self.retry_target.run.id, self.retry_target.project());
+        match self.retry_target.escalation() {
+            Some(question) if self.is_proposed_by(question) => {
+                let giving = AnswerInput {
+                    answer: EscalationAnswer::SwitchModel,
+                    note: "",
+                    who: by,
+                    changes: &[],
+                };
+                let config = self.retry_target.config();
+                let given = answering::answer_as(question, &giving, config, &session)?;
+                if given == AnswerEffect::NeedsResume
+                    && let Some(taken) = desk.resumes.begin(run)
+                {
+                    resume_run(desk, run, project, &[], taken);
+                }
+            }
+            None if self.retry_target.is_driven() => {
+                let recorded =
+                    self.switch_target
+                        .record_switch(&desk.store, self.models, &self.cost, now);
+                return runtime::block_on(recorded);
+            }
+            _ => {
+                let different = RetryChanges {
+                    model: Some(to),
+                    ..RetryChanges::default()
+                };
+                let taken = desk.begin_resume(run)?;
+                let follows = self.retry_target.retry(&different, by, &session)?;
+                if let RetryEffect::NeedsResume { restart } = follows {
+                    resume_run(desk, run, project, &restart, taken);
+                }
+            }
+        }
+        Ok(change)
+    }
+}
+
+/// What it would cost to go on with another model.
+pub(super) async fn estimate(
+    doer: &Doer,
+    escalating: SwitchModel,
+) -> Result<CostEstimateResponse, CommandError> {
+    run_of_session(&escalating.session)?;
+    doer.run_blocking(move |desk| {
+        let worked_out = PreparedModelSwitch::new(desk, &escalating)?;
+        let (from, to) = &worked_out.models;
+        Ok(CostEstimateResponse {
+            preserved: worked_out.preserved_text().to_owned(),
+            ..CostEstimateResponse::from_estimate(&worked_out.cost, Some((from, to)))
+        })
+    })
+    .await
+}
+
+/// Goes on with another model.
+pub(super) async fn switch_model(
+    doer: &Doer,
+    escalating: SwitchModel,
+) -> Result<ModelSwitchResponse, CommandError> {
+    doer.0.refuse_agents()?;
+    doer.run_blocking(move |desk| {
+        let by = actor_name(escalating.who.clone());
+        let change = PreparedModelSwitch::new(desk, &escalating)?.apply(desk, &by)?;
+        Ok(change.into())
+    })
+    .await
+}

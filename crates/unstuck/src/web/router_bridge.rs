@@ -1,0 +1,61 @@
+//! The way from the address of the gateway to the API and the pages.
+
+use std::fmt;
+use std::sync::OnceLock;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::ConnectInfo;
+use hyper::body::Incoming;
+use hyper::{Request, Response};
+use tower_service::Service;
+use unstuck_gateway::{BodyError, FallbackBody, FallbackFuture, FallbackHandler, Peer};
+
+/// Leads to the API and the pages once there are some: where they are reached is known only when the gateway listens.
+#[derive(Default)]
+pub(crate) struct RouterBridge(OnceLock<Router>);
+
+impl RouterBridge {
+    /// Opens it.
+    pub(crate) fn set_router(&self, router: Router) {
+        // It is opened once.
+        let _ = self.0.set(router);
+    }
+}
+
+impl fmt::Debug for RouterBridge {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Door")
+    }
+}
+
+impl FallbackHandler for RouterBridge {
+    fn handle(&self, request: Request<Incoming>, from: Peer) -> FallbackFuture {
+        let router = self.0.get().cloned();
+        Box::pin(async move {
+            let Some(mut router) = router else {
+                return starting_up();
+            };
+            let mut request = request.map(Body::new);
+            request.extensions_mut().insert(ConnectInfo(from.address));
+            request.extensions_mut().insert(from.owner);
+            let response = match router.call(request).await {
+                Ok(response) => response,
+                Err(never) => match never {},
+            };
+            response.map(into_page)
+        })
+    }
+}
+
+fn into_page(body: Body) -> FallbackBody {
+    use http_body_util::BodyExt;
+    Box::pin(body.map_err(BodyError::from))
+}
+
+/// Who asks in the moment in which the server starts.
+fn starting_up() -> Response<FallbackBody> {
+    let mut response = Response::new(into_page(Body::from("unstuck starts; ask again\n")));
+    *response.status_mut() = hyper::StatusCode::SERVICE_UNAVAILABLE;
+    response
+}
