@@ -16,7 +16,7 @@ use unstuck_run::process::{
 };
 
 use crate::environment;
-use crate::show_text::one_line;
+use crate::text_display::one_line;
 
 /// How long a program may take to tell its version.
 const VERSION_TIMEOUT: Duration = Duration::from_secs(5);

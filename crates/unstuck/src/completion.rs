@@ -8,9 +8,9 @@ use unstuck_core::Kind;
 use unstuck_core::agent::{Agent, Agents};
 use unstuck_store::RunFilter;
 
-use crate::history::RunHistory;
-use crate::run_words::run_title;
-use crate::show_text::truncate;
+use crate::run_history::RunHistory;
+use crate::run_rendering::run_title;
+use crate::text_display::truncate;
 use crate::{environment, runtime};
 
 /// The ids of the newest runs, each with what it does.

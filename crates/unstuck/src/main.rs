@@ -1,44 +1,44 @@
 //! unstuck keeps AI agents working: it knows every failure, and what to do about it.
 
-mod address;
 mod agent_installation;
 mod agent_restrictions;
-mod answering;
-mod call_words;
+mod call_rendering;
+mod child_process;
 mod choice_prompt;
 mod clock;
-mod columns;
 mod command_context;
 mod commands;
 mod completion;
 mod config;
 mod environment;
 mod error_report;
+mod escalation_answers;
 mod event_spill;
 mod gateway;
-mod history;
-mod moving;
-mod named;
-mod notifying;
+mod listen_address;
+mod model_switch;
+mod notifications;
 mod output;
 mod paths;
 mod pipeline_from_config;
 mod project_changes;
 mod project_trust;
 mod redacted_stderr;
+mod repair_rendering;
 mod repair_terms;
-mod repair_words;
-mod retrying;
+mod run_history;
+mod run_ref;
+mod run_rendering;
 mod run_session;
-mod run_words;
+mod run_stop;
 mod runtime;
 mod server_registry;
-mod show_text;
-mod started;
-mod state_text;
-mod stopping;
+mod session_retry;
+mod session_state_text;
 mod store;
-mod terminal_text;
+mod terminal_filter;
+mod text_columns;
+mod text_display;
 mod web;
 
 use std::ffi::OsString;
@@ -161,7 +161,7 @@ fn main() -> ExitCode {
         return ExitCode::from(code);
     }
     clap_complete::CompleteEnv::with_factory(Cli::command).complete();
-    let arguments = started::detach_if_asked(arguments);
+    let arguments = child_process::detach_if_asked(arguments);
     let wants_json = wants_json(&arguments);
     let is_quiet = is_quiet(&arguments);
     let cli = match Cli::try_parse_from(arguments) {

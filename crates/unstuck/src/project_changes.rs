@@ -240,7 +240,7 @@ fn confirm(run: &RunSummary, changes: &[SettingChange]) -> Result<()> {
 pub(crate) fn change_lines(changes: &[SettingChange]) -> Vec<String> {
     let value = |text: &Option<String>| match text {
         None => "not set".to_owned(),
-        Some(text) => crate::show_text::truncate(&sanitize(text), MAX_VALUE),
+        Some(text) => crate::text_display::truncate(&sanitize(text), MAX_VALUE),
     };
     let lines = changes.iter().flat_map(|change| {
         [

@@ -5,7 +5,7 @@ use super::charset::trim_ascii_whitespace;
 use super::proposal_fields::check_command;
 use super::repair_policy::{OnUnknown, RepairPolicy};
 use super::require_human::MatchableCommand;
-use super::show::{sanitize, sanitize_command};
+use super::sanitize::{sanitize, sanitize_command};
 use super::simple_command::simple_command_objection;
 use super::verdict::{
     ApprovalReason, DirectoryKind, Evaluation, PolicyContext, PolicyStep, StepEffect, Verdict,

@@ -1,7 +1,7 @@
 //! What is wrong with an entry of `auto_approve` although it is one.
 
 use super::charset::{find_hidden_in_command, trim_ascii_whitespace};
-use super::show::contains_secret;
+use super::sanitize::contains_secret;
 
 /// What an owner should be told about an entry, as the end of a sentence; nothing where nothing is.
 pub fn lint_entry(entry: &str) -> Option<&'static str> {

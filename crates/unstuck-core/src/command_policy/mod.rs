@@ -23,7 +23,7 @@ mod proposal;
 mod proposal_fields;
 mod repair_policy;
 mod require_human;
-mod show;
+mod sanitize;
 mod simple_command;
 mod split_commands;
 mod strict_json;
@@ -39,7 +39,7 @@ pub use proposal::{
     RepairCategory, Severity,
 };
 pub use repair_policy::{OnUnknown, RepairPolicy, RepairPolicyError};
-pub use show::{sanitize, sanitize_command};
+pub use sanitize::{sanitize, sanitize_command};
 pub use verdict::{
     ApprovalReason, DirectoryKind, Evaluation, PolicyContext, PolicyStep, StepEffect, Verdict,
 };

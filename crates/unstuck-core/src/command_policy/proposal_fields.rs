@@ -12,7 +12,7 @@ use super::proposal::{
     MAX_WORKING_DIR, Proposal, ProposalDiagnosis, ProposalError, ProposedCommand, ProposedFallback,
     RepairCategory, Severity,
 };
-use super::show::sanitize;
+use super::sanitize::sanitize;
 use super::strict_json;
 
 type JsonFields = Map<String, Value>;

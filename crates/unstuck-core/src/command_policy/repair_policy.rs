@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::charset::{is_blank, trim_ascii_whitespace};
-use super::show::sanitize;
+use super::sanitize::sanitize;
 
 /// What the owner allows. What is written here by hand counts as it stands, so [check](Self::check) it.
 #[derive(Debug, Clone, PartialEq, Eq)]

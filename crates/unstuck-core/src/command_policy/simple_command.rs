@@ -5,7 +5,7 @@
 
 use super::execution_plan::is_shell_neutral;
 use super::program_knowledge::ProgramKnowledge;
-use super::show::{contains_secret, sanitize_command};
+use super::sanitize::{contains_secret, sanitize_command};
 
 /// What keeps a command from being plain; nothing if it is.
 pub(super) fn simple_command_objection(command: &str) -> Option<String> {

@@ -6,7 +6,7 @@ use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visi
 use serde_json::{Map, Number, Value};
 
 use super::proposal::{MAX_BYTES, MAX_DEPTH, ProposalError};
-use super::show::sanitize;
+use super::sanitize::sanitize;
 
 /// Reads a document that is exactly one JSON object.
 pub(super) fn parse_object(bytes: &[u8]) -> Result<Map<String, Value>, ProposalError> {

@@ -7,11 +7,11 @@ mod attempt_settings;
 mod excerpt;
 mod failed_call;
 mod message_values;
-mod note;
 mod plan;
 mod plan_request;
-mod prompt;
 mod prompt_context;
+mod prompt_note;
+mod prompt_patch;
 mod prompt_template;
 mod remote_url;
 mod shell;
@@ -26,12 +26,12 @@ pub use attempt_settings::{AttemptSettings, DEFAULT_TIMEOUT_SECONDS};
 pub use excerpt::{cut_middle, estimate_tokens};
 pub(crate) use failed_call::is_assignment;
 pub use failed_call::{FailedCall, SimpleCommand};
-pub use note::without_note;
 pub use plan::{failure_directory, plan};
 pub use plan_request::{
     DEFAULT_SCRATCH_DIR, MAX_STRATEGIES, PlanRequest, PlanStep, PlannedStrategy, TaskType,
 };
-pub use prompt::{PromptLimits, PromptTemplates};
 pub use prompt_context::PromptContext;
+pub use prompt_note::without_note;
+pub use prompt_patch::{PromptLimits, PromptTemplates};
 pub use prompt_template::{NotePosition, PromptError, PromptTemplate};
 pub use shell::{ShellToken, ShellTokenKind, UnclosedQuote, shell_quote, shell_tokens};

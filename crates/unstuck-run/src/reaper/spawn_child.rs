@@ -36,7 +36,7 @@ pub(super) fn spawn_child(order: &StartRequest, streams: Vec<OwnedFd>) -> Result
     }
     match order.leadership {
         GroupLeadership::ByReaper | GroupLeadership::ByReaperAndJoined => {
-            drop(command.process_group(0))
+            command.process_group(0);
         }
         GroupLeadership::BySelf => {}
     }

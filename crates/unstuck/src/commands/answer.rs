@@ -16,18 +16,18 @@ use unstuck_store::{EscalationFilter, EscalationRow, RunFilter};
 use super::auto_approve;
 use super::preview::CommandProposal;
 use super::resume::{self, ResumeRequest};
-use crate::answering::{self, AnswerEffect, EscalationSelector};
 use crate::command_context::CommandContext;
 use crate::config::Config;
+use crate::escalation_answers::{self, AnswerEffect, EscalationSelector};
 use crate::gateway::GatewayMode;
-use crate::history::RunHistory;
 use crate::output::{BOLD, DIM, Output};
 use crate::paths::{abbreviate_home, current_project, project_at};
 use crate::pipeline_from_config::PipelineOptions;
 use crate::project_changes::OnChanges;
+use crate::run_history::RunHistory;
+use crate::run_rendering::run_title;
 use crate::run_session::Verbosity;
-use crate::run_words::run_title;
-use crate::show_text::one_line;
+use crate::text_display::one_line;
 use crate::{clock, completion, runtime};
 
 /// Approve the proposed action and continue
@@ -187,8 +187,9 @@ impl AnswerCommand<'_> {
         out: &mut Output,
     ) -> Result<ExitCode> {
         let (answer, about) = (self.answer, self.about);
-        let question = answering::find_escalation(about.selector(), answer, session)?;
-        let given = answering::answer_as_user(&question, answer, &about.note, config, session)?;
+        let question = escalation_answers::find_escalation(about.selector(), answer, session)?;
+        let given =
+            escalation_answers::answer_as_user(&question, answer, &about.note, config, session)?;
         if !about.quiet {
             show_answer(&question, answer, &given, out)?;
         }
@@ -270,7 +271,7 @@ pub(crate) fn abort(
         prefix: Some(id.clone()),
         ..EscalationFilter::default()
     };
-    if !answering::open_escalations(&filter, session)?.is_empty() {
+    if !escalation_answers::open_escalations(&filter, session)?.is_empty() {
         return given.run(config, session, out);
     }
     // Runs that nothing is asked about any more can be ended, too.
@@ -279,7 +280,7 @@ pub(crate) fn abort(
         let history = RunHistory::open(session.store).await?;
         history.find(Some(letters)).await
     })?;
-    let reason = answering::abort_run(&run, &args.about.note, config, session)?;
+    let reason = escalation_answers::abort_run(&run, &args.about.note, config, session)?;
     if !args.about.quiet {
         let short = run.id.short();
         writeln!(
@@ -308,15 +309,16 @@ fn abort_all(
         ..EscalationFilter::default()
     };
     let note = &args.about.note;
-    let open = answering::open_escalations(&filter, session)?;
-    let mut aborted = answering::abort_each(&open, note, config, session, |question, given| {
-        if args.about.quiet {
-            return Ok(());
-        }
-        show_answer(question, EscalationAnswer::Abort, given, out)
-    })?;
+    let open = escalation_answers::open_escalations(&filter, session)?;
+    let mut aborted =
+        escalation_answers::abort_each(&open, note, config, session, |question, given| {
+            if args.about.quiet {
+                return Ok(());
+            }
+            show_answer(question, EscalationAnswer::Abort, given, out)
+        })?;
     for run in blocked_without_escalation(&project, session)? {
-        match answering::abort_run(&run, note, config, session) {
+        match escalation_answers::abort_run(&run, note, config, session) {
             Ok(reason) => {
                 aborted.count += 1;
                 if !args.about.quiet {
@@ -405,7 +407,7 @@ pub(crate) fn proposed_command(
         prefix: Some(id.to_owned()),
         ..EscalationFilter::default()
     };
-    let mut found = answering::open_escalations(&filter, session)?;
+    let mut found = escalation_answers::open_escalations(&filter, session)?;
     found.retain(|one| one.request.repair.is_some());
     let Some(question) = found.into_iter().next() else {
         return Ok(None);

@@ -11,12 +11,12 @@ use unstuck_core::duration;
 use unstuck_core::money::{known_cost, round_usd};
 use unstuck_store::{CostGroupBy, CostSummary, SpendingQuery};
 
-use crate::call_words::{cost_text, short_number};
+use crate::call_rendering::{cost_text, short_number};
 use crate::command_context::CommandContext;
-use crate::history::RunHistory;
 use crate::output::{BOLD, DIM, Output};
 use crate::paths::{abbreviate_home, project_at};
-use crate::show_text::printable;
+use crate::run_history::RunHistory;
+use crate::text_display::printable;
 use crate::{clock, runtime};
 
 /// Show what API calls cost: calls, tokens and money, by day or by something else

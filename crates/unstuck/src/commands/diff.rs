@@ -12,12 +12,12 @@ use unstuck_run::worktree::{ChangedFile, DiffAudience, SnapshotStore, WorktreeEr
 
 use crate::command_context::CommandContext;
 use crate::error_report::{error_with_hint, refusal};
-use crate::history::RunHistory;
-use crate::named::RunRef;
 use crate::output::{BOLD, DIM, GREEN, Output, RED};
 use crate::redacted_stderr::RedactedStderr;
+use crate::run_history::RunHistory;
+use crate::run_ref::RunRef;
 use crate::run_session::state_dir;
-use crate::show_text::printable;
+use crate::text_display::printable;
 use crate::{clock, completion, runtime};
 
 /// Show what an attempt changed in the work tree

@@ -14,10 +14,10 @@ use super::answer::{self, AnswerArgs};
 use crate::command_context::CommandContext;
 use crate::config::Config;
 use crate::error_report::{error_with_hint, refusal};
-use crate::moving::{ModelSwitchTarget, SwitchDestination};
+use crate::model_switch::{ModelSwitchTarget, SwitchDestination};
 use crate::output::{BOLD, Output};
-use crate::show_text::signed_usd;
-use crate::{answering, clock, environment, runtime};
+use crate::text_display::signed_usd;
+use crate::{clock, environment, escalation_answers, runtime};
 
 /// Go on with a stronger model
 ///
@@ -81,7 +81,7 @@ fn is_for_escalation(args: &EscalateArgs, session: &CommandContext<'_>) -> Resul
         prefix: args.answer.id().map(str::to_owned),
         ..EscalationFilter::default()
     };
-    Ok(!answering::open_escalations(&filter, session)?.is_empty())
+    Ok(!escalation_answers::open_escalations(&filter, session)?.is_empty())
 }
 
 /// A session is moved to another model.

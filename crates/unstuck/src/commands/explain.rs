@@ -13,11 +13,11 @@ use unstuck_core::views::{ApiCallSummary, AttemptView, RunTimeline};
 use unstuck_core::{Kind, RetryPolicy};
 
 use crate::command_context::CommandContext;
-use crate::history::RunHistory;
-use crate::named::{RunRef, attempt_name};
 use crate::output::{BOLD, DIM, Output};
-use crate::show_text::{one_line, wrap_words};
-use crate::{clock, completion, repair_words, runtime};
+use crate::run_history::RunHistory;
+use crate::run_ref::{RunRef, attempt_name};
+use crate::text_display::{one_line, wrap_words};
+use crate::{clock, completion, repair_rendering, runtime};
 
 /// Explain decisions: the rule that matched, the policy's values and their origin, the ways that lost
 #[derive(Debug, Args)]
@@ -132,7 +132,7 @@ fn explain(timeline: &RunTimeline, attempt: &AttemptView, out: &mut Output) -> R
         print_heading("repairs", out)?;
     }
     for repair in &attempt.repairs {
-        print_fact(&repair_words::outcome_line(repair), out)?;
+        print_fact(&repair_rendering::outcome_line(repair), out)?;
         print_fact(
             &format!("  the guard: {}", one_line(&repair.proposed.reason, 200)),
             out,

@@ -12,8 +12,8 @@ use unstuck_faults::{
     FaultServer, FaultsError, Script, ServerOptions, ServerStats, catalog, examples,
 };
 
-use crate::address;
 use crate::error_report::error_with_hint;
+use crate::listen_address;
 use crate::output::{BOLD, DIM, Output};
 use crate::redacted_stderr::RedactedStderr;
 
@@ -62,7 +62,7 @@ struct ServeArgs {
     script: PathBuf,
 
     /// Listen here; port 0 takes a free one
-    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:0", value_parser = address::parse_listen_address)]
+    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:0", value_parser = listen_address::parse_listen_address)]
     listen: SocketAddr,
 
     /// Where to write the port once the server listens

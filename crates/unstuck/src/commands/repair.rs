@@ -22,10 +22,10 @@ use crate::command_context::CommandContext;
 use crate::config::Config;
 use crate::error_report::{error_with_hint, refusal};
 use crate::gateway::GatewayMode;
-use crate::history::RunHistory;
 use crate::output::Output;
 use crate::paths::project_of;
 use crate::repair_terms;
+use crate::run_history::RunHistory;
 use crate::run_session::{self, Verbosity};
 use crate::{completion, project_trust, runtime};
 

@@ -24,19 +24,19 @@ use crate::command_context::CommandContext;
 use crate::config::Config;
 use crate::error_report::refusal;
 use crate::gateway::GatewayMode;
-use crate::history::RunHistory;
 use crate::output::Output;
 use crate::paths::current_project;
 use crate::pipeline_from_config::{self, PipelineOptions};
 use crate::project_changes::{self, OnChanges};
 use crate::repair_terms;
+use crate::run_history::RunHistory;
+use crate::run_rendering::{is_gateway_client, run_title};
 use crate::run_session::{
     self, CommandResume, OriginalStart, PipelineMode, PipelineTask, SupervisedRun, Verbosity,
     state_dir,
 };
-use crate::run_words::{is_gateway_client, run_title};
-use crate::show_text::truncate;
-use crate::{answering, clock, completion, runtime};
+use crate::text_display::truncate;
+use crate::{clock, completion, escalation_answers, runtime};
 
 /// Where there is something to take up again; of those that failed only pipelines.
 const UNFINISHED: [RunStatus; 5] = [
@@ -438,13 +438,19 @@ fn resolve_escalations(
         run: Some(run.id.clone()),
         ..EscalationFilter::default()
     };
-    let open = answering::open_escalations(&filter, session)?.into_iter();
+    let open = escalation_answers::open_escalations(&filter, session)?.into_iter();
     // What lets the run go on is no reason for it to wait.
     let open = open.filter(|one| !one.request.is_about_settings());
     // A budget is raised by an answer to its own question only.
     let (money, others): (Vec<_>, Vec<_>) = open.partition(|one| one.request.is_about_budget());
     for question in &others {
-        answering::answer_as_user(question, EscalationAnswer::Resolve, "", config, session)?;
+        escalation_answers::answer_as_user(
+            question,
+            EscalationAnswer::Resolve,
+            "",
+            config,
+            session,
+        )?;
     }
     match money.into_iter().next().filter(|_| others.is_empty()) {
         None => Ok(()),

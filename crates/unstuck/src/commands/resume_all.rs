@@ -13,13 +13,13 @@ use unstuck_store::RunFilter;
 
 use crate::command_context::CommandContext;
 use crate::error_report::refusal;
-use crate::history::{RunEntry, RunHistory};
 use crate::output::Output;
 use crate::paths::{abbreviate_home, current_project};
+use crate::run_history::{RunEntry, RunHistory};
+use crate::run_rendering::{is_gateway_client, run_title};
 use crate::run_session::state_dir;
-use crate::run_words::{is_gateway_client, run_title};
-use crate::show_text::truncate;
-use crate::{clock, runtime, started};
+use crate::text_display::truncate;
+use crate::{child_process, clock, runtime};
 
 /// A run that crashed so often in a row without a sign of health is left to a person.
 const MAX_CRASHES: u32 = 3;
@@ -105,7 +105,7 @@ fn resume(run: &RunSummary, session: &CommandContext<'_>) -> Result<Result<u32, 
     if !project.is_dir() {
         return Ok(Err(format!("{} is gone", abbreviate_home(&run.project))));
     }
-    let mut child = match started::spawn_detached_resume(&run.id, project, session) {
+    let mut child = match child_process::spawn_detached_resume(&run.id, project, session) {
         Ok(child) => child,
         Err(error) => return Ok(Err(error.to_string())),
     };
@@ -115,7 +115,7 @@ fn resume(run: &RunSummary, session: &CommandContext<'_>) -> Result<Result<u32, 
         false => Err(format!(
             "see {}",
             abbreviate_home(
-                &started::resume_log_path(&run.id, session)
+                &child_process::resume_log_path(&run.id, session)
                     .display()
                     .to_string()
             )

@@ -18,18 +18,18 @@ use unstuck_core::views::RunSummary;
 use unstuck_core::{RunId, duration};
 
 use super::resume::{self, ResumeRequest};
-use crate::answering::EscalationSelector;
 use crate::command_context::CommandContext;
 use crate::config::Config;
 use crate::error_report::refusal;
+use crate::escalation_answers::EscalationSelector;
 use crate::gateway::GatewayMode;
-use crate::history::RunHistory;
 use crate::output::{DIM, Output};
 use crate::pipeline_from_config::PipelineOptions;
 use crate::project_changes::{self, OnChanges};
-use crate::retrying::{RetryChanges, RetryEffect, RetryTarget};
+use crate::run_history::RunHistory;
 use crate::run_session::Verbosity;
-use crate::{answering, completion, runtime};
+use crate::session_retry::{RetryChanges, RetryEffect, RetryTarget};
+use crate::{completion, escalation_answers, runtime};
 
 /// Retry with additional instructions
 ///
@@ -117,7 +117,7 @@ pub(crate) fn run(
     if !subject.is_driven() {
         on_changes = project_changes::confirm_changes(&run, subject.events(), on_changes, session)?;
     }
-    let follows = subject.retry(&different, &answering::current_user(), session)?;
+    let follows = subject.retry(&different, &escalation_answers::current_user(), session)?;
     if !args.quiet {
         let id = subject.session.id.as_str();
         writeln!(out, "{DIM}retrying {id}{DIM:#}")?;
@@ -190,7 +190,8 @@ impl RetryArgs {
             } else {
                 EscalationSelector::Only
             };
-            let question = answering::find_escalation(which, EscalationAnswer::Retry, session)?;
+            let question =
+                escalation_answers::find_escalation(which, EscalationAnswer::Retry, session)?;
             return RetryTarget::find_in_run(
                 &question.run,
                 question.request.session.as_ref(),
@@ -201,7 +202,7 @@ impl RetryArgs {
             Some((run, number)) if number.parse::<u32>().is_ok() => (run, Some(number)),
             // The id of a question.
             Some(_) => {
-                let question = answering::find_escalation(
+                let question = escalation_answers::find_escalation(
                     EscalationSelector::Id(id),
                     EscalationAnswer::Retry,
                     session,
@@ -236,7 +237,7 @@ impl RetryArgs {
             run: Some(run.clone()),
             ..Default::default()
         };
-        let newest = answering::open_escalations(&filter, session)?
+        let newest = escalation_answers::open_escalations(&filter, session)?
             .into_iter()
             .next();
         Ok(newest.and_then(|one| one.request.session))

@@ -12,8 +12,8 @@ use unstuck_run::runner::{ChildExit, RunResult, write_atomically};
 
 use crate::command_context::CommandContext;
 use crate::error_report::is_closed_pipe;
-use crate::history::RunHistory;
 use crate::output::Output;
+use crate::run_history::RunHistory;
 use crate::run_session::SupervisedRun;
 use crate::runtime;
 

@@ -11,12 +11,12 @@ use unstuck_core::views::{RunStatus, RunSummary};
 use unstuck_core::{Kind, Timestamp, duration};
 use unstuck_store::RunFilter;
 
-use crate::columns::{fit_with_facts, width};
 use crate::command_context::CommandContext;
-use crate::history::{RunEntry, RunHistory};
 use crate::output::{DIM, Output};
 use crate::paths::{abbreviate_home, project_at};
-use crate::run_words::{run_title, status_style};
+use crate::run_history::{RunEntry, RunHistory};
+use crate::run_rendering::{run_title, status_style};
+use crate::text_columns::{fit_with_facts, width};
 use crate::{clock, completion, runtime};
 
 /// What is left of a command before other facts give way.

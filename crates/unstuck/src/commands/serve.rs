@@ -27,7 +27,6 @@ use unstuck_web::WebState;
 use unstuck_web::auth::{RejectedTokens, Scope};
 
 use super::exec::gateway_policy;
-use crate::address;
 use crate::command_context::CommandContext;
 use crate::config::Config;
 use crate::environment;
@@ -36,7 +35,8 @@ use crate::gateway::{
     CountingRecorder, GatewayKnowledge, follow_decisions, follow_spending, from_config, from_flag,
     gateway_settings, notice_line, session_label, store_recorder,
 };
-use crate::notifying::{ConfiguredNotifier, DeliveryTask};
+use crate::listen_address;
+use crate::notifications::{ConfiguredNotifier, DeliveryTask};
 use crate::output::{BOLD, DIM, Output};
 use crate::project_trust;
 use crate::redacted_stderr::RedactedStderr;
@@ -71,7 +71,7 @@ Exit codes:
   2    an error: the port is taken, an address is none, the configuration is not in order")]
 pub(crate) struct ServeArgs {
     /// Where to listen; port 0 takes a free one [default: 127.0.0.1:4141]
-    #[arg(long, value_name = "ADDR:PORT", value_parser = address::parse_listen_address)]
+    #[arg(long, value_name = "ADDR:PORT", value_parser = listen_address::parse_listen_address)]
     listen: Option<SocketAddr>,
 
     /// Write the port into this file once it is listened on

@@ -15,13 +15,13 @@ use unstuck_core::duration::HumanDuration;
 use unstuck_core::views::RunStatus;
 use unstuck_store::{EscalationFilter, EscalationRow, RunFilter};
 
-use crate::columns::{fit_with_facts, truncate, width};
 use crate::command_context::CommandContext;
-use crate::history::{RunEntry, RunHistory};
 use crate::output::{self, BOLD, DIM, GREEN, Output, RED, TerminalSize, YELLOW};
 use crate::paths::{abbreviate_home, project_at};
-use crate::run_words::run_title;
-use crate::{answering, clock, runtime, state_text};
+use crate::run_history::{RunEntry, RunHistory};
+use crate::run_rendering::run_title;
+use crate::text_columns::{fit_with_facts, truncate, width};
+use crate::{clock, escalation_answers, runtime, session_state_text};
 
 /// The exit code when a person is needed, as of `unstuck exec`.
 const EXIT_NEEDS_INPUT: u8 = 3;
@@ -80,7 +80,7 @@ pub(crate) fn run(
     let now = clock::now().at;
     let project = args.project.as_deref().map(project_at).transpose()?;
     // Requests whose time is over are settled by this.
-    let questions = answering::open_escalations(
+    let questions = escalation_answers::open_escalations(
         &EscalationFilter {
             project: project.clone(),
             ..EscalationFilter::default()
@@ -307,13 +307,13 @@ fn sections(shown: &StatusOverview, now: Timestamp) -> [StatusSection; 5] {
         runs.collect::<Vec<_>>()
     };
     let crashed = of(&shown.crashed, &|entry, one| {
-        let wait = state_text::wait_text(&one.state, now);
+        let wait = session_state_text::wait_text(&one.state, now);
         let below = wait.map_or_else(String::new, |wait| format!("was waiting {wait}"));
         let began = format!("began {}", clock::format_age(one.run.started, now));
         entry.with_time(began).with_detail(below)
     });
     let waiting = of(&shown.waiting, &|entry, one| {
-        entry.with_detail(state_text::wait_text(&one.state, now).unwrap_or_default())
+        entry.with_detail(session_state_text::wait_text(&one.state, now).unwrap_or_default())
     });
     let running = of(&shown.running, &|entry, one| {
         entry.with_time(format!("for {}", HumanDuration(now.since(one.run.started))))

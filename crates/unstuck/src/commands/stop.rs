@@ -12,12 +12,12 @@ use unstuck_store::{RunFilter, Store};
 use crate::choice_prompt::ChoicePrompt;
 use crate::command_context::CommandContext;
 use crate::error_report::{error_with_hint, refusal};
-use crate::history::RunHistory;
 use crate::output::Output;
 use crate::paths::current_project;
-use crate::run_words::{is_gateway_client, run_title};
-use crate::show_text::truncate;
-use crate::stopping::{self, StopError};
+use crate::run_history::RunHistory;
+use crate::run_rendering::{is_gateway_client, run_title};
+use crate::run_stop::{self, StopError};
+use crate::text_display::truncate;
 use crate::{clock, completion, runtime};
 
 /// How long is waited for the run to end: its processes get time to end by themselves.
@@ -131,7 +131,7 @@ async fn stop(run: &RunSummary, session: &CommandContext<'_>) -> Result<(u32, bo
     let store =
         store.ok_or_else(|| error_with_hint("there is no store", "`unstuck exec` makes one"))?;
     let short = run.id.short();
-    let told = stopping::stop_run(&store, session.store, &run.id).await;
+    let told = run_stop::stop_run(&store, session.store, &run.id).await;
     let pid = told.map_err(|error| {
         let hint = match &error {
             StopError::NotActive(_) if run.status.is_final() => {
@@ -151,7 +151,7 @@ async fn stop(run: &RunSummary, session: &CommandContext<'_>) -> Result<(u32, bo
 
 async fn has_ended(run: &RunSummary, store: &Store) -> Result<bool> {
     let until_released = async {
-        while stopping::lease_of(store, &run.id).await?.is_some() {
+        while run_stop::lease_of(store, &run.id).await?.is_some() {
             tokio::time::sleep(POLL_INTERVAL).await;
         }
         Ok(true)

@@ -13,7 +13,7 @@ use crate::error_report::{error_with_hint, refusal};
 use crate::output::{BOLD, DIM, Output};
 use crate::redacted_stderr::RedactedStderr;
 use crate::server_registry::{self, RunningServer};
-use crate::{address, answering, clock, web};
+use crate::{clock, escalation_answers, listen_address, web};
 
 /// Make, list and take back the tokens by which the REST API is used
 ///
@@ -47,7 +47,7 @@ enum TokenCommand {
     /// Print a link that logs a browser in to the dashboard of a server that runs, once and within 10 minutes
     Link {
         /// Where it listens [default: the server of this store that runs]
-        #[arg(long, value_name = "ADDR:PORT", value_parser = address::parse_listen_address)]
+        #[arg(long, value_name = "ADDR:PORT", value_parser = listen_address::parse_listen_address)]
         listen: Option<SocketAddr>,
         /// What it allows
         #[arg(long, value_enum, default_value_t, value_name = "SCOPE")]
@@ -168,7 +168,10 @@ fn is_reached_by(listens: SocketAddr, asked: SocketAddr) -> bool {
 }
 
 fn create(args: &CreateArgs, tokens: &TokenStore, out: &mut Output) -> Result<()> {
-    let name = args.name.clone().unwrap_or_else(answering::current_user);
+    let name = args
+        .name
+        .clone()
+        .unwrap_or_else(escalation_answers::current_user);
     let now = clock::now().at;
     let (token, secret) = tokens
         .create(&name, args.scope.into(), now)

@@ -18,7 +18,7 @@ use crate::command_context::CommandContext;
 use crate::config::Config;
 use crate::error_report::error_with_hint;
 use crate::output::{BOLD, DIM, GREEN, Output, RED};
-use crate::{clock, environment, notifying, runtime};
+use crate::{clock, environment, notifications, runtime};
 
 /// So many messages are listed.
 const MAX_LISTED: usize = 50;
@@ -141,7 +141,7 @@ pub(crate) fn run(
 fn test(args: &TestArgs, config: &Config, out: &mut Output) -> Result<ExitCode> {
     let mut hooks = match &args.url {
         Some(url) => vec![hook_for_url(url, args.on, config)],
-        None => notifying::hooks(config),
+        None => notifications::hooks(config),
     };
     let wanted = args.on.map(NotificationEvent::from);
     hooks.retain(|hook| wanted.is_none_or(|wanted| hook.event == wanted));
@@ -156,7 +156,9 @@ fn test(args: &TestArgs, config: &Config, out: &mut Output) -> Result<ExitCode> 
         let now = clock::now().at;
         let message = NotificationMessage::sample(hook.event, now);
         let sent = runtime::block_on(async {
-            Ok(notifying::sender().send(&hook.target, &message, now).await)
+            Ok(notifications::sender()
+                .send(&hook.target, &message, now)
+                .await)
         })?;
         let on = hook.event;
         let target = sanitize(&hook.target.to_string());
@@ -188,7 +190,7 @@ fn test(args: &TestArgs, config: &Config, out: &mut Output) -> Result<ExitCode> 
 
 /// An address that was named here: whoever types it may reach private networks with it.
 fn hook_for_url(url: &str, on: Option<On>, config: &Config) -> Subscription {
-    let configured = notifying::hooks(config).into_iter();
+    let configured = notifications::hooks(config).into_iter();
     let mut same = configured.filter_map(|hook| match hook.target {
         NotificationTarget::Address(address) if address.url.as_deref() == Some(url) => {
             Some(address)
@@ -292,7 +294,7 @@ fn flush(session: &CommandContext<'_>, out: &mut Output) -> Result<ExitCode> {
         }
         let redactor = std::sync::Arc::new(environment::redactor());
         let store = crate::store::open(session.store, redactor).await?;
-        let courier = DeliveryWorker::new(store.clone(), notifying::sender());
+        let courier = DeliveryWorker::new(store.clone(), notifications::sender());
         let sent = courier.deliver_all(clock::now().at).await;
         store.close().await?;
         sent.map_err(crate::store::with_hint)

@@ -25,7 +25,7 @@ use unstuck_gateway::{MessageBuilderFn, RecorderOptions, StoreRecorder};
 use unstuck_run::runner::{Notifier, current_owner};
 use unstuck_store::Store;
 
-use crate::notifying::ConfiguredNotifier;
+use crate::notifications::ConfiguredNotifier;
 use crate::redacted_stderr::RedactedStderr;
 
 /// Where a gateway writes down what it does, and who is told of the questions that it asks; on the runtime of the caller.

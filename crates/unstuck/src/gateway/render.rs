@@ -4,7 +4,7 @@ use unstuck_core::RunId;
 use unstuck_gateway::SessionEventKind;
 
 use crate::output::{BOLD, GREEN, RED, YELLOW};
-use crate::show_text::one_line;
+use crate::text_display::one_line;
 
 /// How much of a line of evidence is shown.
 const MAX_EVIDENCE: usize = 100;

@@ -14,7 +14,7 @@ use crate::command_context::CommandContext;
 use crate::environment;
 use crate::output::{DIM, terminal_columns};
 use crate::redacted_stderr::{self, RedactedStderr, redacted};
-use crate::show_text::wrap_words;
+use crate::text_display::wrap_words;
 
 /// Where the second line of something that is told begins: behind the name.
 const INDENT: usize = 9;

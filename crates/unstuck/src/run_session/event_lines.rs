@@ -11,8 +11,8 @@ use unstuck_core::{Kind, SessionState};
 
 use crate::clock;
 use crate::output::{BOLD, GREEN, RED, YELLOW};
-use crate::repair_words;
-use crate::show_text::{one_line, signed_usd};
+use crate::repair_rendering;
+use crate::text_display::{one_line, signed_usd};
 
 /// How much of a line of evidence is shown; all of it was just printed by the child.
 const MAX_EVIDENCE: usize = 100;
@@ -48,7 +48,7 @@ pub(super) fn event_lines(event: &Event, recovery: &SessionState, option: &str) 
                 .unwrap_or_default()
         )],
         Event::RunFinished(end) => run_finished_lines(end, recovery, option),
-        other => repair_words::event_line(other).into_iter().collect(),
+        other => repair_rendering::event_line(other).into_iter().collect(),
     }
 }
 
@@ -191,9 +191,9 @@ fn escalation_lines(reason: &str, recovery: &SessionState, option: &str) -> Vec<
             .details
             .conditions
             .iter()
-            .flat_map(repair_words::condition_lines);
+            .flat_map(repair_rendering::condition_lines);
         lines.extend(conditions.map(|(name, text)| format!("{name}: {text}")));
-        lines.extend(repair_words::answer_commands(repair, short, option));
+        lines.extend(repair_rendering::answer_commands(repair, short, option));
     }
     let unrepeatable = recovery.spec().unrepeatable_reason.as_ref();
     let asked = recovery.open_escalation().map(|asked| &asked.details);

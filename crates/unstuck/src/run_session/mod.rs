@@ -50,7 +50,7 @@ use crate::environment;
 use crate::error_report::error_with_hint;
 use crate::event_spill;
 use crate::gateway::{GatewayMode, PrivateGateway};
-use crate::notifying::{ConfiguredNotifier, DeliveryTask};
+use crate::notifications::{ConfiguredNotifier, DeliveryTask};
 use crate::project_changes;
 use crate::project_trust;
 use crate::repair_terms::RepairSetup;

@@ -9,10 +9,10 @@ use unstuck_web::model::AnswerResult;
 
 use super::resume_guard::ResumeGuard;
 use super::{Desk, Doer, actor_name};
-use crate::answering::{self, AnswerEffect, AnswerInput};
+use crate::child_process;
 use crate::config;
+use crate::escalation_answers::{self, AnswerEffect, AnswerInput};
 use crate::paths::abbreviate_home;
-use crate::started;
 
 /// Answers a question, and lets its run go on.
 pub(super) async fn answer_escalation(
@@ -40,7 +40,7 @@ pub(super) async fn answer_escalation(
                 who: &actor_name(given.who),
                 changes: &[],
             };
-            let follows = answering::answer_as(&question, &giving, &config, &session)?;
+            let follows = escalation_answers::answer_as(&question, &giving, &config, &session)?;
             Ok(match follows {
                 AnswerEffect::Delivered => "the process that waits for it goes on".to_owned(),
                 AnswerEffect::Recorded => "nothing was held up by it".to_owned(),
@@ -68,11 +68,11 @@ pub(super) fn resume_run(
     restart: &[String],
     taken: ResumeGuard,
 ) -> String {
-    match started::spawn_resume_logged(run, &project, restart, &desk.session(), taken) {
+    match child_process::spawn_resume_logged(run, &project, restart, &desk.session(), taken) {
         Ok(pid) => format!(
             "the run goes on in process {pid}; what it says is in {}",
             abbreviate_home(
-                &started::resume_log_path(run, &desk.session())
+                &child_process::resume_log_path(run, &desk.session())
                     .display()
                     .to_string()
             )

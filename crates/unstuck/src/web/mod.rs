@@ -44,7 +44,7 @@ use crate::command_context::CommandContext;
 use crate::config::Config;
 use crate::error_report::{ErrorClass, error_with_hint, refusal, summarize};
 use crate::output::Color;
-use crate::{answering, clock, environment, project_trust};
+use crate::{clock, environment, escalation_answers, project_trust};
 
 /// So many previews are made at once.
 const MAX_PREVIEWS: usize = 2;
@@ -173,7 +173,7 @@ impl Doer {
 fn actor_name(signed: Option<String>) -> String {
     match signed {
         Some(name) if name != DASHBOARD_NAME => name,
-        _ => answering::current_user(),
+        _ => escalation_answers::current_user(),
     }
 }
 

@@ -9,9 +9,9 @@ use unstuck_web::model::{CostEstimateResponse, ModelSwitchResponse};
 
 use super::answers::resume_run;
 use super::{Desk, Doer, actor_name, run_of_session};
-use crate::answering::{self, AnswerEffect, AnswerInput};
-use crate::moving::{ModelSwitchTarget, SwitchDestination};
-use crate::retrying::{RetryChanges, RetryEffect, RetryTarget};
+use crate::escalation_answers::{self, AnswerEffect, AnswerInput};
+use crate::model_switch::{ModelSwitchTarget, SwitchDestination};
+use crate::session_retry::{RetryChanges, RetryEffect, RetryTarget};
 use crate::{clock, runtime};
 
 /// A move to another model, worked out.
@@ -87,7 +87,7 @@ impl PreparedModelSwitch {
                     changes: &[],
                 };
                 let config = self.retry_target.config();
-                let given = answering::answer_as(question, &giving, config, &session)?;
+                let given = escalation_answers::answer_as(question, &giving, config, &session)?;
                 if given == AnswerEffect::NeedsResume
                     && let Some(taken) = desk.resumes.begin(run)
                 {

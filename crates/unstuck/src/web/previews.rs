@@ -6,9 +6,9 @@ use unstuck_web::commands::CommandError;
 use unstuck_web::model::{PreviewedFile, RepairPreview};
 
 use super::{Doer, answers};
+use crate::child_process;
 use crate::config;
 use crate::error_report::refusal;
-use crate::started;
 
 /// Tries out what a question proposes.
 pub(super) async fn preview(
@@ -36,7 +36,7 @@ pub(super) async fn preview(
                 "look at the command itself",
             ));
         }
-        let tried = started::run_preview_json(&id, project, network, &session);
+        let tried = child_process::run_preview_json(&id, project, network, &session);
         let tried = tried.context("the preview could not be started")?;
         match serde_json::from_slice::<PreviewReport>(&tried.stdout) {
             Ok(report) => Ok(preview_response(report)),

@@ -7,7 +7,7 @@ use unstuck_web::model::{FieldProblem, RetryOptions, RetryPrompt, RetryStarted};
 
 use super::answers::resume_run;
 use super::{Doer, actor_name, run_of_session};
-use crate::retrying::{RetryChanges, RetryEffect, RetryTarget};
+use crate::session_retry::{RetryChanges, RetryEffect, RetryTarget};
 
 /// What a retry would send.
 pub(super) async fn retry_prompt(

@@ -12,7 +12,7 @@ use unstuck_web::model::{Agent, BudgetResponse, Budgets, Models, Webhook, Webhoo
 use super::Doer;
 use crate::agent_installation::{self, AgentInstallation, AgentVersion};
 use crate::config::{self, Config};
-use crate::notifying;
+use crate::notifications;
 use crate::{clock, runtime};
 
 const DAY_MS: i64 = 86_400_000;
@@ -102,7 +102,7 @@ pub(super) async fn budgets(doer: &Doer) -> Result<Budgets, CommandError> {
 /// Who is told when something happens.
 pub(super) async fn webhooks(doer: &Doer) -> Result<Vec<Webhook>, CommandError> {
     doer.run_blocking(|desk| {
-        let hooks = hooks_with_ids(notifying::hooks(&desk.server_config()?));
+        let hooks = hooks_with_ids(notifications::hooks(&desk.server_config()?));
         Ok(hooks
             .into_iter()
             .map(|(id, hook)| webhook_response(id, &hook))
@@ -118,7 +118,7 @@ pub(super) async fn test_webhook(
 ) -> Result<WebhookTestResult, CommandError> {
     doer.0.refuse_agents()?;
     let hooks = doer
-        .run_blocking(|desk| Ok(hooks_with_ids(notifying::hooks(&desk.server_config()?))))
+        .run_blocking(|desk| Ok(hooks_with_ids(notifications::hooks(&desk.server_config()?))))
         .await?;
     let found = hooks.into_iter().find(|(own, _)| *own == id);
     let (_, hook) = found.ok_or_else(|| {
@@ -128,7 +128,7 @@ pub(super) async fn test_webhook(
     })?;
     let begun = clock::now().at;
     let message = NotificationMessage::sample(hook.event, begun);
-    let sent = notifying::sender()
+    let sent = notifications::sender()
         .send(&hook.target, &message, begun)
         .await;
     let took = clock::now().at.since(begun);

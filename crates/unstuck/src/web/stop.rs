@@ -4,12 +4,12 @@ use unstuck_core::event::RunId;
 use unstuck_web::commands::CommandError;
 
 use super::Doer;
-use crate::stopping::{self, StopError};
+use crate::run_stop::{self, StopError};
 
 /// Tells the process that supervises a run to stop.
 pub(super) async fn stop_run(doer: &Doer, run: RunId) -> Result<(), CommandError> {
     doer.0.refuse_agents()?;
-    let told = stopping::stop_run(&doer.0.store, &doer.0.location, &run).await;
+    let told = run_stop::stop_run(&doer.0.store, &doer.0.location, &run).await;
     told.map(drop).map_err(|error| match error {
         StopError::Store(error) => error.into(),
         StopError::Signal { .. } => CommandError::Unavailable(error.to_string()),

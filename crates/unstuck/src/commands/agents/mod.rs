@@ -14,7 +14,7 @@ use crate::agent_installation::{self, AgentInstallation, AgentVersion};
 use crate::config::Config;
 use crate::error_report::error_with_hint;
 use crate::output::{BOLD, DIM, GREEN, Output, YELLOW};
-use crate::show_text::truncate;
+use crate::text_display::truncate;
 use crate::{completion, runtime};
 
 /// How wide the column of versions is.

@@ -10,7 +10,7 @@ use unstuck_core::planner::shell_quote;
 
 use super::{AgentEntry, AgentInstallation, AgentVersion};
 use crate::output::{BOLD, DIM, Output};
-use crate::show_text::{command_line, one_line};
+use crate::text_display::{command_line, one_line};
 
 const PROMPT: &str = "Fix the failing tests";
 const MESSAGE: &str = "Go on";

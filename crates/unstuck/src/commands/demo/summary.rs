@@ -8,8 +8,8 @@ use unstuck_run::runner::RunResult;
 
 use crate::command_context::CommandContext;
 use crate::commands::show;
-use crate::history::RunHistory;
 use crate::output::{BOLD, DIM, GREEN, Output};
+use crate::run_history::RunHistory;
 use crate::runtime;
 
 /// Tells how the runs went and what to do next.

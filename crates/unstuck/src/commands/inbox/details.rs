@@ -13,11 +13,11 @@ use unstuck_store::EscalationRow;
 use super::json::answer_command;
 use super::text_list::DEFAULT_WIDTH;
 use crate::clock::{self, format_age};
-use crate::columns::{wrap_anywhere, wrap_words};
 use crate::command_context::CommandContext;
 use crate::output::{BOLD, DIM, Output, YELLOW};
 use crate::paths::abbreviate_home;
-use crate::repair_words::{condition_lines, network_flag};
+use crate::repair_rendering::{condition_lines, network_flag};
+use crate::text_columns::{wrap_anywhere, wrap_words};
 
 /// Where the texts begin, behind the names of the facts.
 const INDENT: usize = 10;

@@ -16,11 +16,11 @@ use unstuck_core::escalation::EscalationAnswer;
 use unstuck_store::EscalationFilter;
 
 use self::json::EscalationJson;
-use crate::answering::EscalationSelector;
 use crate::command_context::CommandContext;
 use crate::config::Config;
+use crate::escalation_answers::EscalationSelector;
 use crate::output::Output;
-use crate::{answering, clock, completion, environment};
+use crate::{clock, completion, environment, escalation_answers};
 
 /// Show what waits for you, and answer it
 ///
@@ -69,7 +69,7 @@ pub(crate) fn run(
         watch::run(args.json, session, out)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let waiting = answering::open_escalations(&EscalationFilter::default(), session)?;
+    let waiting = escalation_answers::open_escalations(&EscalationFilter::default(), session)?;
     if by_keys && (args.watch || !waiting.is_empty()) {
         return view::run(waiting, config, session);
     }
@@ -87,7 +87,7 @@ pub(crate) fn run(
 
 /// Shows one question whole.
 fn show_one(id: &str, json: bool, session: &CommandContext<'_>, out: &mut Output) -> Result<()> {
-    let question = answering::find_escalation(
+    let question = escalation_answers::find_escalation(
         EscalationSelector::Id(id),
         EscalationAnswer::Resolve,
         session,

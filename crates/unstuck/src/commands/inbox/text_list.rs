@@ -11,10 +11,10 @@ use unstuck_store::EscalationRow;
 
 use super::json::answer_command;
 use crate::clock::{format_age, format_time};
-use crate::columns::{truncate, width, wrap_words};
 use crate::command_context::CommandContext;
 use crate::output::{BOLD, DIM, Output, YELLOW};
 use crate::paths::abbreviate_home;
+use crate::text_columns::{truncate, width, wrap_words};
 
 /// How wide it is where nobody says.
 pub(super) const DEFAULT_WIDTH: usize = 80;

@@ -12,12 +12,12 @@ use unstuck_store::{EscalationFilter, EscalationRow, EscalationStatus};
 
 use super::json::EscalationJson;
 use super::text_list::headline;
-use crate::answering::{self, EscalationSelector};
-use crate::columns::truncate;
 use crate::command_context::CommandContext;
+use crate::escalation_answers::{self, EscalationSelector};
 use crate::output::{Output, YELLOW};
 use crate::paths::abbreviate_home;
 use crate::redacted_stderr::RedactedStderr;
+use crate::text_columns::truncate;
 use crate::{clock, runtime};
 
 /// How often is looked.
@@ -48,7 +48,7 @@ struct SettledEscalation<'a> {
 
 /// Tells what waits, then what comes and goes.
 pub(super) fn run(json: bool, session: &CommandContext<'_>, out: &mut Output) -> Result<()> {
-    let mut known = answering::open_escalations(&EscalationFilter::default(), session)?;
+    let mut known = escalation_answers::open_escalations(&EscalationFilter::default(), session)?;
     print_changes(&[], &known, json, session, out)?;
     let mut in_trouble = false;
     loop {
@@ -56,7 +56,7 @@ pub(super) fn run(json: bool, session: &CommandContext<'_>, out: &mut Output) ->
             tokio::time::sleep(POLL_INTERVAL).await;
             Ok(())
         })?;
-        match answering::open_escalations(&EscalationFilter::default(), session) {
+        match escalation_answers::open_escalations(&EscalationFilter::default(), session) {
             Ok(waiting) => {
                 print_changes(&known, &waiting, json, session, out)?;
                 known = waiting;
@@ -133,7 +133,7 @@ fn print_settled(
         status: EscalationStatus::Any,
         ..EscalationFilter::default()
     };
-    let found = answering::open_escalations(&filter, session)?;
+    let found = escalation_answers::open_escalations(&filter, session)?;
     let mut found = found
         .iter()
         .filter(|one| one.request.id == question.request.id);
@@ -163,7 +163,7 @@ fn print_settled(
 
 /// Who settled a question, how and when.
 pub(super) fn resolution_text(id: &str, session: &CommandContext<'_>) -> String {
-    match answering::find_escalation(
+    match escalation_answers::find_escalation(
         EscalationSelector::Id(id),
         EscalationAnswer::Resolve,
         session,

@@ -18,12 +18,12 @@ use unstuck_run::run_dir;
 use self::print::{PrintedBytes, print_new};
 use crate::command_context::CommandContext;
 use crate::error_report::refusal;
-use crate::history::RunHistory;
-use crate::named::{RunRef, attempt_name, part_name};
 use crate::output::{DIM, Output};
 use crate::redacted_stderr::RedactedStderr;
+use crate::run_history::RunHistory;
+use crate::run_ref::{RunRef, attempt_name, part_name};
+use crate::run_rendering::is_gateway_client;
 use crate::run_session::state_dir;
-use crate::run_words::is_gateway_client;
 use crate::{clock, completion, runtime};
 
 /// How often is looked for more.

@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use super::LogFile;
 use crate::output::Output;
 use crate::redacted_stderr;
-use crate::terminal_text::TerminalFilter;
+use crate::terminal_filter::TerminalFilter;
 
 /// How much of each file was printed.
 pub(super) type PrintedBytes = BTreeMap<PathBuf, u64>;

@@ -17,7 +17,7 @@ use crate::clock::format_age;
 use crate::command_context::CommandContext;
 use crate::output::{BOLD, DIM, GREEN, Output, RED, YELLOW};
 use crate::paths::abbreviate_home;
-use crate::show_text::truncate;
+use crate::text_display::truncate;
 
 /// How wide a path is before notes stand behind it without a column of their own.
 const MAX_PATH_WIDTH: usize = 60;

@@ -8,11 +8,11 @@ use unstuck_core::duration::HumanDuration;
 use unstuck_core::event::OutputExcerpt;
 use unstuck_core::views::{AttemptOutcome, AttemptView};
 
-use crate::call_words;
+use crate::call_rendering;
 use crate::clock;
 use crate::output::{DIM, GREEN, Output, RED, YELLOW};
-use crate::repair_words;
-use crate::show_text::{last_lines, one_line, signed_usd, wrap_words};
+use crate::repair_rendering;
+use crate::text_display::{last_lines, one_line, signed_usd, wrap_words};
 
 /// Where the facts about an attempt begin, behind their labels.
 const INDENT: usize = 19;
@@ -90,7 +90,7 @@ fn print_details(attempt: &AttemptView, out: &mut Output) -> Result<()> {
         )?;
         line("seen", &one_line(&diagnosis.evidence.line, 160))?;
     }
-    for told in call_words::call_lines(&attempt.calls) {
+    for told in call_rendering::call_lines(&attempt.calls) {
         line("call", &told)?;
     }
     for change in &attempt.gateway_model_switches {
@@ -120,7 +120,7 @@ fn print_details(attempt: &AttemptView, out: &mut Output) -> Result<()> {
         )?;
     }
     for repair in &attempt.repairs {
-        line("repair", &repair_words::outcome_line(repair))?;
+        line("repair", &repair_rendering::outcome_line(repair))?;
     }
     if let Some(wait) = &attempt.wait {
         // It may still be going on, or have been interrupted.

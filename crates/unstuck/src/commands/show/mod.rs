@@ -15,13 +15,13 @@ use unstuck_store::CostSummary;
 
 use self::attempt::{print_attempt, print_excerpt};
 use crate::command_context::CommandContext;
-use crate::history::{RunEntry, RunHistory};
-use crate::named::RunRef;
 use crate::output::{BOLD, DIM, Output};
 use crate::paths::abbreviate_home;
-use crate::run_words::{is_gateway_client, run_title, status_style};
-use crate::show_text::truncate;
-use crate::{call_words, clock, completion, runtime, state_text};
+use crate::run_history::{RunEntry, RunHistory};
+use crate::run_ref::RunRef;
+use crate::run_rendering::{is_gateway_client, run_title, status_style};
+use crate::text_display::truncate;
+use crate::{call_rendering, clock, completion, runtime, session_state_text};
 
 /// Show a run: what was tried, what failed, what was decided and why, what it cost
 #[derive(Debug, Args)]
@@ -60,7 +60,7 @@ pub(crate) fn run(args: &ShowArgs, session: &CommandContext<'_>, out: &mut Outpu
     if args.json {
         let run = RunEntry::new(timeline.summary.clone(), driven);
         let mut whole = as_json(&timeline, named, &attempts, &run)?;
-        whole["api_calls"] = call_words::as_json(&timeline, spent.as_ref())?;
+        whole["api_calls"] = call_rendering::as_json(&timeline, spent.as_ref())?;
         return out.write_json(&whole);
     }
     let run = RunEntry::new(timeline.summary.clone(), driven);
@@ -144,7 +144,7 @@ fn show_all(
     print_unattached_calls(timeline, out)?;
     writeln!(out)?;
     if let Some(spent) = spent {
-        writeln!(out, "{}", call_words::summary_line(spent))?;
+        writeln!(out, "{}", call_rendering::summary_line(spent))?;
     }
     print_end(run, session, out)
 }
@@ -154,7 +154,7 @@ fn print_unattached_calls(timeline: &RunTimeline, out: &mut Output) -> Result<()
     if !timeline.calls.is_empty() || !timeline.model_switches.is_empty() {
         writeln!(out)?;
     }
-    for told in call_words::call_lines(&timeline.calls) {
+    for told in call_rendering::call_lines(&timeline.calls) {
         writeln!(out, "{told}")?;
     }
     for change in &timeline.model_switches {
@@ -250,7 +250,7 @@ fn print_unfinished(
 ) -> Result<()> {
     let run = &listed.run;
     let (status, style) = (run.status, status_style(run.status));
-    let wait = state_text::wait_text(&listed.state, clock::now().at);
+    let wait = session_state_text::wait_text(&listed.state, clock::now().at);
     if status != RunStatus::Crashed {
         let wait = wait.map(|wait| format!(" {wait}")).unwrap_or_default();
         writeln!(out, "{style}{status}{style:#}{wait}")?;

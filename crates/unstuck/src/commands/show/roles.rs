@@ -12,11 +12,11 @@ use unstuck_core::views::{RunTimeline, SessionSummary};
 use unstuck_run::run_dir;
 
 use super::attempt::print_attempt;
-use crate::history::RunEntry;
-use crate::named::{RunRef, part_matches, part_name};
 use crate::output::{BOLD, DIM, Output};
 use crate::paths::abbreviate_home;
-use crate::run_words::status_style;
+use crate::run_history::RunEntry;
+use crate::run_ref::{RunRef, part_matches, part_name};
+use crate::run_rendering::status_style;
 
 /// The sessions that are meant, as JSON, each with the file of its output.
 pub(super) fn as_json(timeline: &RunTimeline, named: RunRef<'_>, run: &RunEntry) -> Result<Value> {

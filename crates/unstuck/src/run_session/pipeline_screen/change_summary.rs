@@ -8,7 +8,7 @@ use unstuck_core::knowledge::{ConversationMode, Playbook};
 use unstuck_core::planner::PromptTemplates;
 
 use crate::clock;
-use crate::show_text::signed_usd;
+use crate::text_display::signed_usd;
 
 /// What follows a failure before and in the next attempt; none where no attempt follows.
 ///

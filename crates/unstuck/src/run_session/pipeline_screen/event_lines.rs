@@ -20,8 +20,8 @@ use super::change_summary;
 use crate::clock;
 use crate::output::{BOLD, DIM, GREEN, RED, YELLOW};
 use crate::paths::abbreviate_home;
-use crate::repair_words;
-use crate::show_text::{one_line, visible_width};
+use crate::repair_rendering;
+use crate::text_display::{one_line, visible_width};
 
 /// How much of a text is shown where no terminal bounds it.
 const MAX_TEXT: usize = 160;
@@ -426,9 +426,9 @@ impl EventLineContext<'_> {
                 .details
                 .conditions
                 .iter()
-                .flat_map(repair_words::condition_lines);
+                .flat_map(repair_rendering::condition_lines);
             lines.extend(conditions.map(|(name, text)| format!("  {name}: {text}")));
-            let answers = repair_words::answer_commands(repair, short, option);
+            let answers = repair_rendering::answer_commands(repair, short, option);
             lines.extend(answers.map(|line| format!("  {line}")));
         }
         if self.story.waits_for_person {
@@ -448,7 +448,7 @@ impl EventLineContext<'_> {
     }
 
     fn repair_line(&self, event: &Event) -> Option<String> {
-        let line = repair_words::event_line(event)?;
+        let line = repair_rendering::event_line(event)?;
         Some(match event.session() {
             Some(session) => format!("{}: {line}", self.role_name(session)),
             None => format!("{BOLD}Environment{BOLD:#}: {line}"),

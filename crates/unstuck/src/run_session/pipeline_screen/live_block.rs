@@ -9,7 +9,7 @@ use unstuck_core::views::{RunProjection, RunStatus, SessionSummary};
 use super::event_lines::{PipelineEventLines, part_label};
 use crate::clock;
 use crate::output::{DIM, GREEN, RED, TerminalSize, YELLOW};
-use crate::show_text::truncate;
+use crate::text_display::truncate;
 
 /// How many rows are left to what stands above the block.
 const ROWS_ABOVE: usize = 3;

@@ -25,7 +25,7 @@ use crate::command_context::CommandContext;
 use crate::environment;
 use crate::output::{DIM, TerminalSize, terminal_columns, terminal_size};
 use crate::redacted_stderr::{self, RedactedStderr};
-use crate::show_text::wrap_words;
+use crate::text_display::wrap_words;
 
 /// Where the second line of something that is told begins.
 const INDENT: usize = 4;

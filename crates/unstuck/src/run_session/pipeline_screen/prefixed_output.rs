@@ -9,7 +9,7 @@ use unstuck_run::runner::OutputChannel;
 
 use super::event_lines::part_label;
 use crate::output::DIM;
-use crate::show_text::plain_line;
+use crate::text_display::plain_line;
 
 /// A line that is longer is broken, so that what is kept of it is bounded.
 const MAX_LINE: usize = 64 * 1024;

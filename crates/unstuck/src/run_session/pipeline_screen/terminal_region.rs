@@ -7,7 +7,7 @@ use anstream::adapter::strip_str;
 
 use crate::output::Color;
 use crate::redacted_stderr::{RedactedStderr, redacted};
-use crate::show_text::visible_width;
+use crate::text_display::visible_width;
 
 /// Writes lines that stay, and below them a block that is drawn anew.
 #[derive(Debug)]

@@ -12,8 +12,8 @@ use super::super::text_list::{headline, kind_label};
 use super::open_escalation::{InputMode, OpenEscalation};
 use super::view_state::{BulkAbort, InboxView};
 use crate::clock::format_age;
-use crate::columns::{pad, truncate, truncate_start, width, wrap_words};
 use crate::output::{BOLD, DIM, TerminalSize, YELLOW};
+use crate::text_columns::{pad, truncate, truncate_start, width, wrap_words};
 
 /// What is not the middle: a title, a blank, what was told last, the keys.
 const CHROME_ROWS: usize = 4;

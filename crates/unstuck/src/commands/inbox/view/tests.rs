@@ -71,7 +71,7 @@ fn screen(view: &mut InboxView, size: TerminalSize) -> String {
     let plain = |line: &String| strip_str(line).to_string().trim_end().to_owned();
     let lines: Vec<String> = lines.iter().map(plain).collect();
     for line in &lines {
-        let wide = crate::columns::width(line);
+        let wide = crate::text_columns::width(line);
         assert!(wide <= size.columns, "{wide} columns: {line}");
     }
     lines.join("\n")

@@ -15,10 +15,10 @@ use unstuck_core::escalation::EscalationAnswer;
 use unstuck_store::{EscalationFilter, EscalationRow};
 
 use super::super::watch;
-use crate::answering::{self, AnswerEffect};
+use crate::child_process;
 use crate::command_context::CommandContext;
 use crate::config::Config;
-use crate::started;
+use crate::escalation_answers::{self, AnswerEffect};
 
 /// How often is looked for what comes and goes.
 const POLL_INTERVAL: Duration = Duration::from_millis(400);
@@ -154,7 +154,8 @@ impl<'a> Desk<'a> {
             answer,
             note,
         } = giving;
-        let given = answering::answer_as_user(question, *answer, note, self.config, self.session)?;
+        let given =
+            escalation_answers::answer_as_user(question, *answer, note, self.config, self.session)?;
         Ok(match given {
             AnswerEffect::Delivered => AnswerFollowUp::Delivered,
             AnswerEffect::Recorded => AnswerFollowUp::Nothing,
@@ -165,7 +166,7 @@ impl<'a> Desk<'a> {
 
     fn abort_all(&self, questions: &[EscalationRow]) -> WorkerEvent {
         let told = |_: &EscalationRow, _: &AnswerEffect| Ok(());
-        match answering::abort_each(questions, "", self.config, self.session, told) {
+        match escalation_answers::abort_each(questions, "", self.config, self.session, told) {
             Ok(aborted) => WorkerEvent::AbortedAll {
                 count: aborted.count,
                 refused: aborted.errors.first().map(|error| format!("{error:#}")),
@@ -180,7 +181,7 @@ impl<'a> Desk<'a> {
     /// Lets the run go on while the person looks at the next question.
     fn start_run(&mut self, question: &EscalationRow) -> AnswerFollowUp {
         let project = Path::new(&question.project);
-        match started::spawn_resume(&question.run, project, self.session) {
+        match child_process::spawn_resume(&question.run, project, self.session) {
             Ok(child) => {
                 self.runs.push((question.run.clone(), child));
                 AnswerFollowUp::Started
@@ -190,7 +191,8 @@ impl<'a> Desk<'a> {
     }
 
     fn poll_store(&self) {
-        let found = answering::open_escalations(&EscalationFilter::default(), self.session);
+        let found =
+            escalation_answers::open_escalations(&EscalationFilter::default(), self.session);
         self.send(match found {
             Ok(waiting) => WorkerEvent::Waiting(waiting),
             Err(error) => WorkerEvent::StoreError(format!("{error:#}")),
@@ -202,7 +204,7 @@ impl<'a> Desk<'a> {
         let id = question.request.id.clone();
         let project = Path::new(&question.project);
         let begun = match self.previews_enabled(project) {
-            Ok(true) => started::spawn_preview(&id, project, network, self.session)
+            Ok(true) => child_process::spawn_preview(&id, project, network, self.session)
                 .map_err(anyhow::Error::from),
             Ok(false) => Err(anyhow!(
                 "`preview = false` stands in [recovery] of the project"

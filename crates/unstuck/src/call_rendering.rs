@@ -11,7 +11,7 @@ use unstuck_core::views::{ApiCallSummary, FailedApiAttempt, RunTimeline};
 use unstuck_store::CostSummary;
 
 use crate::clock;
-use crate::show_text::one_line;
+use crate::text_display::one_line;
 
 /// So many calls are told of one attempt; of a long one the newest matter.
 const MAX_CALLS: usize = 10;

@@ -6,8 +6,8 @@ use unstuck_run::runner::{is_alive, is_held_here, request_stop};
 use unstuck_store::{Lease, Store, StoreError, StoreLocation};
 
 use crate::clock;
+use crate::run_rendering::is_gateway_client;
 use crate::run_session::state_dir;
-use crate::run_words::is_gateway_client;
 
 /// Why a run was not stopped.
 #[derive(Debug, thiserror::Error)]

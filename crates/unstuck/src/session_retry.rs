@@ -16,14 +16,14 @@ use unstuck_run::runner::{
 use unstuck_store::{Append, EscalationFilter, EscalationRow};
 
 use crate::agent_restrictions::person_only_error;
-use crate::answering::{self, AnswerEffect, AnswerInput};
 use crate::command_context::CommandContext;
 use crate::config::{self, Config};
 use crate::error_report::refusal;
-use crate::history::RunHistory;
-use crate::notifying::ConfiguredNotifier;
+use crate::escalation_answers::{self, AnswerEffect, AnswerInput};
+use crate::notifications::ConfiguredNotifier;
+use crate::run_history::RunHistory;
+use crate::run_rendering::is_gateway_client;
 use crate::run_session::{ConfiguredKnowledge, state_dir};
-use crate::run_words::is_gateway_client;
 use crate::{clock, environment, project_trust, runtime};
 
 /// The template that tells an agent what went wrong.
@@ -285,7 +285,7 @@ impl RetryTarget {
             who,
             changes: &different.changes_without_message(recovery),
         };
-        let given = answering::answer_as(question, &giving, &self.config, session)?;
+        let given = escalation_answers::answer_as(question, &giving, &self.config, session)?;
         Ok(match given {
             AnswerEffect::Delivered | AnswerEffect::Recorded | AnswerEffect::Ended(_) => {
                 RetryEffect::Delivered
@@ -410,7 +410,7 @@ fn open_escalation_of(
     let is_about = |one: &EscalationRow| {
         one.request.session.as_ref() == Some(&meant.id) && !one.request.is_non_blocking()
     };
-    let found = answering::open_escalations(&filter, session)?;
+    let found = escalation_answers::open_escalations(&filter, session)?;
     check_no_blocking_escalation(&found, meant)?;
     Ok(found.into_iter().find(is_about))
 }

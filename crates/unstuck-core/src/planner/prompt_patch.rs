@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 
 use super::excerpt::estimate_tokens;
-use super::note::{insert_note, render_message, render_note, without_note};
 use super::prompt_context::PromptContext;
+use super::prompt_note::{insert_note, render_message, render_note, without_note};
 use super::prompt_template::{PromptError, PromptTemplate};
 use crate::suggest::nearest;
 

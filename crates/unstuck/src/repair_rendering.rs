@@ -12,7 +12,7 @@ use unstuck_core::repair::needs_network;
 use unstuck_core::views::RepairView;
 
 use crate::output::{BOLD, GREEN, YELLOW};
-use crate::show_text::one_line;
+use crate::text_display::one_line;
 
 /// How much of a command, or of a reason, is shown on one line.
 const MAX_LINE: usize = 160;

@@ -3,7 +3,7 @@
 use unstuck_core::views::{RunStatus, RunSummary};
 
 use crate::output::{GREEN, RED, YELLOW};
-use crate::show_text::{command_line, one_line};
+use crate::text_display::{command_line, one_line};
 
 /// What stands in place of a program in the session of a client of the gateway.
 const GATEWAY_COMMAND: &str = "(gateway)";

@@ -9,8 +9,8 @@ use unstuck_store::{CostSummary, Lease, RunFilter, SpendingQuery, Store, StoreLo
 
 use crate::error_report::refusal;
 use crate::paths::{abbreviate_home, current_project};
-use crate::show_text::truncate;
 use crate::store::with_hint;
+use crate::text_display::truncate;
 
 /// The history of all runs; empty where there is no store yet.
 pub(crate) struct RunHistory {

@@ -22,11 +22,11 @@ use crate::choice_prompt::ChoicePrompt;
 use crate::command_context::CommandContext;
 use crate::config::Config;
 use crate::error_report::{forbidden, refusal};
-use crate::history::RunHistory;
-use crate::notifying::ConfiguredNotifier;
+use crate::notifications::ConfiguredNotifier;
 use crate::paths::{current_project, project_of};
+use crate::run_history::RunHistory;
 use crate::run_session::state_dir;
-use crate::show_text::one_line;
+use crate::text_display::one_line;
 use crate::{clock, environment, project_trust, runtime};
 
 /// So many ids are named where several could be meant.

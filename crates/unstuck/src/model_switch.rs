@@ -10,7 +10,7 @@ use unstuck_core::views::{RunSummary, SessionSummary};
 use unstuck_store::{Append, CallFilter, Store, StoreLocation};
 
 use crate::error_report::refusal;
-use crate::history::RunHistory;
+use crate::run_history::RunHistory;
 use crate::store::with_hint;
 
 /// What a call is taken to use where nothing is known of the session's.
