@@ -82,9 +82,10 @@ fn tree_json(tree: &Table) -> Json {
 /// The same file has the same name from wherever it is looked at.
 fn file_key(path: &Path) -> String {
     let folder = path.parent().and_then(|folder| {
-        let folder = match folder == Path::new("") {
-            true => Path::new("."),
-            false => folder,
+        let folder = if folder == Path::new("") {
+            Path::new(".")
+        } else {
+            folder
         };
         folder.canonicalize().ok()
     });

@@ -93,9 +93,10 @@ impl DirHandle {
     /// A path that was resolved before (`canonicalize`) has no links; if it has one now, somebody has put it there since.
     pub fn open_resolved(path: &Path) -> Result<Self, FileError> {
         let below = path.strip_prefix("/").unwrap_or(path);
-        let start = match path.is_absolute() {
-            true => Path::new("/"),
-            false => Path::new("."),
+        let start = if path.is_absolute() {
+            Path::new("/")
+        } else {
+            Path::new(".")
         };
         Self::open(start)?
             .open_dir(below)
@@ -454,9 +455,10 @@ impl DirHandle {
                 };
                 require_regular(&file)?;
                 let names = file.metadata()?.nlink();
-                return match names > 1 {
-                    true => Err(FileProblem::MultipleHardLinks(names)),
-                    false => Ok(file),
+                return if names > 1 {
+                    Err(FileProblem::MultipleHardLinks(names))
+                } else {
+                    Ok(file)
                 };
             }
             Err(FileProblem::Unstable)
@@ -567,9 +569,10 @@ impl AsFd for DirHandle {
 }
 
 fn or_current_dir(path: &Path) -> &Path {
-    match path.as_os_str().is_empty() {
-        true => Path::new("."),
-        false => path,
+    if path.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        path
     }
 }
 

@@ -127,9 +127,10 @@ pub fn open_at(
     let _ = (resolver, links);
     let Some(name) = path.file_name() else {
         let is_here = path.components().all(|part| part == Component::CurDir);
-        return match is_here {
-            true => openat(folder, ".", flags, mode).map(File::from),
-            false => Err(Errno::XDEV),
+        return if is_here {
+            openat(folder, ".", flags, mode).map(File::from)
+        } else {
+            Err(Errno::XDEV)
         };
     };
     let way = path.parent().unwrap_or(Path::new(""));

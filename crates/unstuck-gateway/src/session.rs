@@ -469,9 +469,10 @@ impl GatewaySession {
     pub(crate) fn record_outage(&self, began: Timestamp, now: Timestamp) -> Outage {
         let known = &mut self.state().outage;
         let goes_on = |known: &Outage| {
-            let other = match known.is_given_up {
-                true => NEW_OUTAGE_AFTER,
-                false => IDLE_TIMEOUT,
+            let other = if known.is_given_up {
+                NEW_OUTAGE_AFTER
+            } else {
+                IDLE_TIMEOUT
             };
             began.since(known.last_failure) < other
         };

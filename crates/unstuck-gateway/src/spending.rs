@@ -64,9 +64,10 @@ impl DaySpending {
     /// What was spent today.
     pub(crate) fn today(&self, now: Timestamp) -> f64 {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        match known.0 == day_number(now) {
-            true => known.1,
-            false => 0.0,
+        if known.0 == day_number(now) {
+            known.1
+        } else {
+            0.0
         }
     }
 }

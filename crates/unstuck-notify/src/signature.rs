@@ -42,9 +42,10 @@ pub fn sign(secrets: &str, id: &str, seconds: i64, body: &[u8]) -> Result<String
         Ok(format!("v1,{}", STANDARD.encode(code)))
     });
     let signed = signed.collect::<Result<Vec<_>, _>>()?;
-    match signed.is_empty() {
-        true => Err(InvalidSecret::Empty),
-        false => Ok(signed.join(" ")),
+    if signed.is_empty() {
+        Err(InvalidSecret::Empty)
+    } else {
+        Ok(signed.join(" "))
     }
 }
 

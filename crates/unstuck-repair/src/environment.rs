@@ -133,9 +133,10 @@ fn search_path(search: &OsStr, root: &Path) -> OsString {
 }
 
 fn or_default(search: OsString) -> OsString {
-    match search.is_empty() {
-        true => DEFAULT_SEARCH_PATH.into(),
-        false => search,
+    if search.is_empty() {
+        DEFAULT_SEARCH_PATH.into()
+    } else {
+        search
     }
 }
 

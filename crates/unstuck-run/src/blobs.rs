@@ -69,11 +69,12 @@ impl BlobStore {
             source,
         };
         let bytes = fs::read(&path).map_err(lost)?;
-        match content_hash(&bytes) == name {
-            true => Ok(bytes),
-            false => Err(lost(std::io::Error::other(
+        if content_hash(&bytes) == name {
+            Ok(bytes)
+        } else {
+            Err(lost(std::io::Error::other(
                 "it was changed since it was kept",
-            ))),
+            )))
         }
     }
 

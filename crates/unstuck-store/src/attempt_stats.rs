@@ -128,9 +128,10 @@ pub(crate) fn call_count_key(
     project: &str,
     fault: Option<&CallFailure>,
 ) -> Option<AttemptCountKey> {
-    let kind = match is_failed_attempt(call.outcome)? {
-        true => call.kind.unwrap_or(Kind::Unknown),
-        false => Kind::None,
+    let kind = if is_failed_attempt(call.outcome)? {
+        call.kind.unwrap_or(Kind::Unknown)
+    } else {
+        Kind::None
     };
     Some(AttemptCountKey {
         hour: rollup::hour_of(call.at),

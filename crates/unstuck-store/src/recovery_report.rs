@@ -154,9 +154,10 @@ fn sorted_counts(
 
 impl StrategySuccessCount {
     fn add(&mut self, helped: bool, count: u64) {
-        match helped {
-            true => self.helped += count,
-            false => self.did_not_help += count,
+        if helped {
+            self.helped += count
+        } else {
+            self.did_not_help += count
         }
     }
 }

@@ -74,9 +74,10 @@ pub fn login_link(listen: SocketAddr, code: &str) -> String {
 
 /// Where a server that listens there is reached from this machine.
 fn reachable_address(listen: SocketAddr) -> SocketAddr {
-    match listen.ip().is_unspecified() {
-        true => SocketAddr::from(([127, 0, 0, 1], listen.port())),
-        false => listen,
+    if listen.ip().is_unspecified() {
+        SocketAddr::from(([127, 0, 0, 1], listen.port()))
+    } else {
+        listen
     }
 }
 

@@ -146,9 +146,10 @@ pub(crate) fn cost_text(spent: &CostSummary) -> String {
 pub(crate) fn short_number(number: u64) -> String {
     let short = |unit: u64, letter: &str| {
         let share = number as f64 / unit as f64;
-        match share < 10.0 {
-            true => format!("{share:.1} {letter}"),
-            false => format!("{share:.0} {letter}"),
+        if share < 10.0 {
+            format!("{share:.1} {letter}")
+        } else {
+            format!("{share:.0} {letter}")
         }
     };
     match number {

@@ -103,9 +103,12 @@ fn stored_policies(here: Option<&Path>, store: Option<&StoreLocation>) -> Vec<St
     };
     let root = here.map(|here| project_of(here).display().to_string());
     let own = root.map(|root| policy_key(Some(&root)));
-    let of = |key: &str| match own.as_deref() == Some(key) {
-        true => Some(PolicyScope::Project),
-        false => (key == POLICY).then_some(PolicyScope::Everybody),
+    let of = |key: &str| {
+        if own.as_deref() == Some(key) {
+            Some(PolicyScope::Project)
+        } else {
+            (key == POLICY).then_some(PolicyScope::Everybody)
+        }
     };
     let set = kept.into_iter().filter_map(|one| {
         Some(StoredPolicy {

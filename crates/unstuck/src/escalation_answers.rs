@@ -498,12 +498,11 @@ fn check_allowed(
     let project = Path::new(project);
     let own;
     // What counts is what the project itself says.
-    let config = match project_of(&here) == project {
-        true => config,
-        false => {
-            own = crate::config::load_in(project, session.sources())?;
-            &own
-        }
+    let config = if project_of(&here) == project {
+        config
+    } else {
+        own = crate::config::load_in(project, session.sources())?;
+        &own
     };
     let people = config.escalations().answerers(answer);
     match people.filter(|people| people.iter().all(|one| one != who)) {

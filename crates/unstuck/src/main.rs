@@ -194,9 +194,10 @@ fn report_usage_error(error: &clap::Error) -> ExitCode {
     }
     let mut to = redacted_stderr::RedactedStderr::auto();
     // Nothing can be done if not even this can be written.
-    let _ = match is_short {
-        true => write!(to, "{}", text.ansi()),
-        false => writeln!(to, "{}", error_report::shorten_words(&text.to_string())),
+    let _ = if is_short {
+        write!(to, "{}", text.ansi())
+    } else {
+        writeln!(to, "{}", error_report::shorten_words(&text.to_string()))
     };
     ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
 }

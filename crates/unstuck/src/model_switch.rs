@@ -198,9 +198,10 @@ fn effective_switches<'e>(
             continue;
         }
         let own = moves.first().map(|first| first.from_model.as_str());
-        match own == Some(moved.switch.to_model.as_str()) {
-            true => moves.clear(),
-            false => moves.push(&moved.switch),
+        if own == Some(moved.switch.to_model.as_str()) {
+            moves.clear()
+        } else {
+            moves.push(&moved.switch)
         }
     }
     moves

@@ -105,18 +105,19 @@ impl RunHistory {
             limit: Some(1),
             ..RunFilter::default()
         };
-        Ok(match self.runs(&any).await?.is_empty() {
-            true => refusal(
+        Ok(if self.runs(&any).await?.is_empty() {
+            refusal(
                 "there are no runs yet",
                 "`unstuck exec -- COMMAND` makes one, `unstuck demo` shows how",
-            ),
-            false => refusal(
+            )
+        } else {
+            refusal(
                 format!(
                     "no runs in this project ({})",
                     abbreviate_home(&current_project())
                 ),
                 "`unstuck runs` lists those of all projects; name one by its id",
-            ),
+            )
         })
     }
 

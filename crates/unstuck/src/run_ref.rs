@@ -200,9 +200,10 @@ pub(crate) fn attempt_name(attempt: &AttemptView, run: &RunStarted) -> String {
     let loops = run
         .pipeline()
         .is_some_and(|plan| plan.loop_settings.is_some());
-    match loops {
-        true => format!("{name}, iteration {}, attempt {number}", part.iteration),
-        false => format!("{name}, attempt {number}"),
+    if loops {
+        format!("{name}, iteration {}, attempt {number}", part.iteration)
+    } else {
+        format!("{name}, attempt {number}")
     }
 }
 

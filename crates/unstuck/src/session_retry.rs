@@ -277,9 +277,10 @@ impl RetryTarget {
             None => different.message.as_str(),
         };
         let giving = AnswerInput {
-            answer: match words.trim().is_empty() {
-                true => EscalationAnswer::Resolve,
-                false => EscalationAnswer::Retry,
+            answer: if words.trim().is_empty() {
+                EscalationAnswer::Resolve
+            } else {
+                EscalationAnswer::Retry
             },
             note: words,
             who,

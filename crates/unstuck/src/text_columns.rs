@@ -55,9 +55,10 @@ pub(crate) fn truncate_start(text: &str, columns: usize) -> String {
         characters.next();
         rest = characters.as_str();
     }
-    match rest.len() == text.len() {
-        true => rest.to_owned(),
-        false => format!("…{rest}"),
+    if rest.len() == text.len() {
+        rest.to_owned()
+    } else {
+        format!("…{rest}")
     }
 }
 

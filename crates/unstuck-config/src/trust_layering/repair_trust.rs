@@ -166,9 +166,10 @@ impl RepairDeclarations {
         };
         let mut alone = Table(vec![entry.clone()]);
         let (RecoveryOnly { recovery }, faults) = decode::decode_table::<RecoveryOnly>(&mut alone);
-        let said = match faults.is_empty() {
-            true => recovery.unwrap_or_default(),
-            false => DeclaredRepairPolicy::deny_all(),
+        let said = if faults.is_empty() {
+            recovery.unwrap_or_default()
+        } else {
+            DeclaredRepairPolicy::deny_all()
         };
         match class {
             FileTrust::Untrusted(_) => merge_into(&mut self.suspect, said),

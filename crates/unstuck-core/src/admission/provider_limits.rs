@@ -227,9 +227,10 @@ mod tests {
             Some((name.to_owned(), format!("{limit}/{left}/{}", window.reset)))
         });
         let plan = limits.plan.map(|plan| {
-            let used = match plan.is_exhausted {
-                true => "spent".to_owned(),
-                false => format!("{}%", plan.used_percent),
+            let used = if plan.is_exhausted {
+                "spent".to_owned()
+            } else {
+                format!("{}%", plan.used_percent)
             };
             ("plan".to_owned(), format!("{used}/{}", plan.reset))
         });

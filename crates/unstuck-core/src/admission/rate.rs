@@ -124,9 +124,10 @@ impl SendRate {
         let held = std::mem::take(&mut self.was_held);
         let full = std::mem::take(&mut self.was_full);
         let quiet = clean && !held && !full;
-        self.quiet = match quiet {
-            true => self.quiet + u8::from(seen.ended > 0),
-            false => 0,
+        self.quiet = if quiet {
+            self.quiet + u8::from(seen.ended > 0)
+        } else {
+            0
         };
         if self.less > 0 {
             self.compare_loss(seen, usual, clean);

@@ -65,9 +65,10 @@ impl<T> WaitQueue<T> {
 
     /// Somebody no longer waits; none if they have gone already.
     pub fn remove(&mut self, place: WaitTicket) -> Option<T> {
-        let queue = match place.is_first_attempt {
-            true => &mut self.first_attempts,
-            false => &mut self.retries,
+        let queue = if place.is_first_attempt {
+            &mut self.first_attempts
+        } else {
+            &mut self.retries
         };
         queue.remove(place.ticket).map(|(_, item)| item)
     }

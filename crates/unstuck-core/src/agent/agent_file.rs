@@ -95,9 +95,10 @@ impl AgentFile {
 
 /// What is said, else what another one says.
 fn own_or_inherited<T: Clone + Default + PartialEq>(own: T, other: &T) -> T {
-    match own == T::default() {
-        true => other.clone(),
-        false => own,
+    if own == T::default() {
+        other.clone()
+    } else {
+        own
     }
 }
 

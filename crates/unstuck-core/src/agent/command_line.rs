@@ -295,9 +295,10 @@ impl Agent {
             });
         }
         let bytes = call.prompt_text().len();
-        match template.inserts(Placeholder::Prompt) && bytes > MAX_ARG_LEN {
-            true => Err(BuildError::TooLong { bytes }),
-            false => Ok(()),
+        if template.inserts(Placeholder::Prompt) && bytes > MAX_ARG_LEN {
+            Err(BuildError::TooLong { bytes })
+        } else {
+            Ok(())
         }
     }
 }

@@ -203,9 +203,10 @@ fn fill_word<'v>(
 
 /// A prompt must not be taken for a flag; a blank before it does no harm.
 pub(super) fn without_leading_dash(text: &str) -> String {
-    match text.starts_with('-') {
-        true => format!(" {text}"),
-        false => text.to_owned(),
+    if text.starts_with('-') {
+        format!(" {text}")
+    } else {
+        text.to_owned()
     }
 }
 

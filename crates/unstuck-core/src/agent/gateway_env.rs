@@ -33,9 +33,10 @@ impl Agent {
                 .collect()
         };
         Some(GatewayCommand {
-            command: match args.is_empty() {
-                true => command.to_vec(),
-                false => Invocation::parse(self, command).with_args(&args)?,
+            command: if args.is_empty() {
+                command.to_vec()
+            } else {
+                Invocation::parse(self, command).with_args(&args)?
             },
             env,
             default_env: pairs(&gateway.env),

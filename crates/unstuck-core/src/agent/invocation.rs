@@ -258,9 +258,10 @@ impl<'a> Invocation<'a> {
         let prompt = &self.agent.file.prompt;
         let is_stdin = |text: &str| prompt.stdin_word.as_deref() == Some(text);
         if let Some(place) = self.last_flag(&prompt.flags).and_then(|flag| flag.value) {
-            return match prompt.stdin && place.text(&self.command).is_empty() {
-                true => PromptPosition::Stdin,
-                false => PromptPosition::Value(place),
+            return if prompt.stdin && place.text(&self.command).is_empty() {
+                PromptPosition::Stdin
+            } else {
+                PromptPosition::Value(place)
             };
         }
         if let Some(flag) = self.last_flag(&prompt.files) {

@@ -290,9 +290,10 @@ mod tests {
         let moments = (0..60_000).step_by(12).map(Timestamp::from_millis);
         for now in moments {
             assert!(breaker.admit(now), "{now}");
-            match dice.next_draw().fraction() < 0.3 {
-                true => breaker.on_success(now),
-                false => breaker.on_failure(now),
+            if dice.next_draw().fraction() < 0.3 {
+                breaker.on_success(now)
+            } else {
+                breaker.on_failure(now)
             }
         }
         breaker.on_success(at(60));

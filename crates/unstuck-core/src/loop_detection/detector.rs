@@ -145,9 +145,10 @@ impl LoopDetector {
         if !self.limits.enabled || silence < self.limits.waiting_for_input {
             return None;
         }
-        match self.error_is_last {
-            true => self.stderr.tail.question(),
-            false => self.stdout.tail.question(),
+        if self.error_is_last {
+            self.stderr.tail.question()
+        } else {
+            self.stdout.tail.question()
         }
     }
 }

@@ -26,9 +26,10 @@ impl OutputTail {
         let mut lines = self.0.split(|byte| *byte == b'\n').map(visible_text).rev();
         let last = lines.next()?;
         let is_ended = last.trim().is_empty();
-        let last = match is_ended {
-            true => lines.find(|line| !line.trim().is_empty())?,
-            false => last,
+        let last = if is_ended {
+            lines.find(|line| !line.trim().is_empty())?
+        } else {
+            last
         };
         let bytes = last.trim_end().as_bytes();
         let asks = known.any.match_any(bytes) || !is_ended && known.unended.match_any(bytes);

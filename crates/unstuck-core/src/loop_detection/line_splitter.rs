@@ -80,9 +80,10 @@ impl LineSplitter {
         let near = &bytes[..bytes.len().min(room)];
         let line_end = memchr::memchr(b'\n', near);
         let to = line_end.unwrap_or(near.len());
-        let cut = match is_record {
-            true => None,
-            false => self.find_blank(&near[..to]),
+        let cut = if is_record {
+            None
+        } else {
+            self.find_blank(&near[..to])
         };
         if let Some(blank) = cut {
             return Some((blank, blank + 1));

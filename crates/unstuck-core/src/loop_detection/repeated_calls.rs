@@ -103,9 +103,10 @@ impl CallHistory {
         action.is_new = !is_known && !action.failed;
         // What was never seen before need not be read any closer.
         action.is_wait = !action.is_new && is_wait(&spelt, outcome, known);
-        let news = match action.is_new || action.is_wait {
-            true => CallNovelty::Some,
-            false => CallNovelty::None,
+        let news = if action.is_new || action.is_wait {
+            CallNovelty::Some
+        } else {
+            CallNovelty::None
         };
         if self.done.len() == self.window {
             self.done.pop_front();
@@ -175,9 +176,10 @@ fn count(times: usize) -> u32 {
 
 impl ObservedCall {
     fn new(call: &ToolCall, spelt: &str, outcome: &ToolOutcome, known: &CallPatterns) -> Self {
-        let result_excerpt = match outcome.failed {
-            true => error_line(cut_to_read_limit(&outcome.text)),
-            false => String::new(),
+        let result_excerpt = if outcome.failed {
+            error_line(cut_to_read_limit(&outcome.text))
+        } else {
+            String::new()
         };
         let error = mask_line(&result_excerpt);
         Self {

@@ -174,9 +174,10 @@ impl Pipeline {
                 // A person who stops it is no failure.
                 let fine = [RunOutcome::Succeeded, RunOutcome::Interrupted];
                 self.has_recovered |= !fine.contains(&end.outcome);
-                let state = match end.outcome.is_success() {
-                    true => RoleInstanceState::Done(end.output.clone()),
-                    false => RoleInstanceState::Stopped(end.session.clone(), end.outcome),
+                let state = if end.outcome.is_success() {
+                    RoleInstanceState::Done(end.output.clone())
+                } else {
+                    RoleInstanceState::Stopped(end.session.clone(), end.outcome)
                 };
                 if end.part.iteration == self.iteration {
                     self.parts.insert(end.part.clone(), state);
@@ -286,9 +287,10 @@ impl Pipeline {
             return PipelineStep::BeginIteration(1);
         }
         if self.abort_reason.is_some() {
-            return match running.is_empty() {
-                true => PipelineStep::Finish(RunOutcome::Failed),
-                false => PipelineStep::Wait,
+            return if running.is_empty() {
+                PipelineStep::Finish(RunOutcome::Failed)
+            } else {
+                PipelineStep::Wait
             };
         }
         if let Some(judged) = &self.last_iteration {
@@ -358,9 +360,10 @@ impl Pipeline {
     }
 
     fn finish_step(&self) -> PipelineStep {
-        PipelineStep::Finish(match self.has_recovered {
-            true => RunOutcome::Recovered,
-            false => RunOutcome::Succeeded,
+        PipelineStep::Finish(if self.has_recovered {
+            RunOutcome::Recovered
+        } else {
+            RunOutcome::Succeeded
         })
     }
 

@@ -52,9 +52,10 @@ fn close_blocks(text: String) -> String {
         std::iter::repeat_n(*close, count(open).saturating_sub(count(close)))
     });
     let missing: Vec<_> = missing.collect();
-    match missing.is_empty() {
-        true => text,
-        false => format!("{text}; {}", missing.join("; ")),
+    if missing.is_empty() {
+        text
+    } else {
+        format!("{text}; {}", missing.join("; "))
     }
 }
 

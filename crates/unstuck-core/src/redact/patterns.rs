@@ -59,9 +59,10 @@ impl SecretPatterns {
     fn new(specs: &'static [SecretPatternSpec]) -> Self {
         let mut literals = Vec::new();
         for (pattern, spec) in specs.iter().enumerate() {
-            let meaning = match spec.ignores_case() {
-                true => LiteralMeaning::MayMatch,
-                false => LiteralMeaning::MayMatchInThisCase,
+            let meaning = if spec.ignores_case() {
+                LiteralMeaning::MayMatch
+            } else {
+                LiteralMeaning::MayMatchInThisCase
             };
             literals.extend(spec.each_literal().map(|text| PatternLiteral {
                 pattern,

@@ -51,9 +51,10 @@ impl PemTracker {
         let is_body = part.is_some()
             || line.trim_ascii().is_empty()
             || !marker::find_markers(line).is_empty();
-        self.lines_left = match is_body {
-            true => Some(MAX_NON_KEY_LINES),
-            false => patience.checked_sub(1),
+        self.lines_left = if is_body {
+            Some(MAX_NON_KEY_LINES)
+        } else {
+            patience.checked_sub(1)
         };
         part
     }

@@ -375,9 +375,10 @@ impl EffectReader<'_> {
         };
         let rest = all.get(at + 1..).unwrap_or_default();
         self.finds = true;
-        let path = match file.contains('/') {
-            true => (*file).to_owned(),
-            false => format!("./{file}"),
+        let path = if file.contains('/') {
+            (*file).to_owned()
+        } else {
+            format!("./{file}")
         };
         self.read_known_program(known, &path, rest);
         true

@@ -272,12 +272,13 @@ impl<'a> SuggestionBuilder<'a> {
         if denylist::refuse_command(judge.book, judge.facts, &entry).is_some() {
             return None;
         }
-        let fit = match candidate.needs_proof {
-            true => judge.match_requirement(need, &entry)?,
-            false => RequirementMatch {
+        let fit = if candidate.needs_proof {
+            judge.match_requirement(need, &entry)?
+        } else {
+            RequirementMatch {
                 preference: 0,
                 is_tied: true,
-            },
+            }
         };
         if !candidate.directory.is_empty() {
             entry = CommandAnalysis::analyze(judge.book, judge.facts, &candidate.with_cd());
@@ -314,9 +315,12 @@ impl<'a> SuggestionBuilder<'a> {
             let told = fill_template(template, need, &plain);
             told.unwrap_or_else(|| template.to_owned())
         };
-        let sure = |need: &Requirement<'_>| match fit.is_tied {
-            true => need.rule.confidence,
-            false => need.rule.confidence.min(Confidence::Medium),
+        let sure = |need: &Requirement<'_>| {
+            if fit.is_tied {
+                need.rule.confidence
+            } else {
+                need.rule.confidence.min(Confidence::Medium)
+            }
         };
         RepairSuggestion {
             command: entry.text.clone(),

@@ -61,9 +61,10 @@ fn is_unusable(facts: &ProjectFacts, path: &str) -> bool {
 
 fn missing_script(facts: &ProjectFacts, deed: &CommandEffect) -> Option<String> {
     let (runner, name) = deed.script.as_ref()?;
-    let known = match deed.members {
-        true => facts.member_scripts(runner, name).next().is_some(),
-        false => facts.script(runner, name).is_some(),
+    let known = if deed.members {
+        facts.member_scripts(runner, name).next().is_some()
+    } else {
+        facts.script(runner, name).is_some()
     };
     (!known).then(|| format!("the project has no {runner} script `{name}`"))
 }

@@ -153,9 +153,10 @@ impl ProjectFacts {
 
     /// Whether something of the project is at a path, or is like a pattern.
     pub(super) fn has_matching(&self, pattern: &str) -> bool {
-        match pattern.contains('*') {
-            true => self.listed.iter().any(|path| paths::covers(pattern, path)),
-            false => self.exists(pattern),
+        if pattern.contains('*') {
+            self.listed.iter().any(|path| paths::covers(pattern, path))
+        } else {
+            self.exists(pattern)
         }
     }
 

@@ -205,9 +205,12 @@ impl RepairCatalog {
 impl GeneratedPath {
     /// Whether a relative path is such a place itself.
     fn matches_path(&self, facts: &ProjectFacts, path: &str) -> bool {
-        let named = |name: &String| match name.contains('/') {
-            true => path == name || path.ends_with(&format!("/{name}")),
-            false => paths::matches_glob(name, paths::base_name(path)),
+        let named = |name: &String| {
+            if name.contains('/') {
+                path == name || path.ends_with(&format!("/{name}"))
+            } else {
+                paths::matches_glob(name, paths::base_name(path))
+            }
         };
         let beside = paths::parent(path);
         self.names.iter().any(named)

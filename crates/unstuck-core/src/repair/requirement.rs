@@ -88,12 +88,13 @@ impl RequirementRule {
             }
         }
         clues.truncate(MAX_MATCHES);
-        match self.any_mentioned_path {
-            true => clues
+        if self.any_mentioned_path {
+            clues
                 .iter()
                 .flat_map(RequirementHint::for_each_path)
-                .collect(),
-            false => clues,
+                .collect()
+        } else {
+            clues
         }
     }
 
@@ -185,9 +186,10 @@ impl<'b> RequirementResolver<'_, 'b> {
             return Vec::new();
         }
         let Some(written) = clue.path.as_deref() else {
-            let paths = match rule.path_patterns.is_empty() {
-                true => vec![None],
-                false => self.find_paths(clue).into_iter().map(Some).collect(),
+            let paths = if rule.path_patterns.is_empty() {
+                vec![None]
+            } else {
+                self.find_paths(clue).into_iter().map(Some).collect()
             };
             let needs = paths
                 .into_iter()

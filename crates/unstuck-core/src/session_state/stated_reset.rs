@@ -138,9 +138,10 @@ mod tests {
     fn only_an_equal_or_better_source_makes_a_reset_earlier() {
         for before in RetryAfterSource::ALL {
             for source in RetryAfterSource::ALL {
-                let expected = match source >= before {
-                    true => minute(20),
-                    false => minute(60),
+                let expected = if source >= before {
+                    minute(20)
+                } else {
+                    minute(60)
                 };
                 assert_eq!(then(before, source, 10), expected, "{before:?} {source:?}");
             }

@@ -127,9 +127,10 @@ impl WatchedFileRule {
                 && !any_matches(&self.except, line)
         };
         let lines: Vec<_> = text.lines().filter(counts).collect();
-        match lines.is_empty() {
-            true => String::new(),
-            false => lines.join("\n") + "\n",
+        if lines.is_empty() {
+            String::new()
+        } else {
+            lines.join("\n") + "\n"
         }
     }
 

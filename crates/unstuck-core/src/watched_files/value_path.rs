@@ -11,9 +11,12 @@ pub(super) fn values_at_path(value: &ConfigValue, path: &str) -> Vec<(String, Co
                 return Vec::new();
             };
             let fits = table.iter().filter(|(key, _)| step == "*" || *key == step);
-            let join = |key: &str| match way.is_empty() {
-                true => key.to_owned(),
-                false => format!("{way}.{key}"),
+            let join = |key: &str| {
+                if way.is_empty() {
+                    key.to_owned()
+                } else {
+                    format!("{way}.{key}")
+                }
             };
             fits.map(|(key, value)| (join(key), value)).collect()
         });

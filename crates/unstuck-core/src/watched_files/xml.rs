@@ -76,9 +76,10 @@ impl<'t> XmlTag<'t> {
         if name.is_empty() || !name.chars().all(is_name) {
             return None;
         }
-        match inner.ends_with('/') {
-            true => Some(Self::Empty(name)),
-            false => Some(Self::Open(name)),
+        if inner.ends_with('/') {
+            Some(Self::Empty(name))
+        } else {
+            Some(Self::Open(name))
         }
     }
 }

@@ -40,9 +40,10 @@ fn waiting(seconds: i64, stated: bool, parked: bool) -> Event {
         until: second(seconds),
         reason: "a wait".into(),
         is_stated: stated,
-        wait_purpose: match parked {
-            true => WaitPurpose::Probe,
-            false => WaitPurpose::Retry,
+        wait_purpose: if parked {
+            WaitPurpose::Probe
+        } else {
+            WaitPurpose::Retry
         },
         give_up_at: None,
         source: None,

@@ -76,9 +76,10 @@ fn every_screen_is_judged_as_its_sample_says() {
     for screen in samples().screen {
         for on_stderr in [false, true] {
             let mut watcher = LoopDetector::new(&LoopLimits::default(), None);
-            match on_stderr {
-                true => watcher.push_stderr(screen.text.as_bytes()),
-                false => watcher.push_stdout(screen.text.as_bytes()),
+            if on_stderr {
+                watcher.push_stderr(screen.text.as_bytes())
+            } else {
+                watcher.push_stdout(screen.text.as_bytes())
             }
             let sign = watcher.signal_after_silence(minute);
             assert_eq!(sign.is_some(), screen.waits, "{:?}", screen.text);

@@ -71,14 +71,13 @@ fn embeddings(protocol: Protocol, path: &str, body: &Value, call: &ModelCall) ->
     if protocol == Protocol::Gemini {
         let one = json!({"values": embedding(0)});
         let batch = body["requests"].as_array().map_or(1, Vec::len);
-        return match path.ends_with(":batchEmbedContents") {
-            true => {
-                let all: Vec<_> = (0..batch)
-                    .map(|place| json!({"values": embedding(place)}))
-                    .collect();
-                json!({"embeddings": all})
-            }
-            false => json!({"embedding": one}),
+        return if path.ends_with(":batchEmbedContents") {
+            let all: Vec<_> = (0..batch)
+                .map(|place| json!({"values": embedding(place)}))
+                .collect();
+            json!({"embeddings": all})
+        } else {
+            json!({"embedding": one})
         };
     }
     let count = body["input"].as_array().map_or(1, Vec::len);

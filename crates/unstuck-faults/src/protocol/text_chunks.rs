@@ -19,9 +19,10 @@ impl ChunkSpec {
             return text;
         };
         let wanted = count.saturating_mul(bytes).min(MAX_BYTES);
-        let source = match text.is_empty() {
-            true => "word".to_owned(),
-            false => text,
+        let source = if text.is_empty() {
+            "word".to_owned()
+        } else {
+            text
         };
         let source = source + " ";
         let mut stretched = source.repeat(wanted.div_ceil(source.len()));

@@ -176,9 +176,10 @@ impl<'de> Deserialize<'de> for ScriptStep {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let entry = ReplyTable::<StepExtra>::deserialize(deserializer)?;
         // Whoever names places means all of them.
-        let usual = match entry.when.nth.is_some() || entry.when.every.is_some() {
-            true => StepRepeat::Always,
-            false => StepRepeat::default(),
+        let usual = if entry.when.nth.is_some() || entry.when.every.is_some() {
+            StepRepeat::Always
+        } else {
+            StepRepeat::default()
         };
         Ok(Self {
             when: entry.when,

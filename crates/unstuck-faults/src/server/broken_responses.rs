@@ -121,13 +121,12 @@ impl ReplyContext<'_> {
         pings: Option<Duration>,
         end: BodyEnd,
     ) -> PacedResponse {
-        let mut pieces = match self.call.wants_stream {
-            true => self.paced_frames(self.frames()),
-            false => {
-                let text = Bytes::from(self.text());
-                let half = text.len() / 2;
-                vec![text.slice(..half).into(), text.slice(half..).into()]
-            }
+        let mut pieces = if self.call.wants_stream {
+            self.paced_frames(self.frames())
+        } else {
+            let text = Bytes::from(self.text());
+            let half = text.len() / 2;
+            vec![text.slice(..half).into(), text.slice(half..).into()]
         };
         let after = if self.call.wants_stream { after } else { 1 };
         let frame = self.protocol.ping();
@@ -181,9 +180,10 @@ impl ReplyContext<'_> {
         let mut frames = self.frames();
         let at = after.min(frames.len().saturating_sub(1));
         let bad = corrupt_json(&frames[at]);
-        match extra {
-            true => frames.insert(at, bad),
-            false => frames[at] = bad,
+        if extra {
+            frames.insert(at, bad)
+        } else {
+            frames[at] = bad
         }
         self.body(self.paced_frames(frames), BodyEnd::Complete)
     }
@@ -194,9 +194,10 @@ impl ReplyContext<'_> {
         }
         let mut frames = self.frames();
         let closing = self.protocol.closing_frames(self.call);
-        let left_out = match reason_too {
-            true => closing.with_reason,
-            false => closing.marker,
+        let left_out = if reason_too {
+            closing.with_reason
+        } else {
+            closing.marker
         };
         frames.truncate(frames.len().saturating_sub(left_out));
         self.body(self.paced_frames(frames), BodyEnd::Complete)
@@ -204,9 +205,10 @@ impl ReplyContext<'_> {
 
     /// A first frame or document that breaks off inside its JSON, properly ended by HTTP.
     fn malformed(&self) -> PacedResponse {
-        let text = match self.call.wants_stream {
-            true => self.frames().swap_remove(0),
-            false => self.text(),
+        let text = if self.call.wants_stream {
+            self.frames().swap_remove(0)
+        } else {
+            self.text()
         };
         let half = text[..text.floor_char_boundary(text.len() * 2 / 3)].to_owned();
         let ending = if self.call.wants_stream { "\n\n" } else { "" };
@@ -229,9 +231,10 @@ impl ReplyContext<'_> {
 
     /// The whole answer, as one text.
     fn full_text(&self) -> String {
-        match self.call.wants_stream {
-            true => self.frames().concat(),
-            false => self.text(),
+        if self.call.wants_stream {
+            self.frames().concat()
+        } else {
+            self.text()
         }
     }
 
@@ -244,8 +247,9 @@ impl ReplyContext<'_> {
 
 /// A text of the same length whose JSON is wrong in one place: no parser takes `;` for `:`.
 fn corrupt_json(text: &str) -> String {
-    match text.contains("\":") {
-        true => text.replacen("\":", "\";", 1),
-        false => text.replacen('[', "{", 1),
+    if text.contains("\":") {
+        text.replacen("\":", "\";", 1)
+    } else {
+        text.replacen('[', "{", 1)
     }
 }

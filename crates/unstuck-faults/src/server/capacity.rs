@@ -124,9 +124,10 @@ impl CapacityGate {
             .schedule
             .time_of_work((position - burst + 1.0).max(0.0) / rate);
         let is_closed = self.schedule.share(now) == 0.0;
-        let begins = match is_closed {
-            true => begins.max(self.schedule.next_change(now).unwrap_or(now)),
-            false => begins,
+        let begins = if is_closed {
+            begins.max(self.schedule.next_change(now).unwrap_or(now))
+        } else {
+            begins
         };
         Duration::try_from_secs_f64(begins - now).unwrap_or_default()
     }

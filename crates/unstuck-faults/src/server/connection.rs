@@ -80,9 +80,10 @@ async fn serve_tls(mut stream: TcpStream, state: Arc<ServerState>) {
                 return;
             };
             let is_http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
-            match is_http2 {
-                true => serve_http2(stream, state).await,
-                false => serve_http1(stream, state).await,
+            if is_http2 {
+                serve_http2(stream, state).await
+            } else {
+                serve_http1(stream, state).await
             }
         }
     }

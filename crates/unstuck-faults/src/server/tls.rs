@@ -51,9 +51,10 @@ impl TlsState {
             StepRepeat::Within(_) | StepRepeat::Always => true,
             StepRepeat::Count(count) => before < count,
         };
-        match fails {
-            true => Handshake::Fails(self.script.handshake_fault),
-            false => Handshake::Works(self.acceptor.clone()),
+        if fails {
+            Handshake::Fails(self.script.handshake_fault)
+        } else {
+            Handshake::Works(self.acceptor.clone())
         }
     }
 }

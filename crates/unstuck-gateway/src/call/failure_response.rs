@@ -135,9 +135,10 @@ impl GatewayCall {
         let given = GiveUpReason {
             diagnosis,
             reason: "the client does not wait any longer, and is told to come back".to_owned(),
-            come_back_after: Some(match stated {
-                true => wait,
-                false => wait.min(COME_BACK_SOON),
+            come_back_after: Some(if stated {
+                wait
+            } else {
+                wait.min(COME_BACK_SOON)
             }),
         };
         self.give_up(account, broken, given)
@@ -241,9 +242,10 @@ pub(super) fn render_error(protocol: Protocol, told: &ErrorResponse) -> Response
 
 /// Tells a client whether to try by itself, and when it could.
 fn set_retry_headers(headers: &mut HeaderMap, told: &ErrorResponse) {
-    let should = match told.should_come_back {
-        true => "true",
-        false => "false",
+    let should = if told.should_come_back {
+        "true"
+    } else {
+        "false"
     };
     headers.insert(SHOULD_RETRY, HeaderValue::from_static(should));
     if let Some(wait) = told.retry_after {

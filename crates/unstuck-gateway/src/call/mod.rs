@@ -382,12 +382,12 @@ impl GatewayCall {
         let other = self.select_fallback(tries, Kind::ServerOverloaded);
         let has_other = other.target.is_some();
         let limits = &self.state.settings.limits;
-        let most = match has_other {
-            true => self.remaining_time().min(limits.fallback_after),
-            // An upstream that rests after it has failed is waited for; only stated limits last longer.
-            false => self
-                .remaining_time()
-                .min(limits.hold.max(MAX_UPSTREAM_REST)),
+        // Without another upstream, a failed one that rests is waited for; only stated limits last longer.
+        let most = if has_other {
+            self.remaining_time().min(limits.fallback_after)
+        } else {
+            self.remaining_time()
+                .min(limits.hold.max(MAX_UPSTREAM_REST))
         };
         let patience = WaitLimit {
             max_wait: most,

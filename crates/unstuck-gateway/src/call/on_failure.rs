@@ -295,9 +295,10 @@ impl GatewayCall {
 
     /// Whether whoever is asked has been given its chance, so that another one is asked before it is asked again.
     fn is_chance_used(&self, tries: &AttemptState, delay: Duration) -> bool {
-        let most = match tries.rounds > 0 || tries.was_failing {
-            true => 1,
-            false => ATTEMPTS_BEFORE_FALLBACK,
+        let most = if tries.rounds > 0 || tries.was_failing {
+            1
+        } else {
+            ATTEMPTS_BEFORE_FALLBACK
         };
         let spent = tries.at_target_since.elapsed() + delay;
         tries.attempts_at_target >= most || spent > self.state.settings.limits.fallback_after
@@ -447,9 +448,10 @@ impl GatewayCall {
         );
         let pause = RetryPause {
             delay: wait,
-            wait_for: match wait.is_zero() {
-                true => WaitPurpose::Retry,
-                false => decision.wait_purpose,
+            wait_for: if wait.is_zero() {
+                WaitPurpose::Retry
+            } else {
+                decision.wait_purpose
             },
         };
         FailureResponse::Retry(pause, Box::new(diagnosis.clone()))

@@ -52,10 +52,11 @@ impl GatewayCall {
             decision.action,
             Action::Retry { .. } | Action::Change { .. }
         );
-        match again {
-            true => account.discard(wrong.kind, reading),
-            // The client gets it as it is.
-            false => account.record.kind = Some(wrong.kind),
+        // Without a retry the client gets the response unchanged.
+        if again {
+            account.discard(wrong.kind, reading)
+        } else {
+            account.record.kind = Some(wrong.kind)
         }
         let event = CallFailed {
             session: self.session.setup().session.clone(),

@@ -38,9 +38,10 @@ impl GatewayCall {
         let budgets = &self.state.settings.budgets;
         let reached = self.state.exhausted_budget(&self.session)?;
         let sentence = reached.description();
-        let table = match reached.scope.is_shared_by_run() {
-            true => "[budget]",
-            false => "[gateway.budgets]",
+        let table = if reached.scope.is_shared_by_run() {
+            "[budget]"
+        } else {
+            "[gateway.budgets]"
         };
         let told = ErrorResponse {
             status: StatusCode::PAYMENT_REQUIRED,

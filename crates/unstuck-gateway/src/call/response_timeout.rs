@@ -72,9 +72,10 @@ impl ResponseTimeout {
     /// The same where somebody else can be asked instead; none where only the longest time is enough: a model that thinks is
     /// silent for as long as it likes.
     pub(crate) fn fallback_timeout(&self, limits: &TimeLimits) -> Option<Duration> {
-        let rate = match self.is_nearby {
-            true => SLOW_TOKENS_PER_SECOND,
-            false => USUAL_TOKENS_PER_SECOND,
+        let rate = if self.is_nearby {
+            SLOW_TOKENS_PER_SECOND
+        } else {
+            USUAL_TOKENS_PER_SECOND
         };
         let tokens = match (self.stream, self.max_output) {
             (true, _) | (false, None) if self.thinks => return None,

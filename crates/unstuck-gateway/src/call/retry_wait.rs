@@ -166,9 +166,10 @@ impl GatewayCall {
     }
 
     fn end_of_wait(&self, deadline: Instant) -> RetryWaitEnd {
-        match Instant::now() >= deadline {
-            true => RetryWaitEnd::TimeUp,
-            false => RetryWaitEnd::Over,
+        if Instant::now() >= deadline {
+            RetryWaitEnd::TimeUp
+        } else {
+            RetryWaitEnd::Over
         }
     }
 

@@ -159,9 +159,10 @@ impl UpstreamSelector<'_> {
                 .model
                 .is_some_and(|model| one.model(model) != other.model(model)),
         };
-        match has_more {
-            true => Ok(()),
-            false => Err(Ineligible::NoLargerContext),
+        if has_more {
+            Ok(())
+        } else {
+            Err(Ineligible::NoLargerContext)
         }
     }
 

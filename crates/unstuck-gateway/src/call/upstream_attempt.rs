@@ -102,20 +102,20 @@ impl UpstreamAttempt<'_> {
             return self.read_refusal(response).await;
         }
         let is_stream = self.stream && is_stream(&response);
-        match is_stream {
-            true => self.open_stream(response).await,
-            false => {
-                // Some send the head at once, and what they promise when all of it is written.
-                let left = self.head_timeout.saturating_sub(started.elapsed());
-                self.read_whole(response, left.max(self.limits.stall)).await
-            }
+        if is_stream {
+            self.open_stream(response).await
+        } else {
+            // Some send the head at once, and what they promise when all of it is written.
+            let left = self.head_timeout.saturating_sub(started.elapsed());
+            self.read_whole(response, left.max(self.limits.stall)).await
         }
     }
 
     fn response_reader(&self) -> ResponseReader {
-        match self.keeps_text {
-            true => ResponseReader::new(self.endpoint).with_text(),
-            false => ResponseReader::new(self.endpoint),
+        if self.keeps_text {
+            ResponseReader::new(self.endpoint).with_text()
+        } else {
+            ResponseReader::new(self.endpoint)
         }
     }
 
@@ -200,20 +200,19 @@ impl UpstreamAttempt<'_> {
     /// An answer with a good status that is none: a page of some proxy, or one that was cut off.
     fn unreadable_response(&self, head: &Parts, body: &[u8]) -> UpstreamError {
         let is_page = body.trim_ascii_start().starts_with(b"<");
-        match is_page {
-            true => UpstreamError::malformed(self.protocol, "a page came instead of an answer"),
-            false => {
-                let kind = head
-                    .headers
-                    .get(CONTENT_TYPE)
-                    .and_then(|value| value.to_str().ok());
-                let what = format!(
-                    "the answer is not whole: {} bytes of {} that are no JSON",
-                    body.len(),
-                    kind.unwrap_or("an unknown type")
-                );
-                UpstreamError::malformed(self.protocol, &what)
-            }
+        if is_page {
+            UpstreamError::malformed(self.protocol, "a page came instead of an answer")
+        } else {
+            let kind = head
+                .headers
+                .get(CONTENT_TYPE)
+                .and_then(|value| value.to_str().ok());
+            let what = format!(
+                "the answer is not whole: {} bytes of {} that are no JSON",
+                body.len(),
+                kind.unwrap_or("an unknown type")
+            );
+            UpstreamError::malformed(self.protocol, &what)
         }
     }
 

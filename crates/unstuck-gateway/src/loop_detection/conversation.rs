@@ -44,9 +44,10 @@ impl Conversations {
         };
         // Several may begin with the same words: the first answer tells them apart.
         let goes_on = self.answers.iter().any(|(_, known)| *known == talk);
-        let talk = match goes_on {
-            true => talk,
-            false => ConversationId(Some(id)),
+        let talk = if goes_on {
+            talk
+        } else {
+            ConversationId(Some(id))
         };
         if self.answers.len() >= MAX_RESPONSES {
             self.answers.pop_front();
@@ -116,9 +117,10 @@ impl ConversationState {
             return None;
         }
         // Where the provider keeps the conversation, the request holds the results alone.
-        let calls = match last.calls.is_empty() {
-            true => &self.last_calls,
-            false => &last.calls,
+        let calls = if last.calls.is_empty() {
+            &self.last_calls
+        } else {
+            &last.calls
         };
         let turn = hash_of(&(calls, &last.results));
         if self.memory.insert(turn) {

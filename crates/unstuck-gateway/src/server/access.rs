@@ -27,9 +27,10 @@ pub(crate) fn admit(
 ) -> Result<(), Box<Response<ResponseBody>>> {
     let refused = |status, text| Err(Box::new(text_response(status, text)));
     if let Some(token) = &shared.settings.token {
-        return match take_token(request, token) {
-            true => Ok(()),
-            false => refused(StatusCode::UNAUTHORIZED, NEEDS_TOKEN),
+        return if take_token(request, token) {
+            Ok(())
+        } else {
+            refused(StatusCode::UNAUTHORIZED, NEEDS_TOKEN)
         };
     }
     match from.owner {
@@ -52,12 +53,13 @@ pub(crate) fn admit(
         uri.authority()
             .is_some_and(|one| is_this_machine(one.as_str()))
     };
-    match origins.all(is_own) {
-        true => Ok(()),
-        false => refused(
+    if origins.all(is_own) {
+        Ok(())
+    } else {
+        refused(
             StatusCode::FORBIDDEN,
             "unstuck: web pages may not use this gateway\n",
-        ),
+        )
     }
 }
 

@@ -186,9 +186,10 @@ async fn drive_until_stopped<C: Future>(
         // woken by the same waker for as long as it lives.
         let is_news = !listens || stop.has_changed().unwrap_or(true);
         listens = true;
-        match is_news && stopped.as_mut().poll(context).is_ready() {
-            true => Poll::Ready(false),
-            false => Poll::Pending,
+        if is_news && stopped.as_mut().poll(context).is_ready() {
+            Poll::Ready(false)
+        } else {
+            Poll::Pending
         }
     })
     .await;

@@ -91,9 +91,10 @@ impl WriteQueue {
             events: self.events.drain(..events).collect(),
             calls: self.calls.drain(..calls).collect(),
             // What is noted of a run stands before its end.
-            ends: match is_last {
-                true => self.ends.drain(..).collect(),
-                false => Vec::new(),
+            ends: if is_last {
+                self.ends.drain(..).collect()
+            } else {
+                Vec::new()
             },
         }
     }

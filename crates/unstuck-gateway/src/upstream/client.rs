@@ -160,10 +160,7 @@ fn origin(address: &Uri) -> Option<Origin> {
 
 /// The host as a request names it: without the port that goes without saying.
 fn host_header((scheme, authority): &(Scheme, Authority)) -> Option<HeaderValue> {
-    let usual = match scheme == &Scheme::HTTPS {
-        true => 443,
-        false => 80,
-    };
+    let usual = if scheme == &Scheme::HTTPS { 443 } else { 80 };
     match authority.port_u16() {
         Some(port) if port != usual => {
             HeaderValue::from_str(&format!("{}:{port}", authority.host())).ok()

@@ -41,9 +41,10 @@ impl Proxies {
 
     /// The proxy before an address; this machine is always reached directly.
     fn proxy_for(&self, target: &Uri) -> Option<Intercept> {
-        match target.host().is_none_or(is_loopback) {
-            true => None,
-            false => self.0.intercept(target),
+        if target.host().is_none_or(is_loopback) {
+            None
+        } else {
+            self.0.intercept(target)
         }
     }
 

@@ -44,9 +44,10 @@ fn roots(network: &NetworkSettings) -> Result<RootCertStore, GatewayError> {
 
 /// Believes the certificates of a file, or of all files of a folder.
 fn add_certificates(store: &mut RootCertStore, path: &Path) -> Result<(), GatewayError> {
-    let found = match path.is_dir() {
-        true => load_certs_from_paths(None, Some(path)),
-        false => load_certs_from_paths(Some(path), None),
+    let found = if path.is_dir() {
+        load_certs_from_paths(None, Some(path))
+    } else {
+        load_certs_from_paths(Some(path), None)
     };
     let wrong = |why: String| GatewayError::Certificates {
         path: path.to_owned(),

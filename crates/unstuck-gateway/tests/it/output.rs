@@ -91,9 +91,10 @@ async fn what_could_not_be_used_is_counted_once() {
         let reply = asked(&ground).await;
         assert_eq!(reply.status.is_success(), is_answered, "{reply:?}");
         let record = ground.record().await;
-        let answers = match is_answered {
-            true => ground.asked()[0] as u64,
-            false => 1,
+        let answers = if is_answered {
+            ground.asked()[0] as u64
+        } else {
+            1
         };
         let tokens = record.tokens.expect("it is counted");
         assert_eq!((tokens.input, tokens.output), (10 * answers, 5 * answers));

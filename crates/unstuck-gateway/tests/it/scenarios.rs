@@ -334,13 +334,15 @@ async fn play_outage(scale: Scale, mode: StreamMode) -> (Verdict, String) {
     let asked = ground.asked();
     let told = format!("{}p/{}f, back after {back:.1?}", asked[0], asked[1]);
     // For information only: no more than one try at the primary for each request.
-    let told = match asked[0] <= 24 {
-        true => told,
-        false => format!("{told}, more than one try at the primary for a request"),
+    let told = if asked[0] <= 24 {
+        told
+    } else {
+        format!("{told}, more than one try at the primary for a request")
     };
-    match served == 24 && is_back {
-        true => (Verdict::Pass, told),
-        false => (Verdict::Fail, format!("{served} of 24 served, {told}")),
+    if served == 24 && is_back {
+        (Verdict::Pass, told)
+    } else {
+        (Verdict::Fail, format!("{served} of 24 served, {told}"))
     }
 }
 

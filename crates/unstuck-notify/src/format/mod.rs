@@ -80,8 +80,9 @@ fn ntfy(message: &NotificationMessage) -> RenderedMessage {
 
 /// A text as a header can hold it.
 fn header_value(text: &str) -> String {
-    match text.chars().all(|c| c == ' ' || c.is_ascii_graphic()) {
-        true => text.to_owned(),
-        false => format!("=?UTF-8?B?{}?=", STANDARD.encode(text)),
+    if text.chars().all(|c| c == ' ' || c.is_ascii_graphic()) {
+        text.to_owned()
+    } else {
+        format!("=?UTF-8?B?{}?=", STANDARD.encode(text))
     }
 }

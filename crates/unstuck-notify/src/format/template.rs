@@ -29,9 +29,10 @@ pub(super) fn fill_template(
     });
     let filled = environment.render_str(text, Serde(message));
     let filled = filled.map_err(|error| TemplateError(error_text(&error)))?;
-    match filled.len() > MAX_LEN {
-        true => Err(TemplateError("it makes more than 64 kB".to_owned())),
-        false => Ok(filled),
+    if filled.len() > MAX_LEN {
+        Err(TemplateError("it makes more than 64 kB".to_owned()))
+    } else {
+        Ok(filled)
     }
 }
 

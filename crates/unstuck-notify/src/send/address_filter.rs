@@ -23,9 +23,10 @@ pub(super) struct PrivateAddressError {
 }
 
 fn describe_address(host: &str, address: IpAddr) -> String {
-    match host.parse() == Ok(address) {
-        true => format!("{address} is"),
-        false => format!("{host} is {address},"),
+    if host.parse() == Ok(address) {
+        format!("{address} is")
+    } else {
+        format!("{host} is {address},")
     }
 }
 

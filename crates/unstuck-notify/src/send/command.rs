@@ -130,14 +130,15 @@ async fn run_to_end(child: &mut Child, input: &str) -> Result<ReceiverResponse, 
     let status = child.wait().await;
     let status = status.map_err(|error| SendError::temporary(error.to_string()))?;
     let said = sanitize(&String::from_utf8_lossy(&said), MAX_SHOWN);
-    match status.success() {
-        true => Ok(ReceiverResponse {
+    if status.success() {
+        Ok(ReceiverResponse {
             status: status.to_string(),
             excerpt: said,
-        }),
-        false => Err(SendError {
+        })
+    } else {
+        Err(SendError {
             excerpt: said,
             ..SendError::temporary(format!("ended with {status}"))
-        }),
+        })
     }
 }

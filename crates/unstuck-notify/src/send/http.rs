@@ -168,13 +168,15 @@ fn to_result(came: HttpResponse) -> Result<ReceiverResponse, SendError> {
             excerpt: said,
         });
     }
-    let why = match status.is_redirection() {
-        true => format!("answered {status}; redirects are not followed, name the new address"),
-        false => format!("answered {status}"),
+    let why = if status.is_redirection() {
+        format!("answered {status}; redirects are not followed, name the new address")
+    } else {
+        format!("answered {status}")
     };
-    let again = match status.is_client_error() && !passes.contains(&status) {
-        true => Retryable::Never,
-        false => Retryable::After(retry_after),
+    let again = if status.is_client_error() && !passes.contains(&status) {
+        Retryable::Never
+    } else {
+        Retryable::After(retry_after)
     };
     Err(SendError {
         reason: why,

@@ -311,12 +311,13 @@ impl LayerWalk<'_> {
         self.bytes += item.data.st_size.unsigned_abs();
         self.input.bounds.check_bytes(self.bytes)?;
         let file = item.open().map_err(|error| unreadable(at, error))?;
-        match overlay_layers::is_metacopy(&file).map_err(|error| unreadable(at, error))? {
-            false => Ok(file),
-            true => Err(PreviewError::UnsupportedEntry {
+        if !overlay_layers::is_metacopy(&file).map_err(|error| unreadable(at, error))? {
+            Ok(file)
+        } else {
+            Err(PreviewError::UnsupportedEntry {
                 path: at.display(),
                 what: "a file of which only the description was written",
-            }),
+            })
         }
     }
 

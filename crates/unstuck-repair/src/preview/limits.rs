@@ -28,34 +28,35 @@ impl Default for PreviewLimits {
 
 impl PreviewLimits {
     pub(super) fn check_bytes(&self, bytes: u64) -> Result<(), PreviewError> {
-        match bytes > self.bytes {
-            true => Err(PreviewError::TooMuch(format!(
+        if bytes > self.bytes {
+            Err(PreviewError::TooMuch(format!(
                 "more than {} MB",
                 self.bytes / 1_000_000
-            ))),
-            false => Ok(()),
+            )))
+        } else {
+            Ok(())
         }
     }
 
     pub(super) fn check_entries(&self, entries: u64) -> Result<(), PreviewError> {
-        match entries > self.entries {
-            true => Err(PreviewError::TooMuch(format!(
+        if entries > self.entries {
+            Err(PreviewError::TooMuch(format!(
                 "more than {} files",
                 self.entries
-            ))),
-            false => Ok(()),
+            )))
+        } else {
+            Ok(())
         }
     }
 
     pub(super) fn check_depth(&self, at: &TreePath, depth: usize) -> Result<(), PreviewError> {
-        match depth > MAX_DEPTH {
-            true => {
-                let begin: String = at.display().chars().take(60).collect();
-                Err(PreviewError::TooMuch(format!(
-                    "more than {MAX_DEPTH} folders in each other, in {begin}…"
-                )))
-            }
-            false => Ok(()),
+        if depth > MAX_DEPTH {
+            let begin: String = at.display().chars().take(60).collect();
+            Err(PreviewError::TooMuch(format!(
+                "more than {MAX_DEPTH} folders in each other, in {begin}…"
+            )))
+        } else {
+            Ok(())
         }
     }
 }

@@ -25,10 +25,6 @@ mod report;
 mod report_builder;
 mod report_rows;
 mod staging;
-#[expect(
-    clippy::module_inception,
-    reason = "the preview itself is one of its parts"
-)]
 mod stored_preview;
 mod swap;
 mod swap_units;

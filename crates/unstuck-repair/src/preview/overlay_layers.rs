@@ -185,9 +185,10 @@ impl OverlayEntry<'_> {
 
     /// The folder in which it really lies.
     fn containing_dir(&self) -> Result<&OwnedFd> {
-        let folder = match self.is_upper {
-            true => &self.parent.upper,
-            false => &self.parent.lower,
+        let folder = if self.is_upper {
+            &self.parent.upper
+        } else {
+            &self.parent.lower
         };
         folder.as_ref().ok_or(Errno::NOENT)
     }

@@ -130,9 +130,10 @@ impl Preview {
         let another = || ApplyError::ProjectReplaced { path: path.clone() };
         let root = open_dir(path).map_err(|_| another())?;
         let data = fstat(&root).map_err(|_| another())?;
-        match identity(&data) == self.record.root {
-            true => Ok(root),
-            false => Err(another()),
+        if identity(&data) == self.record.root {
+            Ok(root)
+        } else {
+            Err(another())
         }
     }
 

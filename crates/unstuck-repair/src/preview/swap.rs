@@ -31,9 +31,10 @@ impl SwapOperation<'_> {
                 continue;
             };
             let left = self.undo_all();
-            return Err(match left.is_empty() {
-                true => error,
-                false => ApplyError::PartiallyApplied { left },
+            return Err(if left.is_empty() {
+                error
+            } else {
+                ApplyError::PartiallyApplied { left }
             });
         }
         Ok(())

@@ -128,9 +128,10 @@ fn names_before_colon(line: &str) -> Option<Vec<String>> {
     if is_assignment || names.is_empty() || !is_name(&first) {
         return None;
     }
-    match names.iter().all(|name| is_name(name)) {
-        true => Some(names),
-        false => Some(vec![first]),
+    if names.iter().all(|name| is_name(name)) {
+        Some(names)
+    } else {
+        Some(vec![first])
     }
 }
 

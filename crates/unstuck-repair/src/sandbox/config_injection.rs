@@ -342,9 +342,10 @@ fn is_expected_repository(
     effects: GitEffects,
     known: &GitDirs,
 ) -> bool {
-    let is_allowed = match one.path == Path::new(git_dirs::GIT_DIR) {
-        true => effects.repository,
-        false => effects.nested,
+    let is_allowed = if one.path == Path::new(git_dirs::GIT_DIR) {
+        effects.repository
+    } else {
+        effects.nested
     };
     if !is_allowed {
         return false;
@@ -477,16 +478,19 @@ fn restore_entry(project: &impl AsFd, path: &Path, before: Option<&ProtectedEntr
     let _ = match before {
         Some(ProtectedEntry::Other) => Ok(()),
         None => scratch_dir::remove_below(&folder, name),
-        Some(ProtectedEntry::Directory) => match is_dir(&folder, name) {
-            true => Ok(()),
-            false => scratch_dir::remove_below(&folder, name).and_then(|()| {
-                Ok(rustix::fs::mkdirat(
-                    &folder,
-                    name,
-                    Mode::from_raw_mode(0o755),
-                )?)
-            }),
-        },
+        Some(ProtectedEntry::Directory) => {
+            if is_dir(&folder, name) {
+                Ok(())
+            } else {
+                scratch_dir::remove_below(&folder, name).and_then(|()| {
+                    Ok(rustix::fs::mkdirat(
+                        &folder,
+                        name,
+                        Mode::from_raw_mode(0o755),
+                    )?)
+                })
+            }
+        }
         Some(ProtectedEntry::Link(target)) => scratch_dir::remove_below(&folder, name)
             .and_then(|()| Ok(rustix::fs::symlinkat(target, &folder, name)?)),
         Some(ProtectedEntry::File { bytes, mode }) => scratch_dir::remove_below(&folder, name)

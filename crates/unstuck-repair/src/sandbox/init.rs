@@ -62,9 +62,10 @@ fn private_dirs(
     order: &SandboxRequest,
     entered: system::EnteredNamespaces,
 ) -> io::Result<PrivateDirs> {
-    let temporary = match entered.has_mounts() {
-        true => PathBuf::from("/tmp"),
-        false => order.host.scratch.join(scratch_dir::TMP_DIR),
+    let temporary = if entered.has_mounts() {
+        PathBuf::from("/tmp")
+    } else {
+        order.host.scratch.join(scratch_dir::TMP_DIR)
     };
     let home = match order.host.home {
         Some(_) => None,

@@ -26,9 +26,10 @@ pub(super) fn die_with_parent(link: &UnixStream, signal: Signal) -> io::Result<(
     // Linux tells it unasked, others do not.
     let mut events = [PollFd::new(link, PollFlags::HUP)];
     rustix::event::poll(&mut events, Some(&Timespec::default()))?;
-    match events[0].revents().contains(PollFlags::HUP) {
-        true => Err(io::ErrorKind::BrokenPipe.into()),
-        false => Ok(()),
+    if events[0].revents().contains(PollFlags::HUP) {
+        Err(io::ErrorKind::BrokenPipe.into())
+    } else {
+        Ok(())
     }
 }
 

@@ -199,9 +199,10 @@ impl PathLists {
                 (paths, _) => paths.iter().map(|path| folder.join(path)).collect(),
             };
             for addition in &cache.add {
-                let path = match addition.path.is_empty() {
-                    true => folder.clone(),
-                    false => folder.join(&addition.path),
+                let path = if addition.path.is_empty() {
+                    folder.clone()
+                } else {
+                    folder.join(&addition.path)
                 };
                 let adding = caches.addable.entry(path);
                 adding.or_insert_with(|| addition.adding.clone());

@@ -35,9 +35,10 @@ pub fn process_scope(command: &str) -> ProcessScope {
     }
     let programs = programs(command);
     let signals = programs.iter().any(|name| lists.signals.contains(name));
-    match signals || names_processes(command) {
-        true => ProcessScope::Signals,
-        false => ProcessScope::Own,
+    if signals || names_processes(command) {
+        ProcessScope::Signals
+    } else {
+        ProcessScope::Own
     }
 }
 
@@ -94,9 +95,10 @@ pub fn file_scope(command: &str) -> FileScope {
     let lists = &PathLists::built_in().files;
     let programs = programs(command);
     let only_those = programs.iter().all(|name| lists.only.contains(name));
-    match !programs.is_empty() && only_those && is_readable(command) {
-        true => FileScope::AnyOwner,
-        false => FileScope::Own,
+    if !programs.is_empty() && only_those && is_readable(command) {
+        FileScope::AnyOwner
+    } else {
+        FileScope::Own
     }
 }
 

@@ -33,12 +33,13 @@ pub(super) fn find_programs(
             let Some(path) = find_program(name, search) else {
                 return Ok(PathBuf::from(name));
             };
-            match is_inside_project(&path, &profile.root) {
-                true => Err(ProgramRefusal::InProject {
+            if is_inside_project(&path, &profile.root) {
+                Err(ProgramRefusal::InProject {
                     name: name.clone(),
                     path,
-                }),
-                false => Ok(path),
+                })
+            } else {
+                Ok(path)
             }
         })
         .collect()

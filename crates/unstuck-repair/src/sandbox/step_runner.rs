@@ -84,16 +84,18 @@ fn spawn_step(program: &Path, words: &[String], private: &PrivateDirs) -> io::Re
 /// Says why on standard error, as a shell would.
 fn report_spawn_error(program: &Path, error: &io::Error) -> CommandExit {
     let is_absent = error.kind() == io::ErrorKind::NotFound;
-    let why = match is_absent {
-        true => "no such program".to_owned(),
-        false => error.to_string(),
+    let why = if is_absent {
+        "no such program".to_owned()
+    } else {
+        error.to_string()
     };
     let line = format!("unstuck: {}: {why}\n", program.display());
     // Without anybody who reads it the code has to be enough.
     let _ = rustix::io::write(rustix::stdio::stderr(), line.as_bytes());
-    CommandExit::Exited(match is_absent {
-        true => EXIT_NOT_FOUND,
-        false => EXIT_NOT_EXECUTABLE,
+    CommandExit::Exited(if is_absent {
+        EXIT_NOT_FOUND
+    } else {
+        EXIT_NOT_EXECUTABLE
     })
 }
 

@@ -236,9 +236,10 @@ impl TrustStore {
         builder.recursive(true).mode(0o700);
         builder.create(&self.folder).map_err(failed)?;
         let data = fs::symlink_metadata(&self.folder).map_err(failed)?;
-        match data.is_dir() && is_only_owner_writable(&data) {
-            true => Ok(()),
-            false => Err(TrustError::NotPrivate { path }),
+        if data.is_dir() && is_only_owner_writable(&data) {
+            Ok(())
+        } else {
+            Err(TrustError::NotPrivate { path })
         }
     }
 }

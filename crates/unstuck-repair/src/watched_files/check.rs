@@ -136,9 +136,10 @@ impl<'a> WatchedFiles<'a> {
             if known.is_installed_or_built(path) && !found.is_member {
                 continue;
             }
-            let ways = match found.is_whole {
-                true => vec![RelevantPart::Whole, RelevantPart::Part],
-                false => vec![RelevantPart::Part],
+            let ways = if found.is_whole {
+                vec![RelevantPart::Whole, RelevantPart::Part]
+            } else {
+                vec![RelevantPart::Part]
             };
             for count in ways {
                 let part = count.relevant_text(known, path, &found.contents);
@@ -169,9 +170,10 @@ impl<'a> WatchedFiles<'a> {
         let mut fingerprint = Sha256::new();
         for (path, found) in found {
             let committed = contents.as_mut().and_then(Iterator::next).flatten();
-            let count = match found.is_whole {
-                true => RelevantPart::Whole,
-                false => RelevantPart::Part,
+            let count = if found.is_whole {
+                RelevantPart::Whole
+            } else {
+                RelevantPart::Part
             };
             let key = count.baseline_key(known, path);
             let accepted = self.accepted.iter().filter_map(|one| one.get(&key));
@@ -260,9 +262,10 @@ impl RelevantPart {
 
     /// The name under which it is accepted.
     fn baseline_key(self, known: &WatchedFileKnowledge, path: &str) -> String {
-        match self == Self::Whole && !known.rule_for(path).is_whole() {
-            true => format!("{path} (as a whole)"),
-            false => path.to_owned(),
+        if self == Self::Whole && !known.rule_for(path).is_whole() {
+            format!("{path} (as a whole)")
+        } else {
+            path.to_owned()
         }
     }
 }

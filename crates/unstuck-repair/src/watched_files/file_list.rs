@@ -42,9 +42,10 @@ impl ProjectFileList {
                     tree.is_truncated = true;
                     return tree;
                 }
-                let path = match folder.is_empty() {
-                    true => name.clone(),
-                    false => format!("{folder}/{name}"),
+                let path = if folder.is_empty() {
+                    name.clone()
+                } else {
+                    format!("{folder}/{name}")
                 };
                 match is_folder {
                     true if wanted(&name) => waiting.push_back(path),

@@ -157,9 +157,10 @@ impl<'r> WatchedFileFinder<'r> {
             let Some(path) = self.path_from_root(base, file) else {
                 continue;
             };
-            let paths = match path.contains('*') {
-                true => self.matching(parent(&path), name(&path)),
-                false => vec![path],
+            let paths = if path.contains('*') {
+                self.matching(parent(&path), name(&path))
+            } else {
+                vec![path]
             };
             for path in paths {
                 match self.read_path(&path) {
@@ -458,9 +459,10 @@ fn is_ancestor(folder: &str, other: &str) -> bool {
 }
 
 fn join(folder: &str, name: &str) -> String {
-    match folder.is_empty() {
-        true => name.to_owned(),
-        false => format!("{folder}/{name}"),
+    if folder.is_empty() {
+        name.to_owned()
+    } else {
+        format!("{folder}/{name}")
     }
 }
 

@@ -54,9 +54,10 @@ pub(super) fn read_path(root: BorrowedFd<'_>, path: &Path) -> PathContents {
 }
 
 fn open_parent_dir(root: BorrowedFd<'_>, path: &Path) -> Result<OwnedFd, DirOpenError> {
-    let path = match path.as_os_str().is_empty() {
-        true => Path::new("."),
-        false => path,
+    let path = if path.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        path
     };
     beneath::open_dir(root, path).map(|(handle, _)| handle)
 }

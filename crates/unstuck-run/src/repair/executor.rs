@@ -192,9 +192,10 @@ impl RepairExecutor {
     /// A folder for temporary files that the command cannot write to.
     fn temporary_dir(&self, root: &Path) -> &Path {
         let real = self.temporary.canonicalize();
-        match real.is_ok_and(|real| real.starts_with(root)) {
-            true => &self.state,
-            false => &self.temporary,
+        if real.is_ok_and(|real| real.starts_with(root)) {
+            &self.state
+        } else {
+            &self.temporary
         }
     }
 
@@ -235,14 +236,15 @@ impl RepairExecutor {
         // Without a word the processes of the sandbox were killed, by us or by somebody else.
         let Some(sandbox) = told.confinement else {
             let is_ours = ended.was_stopped || ended.timed_out.is_some();
-            return match is_ours {
-                true => Ok(self.outcome_from_report(
+            return if is_ours {
+                Ok(self.outcome_from_report(
                     ended,
                     &ChildStatus::Signaled(SIGKILL),
                     SandboxReport::default(),
                     unknown_confinement(),
-                )),
-                false => Err(no_report_error(&ended.status)),
+                ))
+            } else {
+                Err(no_report_error(&ended.status))
             };
         };
         let status = match (told.end, &ended.status) {
@@ -288,9 +290,10 @@ impl RepairExecutor {
 fn checked_files(job: &RepairJob<'_>, scratch: &ScratchDir) -> io::Result<Vec<CheckedWatchedFile>> {
     let mut files = Vec::new();
     for (number, file) in job.watched_files.iter().enumerate() {
-        let copy = match file.is_written {
-            true => None,
-            false => Some(scratch.add_watched_copy(number, &file.bytes, file.is_program)?),
+        let copy = if file.is_written {
+            None
+        } else {
+            Some(scratch.add_watched_copy(number, &file.bytes, file.is_program)?)
         };
         files.push(CheckedWatchedFile {
             path: PathBuf::from(&file.path),

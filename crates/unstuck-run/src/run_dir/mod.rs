@@ -123,14 +123,16 @@ pub fn role_dir(run: &Path, part: &RoleInstance, instances: u32) -> PathBuf {
         return numbered;
     }
     let alone = roles.join(&part.role);
-    let (usual, other) = match instances > 1 {
-        true => (numbered, alone),
-        false => (alone, numbered),
+    let (usual, other) = if instances > 1 {
+        (numbered, alone)
+    } else {
+        (alone, numbered)
     };
     // How many play it may have changed since it was made.
-    match !usual.exists() && other.exists() {
-        true => other,
-        false => usual,
+    if !usual.exists() && other.exists() {
+        other
+    } else {
+        usual
     }
 }
 
@@ -297,11 +299,10 @@ impl RunDir {
             let is_done = pipeline
                 .run_finished()
                 .is_some_and(|end| end.outcome.is_success());
-            match is_done {
-                true => self.remove("checkpoint.json")?,
-                false => {
-                    self.write_checkpoint(run.summary.updated, &RedactedRunView { run, redactor })?
-                }
+            if is_done {
+                self.remove("checkpoint.json")?
+            } else {
+                self.write_checkpoint(run.summary.updated, &RedactedRunView { run, redactor })?
             }
         }
         let mut state = redacted(&status_files::RunStateFile::from_run(run), redactor)?;
@@ -316,9 +317,10 @@ impl RunDir {
             Event::EscalationOpened(asked) => self.write_escalation(recorded, asked, clean),
             Event::EscalationResolved(resolved) => {
                 self.append_repair_usage(recorded, clean.run)?;
-                match resolved.is_by_person() {
-                    true => self.mark_escalation_answered(resolved.session.as_ref()),
-                    false => Ok(()),
+                if resolved.is_by_person() {
+                    self.mark_escalation_answered(resolved.session.as_ref())
+                } else {
+                    Ok(())
                 }
             }
             Event::RepairProposed(_)
@@ -334,9 +336,10 @@ impl RunDir {
             ),
             Event::RunFinished(end) if clean.run.pipeline.is_none() => {
                 self.write_episode(None, end, recorded.at, clean)?;
-                match end.outcome.is_success() {
-                    true => self.remove("checkpoint.json"),
-                    false => self.write_checkpoint(recorded.at, clean),
+                if end.outcome.is_success() {
+                    self.remove("checkpoint.json")
+                } else {
+                    self.write_checkpoint(recorded.at, clean)
                 }
             }
             _ => Ok(()),

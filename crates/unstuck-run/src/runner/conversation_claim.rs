@@ -145,14 +145,13 @@ fn files_matching(folder: &Path, pattern: &str) -> Vec<PathBuf> {
         Some((first, rest)) => (first, Some(rest)),
         None => (pattern, None),
     };
-    let next: Vec<PathBuf> = match first.contains('*') {
-        false => vec![folder.join(first)],
-        true => {
-            let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-            let fits = |name: &str| matches_wildcard(name, first);
-            let named = entries.filter(|entry| entry.file_name().to_str().is_some_and(fits));
-            named.map(|entry| entry.path()).collect()
-        }
+    let next: Vec<PathBuf> = if !first.contains('*') {
+        vec![folder.join(first)]
+    } else {
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        let fits = |name: &str| matches_wildcard(name, first);
+        let named = entries.filter(|entry| entry.file_name().to_str().is_some_and(fits));
+        named.map(|entry| entry.path()).collect()
     };
     match rest {
         None => next.into_iter().filter(|path| path.is_file()).collect(),

@@ -126,9 +126,12 @@ impl AttemptFacts<'_> {
     ) -> Event {
         let wrong = self.validation_errors(text);
         let end = self.attempt_end(report);
-        let asks = || match self.is_only_question(text) {
-            true => detect_question_answer(text),
-            false => None,
+        let asks = || {
+            if self.is_only_question(text) {
+                detect_question_answer(text)
+            } else {
+                None
+            }
         };
         if let Some(sign) = self.loop_signal.cloned().or_else(asks) {
             return attempt_failed_event(end, sign.diagnosis(), Vec::new(), (stdout, stderr), None);
@@ -354,9 +357,10 @@ impl AttemptFacts<'_> {
             .map(str::trim)
             .filter(|word| self.agent.is_some() && word.len() >= SHORTEST && word.contains(' '));
         prompts.fold(Cow::Borrowed(text), |text, prompt| {
-            match text.contains(prompt) {
-                true => Cow::Owned(text.replace(prompt, &blank_out(prompt))),
-                false => text,
+            if text.contains(prompt) {
+                Cow::Owned(text.replace(prompt, &blank_out(prompt)))
+            } else {
+                text
             }
         })
     }

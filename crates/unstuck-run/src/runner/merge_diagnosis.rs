@@ -38,9 +38,12 @@ pub(super) fn merge_diagnoses(
     seen: Option<&Diagnosis>,
     is_cause: bool,
 ) -> Diagnosis {
-    let counts = |seen: &&Diagnosis| match is_cause {
-        true => !is_vague(seen.kind) && !has_own_reset_time(&own, seen),
-        false => is_more_specific(seen.kind, own.kind),
+    let counts = |seen: &&Diagnosis| {
+        if is_cause {
+            !is_vague(seen.kind) && !has_own_reset_time(&own, seen)
+        } else {
+            is_more_specific(seen.kind, own.kind)
+        }
     };
     match seen.filter(counts) {
         // An agent that timed out had too much to do; one whose API was silent had not, and its conversation continues.

@@ -308,9 +308,10 @@ impl<'a> RunLog<'a> {
         let mut with_states = Vec::new();
         for recorded in events {
             let is_first = matches!(recorded.event, Event::RunStarted(_));
-            with_states.push(match is_first {
-                true => known.fold.with_state(recorded.clone()),
-                false => known.fold.apply_with_state(recorded.clone()),
+            with_states.push(if is_first {
+                known.fold.with_state(recorded.clone())
+            } else {
+                known.fold.apply_with_state(recorded.clone())
             });
             known.seq = recorded.seq;
         }

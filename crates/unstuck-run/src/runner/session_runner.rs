@@ -239,9 +239,10 @@ impl SessionRunner<'_> {
         let odds = self.store.success_rates(self.clock.timestamp()).await?;
         // What runs or costs more than a plain retry is on disk before it is done.
         let is_recorded = !log.journal().is_ahead_of_store();
-        let best = match is_recorded {
-            true => self.select_repair(log).await?,
-            false => None,
+        let best = if is_recorded {
+            self.select_repair(log).await?
+        } else {
+            None
         };
         let is_timed = log.recovery().spec().policy.give_up_after.is_some();
         let is_offline = is_timed
@@ -253,9 +254,10 @@ impl SessionRunner<'_> {
             playbook: self.knowledge.playbook(),
             catalog: self.knowledge.catalog(),
             success_rates: &odds,
-            capabilities: match is_recorded {
-                true => self.capabilities(spec),
-                false => self.capabilities(spec).without(Capability::Model),
+            capabilities: if is_recorded {
+                self.capabilities(spec)
+            } else {
+                self.capabilities(spec).without(Capability::Model)
             },
             session_limits: log.options().session_limits(),
             tool,

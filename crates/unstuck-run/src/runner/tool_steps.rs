@@ -60,9 +60,10 @@ pub(super) fn strategy_steps(
             }
         })
         .collect();
-    Some(match told.is_empty() {
-        // Too little is known for steps; what the way is called says enough for an agent.
-        true => format!("- {}", known.title),
-        false => told.join("\n"),
+    Some(if told.is_empty() {
+        // Without steps, the title of the strategy tells an agent enough.
+        format!("- {}", known.title)
+    } else {
+        told.join("\n")
     })
 }

@@ -46,12 +46,12 @@ impl SessionRunner<'_> {
                 until,
                 reason: decision.reason.clone(),
                 is_stated: decision.is_stated_reset,
-                source: Some(match decision.is_stated_reset {
-                    true => log
-                        .recovery()
+                source: Some(if decision.is_stated_reset {
+                    log.recovery()
                         .reset_source()
-                        .unwrap_or(RetryAfterSource::Guess),
-                    false => RetryAfterSource::Guess,
+                        .unwrap_or(RetryAfterSource::Guess)
+                } else {
+                    RetryAfterSource::Guess
                 }),
                 wait_purpose: decision.wait_purpose,
                 give_up_at: decision.give_up_at,
@@ -99,9 +99,10 @@ impl SessionRunner<'_> {
                     return Ok(());
                 }
             }
-            let look = match self.reporter.is_live() {
-                true => REDRAW_INTERVAL,
-                false => WAIT_POLL_INTERVAL.min(self.heartbeat.max(REDRAW_INTERVAL)),
+            let look = if self.reporter.is_live() {
+                REDRAW_INTERVAL
+            } else {
+                WAIT_POLL_INTERVAL.min(self.heartbeat.max(REDRAW_INTERVAL))
             };
             tokio::select! {
                 () = clock.wait_until(now.after(left.min(look))) => {}

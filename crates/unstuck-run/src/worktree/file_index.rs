@@ -99,9 +99,10 @@ impl StatFingerprint {
         } else {
             SETTLE_TIME
         };
-        match newest + margin < looked.modified {
-            true => self,
-            false => Self::default(),
+        if newest + margin < looked.modified {
+            self
+        } else {
+            Self::default()
         }
     }
 }

@@ -164,9 +164,10 @@ impl<'i> GitCommand<'i> {
     pub(super) fn output(self) -> Result<Vec<u8>, WorktreeError> {
         let doing = self.operation;
         let answer = self.run()?;
-        match answer.status.success() {
-            true => Ok(answer.stdout),
-            false => Err(WorktreeError::from_git_stderr(doing, &answer.stderr)),
+        if answer.status.success() {
+            Ok(answer.stdout)
+        } else {
+            Err(WorktreeError::from_git_stderr(doing, &answer.stderr))
         }
     }
 

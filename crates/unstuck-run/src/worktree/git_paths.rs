@@ -44,9 +44,10 @@ pub(super) fn quote_path(bytes: &[u8]) -> Vec<u8> {
     }
     let mut line = vec![b'"'];
     for byte in bytes {
-        match odd(byte) {
-            true => line.extend(format!("\\{byte:03o}").bytes()),
-            false => line.push(*byte),
+        if odd(byte) {
+            line.extend(format!("\\{byte:03o}").bytes())
+        } else {
+            line.push(*byte)
         }
     }
     line.push(b'"');

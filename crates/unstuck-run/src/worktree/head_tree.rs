@@ -81,9 +81,12 @@ impl HeadTree {
     }
 
     fn read_contents(&self, paths: &[String]) -> Result<Vec<Option<Vec<u8>>>, WorktreeError> {
-        let whole = |path: &String| match self.prefix.is_empty() {
-            true => path.clone(),
-            false => format!("{}/{path}", self.prefix),
+        let whole = |path: &String| {
+            if self.prefix.is_empty() {
+                path.clone()
+            } else {
+                format!("{}/{path}", self.prefix)
+            }
         };
         let paths: Vec<_> = paths.iter().map(whole).collect();
         let blobs = self.blobs(&paths)?;

@@ -209,9 +209,10 @@ impl WorktreeListing {
                 .files
                 .get(name)
                 .is_some_and(|found| found.mode == GitFileMode::Link);
-            let opened = match is_link {
-                true => return true,
-                false => root.open_file(path_from_bytes(name)),
+            let opened = if is_link {
+                return true;
+            } else {
+                root.open_file(path_from_bytes(name))
             };
             if let Err(error) = &opened {
                 self.files.remove(name);

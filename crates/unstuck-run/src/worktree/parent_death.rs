@@ -22,9 +22,10 @@ pub(super) fn die_with_parent(command: &mut Command) {
         command.pre_exec(move || {
             set_parent_process_death_signal(Some(Signal::KILL))?;
             // A parent that was killed before this tells nobody any more.
-            match getppid() == Some(parent) {
-                true => Ok(()),
-                false => Err(rustix::io::Errno::CHILD.into()),
+            if getppid() == Some(parent) {
+                Ok(())
+            } else {
+                Err(rustix::io::Errno::CHILD.into())
             }
         });
     }

@@ -217,9 +217,10 @@ fn blobs(
             .map_or(0, |found| found.fingerprint.size())
     };
     // What is in the repository already need not be written; to find out costs a call or two.
-    match names.iter().map(size).sum::<u64>() > MAX_IMPORT_BYTES {
-        true => known_blobs(repository, listing, names),
-        false => Ok(vec![None; names.len()]),
+    if names.iter().map(size).sum::<u64>() > MAX_IMPORT_BYTES {
+        known_blobs(repository, listing, names)
+    } else {
+        Ok(vec![None; names.len()])
     }
 }
 

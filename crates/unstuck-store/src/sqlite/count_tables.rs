@@ -40,9 +40,10 @@ impl CountTables {
         until: Option<Timestamp>,
     ) -> &'static str {
         let is_whole = |at: Option<Timestamp>| at.is_none_or(|at| rollup::hour_of(at) % 24 == 0);
-        match is_whole(since) && is_whole(until) {
-            true => self.by_day,
-            false => self.by_hour,
+        if is_whole(since) && is_whole(until) {
+            self.by_day
+        } else {
+            self.by_hour
         }
     }
 

@@ -151,9 +151,10 @@ pub(super) fn stats(
     let hour = |at: Option<Timestamp>| at.map(rollup::hour_of);
     conditions.add_comparison("hour >= ?", hour(query.since));
     conditions.add_comparison("hour < ?", hour(query.until));
-    let table = match query.group_by.contains(&Dimension::Hour) {
-        true => OUTCOME_TABLES.by_hour,
-        false => OUTCOME_TABLES.table_for(query.since, query.until),
+    let table = if query.group_by.contains(&Dimension::Hour) {
+        OUTCOME_TABLES.by_hour
+    } else {
+        OUTCOME_TABLES.table_for(query.since, query.until)
     };
     let columns: Vec<_> = query
         .group_by
@@ -162,9 +163,10 @@ pub(super) fn stats(
         .collect();
     let grouped = (1..=columns.len()).map(|place| place.to_string());
     let group = grouped.collect::<Vec<_>>().join(", ");
-    let (grouping, ordering) = match columns.is_empty() {
-        true => (String::new(), String::new()),
-        false => (format!("GROUP BY {group}"), format!("ORDER BY {group}")),
+    let (grouping, ordering) = if columns.is_empty() {
+        (String::new(), String::new())
+    } else {
+        (format!("GROUP BY {group}"), format!("ORDER BY {group}"))
     };
     let named = columns.iter().map(|column| format!("{column}, "));
     let sql = format!(

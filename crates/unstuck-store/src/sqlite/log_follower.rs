@@ -49,9 +49,10 @@ impl LogFollower {
     /// What comes next; none once the store is closed.
     async fn next(&mut self) -> Option<Result<Vec<LogEntry>, StoreError>> {
         loop {
-            let events = match self.is_behind {
-                true => self.read_backlog().await,
-                false => self.next_new_entries().await?,
+            let events = if self.is_behind {
+                self.read_backlog().await
+            } else {
+                self.next_new_entries().await?
             };
             match events {
                 Ok(events) if events.is_empty() => {}

@@ -290,9 +290,10 @@ impl WhereClause {
     }
 
     pub(super) fn sql(&self) -> String {
-        match self.parts.is_empty() {
-            true => String::new(),
-            false => format!("WHERE {}", self.parts.join(" AND ")),
+        if self.parts.is_empty() {
+            String::new()
+        } else {
+            format!("WHERE {}", self.parts.join(" AND "))
         }
     }
 

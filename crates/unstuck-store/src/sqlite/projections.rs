@@ -78,9 +78,10 @@ impl CachedRun {
             return Ok(Arc::clone(known));
         }
         let is_pipeline = self.view.as_ref().is_none_or(|view| view.roles.is_some());
-        let role = match is_pipeline {
-            true => attempt_tables::role_pattern(connection, id, session)?,
-            false => None,
+        let role = if is_pipeline {
+            attempt_tables::role_pattern(connection, id, session)?
+        } else {
+            None
         };
         let pattern = Arc::new(attempt_stats::session_pattern(role, self.view.as_ref()));
         self.patterns.insert(session.clone(), Arc::clone(&pattern));

@@ -35,10 +35,11 @@ pub(crate) fn read_settings_at(
     let connection = connect::open_reader(path, PEEK_TIMEOUT)?;
     let told = |error| sqlite_error::to_store_error(path, error);
     let known = connection.table_exists(None, "settings").map_err(told)?;
-    match known {
-        true => list(&connection, prefix).map_err(told),
-        // It was made by an older program.
-        false => Ok(Vec::new()),
+    if known {
+        list(&connection, prefix).map_err(told)
+    } else {
+        // An older program created the store.
+        Ok(Vec::new())
     }
 }
 

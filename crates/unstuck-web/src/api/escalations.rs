@@ -66,9 +66,10 @@ async fn list_escalations(
     let filter = EscalationFilter {
         run: asked.run.map(RunId::new),
         project,
-        status: match asked.answered {
-            true => EscalationStatus::Any,
-            false => EscalationStatus::Open,
+        status: if asked.answered {
+            EscalationStatus::Any
+        } else {
+            EscalationStatus::Open
         },
         limit: Some(page_limit(asked.limit)?),
         after: asked.after,

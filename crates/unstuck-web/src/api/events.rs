@@ -88,9 +88,10 @@ async fn list_events(
         limit: Some(page_limit(asked.limit)?),
         ..EventFilter::default()
     };
-    match wants_json_page(headers) {
-        true => web.json_response(&queries::events(&web, &filter).await?),
-        false => event_stream(web, filter, parts).await,
+    if wants_json_page(headers) {
+        web.json_response(&queries::events(&web, &filter).await?)
+    } else {
+        event_stream(web, filter, parts).await
     }
 }
 

@@ -29,9 +29,10 @@ pub(super) fn csv_row(failure: &FailureListItem) -> String {
 fn csv_cell(text: &str) -> String {
     let obeyed = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
     let guard = if obeyed { "'" } else { "" };
-    match obeyed || text.contains(['"', ',', '\n', '\r']) {
-        true => format!("\"{guard}{}\"", text.replace('"', "\"\"")),
-        false => text.to_owned(),
+    if obeyed || text.contains(['"', ',', '\n', '\r']) {
+        format!("\"{guard}{}\"", text.replace('"', "\"\""))
+    } else {
+        text.to_owned()
     }
 }
 

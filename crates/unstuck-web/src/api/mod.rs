@@ -70,12 +70,11 @@ fn api_router() -> OpenApiRouter<Arc<WebState>> {
 
 async fn not_found(request: Request) -> Response {
     let path = request.uri().path();
-    match path == "/api" || path.starts_with("/api/") {
-        true => ProblemDetails::not_found(
-            "there is nothing here; /api/openapi.json tells what there is",
-        )
-        .into_response(),
-        false => pages::not_found(),
+    if path == "/api" || path.starts_with("/api/") {
+        ProblemDetails::not_found("there is nothing here; /api/openapi.json tells what there is")
+            .into_response()
+    } else {
+        pages::not_found()
     }
 }
 

@@ -163,9 +163,10 @@ async fn escalate_session(
         who: who.audit_name(),
     };
     let estimate = web.deeds().estimate(escalating.clone()).await?;
-    let change = match wanted.confirm {
-        true => Some(web.deeds().escalate(escalating).await?),
-        false => None,
+    let change = if wanted.confirm {
+        Some(web.deeds().escalate(escalating).await?)
+    } else {
+        None
     };
     web.json_response(&ModelSwitchResult { estimate, change })
 }

@@ -95,9 +95,10 @@ impl RateLimiter {
         here: bool,
         now: Timestamp,
     ) -> Result<(), Duration> {
-        let rate = match here {
-            true => self.limits.here,
-            false => self.limits.elsewhere,
+        let rate = if here {
+            self.limits.here
+        } else {
+            self.limits.elsewhere
         };
         take_from_bucket(&self.request_buckets, asker, rate, now)
     }
@@ -135,9 +136,10 @@ fn take_from_bucket(
         }
     }
     let bucket = buckets.entry(asker).or_insert_with(|| rate.bucket(now));
-    match bucket.try_spend(now) {
-        true => Ok(()),
-        false => Err(bucket.time_until_retry(now)),
+    if bucket.try_spend(now) {
+        Ok(())
+    } else {
+        Err(bucket.time_until_retry(now))
     }
 }
 
@@ -146,9 +148,10 @@ fn network_prefix(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => {
             let network = u128::from(address) & !u128::from(u64::MAX);
-            match address.is_loopback() {
-                true => address.into(),
-                false => Ipv6Addr::from(network).into(),
+            if address.is_loopback() {
+                address.into()
+            } else {
+                Ipv6Addr::from(network).into()
             }
         }
         other => other,

@@ -173,9 +173,10 @@ fn describe_proposal(strategy: &str, changes: &[ConcreteChange]) -> Option<Strin
     let models: Vec<_> = models
         .map(|(from, to)| format!("the model {to} in place of {from}"))
         .collect();
-    match models.is_empty() {
-        true => Some(strategy.replace('_', " ")).filter(|_| strategy != ASK_USER_STRATEGY),
-        false => Some(models.join(", ")),
+    if models.is_empty() {
+        Some(strategy.replace('_', " ")).filter(|_| strategy != ASK_USER_STRATEGY)
+    } else {
+        Some(models.join(", "))
     }
 }
 

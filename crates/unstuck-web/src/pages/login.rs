@@ -8,9 +8,10 @@ use super::layout::{self, NavItem, PageFrame};
 pub(crate) fn safe_return_path(asked: &str) -> &str {
     let is_path = asked.starts_with('/') && !asked.starts_with("//");
     let is_plain = !asked.contains(['\\', '\n', '\r', '\t']);
-    match is_path && is_plain && !asked.starts_with("/login") {
-        true => asked,
-        false => "/",
+    if is_path && is_plain && !asked.starts_with("/login") {
+        asked
+    } else {
+        "/"
     }
 }
 

@@ -205,9 +205,10 @@ pub(super) async fn session(
     for (at, attempt) in attempts.into_iter().enumerate() {
         let run = RunId::new(&session.run);
         // What is not kept any more is not shown; the rest of the page is.
-        let texts = match at >= without {
-            true => web.deeds().texts(run, attempt.index).await.ok(),
-            false => None,
+        let texts = if at >= without {
+            web.deeds().texts(run, attempt.index).await.ok()
+        } else {
+            None
         };
         told.push((attempt, texts));
     }

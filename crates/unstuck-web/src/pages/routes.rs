@@ -121,11 +121,10 @@ pub(crate) fn error_response(problem: &ProblemDetails, instead_of_part: bool) ->
         StatusCode::NOT_FOUND => "Not found",
         _ => problem.title,
     };
-    let page = match instead_of_part {
-        true => {
-            html! { p class="says is-bad" role="alert" { (told) } div class="actions" { button type="button" data-close { "Close" } } }
-        }
-        false => login::error_page(&static_frame(), title, &told),
+    let page = if instead_of_part {
+        html! { p class="says is-bad" role="alert" { (told) } div class="actions" { button type="button" data-close { "Close" } } }
+    } else {
+        login::error_page(&static_frame(), title, &told)
     };
     (problem.status_code(), page).into_response()
 }
@@ -136,9 +135,10 @@ fn detail_for_people(detail: &str) -> String {
     let mut letters = told.chars();
     let first = letters.next().into_iter().flat_map(char::to_uppercase);
     let sentence: String = first.chain(letters).collect();
-    match sentence.ends_with(['.', '!', '?']) {
-        true => sentence,
-        false => format!("{sentence}."),
+    if sentence.ends_with(['.', '!', '?']) {
+        sentence
+    } else {
+        format!("{sentence}.")
     }
 }
 

@@ -135,9 +135,10 @@ fn capabilities(agent: &Agent) -> String {
         .filter(|(can, _)| *can)
         .map(|(_, words)| words)
         .collect();
-    match able.is_empty() {
-        true => "–".to_owned(),
-        false => able.join(", "),
+    if able.is_empty() {
+        "–".to_owned()
+    } else {
+        able.join(", ")
     }
 }
 

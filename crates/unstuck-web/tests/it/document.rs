@@ -127,9 +127,10 @@ fn concat_sources() -> String {
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir::<std::path::PathBuf>(folder).unwrap() {
             let path = entry.unwrap().path();
-            match path.is_dir() {
-                true => folders.push(path),
-                false => all.push_str(&std::fs::read_to_string(path).unwrap_or_default()),
+            if path.is_dir() {
+                folders.push(path)
+            } else {
+                all.push_str(&std::fs::read_to_string(path).unwrap_or_default())
             }
         }
     }

@@ -67,15 +67,14 @@ pub(crate) fn add_to_auto_approve(
         "added to auto_approve in {}",
         abbreviate_home(&path.to_string_lossy())
     );
-    match was_trusted {
-        true => {
-            trust(&after, project, command)?;
-            Ok(format!("from now on it runs by itself: {told}"))
-        }
-        // What else stands there, nobody has looked at.
-        false => Ok(format!(
+    if was_trusted {
+        trust(&after, project, command)?;
+        Ok(format!("from now on it runs by itself: {told}"))
+    } else {
+        // The other entries of the file have not been reviewed.
+        Ok(format!(
             "{told}; it runs by itself once `unstuck trust` has trusted that"
-        )),
+        ))
     }
 }
 

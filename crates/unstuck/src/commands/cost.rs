@@ -115,9 +115,10 @@ pub(crate) fn run(args: &CostArgs, session: &CommandContext<'_>, out: &mut Outpu
     }
     if lines.is_empty() {
         let narrowed = args.since.is_some() || args.project.is_some();
-        let nothing = match narrowed {
-            true => "No API calls match.",
-            false => "No API calls. What goes through a gateway is counted here.",
+        let nothing = if narrowed {
+            "No API calls match."
+        } else {
+            "No API calls. What goes through a gateway is counted here."
         };
         writeln!(out, "{nothing}")?;
         return Ok(());

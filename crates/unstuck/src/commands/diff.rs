@@ -139,9 +139,10 @@ fn comparison(
         }
         (None, _) => return Err(missing()),
     };
-    let id = match whole {
-        true => timeline.summary.id.to_string(),
-        false => last.id.clone(),
+    let id = if whole {
+        timeline.summary.id.to_string()
+    } else {
+        last.id.clone()
     };
     Ok(Comparison {
         id,

@@ -307,9 +307,10 @@ fn conditions(rule: &RuleSpec, most: usize) -> Vec<String> {
 fn on_success(rule: &RuleSpec) -> String {
     let layers: Vec<_> = rule.success_layer.iter().map(|one| one.name()).collect();
     let said = "when the exit code says that all is well";
-    match layers.is_empty() {
-        true => said.to_owned(),
-        false => format!("{said} ({})", layers.join(", ")),
+    if layers.is_empty() {
+        said.to_owned()
+    } else {
+        format!("{said} ({})", layers.join(", "))
     }
 }
 

@@ -81,9 +81,10 @@ pub(crate) fn run(
     }
     let here = std::env::current_dir().context("cannot tell the current folder")?;
     let project = project_of(&here);
-    let check = match args.check.is_empty() {
-        false => args.check.clone(),
-        true => default_check_of(&project)?,
+    let check = if !args.check.is_empty() {
+        args.check.clone()
+    } else {
+        default_check_of(&project)?
     };
     let told = if args.quiet {
         Verbosity::Quiet

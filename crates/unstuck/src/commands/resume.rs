@@ -485,9 +485,10 @@ fn inputs_changed_error(run: &RunSummary, changes: &[RoleChange]) -> anyhow::Err
         .iter()
         .map(|role| format!("--restart {role}"))
         .collect();
-    let restart = match restart.is_empty() {
-        true => "`unstuck run` starts anew".to_owned(),
-        false => format!("{} runs them again", restart.join(" ")),
+    let restart = if restart.is_empty() {
+        "`unstuck run` starts anew".to_owned()
+    } else {
+        format!("{} runs them again", restart.join(" "))
     };
     refusal(
         lines.join("\n"),

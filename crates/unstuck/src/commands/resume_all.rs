@@ -110,16 +110,17 @@ fn resume(run: &RunSummary, session: &CommandContext<'_>) -> Result<Result<u32, 
         Err(error) => return Ok(Err(error.to_string())),
     };
     let pid = child.id();
-    Ok(match wait_until_supervised(run, &mut child, session)? {
-        true => Ok(pid),
-        false => Err(format!(
+    Ok(if wait_until_supervised(run, &mut child, session)? {
+        Ok(pid)
+    } else {
+        Err(format!(
             "see {}",
             abbreviate_home(
                 &child_process::resume_log_path(&run.id, session)
                     .display()
                     .to_string()
             )
-        )),
+        ))
     })
 }
 

@@ -103,9 +103,10 @@ impl RunsArgs {
             || self.kind.is_some()
             || self.since.is_some()
             || self.limit == 0;
-        match narrowed {
-            true => "No runs match.",
-            false => "No runs. `unstuck exec -- COMMAND` makes one, `unstuck demo` shows how.",
+        if narrowed {
+            "No runs match."
+        } else {
+            "No runs. `unstuck exec -- COMMAND` makes one, `unstuck demo` shows how."
         }
     }
 }

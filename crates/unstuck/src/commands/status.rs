@@ -113,9 +113,10 @@ pub(crate) fn run(
             RunStatus::AwaitingHuman | RunStatus::Crashed
         )
     };
-    let code = match listed.iter().any(needs) || !questions.is_empty() {
-        true => ExitCode::from(EXIT_NEEDS_INPUT),
-        false => ExitCode::SUCCESS,
+    let code = if listed.iter().any(needs) || !questions.is_empty() {
+        ExitCode::from(EXIT_NEEDS_INPUT)
+    } else {
+        ExitCode::SUCCESS
     };
     if args.json {
         out.write_json(&listed)?;
@@ -235,9 +236,10 @@ impl StatusEntry {
             format!("{} in {left}; ", deadline.answer)
         });
         Self {
-            id: match is_only {
-                true => question.run.short().to_owned(),
-                false => asked.id.clone(),
+            id: if is_only {
+                question.run.short().to_owned()
+            } else {
+                asked.id.clone()
             },
             command: match shown.activity.trim() {
                 "" => sanitize(&asked.reason),
@@ -267,9 +269,10 @@ impl StatusEntry {
     fn lines(&self, columns: usize) -> impl Iterator<Item = String> {
         let room = columns.saturating_sub(width(&self.id) + 4);
         let folder = self.project.rsplit('/').next().unwrap_or_default();
-        let project = match columns < DEFAULT_WIDTH {
-            true => folder.to_owned(),
-            false => abbreviate_home(&self.project),
+        let project = if columns < DEFAULT_WIDTH {
+            folder.to_owned()
+        } else {
+            abbreviate_home(&self.project)
         };
         let facts = [&self.time, &project].map(|fact| match fact.as_str() {
             "" => String::new(),

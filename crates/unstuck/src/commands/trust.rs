@@ -86,9 +86,10 @@ pub(crate) fn run(args: &TrustArgs, config: &Config, out: &mut Output) -> Result
         });
     }
     print_contents(&project, &shown, out)?;
-    match args.show {
-        true => print_status(&project, &word, out),
-        false => print_trusted(&project, &shown, out),
+    if args.show {
+        print_status(&project, &word, out)
+    } else {
+        print_trusted(&project, &shown, out)
     }
 }
 
@@ -115,15 +116,16 @@ fn settings_only(project: &TrustedProject<'_>, args: &TrustArgs, out: &mut Outpu
         "{BOLD}{root}{BOLD:#}: no [recovery], so no repair runs without asking"
     )?;
     print_commands(project, out)?;
-    match is_trusted {
-        true => writeln!(
+    if is_trusted {
+        writeln!(
             out,
             "{GREEN}trusted{GREEN:#}: runs that are under way use it as it is now"
-        )?,
-        false => writeln!(
+        )?
+    } else {
+        writeln!(
             out,
             "{YELLOW}not trusted{YELLOW:#}: runs that are under way ask before they use what was changed"
-        )?,
+        )?
     }
     Ok(())
 }
@@ -250,9 +252,10 @@ fn forget(project: &TrustedProject<'_>, json: bool, out: &mut Output) -> Result<
         return out.write_json(&serde_json::json!({ "forgotten": had }));
     }
     let root = abbreviate_home(&project.root.display().to_string());
-    match had {
-        true => writeln!(out, "forgotten: nothing of {root} is trusted any more")?,
-        false => writeln!(out, "nothing of {root} was trusted")?,
+    if had {
+        writeln!(out, "forgotten: nothing of {root} is trusted any more")?
+    } else {
+        writeln!(out, "nothing of {root} was trusted")?
     }
     Ok(())
 }

@@ -212,9 +212,10 @@ fn hook_for_url(url: &str, on: Option<On>, config: &Config) -> Subscription {
 
 fn list(args: &ListArgs, session: &CommandContext<'_>, out: &mut Output) -> Result<()> {
     let filter = OutboxFilter {
-        state: match args.all {
-            true => Vec::new(),
-            false => vec![DeliveryState::Waiting, DeliveryState::GivenUp],
+        state: if args.all {
+            Vec::new()
+        } else {
+            vec![DeliveryState::Waiting, DeliveryState::GivenUp]
         },
         limit: (!args.json).then_some(MAX_LISTED),
         ..OutboxFilter::default()
@@ -325,8 +326,9 @@ fn flush(session: &CommandContext<'_>, out: &mut Output) -> Result<ExitCode> {
 }
 
 fn delivery_exit_code(all_arrived: bool) -> ExitCode {
-    match all_arrived {
-        true => ExitCode::SUCCESS,
-        false => ExitCode::from(1),
+    if all_arrived {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::from(1)
     }
 }

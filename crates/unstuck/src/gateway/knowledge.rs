@@ -18,14 +18,12 @@ impl GatewayKnowledge {
     /// Reads the user's additions.
     pub(crate) fn new(config: &Config) -> Result<Self, KnowledgeError> {
         let is_built_in = std::ptr::eq(config.classifier()?, Classifier::built_in());
-        let own = match is_built_in {
-            true => None,
-            false => {
-                let classifier =
-                    Classifier::new(config.with_user_knowledge(Knowledge::built_in()))?;
-                let playbook = Playbook::new(classifier.knowledge())?;
-                Some((classifier, playbook))
-            }
+        let own = if is_built_in {
+            None
+        } else {
+            let classifier = Classifier::new(config.with_user_knowledge(Knowledge::built_in()))?;
+            let playbook = Playbook::new(classifier.knowledge())?;
+            Some((classifier, playbook))
         };
         Ok(Self {
             custom: own,

@@ -63,9 +63,10 @@ pub(crate) enum GatewayMode {
 impl GatewayMode {
     /// What the flag `--no-gateway` says.
     pub(crate) fn from_flag(no_gateway: bool) -> Self {
-        match no_gateway {
-            true => Self::Off,
-            false => Self::Configured,
+        if no_gateway {
+            Self::Off
+        } else {
+            Self::Configured
         }
     }
 }

@@ -16,9 +16,10 @@ pub(crate) fn notice_line(what: &SessionEventKind) -> String {
             diagnosis, reason, ..
         } => {
             let seen = one_line(&diagnosis.evidence.line, MAX_EVIDENCE);
-            let seen = match seen.is_empty() {
-                true => String::new(),
-                false => format!(": {seen}"),
+            let seen = if seen.is_empty() {
+                String::new()
+            } else {
+                format!(": {seen}")
             };
             format!(
                 "{YELLOW}API call failed{YELLOW:#}: {BOLD}{}{BOLD:#}{seen}; {reason}",

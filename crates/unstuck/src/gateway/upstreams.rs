@@ -109,9 +109,10 @@ impl AddressVariable {
     /// The base URL that a value of it means.
     fn base_url(&self, value: &str) -> String {
         let value = value.trim_end_matches('/');
-        match value.ends_with(self.path_suffix) {
-            true => value.to_owned(),
-            false => format!("{value}{}", self.path_suffix),
+        if value.ends_with(self.path_suffix) {
+            value.to_owned()
+        } else {
+            format!("{value}{}", self.path_suffix)
         }
     }
 }

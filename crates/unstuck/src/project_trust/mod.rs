@@ -71,9 +71,10 @@ pub(crate) fn files_at_start(
     let (Some(section), Ok(root)) = (section, ProjectRoot::open(project)) else {
         return AcceptedParts::default();
     };
-    match committed.contents(&[]).is_none() && accepted_files(project).is_empty() {
-        true => WatchedFiles::new(&root, committed).baseline(&section.auto_approve),
-        false => AcceptedParts::default(),
+    if committed.contents(&[]).is_none() && accepted_files(project).is_empty() {
+        WatchedFiles::new(&root, committed).baseline(&section.auto_approve)
+    } else {
+        AcceptedParts::default()
     }
 }
 

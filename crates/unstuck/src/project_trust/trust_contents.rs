@@ -148,23 +148,26 @@ fn confinement_text(section: &RecoverySection) -> String {
         Sandbox::BestEffort => "in a sandbox where the machine has one",
         Sandbox::Off => "without a sandbox",
     };
-    let network = match section.network {
-        true => "with the network",
-        false => "without the network",
+    let network = if section.network {
+        "with the network"
+    } else {
+        "without the network"
     };
     let paths: Vec<_> = section
         .allowed_write_paths
         .iter()
         .map(|path| sanitize(&path.display().to_string()))
         .collect();
-    let writes = match paths.is_empty() {
-        true => String::new(),
-        false => format!(", writing only to {}", paths.join(", ")),
+    let writes = if paths.is_empty() {
+        String::new()
+    } else {
+        format!(", writing only to {}", paths.join(", "))
     };
     let kept: Vec<_> = section.env_keep.iter().map(|name| sanitize(name)).collect();
-    let variables = match kept.is_empty() {
-        true => String::new(),
-        false => format!(", seeing the variables {}", kept.join(", ")),
+    let variables = if kept.is_empty() {
+        String::new()
+    } else {
+        format!(", seeing the variables {}", kept.join(", "))
     };
     format!("They run {sandbox}, {network}{writes}{variables}")
 }

@@ -35,9 +35,10 @@ pub(crate) fn ask_trust(config: &Config, root: &Path) -> Result<()> {
         && let Some(shown) = TrustContents::of_project(&project)?
     {
         let text = question_text(&project, &standing, &shown);
-        match ask_on(terminal, &text, "Trust it as it is now?")? {
-            true => project.accept(shown.baseline)?,
-            false => project.decline()?,
+        if ask_on(terminal, &text, "Trust it as it is now?")? {
+            project.accept(shown.baseline)?
+        } else {
+            project.decline()?
         }
     }
     Ok(())

@@ -138,9 +138,10 @@ impl SessionReporter for CommandScreen {
     }
 
     fn on_waiting(&mut self, left: Duration, _until: Timestamp, recovery: &SessionState) {
-        let now = match io::stdin().is_terminal() {
-            true => "Enter tries now".to_owned(),
-            false => format!("unstuck retry {} tries now", recovery.id().short()),
+        let now = if io::stdin().is_terminal() {
+            "Enter tries now".to_owned()
+        } else {
+            format!("unstuck retry {} tries now", recovery.id().short())
         };
         let line = wait_lines::countdown_line(left, recovery);
         self.draw(&format!(

@@ -56,9 +56,10 @@ fn read_texts(
         _ => text,
     };
     AttemptTexts {
-        prompt: match prompt.is_empty() {
-            true => config.and_then(|config| prompt_of_command(attempt, config)),
-            false => Some(prompt),
+        prompt: if prompt.is_empty() {
+            config.and_then(|config| prompt_of_command(attempt, config))
+        } else {
+            Some(prompt)
         },
         cut: stdout_cut || stderr_cut,
         stdout: or(stdout, excerpt.map(|one| &one.stdout)),

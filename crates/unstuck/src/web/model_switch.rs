@@ -46,9 +46,10 @@ impl PreparedModelSwitch {
 
     /// What is kept of what was done so far, in one sentence.
     fn preserved_text(&self) -> &'static str {
-        match self.retry_target.is_driven() && self.retry_target.escalation().is_none() {
-            true => "the conversation goes on; only its further calls go to the other model",
-            false => "what was done and its history stay; it is tried again with the other model",
+        if self.retry_target.is_driven() && self.retry_target.escalation().is_none() {
+            "the conversation goes on; only its further calls go to the other model"
+        } else {
+            "what was done and its history stay; it is tried again with the other model"
         }
     }
 

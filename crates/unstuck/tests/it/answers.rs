@@ -271,9 +271,10 @@ fn a_kill_between_answer_and_action_loses_nothing() {
         // It was killed before the answer, or after it: then the answer counts, and is not asked for again.
         let answered = !place.events("recovery_resolved").is_empty()
             || go(&place, &["inbox", "--json"]).stdout.trim() == "[]";
-        let again = match answered {
-            true => go(&place, &["resume", "-q"]),
-            false => go(&place, &["approve", "-q"]),
+        let again = if answered {
+            go(&place, &["resume", "-q"])
+        } else {
+            go(&place, &["approve", "-q"])
         };
         let all = place.of_run("events.jsonl");
         let told = format!("round {round}: {}{}\n{all}", again.stdout, again.stderr);

@@ -66,13 +66,12 @@ fn project(text: &str) -> Place {
         }
     }
     // What only the user may say stands in the user's own file.
-    match text.contains("[gateway]") || text.contains("_env = ") {
-        true => {
-            let folder = place.folder.path().join(".config/unstuck");
-            fs::create_dir_all(&folder).unwrap();
-            fs::write(folder.join("config.toml"), text).unwrap();
-        }
-        false => drop(place.write("unstuck.toml", text)),
+    if text.contains("[gateway]") || text.contains("_env = ") {
+        let folder = place.folder.path().join(".config/unstuck");
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("config.toml"), text).unwrap();
+    } else {
+        drop(place.write("unstuck.toml", text))
     }
     place
 }

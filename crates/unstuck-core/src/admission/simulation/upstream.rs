@@ -119,9 +119,10 @@ impl Upstream {
             self.left -= 1.0;
             return None;
         }
-        Some(match limit.refills {
-            true => limit.per.div_f64(limit.requests.into()).max(SECOND),
-            false => self.since.after(limit.per).since(now),
+        Some(if limit.refills {
+            limit.per.div_f64(limit.requests.into()).max(SECOND)
+        } else {
+            self.since.after(limit.per).since(now)
         })
     }
 
@@ -145,9 +146,10 @@ impl Upstream {
         };
         self.refill(limit, now);
         let missing = f64::from(limit.requests) - self.left;
-        let reset = match limit.refills {
-            true => now.after(limit.per.mul_f64(missing / f64::from(limit.requests))),
-            false => self.since.after(limit.per),
+        let reset = if limit.refills {
+            now.after(limit.per.mul_f64(missing / f64::from(limit.requests)))
+        } else {
+            self.since.after(limit.per)
         };
         let window = LimitStatus {
             limit: Some(limit.requests.into()),

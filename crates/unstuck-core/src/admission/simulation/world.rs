@@ -99,18 +99,20 @@ impl World {
         for client in 0..clients.count + clients.busy {
             let busy = client >= clients.count;
             self.clients.push(Client {
-                session: match busy {
-                    true => "busy".to_owned(),
-                    false => client.to_string(),
+                session: if busy {
+                    "busy".to_owned()
+                } else {
+                    client.to_string()
                 },
                 busy,
                 ..Client::default()
             });
-            let wait = match busy {
-                true => Duration::ZERO,
-                false => clients
+            let wait = if busy {
+                Duration::ZERO
+            } else {
+                clients
                     .think
-                    .mul_f64(-self.dice.next_draw().fraction().ln()),
+                    .mul_f64(-self.dice.next_draw().fraction().ln())
             };
             self.schedule(wait, Event::Ask(client));
         }
@@ -260,9 +262,10 @@ impl World {
 
     /// What fails by chance is now and then called a rate limit, and soon over.
     fn by_chance(&mut self) -> (Kind, Option<Duration>) {
-        match self.dice.next_draw().fraction() <= LIMITED_BY_CHANCE {
-            true => (Kind::RateLimit, Some(Duration::from_secs(1))),
-            false => (Kind::ServerError, None),
+        if self.dice.next_draw().fraction() <= LIMITED_BY_CHANCE {
+            (Kind::RateLimit, Some(Duration::from_secs(1)))
+        } else {
+            (Kind::ServerError, None)
         }
     }
 
@@ -326,9 +329,10 @@ impl World {
         let known = &mut self.clients[client as usize];
         known.tries = 0;
         known.serial += 1;
-        let think = match known.busy {
-            true => Duration::ZERO,
-            false => self.scenario.clients.think,
+        let think = if known.busy {
+            Duration::ZERO
+        } else {
+            self.scenario.clients.think
         };
         let spread = -self.dice.next_draw().fraction().ln();
         self.schedule(think.mul_f64(spread), Event::Ask(client));

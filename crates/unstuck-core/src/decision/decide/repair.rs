@@ -26,9 +26,10 @@ impl DecisionBuilder<'_, '_> {
     }
 
     fn run_repair(&mut self, offer: RepairOffer<'_>, after: Duration) -> Decision {
-        let when = match after.is_zero() {
-            true => String::new(),
-            false => format!(" in {}", HumanDuration(after)),
+        let when = if after.is_zero() {
+            String::new()
+        } else {
+            format!(" in {}", HumanDuration(after))
         };
         let reason = format!(
             "{}: repairing it{when} with `{}` (repair {} of at most {}).",

@@ -78,9 +78,10 @@ impl DecisionBuilder<'_, '_> {
     pub(super) fn wait_for_network(&mut self) -> Option<Decision> {
         let s = self.input;
         let is_cause = matches!(self.kind, Kind::NetworkError | Kind::Timeout);
-        let allowed = match s.can_park {
-            true => s.policy.max_elapsed.unwrap_or(DEFAULT_OFFLINE_LIMIT),
-            false => self.limits.give_up_after.unwrap_or_default(),
+        let allowed = if s.can_park {
+            s.policy.max_elapsed.unwrap_or(DEFAULT_OFFLINE_LIMIT)
+        } else {
+            self.limits.give_up_after.unwrap_or_default()
         };
         let left = allowed.saturating_sub(s.history.time_offline());
         if s.network != NetworkStatus::Down

@@ -74,9 +74,10 @@ impl RetryPolicy {
         let is_timed = (is_transient || own_time.is_some()) && !has_number;
         // Where time bounds the rest, the kinds with numbers of their own keep their waits too: multiplier × n seconds.
         let keeps_own = self.give_up_after.is_some() && defaults.backoff_multiplier.is_some();
-        let (curve, jitter) = match keeps_own {
-            true => (BackoffCurve::Linear, Jitter::None),
-            false => (self.curve, self.jitter),
+        let (curve, jitter) = if keeps_own {
+            (BackoffCurve::Linear, Jitter::None)
+        } else {
+            (self.curve, self.jitter)
         };
         let curve = words.first_value(|one| one.curve).unwrap_or(curve);
         // The kinds' own multipliers are those of the linear curve; elsewhere they would mean something else.

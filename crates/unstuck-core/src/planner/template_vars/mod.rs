@@ -27,9 +27,10 @@ fn describe_problem(heading: &str, message: &str) -> String {
     let shown = |c: char| if c.is_control() { ' ' } else { c };
     let message: String = message.chars().take(300).map(shown).collect();
     let message = message.trim_matches([' ', '.']);
-    match message.starts_with(heading) {
-        true => message.to_owned(),
-        false => format!("{heading}: {message}"),
+    if message.starts_with(heading) {
+        message.to_owned()
+    } else {
+        format!("{heading}: {message}")
     }
 }
 

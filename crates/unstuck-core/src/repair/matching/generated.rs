@@ -76,9 +76,10 @@ impl RequirementMatcher<'_> {
             let same = deed.ecosystem.is_some() && deed.ecosystem.as_deref() == need.ecosystem;
             let wanted = &need.rule.things;
             // A cache with a name is only to blame where the failure speaks of it.
-            let thing = match deed.things.is_empty() {
-                true => wanted.is_empty(),
-                false => deed.things.iter().any(|one| wanted.contains(one)),
+            let thing = if deed.things.is_empty() {
+                wanted.is_empty()
+            } else {
+                deed.things.iter().any(|one| wanted.contains(one))
             };
             same && thing && deed.is_known_program
         };

@@ -32,9 +32,10 @@ impl RequirementMatcher<'_> {
         if stops.is_empty() || (is_known && ours.is_empty()) {
             return None;
         }
-        let by_number = match is_known || need.port.is_none() {
-            true => ours.iter().any(|(port, _)| entry.ports.contains(port)),
-            false => need.port.is_some_and(|port| entry.ports.contains(&port)),
+        let by_number = if is_known || need.port.is_none() {
+            ours.iter().any(|(port, _)| entry.ports.contains(port))
+        } else {
+            need.port.is_some_and(|port| entry.ports.contains(&port))
         };
         let by_name = ours
             .iter()

@@ -86,9 +86,10 @@ fn add_part(reading: &mut ResponseReader, part: &Part<'_>) -> bool {
         return true;
     }
     let more = part.inline.or(part.code).is_some();
-    match is_true(part.thought) {
-        true => filled_text(part.text).is_some() || more,
-        false => reading.add_text(part.text) || more,
+    if is_true(part.thought) {
+        filled_text(part.text).is_some() || more
+    } else {
+        reading.add_text(part.text) || more
     }
 }
 
@@ -129,19 +130,18 @@ fn count_tokens(reading: &mut ResponseReader, usage: Option<&RawValue>) {
 /// One answer, or an array of the pieces of one.
 pub(super) fn read_body(reading: &mut ResponseReader, body: &[u8]) -> Option<FrameKind> {
     let body = body.trim_ascii();
-    let frame = match body.starts_with(b"[") {
-        false => read_chunk(reading, body)?,
-        true => {
-            let mut last = FrameKind::End;
-            for element in serde_json::from_slice::<Vec<&RawValue>>(body).ok()? {
-                match (read_chunk(reading, element.get().as_bytes())?, last) {
-                    (FrameKind::Error, _) => return Some(FrameKind::Error),
-                    (FrameKind::Content, _) => last = FrameKind::Content,
-                    _ => {}
-                }
+    let frame = if !body.starts_with(b"[") {
+        read_chunk(reading, body)?
+    } else {
+        let mut last = FrameKind::End;
+        for element in serde_json::from_slice::<Vec<&RawValue>>(body).ok()? {
+            match (read_chunk(reading, element.get().as_bytes())?, last) {
+                (FrameKind::Error, _) => return Some(FrameKind::Error),
+                (FrameKind::Content, _) => last = FrameKind::Content,
+                _ => {}
             }
-            last
         }
+        last
     };
     Some(match frame {
         FrameKind::Lifecycle => FrameKind::End,

@@ -127,9 +127,10 @@ fn read_delta(reading: &mut ResponseReader, event: &Event<'_>) -> FrameKind {
 }
 
 pub(super) fn frame_kind(content: bool) -> FrameKind {
-    match content {
-        true => FrameKind::Content,
-        false => FrameKind::Lifecycle,
+    if content {
+        FrameKind::Content
+    } else {
+        FrameKind::Lifecycle
     }
 }
 

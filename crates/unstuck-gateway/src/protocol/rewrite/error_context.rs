@@ -25,10 +25,11 @@ pub fn with_error_context(
 ) -> Bytes {
     let complaint =
         format!("That answer cannot be used: {why} Answer the same again, without that mistake.");
-    let said = match wrong_output.trim().is_empty() {
-        // An empty message of the assistant is refused by some.
-        true => None,
-        false => append_turns(endpoint, body, wrong_output, &complaint),
+    // Some APIs reject an empty assistant message.
+    let said = if wrong_output.trim().is_empty() {
+        None
+    } else {
+        append_turns(endpoint, body, wrong_output, &complaint)
     };
     said.unwrap_or_else(|| with_note(endpoint, body, &quoted_complaint(wrong_output, why)))
 }

@@ -99,9 +99,10 @@ fn add_to_generate(body: &[u8], note: &str) -> Option<Bytes> {
 
 /// What a string goes on with, escaped: the note after an empty line.
 fn appended_text(string: &RawValue, note: &str) -> Option<String> {
-    let gap = match text(Some(string))?.is_empty() {
-        true => "",
-        false => "\n\n",
+    let gap = if text(Some(string))?.is_empty() {
+        ""
+    } else {
+        "\n\n"
     };
     let quoted = quoted(&format!("{gap}{note}"));
     Some(quoted.strip_prefix('"')?.strip_suffix('"')?.to_owned())

@@ -318,10 +318,7 @@ proptest! {
     /// Whatever is changed, what was JSON is JSON, and the rest of it is as it was.
     #[test]
     fn a_change_keeps_json_json(value in any_json(), pretty in any::<bool>(), text in ".{1,20}") {
-        let body = match pretty {
-            true => serde_json::to_string_pretty(&value).unwrap(),
-            false => value.to_string(),
-        };
+        let body = if pretty { serde_json::to_string_pretty(&value).unwrap() } else { value.to_string() };
         let body = bytes(&body);
         for endpoint in Endpoint::KNOWN {
             let model = with_model(endpoint, "", &body, &text).body;

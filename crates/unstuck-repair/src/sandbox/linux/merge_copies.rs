@@ -117,9 +117,10 @@ impl GitCopy<'_> {
             } else if is_dir(upper, &name) && is_dir(real, &name) {
                 let [upper, real] = [upper, real].map(|one| dir_handle::open_dir(one, &name));
                 let (upper, real) = (upper?, real?);
-                match has_repository_layout(&git_dirs::list_dir(&real)) {
-                    true => self.merge_repository(&upper, &real, &path, merged)?,
-                    false => self.merge_submodules(&upper, &real, &path, merged)?,
+                if has_repository_layout(&git_dirs::list_dir(&real)) {
+                    self.merge_repository(&upper, &real, &path, merged)?
+                } else {
+                    self.merge_submodules(&upper, &real, &path, merged)?
                 }
             } else {
                 merged.removed_injections.push(path);

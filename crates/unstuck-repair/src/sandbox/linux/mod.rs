@@ -163,9 +163,10 @@ fn change_dir(
     let root = open_dir(&order.profile.root).context("find the project")?;
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let relative = match order.folder.as_os_str().is_empty() {
-        true => Path::new("."),
-        false => &order.folder,
+    let relative = if order.folder.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        &order.folder
     };
     let found = rustix::fs::openat2(&root, relative, flags, Mode::empty(), resolve);
     let found = found.context(format!("find the folder {}", relative.display()))?;

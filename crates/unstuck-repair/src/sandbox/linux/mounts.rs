@@ -272,10 +272,7 @@ fn plan_project(
             .isolation_context("take the project")?,
     };
     let is_whole = profile.overlay.is_some() || profile.writable_in_project().next().is_none();
-    let tree = match is_whole {
-        true => Ok(tree),
-        false => tree.read_only(),
-    };
+    let tree = if is_whole { Ok(tree) } else { tree.read_only() };
     if is_whole {
         arranged.writable.push(profile.root.clone());
     }

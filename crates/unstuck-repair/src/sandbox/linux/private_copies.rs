@@ -141,9 +141,10 @@ fn prepare_git_copy(
     Ok(Some(GitCopyDirs {
         upper: merge_copies::open_dir(&upper)?,
         real,
-        placeholder_parent: match is_new {
-            true => Some(project.try_clone()?),
-            false => None,
+        placeholder_parent: if is_new {
+            Some(project.try_clone()?)
+        } else {
+            None
         },
     }))
 }

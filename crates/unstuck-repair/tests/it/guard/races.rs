@@ -46,9 +46,10 @@ fn race(mut again: impl FnMut() + Send, mut look: impl FnMut() -> bool) -> Score
         });
         let _over = Over(&over);
         for round in 0..MOST_ROUNDS {
-            match look() {
-                true => score.won += 1,
-                false => score.lost += 1,
+            if look() {
+                score.won += 1
+            } else {
+                score.lost += 1
             }
             if round >= ROUNDS && score.won > 0 && score.lost > 0 {
                 break;

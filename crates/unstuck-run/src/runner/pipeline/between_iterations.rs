@@ -59,9 +59,10 @@ impl PipelineRunner<'_> {
                     let done = self.with_pipeline(stage.journal, |pipeline| {
                         pipeline.last_iteration().is_some_and(|judged| judged.done)
                     });
-                    return Ok(match done {
-                        true => IterationReadiness::Blocked,
-                        false => IterationReadiness::Ready(told),
+                    return Ok(if done {
+                        IterationReadiness::Blocked
+                    } else {
+                        IterationReadiness::Ready(told)
                     });
                 }
             }

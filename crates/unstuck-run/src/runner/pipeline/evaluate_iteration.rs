@@ -63,9 +63,10 @@ impl PipelineRunner<'_> {
         let mut finished = IterationFinished {
             iteration: self.with_pipeline(stage.journal, unstuck_core::Pipeline::iteration),
             done,
-            feedback: match done {
-                true => String::new(),
-                false => said.join("\n\n"),
+            feedback: if done {
+                String::new()
+            } else {
+                said.join("\n\n")
             },
             fingerprint: (!done && !marks.is_empty())
                 .then(|| content_hash(marks.join("\n").as_bytes())),
@@ -134,20 +135,19 @@ impl PipelineRunner<'_> {
         }
         undone.extend(failed);
         if let Some(promise) = &until.promise {
-            match self.is_marker_printed(stage, promise)? {
-                true => met += 1,
-                false => {
-                    // The promise itself is not named: whoever repeats what they are told would give it.
-                    let said = match &promise.role {
-                        Some(role) => format!("{role} has not declared the work done"),
-                        None => "nobody has declared the work done".to_owned(),
-                    };
-                    undone.push(UnmetGoal {
-                        fingerprint: said.clone(),
-                        message: said,
-                        check: None,
-                    });
-                }
+            if self.is_marker_printed(stage, promise)? {
+                met += 1
+            } else {
+                // The promise itself is not named: whoever repeats what they are told would give it.
+                let said = match &promise.role {
+                    Some(role) => format!("{role} has not declared the work done"),
+                    None => "nobody has declared the work done".to_owned(),
+                };
+                undone.push(UnmetGoal {
+                    fingerprint: said.clone(),
+                    message: said,
+                    check: None,
+                });
             }
         }
         if let Some(check) = &until.check {
@@ -159,10 +159,7 @@ impl PipelineRunner<'_> {
         let wanted = usize::from(until.all_roles)
             + usize::from(until.promise.is_some())
             + usize::from(until.check.is_some());
-        let done = match until.any {
-            true => met > 0,
-            false => met == wanted,
-        };
+        let done = if until.any { met > 0 } else { met == wanted };
         Ok((done, undone))
     }
 

@@ -261,12 +261,13 @@ impl PipelineRunner<'_> {
         journal: &RunLog<'_>,
         part: &RoleInstance,
     ) -> Result<(), RunError> {
-        match self.with_pipeline(journal, |pipeline| pipeline.is_open(part)) {
-            false => Ok(()),
-            true => Err(RunError::NotResumable {
+        if !self.with_pipeline(journal, |pipeline| pipeline.is_open(part)) {
+            Ok(())
+        } else {
+            Err(RunError::NotResumable {
                 run: journal.run().clone(),
                 why: format!("{} came to no end", part.role),
-            }),
+            })
         }
     }
 
@@ -283,9 +284,10 @@ impl PipelineRunner<'_> {
             | PipelineStep::EvaluateIteration
                 if is_stopped =>
             {
-                match running.is_empty() {
-                    true => PipelineStep::Finish(RunOutcome::Interrupted),
-                    false => PipelineStep::Wait,
+                if running.is_empty() {
+                    PipelineStep::Finish(RunOutcome::Interrupted)
+                } else {
+                    PipelineStep::Wait
                 }
             }
             step => step,

@@ -240,12 +240,13 @@ fn require_same_roles(before: &PipelineSpec, now: PipelineSpec) -> Result<Pipeli
         ids.filter(left_out).collect()
     };
     let (then, named) = (ids(before), ids(&now));
-    match then == named {
-        true => Ok(now),
-        false => Err(format!(
+    if then == named {
+        Ok(now)
+    } else {
+        Err(format!(
             "the roles of a running loop and their order cannot change (they are {}, not {}); `unstuck run` starts anew with them",
             then.join(", "),
             named.join(", ")
-        )),
+        ))
     }
 }

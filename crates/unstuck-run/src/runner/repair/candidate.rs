@@ -96,9 +96,10 @@ impl RepairCandidate {
     pub(crate) fn from_catalog(offer: RepairSuggestion) -> Self {
         Self {
             id: None,
-            proposer: match offer.source.is_owner() {
-                true => Proposer::Owner,
-                false => Proposer::BuiltIn,
+            proposer: if offer.source.is_owner() {
+                Proposer::Owner
+            } else {
+                Proposer::BuiltIn
             },
             category: offer.category,
             command: offer.command,

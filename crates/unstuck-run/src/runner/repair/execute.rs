@@ -42,9 +42,10 @@ impl RepairCoordinator<'_> {
         job.timeout = allowed.timeout;
         job.watched_files.clone_from(&allowed.watched_files);
         job.profile.mode = self.sandbox_mode();
-        job.profile.network = match terms.network {
-            true => NetworkAccess::On,
-            false => NetworkAccess::Off,
+        job.profile.network = if terms.network {
+            NetworkAccess::On
+        } else {
+            NetworkAccess::Off
         };
         job.profile.writable.clone_from(&terms.write_paths);
         job.profile

@@ -32,9 +32,10 @@ const fn minimum_extent(unit: Unit) -> f64 {
 impl Axis {
     /// The shortest axis of at most so many steps that holds the greatest value.
     pub(crate) fn covering(greatest: f64, unit: Unit, most: u32) -> Self {
-        let greatest = match greatest.is_finite() {
-            true => greatest.clamp(minimum_extent(unit), 1e15),
-            false => minimum_extent(unit),
+        let greatest = if greatest.is_finite() {
+            greatest.clamp(minimum_extent(unit), 1e15)
+        } else {
+            minimum_extent(unit)
         };
         let most = most.max(1);
         let rough = greatest / f64::from(most);
@@ -62,9 +63,10 @@ impl Axis {
 
     /// How far up a value stands, from 0 to 1.
     pub(crate) fn fraction(self, value: f64) -> f64 {
-        match value.is_finite() {
-            true => (value / self.top()).clamp(0.0, 1.0),
-            false => 0.0,
+        if value.is_finite() {
+            (value / self.top()).clamp(0.0, 1.0)
+        } else {
+            0.0
         }
     }
 }
@@ -101,9 +103,10 @@ fn format_seconds(value: f64) -> String {
 /// A number with at most so many decimals, and none that are 0.
 fn format_decimals(value: f64, decimals: usize) -> String {
     let text = format!("{value:.decimals$}");
-    match text.contains('.') {
-        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
-        false => text,
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        text
     }
 }
 

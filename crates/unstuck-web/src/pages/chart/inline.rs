@@ -69,9 +69,10 @@ pub(crate) fn gauge(left: f64, of: f64) -> Markup {
 }
 
 fn bar(part: f64, bad: bool) -> Markup {
-    let part = match part.is_finite() {
-        true => part.clamp(0.0, 1.0),
-        false => 0.0,
+    let part = if part.is_finite() {
+        part.clamp(0.0, 1.0)
+    } else {
+        0.0
     };
     let class = if bad { "mark is-bad" } else { "mark" };
     html! {

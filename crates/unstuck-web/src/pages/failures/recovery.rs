@@ -54,9 +54,10 @@ impl RecoverySavings {
     /// A person's time, where each run would have had to be started again by hand.
     pub(crate) fn person_minutes(&self, each: f64) -> String {
         let minutes = self.runs as f64 * each;
-        match minutes < 120.0 {
-            true => format!("{minutes:.0} min"),
-            false => format!("{:.1} h", minutes / 60.0),
+        if minutes < 120.0 {
+            format!("{minutes:.0} min")
+        } else {
+            format!("{:.1} h", minutes / 60.0)
         }
     }
 }

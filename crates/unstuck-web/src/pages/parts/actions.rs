@@ -29,17 +29,19 @@ fn retry_refusal(it: &SessionResponse, may: Permissions) -> Option<&'static str>
 
 /// Why it cannot be tried again in another way.
 fn retry_options_refusal(it: &SessionResponse, may: Permissions) -> Option<&'static str> {
-    match is_finished(it) && it.role.is_some() {
-        true => Some("It is done, and is only run again as it is."),
-        false => retry_refusal(it, may),
+    if is_finished(it) && it.role.is_some() {
+        Some("It is done, and is only run again as it is.")
+    } else {
+        retry_refusal(it, may)
     }
 }
 
 /// Why it cannot get another model.
 fn model_switch_refusal(it: &SessionResponse, may: Permissions) -> Option<&'static str> {
-    match is_finished(it) {
-        true => Some("It is done. There is nothing to go on with."),
-        false => may.answer_refusal(),
+    if is_finished(it) {
+        Some("It is done. There is nothing to go on with.")
+    } else {
+        may.answer_refusal()
     }
 }
 

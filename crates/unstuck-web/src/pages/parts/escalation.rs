@@ -263,10 +263,7 @@ fn unified_diff(diff: &str) -> Markup {
 pub(crate) fn preview_button(asked: &EscalationResponse, may: Permissions) -> Markup {
     html! {
         @if asked.can_preview && asked.outcome.is_none() {
-            @let hint = match asked.preview_needs_network {
-                true => "Tries the command on a copy without network, which it probably needs.",
-                false => "Tries the command on a copy, without network.",
-            };
+            @let hint = if asked.preview_needs_network { "Tries the command on a copy without network, which it probably needs." } else { "Tries the command on a copy, without network." };
             div class="row" { (dialog_button("", "preview", may.answer_refusal(), "Preview of file changes")) span class="small dim" { (hint) } }
             @if asked.preview_needs_network {
                 div class="row" { (dialog_button("", "preview-network", may.answer_refusal(), "Preview with network")) span class="small dim" { "Tries it on a copy with network; what it does there is real." } }

@@ -108,9 +108,10 @@ fn byte_prefix(text: &str, most: usize) -> &str {
 fn push_visible(line: &mut String, c: char) {
     // Marks of direction and width can make a line read as something else.
     let hidden = matches!(c, '\u{061c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
-    match c.is_control() || hidden {
-        true => line.extend(c.escape_unicode()),
-        false => line.push(c),
+    if c.is_control() || hidden {
+        line.extend(c.escape_unicode())
+    } else {
+        line.push(c)
     }
 }
 

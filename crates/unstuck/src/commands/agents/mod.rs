@@ -121,9 +121,10 @@ impl<'a> AgentEntry<'a> {
         let room = columns.map_or(usize::MAX, |columns| columns.saturating_sub(before));
         let place = truncate(&self.path_text().unwrap_or_default(), room);
         let (id, known) = (self.agent.id(), self.facts());
-        let known = match place.is_empty() {
-            true => known,
-            false => format!("{known:<facts$}  {DIM}{place}{DIM:#}"),
+        let known = if place.is_empty() {
+            known
+        } else {
+            format!("{known:<facts$}  {DIM}{place}{DIM:#}")
         };
         format!("{BOLD}{id:<ids$}{BOLD:#}  {style}{version:<VERSION_WIDTH$}{style:#}  {known}")
     }

@@ -85,9 +85,10 @@ pub(super) fn facts(question: &EscalationRow, now: Timestamp, columns: usize) ->
     facts.text("asked", &sanitize(&asked.reason));
     for (at, tried) in shown.prior_attempts.iter().enumerate() {
         let name = if at == 0 { "tried" } else { "" };
-        let why = match tried.failure_reason.is_empty() {
-            true => String::new(),
-            false => format!(": {}", sanitize(&tried.failure_reason)),
+        let why = if tried.failure_reason.is_empty() {
+            String::new()
+        } else {
+            format!(": {}", sanitize(&tried.failure_reason))
         };
         facts.text(name, &format!("{}. {}{why}", at + 1, sanitize(&tried.what)));
     }
@@ -133,9 +134,10 @@ fn proposal(question: &EscalationRow) -> Option<String> {
         .map(|(from, to)| format!("the model {to} in place of {from}"))
         .collect();
     // That a person is asked is no proposal to them.
-    match models.is_empty() {
-        true => Some(sanitize(&proposed.strategy)).filter(|name| name != "ask_user"),
-        false => Some(sanitize(&models.join(", "))),
+    if models.is_empty() {
+        Some(sanitize(&proposed.strategy)).filter(|name| name != "ask_user")
+    } else {
+        Some(sanitize(&models.join(", ")))
     }
 }
 

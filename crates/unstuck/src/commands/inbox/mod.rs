@@ -92,9 +92,10 @@ fn show_one(id: &str, json: bool, session: &CommandContext<'_>, out: &mut Output
         EscalationAnswer::Resolve,
         session,
     )?;
-    match json {
-        true => out.write_json(&EscalationJson::from_escalation(&question, session)),
-        false => details::print(&question, clock::now().at, session, out),
+    if json {
+        out.write_json(&EscalationJson::from_escalation(&question, session))
+    } else {
+        details::print(&question, clock::now().at, session, out)
     }
 }
 

@@ -104,14 +104,16 @@ fn answer_hint(question: &EscalationRow, room: usize, session: &CommandContext<'
     };
     let line = answer_command(first, &question.request.id, session);
     let others: Vec<_> = offered.map(EscalationAnswer::name).collect();
-    let others = match others.is_empty() {
-        true => String::new(),
-        false => format!("or {}", others.join(", ")),
+    let others = if others.is_empty() {
+        String::new()
+    } else {
+        format!("or {}", others.join(", "))
     };
-    match width(&line) + 1 + width(&others) <= room {
-        true => format!("{line} {DIM}{others}{DIM:#}"),
-        // A line to copy is never cut.
-        false => format!("{line}\n  {DIM}{}{DIM:#}", truncate(&others, room)),
+    if width(&line) + 1 + width(&others) <= room {
+        format!("{line} {DIM}{others}{DIM:#}")
+    } else {
+        // Lines to copy are never truncated.
+        format!("{line}\n  {DIM}{}{DIM:#}", truncate(&others, room))
     }
 }
 

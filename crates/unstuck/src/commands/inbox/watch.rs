@@ -84,11 +84,12 @@ fn print_changes(
     out: &mut Output,
 ) -> Result<()> {
     for question in waiting.iter().rev().filter(|one| !is_among(known, one)) {
-        match json {
-            true => out.write_json_line(&InboxChange::Opened(Box::new(
+        if json {
+            out.write_json_line(&InboxChange::Opened(Box::new(
                 EscalationJson::from_escalation(question, session),
-            )))?,
-            false => writeln!(out, "{}", escalation_line(question))?,
+            )))?
+        } else {
+            writeln!(out, "{}", escalation_line(question))?
         }
     }
     let is_gone = |one: &&EscalationRow| {

@@ -181,9 +181,10 @@ fn report_preview(
         AfterPreview::Ask => prompt::choose(&report, out)?,
     };
     apply_choice(args, preview, choice, session, out)?;
-    let code = match report.execution.timed_out {
-        true => EXIT_TIMED_OUT,
-        false => u8::try_from(report.execution.exit_code).unwrap_or(1),
+    let code = if report.execution.timed_out {
+        EXIT_TIMED_OUT
+    } else {
+        u8::try_from(report.execution.exit_code).unwrap_or(1)
     };
     Ok(ExitCode::from(code))
 }
@@ -208,9 +209,10 @@ fn apply_choice(
             PreviewOutcome::Applied(preview.apply().map_err(errors::apply_error)?)
         }
     };
-    match args.json {
-        true => print::json(&report, &fate, out),
-        false => print::print_outcome(&report, &fate, session, out),
+    if args.json {
+        print::json(&report, &fate, out)
+    } else {
+        print::print_outcome(&report, &fate, session, out)
     }
 }
 

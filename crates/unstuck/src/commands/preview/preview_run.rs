@@ -78,9 +78,10 @@ impl PreviewRequest {
             )
         })?;
         let wanted = args.network || owner_allows_network(config);
-        let network = match wanted || prompt::confirm_network(&proposed.command, args.json)? {
-            true => NetworkAccess::On,
-            false => NetworkAccess::Off,
+        let network = if wanted || prompt::confirm_network(&proposed.command, args.json)? {
+            NetworkAccess::On
+        } else {
+            NetworkAccess::Off
         };
         Ok(Self {
             proposed,
@@ -119,9 +120,10 @@ impl PreviewRequest {
             let mut executor = executor.map_err(|error| errors::trial_error(error.into()))?;
             let now = clock::now().at;
             let tried = executor.preview(&trial, previews, now, stopped);
-            let tried = match tells {
-                true => progress::with_progress(self.network, self.proposed.timeout, tried).await,
-                false => tried.await,
+            let tried = if tells {
+                progress::with_progress(self.network, self.proposed.timeout, tried).await
+            } else {
+                tried.await
             };
             tried.map_err(errors::trial_error)
         })

@@ -72,9 +72,10 @@ fn head(report: &PreviewReport, out: &mut Output) -> Result<()> {
         (false, code) => (RED, format!("exit {code}")),
     };
     let time = HumanDuration(ran.duration);
-    let network = match ran.network {
-        true => "with network",
-        false => "without network",
+    let network = if ran.network {
+        "with network"
+    } else {
+        "without network"
     };
     writeln!(out, "{BOLD}{}{BOLD:#}", ran.command)?;
     writeln!(
@@ -90,9 +91,10 @@ fn changes(report: &PreviewReport, out: &mut Output) -> Result<()> {
         print_failure_hint(report, out)?;
     }
     if report.is_empty() {
-        let told = match failed {
-            true => "Up to then it had changed nothing.",
-            false => "It would change nothing.",
+        let told = if failed {
+            "Up to then it had changed nothing."
+        } else {
+            "It would change nothing."
         };
         writeln!(out, "{told}")?;
     } else {
@@ -140,9 +142,10 @@ fn print_failure_hint(report: &PreviewReport, out: &mut Output) -> Result<()> {
     )?;
     if !report.execution.network {
         let command = shell_quote(&report.execution.command);
-        let reason = match needs_network(&report.execution.command) {
-            true => "It fetches from the network, and had none",
-            false => "It had no network; if it needs one",
+        let reason = if needs_network(&report.execution.command) {
+            "It fetches from the network, and had none"
+        } else {
+            "It had no network; if it needs one"
         };
         writeln!(out, "{reason}: unstuck preview {command} --network")?;
     }
@@ -174,15 +177,17 @@ fn counts_text(counts: FileChangeCounts) -> String {
     ];
     let mut words = Vec::new();
     for (verb, count) in parts.into_iter().filter(|(_, count)| *count > 0) {
-        let what = match words.is_empty() {
-            true => files(count),
-            false => grouped_number(count),
+        let what = if words.is_empty() {
+            files(count)
+        } else {
+            grouped_number(count)
         };
         words.push(format!("{verb} {what}"));
     }
-    match words.is_empty() {
-        true => "change folders only".to_owned(),
-        false => words.join(", "),
+    if words.is_empty() {
+        "change folders only".to_owned()
+    } else {
+        words.join(", ")
     }
 }
 
@@ -244,9 +249,10 @@ fn print_limitations(report: &PreviewReport, out: &mut Output) -> Result<()> {
             "{DIM}written outside of the project, to a copy that is gone: {told}{DIM:#}"
         )?;
     }
-    let only = match report.execution.network {
-        true => "Only files are shown. What it did over the network is done.",
-        false => "Only files are shown, not what it would do over the network.",
+    let only = if report.execution.network {
+        "Only files are shown. What it did over the network is done."
+    } else {
+        "Only files are shown, not what it would do over the network."
     };
     writeln!(out, "{DIM}{only}{DIM:#}")?;
     if !report.changed_during_run.is_empty() {
@@ -292,9 +298,10 @@ pub(super) fn print_outcome(
             let parts: Vec<_> = parts
                 .map(|(n, word)| format!("{} {word}", grouped_number(*n)))
                 .collect();
-            let told = match parts.is_empty() {
-                true => "folders only".to_owned(),
-                false => parts.join(", "),
+            let told = if parts.is_empty() {
+                "folders only".to_owned()
+            } else {
+                parts.join(", ")
             };
             writeln!(out, "{GREEN}Applied{GREEN:#}: {told}.")?;
             for left in &applied.leftovers {

@@ -48,10 +48,7 @@ pub(super) async fn with_progress<T>(
             _ = seconds.tick(), if is_terminal || !is_told => {
                 is_told = true;
                 let passed = HumanDuration(Duration::from_secs(begun.elapsed().as_secs()));
-                let _ = match is_terminal {
-                    true => write!(stderr, "\r\x1b[K{DIM}{what} … {passed}{DIM:#}"),
-                    false => writeln!(stderr, "{what}"),
-                };
+                let _ = if is_terminal { write!(stderr, "\r\x1b[K{DIM}{what} … {passed}{DIM:#}") } else { writeln!(stderr, "{what}") };
                 let _ = stderr.flush();
             }
         }

@@ -84,13 +84,14 @@ pub(super) fn print_role_heading(
     let loops = run
         .pipeline()
         .is_some_and(|plan| plan.loop_settings.is_some());
-    match loops {
-        true => writeln!(
+    if loops {
+        writeln!(
             out,
             "{BOLD}{name}{BOLD:#}  {DIM}iteration {}{DIM:#}",
             part.iteration
-        )?,
-        false => writeln!(out, "{BOLD}{name}{BOLD:#}")?,
+        )?
+    } else {
+        writeln!(out, "{BOLD}{name}{BOLD:#}")?
     }
     Ok(())
 }

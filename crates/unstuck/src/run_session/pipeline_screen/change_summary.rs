@@ -21,9 +21,10 @@ pub(super) fn next_attempt_text(
     match &decision.action {
         Action::Retry { .. } => Some(same_retry_text(decision, asked)),
         Action::Change { changes, delay, .. } => {
-            let mut text = match changes.is_empty() {
-                true => strategy_text(decision),
-                false => changes_text(changes, decision.cost.as_ref(), prompts),
+            let mut text = if changes.is_empty() {
+                strategy_text(decision)
+            } else {
+                changes_text(changes, decision.cost.as_ref(), prompts)
             };
             if *delay >= Duration::from_secs(1) {
                 text.push_str(&format!(" ({})", wait_text(decision, *delay, asked)));
@@ -38,12 +39,13 @@ fn same_retry_text(decision: &Decision, asked: bool) -> String {
     let delay = decision.delay().unwrap_or_default();
     let kind = decision.kind;
     let at_most = time_limit_text(decision);
-    match delay < Duration::from_millis(100) {
-        true => format!("trying the same again{at_most} ({kind})"),
-        false => format!(
+    if delay < Duration::from_millis(100) {
+        format!("trying the same again{at_most} ({kind})")
+    } else {
+        format!(
             "trying again {}{at_most} ({kind})",
             wait_text(decision, delay, asked)
-        ),
+        )
     }
 }
 

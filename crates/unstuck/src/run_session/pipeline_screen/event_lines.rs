@@ -160,14 +160,13 @@ fn reused_line(events: &[EventRecord], pipeline: &Pipeline) -> Option<String> {
         PipelineStep::BeginIteration(iteration) => format!("iteration {iteration}"),
         _ => return None,
     };
-    Some(match done.is_empty() {
-        true => format!("Starting: {starting}"),
-        false => {
-            let from = events.iter().find_map(source_run);
-            let from = from.map(|run| format!(" (from run {})", run.get(..6).unwrap_or(run)));
-            let (done, from) = (done.join(", "), from.unwrap_or_default());
-            format!("Reusing: {done}{from}. Starting: {starting}")
-        }
+    Some(if done.is_empty() {
+        format!("Starting: {starting}")
+    } else {
+        let from = events.iter().find_map(source_run);
+        let from = from.map(|run| format!(" (from run {})", run.get(..6).unwrap_or(run)));
+        let (done, from) = (done.join(", "), from.unwrap_or_default());
+        format!("Reusing: {done}{from}. Starting: {starting}")
     })
 }
 
@@ -218,9 +217,10 @@ impl EventLineContext<'_> {
             Event::AttemptFailed(attempt) => vec![self.attempt_failed_line(attempt)],
             Event::AttemptSucceeded(attempt) => {
                 let before = self.attempt_label(&attempt.end.session, attempt.end.number);
-                let cut = match attempt.truncated {
-                    true => ", but its output was cut: it is too long",
-                    false => "",
+                let cut = if attempt.truncated {
+                    ", but its output was cut: it is too long"
+                } else {
+                    ""
                 };
                 vec![format!("{before} → {GREEN}success{GREEN:#}{cut}")]
             }
@@ -235,9 +235,10 @@ impl EventLineContext<'_> {
             }
             Event::ConfigReloaded(reloaded) => {
                 let before = format!("{BOLD}Configuration{BOLD:#} taken over as it is now");
-                match reloaded.changes.is_empty() {
-                    true => vec![before],
-                    false => vec![format!("{before}: {}", reloaded.changes.join("; "))],
+                if reloaded.changes.is_empty() {
+                    vec![before]
+                } else {
+                    vec![format!("{before}: {}", reloaded.changes.join("; "))]
                 }
             }
             Event::ConfigRejected(rejected)
@@ -432,9 +433,10 @@ impl EventLineContext<'_> {
             lines.extend(answers.map(|line| format!("  {line}")));
         }
         if self.story.waits_for_person {
-            let then = match asked.is_about_budget() {
-                true => format!("unstuck approve {}{}", asked.id, self.story.option),
-                false => self.command("resume"),
+            let then = if asked.is_about_budget() {
+                format!("unstuck approve {}{}", asked.id, self.story.option)
+            } else {
+                self.command("resume")
             };
             lines.push(format!(
                 "  waiting until you have seen to it: {then} in another terminal (Ctrl-C stops)"
@@ -530,9 +532,10 @@ impl EventLineContext<'_> {
             self.pipeline.completed_roles().len(),
             self.pipeline.plan().roles.len(),
         );
-        let mut facts = vec![match done == all {
-            true => pluralize(all, "role"),
-            false => format!("{done} of {}", pluralize(all, "role")),
+        let mut facts = vec![if done == all {
+            pluralize(all, "role")
+        } else {
+            format!("{done} of {}", pluralize(all, "role"))
         }];
         if self.pipeline.plan().loop_settings.is_some() {
             facts.push(pluralize(self.pipeline.iteration() as usize, "iteration"));

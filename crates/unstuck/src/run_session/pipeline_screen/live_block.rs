@@ -42,9 +42,10 @@ pub(super) fn block_lines(
     rows.extend(next_roles(run, pipeline).map(|(role, after)| pending_row(role, &after)));
     // The total, and the line that says how many are left out.
     let room = size.rows.saturating_sub(ROWS_ABOVE + 1).max(1);
-    let hidden = match rows.len() <= room {
-        true => 0,
-        false => rows.len() - (room - 1),
+    let hidden = if rows.len() <= room {
+        0
+    } else {
+        rows.len() - (room - 1)
     };
     rows.truncate(rows.len() - hidden);
     let width = |text: fn(&BlockRow) -> &String| {
@@ -170,9 +171,10 @@ fn pending_row(role: &RoleStarted, after: &[&str]) -> BlockRow {
         symbol: '○',
         name: role.id.clone(),
         agent: String::new(),
-        activity: match after.is_empty() {
-            true => "next".to_owned(),
-            false => format!("after {}", after.join(", ")),
+        activity: if after.is_empty() {
+            "next".to_owned()
+        } else {
+            format!("after {}", after.join(", "))
         },
     }
 }

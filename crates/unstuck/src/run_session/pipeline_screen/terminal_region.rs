@@ -72,9 +72,10 @@ impl<W: Write> TerminalRegion<W> {
     }
 
     fn styled(&self, line: &str) -> String {
-        match self.colors {
-            true => line.to_owned(),
-            false => strip_str(line).to_string(),
+        if self.colors {
+            line.to_owned()
+        } else {
+            strip_str(line).to_string()
         }
     }
 }

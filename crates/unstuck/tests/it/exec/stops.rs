@@ -201,9 +201,10 @@ fn a_kill_at_any_moment_loses_nothing() {
                     break;
                 }
                 // Killed before it began: nothing was acknowledged, so it begins anew.
-                args = match runs[0]["id"].is_string() {
-                    true => vec!["resume"],
-                    false => args,
+                args = if runs[0]["id"].is_string() {
+                    vec!["resume"]
+                } else {
+                    args
                 };
             }
         }

@@ -68,19 +68,18 @@ fn lead(client: TcpStream, target: SocketAddr, seen: &Noted) -> Option<()> {
     seen.lock().unwrap().push((first.clone(), word));
     let mut upstream = TcpStream::connect(target).ok()?;
     let mut client = client;
-    match first.starts_with("CONNECT ") {
-        true => client.write_all(b"HTTP/1.1 200 OK\r\n\r\n").ok()?,
-        // What it was sent, with the path alone.
-        false => {
-            let path = first.split(' ').nth(1)?.splitn(4, '/').nth(3)?;
-            let mut head = format!("POST /{path} HTTP/1.1\r\n");
-            for line in &lines[1..] {
-                head.push_str(line);
-                head.push_str("\r\n");
-            }
+    if first.starts_with("CONNECT ") {
+        client.write_all(b"HTTP/1.1 200 OK\r\n\r\n").ok()?
+    } else {
+        // The same request with only the path of the URL.
+        let path = first.split(' ').nth(1)?.splitn(4, '/').nth(3)?;
+        let mut head = format!("POST /{path} HTTP/1.1\r\n");
+        for line in &lines[1..] {
+            head.push_str(line);
             head.push_str("\r\n");
-            upstream.write_all(head.as_bytes()).ok()?;
         }
+        head.push_str("\r\n");
+        upstream.write_all(head.as_bytes()).ok()?;
     }
     upstream.write_all(reader.buffer()).ok()?;
     both_ways(client, upstream)

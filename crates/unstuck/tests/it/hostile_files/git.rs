@@ -76,12 +76,11 @@ fn another_work_tree_is_not_rolled_back() {
             "echo 'v2, a whole day of work' > {0}/thesis.txt; touch {0}/new-chapter.txt; ",
             docs.display()
         );
-        let named = match during {
-            true => format!("git config core.worktree {}; {work}", home.display()),
-            false => {
-                git(&place, &worktree);
-                work
-            }
+        let named = if during {
+            format!("git config core.worktree {}; {work}", home.display())
+        } else {
+            git(&place, &worktree);
+            work
         };
         let role = ROLE.replace("echo changed", &format!("{named}echo changed"));
         place.write("unstuck.toml", &role);
@@ -125,9 +124,12 @@ fn nothing_is_written_through_links_in_the_repository() {
 
 fn count_files(folder: &Path) -> usize {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let count = |entry: fs::DirEntry| match entry.file_type().unwrap().is_dir() {
-        true => count_files(&entry.path()),
-        false => 1,
+    let count = |entry: fs::DirEntry| {
+        if entry.file_type().unwrap().is_dir() {
+            count_files(&entry.path())
+        } else {
+            1
+        }
     };
     entries.map(count).sum()
 }

@@ -222,9 +222,10 @@ fn a_lockfile_that_names_another_source_asks() {
         place.write("recovery.json", &document("npm ci", None));
         let exec = ["exec", "--repair", "auto", "--", "sh", "-c", PROPOSES];
         let ended = place.go(&exec);
-        match asks {
-            true => drop(ended.told(3, &["package-lock.json decides what it does"])),
-            false => drop(ended.told(0, &["repairing: npm ci"])),
+        if asks {
+            drop(ended.told(3, &["package-lock.json decides what it does"]))
+        } else {
+            drop(ended.told(0, &["repairing: npm ci"]))
         }
     }
 }

@@ -96,9 +96,10 @@ impl Client {
         let (head, body) = answer.split_once("\r\n\r\n").unwrap();
         Got {
             status: head[9..12].parse().unwrap(),
-            body: match head.to_lowercase().contains("chunked") {
-                true => unchunked(body),
-                false => body.to_owned(),
+            body: if head.to_lowercase().contains("chunked") {
+                unchunked(body)
+            } else {
+                body.to_owned()
             },
             head: head.replace("\r\n", "\n"),
         }

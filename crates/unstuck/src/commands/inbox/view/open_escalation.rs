@@ -129,9 +129,10 @@ impl OpenEscalation {
             },
             InputMode::Preview(lines) => {
                 let scrolled = self.try_scroll(&key);
-                match scrolled {
-                    true => self.input = InputMode::Preview(lines),
-                    false => self.scroll = 0,
+                if scrolled {
+                    self.input = InputMode::Preview(lines)
+                } else {
+                    self.scroll = 0
                 }
                 KeyEffect::Stay
             }

@@ -137,9 +137,10 @@ impl ScreenLayout {
             pad(kind_label(asked.escalation_kind), 6),
             headline(question)
         );
-        match selected {
-            true => format!("{SELECTED}{}{SELECTED:#}", pad(&line, self.size.columns)),
-            false => truncate(&line, self.size.columns),
+        if selected {
+            format!("{SELECTED}{}{SELECTED:#}", pad(&line, self.size.columns))
+        } else {
+            truncate(&line, self.size.columns)
         }
     }
 
@@ -147,9 +148,10 @@ impl ScreenLayout {
         let columns = self.size.columns;
         let title = title(&opened.question, self.now);
         // Styles cannot be cut through.
-        let title = match width(&title) > columns {
-            true => truncate(&anstream::adapter::strip_str(&title).to_string(), columns),
-            false => title,
+        let title = if width(&title) > columns {
+            truncate(&anstream::adapter::strip_str(&title).to_string(), columns)
+        } else {
+            title
         };
         let body = self.body(opened);
         let more = body.len().saturating_sub(opened.scroll + self.body_rows());
@@ -213,9 +215,10 @@ impl ScreenLayout {
             body.extend(self.answer_lines(answer.key(), answer.name(), &sanitize(&choice.effect)));
         }
         if opened.can_preview() {
-            let does = match opened.needs_network() {
-                true => "runs the command on a copy without network, which it probably needs",
-                false => "shows what the command would change; runs it on a copy without network",
+            let does = if opened.needs_network() {
+                "runs the command on a copy without network, which it probably needs"
+            } else {
+                "shows what the command would change; runs it on a copy without network"
             };
             body.extend(self.answer_lines('p', "preview", does));
         }
@@ -223,9 +226,10 @@ impl ScreenLayout {
             let does = "runs it on a copy with network; what it does there is real";
             body.extend(self.answer_lines('P', "preview", does));
         }
-        let note = match opened.note.is_empty() {
-            true => "a line that goes with your answer".to_owned(),
-            false => sanitize(&opened.note),
+        let note = if opened.note.is_empty() {
+            "a line that goes with your answer".to_owned()
+        } else {
+            sanitize(&opened.note)
         };
         body.extend(self.answer_lines('n', "note", &note));
         body
@@ -291,9 +295,10 @@ fn bulk_abort_prompt(view: &InboxView, columns: usize) -> String {
 /// The keys on the last line, as far apart as there is room.
 fn join_keys(all: &[&str], columns: usize) -> String {
     let wide = all.join("  ");
-    let line = match width(&wide) <= columns {
-        true => wide,
-        false => all.join(" "),
+    let line = if width(&wide) <= columns {
+        wide
+    } else {
+        all.join(" ")
     };
     format!("{DIM}{}{DIM:#}", truncate(&line, columns))
 }

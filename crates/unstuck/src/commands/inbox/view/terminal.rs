@@ -84,9 +84,10 @@ impl RawTerminal {
             }
             let at = MoveTo(0, u16::try_from(row).unwrap_or(u16::MAX));
             queue!(bytes, at, Clear(ClearType::UntilNewLine))?;
-            match self.colors {
-                true => queue!(bytes, Print(line))?,
-                false => queue!(bytes, Print(strip_str(line)))?,
+            if self.colors {
+                queue!(bytes, Print(line))?
+            } else {
+                queue!(bytes, Print(strip_str(line)))?
             }
         }
         self.painted = lines;
