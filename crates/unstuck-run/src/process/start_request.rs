@@ -31,9 +31,9 @@ pub(super) fn start_request(
             .collect(),
         env_remove: spec.env_remove.iter().map(os_text).collect(),
         leadership: match spec.wiring {
-            StreamWiring::Pipes if streams.terminal.is_some() => GroupLeadership::ByReaperAndJoined,
-            StreamWiring::Pipes => GroupLeadership::ByReaper,
-            StreamWiring::Pty => GroupLeadership::BySelf,
+            StreamWiring::Pipes if streams.terminal.is_some() => GroupLeadership::ReaperJoining,
+            StreamWiring::Pipes => GroupLeadership::Reaper,
+            StreamWiring::Pty => GroupLeadership::Child,
         },
         exit_record: spec.exit_record.as_ref().map(os_text),
     }

@@ -162,10 +162,8 @@ impl ReaperLoop {
             Ok((number, Some(pid))) => {
                 let exit_record = order.exit_record.map(PathBuf::from);
                 let membership = match order.leadership {
-                    GroupLeadership::ByReaperAndJoined => GroupMembership::Member,
-                    GroupLeadership::ByReaper | GroupLeadership::BySelf => {
-                        GroupMembership::OwnGroup
-                    }
+                    GroupLeadership::ReaperJoining => GroupMembership::Member,
+                    GroupLeadership::Reaper | GroupLeadership::Child => GroupMembership::OwnGroup,
                 };
                 self.child = Some(SupervisedChild::new(pid, membership, exit_record));
                 self.cgroup_due = Some(now() + CGROUP_DELAY);

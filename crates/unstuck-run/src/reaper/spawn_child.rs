@@ -35,10 +35,10 @@ pub(super) fn spawn_child(order: &StartRequest, streams: Vec<OwnedFd>) -> Result
         command.current_dir(folder);
     }
     match order.leadership {
-        GroupLeadership::ByReaper | GroupLeadership::ByReaperAndJoined => {
+        GroupLeadership::Reaper | GroupLeadership::ReaperJoining => {
             command.process_group(0);
         }
-        GroupLeadership::BySelf => {}
+        GroupLeadership::Child => {}
     }
     command.stdin(stdin).stdout(stdout).stderr(stderr);
     match command.spawn() {

@@ -58,13 +58,13 @@ impl From<OsText> for PathBuf {
 pub(crate) enum GroupLeadership {
     /// The reaper makes it one.
     #[serde(rename = "Given")]
-    ByReaper,
+    Reaper,
     /// The reaper makes it one and joins the group, so that it hears of an interrupt at the terminal.
     #[serde(rename = "Joined")]
-    ByReaperAndJoined,
+    ReaperJoining,
     /// It makes itself one.
     #[serde(rename = "Taken")]
-    BySelf,
+    Child,
 }
 
 /// A child to start; its three streams come with the message.

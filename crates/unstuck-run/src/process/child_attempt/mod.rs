@@ -123,7 +123,7 @@ impl<'a> ChildAttempt<'a> {
         if *self.stop.borrow_and_update() != StopRequest::Continue {
             self.end_cause = Some(EndCause::Stop);
             let status = ChildStatus::CannotStart("it was stopped before it began".into());
-            return Ok(self.into_result(ChildEndReport::without_child(status)));
+            return Ok(self.take_result(ChildEndReport::without_child(status)));
         }
         self.start(spec).await?;
         let end = loop {
@@ -136,7 +136,7 @@ impl<'a> ChildAttempt<'a> {
         };
         // Longer only if somebody outside of our reach has a stream open.
         let _ = timeout(DRAIN_TIMEOUT, self.drain()).await;
-        Ok(self.into_result(end))
+        Ok(self.take_result(end))
     }
 
     async fn start(&mut self, spec: &ProcessSpec) -> Result<(), ProcessError> {
@@ -298,7 +298,7 @@ impl<'a> ChildAttempt<'a> {
         }
     }
 
-    fn into_result(&mut self, end: ChildEndReport) -> ProcessResult {
+    fn take_result(&mut self, end: ChildEndReport) -> ProcessResult {
         let had_terminal = self
             .streams
             .terminal

@@ -64,7 +64,7 @@ pub(in crate::runner) fn read_proposal(
         history: &[],
         now,
     };
-    match repairer.to_proposed_event(&candidate, &case, fingerprint) {
+    match repairer.proposed_event(&candidate, &case, fingerprint) {
         Ok(proposed) => Some(Event::from(Box::new(proposed))),
         Err(reason) => rejected(reason, hash),
     }

@@ -137,7 +137,7 @@ impl RepairCoordinator<'_> {
     }
 
     /// A proposal as it is told; an error where it is refused as a whole.
-    pub(super) fn to_proposed_event(
+    pub(super) fn proposed_event(
         &self,
         candidate: &RepairCandidate,
         case: &RepairQuery<'_>,
