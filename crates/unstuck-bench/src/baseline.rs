@@ -1,4 +1,4 @@
-//! What ours is compared with: one regular expression after the other, over the whole text.
+//! The baseline classifier: one regular expression after the other, over the whole text.
 
 use std::collections::BTreeSet;
 
@@ -8,13 +8,13 @@ use unstuck_core::knowledge::Knowledge;
 /// The patterns of the built-in rules, each compiled once.
 pub(crate) struct RegexLoop {
     regexes: Vec<Regex>,
-    /// How many patterns were left out because they cannot be written without Unicode.
+    /// Number of patterns skipped because they need Unicode.
     pub(crate) skipped: usize,
 }
 
 impl RegexLoop {
-    /// Compiles all that rules look for in texts; what ours looks for besides (fields, stated statuses and waits,
-    /// warnings) is left out, in the baseline's favour.
+    /// Compiles the text patterns of all rules; the classifier's other matchers (fields, stated statuses and waits,
+    /// warnings) are left out, in the baseline's favor.
     pub(crate) fn from_knowledge(knowledge: &Knowledge) -> Self {
         let rules = knowledge.kinds.values().flat_map(|file| &file.rule);
         let sources: BTreeSet<&String> = rules
@@ -35,7 +35,7 @@ impl RegexLoop {
         self.regexes.len()
     }
 
-    /// How many of the patterns match.
+    /// Returns the number of matching patterns.
     pub(crate) fn count_matches(&self, text: &[u8]) -> usize {
         self.regexes
             .iter()
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_literal_and_an_expression_both_match_in_any_case() {
+    fn literals_and_expressions_match_case_insensitively() {
         assert!(
             compile("a.b").is_some_and(|regex| regex.is_match(b"xA.By") && !regex.is_match(b"axb"))
         );

@@ -1,4 +1,4 @@
-//! Whether more rules make a diagnosis slower.
+//! Measures if more rules make a diagnosis slower.
 
 use std::fmt::Write as _;
 
@@ -53,7 +53,7 @@ pub(crate) fn measure(table: &mut FigureTable) -> Result<()> {
     )
 }
 
-/// Rules as a user might write them: every second one with a regular expression.
+/// Returns rules as a user might write them: every second one with a regular expression.
 fn further_rules() -> Result<String> {
     let mut config = String::new();
     for number in 0..FURTHER_RULES {

@@ -1,4 +1,4 @@
-//! How long a decision takes.
+//! Measures the duration of a decision.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -15,12 +15,12 @@ use crate::diagnose::now;
 use crate::measure::{ROUNDS, Samples, time_repeated};
 use crate::table::{FigureTable, FigureTarget};
 
-/// A decision may take this many nanoseconds.
+/// Maximum nanoseconds per decision.
 const MAX_NANOS: f64 = 2000.0;
-/// So many decisions between two looks at the clock.
+/// Decisions between two clock readings.
 const BATCH: u32 = 1000;
 
-/// A failure with what has been done about it.
+/// A failure with its recovery history.
 struct DecisionFixture {
     diagnosis: Diagnosis,
     history: RecoveryHistory,

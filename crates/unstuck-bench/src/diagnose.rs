@@ -1,4 +1,4 @@
-//! How long a diagnosis takes: usual texts, unfamiliar ones, large ones.
+//! Measures the duration of a diagnosis: typical, unseen, and large texts.
 
 use anyhow::Result;
 use unstuck_core::knowledge::Knowledge;
@@ -12,12 +12,12 @@ use crate::texts::{TextGenerator, USUAL_SIZE, failed};
 const USUAL_TEXTS: usize = 100;
 const UNFAMILIAR_TEXTS: usize = 1000;
 
-/// The moment at which every failure happens.
+/// Returns the fixed timestamp of every failure.
 pub(crate) fn now() -> ClockReading {
     ClockReading::utc(Timestamp::from_seconds(1_770_000_000))
 }
 
-/// Diagnoses all, so that the compiler cannot leave out the work.
+/// Diagnoses all failures; the compiler cannot optimize the work away.
 pub(crate) fn diagnose_all(classifier: &Classifier, failures: &[Failure]) -> usize {
     let now = now();
     let diagnoses = failures
@@ -89,7 +89,7 @@ fn measure_usual(table: &mut FigureTable, baseline: &RegexLoop) -> Result<()> {
     )
 }
 
-/// Every round reads texts that nobody has seen before.
+/// Every round reads texts that were not seen before.
 fn measure_unfamiliar(table: &mut FigureTable) -> Result<()> {
     let classifier = Classifier::built_in();
     let familiar = TextGenerator::from_seed(1).logs(USUAL_TEXTS, USUAL_SIZE);
@@ -111,7 +111,7 @@ fn measure_unfamiliar(table: &mut FigureTable) -> Result<()> {
         "µs/text",
         FigureTarget::None,
     )?;
-    // The first ratio also tells apart what the texts say; the second only whether they were read before.
+    // The first ratio also differs by content; the second only by whether the texts were read before.
     table.row(
         "new texts ÷ known logs",
         &new.ratio_to(&known),

@@ -1,6 +1,6 @@
-//! How long it takes to list a thousand questions that wait for a person.
+//! Measures listing a thousand pending escalations.
 //!
-//! Beside it stands a bare SELECT of the same rows, which reads them and understands nothing.
+//! The baseline is a plain SELECT of the same rows, without parsing.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -80,7 +80,7 @@ async fn fill_store(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// A question of the usual length.
+/// Returns an escalation of typical length.
 pub(crate) fn escalation_event(run: &RunId) -> Event {
     let fields = serde_json::json!({
         "event": "recovery_escalated", "id": format!("{run}-e1"), "session": run.session_id(1),
@@ -126,7 +126,7 @@ fn time_bare_select(path: &Path) -> Result<f64> {
     Ok(began.elapsed().as_secs_f64())
 }
 
-/// The seconds in which the program lists them all.
+/// Returns the seconds that the program needs to list all of them.
 fn time_program(program: &Path, store: &Path, options: &[&str]) -> Result<f64> {
     let mut command = program_command(program);
     command.arg("--store").arg(store).arg("inbox").args(options);

@@ -1,4 +1,4 @@
-//! Clients: plain sockets that ask again as soon as they are answered, or at a given rate.
+//! Load clients: plain sockets that send the next request after each response, or at a given rate.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -10,16 +10,16 @@ use tokio::task::JoinSet;
 
 use crate::measure::now;
 
-/// What is asked.
+/// The requested form of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ResponseMode {
-    /// An answer in one piece.
+    /// One document.
     Whole,
-    /// An answer in pieces.
+    /// A stream.
     Stream,
 }
 
-/// The bytes of a request of the Chat Completions API.
+/// Returns the bytes of a Chat Completions request.
 pub(crate) fn request(path: &str, wanted: ResponseMode) -> Vec<u8> {
     let stream = wanted == ResponseMode::Stream;
     let body = format!(
@@ -32,18 +32,18 @@ pub(crate) fn request(path: &str, wanted: ResponseMode) -> Vec<u8> {
     .into_bytes()
 }
 
-/// One client, with a connection that it keeps.
+/// A client with a persistent connection.
 pub(crate) struct Client {
     address: SocketAddr,
     stream: Option<TcpStream>,
     buffer: Vec<u8>,
 }
 
-/// What a client got.
+/// The result of a request.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ClientResult {
     pub(crate) status: u16,
-    /// How often the gateway asked for it.
+    /// Number of attempts by the gateway.
     pub(crate) attempts: u32,
     /// Seconds until the last byte.
     pub(crate) total_seconds: f64,
@@ -58,7 +58,7 @@ impl Client {
         }
     }
 
-    /// Sends a request, and reads the whole answer.
+    /// Sends a request and reads the whole response.
     pub(crate) async fn ask(&mut self, request: &[u8]) -> Result<ClientResult> {
         let begin = now();
         let got = self.exchange(request, begin).await;
@@ -98,7 +98,7 @@ impl Client {
     }
 }
 
-/// The head of an answer that is all here.
+/// Returns the head of a response once it is complete.
 fn complete_head(bytes: &[u8]) -> Result<Option<&str>> {
     let Some(end) = memchr::memmem::find(bytes, b"\r\n\r\n") else {
         return Ok(None);
@@ -120,7 +120,7 @@ fn header<T: std::str::FromStr>(head: &str, name: &str) -> Option<T> {
     })
 }
 
-/// So many answers a second with so many connections that never rest.
+/// Returns the responses per second over this many busy connections.
 pub(crate) async fn max_rate(
     address: SocketAddr,
     connections: usize,
@@ -149,7 +149,7 @@ pub(crate) async fn max_rate(
     Ok(count as f64 / begin.elapsed().as_secs_f64())
 }
 
-/// The times of requests at a rate, in seconds.
+/// Returns the latencies of requests at a rate, in seconds.
 pub(crate) async fn latencies_at_rate(
     address: SocketAddr,
     request: &[u8],

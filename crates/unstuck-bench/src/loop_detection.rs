@@ -1,4 +1,4 @@
-//! What it costs to watch an agent while it writes.
+//! Measures the cost of loop detection on agent output.
 
 use std::fmt::Write;
 
@@ -11,11 +11,11 @@ use crate::measure::{ROUNDS, Samples, time_repeated};
 use crate::table::{FigureTable, FigureTarget};
 use crate::texts::TextGenerator;
 
-/// How much is written.
+/// Total bytes written.
 const SIZE: usize = 8 << 20;
-/// How much comes at a time.
+/// Bytes per write.
 const CHUNK: usize = 64 << 10;
-/// How much longer than finding the line ends it may take to watch plain text.
+/// Maximum cost on plain text, compared with finding line ends.
 const MAX_RATIO: f64 = 20.0;
 
 pub(crate) fn measure(table: &mut FigureTable) -> Result<()> {
@@ -39,7 +39,7 @@ pub(crate) fn measure(table: &mut FigureTable) -> Result<()> {
     measure_stream(table)
 }
 
-/// Plain text, against nothing but looking for the line ends.
+/// Measures plain text, against only finding the line ends.
 fn measure_plain(
     table: &mut FigureTable,
     name: &str,
@@ -62,7 +62,7 @@ fn measure_plain(
     )
 }
 
-/// An agent's stream of JSON lines, against nothing but reading the JSON.
+/// Measures an agent's JSON stream, against only parsing the JSON.
 fn measure_stream(table: &mut FigureTable) -> Result<()> {
     let text = sample_calls(SIZE)?;
     let megabytes = text.len() as f64 / 1e6;
@@ -105,7 +105,7 @@ fn count_json_lines(text: &str) -> usize {
     records.filter(Result::is_ok).count()
 }
 
-/// Calls of an agent and their results of about 2 KB, all of them different.
+/// Returns agent calls and results of about 2 KB, all different.
 fn sample_calls(size: usize) -> Result<String> {
     let mut author = TextGenerator::from_seed(8);
     let mut text = String::with_capacity(size + 4096);

@@ -1,6 +1,6 @@
 //! Measures unstuck against a baseline in the same run; `./bench` in the root of the repository runs it.
 //!
-//! The machine is never quiet, so every round measures each side once, and what counts is the ratio of the two.
+//! The machine is never idle, so every round measures each side once, and the result is the ratio of the two.
 
 mod baseline;
 mod classifier_scaling;
@@ -30,7 +30,7 @@ use table::FigureTable;
 
 fn main() -> Result<ExitCode> {
     let arguments: Vec<_> = std::env::args_os().collect();
-    // It is its own reaper and its own sandbox.
+    // This program is also its own reaper and sandbox.
     if let Some(code) = unstuck_repair::sandbox::run_if_called(&arguments) {
         return Ok(ExitCode::from(code));
     }
@@ -41,10 +41,10 @@ fn main() -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Measures one thing and writes what it found into the table.
+/// A benchmark that writes its results into the table.
 type Section = fn(&mut FigureTable) -> Result<()>;
 
-/// What can be measured, by the names that `./bench NAME…` takes; all of it where none is named.
+/// The benchmarks by the names that `./bench NAME…` takes; without a name, all of them run.
 const SECTIONS: [(&str, Section); 12] = [
     ("diagnosing", diagnose::measure),
     ("growing", classifier_scaling::measure),

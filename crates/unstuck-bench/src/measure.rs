@@ -1,15 +1,15 @@
-//! Times, their medians and their ratios.
+//! Time samples, their medians and ratios.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-/// How often everything is measured.
+/// Number of measurement rounds.
 pub(crate) const ROUNDS: u64 = 7;
 
-/// Short work is repeated for about this long in each round.
+/// Minimum duration of a round, for which short work is repeated.
 const MIN_ROUND: Duration = Duration::from_millis(40);
 
-/// The moment, as far as a stopwatch needs it.
+/// Returns the current monotonic time.
 pub(crate) fn now() -> Instant {
     #[expect(
         clippy::disallowed_methods,
@@ -18,14 +18,14 @@ pub(crate) fn now() -> Instant {
     Instant::now()
 }
 
-/// The seconds that some work takes once.
+/// Returns the seconds of one execution.
 pub(crate) fn time_once<T>(work: impl FnOnce() -> T) -> f64 {
     let begin = now();
     black_box(work());
     begin.elapsed().as_secs_f64()
 }
 
-/// The seconds that some short work takes on average, repeated until the clock can tell.
+/// Returns the average seconds of a short task, repeated until the clock is precise enough.
 pub(crate) fn time_repeated<T>(mut work: impl FnMut() -> T) -> f64 {
     let begin = now();
     let mut times = 0.0;
@@ -39,7 +39,7 @@ pub(crate) fn time_repeated<T>(mut work: impl FnMut() -> T) -> f64 {
     }
 }
 
-/// The same thing measured in every round.
+/// The samples of all rounds.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Samples(Vec<f64>);
 
@@ -48,17 +48,17 @@ impl Samples {
         self.0.push(value);
     }
 
-    /// Every sample, changed.
+    /// Applies a function to every sample.
     pub(crate) fn map(&self, change: impl Fn(f64) -> f64) -> Self {
         self.0.iter().copied().map(change).collect()
     }
 
-    /// Round by round, how many times the other these are.
+    /// Returns the ratio to other samples, round by round.
     pub(crate) fn ratio_to(&self, other: &Self) -> Self {
         self.0.iter().zip(&other.0).map(|(a, b)| a / b).collect()
     }
 
-    /// Round by round, how much more than the other these are.
+    /// Returns the difference to other samples, round by round.
     pub(crate) fn minus(&self, other: &Self) -> Self {
         self.0.iter().zip(&other.0).map(|(a, b)| a - b).collect()
     }
@@ -73,7 +73,7 @@ impl Samples {
         }
     }
 
-    /// The smallest and the largest.
+    /// Returns the smallest and the largest sample.
     pub(crate) fn range(&self) -> (f64, f64) {
         let sorted = self.sorted();
         let end = |value: Option<&f64>| value.copied().unwrap_or(f64::NAN);
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_median_is_the_middle_and_ratios_are_taken_round_by_round() {
+    fn medians_and_ratios_are_computed_by_round() {
         let samples: Samples = [4.0, 1.0, 2.0].into_iter().collect();
         assert_eq!((samples.median(), samples.range()), (2.0, (1.0, 4.0)));
         let even: Samples = [1.0, 3.0].into_iter().collect();

@@ -1,4 +1,4 @@
-//! What it costs to run a pipeline of many roles: beyond their commands, and with snapshots of the work tree.
+//! Measures the overhead of a pipeline with many roles, and of its snapshots.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -13,18 +13,18 @@ use crate::resources::{PeakMemory, cpu_of_children, watch_memory};
 use crate::startup::{millis, program_command, sibling_program};
 use crate::table::{FigureTable, FigureTarget};
 
-/// The argument with which this program starts itself, to do nothing but start the commands.
+/// The argument for a process that only starts the commands.
 pub(crate) const BASELINE_ARG: &str = "bare";
 
-/// Waves of roles that need one of the wave before.
+/// Number of waves of roles; each role needs one of the wave before.
 const WAVES: usize = 10;
 const ROLES: usize = 20;
 const PARALLEL: usize = 8;
-/// Snapshots cost more than all else, so that fewer waves tell enough.
+/// Snapshots cost more than all else, so fewer waves suffice.
 const WAVES_WITH_GIT: usize = 2;
-/// What each role runs.
+/// Command of each role.
 const COMMAND: [&str; 3] = ["/bin/echo", "It", "works"];
-/// The size of the work tree of which snapshots are taken.
+/// Number of files in the work tree for snapshots.
 const FILES: usize = 2000;
 
 pub(crate) fn measure(table: &mut FigureTable) -> Result<()> {
@@ -40,7 +40,7 @@ pub(crate) fn measure(table: &mut FigureTable) -> Result<()> {
     measure_snapshots(table, &program)
 }
 
-/// Starts the commands as any program would that wants their output.
+/// Starts the commands like any program that captures their output.
 pub(crate) fn run_baseline() -> Result<()> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -67,7 +67,7 @@ async fn start_all() -> Result<()> {
 fn measure_cpu(table: &mut FigureTable, program: &Path) -> Result<()> {
     let own = std::env::current_exe()?;
     let (mut ours, mut theirs) = (RunCost::default(), RunCost::default());
-    // None is removed before the end: some file systems are slow to make files where others were just deleted.
+    // None is removed before the end: some file systems are slow to create files right after deletions.
     let projects = PipelineProject::for_rounds(WAVES, "")?;
     for project in &projects {
         theirs.add_run(program_command(&own).arg(BASELINE_ARG))?;
@@ -125,7 +125,7 @@ fn measure_memory(table: &mut FigureTable, program: &Path) -> Result<()> {
     )
 }
 
-/// The same in a repository, with and without a snapshot before and after each attempt.
+/// Measures the same in a repository, with and without snapshots around each attempt.
 fn measure_snapshots(table: &mut FigureTable, program: &Path) -> Result<()> {
     if !git(Path::new("."), &["--version"]).is_ok_and(|works| works) {
         return table.note("git is not installed: no snapshots");
@@ -153,7 +153,7 @@ fn measure_snapshots(table: &mut FigureTable, program: &Path) -> Result<()> {
     table.row("  by the clock", &time, "ms", FigureTarget::None)
 }
 
-/// What some runs cost, in seconds.
+/// The cost of some runs in seconds.
 #[derive(Default)]
 struct RunCost {
     cpu: Samples,
@@ -176,11 +176,11 @@ impl RunCost {
     }
 }
 
-/// A folder with a pipeline in it.
+/// A directory with a pipeline.
 struct PipelineProject(tempfile::TempDir);
 
 impl PipelineProject {
-    /// One for each round.
+    /// Returns one project per round.
     fn for_rounds(waves: usize, settings: &str) -> Result<Vec<Self>> {
         (0..ROUNDS).map(|_| Self::new(waves, settings)).collect()
     }

@@ -1,4 +1,4 @@
-//! The processes that are measured: an upstream, and who stands in front of it. Each ends with its value.
+//! The measured processes: an upstream and the servers in front of it. Each ends on drop.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -11,22 +11,22 @@ use anyhow::{Context, Result, bail};
 use crate::resources;
 use crate::startup::{program_command, sibling_program};
 
-/// The word by which the benchmark starts itself as a forwarder.
+/// The argument that starts the benchmark as a forwarder.
 pub(crate) const FORWARDER: &str = "__forward";
 
-/// A process that listens, and ends with this value.
+/// A listening process that is killed on drop.
 pub(crate) struct ListeningProcess {
     child: Child,
     pub(crate) address: SocketAddr,
 }
 
 impl ListeningProcess {
-    /// The seconds of processor time that it has used.
+    /// Returns the CPU seconds used.
     pub(crate) fn cpu(&self) -> Result<f64> {
         resources::cpu_of(self.child.id())
     }
 
-    /// The memory that is its own, in MB.
+    /// Returns the private memory in MB.
     pub(crate) fn memory(&self) -> f64 {
         resources::own_memory(self.child.id())
     }
@@ -40,7 +40,7 @@ impl Drop for ListeningProcess {
     }
 }
 
-/// Starts processes in a folder of their own.
+/// Starts processes in a private directory.
 pub(crate) struct ProcessFixture {
     folder: tempfile::TempDir,
 }
@@ -52,7 +52,7 @@ impl ProcessFixture {
         })
     }
 
-    /// An upstream that plays a script.
+    /// Starts an upstream that plays a script.
     pub(crate) fn start_upstream(&self, script: &str) -> Result<ListeningProcess> {
         let file = self.file_path("script.toml");
         fs::write(&file, script)?;
@@ -61,7 +61,7 @@ impl ProcessFixture {
         self.start_listening(line.args(["--listen", "127.0.0.1:0"]))
     }
 
-    /// The gateway as a user starts it, with all that it records.
+    /// Starts the gateway like a user, with all its recording.
     pub(crate) fn start_gateway(
         &self,
         upstreams: &[SocketAddr],
@@ -79,13 +79,13 @@ impl ProcessFixture {
         self.start_listening(&mut line)
     }
 
-    /// The dashboard as a user starts it, on a store that is there.
+    /// Starts the dashboard like a user, on an existing store.
     pub(crate) fn start_dashboard(&self, store: &Path) -> Result<ListeningProcess> {
         let store = store.display().to_string();
         self.start_gateway(&[], &["--store", &store])
     }
 
-    /// The forwarder that does nothing but forward.
+    /// Starts the plain forwarder.
     pub(crate) fn start_forwarder(&self, upstream: SocketAddr) -> Result<ListeningProcess> {
         let file = self.file_path("port");
         let mut line = program_command(&std::env::current_exe()?);
@@ -93,13 +93,13 @@ impl ProcessFixture {
         Self::wait_for_port(&mut line, &file)
     }
 
-    /// nginx in front of an upstream, where it is installed.
+    /// Starts nginx in front of an upstream, if it is installed.
     pub(crate) fn start_nginx(&self, upstream: SocketAddr) -> Result<Option<ListeningProcess>> {
         let places = ["/usr/sbin/nginx", "/usr/local/sbin/nginx", "/usr/bin/nginx"];
         let Some(program) = places.iter().map(Path::new).find(|path| path.exists()) else {
             return Ok(None);
         };
-        // nginx tells nobody which port it got.
+        // nginx does not report its port.
         let port = std::net::TcpListener::bind(("127.0.0.1", 0))?
             .local_addr()?
             .port();
@@ -162,12 +162,12 @@ impl ProcessFixture {
     }
 }
 
-/// The program of the same build.
+/// Returns the path of the program from the same build.
 fn program_path() -> Result<PathBuf> {
     sibling_program("unstuck").context("the program is not built")
 }
 
-/// Looks for something again and again, for ten seconds.
+/// Polls for a result for ten seconds.
 fn poll_until<T>(mut look: impl FnMut() -> Option<T>) -> Option<T> {
     for _ in 0..500 {
         if let Some(found) = look() {

@@ -1,4 +1,4 @@
-//! What processes use of the processor and of the memory, as the system tells it.
+//! CPU and memory use of processes, as reported by the system.
 
 use std::fs;
 use std::path::Path;
@@ -7,27 +7,27 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 
-/// In these the system counts the time of processes: hundredths of a second.
+/// Clock ticks per second in the system's process times.
 const TICKS: f64 = 100.0;
-/// How often a process is looked at.
+/// Polling interval for a process.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// The seconds of processor time that all processes used that were started from here, at any depth, and waited for.
+/// Returns the CPU seconds of all descendants that were waited for.
 pub(crate) fn cpu_of_children() -> Result<f64> {
     cpu_times("/proc/self/stat", 13)
 }
 
-/// Two times of such a file, the second after the first.
+/// Returns the sum of two adjacent times in such a file.
 fn cpu_times(file: &str, at: usize) -> Result<f64> {
     let text = fs::read_to_string(file)?;
-    // The name in parentheses may hold anything.
+    // The name in parentheses may contain anything.
     let (_, fields) = text.rsplit_once(')').context("no end of the name")?;
     let mut fields = fields.split_whitespace().skip(at);
     let mut next = || -> Result<f64> { Ok(fields.next().context("too few fields")?.parse()?) };
     Ok((next()? + next()?) / TICKS)
 }
 
-/// The seconds of processor time that the threads of a process have used that it still has, to the nanosecond.
+/// Returns the CPU seconds of a process's live threads, with nanosecond precision.
 pub(crate) fn cpu_of(process: u32) -> Result<f64> {
     let mut nanos = 0.0;
     for thread in fs::read_dir(format!("/proc/{process}/task"))? {
@@ -38,21 +38,21 @@ pub(crate) fn cpu_of(process: u32) -> Result<f64> {
     Ok(nanos / 1e9)
 }
 
-/// The memory of a process, in MB; what it shares with others counts in part.
+/// Returns the memory of a process in MB, with its proportional share of shared memory.
 pub(crate) fn own_memory(process: u32) -> f64 {
     megabytes(&format!("/proc/{process}/smaps_rollup"), "Pss:")
 }
 
-/// The most memory that was used at one time, in MB.
+/// The peak memory in MB.
 #[derive(Debug, Default)]
 pub(crate) struct PeakMemory {
-    /// By the process itself.
+    /// Peak of the process itself.
     pub(crate) peak: f64,
-    /// By the process and those of the same program below it; what several share counts once.
+    /// Peak of the process and its descendants of the same program; shared memory is counted once.
     pub(crate) shared: f64,
 }
 
-/// Looks at a process until it ends.
+/// Monitors a process until it ends.
 pub(crate) fn watch_memory(mut child: Child) -> Result<PeakMemory> {
     let mut memory = PeakMemory::default();
     let status = loop {
@@ -68,7 +68,7 @@ pub(crate) fn watch_memory(mut child: Child) -> Result<PeakMemory> {
     Ok(memory)
 }
 
-/// The memory of a process and of those below it that run the same program.
+/// Returns the memory of a process and its descendants of the same program.
 fn tree_memory(process: u32) -> f64 {
     let same = descendants(process).into_iter().filter(|other| {
         let program = |process: u32| fs::read_link(format!("/proc/{process}/exe")).ok();
@@ -93,7 +93,7 @@ fn descendants(process: u32) -> Vec<u32> {
     numbers.collect()
 }
 
-/// A figure of such a file; nothing where the process is gone.
+/// Returns a value of such a file; zero if the process is gone.
 fn megabytes(file: &str, name: &str) -> f64 {
     let text = fs::read_to_string(Path::new(file)).unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix(name));
@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn memory_and_processor_time_can_be_told() {
+    fn memory_and_cpu_time_are_available() {
         let own = std::process::id();
         assert!(megabytes("/proc/self/status", "VmHWM:") > 0.5);
         assert!(tree_memory(own) > 0.5);

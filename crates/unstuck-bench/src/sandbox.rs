@@ -1,4 +1,4 @@
-//! What it costs to confine a repair: `/bin/true` in the sandbox over a bare one, and where the time goes.
+//! Measures the sandbox overhead: `/bin/true` in the sandbox against a bare one, by phase.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ use crate::measure::{ROUNDS, Samples, now};
 use crate::startup::millis;
 use crate::table::{FigureTable, FigureTarget};
 
-/// So many repairs a round.
+/// Repairs per round.
 const REPAIRS: usize = 20;
 
 pub(crate) fn measure(table: &mut FigureTable) -> Result<()> {

@@ -1,4 +1,4 @@
-//! How long it takes until the first diagnosis: in a fresh process, and of the program itself.
+//! Measures the time to the first diagnosis: in a fresh process, and of the program itself.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -14,10 +14,10 @@ use crate::measure::{ROUNDS, Samples, time_once};
 use crate::table::{FigureTable, FigureTarget};
 use crate::texts::{TextGenerator, USUAL_SIZE, failed, one_line};
 
-/// The argument with which this program starts itself, to be cold.
+/// The argument for a cold-start process.
 pub(crate) const COLD_ARG: &str = "cold";
 
-/// Processes are started this often.
+/// Number of process starts.
 const STARTS: usize = 30;
 
 pub(crate) fn measure(table: &mut FigureTable) -> Result<()> {
@@ -26,7 +26,7 @@ pub(crate) fn measure(table: &mut FigureTable) -> Result<()> {
     measure_program(table)
 }
 
-/// Says how long each part of the first diagnosis takes; it can be told only once in a process.
+/// Prints the duration of each part of the first diagnosis; possible only once per process.
 pub(crate) fn run_cold() -> Result<()> {
     let failures = [failed(
         TextGenerator::from_seed(9).log(Some(one_line()), USUAL_SIZE),
@@ -100,7 +100,7 @@ fn measure_program(table: &mut FigureTable) -> Result<()> {
     )
 }
 
-/// The seconds from starting a process with one line on its standard input to its end.
+/// Returns the seconds from start to end of a process with one line on standard input.
 fn time_start(command: &mut Command) -> Result<f64> {
     let begin = crate::measure::now();
     let mut child = command
@@ -125,7 +125,7 @@ pub(crate) fn program_command(program: &Path) -> Command {
     Command::new(program)
 }
 
-/// A program of the same build.
+/// Returns a program from the same build.
 pub(crate) fn sibling_program(name: &str) -> Option<PathBuf> {
     let own = std::env::current_exe().context("where am I").ok()?;
     Some(own.parent()?.join(name))

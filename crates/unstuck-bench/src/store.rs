@@ -1,6 +1,6 @@
-//! How many events a second are durable when many tasks write and each waits for its own acknowledgement.
+//! Measures durable events per second when many tasks write and each waits for its own acknowledgement.
 //!
-//! Beside it stands bare SQLite that is given the same payloads in batches of 100, without folds or counts.
+//! The baseline is plain SQLite with the same payloads in batches of 100, without projections or counters.
 
 use std::path::Path;
 
@@ -98,7 +98,7 @@ async fn append_as_supervisor(store: Store, number: u32) -> Result<(), StoreErro
     Ok(())
 }
 
-/// Calls of a hundred sessions, a thousand at once as a gateway writes them.
+/// Measures the API calls of a hundred sessions, a thousand at once as a gateway writes them.
 async fn measure_calls(path: &Path) -> Result<f64> {
     let store = Store::open(&StoreLocation::file(path), StoreOptions::default()).await?;
     let calls: Vec<_> = (0..100_000).map(sample_call).collect();
@@ -205,7 +205,7 @@ pub(crate) fn run_started(run: &RunId) -> Event {
     }))
 }
 
-/// A try that began, and every other one that failed.
+/// Returns the start of an attempt, or for every other number its failure.
 fn sample_event(run: &RunId, number: u32) -> Event {
     if number.is_multiple_of(2) {
         return Event::from(Box::new(AttemptStarted {

@@ -1,4 +1,4 @@
-//! What it costs to run a command under unstuck: one child through a supervisor, and the whole program.
+//! Measures the overhead of running a command under unstuck: one child process, and the whole program.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -14,9 +14,9 @@ use crate::measure::{ROUNDS, Samples, now};
 use crate::startup::{millis, program_command, sibling_program};
 use crate::table::{FigureTable, FigureTarget};
 
-/// So many children a round.
+/// Child processes per round.
 const CHILDREN: usize = 100;
-/// So many whole commands.
+/// Complete commands per round.
 const COMMANDS: usize = 40;
 
 pub(crate) fn measure(table: &mut FigureTable) -> Result<()> {
@@ -73,7 +73,7 @@ async fn supervised_child(supervisor: &mut Supervisor) -> Result<f64> {
     Ok(begin.elapsed().as_secs_f64())
 }
 
-/// The whole program from a cold start, with its durable history, over the bare command.
+/// Measures the whole program from a cold start, with its durable history, against the bare command.
 fn measure_program(table: &mut FigureTable) -> Result<()> {
     let Some(program) = sibling_program("unstuck").filter(|path| path.exists()) else {
         return table.note("the program is not built: no whole command");
@@ -94,7 +94,7 @@ fn measure_program(table: &mut FigureTable) -> Result<()> {
     table.row("  more than bare", &more, "ms", FigureTarget::AtMost(12.0))
 }
 
-/// How much memory it takes to watch over a child that does nothing.
+/// Measures the memory needed to supervise an idle child process.
 fn measure_idle(table: &mut FigureTable) -> Result<()> {
     let Some(program) = sibling_program("unstuck").filter(|path| path.exists()) else {
         return Ok(());

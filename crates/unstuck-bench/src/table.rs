@@ -1,4 +1,4 @@
-//! The figures as a table for people: median, and from the smallest to the largest in parentheses.
+//! The result table: median, with minimum and maximum in parentheses.
 
 use std::io::{self, Write};
 
@@ -6,10 +6,10 @@ use anyhow::Result;
 
 use crate::measure::Samples;
 
-/// What a figure ought to be.
+/// The target of a figure.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum FigureTarget {
-    /// Nothing is promised about it.
+    /// No target.
     None,
     AtLeast(f64),
     AtMost(f64),
@@ -26,7 +26,7 @@ impl FigureTarget {
     }
 }
 
-/// Writes each row as soon as it is measured.
+/// A table that prints each row as soon as it is measured.
 pub(crate) struct FigureTable(io::Stdout);
 
 impl FigureTable {
@@ -72,7 +72,7 @@ impl FigureTable {
     }
 }
 
-/// How busy the machine is, where the system tells: on a busy one only the ratios count.
+/// Returns the system load, if available: on a busy machine only the ratios are meaningful.
 fn load_average() -> Option<String> {
     let text = std::fs::read_to_string("/proc/loadavg").ok()?;
     let cores = std::thread::available_parallelism().ok()?;
@@ -80,7 +80,7 @@ fn load_average() -> Option<String> {
     Some(format!("; load {load} on {cores} cores"))
 }
 
-/// Three digits that matter.
+/// Formats a number with three significant digits.
 fn significant_digits(value: f64) -> String {
     let decimals = match value.abs() {
         100.0.. => 0,
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_target_says_whether_it_is_met() {
+    fn a_target_shows_if_it_is_met() {
         assert_eq!(FigureTarget::AtLeast(8.0).verdict(9.0), "at least 8: met");
         assert_eq!(
             FigureTarget::AtMost(10.0).verdict(10.5),

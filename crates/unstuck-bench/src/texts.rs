@@ -1,12 +1,12 @@
-//! Texts to diagnose, made by the program itself: the same seed gives the same texts.
+//! Generated texts to diagnose: the same seed gives the same texts.
 
 use unstuck_core::Failure;
 use unstuck_core::decision::SeededRng;
 
-/// The size of a usual piece of standard error.
+/// Size of a typical standard error output.
 pub(crate) const USUAL_SIZE: usize = 2048;
 
-/// What a failure says, each as one tool or API prints it.
+/// Error lines as tools and APIs print them.
 const ERRORS: [&str; 20] = [
     "Error: 429 {\"type\":\"error\",\"error\":{\"type\":\"rate_limit_error\",\"message\":\"This request would exceed your organization's rate limit\"}}",
     "openai.RateLimitError: Error code: 429 - Rate limit reached for gpt-5 on tokens per min (TPM): Limit 30000, Used 29500. Please try again in 1.2s",
@@ -30,7 +30,7 @@ const ERRORS: [&str; 20] = [
     "error: the lock file needs to be updated but --locked was passed to prevent this",
 ];
 
-/// What ordinary programs say while all is well; `#` stands for a number, `@` for a word.
+/// Lines of programs without errors; `#` stands for a number, `@` for a word.
 const ORDINARY: [&str; 16] = [
     "2026-03-04T10:#:#Z INFO server: listening on 127.0.0.1:80#",
     "[#/200] Building CXX object src/@/@.cc.o",
@@ -50,13 +50,13 @@ const ORDINARY: [&str; 16] = [
     "Reading package lists... #%",
 ];
 
-/// Words that logs are full of, so that random texts also touch on what patterns look for.
+/// Words common in logs, so that random texts partially match patterns.
 const COMMON: [&str; 16] = [
     "error", "failed", "the", "is", "not", "file", "request", "limit", "found", "to", "server",
     "code", "line", "token", "after", "model",
 ];
 
-/// Makes texts from chance that can be repeated.
+/// A generator of texts from a seed.
 pub(crate) struct TextGenerator(SeededRng);
 
 impl TextGenerator {
@@ -64,7 +64,7 @@ impl TextGenerator {
         Self(SeededRng::seeded(seed))
     }
 
-    /// As many log texts: of ten, seven with one error line and three without.
+    /// Returns log texts: of ten, seven with one error line and three without.
     pub(crate) fn logs(&mut self, count: usize, size: usize) -> Vec<Failure> {
         (0..count)
             .map(|number| {
@@ -74,7 +74,7 @@ impl TextGenerator {
             .collect()
     }
 
-    /// Ordinary lines, with an error line three quarters into them.
+    /// Returns normal lines, with an error line after three quarters of them.
     pub(crate) fn log(&mut self, error: Option<&str>, size: usize) -> String {
         let mut text = String::with_capacity(size + 200);
         let mut error = error;
@@ -92,7 +92,7 @@ impl TextGenerator {
         text
     }
 
-    /// Nothing but error lines.
+    /// Returns only error lines.
     pub(crate) fn errors(&mut self, size: usize) -> String {
         let mut text = String::with_capacity(size + 200);
         while text.len() < size {
@@ -102,7 +102,7 @@ impl TextGenerator {
         text
     }
 
-    /// Lines of random words, a fifth of them common ones.
+    /// Returns lines of random words, a fifth of them common ones.
     pub(crate) fn words(&mut self, size: usize) -> String {
         let mut text = String::with_capacity(size + 20);
         while text.len() < size {
@@ -142,12 +142,12 @@ impl TextGenerator {
     }
 }
 
-/// A tool call that ended with 1 and left this text.
+/// Returns a tool call that exited with 1 and printed this text.
 pub(crate) fn failed(text: String) -> Failure {
     Failure::tool("bash").with_exit_code(1).with_stderr(text)
 }
 
-/// One error line of its own.
+/// Returns a single error line.
 pub(crate) fn one_line() -> &'static str {
     ERRORS[5]
 }
@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_same_seed_gives_the_same_texts_of_the_wanted_size() {
+    fn the_same_seed_gives_the_same_texts_of_the_requested_size() {
         let texts = || TextGenerator::from_seed(1).logs(20, USUAL_SIZE);
         assert_eq!(texts(), texts());
         let words = TextGenerator::from_seed(2).words(USUAL_SIZE);
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn seven_of_ten_logs_have_an_error() {
+    fn seven_of_ten_logs_have_an_error_line() {
         let has_error = |failure: &&Failure| {
             let text = failure.stderr.as_ref().map(|text| text.to_str());
             text.is_some_and(|text| ERRORS.iter().any(|line| text.contains(line)))

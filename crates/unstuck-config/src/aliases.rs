@@ -1,7 +1,7 @@
-//! Other spellings of the same: short forms and older names become the one form that the sections know.
+//! Key aliases: short forms and older names are converted to the canonical form that the sections read.
 //!
-//! It is done to each file before the files are laid over each other, so that `depends_on` in one is replaced by `needs`
-//! in another. Short forms stay; names of earlier versions are accepted for one version, each with a warning.
+//! Aliases are resolved per file before the layers are merged, so that `depends_on` in one file is replaced by `needs`
+//! in another. Short forms stay supported; names of earlier versions are accepted for one version, each with a warning.
 
 use std::path::Path;
 
@@ -12,21 +12,21 @@ use crate::section::Webhooks;
 use crate::spanned::value_error::{ValueError, ValueErrorKind};
 use crate::spanned::{Node, Table, TableEntry, Value};
 
-/// What was found wrong, by its path.
+/// Value errors with their paths.
 pub(crate) type ValueErrors = Vec<(String, ValueError)>;
 
-/// What came of bringing a file into the one form.
+/// The result of resolving aliases in a file.
 #[derive(Debug, Default)]
 pub(crate) struct Spelled {
-    /// Errors.
+    /// The errors.
     pub(crate) faults: ValueErrors,
-    /// Names of an earlier version that are still accepted, each with the name to use now.
+    /// Deprecated names that are still accepted, each with its replacement.
     pub(crate) old_names: ValueErrors,
 }
 
-/// Keys that were renamed: the table they are in, the old name and the new one.
+/// Renamed keys: the containing table, the old name and the new one.
 ///
-/// `*` in a path stands for each key of a table, or for each item of a list. The new name is in force when a later row is read.
+/// `*` in a path matches each key of a table or each item of a list. Later rows see the new names.
 const RENAMED: &[(&str, &str, &str)] = &[
     ("gateway", "on_circles", "on_loop"),
     ("gateway", "watch", "loop_detection"),
@@ -65,7 +65,7 @@ const RENAMED: &[(&str, &str, &str)] = &[
     ("prompts.*", "place", "position"),
 ];
 
-/// Brings one file into the one form; paths in it become those from its folder.
+/// Converts one file to the canonical form; relative paths in it become relative to its directory.
 pub(crate) fn resolve_aliases(table: &mut Table, folder: Option<&Path>) -> Spelled {
     let mut speller = AliasResolver {
         folder,
@@ -76,7 +76,7 @@ pub(crate) fn resolve_aliases(table: &mut Table, folder: Option<&Path>) -> Spell
     speller.spelled
 }
 
-/// Replaces the key names of an earlier version in a file that was recorded then.
+/// Replaces deprecated key names in a recorded file.
 pub(crate) fn with_new_names(table: &mut Table) {
     let mut speller = AliasResolver {
         folder: None,
@@ -92,7 +92,7 @@ struct AliasResolver<'a> {
 
 impl AliasResolver<'_> {
     fn file(&mut self, table: &mut Table) {
-        // The line by which editors find the schema of a JSON file.
+        // Editors find the schema of a JSON file by this key.
         table.remove("$schema");
         self.rename(table, "", &[("roles", "role")]);
         if let Some(roles) = table.get_mut("role").and_then(Node::list_mut) {
@@ -148,7 +148,7 @@ impl AliasResolver<'_> {
 
     fn roles(&mut self, roles: &mut Vec<Node>) {
         let mut seen: Vec<String> = Vec::new();
-        // The second one is left out: what it says is not about the first.
+        // The second value is dropped: its meaning does not apply to the first.
         roles.retain(|node| {
             let Some(id) = node.id() else {
                 return true;
@@ -207,7 +207,7 @@ impl AliasResolver<'_> {
         }
     }
 
-    /// What is done about kinds; attempts count the first try too.
+    /// Normalizes recovery settings by kind; `attempts` includes the first one.
     fn recoveries(&mut self, kinds: &mut Table, path: &str) {
         self.kinds(kinds, path);
         for entry in &mut kinds.0 {
@@ -224,18 +224,18 @@ impl AliasResolver<'_> {
         }
     }
 
-    /// Keys that are kinds, by their one name.
+    /// Renames kind keys to their canonical names.
     fn kinds(&mut self, kinds: &mut Table, path: &str) {
         let known: Vec<_> = kinds.0.iter().map(|entry| entry.key.clone()).collect();
         for key in known {
-            // What is not a kind is told when it is read.
+            // Unknown kinds are reported when the section is read.
             if let Ok(kind) = key.parse::<Kind>() {
                 self.rename(kinds, path, &[(&key, kind.name())]);
             }
         }
     }
 
-    /// The keys of a policy, which may be written in either way.
+    /// Normalizes the keys of a policy, which may be written in either spelling.
     fn policy(&mut self, policy: &mut Table, path: &str) {
         self.policy_keys(policy, path);
         if let Some(kinds) = tables(policy, "kinds") {
@@ -283,7 +283,7 @@ impl AliasResolver<'_> {
         }
     }
 
-    /// Renames a key of an earlier version in every table that a path leads to.
+    /// Renames a deprecated key in every table that a path matches.
     fn renamed(&mut self, table: &mut Table, path: &[&str], way: &str, names: (&str, &str)) {
         let Some((part, rest)) = path.split_first() else {
             return self.renamed_here(table, way, names);
@@ -367,7 +367,7 @@ fn entries<'t>(table: &'t mut Table, key: &str) -> impl Iterator<Item = &'t mut 
         .flat_map(|table| &mut table.0)
 }
 
-/// A text alone as a table with that text under a key.
+/// Replaces a plain string by a table with that string under a key.
 fn wrap_text(node: &mut Node, key: &str) {
     if node.text().is_none() {
         return;
@@ -379,7 +379,7 @@ fn wrap_text(node: &mut Node, key: &str) {
     }
 }
 
-/// One value alone as a list of it.
+/// Replaces a single value by a list of it.
 fn wrap_in_list(node: &mut Node) {
     if !matches!(node.value, Value::Text(_) | Value::Table(_)) {
         return;
@@ -391,7 +391,7 @@ fn wrap_in_list(node: &mut Node) {
     node.value = Value::List(vec![one]);
 }
 
-/// A number of seconds as a duration.
+/// Converts a number of seconds to a duration.
 fn seconds_to_duration(node: &mut Node) {
     let text = match node.value {
         Value::Integer(number) if number >= 0 => format!("{number}s"),
@@ -410,7 +410,7 @@ fn normalize_until(looping: &mut Table) {
     }
 }
 
-/// One address, or several, each alone or in a table.
+/// Normalizes one or several addresses, each a string or a table.
 fn normalize_addresses(node: &mut Node) {
     wrap_in_list(node);
     if let Some(list) = node.list_mut() {

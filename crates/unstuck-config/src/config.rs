@@ -1,4 +1,4 @@
-//! The configuration that counts: what all layers together say.
+//! The effective configuration, merged from all layers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -25,16 +25,16 @@ use crate::spanned::value_error::{ValueError, ValueErrorKind};
 use crate::spanned::{Node, SourceId, Span, Table};
 use crate::trust_layering::RepairDeclarations;
 
-/// What is there but could not be read.
+/// Settings that are present but could not be read.
 #[derive(Debug, Default)]
 pub(crate) struct UnreadableValues {
-    /// Roles, by their ids.
+    /// The role ids.
     pub(crate) roles: BTreeSet<String>,
-    /// Values, by the paths at which they are missing now.
+    /// The paths of the missing values.
     pub(crate) values: BTreeSet<String>,
 }
 
-/// What all layers together say; the default one says nothing.
+/// The effective configuration of all layers; the default is empty.
 #[derive(Debug, Default)]
 pub struct Config {
     sources: Sources,
@@ -44,10 +44,10 @@ pub struct Config {
     files: Vec<PathBuf>,
     unread: UnreadableValues,
     pub(crate) repair_trust: RepairDeclarations,
-    /// The files that agents can write.
+    /// The sources that agents can write.
     pub(crate) projects: Vec<SourceId>,
     pub(crate) comparison: ProjectComparison,
-    /// The agents of the owner's own files.
+    /// The agents defined in the owner's files.
     owner_agents: BTreeMap<String, AgentFile>,
     old_names: Vec<ConfigProblem>,
     recognized: OnceLock<Agents>,
@@ -78,7 +78,7 @@ impl Config {
         }
     }
 
-    /// The same, and whose word each file is.
+    /// Adds the repair trust of each file.
     pub(crate) fn with_repair_trust(
         self,
         words: RepairDeclarations,
@@ -91,7 +91,7 @@ impl Config {
         }
     }
 
-    /// The same, and how the project's files stand to what was accepted of them.
+    /// Adds the comparison of the project's files with the accepted settings.
     pub(crate) fn with_comparison(self, compared: ProjectComparison) -> Self {
         Self {
             comparison: compared,
@@ -110,64 +110,65 @@ impl Config {
         Self { old_names, ..self }
     }
 
-    /// Returns the keys that are written with a name of an earlier version, each with the name to use now.
+    /// Returns the deprecated keys in use, each with its replacement.
     pub fn old_names(&self) -> &[ConfigProblem] {
         &self.old_names
     }
 
-    /// The files that were read, the first one first.
+    /// Returns the files that were read, lowest precedence first.
     pub fn files(&self) -> &[PathBuf] {
         &self.files
     }
 
-    /// Where the value at a path comes from, such as `role.planner.timeout`; none if nobody set it.
+    /// Returns the source of the value at a path such as `role.planner.timeout`; `None` if it is not set.
     pub fn origin(&self, path: &str) -> Option<Origin> {
         let found = path::find_entry(&self.tree, path)?;
         Some(self.sources.origin(found.key_span))
     }
 
-    /// The value at a path as it was set, in the one spelling of its keys; none if nobody set it.
+    /// Returns the value at a path, with canonical keys; `None` if it is not set.
     pub fn value(&self, path: &str) -> Option<serde_json::Value> {
         path::find_value(&self.tree, path).map(Node::to_json)
     }
 
-    /// The run as a whole.
+    /// Returns the `[run]` section.
     pub fn run(&self) -> &RunSection {
         &self.root.run
     }
 
-    /// The roles, in the order of the files.
+    /// Returns the roles, in file order.
     pub fn roles(&self) -> &[Role] {
         &self.root.role
     }
 
-    /// The role of that id.
+    /// Returns the role with this id.
     pub fn role(&self, id: &str) -> Option<&Role> {
         self.root.role.iter().find(|role| role.id == id)
     }
 
-    /// The ids of all roles, also of those that could not be read.
+    /// Returns the ids of all roles, including unreadable ones.
     pub fn role_ids(&self) -> impl Iterator<Item = &str> {
         let read = self.root.role.iter().map(|role| role.id.as_str());
         read.chain(self.unread.roles.iter().map(String::as_str))
     }
 
-    /// Whether there is a role of that id, be it readable or not.
+    /// Returns whether a role with this id exists, readable or not.
     pub(crate) fn has_role(&self, id: &str) -> bool {
         self.unread.roles.contains(id) || self.role(id).is_some()
     }
 
-    /// Whether there is a value at that path which could not be read, and was told.
+    /// Returns whether the value at this path could not be read, which was already reported.
     pub(crate) fn is_unreadable(&self, path: &str) -> bool {
         self.unread.values.contains(path)
     }
 
-    /// The roles whose outputs a role's prompt may use: those it needs, and what they need; in a loop all of them.
+    /// Returns the roles whose outputs a role's prompt may use: its direct and indirect dependencies; in a loop all
+    /// roles.
     pub fn outputs_for(&self, role: &Role) -> BTreeSet<&str> {
         if self.loop_section().is_some() {
             return self.root.role.iter().map(|role| role.id.as_str()).collect();
         }
-        // What a role that could not be read has to do with it is told when it can be.
+        // Unreadable roles are reported once they can be read.
         let mut found: BTreeSet<_> = self.unread.roles.iter().map(String::as_str).collect();
         let mut waiting: Vec<_> = role.needs.iter().filter_map(|id| self.role(id)).collect();
         while let Some(role) = waiting.pop() {
@@ -178,54 +179,54 @@ impl Config {
         found
     }
 
-    /// What is done about the failures of roles.
+    /// Returns the error recovery settings of roles.
     pub fn error_recovery(&self) -> &ErrorRecovery {
         &self.root.error_recovery
     }
 
-    /// The loop, if the roles run in one.
+    /// Returns the loop settings, if the roles run in a loop.
     pub fn loop_section(&self) -> Option<&LoopSection> {
         self.root.loop_section.as_ref()
     }
 
-    /// What may be spent.
+    /// Returns the budget limits.
     pub fn budget(&self) -> &BudgetSection {
         &self.root.budget
     }
 
-    /// How long people are waited for, and who may answer.
+    /// Returns the escalation deadlines and permissions.
     pub fn escalations(&self) -> &Escalations {
         &self.root.escalations
     }
 
-    /// When an agent is taken for stuck.
+    /// Returns the limits of loop detection.
     pub fn stuck(&self) -> &LoopLimits {
         &self.root.stuck
     }
 
-    /// Which repair commands may run, whoever says so; none if nothing is said about it.
+    /// Returns the declared repair permissions; `None` if there are none.
     ///
-    /// What counts is what [`Config::repair_policy`] makes of it.
+    /// [`Config::repair_policy`] returns the effective ones.
     pub fn recovery(&self) -> Option<&RecoverySection> {
         self.root.recovery.as_ref()
     }
 
-    /// Who is told what.
+    /// Returns the notification settings.
     pub fn webhooks(&self) -> &Webhooks {
         &self.root.webhooks
     }
 
-    /// What stands between agents and their LLM APIs.
+    /// Returns the gateway settings.
     pub fn gateway(&self) -> &GatewaySection {
         &self.root.gateway
     }
 
-    /// Whether `[recovery]` of projects counts without asking.
+    /// Returns whether `[recovery]` of projects applies without confirmation.
     pub fn trusts_projects(&self) -> bool {
         self.root.trust_project_config
     }
 
-    /// The agents: the known ones and the user's own.
+    /// Returns the built-in and user-defined agents.
     pub fn agents(&self) -> &Agents {
         if self.root.agents.is_empty() {
             return Agents::built_in();
@@ -236,10 +237,11 @@ impl Config {
         })
     }
 
-    /// The agents by which a command line of the user is recognized: the known ones and those of the user's own files.
+    /// Returns the agents used to recognize command lines of the user: the built-in ones and those of the user's own
+    /// files.
     ///
-    /// What is known about an agent decides what is added to its command line and its environment, so a project has no
-    /// say about commands that are not its own.
+    /// An agent's definition decides what is added to its command line and environment, so projects do not affect
+    /// commands that are not their own.
     pub fn recognized_agents(&self) -> &Agents {
         if self.owner_agents.is_empty() {
             return Agents::built_in();
@@ -250,7 +252,7 @@ impl Config {
         })
     }
 
-    /// The models and their ladders: the known ones and the user's own.
+    /// Returns the built-in and user-defined models and ladders.
     pub fn catalog(&self) -> &ModelCatalog {
         self.catalog.get_or_init(|| {
             let models = self.root.models.model.iter();
@@ -260,12 +262,12 @@ impl Config {
         })
     }
 
-    /// The policy that counts where nothing else is said; none if the files say nothing.
+    /// Returns the general policy; `None` if the files set none.
     pub fn policy(&self) -> Option<&RetryPolicy> {
         self.policies.general.as_ref()
     }
 
-    /// Where that policy comes from.
+    /// Returns the source of that policy.
     pub fn policy_origin(&self) -> String {
         match self.origin("policy") {
             Some(Origin::File { path, .. }) => format!("[policy] in {}", path.display()),
@@ -274,7 +276,7 @@ impl Config {
         }
     }
 
-    /// The configured policies and the templates, each id once.
+    /// Returns the configured policies and the templates, each id once.
     pub fn policies(&self) -> impl Iterator<Item = &RetryPolicy> {
         self.policies.all()
     }
@@ -283,7 +285,7 @@ impl Config {
         self.root.kinds.is_empty() && self.root.strategies.is_empty()
     }
 
-    /// Some knowledge with the user's additions.
+    /// Returns this knowledge with the user's additions.
     pub fn with_user_knowledge(&self, knowledge: &Knowledge) -> Knowledge {
         knowledge.with_overlay(KnowledgeOverlay {
             kinds: self.root.kinds.clone(),
@@ -291,7 +293,7 @@ impl Config {
         })
     }
 
-    /// The classifier with the user's own rules; the built-in one where there are none.
+    /// Returns the classifier with the user's rules; the built-in one if there are none.
     pub fn classifier(&self) -> Result<&Classifier, KnowledgeError> {
         if self.is_built_in() {
             return Ok(Classifier::built_in());
@@ -299,7 +301,7 @@ impl Config {
         if self.classifier.get().is_none() {
             let classifier = Classifier::new(self.with_user_knowledge(Knowledge::built_in()))?;
             classifier.check()?;
-            // Another thread that was faster has made the same one.
+            // Another thread was faster and built the same one.
             let _ = self.classifier.set(classifier);
         }
         Ok(self
@@ -308,34 +310,34 @@ impl Config {
             .unwrap_or_else(|| Classifier::built_in()))
     }
 
-    /// The classifier, once it is known to be in order.
+    /// Returns the classifier, once it is known to be valid.
     pub fn classifier_or_built_in(&self) -> &Classifier {
         self.classifier().unwrap_or_else(|_| Classifier::built_in())
     }
 
-    /// What is done about failures, with the user's own chains and strategies, once they are known to be in order.
+    /// Returns the playbook with the user's chains and strategies, once they are known to be valid.
     pub fn playbook(&self) -> &Playbook {
         self.playbook.get().unwrap_or_else(|| Playbook::built_in())
     }
 
-    /// Makes sure that the user's own rules, chains and strategies are in order before anything is run.
+    /// Validates user-defined rules, chains and strategies before anything runs.
     pub fn prepare(&self) -> Result<(), KnowledgeError> {
         if !self.is_built_in() && self.playbook.get().is_none() {
             let playbook = Playbook::new(self.classifier()?.knowledge())?;
-            // Another thread that was faster has made the same one.
+            // Another thread was faster and built the same one.
             let _ = self.playbook.set(playbook);
         }
         Ok(())
     }
 
-    /// What is known about repairs, with the user's own knowledge; the built-in one where there is none.
+    /// Returns the repair catalog with the user's repairs; the built-in one if there are none.
     pub fn repair_catalog(&self) -> Result<&RepairCatalog, KnowledgeError> {
         if self.root.repairs == RepairFile::default() {
             return Ok(RepairCatalog::built_in());
         }
         if self.repair_catalog.get().is_none() {
             let book = RepairCatalog::built_in().with_overlay(self.root.repairs.clone())?;
-            // Another thread that was faster has made the same one.
+            // Another thread was faster and built the same one.
             let _ = self.repair_catalog.set(book);
         }
         Ok(self
@@ -344,15 +346,15 @@ impl Config {
             .unwrap_or_else(|| RepairCatalog::built_in()))
     }
 
-    /// What is known about repairs, once it is known to be in order.
+    /// Returns the repair catalog, once it is known to be valid.
     pub fn repair_catalog_or_built_in(&self) -> &RepairCatalog {
         self.repair_catalog()
             .unwrap_or_else(|_| RepairCatalog::built_in())
     }
 
-    /// Something wrong with the value at a path, shown where it stands.
+    /// Returns a problem with the value at a path, with its location.
     ///
-    /// A path that nobody set is shown where the nearest value around it stands.
+    /// For an unset path the location is that of the nearest enclosing value.
     pub fn problem_at(&self, path: &str, what: impl Into<String>) -> ConfigProblem {
         let mut fault = ValueError::new(ValueErrorKind::Custom(what.into()));
         fault.span = self.span_of(path);
@@ -372,13 +374,13 @@ impl Config {
         &self.sources
     }
 
-    /// A path as people here would write it.
+    /// Returns a path relative to the working directory where possible.
     pub fn display_path(&self, path: &Path) -> PathBuf {
         self.sources.display_path(path)
     }
 }
 
-/// Agents in an order in which each comes after the one that it is like.
+/// Returns the agents sorted so that each follows its base.
 fn bases_first<'f>(own: impl Iterator<Item = &'f AgentFile>) -> impl Iterator<Item = AgentFile> {
     let mut waiting: Vec<_> = own.cloned().collect();
     let mut ordered = Vec::new();
@@ -387,14 +389,14 @@ fn bases_first<'f>(own: impl Iterator<Item = &'f AgentFile>) -> impl Iterator<It
             let mut others = waiting.iter().filter(|other| other.id != file.id);
             others.any(|other| file.base_agent.as_ref() == Some(&other.id))
         };
-        // In a circle, which is told elsewhere, nobody is first.
+        // A cycle is reported elsewhere; it has no first agent.
         let at = waiting.iter().position(|file| !waits(file));
         ordered.push(waiting.remove(at.unwrap_or(0)));
     }
     ordered.into_iter()
 }
 
-/// A catalog with one model more, or one that is changed.
+/// Returns a catalog with one model added or changed.
 pub(crate) fn with_model(catalog: ModelCatalog, own: &ModelSection) -> ModelCatalog {
     let known = catalog.models.iter().find(|model| model.id == own.id);
     let mut model = known.cloned().unwrap_or_else(|| Model {
@@ -420,7 +422,7 @@ pub(crate) fn with_model(catalog: ModelCatalog, own: &ModelSection) -> ModelCata
             cached: price.cached,
             as_of: price.as_of.clone(),
         });
-        // Whoever states a price states it for prompts of every length.
+        // A configured price applies to prompts of every length.
         model.long = None;
     }
     if let Some(aliases) = &own.aliases {

@@ -1,9 +1,9 @@
-//! What of `[gateway]` and `[budget]` counts, by whose word it is: a project, which agents can write, only narrows it.
+//! Trust for `[gateway]` and `[budget]`: a project file, which agents can write, can only tighten them.
 
 use crate::section::OnLoop;
 use crate::spanned::{Node, Table};
 
-/// Takes out what would widen what has been said before.
+/// Removes settings that would loosen earlier layers.
 pub(crate) fn restrict(before: &Table, tree: &mut Table) {
     restrict_budget(before, tree);
     let before = before.get("gateway").and_then(Node::table);
@@ -36,7 +36,7 @@ pub(crate) fn restrict(before: &Table, tree: &mut Table) {
     }
 }
 
-/// Of what the owner allows to spend, a project can only allow less.
+/// Keeps a project from raising the owner's budget.
 fn restrict_budget(before: &Table, tree: &mut Table) {
     let owners = before.get("budget").and_then(Node::table);
     let own = tree.get_mut("budget").and_then(Node::table_mut);

@@ -1,4 +1,5 @@
-//! Compares a project's file with what it said when a run began, and holds back what would allow or execute more.
+//! Compares a project's file with its accepted state at the start of a run, and holds back changes that allow or
+//! execute more.
 
 use serde_json::{Map, Value as Json};
 use unstuck_core::duration;
@@ -9,12 +10,12 @@ use crate::key_rules::{OnChange, rule_of};
 use crate::resolved::defaults;
 use crate::spanned::{Node, SourceId, Span, Table, Value};
 
-/// The list whose items are told apart by their ids.
+/// The list whose items are identified by id.
 const ROLES: &str = "role";
-/// The section that makes the roles run again and again.
+/// The section that makes the roles run repeatedly.
 const LOOP: &str = "loop";
 
-/// Puts back what was accepted wherever a file says something that needs a person, and tells what was.
+/// Restores the accepted value wherever a change needs approval, and returns those changes.
 pub(crate) fn hold_back(
     tree: &mut Table,
     accepted: &Map<String, Json>,
@@ -36,11 +37,11 @@ pub(crate) fn hold_back(
 }
 
 struct ProjectFileComparison {
-    /// Where the file is, for what is put back into it.
+    /// The location used for restored values.
     at: Span,
     built_in: Table,
     changes: Vec<SettingChange>,
-    /// Values of variables whose names say that they are secret.
+    /// The values of variables with secret-looking names.
     secrets: Vec<String>,
 }
 
@@ -105,7 +106,7 @@ impl ProjectFileComparison {
                     path.pop();
                     left.push(role);
                 }
-                // One without an id cannot be read, and is told as such.
+                // A role without an id is invalid and reported as such.
                 (None, ..) => left.push(role),
                 (Some(_), _, id) => {
                     path.push(id.clone().unwrap_or_default());
@@ -127,7 +128,7 @@ impl ProjectFileComparison {
         *list = left;
     }
 
-    /// Whether a change counts at once: it allows and executes nothing, or makes something stricter.
+    /// Returns whether a change applies at once: it allows and executes nothing, or tightens a limit.
     fn applies_at_once(&self, path: &[String], before: Option<&Json>, now: Option<&Json>) -> bool {
         if let Some(rule) = rule_of(path) {
             return match rule.on_change {
@@ -143,9 +144,9 @@ impl ProjectFileComparison {
             };
         }
         match (before, now) {
-            // Without a loop the roles run once, whatever its limits are.
+            // Without a loop the roles run once; its limits have no effect.
             _ if path[..] == [LOOP] => false,
-            // A table that was not there, or is not there any more: all that is in it counts.
+            // The table was added or removed: every value in it is a change.
             (None, Some(Json::Object(now))) => now.iter().all(|(key, value)| {
                 let path = join_path(path, key);
                 self.applies_at_once(&path, None, Some(value))
@@ -203,7 +204,7 @@ impl ProjectFileComparison {
         });
     }
 
-    /// The changes without the values of secret variables.
+    /// Returns the changes without the values of secret variables.
     fn into_changes(self) -> Vec<SettingChange> {
         let redactor = Redactor::new(self.secrets);
         let hidden = |text: String| redactor.redact(&text).into_owned();
@@ -222,7 +223,7 @@ fn join_path(path: &[String], key: &str) -> Vec<String> {
     path
 }
 
-/// Whether a limit is as strict as it was, or stricter; none is no limit.
+/// Returns whether a limit is unchanged or stricter; `None` is no limit.
 fn is_stricter(before: Option<&Json>, now: Option<&Json>) -> bool {
     match (before, now) {
         (None, _) => true,
@@ -234,7 +235,7 @@ fn is_stricter(before: Option<&Json>, now: Option<&Json>) -> bool {
     }
 }
 
-/// A number, or a duration in seconds; 0 as a time is no limit.
+/// Returns a number, or a duration in seconds; a duration of 0 is no limit.
 fn amount(value: &Json) -> Option<f64> {
     match value {
         Json::Number(number) => number.as_f64().filter(|number| number.is_finite()),
@@ -246,7 +247,7 @@ fn amount(value: &Json) -> Option<f64> {
     }
 }
 
-/// Values of variables whose names say that they are secret.
+/// Returns the values of variables with secret-looking names.
 fn secrets_in(path: &[String], value: &Json) -> Vec<String> {
     let pairs: Vec<(String, String)> = match value {
         Json::String(text) => {

@@ -1,42 +1,42 @@
-//! Who may set each key of the configuration, and what a change of it does to a run that is under way.
+//! Permission rules per configuration key: who may set it, and how a change affects an active run.
 //!
-//! Whatever is in a project's folder can have been written by an agent or by whoever the project was cloned from. So each
-//! key has a decision here, and a test goes through the schema: a new key without a decision fails it.
+//! Any file in a project directory may have been written by an agent or by the author of a cloned repository. So every
+//! key has a rule here, and a test walks the schema: a new key without a rule fails it.
 
 use crate::spanned::{Node, Span, Table, TableEntry, Value};
 
-/// Who may set a key.
+/// The layers that may set a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SetBy {
     /// The owner and projects.
     Anyone,
-    /// The owner only: in a project's file it is an error.
+    /// The owner only; an error in a project's file.
     Owner,
-    /// Projects too, but they can only make stricter what the owner has set, or count once they are trusted.
+    /// Projects too, but they can only tighten the owner's value, or need trust.
     Stricter,
     /// Projects too, as the path of a file inside the project.
     ProjectFile,
 }
 
-/// What a changed value of a project's file does to a run that has begun.
+/// The effect of a changed project setting on an active run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OnChange {
-    /// It applies at once: nothing is executed or allowed by it.
+    /// Applies at once: it executes and allows nothing.
     Applies,
-    /// A lower value applies at once, a higher one asks; a missing one is no limit.
+    /// A lower value applies at once, a higher one needs approval; a missing one is no limit.
     Limit,
-    /// A lower value applies at once, a higher one asks; a missing one is the built-in value.
+    /// A lower value applies at once, a higher one needs approval; a missing one is the default.
     LimitWithDefault,
-    /// It asks.
+    /// Needs approval.
     Asks,
-    /// It is compared elsewhere: `[recovery]` counts by trust.
+    /// Decided elsewhere: `[recovery]` depends on trust.
     ByTrust,
 }
 
-/// The decision about the keys of one pattern.
+/// The rule for the keys that match a pattern.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct KeyRule {
-    /// The path; `*` stands for one part of it, `**` at the end for one or more.
+    /// The path pattern; `*` matches one segment, a trailing `**` one or more.
     pub(crate) pattern: &'static str,
     pub(crate) set_by: SetBy,
     pub(crate) on_change: OnChange,
@@ -50,7 +50,7 @@ const fn rule(pattern: &'static str, set_by: SetBy, on_change: OnChange) -> KeyR
     }
 }
 
-/// The decisions; the first one that fits counts.
+/// The rules; the first match applies.
 pub(crate) const KEY_RULES: &[KeyRule] = {
     use OnChange::{Applies, Asks, ByTrust, Limit, LimitWithDefault};
     use SetBy::{Anyone, Owner, ProjectFile, Stricter};
@@ -62,7 +62,7 @@ pub(crate) const KEY_RULES: &[KeyRule] = {
         rule("run.wait_for_human", Anyone, Applies),
         rule("run.snapshots", Anyone, Asks),
         rule("run.on_failed_attempt", Anyone, Asks),
-        // What an agent is told is no more than what other agents can tell it.
+        // A prompt is no more than what other agents can pass on anyway.
         rule("role.*.prompt", Anyone, Applies),
         rule("role.*.prompt_file", ProjectFile, Applies),
         rule("role.*.expect.json", ProjectFile, Asks),
@@ -99,7 +99,7 @@ pub(crate) const KEY_RULES: &[KeyRule] = {
         rule("stuck.**", Anyone, LimitWithDefault),
         rule("prompts.*.file", ProjectFile, Applies),
         rule("prompts.**", Anyone, Applies),
-        // They count for the project's own roles, see `Config::recognized_agents`.
+        // They apply to the project's own roles, see `Config::recognized_agents`.
         rule("agents.**", Anyone, Asks),
         rule("models.**", Anyone, Asks),
         rule("kinds.**", Anyone, Asks),
@@ -111,7 +111,7 @@ pub(crate) const KEY_RULES: &[KeyRule] = {
         rule("webhooks.allow_private", Owner, Asks),
         rule("webhooks.notify_command", Owner, Asks),
         rule("webhooks.desktop", Owner, Asks),
-        // The variables of the owner's environment go nowhere that a project names.
+        // Variables of the owner's environment are not sent to project-defined addresses.
         rule("webhooks.*.*.url_env", Owner, Asks),
         rule("webhooks.*.*.secret_env", Owner, Asks),
         rule("webhooks.*.*.token_env", Owner, Asks),
@@ -126,18 +126,18 @@ pub(crate) const KEY_RULES: &[KeyRule] = {
         rule("gateway.budgets.per_day", Stricter, Limit),
         rule("gateway.budgets.on_reached", Stricter, Asks),
         rule("gateway.timeouts.*", Anyone, Asks),
-        // The owner's API keys go where the gateway is told.
+        // The owner's API keys are sent to the configured upstreams.
         rule("gateway.**", Owner, Asks),
         rule("trust_project_config", Owner, Asks),
         rule("safe_directories", Owner, Asks),
     ]
 };
 
-/// How a path stands to a pattern.
+/// The relation of a path to a pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PatternMatch {
     No,
-    /// The path leads to what the pattern means.
+    /// The path is an ancestor of a match.
     Ancestor,
     Exact,
 }
@@ -158,7 +158,7 @@ fn match_pattern(pattern: &str, path: &[String]) -> PatternMatch {
     }
 }
 
-/// The decision about a value; none for a key that there is not, or for a table whose keys have decisions of their own.
+/// Returns the rule for a value; `None` for unknown keys and for tables whose keys have their own rules.
 pub(crate) fn rule_of(path: &[String]) -> Option<&'static KeyRule> {
     for rule in KEY_RULES {
         match match_pattern(rule.pattern, path) {
@@ -170,25 +170,25 @@ pub(crate) fn rule_of(path: &[String]) -> Option<&'static KeyRule> {
     None
 }
 
-/// A value that is not a project's to set.
+/// A value that a project may not set.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct RejectedSetting {
-    /// Its path.
+    /// The path.
     pub(crate) path: Vec<String>,
-    /// Where its key stands.
+    /// The location of the key.
     pub(crate) at: Span,
     /// The value.
     pub(crate) node: Node,
 }
 
 impl RejectedSetting {
-    /// The path as people write it.
+    /// Returns the path as people write it.
     pub(crate) fn display_path(&self) -> String {
         self.path.join(".")
     }
 }
 
-/// Takes out what only the owner may set; what is built in anyway says nothing.
+/// Removes owner-only settings, except those equal to the default.
 pub(crate) fn remove_owner_only(tree: &mut Table, built_in: &Table) -> Vec<RejectedSetting> {
     let mut taken = Vec::new();
     remove_from_table(tree, &mut Vec::new(), &mut taken);
@@ -230,7 +230,7 @@ fn remove_from_node(node: &mut Node, path: &mut Vec<String>, taken: &mut Vec<Rej
     }
 }
 
-/// What an item of a list is called in a path: its id, or its number.
+/// Returns the path segment of a list item: its id or index.
 fn path_part(item: &Node, at: usize) -> String {
     let number = || (at + 1).to_string();
     item.id().map_or_else(number, str::to_owned)
@@ -247,7 +247,7 @@ fn is_built_in(taken: &RejectedSetting, built_in: &Table) -> bool {
     known.is_some_and(|known| is_subset(&value, &known.to_json()))
 }
 
-/// Whether a value says nothing that the other does not say.
+/// Returns whether one value adds nothing to the other.
 fn is_subset(value: &serde_json::Value, other: &serde_json::Value) -> bool {
     use serde_json::Value as Json;
     match (value, other) {
@@ -259,7 +259,7 @@ fn is_subset(value: &serde_json::Value, other: &serde_json::Value) -> bool {
     }
 }
 
-/// Every text that a project's file may set only as the path of a file inside the project, with its path.
+/// Returns every string that a project file may set only as the path of a file inside the project.
 pub(crate) fn project_paths(tree: &Table) -> Vec<(String, Span, String)> {
     let mut found = Vec::new();
     paths_in(tree, &mut Vec::new(), &mut found);
@@ -297,7 +297,7 @@ mod tests {
     use super::*;
     use crate::schema;
 
-    /// Keys that are other names of keys, and are renamed before anything is decided.
+    /// Key aliases, renamed before any rule is applied.
     const OTHER_NAMES: [&str; 9] = [
         "$schema",
         "roles",
@@ -310,7 +310,7 @@ mod tests {
         "max_attempts",
     ];
 
-    /// The paths of all values of the schema; `*` stands for any name, id or number.
+    /// Returns the paths of all schema values; `*` stands for any name, id or index.
     fn all_paths() -> BTreeSet<Vec<String>> {
         let schema = schema();
         let mut paths = BTreeSet::new();
@@ -336,7 +336,7 @@ mod tests {
                 .into_iter()
                 .flatten()
             {
-                // A list of required keys is no shape of its own.
+                // A list of required keys adds no paths.
                 if one.get("required").is_none() || one.get("properties").is_some() {
                     collect(root, one, path, paths);
                     is_leaf = false;
@@ -379,13 +379,13 @@ mod tests {
             || any.any(|one| holds_keys(root, one))
     }
 
-    /// H3: nobody can add a key and forget to decide who may set it.
+    /// H3: a new key cannot be added without a rule.
     #[test]
-    fn every_key_of_the_schema_has_a_decision() {
+    fn every_schema_key_has_a_rule() {
         let paths = all_paths();
         assert!(paths.len() > 150, "{}", paths.len());
         let decided = |path: &Vec<String>| {
-            // A short form, such as one address alone, is the same as the whole.
+            // A short form, such as a single address, is equivalent to the full form.
             let is_above =
                 |rule: &KeyRule| match_pattern(rule.pattern, path) == PatternMatch::Ancestor;
             rule_of(path).is_some() || KEY_RULES.iter().any(is_above)
@@ -394,9 +394,9 @@ mod tests {
         assert!(without.is_empty(), "decide who may set: {without:?}");
     }
 
-    /// What stands for a secret, or is executed outside of roles, is the owner's, also in keys to come.
+    /// Keys that hold secrets or are executed outside of roles belong to the owner, including future ones.
     #[test]
-    fn keys_that_name_variables_belong_to_the_owner() {
+    fn keys_that_name_variables_are_owner_only() {
         let paths = all_paths();
         let names_a_variable = |path: &&Vec<String>| {
             let last = path.last().map_or("", String::as_str);
@@ -405,7 +405,7 @@ mod tests {
         let found: Vec<_> = paths.iter().filter(names_a_variable).collect();
         assert!(found.len() >= 8, "{found:?}");
         for path in found {
-            // One address alone is the same as a list of one.
+            // A single address is equivalent to a list of one.
             let mut listed = path.clone();
             listed.insert(path.len() - 1, "*".to_owned());
             let rule = rule_of(path).or(rule_of(&listed));
@@ -414,13 +414,13 @@ mod tests {
     }
 
     #[test]
-    fn every_rule_is_about_a_key_that_there_is() {
+    fn every_rule_matches_an_existing_key() {
         let paths = all_paths();
         for rule in KEY_RULES {
             let is_meant = |path: &Vec<String>| {
                 let pattern = rule.pattern.trim_end_matches(".**");
                 matches!(match_pattern(rule.pattern, path), PatternMatch::Exact)
-                    // A section that the schema leaves open ends above its keys.
+                    // The paths of open sections end above their keys.
                     || pattern.starts_with(&path.join(".").replace(".*", ""))
             };
             assert!(paths.iter().any(is_meant), "{}", rule.pattern);

@@ -1,4 +1,4 @@
-//! Which sources there are, and in which order they count.
+//! Configuration sources and their precedence.
 
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use crate::prompt_files::{MAX_TEXT, read_error};
 use crate::safe_directories::{SafeDirectories, foreign_file_reason};
 use crate::trust_layering::{FileTrust, ownership_problem};
 
-/// The names that a project's configuration may have.
+/// The file names of a project configuration.
 pub const PROJECT_FILES: [&str; 4] = [
     "unstuck.toml",
     "unstuck.json",
@@ -19,10 +19,10 @@ pub const PROJECT_FILES: [&str; 4] = [
     "unstuck.yml",
 ];
 
-/// The names that the user's configuration may have, in a folder of its own.
+/// The file names of the user configuration, in its own directory.
 pub const USER_FILES: [&str; 4] = ["config.toml", "config.json", "config.yaml", "config.yml"];
 
-/// The variables of the environment that count, and what they set.
+/// The supported environment variables and the keys they set.
 pub const VARIABLES: [(&str, &str); 5] = [
     ("UNSTUCK_TASK", "run.task"),
     ("UNSTUCK_PARALLEL", "run.parallel"),
@@ -31,64 +31,64 @@ pub const VARIABLES: [(&str, &str); 5] = [
     ("UNSTUCK_POLICY", POLICY),
 ];
 
-/// What a [`SettingOverride`] of the policy's name sets.
+/// The key of a [`SettingOverride`] that selects the policy.
 pub const POLICY: &str = "policy";
 
-/// Where a configuration comes from; later ones win.
+/// The configuration sources; later ones win.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Layers {
-    /// The folder of the user's own configuration.
+    /// The directory of the user configuration.
     pub user: Option<PathBuf>,
-    /// The folder that is worked in; the project's configuration is in it or above it, up to the root of the repository
-    /// or to the person's home folder.
+    /// The working directory; the project configuration is in it or in a parent directory, up to the repository root or
+    /// the home directory.
     pub work_dir: Option<PathBuf>,
-    /// The person's home folder.
+    /// The home directory.
     pub home: Option<PathBuf>,
-    /// The user who became root by `sudo`: root takes their projects for its own.
+    /// The user id of the `sudo` caller, whose projects root accepts as its own.
     pub sudo_user: Option<u32>,
-    /// A file that was named.
+    /// The file given on the command line.
     pub explicit_file: Option<PathBuf>,
-    /// Policies that people have set elsewhere than in files.
+    /// Policies that people have set outside of files.
     pub stored_policies: Vec<StoredPolicy>,
-    /// What the environment and then flags set.
+    /// Overrides from the environment and from flags, in this order.
     pub overrides: Vec<SettingOverride>,
-    /// What the project's files said when a run began that is under way; none where nothing is compared.
+    /// The project settings accepted when the active run began; `None` if nothing is compared.
     pub accepted: Option<ProjectSettings>,
 }
 
-/// A policy that somebody has set elsewhere than in a file.
+/// A policy set outside of files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredPolicy {
-    /// Whose it is.
+    /// The scope.
     pub scope: PolicyScope,
-    /// The policy, as JSON; it counts in the place of `[policy]`, as a whole.
+    /// The policy as JSON; it replaces `[policy]` entirely.
     pub policy: serde_json::Value,
-    /// Where it comes from, in words.
+    /// The source, as text.
     pub origin: String,
 }
 
-/// Whose a policy is that somebody has set.
+/// The scope of a stored policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PolicyScope {
-    /// That of all projects whose files have none: it counts after the user's file, and before the project's.
+    /// All projects without a policy of their own: applied after the user's file and before the project's.
     Everybody,
-    /// That of the project which is worked in: it counts after all files.
+    /// The current project: applied after all files.
     Project,
 }
 
-/// One value that the environment or a flag sets.
+/// A value set by the environment or a flag.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SettingOverride {
-    /// The variable or the flag.
+    /// The variable or flag.
     pub name: String,
-    /// What it sets, such as `run.task`, or [`POLICY`].
+    /// The key it sets, such as `run.task`, or [`POLICY`].
     pub key: String,
     /// The value, as text.
     pub value: String,
 }
 
 impl SettingOverride {
-    /// What the environment sets.
+    /// Returns the overrides from the environment.
     pub fn from_environment(variable: impl Fn(&str) -> Option<String>) -> Vec<Self> {
         let set = |(name, key): (&str, &str)| {
             Some(Self {
@@ -101,7 +101,7 @@ impl SettingOverride {
     }
 }
 
-/// Whose configuration a file is.
+/// The owner of a configuration file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FileOwner {
     User,
@@ -110,7 +110,7 @@ pub(crate) enum FileOwner {
 }
 
 impl Layers {
-    /// The files that there are, the first one first.
+    /// Returns the existing files, lowest precedence first.
     pub(crate) fn files(&self) -> Result<Vec<(FileOwner, PathBuf)>, ConfigError> {
         let mut files = Vec::new();
         if let Some(folder) = &self.user {
@@ -119,7 +119,7 @@ impl Layers {
         if let Some(path) = self.project_file()? {
             files.push((FileOwner::Project, path));
         }
-        // A file that was named and is the project's own anyway is read once.
+        // A file that was given explicitly but is the project file anyway is read once.
         if let Some(named) = &self.explicit_file {
             let same = |(_, path): &(FileOwner, PathBuf)| is_same_file(path, named);
             if !files.iter().any(same) {
@@ -129,7 +129,7 @@ impl Layers {
         Ok(files)
     }
 
-    /// The folders in which agents work, and so can write.
+    /// Returns the directories that agents can write.
     pub(crate) fn agent_writable_dirs(&self) -> Result<Vec<PathBuf>, ConfigError> {
         let Some(here) = &self.work_dir else {
             return Ok(Vec::new());
@@ -143,7 +143,7 @@ impl Layers {
         Ok(folders.into_iter().flatten().map(real).collect())
     }
 
-    /// The project's configuration.
+    /// Returns the project configuration file.
     pub fn project_file(&self) -> Result<Option<PathBuf>, ConfigError> {
         let Some(here) = &self.work_dir else {
             return Ok(None);
@@ -157,11 +157,11 @@ impl Layers {
     }
 }
 
-/// The folders in which the configuration of a project may be, the nearest first: up to the root of the repository or
-/// the person's home folder, whichever comes first.
+/// Returns the directories that may hold a project configuration, nearest first, up to the repository root or the home
+/// directory.
 pub fn project_dirs<'p>(here: &'p Path, home: Option<&Path>) -> Vec<&'p Path> {
     let is_last = |folder: &Path| {
-        // A file of that name leads to the repository of a work tree or a submodule.
+        // In a worktree or submodule `.git` is a file that points to the repository.
         folder.join(".git").symlink_metadata().is_ok()
             || home.is_some_and(|home| home == folder || is_same_file(home, folder))
     };
@@ -175,7 +175,7 @@ pub fn project_dirs<'p>(here: &'p Path, home: Option<&Path>) -> Vec<&'p Path> {
     folders
 }
 
-/// Whether a folder has a project's configuration.
+/// Returns whether a directory has a project configuration.
 pub fn has_project_file(folder: &Path) -> bool {
     PROJECT_FILES.iter().any(|name| folder.join(name).is_file())
 }
@@ -198,16 +198,16 @@ fn is_same_file(one: &Path, other: &Path) -> bool {
     }
 }
 
-/// What a file says, and whose word it is.
+/// The text of a file and its owner.
 pub(crate) struct SourceText {
     pub(crate) text: String,
     pub(crate) trust: FileTrust,
-    /// Why others can have put a project's file there, if they can.
+    /// The reason why others may have written the project file, if they can.
     pub(crate) danger: Option<String>,
 }
 
 impl Layers {
-    /// Reads the files that there are; one that went away meanwhile and that nobody named is left out.
+    /// Reads the existing files; a file that disappears meanwhile is skipped unless it was given explicitly.
     pub(crate) fn read(&self) -> Result<Vec<(FileOwner, PathBuf, SourceText)>, ConfigError> {
         self.read_matching(|_| true)
     }
@@ -241,7 +241,7 @@ impl Layers {
         Ok(texts)
     }
 
-    /// Does the same with a text in the place of the project's file, which is not read.
+    /// Reads the files, with a text in place of the project's file.
     pub(crate) fn read_with_project_text(
         &self,
         path: &Path,
@@ -261,7 +261,7 @@ impl Layers {
     }
 
     fn read_one(&self, owner: FileOwner, path: &Path, reach: &[PathBuf]) -> io::Result<SourceText> {
-        // Somebody may swap it for a FIFO or something endless while it is opened.
+        // The file may be replaced by a FIFO or an endless file while it is opened.
         let mut file = open_named(path).map_err(read_error)?;
         let data = file.metadata()?;
         if data.len() > MAX_TEXT {
@@ -275,13 +275,13 @@ impl Layers {
             .any(|way| reach.iter().any(|folder| way.starts_with(folder)));
         let class = match owner {
             FileOwner::Project => FileTrust::Project,
-            // Agents can write it like the project's own.
+            // Agents can write it like the project's own files.
             FileOwner::User | FileOwner::Named if is_reached => FileTrust::Project,
             FileOwner::User | FileOwner::Named => {
                 ownership_problem(path, &data).map_or(FileTrust::Owner, FileTrust::Untrusted)
             }
         };
-        // A file that somebody names is one that they mean.
+        // A file that is given explicitly is intended.
         let danger = match owner {
             FileOwner::Project => foreign_file_reason(path, &data, self.sudo_user)?,
             FileOwner::User | FileOwner::Named => None,

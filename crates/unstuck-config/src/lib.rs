@@ -1,9 +1,9 @@
-//! What `unstuck.toml` and its like say, and where each value comes from.
+//! The configuration: `unstuck.toml` and its variants, with the source of each value.
 //!
-//! A configuration is read in layers, later ones win: built-in values, the user's file, the project's file, a file that
-//! was named, the environment, flags. A policy that was set elsewhere than in files counts before the project's file if it is that of
-//! all projects, and after all files if it is the project's own. Files are TOML, JSON or YAML with the same keys. Tables are laid over each other
-//! by key, roles by their id; everything else is replaced as a whole.
+//! A configuration is read in layers, later ones win: defaults, the user's file, the project's file, an explicit file,
+//! the environment, flags. A stored policy for all projects is applied before the project's file, a stored policy of
+//! the project after all files. Files are TOML, JSON or YAML with the same keys. Tables are merged by key, roles by id;
+//! everything else is replaced as a whole.
 //!
 //! ```
 //! use unstuck_config::{Config, Layers};
@@ -19,7 +19,7 @@
 //!     timeout = "20m"
 //!     "#,
 //! )?;
-//! let layers = Layers { here: Some(folder.path().to_owned()), ..Layers::default() };
+//! let layers = Layers { work_dir: Some(folder.path().to_owned()), ..Layers::default() };
 //! let config = Config::load(&layers)?;
 //! assert_eq!(config.roles()[0].timeout.map(|limit| limit.as_secs()), Some(1200));
 //! let origin = config.origin("role.planner.timeout").map(|origin| origin.to_string());

@@ -1,4 +1,4 @@
-//! Reads all layers and lays them over each other.
+//! Reads and merges all layers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
@@ -25,22 +25,22 @@ use crate::spanned::value_error::{ValueError, ValueErrorKind};
 use crate::spanned::{Node, SourceId, Span, Table, Value, decode, merge, parse};
 use crate::trust_layering::{FileTrust, RepairDeclarations, UntrustedFile};
 
-/// A configuration as far as it could be read, and what is wrong with it.
+/// A configuration as far as it could be read, with its problems.
 #[derive(Debug, Default)]
 pub struct LoadResult {
-    /// What could be read.
+    /// The readable part of the configuration.
     pub config: Config,
-    /// What could not.
+    /// The problems.
     pub problems: Vec<ConfigProblem>,
 }
 
 impl Config {
-    /// Reads every layer; all that is wrong is told at once.
+    /// Loads every layer and reports all problems at once.
     pub fn load(layers: &Layers) -> Result<Self, ConfigError> {
         LoadResult::read(layers)?.into_valid()
     }
 
-    /// Reads every layer, with a text in the place of the project's file: that file itself is not read.
+    /// Loads every layer, with a text in place of the project's file, which is not read.
     pub fn load_with_project_text(
         layers: &Layers,
         path: &Path,
@@ -52,7 +52,7 @@ impl Config {
 }
 
 impl LoadResult {
-    /// Reads every layer, as far as it can be read.
+    /// Loads every layer as far as possible.
     pub fn read(layers: &Layers) -> Result<Self, ConfigError> {
         Self::from_texts(layers, layers.read()?)
     }
@@ -101,14 +101,14 @@ impl LoadResult {
     }
 }
 
-/// Where upstreams are named.
+/// The key that defines upstreams.
 const UPSTREAMS: &str = "gateway.upstreams";
 /// The file that only the user writes.
 const USER_FILE: &str = "~/.config/unstuck/config.toml";
-/// What only the user's own file says, for all projects.
+/// The keys that are allowed only in the user's own file.
 const OWNER_ONLY_KEYS: [&str; 2] = ["trust_project_config", "safe_directories"];
 
-/// Why a key is not for this file, and what to do.
+/// Returns the message for a key that this file may not set.
 fn owner_only_message(key: &str) -> String {
     match key {
         "trust_project_config" => {
@@ -131,7 +131,7 @@ fn owner_only_message(key: &str) -> String {
     }
 }
 
-/// Drops addresses that are left without an address.
+/// Drops webhook entries that have lost their address.
 fn drop_empty_addresses(tree: &mut Table) {
     let hooks = tree.get_mut("webhooks").and_then(Node::table_mut);
     for entry in hooks.into_iter().flat_map(|hooks| &mut hooks.0) {
@@ -141,7 +141,7 @@ fn drop_empty_addresses(tree: &mut Table) {
     }
 }
 
-/// A path without `.` and `..`, by its words alone.
+/// Returns a path without `.` and `..`, without accessing the file system.
 fn normalized(path: &Path) -> PathBuf {
     let mut way = PathBuf::new();
     for part in path.components() {
@@ -156,10 +156,10 @@ fn normalized(path: &Path) -> PathBuf {
     way
 }
 
-/// Lays one source after the other over what was read before.
+/// Merges the sources one after the other.
 struct LayerReader<'l> {
     layers: &'l Layers,
-    /// The folders of the project.
+    /// The directories of the project.
     agent_writable_dirs: Vec<PathBuf>,
     sources: Sources,
     tree: Table,
@@ -168,13 +168,13 @@ struct LayerReader<'l> {
     repair_trust: RepairDeclarations,
     projects: Vec<SourceId>,
     comparison: ProjectComparison,
-    /// The agents of the owner's own files.
+    /// The agents defined in the owner's files.
     owner_agents: Table,
     problems: Vec<ConfigProblem>,
     old_names: Vec<ConfigProblem>,
 }
 
-/// The one section that is read of the owner's files alone.
+/// The only section that is read from the owner's files alone.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct OnlyAgents {
@@ -248,7 +248,7 @@ impl<'l> LayerReader<'l> {
         merge::merge(&mut self.tree, tree);
     }
 
-    /// Brings the keys of one source into the one form.
+    /// Converts one source to the canonical form.
     fn settle(&mut self, tree: &mut Table, folder: Option<&Path>) {
         let spelled = aliases::resolve_aliases(tree, folder);
         for (path, fault) in spelled.faults {
@@ -260,7 +260,7 @@ impl<'l> LayerReader<'l> {
         }
     }
 
-    /// The roles as the files name them.
+    /// Records the roles as the files name them.
     fn note_roles(&mut self, tree: &Table) {
         let Some(Value::List(roles)) = tree.get("role").map(|node| &node.value) else {
             return;
@@ -272,7 +272,7 @@ impl<'l> LayerReader<'l> {
         }
     }
 
-    /// What others than the user can have written reaches neither the user's secrets nor their privileges.
+    /// Drops settings that would give others access to the user's secrets or privileges.
     fn drop_untrusted(
         &mut self,
         (owner, class): (FileOwner, &FileTrust),
@@ -280,7 +280,7 @@ impl<'l> LayerReader<'l> {
         tree: &mut Table,
     ) {
         if class == &FileTrust::Owner {
-            // A file that is named for one command does not decide about all projects.
+            // A file given for a single command does not apply to all projects.
             if owner != FileOwner::User {
                 for key in OWNER_ONLY_KEYS {
                     if let Some(entry) = tree.remove(key) {
@@ -307,7 +307,7 @@ impl<'l> LayerReader<'l> {
         }
     }
 
-    /// What a budget of the user's is spent by is not for others to lower.
+    /// Keeps others from lowering the prices that the user's budget is computed with.
     fn no_cheaper_models(
         &mut self,
         (owner, class): (FileOwner, &FileTrust),
@@ -328,7 +328,7 @@ impl<'l> LayerReader<'l> {
         }
     }
 
-    /// A value of the user's own file that does not count because others can have written it.
+    /// Reports a value of the user's file that is ignored because others may have written it.
     fn report_ignored(&mut self, class: &FileTrust, file: &Path, key: &str) {
         let (why, hint) = match class {
             FileTrust::Project => (
@@ -351,7 +351,7 @@ impl<'l> LayerReader<'l> {
         self.repair_trust.add_untrusted(ignored);
     }
 
-    /// A project reads files of its own, and none of the user's others.
+    /// Checks that a project only references its own files.
     fn check_project_paths(&mut self, tree: &Table) {
         for (path, at, text) in key_rules::project_paths(tree) {
             let file = Path::new(&text);
@@ -384,7 +384,7 @@ impl<'l> LayerReader<'l> {
         }
     }
 
-    /// Takes over a policy that was set elsewhere than in files.
+    /// Applies a stored policy.
     fn add_stored_policy(&mut self, set: &StoredPolicy) {
         let source = self.sources.add(ConfigSource::Named(set.origin.clone()));
         let text = serde_json::json!({ POLICY: set.policy }).to_string();
@@ -414,7 +414,7 @@ impl<'l> LayerReader<'l> {
         let Some((section, key)) = setting.key.split_once('.') else {
             return;
         };
-        // A number of iterations alone makes no loop.
+        // A number of iterations alone is not a loop.
         if section == "loop" && self.tree.get(section).is_none() {
             return;
         }
@@ -456,7 +456,7 @@ impl<'l> LayerReader<'l> {
         unread
             .roles
             .retain(|id| file.role.iter().all(|role| role.id != *id));
-        // What is wrong with them is told of all files together.
+        // Errors in them are reported for all files together.
         let (OnlyAgents { agents }, _) = decode::decode_table(&mut self.owner_agents);
         let owners_agents = agents;
         let config = Config::new(self.sources, self.tree, file, policies, self.files, unread)
@@ -478,7 +478,7 @@ impl<'l> LayerReader<'l> {
 
     fn report_error(&mut self, path: &str, fault: &ValueError) {
         let problem = ConfigProblem::from_error(&self.sources, path, fault);
-        // What is wrong in one layer is wrong in all of them together, and is told once.
+        // An error in one layer recurs in the merged result, and is reported once.
         if !self.problems.contains(&problem) {
             self.problems.push(problem);
         }
@@ -494,7 +494,7 @@ fn role_ids(tree: &Table) -> BTreeSet<String> {
     ids.map(str::to_owned).collect()
 }
 
-/// Says what goes without saying: a role with a command, be it mistyped, is run by the agent `command`.
+/// Fills in the implied agent: a role with a command, even a misspelled one, uses the agent `command`.
 fn fill_agent(tree: &mut Table) {
     let is_command = |key: &str| nearest(key, [("command", ())]).is_some();
     let is_agent = |key: &str| nearest(key, [("agent", ())]).is_some();

@@ -1,4 +1,4 @@
-//! Keeps a project's `[models]` from making calls cheaper than they are: budgets in USD are the owner's.
+//! Keeps a project's `[models]` from lowering prices: budgets in USD belong to the owner.
 
 use serde::Deserialize;
 use unstuck_core::decision::{Model, ModelCatalog};
@@ -7,26 +7,26 @@ use crate::config::with_model;
 use crate::section::Models;
 use crate::spanned::{Node, Span, Table, Value, decode};
 
-/// Something that would make calls cost less than the owner or unstuck itself says.
+/// A setting that would lower the computed cost of calls.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Cheaper {
-    /// The path of what was taken out.
+    /// The path of the removed setting.
     pub(crate) path: String,
-    /// Where it stands.
+    /// Its location.
     pub(crate) at: Span,
-    /// The reason, in words.
+    /// The reason, as text.
     pub(crate) why: String,
 }
 
-/// The one section that prices are read from.
+/// The only section that prices are read from.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct OnlyModels {
     models: Models,
 }
 
-/// Takes out of a project's file what makes a model cheaper than what was said before, or keeps its calls from being
-/// priced at all.
+/// Removes settings from a project's file that make a model cheaper than earlier layers say, or leave its calls without
+/// a price.
 pub(crate) fn take_cheaper(before: &Table, tree: &mut Table) -> Vec<Cheaper> {
     let models = tree.get_mut("models").and_then(Node::table_mut);
     let models = models.and_then(|models| models.get_mut("model"));
@@ -39,7 +39,7 @@ pub(crate) fn take_cheaper(before: &Table, tree: &mut Table) -> Vec<Cheaper> {
     taken
 }
 
-/// The models as they are known before a project says anything.
+/// Returns the model catalog before the project's settings.
 fn catalog_of(before: &Table) -> ModelCatalog {
     let mut alone = Table(before.entry("models").cloned().into_iter().collect());
     let (OnlyModels { models }, _) = decode::decode_table(&mut alone);
@@ -49,7 +49,7 @@ fn catalog_of(before: &Table) -> ModelCatalog {
         .fold(ModelCatalog::embedded(), with_model)
 }
 
-/// Returns whether anything of a model is left.
+/// Returns whether any of a model's settings remain.
 fn is_kept(one: &mut Node, known: &ModelCatalog, taken: &mut Vec<Cheaper>) -> bool {
     let at = one.span;
     let Some(id) = one.id().map(str::to_owned) else {
@@ -78,7 +78,7 @@ fn is_kept(one: &mut Node, known: &ModelCatalog, taken: &mut Vec<Cheaper>) -> bo
                 });
             }
         }
-        // Another spelling of a known model would take its place.
+        // An alias of a known model would shadow it.
         (None, Some(model)) if model.price.is_some() && !is_dearer(table, model) => {
             taken.push(Cheaper {
                 path,
@@ -125,7 +125,7 @@ fn aliases_of(table: &Table) -> Option<(Span, Vec<String>)> {
     Some((entry.key_span, texts.collect()))
 }
 
-/// Returns whether a price is at least that of a model, for prompts of every length; one that is left out is not.
+/// Returns whether a price is at least that of a model, for prompts of every length; a missing price is not.
 fn covers(price: &Table, model: &Model) -> bool {
     let Some(base) = &model.price else {
         return true;
@@ -155,7 +155,7 @@ fn covers(price: &Table, model: &Model) -> bool {
     })
 }
 
-/// The price of a model, as it is told.
+/// Returns the price of a model, as text.
 fn stated(model: &Model) -> String {
     let Some(price) = &model.price else {
         return "it is".to_owned();

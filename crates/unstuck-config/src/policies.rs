@@ -1,4 +1,4 @@
-//! The policies that a configuration names, each as changes to another one.
+//! The policies of a configuration, each defined as changes to another one.
 
 use std::collections::BTreeMap;
 
@@ -13,24 +13,24 @@ use crate::spanned::{Node, Table, Value, path};
 /// All policies of a configuration.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Policies {
-    /// `[policies]`, those that others build on first.
+    /// The `[policies]`, base policies first.
     named: Vec<RetryPolicy>,
-    /// `[policy]`.
+    /// The `[policy]` section.
     pub(crate) general: Option<RetryPolicy>,
     /// The policies of roles, by role.
     pub(crate) roles: BTreeMap<String, RetryPolicy>,
-    /// Whether `[error_recovery]` says how many retries there are.
+    /// True if `[error_recovery]` limits the number of retries.
     counts_retries: bool,
-    /// What the environment or a flag says.
+    /// The policy selected by the environment or a flag.
     pub(crate) policy_override: Option<PolicyOverride>,
 }
 
-/// A policy that counts whatever the files say.
+/// A policy that overrides the files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PolicyOverride {
-    /// Its name.
+    /// The policy name.
     pub(crate) policy: String,
-    /// The variable or the flag that names it.
+    /// The variable or flag that selects it.
     pub(crate) by: String,
 }
 
@@ -68,7 +68,7 @@ impl Policies {
         (policies, faults)
     }
 
-    /// The configured policies and the templates, each id once.
+    /// Returns the configured policies and the templates, each id once.
     pub(crate) fn all(&self) -> impl Iterator<Item = &RetryPolicy> {
         let built_in = templates()
             .iter()
@@ -76,12 +76,12 @@ impl Policies {
         self.named.iter().chain(built_in)
     }
 
-    /// The policy of that id.
+    /// Returns the policy with this id.
     pub(crate) fn get(&self, id: &str) -> Option<&RetryPolicy> {
         self.all().find(|policy| policy.id == id)
     }
 
-    /// Reads policies that may build on each other, whatever their order.
+    /// Reads policies that may build on each other in any order.
     fn read_named(&mut self, named: &Table, faults: &mut ValueErrors) {
         let mut waiting: Vec<_> = named.0.iter().collect();
         while !waiting.is_empty() {
@@ -89,7 +89,7 @@ impl Policies {
                 let base = node.table().and_then(|table| table.get("template")?.text());
                 base.is_none_or(|base| waiting.iter().all(|entry| entry.key != base))
             };
-            // One that builds on itself or in a circle is read first, and refused if there is no such template.
+            // A cyclic policy is read first, and rejected if there is no such template.
             let next = waiting.iter().position(|entry| is_ready(&entry.node));
             let entry = waiting.remove(next.unwrap_or(0));
             let place = format!("policies.{}", entry.key);
@@ -100,7 +100,7 @@ impl Policies {
         }
     }
 
-    /// A role's policy: changes to the one that it names, or to the one that counts for all.
+    /// Returns a role's policy: changes to the policy it names, or to the general one.
     fn for_role(&self, place: &str, node: &Node, faults: &mut ValueErrors) -> Option<RetryPolicy> {
         let named = node.table().and_then(|table| table.get("template"));
         match named {
@@ -112,19 +112,19 @@ impl Policies {
         }
     }
 
-    /// The policy of roles that have none of their own.
+    /// Returns the policy of roles without their own.
     pub(crate) fn for_roles(&self) -> RetryPolicy {
         let base = self.general.clone();
         base.unwrap_or_else(|| self.built_in_for_roles())
     }
 
-    /// The template of roles: where `[error_recovery]` counts retries, the one that it was made for.
+    /// Returns the default template of roles: if `[error_recovery]` limits retries, the matching one.
     fn built_in_for_roles(&self) -> RetryPolicy {
         let pipeline = template("pipeline").filter(|_| self.counts_retries);
         pipeline.cloned().unwrap_or_else(default_template)
     }
 
-    /// A policy as changes to the template, or to the configured policy, that it names.
+    /// Derives a policy from the template or configured policy that it names.
     fn derive(
         &self,
         place: &str,
@@ -143,7 +143,7 @@ impl Policies {
         derive_policy(base, place, id, node, faults)
     }
 
-    /// What to tell about a name that is no policy's.
+    /// Returns the message for an unknown policy name.
     pub(crate) fn unknown_message(&self, wanted: &str) -> String {
         let ids: Vec<_> = self.all().map(|policy| policy.id.as_str()).collect();
         let near = nearest(wanted, ids.iter().map(|id| (*id, *id)));
@@ -189,7 +189,7 @@ fn derive_policy(
     }
 }
 
-/// TOML and YAML can write numbers that are none; JSON, in which policies are changed, would lose them silently.
+/// Rejects NaN and infinity, which TOML and YAML allow and JSON, used to change policies, silently loses.
 fn reject_non_finite(place: &str, node: &Node, faults: &mut ValueErrors) {
     match &node.value {
         Value::Number(number) if !number.is_finite() => {

@@ -1,4 +1,4 @@
-//! What is wrong with a configuration, shown where it is.
+//! Configuration problems with their locations.
 
 use std::fmt;
 use std::io;
@@ -8,19 +8,19 @@ use crate::spanned::Span;
 use crate::spanned::source::{ConfigSource, Sources, line_and_column};
 use crate::spanned::value_error::ValueError;
 
-/// One thing that is wrong, or worth knowing.
+/// An error or warning about a configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigProblem {
-    /// The value it is about, such as `role.planner.timeout`; empty if it is about none.
+    /// The path of the value, such as `role.planner.timeout`; empty if there is none.
     pub path: String,
-    /// What is wrong, and what was expected.
+    /// The problem and the expected value.
     pub message: String,
-    /// Where it stands, if it stands in a file.
+    /// The location, if the value comes from a file.
     pub location: Option<SourceLocation>,
 }
 
 impl ConfigProblem {
-    /// A fault as people see it.
+    /// Converts a value error for display.
     pub(crate) fn from_error(sources: &Sources, path: &str, fault: &ValueError) -> Self {
         let location = fault
             .span
@@ -38,7 +38,7 @@ impl ConfigProblem {
     }
 }
 
-/// A place in a file.
+/// A location in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourceLocation {
     /// The file.
@@ -49,12 +49,12 @@ pub struct SourceLocation {
     pub column: usize,
     /// The text of the line.
     pub text: String,
-    /// How many characters of it are meant.
+    /// The number of characters to mark.
     pub width: usize,
 }
 
 impl SourceLocation {
-    /// The place of a value; none if it does not come from a file.
+    /// Returns the location of a value; `None` if it does not come from a file.
     pub(crate) fn from_span(sources: &Sources, at: Span) -> Option<Self> {
         let Some(ConfigSource::File { path, text }) = sources.get(at.source) else {
             return None;
@@ -87,7 +87,7 @@ impl fmt::Display for ConfigProblem {
         } = place;
         writeln!(f, "{}:{line}:{column}: {}", file.display(), self.message)?;
         let gutter = line.to_string().len();
-        // A tab stays a tab, so that the mark stands under what it means.
+        // Tabs are kept so that the marker is aligned.
         let before: String = text
             .chars()
             .take(column - 1)
@@ -99,7 +99,7 @@ impl fmt::Display for ConfigProblem {
     }
 }
 
-/// Why there is no configuration.
+/// A failure to load the configuration.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// A file cannot be read.
@@ -107,39 +107,39 @@ pub enum ConfigError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The cause.
         source: io::Error,
     },
-    /// A folder has two configurations.
+    /// A directory has two configurations.
     #[error(
         "there are two configurations: {first} and {second}",
         first = first.display(),
         second = second.display()
     )]
     TwoFiles {
-        /// One of them.
+        /// The first file.
         first: PathBuf,
-        /// The other one.
+        /// The second file.
         second: PathBuf,
     },
-    /// Others than the user can have put a project's configuration there.
+    /// Others than the user may have written the project configuration.
     #[error("{path} is not used: {reason}", path = path.display())]
     UnsafeDirectory {
         /// The file.
         path: PathBuf,
-        /// Why it could be somebody else's.
+        /// The reason why it may belong to someone else.
         reason: String,
     },
-    /// A configuration that a run was started with is not there any more.
+    /// The configuration that a run was started with no longer exists.
     #[error("the configuration {path}, by which it was run, is not there any more", path = path.display())]
     FileGone {
         /// The file.
         path: PathBuf,
     },
-    /// What the files say cannot be used.
+    /// The configuration is invalid.
     #[error("{}", list(.problems))]
     Invalid {
-        /// All that is wrong.
+        /// All problems.
         problems: Vec<ConfigProblem>,
     },
 }

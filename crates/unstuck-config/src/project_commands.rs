@@ -1,4 +1,4 @@
-//! What else the project's own files let run: agents, their arguments, and checks.
+//! Commands other than repairs that a project's files can run: agents, arguments, checks.
 
 use serde::Serialize;
 use serde_json::Value as Json;
@@ -6,7 +6,7 @@ use serde_json::Value as Json;
 use crate::config::Config;
 use crate::spanned::{Node, SourceId, Value, path};
 
-/// The keys of a role that decide what is run.
+/// The role keys that decide which command runs.
 const ROLE_KEYS: [&str; 6] = [
     "agent",
     "command",
@@ -16,20 +16,19 @@ const ROLE_KEYS: [&str; 6] = [
     "expect.check",
 ];
 
-/// Something that the project's own files let run.
+/// A command setting of the project's own files.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ProjectCommand {
-    /// Its path, such as `role.builder.expect.check`.
+    /// The path, such as `role.builder.expect.check`.
     pub path: String,
-    /// What is set there.
+    /// The value.
     pub value: Json,
 }
 
 impl Config {
-    /// What the project's own files let run beside repairs, by path.
+    /// Returns the command settings of the project's own files, by path.
     ///
-    /// Whoever takes over a changed configuration while agents work should hold these against the ones before: an agent
-    /// can have written them.
+    /// Compare them before applying a changed configuration while agents work: an agent may have written it.
     pub fn project_commands(&self) -> Vec<ProjectCommand> {
         let roles = self.roles().iter();
         let mut paths: Vec<_> = roles
@@ -47,7 +46,7 @@ impl Config {
     }
 }
 
-/// Whether anything of a value comes from one of these sources.
+/// Returns whether any part of a value comes from one of these sources.
 fn is_from(node: &Node, sources: &[SourceId]) -> bool {
     let inside = match &node.value {
         Value::List(list) => list.iter().any(|one| is_from(one, sources)),

@@ -1,4 +1,4 @@
-//! What the project's own files say, so that a run can go by what they said when it began.
+//! The project's own settings, recorded so that a run keeps the state of its start.
 
 use std::path::{Path, PathBuf};
 
@@ -12,24 +12,24 @@ use crate::problem::ConfigError;
 use crate::spanned::source::FileFormat;
 use crate::spanned::{Span, Table, parse};
 
-/// What is compared by trust, and not with what a run began with.
+/// The section that is governed by trust, not by comparison.
 const TRUST_SECTION: &str = "recovery";
 
-/// What the project's files say, what counts of it, and what is held back.
+/// The project's settings: as written, in effect, and held back.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct ProjectComparison {
-    /// What counts.
+    /// The settings in effect.
     pub(crate) in_effect: ProjectSettings,
-    /// What the files say.
+    /// The settings as written.
     pub(crate) written: ProjectSettings,
-    /// What is different, and does not count until a person agrees.
+    /// The changes that need approval before they apply.
     pub(crate) held_changes: Vec<SettingChange>,
-    /// The roles of all files, as they are written.
+    /// The roles of all files, as written.
     pub(crate) roles: Vec<String>,
 }
 
 impl ProjectComparison {
-    /// Takes in a file of the project; what needs a person is put back to what was accepted.
+    /// Adds a project file; settings that need approval are reset to the accepted ones.
     pub(crate) fn add_file(
         &mut self,
         path: &Path,
@@ -51,7 +51,7 @@ impl ProjectComparison {
         self.in_effect.files.insert(name, tree_json(tree));
     }
 
-    /// A file of those that were accepted which is not there any more.
+    /// Returns an accepted file that no longer exists.
     pub(crate) fn missing_file(&self, accepted: &ProjectSettings) -> Option<ConfigError> {
         let is_there = |name: &&String| self.written.files.contains_key(*name);
         let gone = accepted.files.keys().find(|name| !is_there(name))?;
@@ -60,7 +60,7 @@ impl ProjectComparison {
     }
 }
 
-/// Returns what was accepted with the names that keys have now.
+/// Returns accepted settings with current key names.
 fn renamed(known: &Json, at: Span) -> Json {
     match parse(FileFormat::Json, &known.to_string(), at.source) {
         Ok(mut table) => {
@@ -79,7 +79,7 @@ fn tree_json(tree: &Table) -> Json {
     json
 }
 
-/// The same file has the same name from wherever it is looked at.
+/// Returns a file name that does not depend on the working directory.
 fn file_key(path: &Path) -> String {
     let folder = path.parent().and_then(|folder| {
         let folder = if folder == Path::new("") {
@@ -95,22 +95,22 @@ fn file_key(path: &Path) -> String {
 }
 
 impl Config {
-    /// What counts of the project's own files.
+    /// Returns the project settings in effect.
     pub fn project_settings(&self) -> &ProjectSettings {
         &self.comparison.in_effect
     }
 
-    /// What the project's own files say, also where it is held back.
+    /// Returns the project settings as written, including held-back ones.
     pub fn written_settings(&self) -> &ProjectSettings {
         &self.comparison.written
     }
 
-    /// What the project's own files say differently than what was accepted, and what does not count until a person agrees.
+    /// Returns the project changes that need approval before they apply.
     pub fn held_changes(&self) -> &[SettingChange] {
         &self.comparison.held_changes
     }
 
-    /// The roles as the files name them now, also where that is held back.
+    /// Returns the roles as written, including held-back changes.
     pub fn written_roles(&self) -> &[String] {
         &self.comparison.roles
     }

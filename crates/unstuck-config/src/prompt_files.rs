@@ -1,4 +1,4 @@
-//! Texts of a configuration that may stand in files of their own.
+//! Prompt texts that may be in separate files.
 
 use std::io;
 use std::path::{Component, Path, PathBuf};
@@ -12,10 +12,10 @@ use crate::problem::ConfigError;
 use crate::section::{PromptPlace, PromptSection, Role};
 use crate::spanned::path;
 
-/// The most bytes that are read of a file which a configuration names.
+/// The maximum size of a file that a configuration names.
 pub(crate) const MAX_TEXT: u64 = 8 << 20;
 
-/// The way from a folder to a file, without `.` and `..`; none if it leads out.
+/// Returns the path from a directory to a file, without `.` and `..`; `None` if it leads outside.
 fn relative_path(root: &Path, file: &Path) -> Option<PathBuf> {
     let mut way = PathBuf::new();
     for part in file.strip_prefix(root).ok()?.components() {
@@ -33,7 +33,7 @@ fn relative_path(root: &Path, file: &Path) -> Option<PathBuf> {
     Some(way)
 }
 
-/// Returns why a file was not read, without its path.
+/// Converts a read error, without the path.
 pub(crate) fn read_error(error: FileError) -> io::Error {
     match error.problem {
         FileProblem::System(error) => error,
@@ -43,7 +43,7 @@ pub(crate) fn read_error(error: FileError) -> io::Error {
 }
 
 impl Config {
-    /// The prompt templates: the known ones and the user's own.
+    /// Returns the built-in and user-defined prompt templates.
     pub fn prompts(&self) -> Result<PromptTemplates, ConfigError> {
         let mut prompts = PromptTemplates::load_embedded()
             .map_err(|error| self.prompt_error("prompts", &error))?;
@@ -82,10 +82,10 @@ impl Config {
         read.map_err(|error| ConfigError::unreadable(file, read_error(error)))
     }
 
-    /// Reads the file that the value of a key names: a regular one, of a size that can be a prompt.
+    /// Reads the file that a key names: a regular file of limited size.
     ///
-    /// Where agents can write the configuration that names it, it is a file of their project: not one outside of it, which they may
-    /// not be able to read themselves.
+    /// If agents can write the configuration, the file must be inside the project: agents may not be able to read other
+    /// files themselves.
     pub fn read_named_file(&self, key: &str, file: &Path) -> Result<String, FileError> {
         let Some(folder) = self.project_folder(key) else {
             return read_named_text(file, MAX_TEXT);
@@ -102,14 +102,14 @@ impl Config {
         String::from_utf8(bytes).map_err(|_| failed(FileProblem::NotText))
     }
 
-    /// The folder of the file that sets a key, if agents can write it.
+    /// Returns the directory of the file that sets a key, if agents can write it.
     fn project_folder(&self, key: &str) -> Option<&Path> {
         let source = path::find_value(&self.tree, key)?.span.source;
         let folder = self.sources().folder(source);
         folder.filter(|_| self.projects.contains(&source))
     }
 
-    /// A role's prompt as it is written, with its placeholders; none if it has none.
+    /// Returns a role's prompt template; `None` if it has none.
     pub fn prompt_of(&self, role: &Role) -> Result<Option<String>, ConfigError> {
         match (&role.prompt, &role.prompt_file) {
             (Some(text), _) => Ok(Some(text.clone())),

@@ -1,4 +1,4 @@
-//! The configuration that counts, as a person or a program can read it: every value, and where it comes from.
+//! The effective configuration for display: every value with its source.
 
 use serde_json::Value as Json;
 use unstuck_core::redact::{Redactor, secret_values};
@@ -7,32 +7,32 @@ use crate::config::Config;
 use crate::spanned::source::{ConfigSource, FileFormat, Origin, Sources};
 use crate::spanned::{Node, SourceId, Table, Value, merge, parse};
 
-/// What counts where nothing else is said.
+/// The defaults.
 const DEFAULT: &str = include_str!("../data/default.toml");
 
-/// Sections of which nothing counts unless somebody wrote them.
+/// Optional sections, which have no defaults.
 const OPTIONAL_SECTIONS: [&str; 2] = ["loop", "recovery"];
 
-/// The configuration that counts, secrets aside.
+/// The effective configuration without secrets.
 #[derive(Debug)]
 pub struct ResolvedConfig {
     tree: Table,
     sources: Sources,
 }
 
-/// One value of the configuration that counts.
+/// An effective value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ResolvedValue {
-    /// Its path, such as `run.parallel`.
+    /// The path, such as `run.parallel`.
     pub path: String,
     /// The value.
     pub value: Json,
-    /// Where it comes from.
+    /// The source.
     pub origin: Origin,
 }
 
 impl Config {
-    /// The configuration that counts, with what is built in, and without secrets.
+    /// Returns the effective configuration, including defaults, without secrets.
     pub fn resolved(&self) -> ResolvedConfig {
         let mut sources = self.sources().clone();
         let built_in = sources.add(ConfigSource::BuiltIn);
@@ -49,7 +49,7 @@ impl Config {
         ResolvedConfig { tree, sources }
     }
 
-    /// Where nobody set the cap of retries, it is that of the policy; one that is bounded by time has none.
+    /// Shows the policy's retry cap if it is not set; a policy bounded by time has none.
     fn show_cap(&self, tree: &mut Table) {
         let policy = self.policies.for_roles();
         let Some(recovery) = tree.get_mut("error_recovery").and_then(Node::table_mut) else {
@@ -62,7 +62,7 @@ impl Config {
         }
     }
 
-    /// Values of roles' environments whose names say that they are secret.
+    /// Returns the values of role variables with secret-looking names.
     fn secrets(&self) -> Vec<String> {
         let roles = self.roles().iter();
         let variables = roles.flat_map(|role| role.env.clone());
@@ -70,7 +70,7 @@ impl Config {
     }
 }
 
-/// The built-in values; a test makes sure that they can be read.
+/// Returns the defaults; a test checks that they can be read.
 pub(crate) fn defaults(source: SourceId) -> Table {
     parse(FileFormat::Toml, DEFAULT, source).unwrap_or_default()
 }
@@ -91,12 +91,12 @@ fn redact_node(node: &mut Node, redactor: &Redactor) {
 }
 
 impl ResolvedConfig {
-    /// All of it as JSON.
+    /// Returns the configuration as JSON.
     pub fn to_json(&self) -> Json {
         self.tree.to_json()
     }
 
-    /// Every single value.
+    /// Returns all single values.
     pub fn values(&self) -> Vec<ResolvedValue> {
         let mut leaves = Vec::new();
         self.collect(&self.tree, "", &mut leaves);
@@ -126,12 +126,12 @@ impl ResolvedConfig {
         }
     }
 
-    /// All of it as TOML.
+    /// Returns the configuration as TOML.
     pub fn to_toml(&self) -> String {
         self.render(|_| None)
     }
 
-    /// All of it as TOML, each line with where its value comes from.
+    /// Returns the configuration as TOML, each line with its source.
     pub fn to_toml_with_origins(&self) -> String {
         self.render(|origin| Some(format!("# {origin}")))
     }
@@ -159,7 +159,7 @@ fn is_table_list(list: &[Node]) -> bool {
     !list.is_empty() && list.iter().all(|one| one.table().is_some())
 }
 
-/// Writes TOML: the plain values of a table first, then the tables in it.
+/// Writes TOML: the plain values of a table before its subtables.
 struct TomlWriter<'a> {
     sources: &'a Sources,
     comment: &'a dyn Fn(&Origin) -> Option<String>,
@@ -206,7 +206,7 @@ impl TomlWriter<'_> {
     }
 
     fn inline_items(&mut self, table: &Table, path: &str, [open, close]: [&str; 2]) {
-        // A table of tables alone needs no heading of its own.
+        // A table that contains only tables needs no heading.
         let headed = open == "[["
             || table.0.is_empty()
             || table
@@ -234,7 +234,7 @@ fn toml_key(key: &str) -> String {
 
 fn toml_value(node: &Node) -> String {
     match &node.value {
-        // TOML has no word for nothing.
+        // TOML has no null.
         Value::Null => "\"\"".to_owned(),
         Value::Bool(flag) => flag.to_string(),
         Value::Integer(number) => number.to_string(),

@@ -1,4 +1,4 @@
-//! The ways to recover of one role: the chains of the playbook, changed as `[error_recovery]` and the role itself say.
+//! The recovery chains of a role: those of the playbook, modified by `[error_recovery]` and the role itself.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -11,17 +11,17 @@ use unstuck_core::{Kind, Layer};
 use crate::config::Config;
 use crate::section::{KindRecovery, Role};
 
-/// How sure a person who names a way is of it; the next one is a little less sure, so that their order stands.
+/// The confidence of the first strategy a user lists; it decreases along the list to keep the order.
 const FIRST_CONFIDENCE: f64 = 0.99;
 const CONFIDENCE_STEP: f64 = 0.02;
 
-/// A switch of [`KindRecovery`] and the changes that it is about.
+/// A switch of [`KindRecovery`] and the changes it controls.
 struct Switch {
     setting: fn(&KindRecovery) -> Option<bool>,
     matches: fn(&AttemptChange) -> bool,
-    /// What a strategy without them is called.
+    /// The name suffix of a strategy without the change.
     suffix_without: &'static str,
-    /// The strategy that brings them into a chain.
+    /// The strategy that adds the change to a chain.
     strategy: &'static str,
 }
 
@@ -47,9 +47,9 @@ const SWITCHES: [Switch; 3] = [
 ];
 
 impl Config {
-    /// What is done about the failures of a role.
+    /// Returns the playbook of a role.
     ///
-    /// [`prepare`](Config::prepare) must have said that the user's own chains are in order.
+    /// The user's chains must have passed [`prepare`](Config::prepare).
     pub fn playbook_for(&self, role: &Role) -> Result<Cow<'_, Playbook>, KnowledgeError> {
         let playbook = self.playbook();
         let overlay = chains(playbook, &self.recovery_of(role));
@@ -59,7 +59,7 @@ impl Config {
         playbook.with_overlay(overlay).map(Cow::Owned)
     }
 
-    /// What is said about each kind for a role: its own word first.
+    /// Returns the recovery settings of a role by kind; its own settings take precedence.
     pub fn recovery_of(&self, role: &Role) -> BTreeMap<Kind, KindRecovery> {
         let mut all = self.root.error_recovery.strategies.clone();
         for (kind, own) in &role.error_recovery {
@@ -70,7 +70,7 @@ impl Config {
     }
 }
 
-/// The chains that are not those of the playbook.
+/// Returns the chains that differ from the playbook.
 fn chains(playbook: &Playbook, recoveries: &BTreeMap<Kind, KindRecovery>) -> KnowledgeOverlay {
     let mut overlay = KnowledgeOverlay::default();
     for (kind, recovery) in recoveries {
@@ -95,7 +95,7 @@ fn chains(playbook: &Playbook, recoveries: &BTreeMap<Kind, KindRecovery>) -> Kno
     overlay
 }
 
-/// A chain that is being changed, and the strategies that it needs beyond the known ones.
+/// A chain under construction, with the strategies it adds to the known ones.
 struct ChainBuilder<'a> {
     playbook: &'a Playbook,
     entries: Vec<ChainEntry>,
@@ -125,7 +125,7 @@ impl ChainBuilder<'_> {
         own.or_else(|| self.playbook.strategy(id))
     }
 
-    /// Adds a link, unless the chain has it already.
+    /// Adds an entry unless the chain already has it.
     fn push(&mut self, link: ChainEntry) {
         let known =
             |known: &ChainEntry| known.strategy == link.strategy && known.layers == link.layers;
@@ -134,7 +134,7 @@ impl ChainBuilder<'_> {
         }
     }
 
-    /// Takes a change out of every way; one that was nothing else is left out.
+    /// Removes a change from every strategy; a strategy without other changes is dropped.
     fn remove_change(&mut self, switch: &Switch) {
         for mut link in std::mem::take(&mut self.entries) {
             let Some(strategy) = self.strategy(&link.strategy).cloned() else {
@@ -154,7 +154,7 @@ impl ChainBuilder<'_> {
         }
     }
 
-    /// The strategy that makes just these changes: a known one, or one that is made from another.
+    /// Returns the strategy with exactly these changes, a known or a derived one.
     fn strategy_with(
         &mut self,
         id: &str,
@@ -173,7 +173,7 @@ impl ChainBuilder<'_> {
         id
     }
 
-    /// Makes sure that a way makes the change.
+    /// Ensures that a strategy makes the change.
     fn add_change(&mut self, switch: &Switch) {
         let makes = |link: &ChainEntry| {
             let strategy = self.strategy(&link.strategy);
@@ -187,7 +187,7 @@ impl ChainBuilder<'_> {
         }
     }
 
-    /// Puts a prompt template first, with what the first way changes apart from the prompt.
+    /// Puts a prompt template first, with the non-prompt changes of the first strategy.
     fn add_prompt(&mut self, template: &str) {
         let id = format!("prompt_{template}");
         let first = self
@@ -226,7 +226,7 @@ impl ChainBuilder<'_> {
     }
 }
 
-/// A conversation alone, or a prompt that only makes sense with what was taken out, is no way to recover.
+/// Returns whether no useful change is left: a new conversation alone does not recover from a failure.
 fn is_ineffective(changes: &[AttemptChange]) -> bool {
     changes
         .iter()

@@ -1,7 +1,7 @@
-//! How far to go for one role: its policy, with what `[error_recovery]` and the role itself say about kinds.
+//! The retry policy of a role, with the settings of `[error_recovery]` and the role for each kind.
 //!
-//! A role's word on a kind stands, even above `max_auto_retries`. What `[error_recovery]` says about a kind is bounded
-//! by it: the smaller one counts.
+//! A role's own setting for a kind wins, even above `max_auto_retries`. A setting of `[error_recovery]` is bounded by
+//! it: the smaller one applies.
 
 use std::collections::BTreeMap;
 
@@ -12,22 +12,22 @@ use crate::config::Config;
 use crate::problem::ConfigError;
 use crate::section::{KindRecovery, Role};
 
-/// How far to go for one role, and where its values come from.
+/// The retry policy of a role, with the source of its values.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RolePolicy {
     /// The policy.
     pub policy: RetryPolicy,
-    /// Where its values come from, by key: `policy`, `maxRetries`, `kinds.timeout.maxRetries` and so on.
+    /// The sources by key: `policy`, `maxRetries`, `kinds.timeout.maxRetries` and so on.
     pub origins: BTreeMap<String, String>,
 }
 
 impl Config {
-    /// The id of the policy of roles that have none of their own.
+    /// Returns the policy id for roles without their own.
     pub fn default_role_policy(&self) -> String {
         self.policies.for_roles().id
     }
 
-    /// How far to go for a role.
+    /// Returns the policy of a role.
     pub fn policy_for(&self, role: &Role) -> Result<RolePolicy, ConfigError> {
         let mut made = self.base_for(role)?;
         if !made.policy.enabled {
@@ -57,7 +57,7 @@ impl Config {
         self.validated(role, made)
     }
 
-    /// The policy that counts before anything is said about single kinds.
+    /// Returns the policy before settings for single kinds.
     fn base_for(&self, role: &Role) -> Result<RolePolicy, ConfigError> {
         let made = |policy: RetryPolicy, from: String| RolePolicy {
             policy,
@@ -87,7 +87,7 @@ impl Config {
         Ok(made(self.policies.for_roles(), from))
     }
 
-    /// The cap of `[error_recovery]`, unless the role's own policy says otherwise.
+    /// Applies the cap of `[error_recovery]`, unless the role's own policy overrides it.
     fn apply_retry_cap(&self, role: &Role, made: &mut RolePolicy) {
         let own = |key: &str| self.origin(&format!("role.{}.policy.{key}", role.id));
         let set = own("maxRetries").or_else(|| own("maxAttempts"));
@@ -95,7 +95,7 @@ impl Config {
         if let (Some(cap), None) = (cap, set) {
             made.policy.max_retries = cap;
             made.policy.give_up_after = None;
-            // A change of the model that would come after the last retry comes with it.
+            // A model switch scheduled after the last retry moves with it.
             let after = &mut made.policy.switch_model_after_retries;
             *after = (*after).min(cap);
             let from = self.origin_text("error_recovery.max_auto_retries");
@@ -122,7 +122,7 @@ impl Config {
         if let Some(factor) = recovery.backoff_multiplier {
             *backoff_multiplier = Some(factor);
             if is_timed {
-                // This block means multiplier × n seconds, whatever the waits of the default are like.
+                // In this section a backoff means multiplier × n seconds, whatever the default delays are.
                 *curve = curve.or(Some(BackoffCurve::Linear));
                 *jitter = jitter.or(Some(Jitter::None));
             }
@@ -153,7 +153,7 @@ impl Config {
         })
     }
 
-    /// A value's path and where it was set.
+    /// Returns a path and its source, as text.
     fn origin_text(&self, path: &str) -> String {
         match self.origin(path) {
             Some(origin) => format!("{path} ({origin})"),

@@ -1,4 +1,4 @@
-//! All that a configuration file may say.
+//! The top level of a configuration file.
 
 use std::collections::BTreeMap;
 
@@ -18,61 +18,62 @@ use crate::section::{
     RecoverySection, Role, RunSection, StuckSection, Webhooks,
 };
 
-/// The configuration of unstuck: how agents are run, what is done about their failures, and how far to go.
+/// The unstuck configuration: agents, failure recovery, and limits.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, expecting = "a table")]
 #[schemars(title = "unstuck", transform = with_other_names)]
 pub(crate) struct RootSection {
-    /// The run as a whole.
+    /// Settings of the run.
     pub(crate) run: RunSection,
-    /// The roles: agents that build on each other.
+    /// The roles: agents that build on each other's output.
     pub(crate) role: Vec<Role>,
-    /// What is done about the failures of roles.
+    /// Error recovery of roles.
     pub(crate) error_recovery: ErrorRecovery,
-    /// The roles again and again until the work is done.
+    /// Repetition of the roles until the work is done.
     #[serde(rename = "loop")]
     pub(crate) loop_section: Option<LoopSection>,
-    /// What may be spent.
+    /// Spending limits.
     pub(crate) budget: BudgetSection,
-    /// How long people are waited for, and who may answer.
+    /// Deadlines and permissions for requests that need human input.
     pub(crate) escalations: Escalations,
-    /// When an agent is taken for stuck.
+    /// Limits for detecting an agent that is stuck in a loop.
     #[serde(deserialize_with = "StuckSection::deserialize")]
     #[schemars(with = "StuckSection")]
     pub(crate) stuck: LoopLimits,
-    /// Prompt templates by name, each a text or a table.
+    /// Prompt templates by name, each a string or a table.
     #[schemars(schema_with = "prompts")]
     pub(crate) prompts: BTreeMap<String, PromptSection>,
-    /// Agents of one's own, by id.
+    /// User-defined agents, by id.
     #[schemars(schema_with = "tables")]
     pub(crate) agents: BTreeMap<String, AgentFile>,
-    /// Models, prices and ladders of one's own.
+    /// User-defined models, prices and ladders.
     pub(crate) models: Models,
-    /// What changes about kinds of failure: rules, chains, hints.
+    /// Changes to failure kinds: rules, chains, hints.
     #[schemars(schema_with = "kinds")]
     pub(crate) kinds: BTreeMap<Kind, KindOverlay>,
-    /// Ways to recover of one's own, by id.
+    /// User-defined strategies, by id.
     #[schemars(schema_with = "strategies")]
     pub(crate) strategies: BTreeMap<String, Strategy>,
-    /// How far to go: changes to the template that it names.
+    /// The retry policy: changes to the template that it names.
     #[schemars(schema_with = "schema_helpers::policy_or_name")]
     pub(crate) policy: Option<Value>,
     /// Further policies, by id.
     #[schemars(schema_with = "policies")]
     pub(crate) policies: BTreeMap<String, Value>,
-    /// Which repair commands may run.
+    /// Permissions for repair commands.
     pub(crate) recovery: Option<RecoverySection>,
-    /// What is known about repairs beyond what is built in.
+    /// User-defined repairs, added to the built-in ones.
     #[schemars(schema_with = "repairs")]
     pub(crate) repairs: RepairFile,
-    /// Who is told what.
+    /// Notification targets.
     pub(crate) webhooks: Webhooks,
-    /// What stands between agents and their LLM APIs.
+    /// The gateway between agents and their LLM APIs.
     pub(crate) gateway: GatewaySection,
-    /// Whether `[recovery]` of projects counts without asking; only in the user's own configuration, false by default.
+    /// If true, `[recovery]` of projects applies without confirmation; only in the user's own configuration, false by
+    /// default.
     pub(crate) trust_project_config: bool,
-    /// Folders whose configuration is used although others than you can have put it there: absolute paths, also with
-    /// `/*` at the end for everything below; only in the user's own configuration.
+    /// Directories whose configuration is used although others may have written it: absolute paths, with a trailing
+    /// `/*` for everything below; only in the user's own configuration.
     #[serde(deserialize_with = "safe_directories::deserialize_list")]
     pub(crate) safe_directories: Vec<String>,
 }
@@ -137,7 +138,7 @@ fn prompts(generator: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "object", "additionalProperties": one })
 }
 
-/// What the derived schema of a file cannot say: other names, and the line by which a file names its schema.
+/// Adds the aliases and the `$schema` key to the derived schema.
 fn with_other_names(schema: &mut Schema) {
     add_alias(schema, "roles", "role");
     add_property(schema, "$schema", json!({ "type": "string" }));

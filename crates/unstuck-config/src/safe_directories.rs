@@ -1,4 +1,4 @@
-//! Whether a project's configuration can have been put there by somebody else, and the folders where that is fine.
+//! Checks if others may have written a project's configuration, and the directories that are declared safe.
 
 use std::fs::Metadata;
 use std::io;
@@ -11,17 +11,17 @@ use serde::{Deserialize, Deserializer};
 use crate::spanned::source::FileFormat;
 use crate::spanned::{Node, SourceId, Value, parse};
 
-/// Everybody may write.
+/// The permission bit that lets everybody write.
 const EVERYBODY_WRITES: u32 = 0o002;
-/// What stands for everything below a folder.
+/// The suffix for everything below a directory.
 const SUBTREE_SUFFIX: &str = "/*";
 
-/// The folders that the owner has declared safe.
+/// The directories the owner has declared safe.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct SafeDirectories(Vec<String>);
 
 impl SafeDirectories {
-    /// Those that the user's own file names; none where it cannot be read, which is told elsewhere.
+    /// Returns those in the user's own file; empty if it cannot be read, which is reported elsewhere.
     pub(crate) fn from_file(path: &Path, text: &str) -> Self {
         let tree = parse(FileFormat::from_path(path), text, SourceId(0)).unwrap_or_default();
         let list = tree.get("safe_directories").map(|node| &node.value);
@@ -33,7 +33,7 @@ impl SafeDirectories {
         Self(absolute.map(str::to_owned).collect())
     }
 
-    /// Whether the folder of a file is among them.
+    /// Returns whether the directory of a file is in the list.
     pub(crate) fn contains(&self, file: &Path) -> bool {
         let folder = file.parent().unwrap_or(file);
         let real = folder.canonicalize().unwrap_or(folder.to_owned());
@@ -52,7 +52,7 @@ fn resolve_dir(folder: &str) -> PathBuf {
     path.canonicalize().unwrap_or(path.to_owned())
 }
 
-/// Reads the list; a path that is not absolute would mean another folder everywhere.
+/// Reads the list; relative paths are rejected because they would depend on the working directory.
 pub(crate) fn deserialize_list<'de, D: Deserializer<'de>>(
     from: D,
 ) -> Result<Vec<String>, D::Error> {
@@ -75,10 +75,10 @@ pub(crate) fn deserialize_list<'de, D: Deserializer<'de>>(
     Ok(folders.into_iter().map(|folder| folder.0).collect())
 }
 
-/// Why others than the user can have put a project's file where it is; none if they cannot.
+/// Returns the reason why others may have written a project's file; `None` if they cannot.
 ///
-/// The data of the file are those of the handle that it was read from. As with git, root takes nobody's files for its own
-/// but those of the user who called `sudo`. The folder counts that holds the file, not what is above it.
+/// `file` is the metadata of the open handle. As in git, root only trusts its own files and those of the user who
+/// called `sudo`. Only the directory of the file is checked, not its parents.
 pub(crate) fn foreign_file_reason(
     path: &Path,
     file: &Metadata,

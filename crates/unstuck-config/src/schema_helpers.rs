@@ -1,22 +1,22 @@
-//! Parts of the JSON Schema that several sections need and that cannot be derived.
+//! JSON Schema parts that several sections share and that cannot be derived.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Value, json};
 use unstuck_core::Kind;
 use unstuck_core::decision::templates;
 
-/// A table with kinds as keys.
+/// Returns the schema of a table keyed by kind.
 pub(crate) fn kind_table<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
     let one = generator.subschema_for::<T>();
     let kinds: serde_json::Map<_, _> = Kind::ALL
         .iter()
         .map(|kind| (kind.name().to_owned(), one.clone().to_value()))
         .collect();
-    // Other spellings of a kind are read too, but an editor need not offer them.
+    // Aliases of a kind are accepted, but editors need not suggest them.
     json_schema!({ "type": "object", "properties": kinds, "additionalProperties": one })
 }
 
-/// A policy: changes to the template that it names.
+/// Returns the schema of a policy: changes to the template that it names.
 pub(crate) fn policy(_: &mut SchemaGenerator) -> Schema {
     let ids: Vec<_> = templates().iter().map(|one| one.id.as_str()).collect();
     let one = table_in_both_spellings(&override_keys());
@@ -42,7 +42,7 @@ pub(crate) fn policy(_: &mut SchemaGenerator) -> Schema {
     schema_of(table_in_both_spellings(&keys))
 }
 
-/// The keys that hold for a policy and for single kinds and tools.
+/// Returns the keys valid for a policy and for single kinds and tools.
 fn override_keys() -> Vec<(&'static str, Value)> {
     let seconds = |what: &str| json!({ "type": "number", "minimum": 0, "description": what });
     vec![
@@ -75,7 +75,7 @@ fn override_keys() -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// A table with these keys, each also in small letters with `_`.
+/// Returns the schema of a table with these keys, each also in snake case.
 fn table_in_both_spellings(keys: &[(&str, Value)]) -> Value {
     let mut properties = serde_json::Map::new();
     for (key, schema) in keys {
@@ -100,24 +100,24 @@ fn schema_of(value: Value) -> Schema {
     Schema::try_from(value).unwrap_or_default()
 }
 
-/// A policy, or the name of one.
+/// Returns the schema of a policy or a policy name.
 pub(crate) fn policy_or_name(generator: &mut SchemaGenerator) -> Schema {
     json_schema!({ "anyOf": [{ "type": "string" }, policy(generator)] })
 }
 
-/// A text that stands for a table, or the table.
+/// Returns the schema of a string or a table.
 pub(crate) fn text_or_table<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
     let table = generator.subschema_for::<T>();
     json_schema!({ "anyOf": [{ "type": "string" }, table] })
 }
 
-/// Another name of a key.
+/// Adds an alias of a key.
 pub(crate) fn add_alias(schema: &mut Schema, other: &str, key: &str) {
     let known = schema.pointer(&format!("/properties/{key}")).cloned();
     add_property(schema, other, known.unwrap_or(Value::Bool(true)));
 }
 
-/// A key more.
+/// Adds a property.
 pub(crate) fn add_property(schema: &mut Schema, key: &str, value: Value) {
     let object = schema.ensure_object();
     let properties = object.entry("properties").or_insert_with(|| json!({}));

@@ -1,14 +1,14 @@
-//! Durations as people write and read them: `"20m"` in configuration, `1 h 5 min` in a sentence.
+//! Parsing and formatting of durations: `"20m"` in configuration, `1 h 5 min` in a sentence.
 
 use std::fmt;
 use std::time::Duration;
 
-/// The text is not a duration.
+/// The text is not a valid duration.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a duration like 500ms, 30s, 20m, 1h30m or 2d")]
 pub struct ParseDurationError(String);
 
-/// The units and how many milliseconds each has, the longest first.
+/// The units and their milliseconds, longest first.
 const UNITS: [(&str, u64); 5] = [
     ("d", 86_400_000),
     ("h", 3_600_000),
@@ -17,7 +17,7 @@ const UNITS: [(&str, u64); 5] = [
     ("ms", 1),
 ];
 
-/// Reads a duration such as `20m`, `1h 30m`, `1.5h` or `500ms`; a number without a unit is refused.
+/// Parses a duration such as `20m`, `1h 30m`, `1.5h` or `500ms`; a number without a unit is an error.
 ///
 /// ```
 /// use std::time::Duration;
@@ -38,7 +38,7 @@ pub fn parse(text: &str) -> Result<Duration, ParseDurationError> {
         millis += number * unit_millis(unit).ok_or_else(refuse)? as f64;
         rest = after.trim_start();
     }
-    // A century is longer than anything here can wait, and keeps sums of durations from overflowing.
+    // A century exceeds any real wait, and keeps sums of durations from overflowing.
     if millis > 100.0 * 366.0 * 86_400_000.0 {
         return Err(refuse());
     }
@@ -63,12 +63,12 @@ fn unit_millis(unit: &str) -> Option<u64> {
         .map(|(_, millis)| *millis)
 }
 
-/// A duration as a number of milliseconds.
+/// Returns a duration in milliseconds.
 pub fn to_millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Writes a duration so that [`from_json`] reads the same one, to the millisecond: `1h30m`.
+/// Formats a duration so that [`parse`] parses the same one, to the millisecond: `1h30m`.
 pub fn format_exact(duration: Duration) -> String {
     let mut rest = to_millis(duration);
     let mut text = String::new();
@@ -85,7 +85,7 @@ pub fn format_exact(duration: Duration) -> String {
     text
 }
 
-/// Shows a duration in a sentence, with at most two units: `1 h 5 min`, `12 s`, `0.4 s`, `20 ms`.
+/// Displays a duration in a sentence, with at most two units: `1 h 5 min`, `12 s`, `0.4 s`, `20 ms`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HumanDuration(pub Duration);
 
@@ -116,7 +116,7 @@ fn pair(f: &mut fmt::Formatter<'_>, large: (u64, &str), small: (u64, &str)) -> f
     Ok(())
 }
 
-/// Durations as a number of milliseconds on the wire (`#[serde(with = "...")]`).
+/// Serializes durations as milliseconds (`#[serde(with = "...")]`).
 pub(crate) mod millis {
     use std::time::Duration;
 
@@ -131,7 +131,7 @@ pub(crate) mod millis {
     }
 }
 
-/// Durations that may be absent, as a number of milliseconds on the wire.
+/// Serializes optional durations as milliseconds.
 pub(crate) mod optional_millis {
     use std::time::Duration;
 
@@ -154,7 +154,7 @@ pub(crate) mod optional_millis {
     }
 }
 
-/// Durations as texts with a unit on the wire.
+/// Serializes durations as strings with a unit.
 pub(crate) mod text {
     use std::time::Duration;
 
@@ -170,7 +170,7 @@ pub(crate) mod text {
     }
 }
 
-/// Durations that may be absent, as texts with a unit on the wire.
+/// Serializes optional durations as strings with a unit.
 pub(crate) mod optional_text {
     use std::time::Duration;
 
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn people_read_two_units_at_most() {
+    fn human_durations_show_at_most_two_units() {
         let human = |millis| HumanDuration(Duration::from_millis(millis)).to_string();
         assert_eq!(human(0), "0 s");
         assert_eq!(human(20), "20 ms");
@@ -222,7 +222,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read_back(millis in 0_u64..3_000_000_000_000) {
+        fn formatted_durations_parse_back(millis in 0_u64..3_000_000_000_000) {
             let duration = Duration::from_millis(millis);
             prop_assert_eq!(parse(&format_exact(duration)), Ok(duration));
         }

@@ -1,29 +1,29 @@
-//! The heart of unstuck: what failed, why, and what to do about it.
+//! The domain logic of unstuck: classification of failures and decisions about recovery.
 //!
-//! Every failure, from every layer, walks the same way:
+//! Every failure, from every layer, passes through the same steps:
 //!
 //! ```text
 //! Failure ──> Diagnosis ──> Decision ──> Action ──> Outcome ──> Episode
-//! observed    kind, why,    level,       retry,      worked     the whole story
+//! observed    kind, why,    level,       retry,      worked     the full record
 //!             retry-after   strategy     repair,     or not
 //!                           reason       ask
 //! ```
 //!
-//! The crate is pure: it opens no file, reads no clock and draws no random numbers. Whoever calls it says
-//! what time it is and what the dice showed, so the same arguments always give the same answer. What it
-//! knows (kinds, rules, chains, strategies, policies, models, prompts) is data in `data/`, embedded, and
-//! a user's configuration [adds to it](kind_knowledge::KnowledgeOverlay).
+//! The crate is pure: it opens no file, reads no clock and draws no random numbers. The caller passes in the current
+//! time and the random draws, so the same arguments always give the same result. Its knowledge (kinds, rules, chains,
+//! strategies, policies, models, prompts) is embedded data from `data/`, and a user's configuration
+//! [adds to it](knowledge::KnowledgeOverlay).
 //!
 //! ```
 //! use unstuck_core::decision::{RandomDraw, RecoveryHistory, DecisionInput, decide, template};
 //! use unstuck_core::knowledge::Playbook;
 //! use unstuck_core::{Failure, Kind, Level, ClockReading, Timestamp, classify};
 //!
-//! // What was observed …
+//! // An observed failure …
 //! let failure = Failure::api("anthropic")
 //!     .with_status(429)
 //!     .with_header("retry-after", "12")
-//!     .with_body(r#"{"type":"error","error":{"type":"rate_limit_error","message":"RequestRate limited"}}"#);
+//!     .with_body(r#"{"type":"error","error":{"type":"rate_limit_error","message":"Rate limited"}}"#);
 //!
 //! // … is a rate limit that states how long to wait …
 //! let now = ClockReading::utc(Timestamp::from_seconds(1_763_000_000));
@@ -31,7 +31,7 @@
 //! assert_eq!(diagnosis.kind, Kind::RateLimit);
 //! assert_eq!(diagnosis.retry_after.map(|wait| wait.as_secs()), Some(12));
 //!
-//! // … so it is tried again after just that wait.
+//! // … so it is retried after exactly that wait.
 //! let policy = template("standard").ok_or("no such template")?;
 //! let history = RecoveryHistory::new(now.at);
 //! let playbook = Playbook::built_in();

@@ -1,24 +1,24 @@
-//! Looks for many literals at once, in any letter case.
+//! Case-insensitive search for many literals at once.
 //!
-//! Every literal is filed under four neighbouring bytes of it, the least common ones; a shorter one under all of its bytes.
-//! At each byte of a text a table of byte pairs tells under how many bytes anything is filed that ends there, which is nearly
-//! always nothing; then one bit tells whether it is these bytes; only then literals are compared.
-//! An Aho–Corasick automaton of as many literals takes many times as long to build: it was a third of a cold start.
+//! Every literal is indexed by its four least common consecutive bytes; a shorter one by all of its bytes. At each byte
+//! of a text, a table of byte pairs shows the key lengths with a key ending there, which is nearly always none; then
+//! one bit shows whether these bytes are a key; only then are literals compared. Building an Aho–Corasick automaton of
+//! as many literals takes many times as long: it was a third of a cold start.
 
-/// Literals by their number.
+/// An index of numbered literals.
 #[derive(Debug)]
 pub(crate) struct LiteralIndex {
     /// In lower case.
     literals: Vec<Box<[u8]>>,
     shelves: Vec<Bucket>,
-    /// For each pair of bytes one bit a shelf, whether a key of it ends with them, and [`BEGINS`].
+    /// For each byte pair, one bit per bucket: whether a key of it ends with the pair; and [`BEGINS`].
     pairs: Vec<u8>,
 }
 
-/// The bit of a pair of bytes with which a key of four bytes begins.
+/// The bit of a byte pair that begins a four-byte key.
 const BEGINS: u8 = 1 << 7;
 
-/// A literal that was found.
+/// A match of a literal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LiteralMatch {
     pub(crate) literal: usize,
@@ -58,7 +58,7 @@ impl LiteralIndex {
         }
     }
 
-    /// Calls for every place of every literal, also where they overlap; roughly in the order of the text.
+    /// Calls back for every match of every literal, including overlapping ones; roughly in text order.
     pub(crate) fn for_each_match(&self, text: &[u8], mut call: impl FnMut(LiteralMatch)) {
         let text = text.to_ascii_lowercase();
         let mut key = 0_u32;
@@ -91,11 +91,11 @@ impl LiteralIndex {
     }
 }
 
-/// Literals that are filed under the same number of bytes.
+/// Literals indexed under the same key length.
 #[derive(Debug)]
 struct Bucket {
     mask: u32,
-    /// One bit for each hash of a key: whether there may be entries.
+    /// One bit per key hash: whether there may be entries.
     bits: Vec<u64>,
     /// Sorted by key.
     entries: Vec<BucketEntry>,
@@ -105,12 +105,12 @@ struct Bucket {
 struct BucketEntry {
     key: u32,
     literal: u32,
-    /// Where, in the literal, the bytes of the key end.
+    /// The end of the key within the literal.
     key_end: u32,
 }
 
 impl Bucket {
-    /// Files the literals that are at least as long as the key and not longer than `longest`.
+    /// Indexes the literals that are at least as long as the key and not longer than `longest`.
     fn new(width: usize, longest: usize, literals: &[Box<[u8]>]) -> Self {
         let fit = (0_u32..)
             .zip(literals)
@@ -157,7 +157,7 @@ fn bit_position(key: u32) -> (usize, u64) {
     ((hash >> 6) as usize, 1 << (hash & 63))
 }
 
-/// The least common run of as many bytes, as a key, and where it ends.
+/// Returns the least common run of this length, as a key, and its end.
 fn rarest_key(literal: &[u8], width: usize) -> (u32, u32) {
     let rarity = |window: &[u8]| window.iter().map(|byte| byte_rarity(*byte)).sum::<u32>();
     let mut best = (0, 0, 0);
@@ -173,7 +173,7 @@ fn rarest_key(literal: &[u8], width: usize) -> (u32, u32) {
     (best.1, best.2 + u32::try_from(width).unwrap_or(0))
 }
 
-/// How seldom a byte is met in logs, roughly.
+/// Returns the approximate rarity of a byte in log text.
 fn byte_rarity(byte: u8) -> u32 {
     match byte {
         b' ' | b'e' | b't' | b'a' | b'o' | b'i' | b'n' | b's' | b'r' => 0,
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn literals_of_every_length_are_found_in_any_case_also_where_they_overlap() {
+    fn literals_of_every_length_are_found_in_any_case_even_overlapping() {
         let literals = ["Rate Limit", "limit", "it", "t", "超时"];
         assert_eq!(
             found(&literals, "RATE LIMIT 超时 t"),
@@ -214,7 +214,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_is_missed(text in "[abAB ]{0,40}", literals in prop::collection::vec("[ab ]{1,6}", 0..8)) {
+        fn no_match_is_missed(text in "[abAB ]{0,40}", literals in prop::collection::vec("[ab ]{1,6}", 0..8)) {
             let literals: Vec<&str> = literals.iter().map(String::as_str).collect();
             let lower = text.to_ascii_lowercase();
             let mut expected: Vec<(usize, usize)> = Vec::new();

@@ -1,4 +1,4 @@
-//! Amounts of money in words, and the budgets that people have raised.
+//! Formatting of amounts of money, and the budget raises that people have approved.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::time::Timestamp;
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
-/// An amount in USD: cents, or more digits where there are less than that.
+/// Formats an amount in USD with cents, or with more digits if it is less than a cent.
 pub fn format_usd(amount: f64) -> String {
     match amount.abs() {
         v if v > 0.0 && v < 0.000_1 => "< $0.0001".to_owned(),
@@ -21,7 +21,7 @@ pub fn format_usd(amount: f64) -> String {
     }
 }
 
-/// A cost of which a part may be unknown; unknown is never told as nothing.
+/// Formats a cost of which a part may be unknown; an unknown cost is never shown as zero.
 pub fn format_cost(known: f64, has_unknown: bool) -> String {
     match (known > 0.0, has_unknown) {
         (_, false) => format_usd(known),
@@ -30,13 +30,13 @@ pub fn format_cost(known: f64, has_unknown: bool) -> String {
     }
 }
 
-/// A cost of which nothing may be known: none where there is only what has no known price.
+/// Returns a cost, or `None` if all usage lacks a known price.
 pub fn known_cost(usd: f64, unpriced: u64) -> Option<f64> {
     (usd > 0.0 || unpriced == 0).then_some(usd)
 }
 
-/// Makes costs in JSON fit to be told, however deep: `cost_usd` without the dust of binary fractions, and null where
-/// `unknown_price` beside it says that nothing of it is known.
+/// Normalizes costs in JSON at any depth: rounds `cost_usd`, and sets it to null if the adjacent `unknown_price` says
+/// that the cost is unknown.
 pub fn normalize_costs(value: &mut Value) {
     match value {
         Value::Object(fields) => {
@@ -56,28 +56,28 @@ pub fn normalize_costs(value: &mut Value) {
     }
 }
 
-/// An amount of money without the dust of binary fractions.
+/// Rounds an amount to remove binary floating-point noise.
 pub fn round_usd(usd: f64) -> f64 {
     (usd * 1e6).round() / 1e6
 }
 
-/// A budget that holds while an attempt runs.
+/// A budget in effect while an attempt runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ActiveBudget {
-    /// Which one.
+    /// The scope of the budget.
     pub scope: BudgetScope,
-    /// What it counts.
+    /// The unit of the budget.
     pub unit: BudgetUnit,
-    /// What attempts that have ended have used of it.
+    /// The usage of attempts that have ended.
     pub used: f64,
-    /// What may be used in all.
+    /// The total limit.
     pub limit: f64,
-    /// What the configuration allows: approval allows as much again.
+    /// The configured limit: approval allows this amount once more.
     pub configured: f64,
 }
 
 impl ActiveBudget {
-    /// The budget, if it is used up with so much more.
+    /// Returns the reached budget if `more` additional usage exhausts it.
     pub fn check_reached(&self, more: f64) -> Option<BudgetReached> {
         let used = self.used + more;
         let reached =
@@ -86,9 +86,9 @@ impl ActiveBudget {
     }
 }
 
-/// The budgets of a run that people have raised, as a fold over its events.
+/// The budget raises of a run, as a fold over its events.
 ///
-/// Only an answer with a name raises one: approval of the very question that tells the amount.
+/// Only an answer by a named person raises a budget: approval of the escalation that shows the amount.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct BudgetRaises {
     open: Vec<OpenBudgetEscalation>,
@@ -111,14 +111,14 @@ struct BudgetRaise {
 }
 
 impl BudgetRaises {
-    /// The whole fold.
+    /// Folds all events.
     pub fn from_events<'a>(events: impl IntoIterator<Item = &'a EventRecord>) -> Self {
         let mut budgets = Self::default();
         events.into_iter().for_each(|one| budgets.apply(one));
         budgets
     }
 
-    /// Takes in what happened.
+    /// Applies an event.
     pub fn apply(&mut self, recorded: &EventRecord) {
         match &recorded.event {
             Event::EscalationOpened(asked) if asked.is_about_budget() => {
@@ -155,7 +155,7 @@ impl BudgetRaises {
         }
     }
 
-    /// What may be used in all, given what is configured.
+    /// Returns the effective limit for a configured one.
     pub fn effective_limit(
         &self,
         scope: BudgetScope,
@@ -178,27 +178,27 @@ impl BudgetRaises {
         raised.fold(configured, |limit, one| limit.max(one.reached.raise_to))
     }
 
-    /// The question about a budget that a session waits for, and why it is asked.
+    /// Returns the open budget escalation of a session: its id and its reason.
     pub fn open_escalation_of(&self, session: &SessionId) -> Option<(&str, &str)> {
         let mut open = self.open.iter();
         let asked = open.find(|one| one.session.as_ref() == Some(session))?;
         Some((&asked.escalation_id, &asked.reason))
     }
 
-    /// The oldest question about a budget that waits, and why it is asked.
+    /// Returns the oldest open budget escalation: its id and its reason.
     pub fn oldest_open_escalation(&self) -> Option<(&str, &str)> {
         let asked = self.open.first()?;
         Some((&asked.escalation_id, &asked.reason))
     }
 }
 
-/// The number of a day (UTC).
+/// Returns the number of a day (UTC).
 fn day_of(moment: Timestamp) -> i64 {
     moment.millis().div_euclid(86_400_000)
 }
 
 impl EscalationResolved {
-    /// Whether it raises the budget that it was asked about: approval by a person with a name.
+    /// True if the resolution raises the budget: approval by a named person.
     pub fn raises_budget(&self) -> bool {
         self.by == "human" && self.who.is_some() && self.answer() == Some(EscalationAnswer::Approve)
     }
@@ -209,7 +209,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_unknown_is_never_told_as_nothing() {
+    fn unknown_costs_are_never_shown_as_zero() {
         assert_eq!(
             [
                 format_cost(0.0, false),
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn costs_in_json_have_no_dust_and_unknown_ones_are_null() {
+    fn json_costs_are_rounded_and_unknown_ones_are_null() {
         let mut told = serde_json::json!({
             "cost_usd": 0.1 + 0.02,
             "sessions": [
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_allowed_for_a_day_is_over_after_it() {
+    fn a_raise_for_a_day_expires_after_that_day() {
         let session = SessionId::new("r-1");
         let reached = |scope| BudgetReached::new(scope, BudgetUnit::Usd, 30.0, 25.0, 25.0);
         let at = Timestamp::from_seconds(1_794_744_000);

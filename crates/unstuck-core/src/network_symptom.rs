@@ -1,26 +1,24 @@
-//! What a failure's words say about the network: a name that cannot be resolved, or no network at all
-//! (`data/network.toml`).
+//! Network symptoms in a failure's text: an unresolved name, or an unreachable network (`data/network.toml`).
 //!
-//! Words alone cannot tell a wrong name from a network that is gone; whoever runs the program looks, see
-//! [`probe_names`].
+//! Text alone cannot distinguish a wrong name from a lost network; the runner probes the network, see [`probe_names`].
 
 use std::sync::LazyLock;
 
 use regex::{Regex, RegexBuilder};
 use serde::Deserialize;
 
-/// The line that parts what is known from the samples, which only tests read.
+/// The line that separates the definitions from the samples, which only tests read.
 const SAMPLES: &str = "\n# --- samples ---\n";
 const FILE: &str = include_str!("../data/network.toml");
-/// So much of a text is looked at.
+/// Maximum number of bytes of a text examined.
 const MAX_TEXT_LEN: usize = 16 << 10;
 
-/// What a failure says about the network.
+/// A network symptom of a failure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NetworkSymptom {
-    /// A name could not be resolved; which one, where that is told.
+    /// A name could not be resolved; the name, if stated.
     Unresolved(Option<String>),
-    /// No network could be reached.
+    /// No network is reachable.
     Unreachable,
 }
 
@@ -40,7 +38,7 @@ struct NetworkKnowledge {
     file: NetworkFile,
 }
 
-/// A test makes sure that the file can be read; from an unreadable one nothing would be known.
+/// A test ensures that the file is valid; an invalid one would provide no knowledge.
 static KNOWLEDGE: LazyLock<NetworkKnowledge> = LazyLock::new(|| {
     let (known, _) = FILE.split_once(SAMPLES).unwrap_or((FILE, ""));
     let file: NetworkFile = toml::from_str(known).unwrap_or_default();
@@ -58,14 +56,14 @@ static KNOWLEDGE: LazyLock<NetworkKnowledge> = LazyLock::new(|| {
     }
 });
 
-/// What a text says about the network; none if it says nothing about it.
+/// Returns the network symptom in a text, if any.
 ///
 /// ```
-/// use unstuck_core::network::{NetworkSymptom, symptom};
+/// use unstuck_core::network_symptom::{NetworkSymptom, find_symptom};
 ///
-/// let said = symptom("curl: (6) Could not resolve host: nosuch.invalid");
-/// assert_eq!(said, Some(NetworkSymptom::Unresolved(Some("nosuch.invalid".into()))));
-/// assert_eq!(symptom("connect ECONNREFUSED 127.0.0.1:5432"), None);
+/// let found = find_symptom("curl: (6) Could not resolve host: nosuch.invalid");
+/// assert_eq!(found, Some(NetworkSymptom::Unresolved(Some("nosuch.invalid".into()))));
+/// assert_eq!(find_symptom("connect ECONNREFUSED 127.0.0.1:5432"), None);
 /// ```
 pub fn find_symptom(text: &str) -> Option<NetworkSymptom> {
     let start = text.len().saturating_sub(MAX_TEXT_LEN);
@@ -76,7 +74,7 @@ pub fn find_symptom(text: &str) -> Option<NetworkSymptom> {
         Some(host.map(|host| host.trim_matches('.').to_lowercase()))
     };
     let mut hosts = KNOWLEDGE.unresolved.iter().filter_map(found);
-    // The words that tell the name come first.
+    // Patterns that capture the name come first.
     if let Some(host) = hosts.next() {
         return Some(NetworkSymptom::Unresolved(host));
     }
@@ -84,7 +82,7 @@ pub fn find_symptom(text: &str) -> Option<NetworkSymptom> {
     is_unreachable.then_some(NetworkSymptom::Unreachable)
 }
 
-/// Whether a name is that of a provider or registry, or below it: one that certainly exists.
+/// Returns true if a host belongs to a provider or registry, so it certainly exists.
 pub fn is_known_host(host: &str) -> bool {
     KNOWLEDGE.file.known_hosts.iter().any(|known| {
         host.strip_suffix(known.as_str())
@@ -92,7 +90,7 @@ pub fn is_known_host(host: &str) -> bool {
     })
 }
 
-/// Names that always exist: if none of them can be resolved, no name can.
+/// Returns names that always exist: if none of them resolves, no name does.
 pub fn probe_names() -> &'static [String] {
     &KNOWLEDGE.file.probe_names
 }
@@ -114,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn the_file_can_be_read_and_its_samples_hold() {
+    fn file_is_valid_and_its_samples_hold() {
         let (known, samples) = FILE.split_once(SAMPLES).unwrap();
         let file: NetworkFile = toml::from_str(known).unwrap();
         assert_eq!(KNOWLEDGE.unresolved.len(), file.unresolved.len());
@@ -133,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn the_names_of_providers_are_known_and_those_that_only_look_like_them_are_not() {
+    fn provider_names_are_known_and_lookalikes_are_not() {
         for host in ["api.anthropic.com", "openai.com", "x.openai.azure.com"] {
             assert!(is_known_host(host), "{host}");
         }

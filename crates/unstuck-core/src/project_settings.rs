@@ -1,4 +1,4 @@
-//! What the files of a project say, as a run remembers it, and how they have changed since.
+//! The project configuration as remembered by a run, and its changes since.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,20 +6,20 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// What the configuration files of a project say, by file, in one form that no comment and no order changes.
+/// The values of a project's configuration files, by file, independent of comments and order.
 ///
-/// A run goes by what they said when it began, because whatever works in the project can change them.
+/// A run uses the values from its start, because anything running in the project can change them.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ProjectSettings {
     /// The values of each file.
     pub files: BTreeMap<String, Value>,
-    /// The sections that do not concern the run, and are not compared.
+    /// Sections that do not concern the run and are not compared.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ignored: Vec<String>,
 }
 
 impl ProjectSettings {
-    /// The bytes by which they are kept and trusted.
+    /// Returns the canonical text by which they are stored and trusted.
     pub fn canonical_text(&self) -> String {
         let sorted = Self {
             files: self
@@ -32,12 +32,12 @@ impl ProjectSettings {
         serde_json::to_string(&sorted).unwrap_or_default()
     }
 
-    /// What such bytes said; none if they are none.
+    /// Parses canonical text; none if it is invalid.
     pub fn from_content(content: &[u8]) -> Option<Self> {
         serde_json::from_slice(content).ok()
     }
 
-    /// The same for a run that these sections do not concern.
+    /// Returns the same without sections that do not concern the run.
     #[must_use]
     pub fn without_sections(mut self, sections: &[&str]) -> Self {
         for file in self.files.values_mut().filter_map(Value::as_object_mut) {
@@ -50,7 +50,7 @@ impl ProjectSettings {
     }
 }
 
-/// The same value with the keys of its tables in order.
+/// Returns the value with sorted table keys.
 fn sort_keys(value: &Value) -> Value {
     match value {
         Value::Object(entries) => {
@@ -70,15 +70,15 @@ fn sort_keys(value: &Value) -> Value {
     }
 }
 
-/// A value of a project's file that was changed while a run was under way, and does not count until a person agrees.
+/// A project setting that changed during a run, and is not in effect until a human approves it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SettingChange {
     /// Its path, such as `role.builder.command`.
     pub key: String,
-    /// What it was when it was accepted, as JSON; none if there was nothing.
+    /// The accepted value, as JSON; none if it was absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<String>,
-    /// What it is in the file now, as JSON; none if there is nothing.
+    /// The current value in the file, as JSON; none if it is absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(rename = "now")]
     pub after: Option<String>,

@@ -1,13 +1,13 @@
-//! Finds literals of which every match of a regular expression must contain at least one.
+//! Extracts literals from a regular expression of which every match must contain at least one.
 //!
-//! It reads the source by itself, because a full parse of several hundred expressions would be most of
-//! the time that a cold start takes. It only has to be right, not complete: where it is in doubt it finds
-//! nothing, and the pattern is refused. A test compares it with strings made from every expression.
+//! It scans the source itself, because fully parsing several hundred expressions would take most of a cold start. It
+//! must be correct, but not complete: in doubt it finds nothing, and the pattern is rejected. A test compares it with
+//! strings generated from every expression.
 
 use std::iter::Peekable;
 use std::str::Chars;
 
-/// Literals, in lower case, of which every match contains one; `None` if there are no good ones.
+/// Returns lower-case literals of which every match contains one; `None` if there are no useful ones.
 pub(crate) fn required_literals(regex: &str) -> Option<Vec<String>> {
     if !is_plain(regex) {
         return None;
@@ -19,7 +19,7 @@ pub(crate) fn required_literals(regex: &str) -> Option<Vec<String>> {
         chars: regex.chars().peekable(),
     };
     let found = reader.choice().filter(|set| literal_set_weight(set) >= 2);
-    // What is left over was not understood.
+    // The rest was not understood.
     if reader.chars.peek().is_some() {
         None
     } else {
@@ -27,7 +27,7 @@ pub(crate) fn required_literals(regex: &str) -> Option<Vec<String>> {
     }
 }
 
-/// Whether an expression is written without what is not read here: characters by number or class, and flags.
+/// Returns true if an expression contains nothing unsupported: characters by code or class, and flags.
 fn is_plain(regex: &str) -> bool {
     let is_odd = |(at, pair): (usize, &[u8])| match pair {
         [b'\\', escaped] => b"xuUpP".contains(escaped),
@@ -37,15 +37,15 @@ fn is_plain(regex: &str) -> bool {
     !regex.as_bytes().windows(2).enumerate().any(is_odd)
 }
 
-/// Whether a group that began with `(?` only sets flags, or lets blanks be ignored.
+/// Returns true if a group that began with `(?` only sets flags or enables extended mode.
 fn has_flags_only(rest: &str) -> bool {
     let after = rest.trim_start_matches(|c: char| c.is_ascii_lowercase() || c == '-');
     after.starts_with(')') || rest[..rest.len() - after.len()].contains('x')
 }
 
-/// A run of plain characters outside groups that is long enough not to look for better literals.
+/// Returns a run of plain characters outside groups that is long enough to skip the search for better literals.
 ///
-/// Most expressions have one, and it is found without building anything.
+/// Most expressions have one, and it is found without allocating.
 fn long_run(regex: &str) -> Option<&str> {
     const LONG_ENOUGH: usize = 6;
     let bytes = regex.as_bytes();
@@ -54,7 +54,8 @@ fn long_run(regex: &str) -> Option<&str> {
         let byte = bytes.get(at).copied().unwrap_or(b'$');
         let special = b"()[]{}|?*+.^$\\".contains(&byte);
         if special {
-            // What may be absent takes the character before it along; one of several bytes is no whole character.
+            // An optional quantifier removes the preceding character; a byte of a multi-byte character is not a whole
+            // one.
             let end = if matches!(byte, b'?' | b'*' | b'{') {
                 at.saturating_sub(1)
             } else {
@@ -90,10 +91,10 @@ fn long_run(regex: &str) -> Option<&str> {
     (run.trim().len() >= LONG_ENOUGH).then_some(run)
 }
 
-/// How many bytes a class takes after its opening bracket.
+/// Returns the length of a class after its opening bracket.
 fn class_len(rest: &[u8]) -> usize {
     let mut at = usize::from(rest.first() == Some(&b'^'));
-    // A bracket that comes first in a class stands for itself.
+    // A leading bracket in a class is literal.
     at += usize::from(rest.get(at) == Some(&b']'));
     while let Some(byte) = rest.get(at) {
         match byte {
@@ -105,8 +106,8 @@ fn class_len(rest: &[u8]) -> usize {
     rest.len()
 }
 
-/// Several sets of literals: every match contains one of each set. Found later and used to rule a pattern out
-/// before its expression is compiled.
+/// Returns several sets of literals: every match contains one of each set. Computed later, to rule a pattern out before
+/// its expression is compiled.
 pub(crate) fn all_required_literals(regex: &str) -> Vec<Vec<String>> {
     if !is_plain(regex) {
         return Vec::new();
@@ -119,7 +120,7 @@ pub(crate) fn all_required_literals(regex: &str) -> Vec<Vec<String>> {
         ..SequenceLiterals::default()
     };
     reader.sequence_into(&mut found);
-    // With a choice at the top, or with what was not understood, nothing more is known for sure.
+    // With a top-level alternative, or an unparsed rest, nothing more is certain.
     if reader.chars.peek().is_some() {
         return Vec::new();
     }
@@ -127,7 +128,7 @@ pub(crate) fn all_required_literals(regex: &str) -> Vec<Vec<String>> {
     sets.filter(|set| literal_set_weight(set) >= 2).collect()
 }
 
-/// The best literals are long, even the shortest of them.
+/// Returns the weight of a set: long literals are best, including the shortest one.
 fn literal_set_weight(set: &[String]) -> usize {
     set.iter()
         .map(|literal| literal.trim().len())
@@ -139,17 +140,17 @@ struct LiteralExtractor<'r> {
     chars: Peekable<Chars<'r>>,
 }
 
-/// The literals of a sequence, as they are collected.
+/// The literals of a sequence, while collected.
 #[derive(Default)]
 struct SequenceLiterals {
     run: String,
     best: Option<Vec<String>>,
-    /// All sets that were offered, where they are wanted.
+    /// All candidate sets, if requested.
     others: Option<Vec<Vec<String>>>,
 }
 
 impl SequenceLiterals {
-    /// Whether literals of this weight and number are better than what is there.
+    /// Returns true if literals of this weight and number are better than the current ones.
     fn is_better(&self, weighs: usize, count: usize) -> bool {
         self.best.as_ref().is_none_or(|best| {
             (weighs, std::cmp::Reverse(count))
@@ -167,7 +168,7 @@ impl SequenceLiterals {
     }
 
     fn end_run(&mut self) {
-        // Most runs are neither kept nor wanted: they must not cost anything.
+        // Most runs are neither kept nor requested: they must not cost anything.
         let wanted = self.others.is_some() || self.is_better(self.run.trim().len(), 1);
         if !self.run.is_empty() && wanted {
             let run = self.run.to_ascii_lowercase();
@@ -176,7 +177,7 @@ impl SequenceLiterals {
         self.run.clear();
     }
 
-    /// The last character may be absent.
+    /// Removes the last character, as it may be absent.
     fn drop_last(&mut self) {
         self.run.pop();
         self.end_run();
@@ -184,7 +185,7 @@ impl SequenceLiterals {
 }
 
 impl LiteralExtractor<'_> {
-    /// Alternatives up to a closing parenthesis or the end: each must have its literals.
+    /// Parses alternatives up to a closing parenthesis or the end: each must have literals.
     fn choice(&mut self) -> Option<Vec<String>> {
         let mut all = Some(Vec::new());
         loop {
@@ -256,10 +257,10 @@ impl LiteralExtractor<'_> {
         }
     }
 
-    /// The inside of a group, up to and with its closing parenthesis.
+    /// Parses the inside of a group, including its closing parenthesis.
     fn group(&mut self) -> Option<Vec<String>> {
         if self.chars.next_if_eq(&'?').is_some() {
-            // A name, or flags: neither is part of what matches.
+            // A name or flags: neither is part of the match.
             let _ = self.chars.next_if_eq(&'P');
             if self.chars.next_if_eq(&'<').is_some() {
                 self.chars.by_ref().find(|c| *c == '>');
@@ -274,7 +275,7 @@ impl LiteralExtractor<'_> {
 
     fn class(&mut self) {
         self.chars.next_if_eq(&'^');
-        // A bracket that comes first in a class stands for itself.
+        // A leading bracket in a class is literal.
         self.chars.next_if_eq(&']');
         while let Some(c) = self.chars.next() {
             match c {
@@ -287,7 +288,7 @@ impl LiteralExtractor<'_> {
         }
     }
 
-    /// Reads a quantifier, if one follows, and tells whether it allows for nothing.
+    /// Parses an optional quantifier; returns true if it permits zero repetitions.
     fn may_be_absent(&mut self) -> bool {
         let absent = match self.chars.peek() {
             Some('?' | '*') => {
@@ -321,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_plain_run_is_taken() {
+    fn longest_plain_run_is_selected() {
         assert_eq!(found(r"tokens? per minute"), [" per minute"]);
         assert_eq!(found(r"^npm (ERR!|error) code E404"), [" code e404"]);
         assert_eq!(found(r"limit reached\|\d+"), ["limit reached"]);
@@ -333,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_read_here_is_refused() {
+    fn unsupported_expression_is_rejected() {
         for regex in [
             r"it\x27s over",
             r"(?i)abcdef: ghi",
@@ -347,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_run_is_taken_at_once() {
+    fn long_run_is_selected_at_once() {
         assert_eq!(
             long_run(r"(a|b) connection refused[)(|]?"),
             Some(" connection refused")
@@ -361,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_choice_every_branch_counts() {
+    fn every_alternative_must_have_literals() {
         assert_eq!(found(r"(invalid|missing) \w+"), ["invalid", "missing"]);
         assert_eq!(found(r"one|two|three"), ["one", "two", "three"]);
         assert_eq!(
@@ -384,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_absent_does_not_count() {
+    fn optional_parts_are_not_required() {
         assert_eq!(required_literals(r"(one|two)?"), None);
         assert_eq!(required_literals(r"(one|\d+)"), None);
         assert_eq!(required_literals(r"\d+"), None);

@@ -1,9 +1,9 @@
-//! The nearest known word to a mistyped one, for "did you mean".
+//! Did-you-mean suggestions.
 
-/// Returns the value whose word is nearest to `wanted`, if it is near enough to be a slip.
+/// Returns the value whose word is nearest to `wanted`, if it is near enough to be a typo.
 pub fn nearest<'a, T>(wanted: &str, known: impl IntoIterator<Item = (&'a str, T)>) -> Option<T> {
     let letters = wanted.chars().count();
-    // A word of which no letter is left is another word.
+    // A word that shares no letter is a different word.
     let limit = (letters / 3).max(1).min(letters.saturating_sub(1));
     known
         .into_iter()
@@ -13,7 +13,7 @@ pub fn nearest<'a, T>(wanted: &str, known: impl IntoIterator<Item = (&'a str, T)
         .map(|(_, value)| value)
 }
 
-/// Edits (insert, delete, replace, swap of neighbours) between two words, letter case aside.
+/// Returns the edit distance of two words (insert, delete, replace, transpose), ignoring case.
 pub(crate) fn edit_distance(a: &str, b: &str) -> usize {
     let a: Vec<char> = a.chars().flat_map(char::to_lowercase).collect();
     let b: Vec<char> = b.chars().flat_map(char::to_lowercase).collect();
@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slips_are_near_and_other_words_are_not() {
+    fn typos_are_near_and_other_words_are_not() {
         let known = [("config.yaml", 1), ("main.rs", 2)];
         assert_eq!(nearest("confg.yaml", known), Some(1));
         assert_eq!(nearest("Config.yml", known), Some(1));

@@ -1,4 +1,4 @@
-//! Moments and durations. The core never reads a clock: whoever calls it says what time it is, and where.
+//! Timestamps and clock readings. The core never reads a clock: the caller passes in the time and the zone.
 
 use std::fmt;
 use std::time::Duration;
@@ -6,23 +6,23 @@ use std::time::Duration;
 use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 
-/// A moment, in milliseconds since the Unix epoch; on the wire an RFC 3339 text in UTC.
+/// A timestamp in milliseconds since the Unix epoch; on the wire an RFC 3339 string in UTC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Timestamp(i64);
 
-/// The text is not a moment.
+/// The text is not a valid timestamp.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a moment like 2026-11-15T21:30:00Z")]
 pub struct ParseTimestampError(String);
 
 impl Timestamp {
-    /// The first moment that can be written: the year -9999.
+    /// The earliest timestamp that can be written: the year -9999.
     pub const MIN: Self = Self(-377_705_023_201_000);
-    /// The last moment that can be written: the end of the year 9999. A clock that is beyond counts as this, so that what is
-    /// recorded with it can be read again.
+    /// The latest timestamp that can be written: the end of the year 9999. A later clock reading is clamped to this, so
+    /// that recorded events can be read again.
     pub const MAX: Self = Self(253_402_207_200_999);
 
-    /// The moment that is this many milliseconds after the Unix epoch.
+    /// Returns the timestamp this many milliseconds after the Unix epoch.
     pub const fn from_millis(millis: i64) -> Self {
         if millis > Self::MAX.0 {
             Self::MAX
@@ -33,31 +33,31 @@ impl Timestamp {
         }
     }
 
-    /// The moment that is this many seconds after the Unix epoch.
+    /// Returns the timestamp this many seconds after the Unix epoch.
     pub const fn from_seconds(seconds: i64) -> Self {
         Self::from_millis(seconds.saturating_mul(1000))
     }
 
-    /// Milliseconds since the Unix epoch.
+    /// Returns the milliseconds since the Unix epoch.
     pub const fn millis(self) -> i64 {
         self.0
     }
 
-    /// The moment this much later.
+    /// Returns the timestamp this much later.
     #[must_use]
     pub fn after(self, wait: Duration) -> Self {
         let wait = i64::try_from(wait.as_millis()).unwrap_or(i64::MAX);
         Self::from_millis(self.0.saturating_add(wait))
     }
 
-    /// The moment this much earlier.
+    /// Returns the timestamp this much earlier.
     #[must_use]
     pub fn before(self, time: Duration) -> Self {
         let time = i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
         Self::from_millis(self.0.saturating_sub(time))
     }
 
-    /// How long it is from `earlier` to here; nothing if it is not later.
+    /// Returns the time since `earlier`; zero if it is not earlier.
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_millis(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
     }
@@ -107,16 +107,16 @@ impl<'de> Deserialize<'de> for Timestamp {
     }
 }
 
-/// What the clock shows, and the zone in which a bare "3pm" is meant.
+/// A reading of the clock, with the zone in which a bare "3pm" is interpreted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClockReading {
-    /// The present moment.
+    /// The current time.
     pub at: Timestamp,
     zone: TimeZone,
 }
 
 impl ClockReading {
-    /// The moment, where clock times are meant in UTC.
+    /// Creates a reading that interprets clock times in UTC.
     pub fn utc(at: Timestamp) -> Self {
         Self {
             at,
@@ -124,12 +124,12 @@ impl ClockReading {
         }
     }
 
-    /// The moment in a named zone such as `Europe/Berlin`; `None` if there is no such zone.
+    /// Creates a reading in a named zone such as `Europe/Berlin`; `None` if the zone does not exist.
     pub fn in_zone(at: Timestamp, name: &str) -> Option<Self> {
         TimeZone::get(name).ok().map(|zone| Self { at, zone })
     }
 
-    /// The moment, where clock times are meant this many seconds east of UTC.
+    /// Creates a reading that interprets clock times this many seconds east of UTC.
     pub fn at_offset(at: Timestamp, seconds_east: i32) -> Option<Self> {
         jiff::tz::Offset::from_seconds(seconds_east)
             .ok()
@@ -139,7 +139,7 @@ impl ClockReading {
             })
     }
 
-    /// Another moment, where clock times are meant in the same zone.
+    /// Returns a reading with another timestamp in the same zone.
     #[must_use]
     pub fn with_time(&self, at: Timestamp) -> Self {
         Self { at, ..self.clone() }
@@ -154,9 +154,9 @@ impl ClockReading {
 mod tests {
     use super::*;
 
-    /// L9: a clock that is beyond what can be written gives a moment that can be read again.
+    /// L9: a clock beyond the writable range gives a timestamp that can be read again.
     #[test]
-    fn every_moment_is_read_as_it_was_written() {
+    fn timestamps_round_trip() {
         assert_eq!(Timestamp::MAX, jiff::Timestamp::MAX.into());
         assert_eq!(Timestamp::MIN, jiff::Timestamp::MIN.into());
         for millis in [i64::MIN, -1, 0, 9_000_000_000_000_000, i64::MAX] {

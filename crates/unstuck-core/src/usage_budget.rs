@@ -1,37 +1,37 @@
-//! What a run and all runs of a day may use.
+//! Usage budgets of a run and of all runs of a day.
 
 use serde::{Deserialize, Serialize};
 
-/// What may be used.
+/// The usage budgets from the configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct UsageBudget {
-    /// By one run.
+    /// The limit of one run.
     pub per_run: UsageLimit,
-    /// By all runs of a day.
+    /// The limit of all runs of a day.
     pub per_day: UsageLimit,
 }
 
-/// How much may be used; what is not said is not limited.
+/// Limits of usage; an absent limit is unlimited.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct UsageLimit {
-    /// Money, in USD.
+    /// Money in USD.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usd: Option<f64>,
-    /// Tokens.
+    /// Number of tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens: Option<u64>,
 }
 
-/// The lower of two limits: one that is not said is no limit.
+/// Returns the lower of two limits; an absent one is unlimited.
 pub fn lower_limit(one: Option<f64>, other: Option<f64>) -> Option<f64> {
     let limits = [one, other].into_iter().flatten();
     limits.min_by(f64::total_cmp)
 }
 
 impl UsageLimit {
-    /// The lower of each amount: a limit that is not said in one of them is that of the other.
+    /// Returns the lower limit for each unit; an absent one is unlimited.
     fn min(self, other: Self) -> Self {
         let tokens = [self.tokens, other.tokens].into_iter().flatten();
         Self {
@@ -42,8 +42,8 @@ impl UsageLimit {
 }
 
 impl UsageBudget {
-    /// What is in effect while a run continues after its configuration was changed: what was lowered is in effect at once, and
-    /// what was raised from the next run on, since only a person's answer raises the budget of a run.
+    /// Returns the budget of a running run after its configuration changed: lowered limits apply at once, raised limits
+    /// from the next run on, since only a person's answer raises the budget of a run.
     #[must_use]
     pub fn tightened_to(self, now: Self) -> Self {
         Self {
@@ -57,9 +57,9 @@ impl UsageBudget {
 mod tests {
     use super::*;
 
-    /// W1: to take over a changed configuration never raises the budget of a run that goes on.
+    /// W1: a configuration reload never raises the budget of an active run.
     #[test]
-    fn a_change_lowers_a_budget_and_never_raises_it() {
+    fn a_reload_lowers_a_budget_and_never_raises_it() {
         let of = |usd: Option<f64>, tokens: Option<u64>| UsageBudget {
             per_run: UsageLimit { usd, tokens },
             ..UsageBudget::default()

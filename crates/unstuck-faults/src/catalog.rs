@@ -1,20 +1,20 @@
-//! All replies by name: the data that the command line and the errors of scripts show.
+//! A catalog of all replies by name, for the command line and for error messages.
 
 use std::sync::LazyLock;
 
 use serde::Deserialize;
 use unstuck_core::nearest;
 
-/// A reply as people look it up.
+/// A reply with its description.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FaultDescription {
-    /// The name that it has in a script.
+    /// Name in a script.
     pub name: String,
-    /// What the client meets, in a line.
+    /// Effect on the client, in one line.
     #[serde(rename = "about")]
     pub summary: String,
-    /// How a step writes it, with all its values.
+    /// Example step with all its values.
     pub step: String,
 }
 
@@ -23,13 +23,13 @@ struct FaultCatalog {
     fault: Vec<FaultDescription>,
 }
 
-// A test reads it against all replies, so it cannot be wrong in the product.
+// A test compares it with all replies, so it cannot be wrong in a release.
 static FAULTS: LazyLock<Vec<FaultDescription>> = LazyLock::new(|| {
     let catalog: Result<FaultCatalog, _> = toml::from_str(include_str!("../data/faults.toml"));
     catalog.map(|catalog| catalog.fault).unwrap_or_default()
 });
 
-/// Every reply that a script can name.
+/// Returns every reply that a script can name.
 pub fn faults() -> &'static [FaultDescription] {
     &FAULTS
 }
@@ -38,7 +38,7 @@ pub(crate) fn find(name: &str) -> Option<&'static FaultDescription> {
     FAULTS.iter().find(|fault| fault.name == name)
 }
 
-/// The words for a reply that there is not.
+/// Returns the error message for an unknown reply.
 pub(crate) fn unknown_fault_message(name: &str) -> String {
     let known = FAULTS.iter().map(|fault| (fault.name.as_str(), fault));
     let meant = nearest(name, known)

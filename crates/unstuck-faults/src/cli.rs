@@ -1,4 +1,4 @@
-//! A server as a program: it runs until it is interrupted, and tells what it counted.
+//! Runs a server as a program until it is interrupted, and returns its statistics.
 
 use std::path::Path;
 
@@ -6,9 +6,9 @@ use crate::error::FaultsError;
 use crate::script::Script;
 use crate::server::{FaultServer, ServerOptions, ServerStats};
 
-/// Serves a script until the process is interrupted (Ctrl-C) or told to end, and returns what was counted.
+/// Serves a script until the process is interrupted (Ctrl-C) or terminated, and returns the statistics.
 ///
-/// The port is written to `port_file` once the server listens; `announce` is called then.
+/// Once the server listens, the port is written to `port_file` and `announce` is called.
 pub fn serve(
     script: Script,
     options: &ServerOptions,
@@ -23,7 +23,7 @@ pub fn serve(
     Ok(server.stats())
 }
 
-/// Writes a file in one go: whoever sees it sees all of it.
+/// Writes a file atomically: readers see all of it.
 fn write_whole(path: &Path, text: &str) -> Result<(), FaultsError> {
     let mut beside = path.as_os_str().to_owned();
     beside.push(".new");
@@ -31,7 +31,7 @@ fn write_whole(path: &Path, text: &str) -> Result<(), FaultsError> {
     std::fs::rename(&beside, path).map_err(FaultsError::file(path))
 }
 
-/// Waits for a signal; what `ready` announces comes after the signals are listened for.
+/// Waits for a signal; `ready` is called after the handlers are installed.
 fn wait_for_signal(ready: impl FnOnce()) -> std::io::Result<()> {
     use tokio::signal::unix::{SignalKind, signal};
     let runtime = tokio::runtime::Builder::new_current_thread()

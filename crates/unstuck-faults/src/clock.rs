@@ -1,8 +1,8 @@
-//! The one place that reads the clock.
+//! The only place that reads the clock.
 
 use unstuck_core::Timestamp;
 
-/// The present moment.
+/// Returns the current time.
 pub(crate) fn now() -> Timestamp {
     #[expect(
         clippy::disallowed_methods,

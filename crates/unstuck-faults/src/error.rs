@@ -1,30 +1,30 @@
-//! What can go wrong with the fault server itself.
+//! Errors of the fault server itself.
 
 use std::path::PathBuf;
 
-/// Why the fault server could not do its work.
+/// An error of the fault server.
 #[derive(Debug, thiserror::Error)]
 pub enum FaultsError {
-    /// The script is not one.
+    /// The script is invalid.
     #[error("the script is not valid: {0}")]
     Script(#[from] toml::de::Error),
-    /// The script in a file is not one.
+    /// The script in a file is invalid.
     #[error("{path} is not a valid script: {source}")]
     ScriptFile {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What is wrong, and in which line.
+        /// Error with its line.
         source: Box<toml::de::Error>,
     },
     /// A file could not be read or written.
     #[error("{path}: {source}")]
     File {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the system.
         source: std::io::Error,
     },
-    /// The certificate for TLS could not be made.
+    /// The TLS certificate could not be created.
     #[error("the certificate for TLS could not be made: {0}")]
     Tls(String),
     /// The server could not be started.
@@ -33,7 +33,7 @@ pub enum FaultsError {
 }
 
 impl FaultsError {
-    /// Makes the error of one file from what the system said.
+    /// Returns a constructor of errors for one file.
     pub fn file(path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.into();
         move |source| Self::File { path, source }

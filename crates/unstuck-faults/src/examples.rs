@@ -1,14 +1,14 @@
-//! Ready scripts: a rate limit, a brownout, flaky answers, broken streams and connections, a benchmark.
+//! Example scripts: a rate limit, a brownout, flaky answers, broken streams and connections, a benchmark.
 
 use crate::error::FaultsError;
 use crate::script::Script;
 
-/// A ready script.
+/// An example script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Example {
-    /// Its name.
+    /// Name of the example.
     pub name: &'static str,
-    /// The script, with comments.
+    /// Script text with comments.
     pub text: &'static str,
 }
 
@@ -27,24 +27,24 @@ const EXAMPLES: [Example; 6] = examples![
     "benchmark",
 ];
 
-/// The ready scripts.
+/// Returns all example scripts.
 pub fn all() -> &'static [Example] {
     &EXAMPLES
 }
 
-/// The ready script of this name.
+/// Returns the example script of this name.
 pub fn find(name: &str) -> Option<&'static Example> {
     EXAMPLES.iter().find(|example| example.name == name)
 }
 
 impl Example {
-    /// What it shows, from its first line.
+    /// Returns a summary from the first line of the script.
     pub fn summary(&self) -> &'static str {
         let line = self.text.lines().next().unwrap_or_default();
         line.trim_start_matches('#').trim()
     }
 
-    /// The script that it is.
+    /// Parses the script.
     pub fn script(&self) -> Result<Script, FaultsError> {
         self.text.parse()
     }
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_ready_script_can_be_served_and_says_what_it_shows() {
+    fn every_example_script_is_valid_and_has_a_summary() {
         for example in all() {
             example.script().unwrap();
             assert!(example.text.starts_with("# "), "{}", example.name);

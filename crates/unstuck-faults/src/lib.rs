@@ -1,11 +1,11 @@
 //! A fault-injecting LLM API and a scripted agent for tests, the demo and benchmarks.
 //!
-//! [`FaultServer`] is a real HTTP server on the loopback interface. It speaks Anthropic Messages, OpenAI
-//! Responses, OpenAI Chat Completions and Gemini, and answers each request with the next [`ScriptStep`] of its
-//! [`Script`]: a proper answer, or a failure in the shape in which that provider signals it. [`agent`] is a
-//! small agent CLI that talks to such a server and never tries anything twice. A script may also hold a seeded random
-//! [`FaultMix`], a [`ResponsePace`], the [`KeyLimits`] of each key, a [`Capacity`] and bad [`TlsScript`]; [`catalog`] has all faults, [`examples`] ready
-//! scripts. [`FaultServer::requests`] tells what came in, [`FaultServer::stats`] what was counted.
+//! [`FaultServer`] is a real HTTP server on the loopback interface. It speaks Anthropic Messages, OpenAI Responses,
+//! OpenAI Chat Completions and Gemini, and answers each request with the next [`ScriptStep`] of its [`Script`]: a
+//! proper answer, or a failure in the format of that provider. [`agent`] is a small agent CLI that talks to such a
+//! server and never retries. A script may also have a seeded random [`FaultMix`], a [`ResponsePace`], the [`KeyLimits`]
+//! of each key, a [`Capacity`] and a faulty [`TlsScript`]; [`catalog`] lists all faults, [`examples`] example scripts.
+//! [`FaultServer::requests`] returns the received requests, [`FaultServer::stats`] the statistics.
 //!
 //! ```
 //! use unstuck_faults::{FaultServer, Script};

@@ -8,7 +8,7 @@ use clap::{Args, Parser, Subcommand};
 use unstuck_faults::agent::{self, AgentArgs};
 use unstuck_faults::{FaultsError, Script, ServerOptions};
 
-/// An LLM API that fails as it is told, and an agent that calls it
+/// A scripted LLM API with failures, and an agent that calls it
 #[derive(Debug, Parser)]
 #[command(name = "unstuck-faults", version)]
 struct Cli {
@@ -22,22 +22,22 @@ enum Command {
     Agent(AgentArgs),
 }
 
-/// Play a script to whoever calls, until interrupted
+/// Serve a script until interrupted
 #[derive(Debug, Args)]
 struct ServeArgs {
-    /// What to answer, a TOML file of steps
+    /// Script to play, a TOML file of steps
     #[arg(long, value_name = "FILE")]
     script: PathBuf,
 
-    /// Where to write the port once the server listens
+    /// File to write the port to once the server listens
     #[arg(long, value_name = "FILE")]
     port_file: Option<PathBuf>,
 
-    /// Listen on this port of 127.0.0.1; 0 takes a free one
+    /// Port on 127.0.0.1 to listen on; 0 for a free one
     #[arg(long, value_name = "PORT", default_value_t = 0)]
     port: u16,
 
-    /// Add every request to this file, a line of JSON each
+    /// File to append every request to, one line of JSON each
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
 }
@@ -51,7 +51,7 @@ fn main() -> ExitCode {
         Command::Serve(args) => match serve(&args) {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => {
-                // There is nobody left to tell when the terminal is gone.
+                // A write error is ignored: the terminal is gone.
                 let _ = writeln!(stderr(), "error: {error}");
                 ExitCode::from(2)
             }

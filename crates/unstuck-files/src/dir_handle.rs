@@ -1,4 +1,4 @@
-//! A directory that is held open, and all that is done with files below it.
+//! A directory handle, and all file operations below it.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{DirBuilder, File, Permissions};
@@ -21,27 +21,27 @@ use crate::safe_open::{
     require_regular,
 };
 
-/// How often a name that somebody takes again and again is tried.
+/// Maximum attempts when a name keeps being taken by another process.
 const MAX_ATTEMPTS: usize = 16;
 
-/// How files are opened to be appended to.
+/// Flags for opening files for appending.
 const APPEND_FLAGS: OFlags = OFlags::WRONLY
     .union(OFlags::APPEND)
     .union(OFlags::NONBLOCK)
     .union(OFlags::NOCTTY)
     .union(OFlags::CLOEXEC);
 
-/// How files are made that nobody else has a name for yet.
+/// Flags for creating temporary files.
 const CREATE_FLAGS: OFlags = OFlags::RDWR
     .union(OFlags::CREATE)
     .union(OFlags::EXCL)
     .union(OFlags::NOFOLLOW)
     .union(OFlags::CLOEXEC);
 
-/// A directory that is held open. Every path is taken from it, and leads nowhere else.
+/// A handle on an open directory. Every path is resolved relative to it and cannot lead out of it.
 ///
-/// No symbolic link is followed, only regular files are opened, no call waits for another process, and no existing file is ever
-/// written over: a new one takes its name.
+/// No symbolic link is followed, only regular files are opened, no call blocks on another process, and no existing file
+/// is overwritten in place: a new file replaces it.
 #[derive(Debug)]
 pub struct DirHandle {
     handle: File,
@@ -49,25 +49,25 @@ pub struct DirHandle {
     resolver: PathResolver,
 }
 
-/// Who may read what is made below a directory.
+/// Access mode of files created below a directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CreationAccess {
-    /// Whoever the umask lets.
+    /// Permissions as the umask sets them.
     Shared,
-    /// Only its owner.
+    /// Accessible by the owner only.
     Private,
 }
 
-/// An entry of a directory.
+/// A directory entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DirEntry {
-    /// Its name.
+    /// Name of the entry.
     pub name: OsString,
-    /// What it is.
+    /// Type of the entry.
     pub kind: EntryKind,
 }
 
-/// What an entry of a directory is.
+/// The type of a directory entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EntryKind {
     /// A regular file.
@@ -76,21 +76,21 @@ pub enum EntryKind {
     Directory,
     /// A symbolic link.
     Symlink,
-    /// A FIFO, a device, a socket, or something that cannot be told.
+    /// A FIFO, a device, a socket, or an unknown type.
     Other,
 }
 
 impl DirHandle {
-    /// Opens a directory by its path. Links on the way to it are followed, so its path must be nobody else's to change.
+    /// Opens a directory by its path. Links in the path are followed, so nobody else may be able to change the path.
     pub fn open(path: &Path) -> Result<Self, FileError> {
         let opened = openat(CWD, path, DIR_FLAGS, Mode::empty());
         let handle = opened.map_err(|error| FileError::new(path, error))?;
         Ok(Self::from_file(handle.into(), CreationAccess::Shared))
     }
 
-    /// Opens a directory by its path, where no part of the path is a link.
+    /// Opens a directory by a path that must not contain links.
     ///
-    /// A path that was resolved before (`canonicalize`) has no links; if it has one now, somebody has put it there since.
+    /// A resolved path (`canonicalize`) has no links; a link in it now means that somebody has added it since.
     pub fn open_resolved(path: &Path) -> Result<Self, FileError> {
         let below = path.strip_prefix("/").unwrap_or(path);
         let start = if path.is_absolute() {
@@ -103,7 +103,7 @@ impl DirHandle {
             .map_err(|error| FileError::new(path, error.problem))
     }
 
-    /// Opens a directory of the user's own, made with all above it if it is not there; only the user can look into what is made.
+    /// Opens a directory that only the user can access, and creates it and its parents if missing.
     pub fn open_private(path: &Path) -> Result<Self, FileError> {
         match Self::open(path) {
             Err(error) if error.is_missing() => {
@@ -127,7 +127,7 @@ impl DirHandle {
         }
     }
 
-    /// Resolves paths in another way from now on.
+    /// Sets the path resolver.
     #[must_use]
     pub fn with_resolver(self, resolver: PathResolver) -> Self {
         Self { resolver, ..self }
@@ -148,7 +148,7 @@ impl DirHandle {
         }
     }
 
-    /// Which directory it is.
+    /// Returns the device and inode of the directory.
     pub fn identity(&self) -> Result<FileIdentity, FileError> {
         file_identity(&self.handle).map_err(|error| FileError::new(Path::new("."), error))
     }
@@ -166,7 +166,7 @@ impl DirHandle {
             .map(|handle| self.with_same_settings(handle))
     }
 
-    /// Opens a directory below this one, made with all above it if it is not there.
+    /// Opens a directory below this one, and creates it and its parents if missing.
     pub fn create_dirs(&self, path: &Path) -> Result<Self, FileError> {
         match self.open_dir(path) {
             Err(error) if error.is_missing() => {}
@@ -208,12 +208,12 @@ impl DirHandle {
         })
     }
 
-    /// Opens a regular file to be read.
+    /// Opens a regular file for reading.
     pub fn open_file(&self, path: &Path) -> Result<File, FileError> {
         self.open_regular(path, READ_FLAGS, SymlinkPolicy::Deny)
     }
 
-    /// Opens a regular file to be read; links are followed as long as they stay below this directory.
+    /// Opens a regular file for reading; links are followed as long as they stay below this directory.
     pub fn open_file_within(&self, path: &Path) -> Result<File, FileError> {
         self.open_regular(path, READ_FLAGS, SymlinkPolicy::Within)
     }
@@ -241,13 +241,13 @@ impl DirHandle {
         read_bounded(&mut file, limit).map_err(|problem| FileError::new(path, problem))
     }
 
-    /// Reads a file of text of at most `limit` bytes.
+    /// Reads a text file of at most `limit` bytes.
     pub fn read_text(&self, path: &Path, limit: u64) -> Result<String, FileError> {
         let text = String::from_utf8(self.read(path, limit)?);
         text.map_err(|_| FileError::new(path, FileProblem::NotText))
     }
 
-    /// Reads the last bytes of a file, and tells whether there are more before them.
+    /// Reads the last bytes of a file; the flag is true if there are more before them.
     pub fn read_tail(&self, path: &Path, most: u64) -> Result<(Vec<u8>, bool), FileError> {
         let failed = |error: std::io::Error| FileError::new(path, error);
         let mut file = self.open_file(path)?;
@@ -258,14 +258,14 @@ impl DirHandle {
         Ok((bytes, start > 0))
     }
 
-    /// Looks at what is there, without following a link.
+    /// Returns the metadata of an entry without following a link.
     pub fn metadata(&self, path: &Path) -> Result<Stat, FileError> {
         self.with_parent_dir(path, |folder, name| {
             Ok(statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?)
         })
     }
 
-    /// Returns the permission bits of whatever regular file is there; none if there is none.
+    /// Returns the permission bits of a regular file, or `None` if there is no such file.
     pub fn permission_bits(&self, path: &Path) -> Option<u32> {
         let data = self.metadata(path).ok()?;
         let is_file = FileType::from_raw_mode(data.st_mode).is_file();
@@ -273,7 +273,7 @@ impl DirHandle {
         bits.filter(|_| is_file)
     }
 
-    /// What is there: none if there is nothing, or nothing that can be looked at.
+    /// Returns the type of an entry, or `None` if it is missing or unreadable.
     pub fn kind(&self, path: &Path) -> Option<EntryKind> {
         let data = self.metadata(path).ok()?;
         Some(EntryKind::from_file_type(FileType::from_raw_mode(
@@ -281,7 +281,7 @@ impl DirHandle {
         )))
     }
 
-    /// Reads where a symbolic link leads.
+    /// Returns the target of a symbolic link.
     pub fn read_link(&self, path: &Path) -> Result<OsString, FileError> {
         self.with_parent_dir(path, |folder, name| {
             let target = readlinkat(folder, name, Vec::new())?;
@@ -289,12 +289,12 @@ impl DirHandle {
         })
     }
 
-    /// Lists a directory below this one, in no order.
+    /// Lists a directory below this one, unordered.
     pub fn entries(&self, path: &Path) -> Result<Vec<DirEntry>, FileError> {
         self.first_entries(path, usize::MAX)
     }
 
-    /// Lists at most `limit` entries of a directory below this one, in no order.
+    /// Lists at most `limit` entries of a directory below this one, unordered.
     pub fn first_entries(&self, path: &Path, limit: usize) -> Result<Vec<DirEntry>, FileError> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let folder = self.open_as(or_current_dir(path), flags, SymlinkPolicy::Deny)?;
@@ -314,7 +314,7 @@ impl DirHandle {
         Ok(entries)
     }
 
-    /// Does something with a name in its directory.
+    /// Runs a closure with the parent directory and the file name of a path.
     fn with_parent_dir<T>(
         &self,
         path: &Path,
@@ -335,12 +335,12 @@ impl DirHandle {
         }
     }
 
-    /// Puts a new file in the place of whatever has the name, at once: whoever reads it sees all of it or what was there before.
+    /// Replaces a file atomically: readers see either all of the new contents or the old ones.
     pub fn replace(&self, path: &Path, bytes: &[u8]) -> Result<(), FileError> {
         self.replace_with(path, bytes, &|bits| bits, Durability::Default)
     }
 
-    /// Does the same, and it survives a power loss from then on. `permissions` makes its permission bits from the usual ones.
+    /// Replaces a file atomically and durably (survives a power loss). `permissions` maps the default permission bits.
     pub fn replace_durably(
         &self,
         path: &Path,
@@ -350,7 +350,7 @@ impl DirHandle {
         self.replace_with(path, bytes, permissions, Durability::Synced)
     }
 
-    /// Does the same as [`Self::replace`]. `permissions` makes its permission bits from the usual ones.
+    /// Works like [`Self::replace`]. `permissions` maps the default permission bits.
     pub fn replace_with_permissions(
         &self,
         path: &Path,
@@ -383,14 +383,14 @@ impl DirHandle {
             };
             let written = write();
             if written.is_err() {
-                // It is of no use to anybody.
+                // The temporary file is no longer needed.
                 let _ = unlinkat(folder, &beside, AtFlags::empty());
             }
             written
         })
     }
 
-    /// Makes a file under a name that nobody could foresee.
+    /// Creates a file under a random name.
     fn create_temporary_in(&self, folder: BorrowedFd<'_>) -> Result<(File, OsString), FileProblem> {
         for _ in 0..MAX_ATTEMPTS {
             let name = random_name()?;
@@ -403,14 +403,14 @@ impl DirHandle {
         Err(FileProblem::Unstable)
     }
 
-    /// Makes a file under a name that nobody could foresee, and tells its name.
+    /// Creates a file under a random name and returns its path.
     pub fn create_temporary(&self) -> Result<(File, PathBuf), FileError> {
         let made = self.create_temporary_in(self.handle.as_fd());
         let (file, name) = made.map_err(|problem| FileError::new(Path::new("."), problem))?;
         Ok((file, name.into()))
     }
 
-    /// Begins a new, empty file; what had the name before loses it, and stays as it is.
+    /// Creates a new, empty file. An existing file only loses the name; its contents stay for open handles.
     pub fn create(&self, path: &Path) -> Result<File, FileError> {
         self.with_parent_dir(path, |folder, name| {
             for _ in 0..MAX_ATTEMPTS {
@@ -427,7 +427,7 @@ impl DirHandle {
         })
     }
 
-    /// Begins a new file; an error of the kind `AlreadyExists` if something has the name.
+    /// Creates a new file; fails with `AlreadyExists` if the name is taken.
     pub fn create_new(&self, path: &Path, bytes: &[u8]) -> Result<(), FileError> {
         self.with_parent_dir(path, |folder, name| {
             let made = openat(folder, name, CREATE_FLAGS, self.file_mode())?;
@@ -435,10 +435,10 @@ impl DirHandle {
         })
     }
 
-    /// Opens a file to append to it; it is made if it is not there. One that has a second name is refused.
+    /// Opens a file for appending, and creates it if missing. A file with a second hard link is refused.
     ///
-    /// Only for folders that nobody else can write: a second name that comes and goes can be missed. Elsewhere [`Self::create`] a file
-    /// and keep the handle.
+    /// Only for directories that nobody else can write to: a hard link that exists briefly can be missed. Elsewhere,
+    /// [`Self::create`] a file and keep the handle.
     pub fn append(&self, path: &Path) -> Result<File, FileError> {
         self.with_parent_dir(path, |folder, name| {
             let made = APPEND_FLAGS.union(OFlags::CREATE).union(OFlags::EXCL);
@@ -465,14 +465,14 @@ impl DirHandle {
         })
     }
 
-    /// Gives a file a second name, instead of whatever had that name.
+    /// Creates a hard link to a file, replacing whatever had that name.
     pub fn link(&self, file: &Path, to: &Path) -> Result<(), FileError> {
         self.with_parent_dir(file, |from, name| {
             let linked = self.with_parent_dir(to, |folder, new| {
                 let beside = random_name()?;
                 linkat(from, name, folder, &beside, AtFlags::empty())?;
                 let renamed = renameat(folder, &beside, folder, new);
-                // Two names of one file: then the new one is left over.
+                // If both are names of the same file, the rename leaves the temporary name behind.
                 let _ = unlinkat(folder, &beside, AtFlags::empty());
                 Ok(renamed?)
             });
@@ -480,7 +480,7 @@ impl DirHandle {
         })
     }
 
-    /// Puts a symbolic link in the place of whatever has the name. It is only made, never followed.
+    /// Creates a symbolic link atomically, replacing whatever had the name. The link is never followed.
     pub fn symlink(&self, target: &OsStr, path: &Path) -> Result<(), FileError> {
         self.with_parent_dir(path, |folder, name| {
             let beside = random_name()?;
@@ -493,7 +493,7 @@ impl DirHandle {
         })
     }
 
-    /// Gives a file below this directory another name below it, instead of whatever had that name.
+    /// Renames a file below this directory, replacing whatever had the new name.
     pub fn rename(&self, from: &Path, to: &Path) -> Result<(), FileError> {
         self.with_parent_dir(from, |above, old| {
             let renamed =
@@ -502,7 +502,7 @@ impl DirHandle {
         })
     }
 
-    /// Removes a name that is no directory's; a link is removed, not what it names. It is fine if there is none.
+    /// Removes a name that is not a directory; a link is removed, not its target. Succeeds if the name does not exist.
     pub fn remove_file(&self, path: &Path) -> Result<(), FileError> {
         let removed = self.with_parent_dir(path, |folder, name| {
             Ok(unlinkat(folder, name, AtFlags::empty())?)
@@ -520,7 +520,7 @@ impl DirHandle {
         })
     }
 
-    /// Removes a directory with all that is in it; what links name outside of it stays. It is fine if there is none.
+    /// Removes a directory tree; targets of links outside of it stay. Succeeds if it does not exist.
     pub fn remove_tree(&self, path: &Path) -> Result<(), FileError> {
         let folder = match self.open_dir(path) {
             Ok(folder) => folder,
@@ -544,7 +544,7 @@ impl DirHandle {
     }
 }
 
-/// Whether a file has to survive a power loss.
+/// Durability of a write: if a file has to survive a power loss.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Durability {
     Default,
@@ -576,7 +576,7 @@ fn or_current_dir(path: &Path) -> &Path {
     }
 }
 
-/// A name that nobody can have put a link under before.
+/// Returns a random name, so that nobody can have created a link under it before.
 fn random_name() -> Result<OsString, FileProblem> {
     let mut bytes = [0; 8];
     getrandom::fill(&mut bytes)

@@ -1,51 +1,51 @@
-//! Why a file was not read or written.
+//! Errors of file access.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
 
-/// A file that was not read or written, and why.
+/// A failed file access with its path and cause.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {problem}", path.display())]
 pub struct FileError {
-    /// Its path, from the folder that was held open.
+    /// Path relative to the open directory.
     pub path: PathBuf,
-    /// What is wrong with it.
+    /// Cause of the failure.
     pub problem: FileProblem,
 }
 
-/// What is wrong with a file.
+/// The cause of a failed file access.
 #[derive(Debug, thiserror::Error)]
 pub enum FileProblem {
-    /// There is none.
+    /// The file does not exist.
     #[error("there is no such file")]
     Missing,
-    /// It is a folder, FIFO, device or socket.
+    /// A directory, FIFO, device or socket instead of a regular file.
     #[error("it is {0}, not a regular file")]
     NotAFile(&'static str),
-    /// A part of the path is not a folder.
+    /// A path component is not a directory.
     #[error("a part of its path is not a folder")]
     NotADirectory,
-    /// It, or a folder on the way to it, is a symbolic link.
+    /// The file or one of its parents is a symbolic link.
     #[error("a symbolic link is in its place or on the way to it")]
     Symlink,
-    /// The path leads out of the folder that was held open.
+    /// The path leads out of the open directory.
     #[error("its path leads out of its folder")]
     OutsideRoot,
-    /// It has a second name, which may be anywhere: what is written to it would be written there too.
+    /// The file has a second hard link, possibly elsewhere: a write would change that file too.
     #[error("it has {0} names (hard links), so writing it would change a file elsewhere")]
     MultipleHardLinks(u64),
-    /// It has more bytes than are read.
+    /// The file exceeds the size limit.
     #[error("it has more than {0} bytes")]
     TooLarge(u64),
-    /// It is not text.
+    /// The file is not UTF-8 text.
     #[error("it is not UTF-8 text")]
     NotText,
-    /// It was swapped again and again while it was opened.
+    /// The file kept changing while it was being opened.
     #[error("it was changed while it was opened")]
     Unstable,
-    /// The system refuses it.
+    /// Any other I/O error.
     #[error("{0}")]
     System(io::Error),
 }
@@ -58,12 +58,12 @@ impl FileError {
         }
     }
 
-    /// Whether there is no such file.
+    /// True if the file does not exist.
     pub fn is_missing(&self) -> bool {
         matches!(self.problem, FileProblem::Missing)
     }
 
-    /// Returns the same with the whole path, for people.
+    /// Returns the error with the full path, for display.
     #[must_use]
     pub fn with_base_dir(self, folder: &Path) -> Self {
         Self {

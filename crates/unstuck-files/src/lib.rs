@@ -1,16 +1,16 @@
-//! Files in folders that others may write: opened below a handle, never through a link, never without a bound.
+//! File access in directories that others may write to: below a handle, never through a link, always with a size limit.
 //!
 //! ```
-//! use std::path::ValuePath;
+//! use std::path::Path;
 //! use unstuck_files::DirHandle;
 //!
-//! let place = tempfile::tempdir()?;
-//! let project = DirHandle::open(place.path())?;
-//! let runs = project.create_dirs(ValuePath::new(".unstuck/runs"))?;
-//! runs.replace(ValuePath::new("state.json"), b"{}\n")?;
-//! assert_eq!(runs.read(ValuePath::new("state.json"), 100)?, b"{}\n");
-//! std::os::unix::fs::symlink("/etc/hostname", place.path().join("link"))?;
-//! assert!(project.read(ValuePath::new("link"), 100).is_err());
+//! let temporary = tempfile::tempdir()?;
+//! let project = DirHandle::open(temporary.path())?;
+//! let runs = project.create_dirs(Path::new(".unstuck/runs"))?;
+//! runs.replace(Path::new("state.json"), b"{}\n")?;
+//! assert_eq!(runs.read(Path::new("state.json"), 100)?, b"{}\n");
+//! std::os::unix::fs::symlink("/etc/hostname", temporary.path().join("link"))?;
+//! assert!(project.read(Path::new("link"), 100).is_err());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 

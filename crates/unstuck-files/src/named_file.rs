@@ -1,4 +1,4 @@
-//! Files that a configuration or a person names by any path, links included: regular files only, and never without a bound.
+//! Files named by a configuration or a user, links included: regular files only, always with a size limit.
 
 use std::fs::File;
 use std::io::Read;
@@ -9,7 +9,7 @@ use rustix::fs::{CWD, Mode, OFlags, openat};
 use crate::error::{FileError, FileProblem};
 use crate::safe_open::require_regular;
 
-/// Opens a regular file to be read. It never waits: a FIFO, a device and a socket are refused.
+/// Opens a regular file for reading. Never blocks: FIFOs, devices and sockets are refused.
 pub fn open_named(path: &Path) -> Result<File, FileError> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let opened = openat(CWD, path, flags, Mode::empty());
@@ -25,15 +25,15 @@ pub fn read_named(path: &Path, limit: u64) -> Result<Vec<u8>, FileError> {
     read_bounded(&mut file, limit).map_err(|problem| FileError::new(path, problem))
 }
 
-/// Reads a regular file of text of at most `limit` bytes.
+/// Reads a regular text file of at most `limit` bytes.
 pub fn read_named_text(path: &Path, limit: u64) -> Result<String, FileError> {
     let bytes = read_named(path, limit)?;
     String::from_utf8(bytes).map_err(|_| FileError::new(path, FileProblem::NotText))
 }
 
-/// Reads all of an open file, if it has no more than `limit` bytes.
+/// Reads an open file completely if it has at most `limit` bytes.
 pub(crate) fn read_bounded(file: &mut File, limit: u64) -> Result<Vec<u8>, FileProblem> {
-    // A sparse file of terabytes is refused by its size; one that grows while it is read, by what is read.
+    // The size check refuses a sparse file of terabytes; the bounded read catches a file that grows meanwhile.
     let size = file.metadata()?.len();
     if size > limit {
         return Err(FileProblem::TooLarge(limit));

@@ -1,6 +1,6 @@
-//! Opens files and folders below a handle, so that nothing on the way can lead out: no `..`, no link, no swap while it is looked at.
+//! Opens files and directories below a handle so that no `..`, link or concurrent rename can lead out.
 //!
-//! The kernel's own rules (`openat2`) decide where it has them; otherwise one component is opened after the other.
+//! Uses the kernel's rules (`openat2`) where available; otherwise opens one component after the other.
 
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -12,63 +12,63 @@ use rustix::io::Errno;
 
 use crate::error::FileProblem;
 
-/// What is wrong with a folder.
+/// An error opening a directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum DirOpenError {
-    /// It names nothing.
+    /// The path is empty.
     #[error("is empty")]
     Empty,
-    /// It is not there.
+    /// The directory does not exist.
     #[error("does not exist")]
     Missing,
-    /// It is something else.
+    /// The path is not a directory.
     #[error("is not a folder")]
     NotADirectory,
-    /// It leads out of the project.
+    /// The path leads out of the project.
     #[error("leads out of the project")]
     OutsideRoot,
-    /// Its links lead to each other.
+    /// The path contains a loop of symbolic links.
     #[error("is a loop of links")]
     SymlinkLoop,
-    /// It was moved or replaced while it was looked at.
+    /// The directory was moved or replaced while it was being opened.
     #[error("was moved while it was looked at")]
     Moved,
-    /// The machine refuses it.
+    /// Any other system error.
     #[error("cannot be opened ({0})")]
     System(Errno),
 }
 
-/// Which folder it is, whatever it is called.
+/// The identity of a directory, independent of its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct FileIdentity {
-    /// The device.
+    /// Device number.
     pub dev: u64,
-    /// The inode.
+    /// Inode number.
     pub ino: u64,
 }
 
-/// How folders are opened: to be entered and looked at by identity, not to be read.
+/// Flags for opening a directory for traversal and identification, not for reading.
 pub const DIR_FLAGS: OFlags = OFlags::DIRECTORY.union(OFlags::CLOEXEC).union(PATH_ONLY);
 
-/// How files are opened to be read: without waiting for a FIFO that nobody writes to.
+/// Flags for opening files for reading without blocking on a FIFO.
 pub const READ_FLAGS: OFlags = OFlags::RDONLY
     .union(OFlags::NONBLOCK)
     .union(OFlags::NOCTTY)
     .union(OFlags::CLOEXEC);
 
-/// Which symbolic links are followed below a handle.
+/// The symbolic links that may be followed below a handle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SymlinkPolicy {
-    /// None at all.
+    /// Follow none.
     Deny,
-    /// Those that stay below the handle, where the kernel can tell; otherwise none.
+    /// Follow links that stay below the handle, if the kernel can enforce that; otherwise none.
     Within,
 }
 
-/// Who resolves a path.
+/// The implementation that resolves a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PathResolver {
-    /// The kernel in one call, where it can; otherwise as [`Self::Stepwise`].
+    /// One kernel call (`openat2`) if available; otherwise like [`Self::Stepwise`].
     Kernel,
     /// One component after the other, as on systems without `openat2`.
     Stepwise,
@@ -79,7 +79,7 @@ const PATH_ONLY: OFlags = OFlags::PATH;
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 const PATH_ONLY: OFlags = OFlags::RDONLY;
 
-/// Opens a folder, and tells the way to it without links.
+/// Opens a directory and returns its resolved path without links.
 pub fn open_dir(root: BorrowedFd<'_>, path: &Path) -> Result<(OwnedFd, PathBuf), DirOpenError> {
     open_dir_file(root, path).map(|(handle, way)| (handle.into(), way))
 }
@@ -87,14 +87,14 @@ pub fn open_dir(root: BorrowedFd<'_>, path: &Path) -> Result<(OwnedFd, PathBuf),
 fn open_dir_file(root: BorrowedFd<'_>, path: &Path) -> Result<(File, PathBuf), DirOpenError> {
     #[cfg(target_os = "linux")]
     match kernel::open(root, path) {
-        // A kernel before 5.6, or a container that does not let the call through.
+        // A kernel before 5.6, or a container that blocks the call.
         Err(DirOpenError::System(Errno::NOSYS | Errno::PERM)) => {}
         done => return done,
     }
     open_stepwise(root, path)
 }
 
-/// Opens a file to be read, by a way without links; without waiting for a FIFO that nobody writes to.
+/// Opens a file for reading through a path without links, and does not block on a FIFO.
 pub fn open_file(folder: BorrowedFd<'_>, path: &Path) -> Result<File, Errno> {
     open_at(
         PathResolver::Kernel,
@@ -106,7 +106,7 @@ pub fn open_file(folder: BorrowedFd<'_>, path: &Path) -> Result<File, Errno> {
     )
 }
 
-/// Opens whatever a path names below a folder; the last component is never a link, unless links within are followed.
+/// Opens any entry below a directory; the last component must not be a link unless links within are followed.
 pub fn open_at(
     resolver: PathResolver,
     folder: BorrowedFd<'_>,
@@ -118,12 +118,12 @@ pub fn open_at(
     #[cfg(target_os = "linux")]
     if resolver == PathResolver::Kernel {
         match kernel::open_at(folder, path, flags, mode, links) {
-            // A kernel before 5.6, or a container that does not let the call through.
+            // A kernel before 5.6, or a container that blocks the call.
             Err(Errno::NOSYS | Errno::PERM) => {}
             done => return done,
         }
     }
-    // Without the kernel's help no link is followed at all.
+    // Without kernel support, no link is followed at all.
     let _ = (resolver, links);
     let Some(name) = path.file_name() else {
         let is_here = path.components().all(|part| part == Component::CurDir);
@@ -138,7 +138,7 @@ pub fn open_at(
     openat(way, name, flags.union(OFlags::NOFOLLOW), mode).map(File::from)
 }
 
-/// Refuses everything but a regular file, by its handle.
+/// Returns an error unless the handle is a regular file.
 pub fn require_regular(file: impl AsFd) -> Result<(), FileProblem> {
     let data = fstat(file)?;
     match kind_name(FileType::from_raw_mode(data.st_mode)) {
@@ -147,7 +147,7 @@ pub fn require_regular(file: impl AsFd) -> Result<(), FileProblem> {
     }
 }
 
-/// What people call a kind of file; none for a regular one.
+/// Returns the display name of a file type, or `None` for a regular file.
 fn kind_name(kind: FileType) -> Option<&'static str> {
     match kind {
         FileType::RegularFile => None,
@@ -160,7 +160,7 @@ fn kind_name(kind: FileType) -> Option<&'static str> {
     }
 }
 
-/// Opens one part after the other and follows no link at all: stricter, and needs nothing of the machine.
+/// Opens one component after the other and follows no link: stricter, and needs no kernel support.
 fn open_stepwise(root: BorrowedFd<'_>, path: &Path) -> Result<(File, PathBuf), DirOpenError> {
     let mut handle = open_dir_component(root, Path::new("."), OFlags::empty())?;
     let mut way = PathBuf::new();
@@ -181,7 +181,7 @@ fn open_dir_component(at: BorrowedFd<'_>, path: &Path, more: OFlags) -> Result<F
     opened.map(File::from).map_err(dir_open_error)
 }
 
-/// Tells which folder a handle is on.
+/// Returns the identity of an open directory.
 pub fn file_identity(handle: &File) -> std::io::Result<FileIdentity> {
     let found = handle.metadata()?;
     Ok(FileIdentity {
@@ -216,7 +216,7 @@ fn dir_open_error(error: Errno) -> DirOpenError {
 
 #[cfg(target_os = "linux")]
 mod kernel {
-    //! The kernel's own rules: `openat2` resolves the path and never leaves the root.
+    //! Path resolution by `openat2`, which never leaves the root.
 
     use std::ffi::OsString;
     use std::fs::File;
@@ -229,14 +229,14 @@ mod kernel {
 
     use super::{DIR_FLAGS, DirOpenError, SymlinkPolicy, dir_open_error, file_identity};
 
-    /// A path with `..` cannot be resolved while somebody renames folders; then it is tried again, so often.
+    /// Maximum attempts for a path with `..`, which cannot be resolved while directories are being renamed.
     const MAX_RESOLVE_ATTEMPTS: usize = 32;
 
     pub(super) fn open(root: BorrowedFd<'_>, path: &Path) -> Result<(File, PathBuf), DirOpenError> {
         let stays = ResolveFlags::BENEATH.union(ResolveFlags::NO_MAGICLINKS);
         let handle = resolve(root, path, stays).map_err(dir_open_error)?;
         let way = path_from_root(root, handle.as_fd())?;
-        // The way is what is shown and looked at for protected folders, so it has to lead to this very folder.
+        // The path is displayed and checked for protected directories, so it must lead to this very directory.
         let there = ResolveFlags::BENEATH.union(ResolveFlags::NO_SYMLINKS);
         let named = if way.as_os_str().is_empty() {
             Path::new(".")
@@ -296,12 +296,12 @@ mod kernel {
         done.map(File::from)
     }
 
-    /// The way from the root to a folder, as the kernel names both at this moment.
+    /// Returns the path from the root to a directory, as the kernel names both at this moment.
     fn path_from_root(
         root: BorrowedFd<'_>,
         folder: BorrowedFd<'_>,
     ) -> Result<PathBuf, DirOpenError> {
-        // Without /proc the kernel names nothing; then it is done part by part.
+        // Without /proc the kernel gives no names; resolve step by step.
         let unnamed = DirOpenError::System(Errno::NOSYS);
         let (root, folder) = (
             handle_path(root).map_err(|_| unnamed)?,
@@ -327,9 +327,9 @@ mod tests {
 
     use super::*;
 
-    /// S3-48: without the kernel's help it is stricter, never laxer.
+    /// S3-48: without kernel support, resolution is stricter, never more permissive.
     #[test]
-    fn part_by_part_no_link_is_followed_and_nothing_leads_out() {
+    fn stepwise_resolution_follows_no_link_and_stays_below_the_root() {
         let place = tempfile::tempdir().unwrap();
         fs::create_dir_all(place.path().join("a/b")).unwrap();
         fs::write(place.path().join("file"), "x").unwrap();

@@ -1,4 +1,5 @@
-//! The lanes that sessions share: one for each upstream, key and model. Whoever may not go yet stands in line.
+//! The admission lanes that sessions share: one per upstream, key and model. Calls that are not admitted wait in a
+//! queue.
 
 use std::collections::HashMap;
 use std::collections::hash_map::DefaultHasher;
@@ -15,11 +16,11 @@ use unstuck_core::{Kind, Timestamp};
 
 use crate::clock;
 
-/// Which lane a call takes.
+/// The key of a lane.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct LaneKey {
     pub(crate) upstream: String,
-    /// Tells keys apart without telling them.
+    /// A hash of the API key.
     pub(crate) key: u64,
     pub(crate) model: String,
 }
@@ -36,9 +37,9 @@ impl LaneKey {
     }
 }
 
-/// A wait of so long is told.
+/// Longer waits are reported.
 const NOTIFY_AFTER: Duration = Duration::from_secs(1);
-/// One whose end is not known is told again so often at least.
+/// The interval for reporting a wait of unknown end again.
 const NOTIFY_AGAIN_AFTER: Duration = Duration::from_secs(30);
 
 /// All lanes.
@@ -47,7 +48,7 @@ pub(crate) struct Lanes {
     known: Mutex<HashMap<LaneKey, Arc<LaneHandle>>>,
 }
 
-/// A lane and those who wait for it.
+/// A lane and its queue.
 pub(crate) struct LaneHandle {
     state: Mutex<LaneQueueState>,
     changed: Notify,
@@ -56,11 +57,11 @@ pub(crate) struct LaneHandle {
 struct LaneQueueState {
     lane: AdmissionController,
     queue: WaitQueue<oneshot::Sender<()>>,
-    /// Whether somebody sees to those who wait.
+    /// True while a task serves the queue.
     is_served: bool,
 }
 
-/// Why a call may not go, and until when.
+/// The reason and the end of a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct AdmissionWait {
     pub(crate) until: Timestamp,
@@ -75,7 +76,7 @@ impl Lanes {
         }
     }
 
-    /// The lane of a key.
+    /// Returns the lane of a key.
     pub(crate) fn get(&self, key: &LaneKey) -> Arc<LaneHandle> {
         let mut known = lock(&self.known);
         if let Some(lane) = known.get(key) {
@@ -93,7 +94,7 @@ impl Lanes {
         lane
     }
 
-    /// How all lanes stand.
+    /// Returns the state of all lanes.
     pub(crate) fn states(&self, now: Timestamp) -> Vec<(LaneKey, AdmissionState)> {
         let known = lock(&self.known);
         let mut states: Vec<_> = known
@@ -105,18 +106,17 @@ impl Lanes {
     }
 }
 
-/// How somebody waits for leave to go.
+/// The limits of a wait for admission.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WaitLimit {
-    /// How long at most.
+    /// The maximum wait.
     pub(crate) max_wait: Duration,
-    /// Whether there is somebody else to ask, so that one that is down need not be waited for.
+    /// If set, a fallback exists, so an upstream that is down need not be waited for.
     pub(crate) has_fallback: bool,
 }
 
 impl LaneHandle {
-    /// Waits for leave to go. What keeps it back is given at once if that takes longer than there is time, and told while it
-    /// waits.
+    /// Waits for admission. Returns the reason at once if the wait exceeds its limit, and reports it while waiting.
     pub(crate) async fn acquire(
         self: &Arc<Self>,
         session: &str,
@@ -171,7 +171,7 @@ impl LaneHandle {
             place.admitted();
             return Ok(Permit::new(self));
         }
-        // It stood in line for as long as it could.
+        // It waited as long as it could.
         let why = self.state().lane.hold_reason(ask, clock::timestamp_now());
         Err(AdmissionWait {
             until: clock::timestamp_now(),
@@ -179,7 +179,7 @@ impl LaneHandle {
         })
     }
 
-    /// Tells those who stand in line what they wait for, and anew when that takes longer; without end.
+    /// Reports the reason of the wait, and again when it gets longer; never returns.
     async fn notify_wait(
         &self,
         ask: AdmissionRequest,
@@ -208,7 +208,7 @@ impl LaneHandle {
         }
     }
 
-    /// Lets those who wait go, one after the other, until nobody waits.
+    /// Admits waiting calls one after the other until the queue is empty.
     async fn serve_queue(self: Arc<Self>) {
         loop {
             let Some(until) = self.admit_waiting() else {
@@ -224,7 +224,7 @@ impl LaneHandle {
         }
     }
 
-    /// Lets go whoever may; until when the next has to wait, or none if nobody waits.
+    /// Admits all calls that may go; returns the time of the next, or `None` if the queue is empty.
     fn admit_waiting(&self) -> Option<Timestamp> {
         let state = &mut *self.state();
         loop {
@@ -249,14 +249,14 @@ impl LaneHandle {
     }
 }
 
-/// Somebody in line, who leaves it when they no longer wait.
+/// A queued call, which leaves the queue when dropped.
 struct QueuedCall<'a> {
     lane: &'a LaneHandle,
     position: WaitTicket,
 }
 
 impl QueuedCall<'_> {
-    /// They went, and are no longer in line.
+    /// Marks the call as admitted and no longer queued.
     fn admitted(self) {
         std::mem::forget(self);
     }
@@ -268,7 +268,7 @@ impl Drop for QueuedCall<'_> {
     }
 }
 
-/// Leave for one try; given back with what came of it.
+/// The permit for one attempt, released with its result.
 pub(crate) struct Permit {
     lane: Option<Arc<LaneHandle>>,
 }
@@ -280,19 +280,19 @@ impl Permit {
         }
     }
 
-    /// The headers of an answer that has only begun are known.
+    /// Records the limits from the headers of a response that has only begun.
     pub(crate) fn record_limits(&self, seen: &ProviderLimits) {
         if let Some(shared) = self.lane.as_ref().filter(|_| !seen.is_empty()) {
             shared.state().lane.on_headers(seen, clock::timestamp_now());
         }
     }
 
-    /// The upstream answered.
+    /// Releases the permit after a response.
     pub(crate) fn release_succeeded(mut self, seen: &ProviderLimits, tokens: u64, took: Duration) {
         self.release(|lane| lane.on_success(seen, tokens, took, clock::timestamp_now()));
     }
 
-    /// The try failed.
+    /// Releases the permit after a failure.
     pub(crate) fn release_failed(
         mut self,
         kind: Kind,

@@ -1,4 +1,4 @@
-//! What a client gets: all at once, as it comes, or passed through untouched.
+//! Response bodies for clients: complete, generated, or passed through.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -9,23 +9,23 @@ use hyper::body::{Body, Frame, SizeHint};
 use crate::fallback::{BodyError, FallbackBody};
 use crate::upstream::UpstreamBody;
 
-/// A body that is made while it is passed on.
+/// A body that is generated while it is sent.
 pub(crate) type GeneratedBody = dyn Body<Data = Bytes, Error = BodyError> + Send;
 
-/// What a client gets.
+/// A response body for a client.
 pub(crate) enum ResponseBody {
-    /// All of it is here.
+    /// A complete body.
     Whole(Option<Bytes>),
-    /// Made while it is passed on.
+    /// A body generated while it is sent.
     Generated(Pin<Box<GeneratedBody>>),
-    /// Passed through untouched.
+    /// A body passed through unchanged.
     Passthrough(Box<UpstreamBody>),
-    /// What somebody else answers who listens at the same address.
+    /// A body of the fallback handler at the same address.
     Fallback(FallbackBody),
 }
 
 impl ResponseBody {
-    /// A text of our own.
+    /// Returns a text of the gateway itself.
     pub(crate) fn text(text: impl Into<Bytes>) -> Self {
         Self::Whole(Some(text.into()))
     }

@@ -1,8 +1,8 @@
-//! The one place that reads the clock on the wall.
+//! The only place that reads the system clock.
 
 use unstuck_core::{ClockReading, Timestamp};
 
-/// The present moment.
+/// Returns the current time.
 pub(crate) fn timestamp_now() -> Timestamp {
     #[expect(
         clippy::disallowed_methods,
@@ -13,7 +13,7 @@ pub(crate) fn timestamp_now() -> Timestamp {
     Timestamp::from_seconds(0).after(since.unwrap_or_default())
 }
 
-/// The present moment, for what an API says; APIs state their times in UTC.
+/// Returns the current time for messages of an API, which state times in UTC.
 pub(crate) fn clock_reading() -> ClockReading {
     ClockReading::utc(timestamp_now())
 }

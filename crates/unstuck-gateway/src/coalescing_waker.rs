@@ -1,7 +1,7 @@
-//! A waker for parts of one task that wake each other: what happens while they are polled is seen to at once.
+//! A waker for parts of one task that wake each other: they are polled again at once.
 //!
-//! A connection and its answer, or a request and whoever reads it, tell each other all the time that there is something to
-//! do. They are polled by the same task, which would be scheduled again each time, and another thread woken to look for it.
+//! A connection and its response, or a request and its reader, wake each other all the time. The same task polls both
+//! and would be scheduled again each time, waking another thread.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -13,10 +13,10 @@ const IDLE: u8 = 0;
 const POLLED: u8 = 1;
 const WOKEN: u8 = 2;
 
-/// So often in a row it is seen to at once.
+/// The maximum number of immediate polls in a row.
 const MAX_REPOLLS: u8 = 4;
 
-/// Stands for the task that polls.
+/// A waker that stands for the polling task.
 #[derive(Default)]
 pub(crate) struct CoalescingWaker {
     state: AtomicU8,
@@ -24,7 +24,7 @@ pub(crate) struct CoalescingWaker {
 }
 
 impl CoalescingWaker {
-    /// Polls until there is an answer or nothing more to do.
+    /// Polls until the result is ready or no part was woken.
     pub(crate) fn poll<T>(
         self: &Arc<Self>,
         context: &mut Context<'_>,
@@ -96,14 +96,14 @@ mod tests {
     }
 
     #[test]
-    fn what_wakes_itself_is_polled_again_without_waking_the_task() {
+    fn self_wake_repolls_without_waking_the_task() {
         let (polled, polls, _, task) = polled(2);
         assert_eq!((polled, polls), (Poll::Pending, 3));
         assert_eq!(task.0.load(Ordering::Relaxed), 0);
     }
 
     #[test]
-    fn what_never_rests_gives_others_their_turn() {
+    fn endless_self_wakes_yield_to_other_tasks() {
         let (_, polls, _, task) = polled(usize::MAX);
         assert_eq!(
             (polls, task.0.load(Ordering::Relaxed)),
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_wakes_it_later_wakes_the_task() {
+    fn later_wake_wakes_the_task() {
         let (_, _, quiet, task) = polled(0);
         Waker::from(quiet).wake();
         assert_eq!(task.0.load(Ordering::Relaxed), 1);

@@ -1,4 +1,4 @@
-//! Whether this machine has a network at all, asked on behalf of all calls at once.
+//! Network detection for this machine, shared by all calls.
 
 use std::time::Duration;
 
@@ -9,10 +9,10 @@ use unstuck_network::NetworkProbe;
 
 use crate::clock;
 
-/// What was found out is believed for so long.
+/// The lifetime of a probe result.
 const CACHE_TTL: Duration = Duration::from_secs(1);
 
-/// Tells whether there is no network; names are resolved once for all who ask at the same time.
+/// Detects a missing network; concurrent callers share one name lookup.
 #[derive(Debug)]
 pub(crate) struct Connectivity {
     probe: NetworkProbe,
@@ -21,14 +21,14 @@ pub(crate) struct Connectivity {
 
 #[derive(Debug, Default)]
 struct ProbeCache {
-    /// Whether it was gone, and when that was found out.
+    /// The time and result of the last probe; true means offline.
     last_result: Option<(Instant, bool)>,
-    /// When it was last seen to be back.
+    /// The time when the network was last seen to be back.
     online_since: Option<Timestamp>,
 }
 
 impl Connectivity {
-    /// Asks the probe.
+    /// Creates a detector for the given probe.
     pub(crate) fn new(probe: NetworkProbe) -> Self {
         Self {
             probe,
@@ -36,7 +36,7 @@ impl Connectivity {
         }
     }
 
-    /// Whether there is no network at all.
+    /// Returns true if there is no network at all.
     pub(crate) async fn is_offline(&self) -> bool {
         let mut seen = self.cache.lock().await;
         if let Some((at, is_offline)) = seen.last_result
@@ -53,7 +53,7 @@ impl Connectivity {
         is_offline
     }
 
-    /// When the network was last seen to be back; the same for all who waited for it.
+    /// Returns the time when the network was last seen to be back; the same for all waiting calls.
     pub(crate) async fn online_since(&self) -> Option<Timestamp> {
         self.cache.lock().await.online_since
     }

@@ -1,60 +1,60 @@
-//! What can go wrong with the gateway itself.
+//! Errors of the gateway itself.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use crate::protocol::Protocol;
 
-/// Why the gateway could not do its work.
+/// An error of the gateway itself.
 #[derive(Debug, thiserror::Error)]
 pub enum GatewayError {
-    /// The address cannot be listened on.
+    /// The gateway cannot listen on the address.
     #[error("cannot listen on {address}: {source}")]
     Listen {
         /// The address.
         address: SocketAddr,
-        /// What the system said.
+        /// The error of the system.
         source: std::io::Error,
     },
-    /// Whoever can reach the address could use it.
+    /// The address is reachable for others and needs a token.
     #[error("{0} can be reached from other machines, and no token is set")]
     TokenRequired(SocketAddr),
-    /// The address of an upstream is none.
+    /// The URL of an upstream is invalid.
     #[error("`{url}` is not the address of an upstream: {why}")]
     Upstream {
-        /// What was given.
+        /// The configured URL.
         url: String,
-        /// What is wrong with it.
+        /// The problem.
         why: &'static str,
     },
-    /// Nobody is there to be asked.
+    /// No upstream is configured for the protocol.
     #[error("there is no upstream for {}", .0.name())]
     NoUpstream(Protocol),
-    /// Certificates that shall be believed cannot be read.
+    /// The additional CA certificates cannot be read.
     #[error("the certificates of {} cannot be used: {why}", .path.display())]
     Certificates {
-        /// The file or folder.
+        /// The file or directory.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem.
         why: String,
     },
-    /// A proxy cannot be used.
+    /// The proxy cannot be used.
     #[error("the proxy `{proxy}` cannot be used: {why}")]
     Proxy {
-        /// Its address, without a password.
+        /// The URL of the proxy, without a password.
         proxy: String,
-        /// What is wrong with it.
+        /// The problem.
         why: &'static str,
     },
-    /// TLS cannot be spoken at all.
+    /// TLS cannot be set up.
     #[error("TLS cannot be set up: {0}")]
     Tls(String),
-    /// There is no randomness.
+    /// The system provides no random numbers.
     #[error("the system gives no random numbers: {0}")]
     Randomness(getrandom::Error),
 }
 
-/// An error with what caused it, in one line.
+/// Returns an error with its causes in one line.
 pub(crate) fn with_causes(error: &(dyn std::error::Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

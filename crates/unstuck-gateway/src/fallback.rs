@@ -1,4 +1,4 @@
-//! Whoever else listens at the address of a gateway: it answers all that is not meant for LLM APIs.
+//! The fallback handler at the gateway's address: it answers requests that are not meant for LLM APIs.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -9,23 +9,23 @@ use hyper::body::{Body, Incoming};
 use hyper::{Request, Response};
 use unstuck_network::PeerOwner;
 
-/// The other end of a connection, as it was when the connection came.
+/// The other end of a connection, as it was when the connection was accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Peer {
-    /// Its address.
+    /// The address of the peer.
     pub address: SocketAddr,
-    /// Its owner.
+    /// The owner of the peer.
     pub owner: PeerOwner,
 }
 
-/// Why an answer broke off.
+/// The reason why a body broke off.
 pub type BodyError = Box<dyn std::error::Error + Send + Sync>;
-/// What is answered.
+/// The body of a fallback response.
 pub type FallbackBody = Pin<Box<dyn Body<Data = Bytes, Error = BodyError> + Send>>;
-/// What is being answered.
+/// The future of a fallback response.
 pub type FallbackFuture = Pin<Box<dyn Future<Output = Response<FallbackBody>> + Send>>;
 
-/// Answers what is not meant for LLM APIs. Who may ask for what is its own business: the gateway has not looked.
+/// Answers requests that are not meant for LLM APIs. It checks access itself: the gateway does not.
 pub trait FallbackHandler: fmt::Debug + Send + Sync {
     /// Answers a request of this peer.
     fn handle(&self, request: Request<Incoming>, from: Peer) -> FallbackFuture;

@@ -1,4 +1,4 @@
-//! A gateway that runs: the handle by which it is steered.
+//! A running gateway and its handle.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Weak};
@@ -21,7 +21,7 @@ use crate::settings::{Budgets, GatewaySettings};
 use crate::spending::day_number;
 use crate::state::{GatewayState, KnowledgeSource};
 
-/// A gateway that runs.
+/// A running gateway.
 pub struct Gateway {
     address: SocketAddr,
     state: Arc<GatewayState>,
@@ -50,18 +50,18 @@ impl Gateway {
         })
     }
 
-    /// Where it listens.
+    /// Returns the listening address.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The base URL for a client of a protocol, tied to a session if one is named.
+    /// Returns the base URL for a client of a protocol, tied to a session if one is named.
     pub fn base_url(&self, protocol: Protocol, session: Option<&str>) -> String {
         let session = session.map_or(String::new(), |name| format!("/s/{name}"));
         format!("http://{}{session}{}", self.address, protocol.prefix())
     }
 
-    /// Takes a session in before its first call.
+    /// Registers a session before its first call.
     pub fn register(&self, setup: SessionSetup) -> Arc<GatewaySession> {
         let limits = self.state.settings.loop_rules.limits.clone();
         self.state
@@ -69,17 +69,18 @@ impl Gateway {
             .add(GatewaySession::new(setup, limits, clock::timestamp_now()))
     }
 
-    /// The session of a name.
+    /// Returns the session of that name.
     pub fn session(&self, name: &str) -> Option<Arc<GatewaySession>> {
         self.state.sessions.get(name)
     }
 
-    /// All sessions.
+    /// Returns all sessions.
     pub fn sessions(&self) -> Vec<Arc<GatewaySession>> {
         self.state.sessions.all()
     }
 
-    /// A person has answered what they were asked about a session whose calls are held; whether they raise its budget.
+    /// Applies an answer to the escalation of a session whose calls are held; `raises` says whether it raises the
+    /// budget.
     pub fn apply_answer(&self, session: &SessionId, answer: EscalationAnswer, raises: bool) {
         let sessions = self.state.sessions.all();
         let is_meant =
@@ -96,19 +97,19 @@ impl Gateway {
         }
     }
 
-    /// A person raises the budget that a session was refused for, to what they were told.
+    /// Raises the budget that blocked a session, to the approved amount.
     pub fn raise_budget(&self, session: &GatewaySession, reached: &BudgetReached) {
         match reached.scope {
             BudgetScope::Session => session.allow_spending(reached.raise_to),
             BudgetScope::GatewayDay => {
                 session.raise_day_budget(day_number(clock::timestamp_now()), reached.raise_to);
             }
-            // What a run may use is told anew before each attempt, and a policy's limit is nothing of a gateway's.
+            // A run's limit is set again before each attempt, and a policy's limit is not the gateway's.
             BudgetScope::Run | BudgetScope::Day | BudgetScope::Policy => {}
         }
     }
 
-    /// People have allowed a session to spend so much in all, and all sessions of today before it is refused.
+    /// Raises the total limits of a session and of all sessions of today before they are reached.
     pub fn allow_spending(&self, session: &GatewaySession, own: Option<f64>, today: Option<f64>) {
         if let Some(usd) = own {
             session.allow_spending(usd);
@@ -118,40 +119,40 @@ impl Gateway {
         }
     }
 
-    /// What may be spent.
+    /// Returns the budgets.
     pub fn budgets(&self) -> Budgets {
         self.state.settings.budgets
     }
 
-    /// Says what was spent today (UTC) in all, as somebody knows it who sees other gateways as well.
+    /// Sets the total spent today (UTC), for callers that also know other gateways.
     pub fn note_spent_today(&self, usd: f64) {
         self.state.spending.raise_to(usd, clock::timestamp_now());
     }
 
-    /// How the upstreams stand: name, model and state of each lane.
+    /// Returns name, model and state of each lane.
     pub fn lane_states(&self, now: Timestamp) -> Vec<(String, String, AdmissionState)> {
         lane_states(&self.state, now)
     }
 
-    /// For somebody who does not keep the gateway.
+    /// Returns a weak handle to the gateway.
     pub fn handle(&self) -> GatewayHandle {
         GatewayHandle(Arc::downgrade(&self.state))
     }
 
-    /// What happens from now on.
+    /// Subscribes to session events from now on.
     pub fn subscribe(&self) -> broadcast::Receiver<SessionEvent> {
         self.state.events.subscribe()
     }
 
-    /// Takes no more calls; those under way are given a moment to end.
+    /// Stops accepting calls; calls in progress get some time to end.
     pub async fn stop(self) {
         self.stop_or_abort(std::future::pending()).await;
     }
 
-    /// The same, unless somebody is in a hurry: then what is under way is cut off at once. What it came to is written
-    /// down in either case.
+    /// Stops like [`stop`](Self::stop), but cuts off calls in progress once `in_a_hurry` completes. Their results are
+    /// recorded in either case.
     pub async fn stop_or_abort(mut self, in_a_hurry: impl Future<Output = ()>) {
-        // Nobody listens if it has ended by itself.
+        // The receiver is gone if the server has ended by itself.
         let _ = self.stop.send(StopMode::Graceful);
         tokio::select! {
             _ = &mut self.serving => return,
@@ -162,19 +163,19 @@ impl Gateway {
     }
 }
 
-/// A gateway, for as long as it runs.
+/// A weak handle to a running gateway.
 #[derive(Clone)]
 pub struct GatewayHandle(Weak<GatewayState>);
 
 impl GatewayHandle {
-    /// Goes so far from the next decision on, in all sessions.
+    /// Sets the retry policy for the next decisions of all sessions.
     pub fn set_policy(&self, policy: RetryPolicy) {
         if let Some(shared) = self.0.upgrade() {
             shared.set_policy(Arc::new(policy));
         }
     }
 
-    /// Name, model and state of each lane; none once the gateway has ended.
+    /// Returns name, model and state of each lane; empty once the gateway has stopped.
     pub fn lane_states(&self, now: Timestamp) -> Vec<(String, String, AdmissionState)> {
         let shared = self.0.upgrade();
         shared.map_or_else(Vec::new, |shared| lane_states(&shared, now))
@@ -186,7 +187,7 @@ fn lane_states(shared: &GatewayState, now: Timestamp) -> Vec<(String, String, Ad
     states
         .map(|(key, mut state)| {
             let passed_over_until = shared.skipped_until(&key.upstream);
-            // A fallback is asked long before the breaker opens: an upstream that is passed over is down all the same.
+            // A fallback is used long before the circuit opens: a skipped upstream is down all the same.
             if let (CircuitState::Closed { .. }, Some(until)) = (state.breaker, passed_over_until) {
                 state.breaker = CircuitState::Open { until, openings: 1 };
             }

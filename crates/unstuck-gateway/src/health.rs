@@ -1,6 +1,7 @@
-//! Whether upstreams fail at present, who may find out whether one is back, and who is told when it is.
+//! Upstream health: failing upstreams, probe permits, and notification of recoveries.
 //!
-//! What one process knows is here; what all processes of a store share is behind [`Recorder`](crate::Ledger).
+//! One process's knowledge is here; the state shared by all processes of a store is behind
+//! [`Recorder`](crate::Recorder).
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -10,33 +11,33 @@ use std::time::Duration;
 use tokio::sync::watch;
 use unstuck_core::Timestamp;
 
-/// All upstreams, by their addresses.
+/// The health of all upstreams, by URL.
 #[derive(Debug, Default)]
 pub(crate) struct UpstreamHealthMap(Mutex<HashMap<String, Arc<UpstreamHealth>>>);
 
-/// What is known of one.
+/// The health of one upstream.
 #[derive(Debug)]
 pub(crate) struct UpstreamHealth {
     state: Mutex<HealthState>,
-    /// When it was last seen to be back.
+    /// The time when it was last seen to be back.
     recovered: watch::Sender<Option<Timestamp>>,
-    /// How many were told of the present recovery.
+    /// The number of calls released by the current recovery.
     woken_count: AtomicU32,
 }
 
 #[derive(Debug, Default)]
 struct HealthState {
-    /// Since when it fails; none while it answers.
+    /// The time of the first failure; `None` while it answers.
     failing_since: Option<Timestamp>,
     next_probe: Option<Timestamp>,
-    /// When it may be asked again first, where others are asked instead meanwhile; none while it answers.
+    /// The time when it may be used again before its fallback; `None` while it answers.
     next_turn: Option<Timestamp>,
-    /// How long that was put off last.
+    /// The last postponement.
     last_postponement: Duration,
 }
 
 impl UpstreamHealthMap {
-    /// What is known of an upstream.
+    /// Returns the health of an upstream.
     pub(crate) fn get(&self, url: &str) -> Arc<UpstreamHealth> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(health) = known.get(url) {
@@ -53,17 +54,17 @@ impl UpstreamHealthMap {
 }
 
 impl UpstreamHealth {
-    /// Whether it failed when it was last asked.
+    /// Returns true if the last request failed.
     pub(crate) fn is_failing(&self) -> bool {
         self.state().failing_since.is_some()
     }
 
-    /// It failed, in a way that says that it is down.
+    /// Records a failure that means the upstream is down.
     pub(crate) fn record_failure(&self, now: Timestamp) {
         self.state().failing_since.get_or_insert(now);
     }
 
-    /// Somebody else is asked instead: the next call may ask it first after a while only, longer each time.
+    /// Postpones the next use before the fallback, longer each time.
     pub(crate) fn postpone_turn(&self, now: Timestamp, (shortest, longest): (Duration, Duration)) {
         let mut state = self.state();
         let put_off = state
@@ -74,7 +75,7 @@ impl UpstreamHealth {
         state.next_turn = Some(now.after(put_off));
     }
 
-    /// Whether a call may ask it before somebody else; of those who come together while it fails, one may.
+    /// Returns true if a call may use it before its fallback; while it fails, only one of several concurrent calls may.
     pub(crate) fn take_turn(&self, now: Timestamp) -> bool {
         let mut state = self.state();
         let Some(next) = state.next_turn else {
@@ -87,13 +88,13 @@ impl UpstreamHealth {
         is_due
     }
 
-    /// When it is asked before its fallback again, where others are asked instead because it fails.
+    /// Returns the time when it is used before its fallback again, if it is skipped because it fails.
     pub(crate) fn skipped_until(&self) -> Option<Timestamp> {
         let state = self.state();
         state.failing_since.and(state.next_turn)
     }
 
-    /// It answered; whether it had failed before, and so is back.
+    /// Records a success; returns true if it had failed before and has recovered.
     pub(crate) fn record_success(&self, now: Timestamp) -> bool {
         {
             let mut state = self.state();
@@ -107,7 +108,7 @@ impl UpstreamHealth {
         true
     }
 
-    /// Somebody has seen it come back; whoever waits for it hears of it.
+    /// Records a recovery and wakes the waiting calls.
     pub(crate) fn mark_recovered(&self, at: Timestamp) {
         self.state().next_probe = None;
         self.recovered.send_if_modified(|known| {
@@ -120,18 +121,18 @@ impl UpstreamHealth {
         });
     }
 
-    /// Hears of it when it comes back.
+    /// Returns a receiver of recovery times.
     pub(crate) fn subscribe(&self) -> watch::Receiver<Option<Timestamp>> {
         self.recovered.subscribe()
     }
 
-    /// After which of the waves whoever hears that it is back may ask it: one, then two, then four, and so on.
+    /// Returns the release wave of the next waiting call: one call, then two, then four, and so on.
     pub(crate) fn next_wave(&self) -> u32 {
         let before = self.woken_count.fetch_add(1, Ordering::Relaxed);
         (before + 1).ilog2()
     }
 
-    /// Takes the right to find out whether it is back, where no other process shares it; else until when nobody may.
+    /// Claims the probe permit within this process, or returns the time before which no probe is allowed.
     pub(crate) fn claim_probe(&self, now: Timestamp, every: Duration) -> Result<(), Timestamp> {
         let mut state = self.state();
         match state.next_probe {
@@ -157,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn one_probe_in_a_minute_until_it_is_back() {
+    fn one_probe_per_minute_until_recovery() {
         let health = UpstreamHealthMap::default().get("u");
         let minute = Duration::from_secs(60);
         health.record_failure(at(0));
@@ -170,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_can_be_replaced_is_asked_now_and_then_until_it_answers() {
+    fn failing_upstream_with_fallback_is_tried_now_and_then() {
         let health = UpstreamHealthMap::default().get("u");
         let range = (Duration::from_secs(1), Duration::from_secs(10));
         assert!(health.take_turn(at(0)) && health.take_turn(at(0)));
@@ -192,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_hears_of_it_and_goes_in_waves() {
+    fn waiting_calls_are_released_in_waves() {
         let health = UpstreamHealthMap::default().get("u");
         let heard = health.subscribe();
         health.record_failure(at(0));

@@ -1,4 +1,4 @@
-//! Names for calls, and for clients that do not say which session they belong to.
+//! Names for calls and for clients that name no session.
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
@@ -10,15 +10,15 @@ use unstuck_core::decision::{RandomDraw, SeededRng};
 
 use crate::clock;
 
-/// What the names begin with of clients that name no session.
+/// The name prefix of clients that name no session.
 const CLIENT_PREFIX: &str = "client-";
 
-/// A name for a call that no other has.
+/// Returns a unique call id.
 pub(crate) fn new_call_id() -> String {
     format!("{:016x}", random_draw().0)
 }
 
-/// An id for a run that no other has.
+/// Returns a unique run id.
 pub(crate) fn new_run_id() -> RunId {
     RunId::random(random_draw())
 }
@@ -37,7 +37,7 @@ fn random_draw() -> RandomDraw {
     SeededRng::seeded(START.wrapping_add(number)).next_draw()
 }
 
-/// A name for the session of a client that names none: the same key and program are the same session.
+/// Returns the session name of a client that names none: the same key and program give the same session.
 pub(crate) fn client_session_name(key: &[u8], program: Option<&str>) -> String {
     let mut hasher = DefaultHasher::new();
     key.hash(&mut hasher);
@@ -48,7 +48,7 @@ pub(crate) fn client_session_name(key: &[u8], program: Option<&str>) -> String {
     format!("{CLIENT_PREFIX}{:08x}", hasher.finish() as u32)
 }
 
-/// Whether a name is one that was made for a client.
+/// Returns true if a name was generated for a client.
 pub(crate) fn is_client_session_name(name: &str) -> bool {
     name.starts_with(CLIENT_PREFIX)
 }
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn calls_differ_and_a_client_stays_the_same() {
+    fn call_ids_are_unique_and_client_names_are_stable() {
         assert_ne!(new_call_id(), new_call_id());
         assert_eq!(
             client_session_name(b"k", Some("claude-cli/1.0")),

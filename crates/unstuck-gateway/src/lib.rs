@@ -1,8 +1,8 @@
-//! A proxy in front of LLM APIs in which every call recovers, for any agent, without changing it.
+//! A proxy in front of LLM APIs that recovers failed calls, for any agent, without changing it.
 //!
-//! [`Gateway`] listens on this machine and passes calls on to upstreams. What fails is diagnosed and decided upon by
-//! [`unstuck_core`]; what happens is written down by a [`Recorder`] and told to whoever supervises the session.
-//! [`protocol`] reads and writes what the APIs say, [`watch`] sees an agent go in circles: both are pure.
+//! [`Gateway`] listens on this machine and forwards calls to upstreams. [`unstuck_core`] diagnoses failures and decides
+//! on the recovery; a [`Recorder`] stores the events, which the session's supervisor receives too. [`protocol`] reads
+//! and writes the formats of the APIs, [`loop_detection`] detects looping agents: both are pure.
 //!
 //! ```
 //! use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What the gateway writes down, and what it tells whoever supervises a session.
+//! Recording of calls and events, and session events for supervisors.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -13,19 +13,19 @@ use unstuck_store::ProbeGrant;
 use crate::loop_detection::ApiLoopSignal;
 use crate::session::{GatewaySession, SessionSetup};
 
-/// Where calls and events are written down; none of it may wait.
+/// Records calls and events; no method may block.
 pub trait Recorder: Send + Sync {
-    /// A client whose session is not known yet makes its first call; says to which run it belongs from now on.
+    /// Starts the session of an unknown client with its first call; returns the run that it belongs to.
     fn begin_session(&self, name: &str, client: Option<&str>, policy: &RetryPolicy)
     -> SessionSetup;
 
-    /// A call is over.
+    /// Records a finished call.
     fn record_call(&self, record: CallRecord);
 
-    /// Something happened to a session.
+    /// Records an event of a session.
     fn record_event(&self, session: &GatewaySession, at: Timestamp, event: Event);
 
-    /// Asks for the right to find out whether an upstream is back; none where no other process shares it.
+    /// Claims the permit to probe an upstream; `None` if no other process shares it.
     fn claim_probe<'a>(
         &'a self,
         upstream: &'a str,
@@ -33,17 +33,17 @@ pub trait Recorder: Send + Sync {
         every: Duration,
     ) -> Lookup<'a, ProbeGrant>;
 
-    /// When another process has last seen that an upstream is back; none where none shares it.
+    /// Returns the time when another process last saw the upstream recover; `None` if none shares it.
     fn upstream_recovered_at<'a>(&'a self, upstream: &'a str) -> Lookup<'a, Timestamp>;
 
-    /// An upstream is back: whoever shares it is told.
+    /// Announces the recovery of an upstream to the processes that share it.
     fn record_upstream_recovery(&self, upstream: &str, at: Timestamp);
 }
 
-/// What a ledger has to look up.
+/// The future of a lookup in the recorder.
 pub type Lookup<'a, T> = Pin<Box<dyn Future<Output = Option<T>> + Send + 'a>>;
 
-/// Writes nothing down.
+/// A recorder that records nothing.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NullRecorder;
 
@@ -78,70 +78,70 @@ impl Recorder for NullRecorder {
     fn record_upstream_recovery(&self, _: &str, _: Timestamp) {}
 }
 
-/// What whoever supervises a session is told while it happens.
+/// A live event for the supervisor of a session.
 #[derive(Debug, Clone)]
 pub struct SessionEvent {
     /// The session.
     pub session: Arc<str>,
-    /// What happened.
+    /// The kind of event.
     pub kind: SessionEventKind,
 }
 
-/// What happened to a session.
+/// The kind of a session event.
 #[derive(Debug, Clone)]
 pub enum SessionEventKind {
-    /// A call failed and is tried again.
+    /// A call failed and is retried.
     Retrying {
-        /// What failed.
+        /// The diagnosis of the failure.
         diagnosis: Arc<Diagnosis>,
-        /// What is done, in one sentence.
+        /// The action, in one sentence.
         reason: String,
-        /// When the next try begins.
+        /// The time of the next attempt.
         until: Timestamp,
     },
-    /// A call succeeded after something had failed.
+    /// A call succeeded after a failure.
     Recovered {
-        /// How often it was tried.
+        /// The number of attempts.
         attempts: u32,
     },
-    /// A call failed, and the client was told.
+    /// A call failed permanently, and the client got an error.
     GaveUp {
-        /// What failed.
+        /// The diagnosis of the failure.
         diagnosis: Arc<Diagnosis>,
-        /// Why it is not tried again, in one sentence.
+        /// The reason for not retrying, in one sentence.
         reason: String,
     },
-    /// The session goes on with another model.
+    /// The session continues with another model.
     ModelSwitched {
-        /// The model so far.
+        /// The previous model.
         from: String,
-        /// The model from now on.
+        /// The new model.
         to: String,
     },
-    /// Somebody could have been asked instead of an upstream that failed, and was not.
+    /// A fallback was skipped although an upstream failed.
     UpstreamSkipped(SkippedUpstream),
-    /// The agent goes in circles.
+    /// The agent is stuck in a loop.
     LoopDetected(ApiLoopSignal),
-    /// Its calls are held until a person answers.
+    /// The calls of the session are held until a person answers.
     Held {
-        /// The id of the question.
+        /// The id of the escalation.
         escalation: String,
-        /// The answer that lets them through.
+        /// The answer that releases the calls.
         answer: EscalationAnswer,
     },
-    /// A budget is used up.
+    /// A budget is exhausted.
     BudgetExhausted {
-        /// Which, in one sentence.
+        /// The budget, in one sentence.
         sentence: String,
     },
-    /// There is a budget, and what a call cost is not known: no budget holds such calls.
+    /// The cost of a call is unknown, so the budget cannot be enforced.
     CostUnknown {
-        /// Why it is not known, and what to do about it, in one sentence.
+        /// The cause and the remedy, in one sentence.
         sentence: String,
     },
 }
 
-/// Tells whoever listens.
+/// Broadcasts session events to subscribers.
 #[derive(Debug, Clone)]
 pub(crate) struct EventBus(broadcast::Sender<SessionEvent>);
 
@@ -151,7 +151,7 @@ impl EventBus {
     }
 
     pub(crate) fn publish(&self, session: &GatewaySession, what: SessionEventKind) {
-        // Nobody may be listening.
+        // There may be no subscriber.
         let _ = self.0.send(SessionEvent {
             session: session.name(),
             kind: what,

@@ -1,4 +1,4 @@
-//! What a run may still use while its attempts are under way: shared by all its sessions.
+//! The remaining budget of a run during its attempts, shared by all its sessions.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -7,12 +7,12 @@ use unstuck_core::money::ActiveBudget;
 
 use crate::usage::CallUsage;
 
-/// What a run may still use while its attempts are under way.
+/// The remaining budget of a run during its attempts.
 #[derive(Debug, Default)]
 pub struct RunBudget(Mutex<Vec<ActiveBudget>>);
 
 impl RunBudget {
-    /// The limits as they stand when an attempt begins, and what attempts that are still under way have used beyond.
+    /// Sets the limits at the start of an attempt, and the usage of attempts in progress that they do not include.
     pub fn set_limits(&self, limits: &[ActiveBudget], under_way: CallUsage) {
         let mut own = self.lock();
         own.clear();
@@ -22,14 +22,14 @@ impl RunBudget {
         }));
     }
 
-    /// A call has used so much.
+    /// Adds the usage of a call.
     pub(crate) fn add_usage(&self, used: CallUsage) {
         for limit in self.lock().iter_mut() {
             limit.used += used_amount(used, limit.unit);
         }
     }
 
-    /// The first limit that is reached, if one is.
+    /// Returns the first limit that is reached, if any.
     pub(crate) fn reached_limit(&self) -> Option<BudgetReached> {
         self.lock()
             .iter()
@@ -41,7 +41,7 @@ impl RunBudget {
     }
 }
 
-/// What was used of a unit; tokens that a provider kept are not counted, as agents do not count them.
+/// Returns the used amount in the unit of a budget; cached tokens are not counted, as agents do not count them either.
 fn used_amount(used: CallUsage, unit: BudgetUnit) -> f64 {
     let tokens = used.tokens.unwrap_or_default();
     #[expect(
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_limit_is_reached_by_the_calls_of_all_sessions_together() {
+    fn calls_of_all_sessions_reach_the_limit_together() {
         let purse = RunBudget::default();
         let limit = ActiveBudget {
             scope: BudgetScope::Run,

@@ -1,4 +1,4 @@
-//! Sessions: one agent's conversation, or one client's. Each has a policy, a model, a purse and a watch over it.
+//! Sessions: the conversation of one agent or client. Each has a policy, a model, a budget and a loop detector.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,36 +16,36 @@ use crate::protocol::{RequestFacts, ResponseSummary};
 use crate::run_budget::RunBudget;
 use crate::usage::CallUsage;
 
-/// A client that has not called for so long has ended its session.
+/// The idle time after which a client's session has ended.
 pub(crate) const IDLE_TIMEOUT: Duration = Duration::from_secs(30 * 60);
 
-/// A client that asks again so long after it was told to stop has begun something else.
+/// The time after a permanent failure from which a new request starts a new outage.
 const NEW_OUTAGE_AFTER: Duration = Duration::from_secs(300);
-/// Clients that try by themselves wait for no longer between two calls.
+/// The longest wait of a retrying client between two calls.
 const MAX_CLIENT_WAIT: Duration = Duration::from_secs(60);
-/// So many requests are kept whose clients were told to come back.
+/// The maximum number of unfinished requests that are kept.
 const MAX_UNFINISHED: usize = 32;
 
-/// What a session is told before its first call.
+/// The settings of a session before its first call.
 #[derive(Debug, Clone)]
 pub struct SessionSetup {
-    /// Its name in addresses.
+    /// The name in URLs.
     pub name: String,
     /// The run that it belongs to.
     pub run: RunId,
-    /// Its id in that run.
+    /// The id within that run.
     pub session: SessionId,
-    /// The root folder of its project; empty where there is none.
+    /// The project root directory; empty without a project.
     pub project: String,
-    /// How far to go, until that is changed.
+    /// The initial retry policy.
     pub policy: RetryPolicy,
-    /// What it may spend, in USD.
+    /// The budget in USD.
     pub budget: Option<f64>,
-    /// What it had spent before, in USD.
+    /// The amount spent before, in USD.
     pub spent: f64,
-    /// Whether a person is asked when its calls are held; not where whoever supervises it does.
+    /// If set, held calls create an escalation; not needed if the session's supervisor creates one.
     pub escalates: bool,
-    /// The agent that it is known to be; else its calls tell.
+    /// The known agent; without it the agent is detected from its calls.
     pub agent: Option<String>,
 }
 
@@ -54,7 +54,7 @@ pub struct SessionSetup {
 pub(crate) struct HeldConversation {
     pub(crate) signal: ApiLoopSignal,
     pub(crate) since: Timestamp,
-    /// Whether a person does not let it go on.
+    /// True if a person refused to release it.
     pub(crate) is_refused: bool,
 }
 
@@ -66,25 +66,25 @@ pub struct GatewaySession {
     state: Mutex<GatewaySessionState>,
 }
 
-/// The time in which calls of a session fail and none is answered.
+/// The period in which calls of a session fail and none succeeds.
 #[derive(Debug, Clone)]
 pub(crate) struct Outage {
-    /// When the first of these calls began.
+    /// The start of the first failed call.
     pub(crate) since: Timestamp,
-    /// When one failed last.
+    /// The time of the last failure.
     last_failure: Timestamp,
-    /// Whether the client was told to stop.
+    /// True if the client got a permanent failure.
     is_given_up: bool,
-    /// When nobody tried: there was no network, or no call.
+    /// The periods without attempts: no network, or no call.
     pub(crate) gaps: Vec<IdleInterval>,
 }
 
 #[derive(Debug)]
 struct GatewaySessionState {
     policy: Arc<RetryPolicy>,
-    /// The model that it was moved to.
+    /// The model that the session was switched to.
     model: Option<String>,
-    /// The model that it had before it was moved.
+    /// The model before the switch.
     own_model: Option<String>,
     spent: f64,
     usage: CallUsage,
@@ -93,42 +93,42 @@ struct GatewaySessionState {
     loop_signal: Option<ApiLoopSignal>,
     /// The conversations that repeat the same call with the same result.
     held: HashMap<ConversationId, HeldConversation>,
-    /// What shows that it goes in circles, and was not told to the model yet.
+    /// The loop signal to be noted to the model.
     pending_note: Option<ApiLoopSignal>,
-    /// What the newest call failed of; none once another was answered.
+    /// The failure of the newest call; `None` after a success.
     last_failure: Option<Arc<Diagnosis>>,
-    /// When a call was last answered whole.
+    /// The time of the last complete response.
     last_success: Option<Timestamp>,
-    /// Since when calls of this attempt fail; none once one was answered.
+    /// The current outage of this attempt; `None` after a success.
     outage: Option<Outage>,
-    /// How many answers have broken off after some of them was passed on, since one was whole.
+    /// The number of partly delivered responses that broke off since the last complete one.
     broken_streams: u32,
-    /// The request that may be a try ahead of what its client would ask by itself, where one is.
+    /// The request that may be one attempt ahead of its client's own retries.
     request_ahead: Option<u64>,
     /// The agent's own id of the first conversation of this attempt.
     conversation: Option<String>,
-    /// How the newest call of this attempt ended.
+    /// The result of the newest call of this attempt.
     last_call: Option<LastCall>,
-    /// What was tried in vain for requests whose client was told to come back, the newest last.
+    /// The state of requests whose clients were asked to return, newest last.
     unfinished: VecDeque<(u64, UnfinishedRequest)>,
-    /// What a person allowed it to spend in all, in USD.
+    /// The approved total spending, in USD.
     allowed: f64,
-    /// A day, and what a person allowed all sessions to have spent on it before this one is refused, in USD.
+    /// A day and the approved total of all sessions on it, in USD, for this session.
     raised_day: (i64, f64),
-    /// The budget that its calls are refused for, if they are.
+    /// The budget that blocks the calls, if any.
     budget_reached: Option<BudgetReached>,
-    /// What its run may still use, where that is limited.
+    /// The remaining budget of the run, if it is limited.
     run_budget: Option<Arc<RunBudget>>,
-    /// Whether it was told that what its calls cost is not known.
+    /// True once an unknown cost was reported.
     is_cost_unknown_told: bool,
-    /// How often a person was asked, and whether nobody has answered yet.
+    /// The number of escalations, and whether one is open.
     escalations: u32,
     is_escalation_open: bool,
     last_used: Timestamp,
 }
 
 impl GatewaySessionState {
-    /// Keeps the newest sign that it goes in circles; gives the first.
+    /// Keeps the newest loop signal; returns the first.
     fn record_signal(
         &mut self,
         talk: ConversationId,
@@ -150,7 +150,7 @@ impl GatewaySessionState {
         is_new.then_some(sign)
     }
 
-    /// Adds what a call used.
+    /// Adds the usage of a call.
     fn add_usage(&mut self, used: CallUsage) {
         self.spent += used.cost_usd.unwrap_or(0.0);
         self.usage = self.usage.plus(used);
@@ -159,7 +159,7 @@ impl GatewaySessionState {
         }
     }
 
-    /// Forgets that it went in circles.
+    /// Clears all loop state.
     fn clear_loops(&mut self) {
         self.loop_signal = None;
         self.held.clear();
@@ -206,17 +206,17 @@ impl GatewaySession {
         }
     }
 
-    /// Its name in addresses.
+    /// Returns the name in URLs.
     pub fn name(&self) -> Arc<str> {
         Arc::clone(&self.name)
     }
 
-    /// What it was told before its first call.
+    /// Returns the settings from before the first call.
     pub fn setup(&self) -> &SessionSetup {
         &self.setup
     }
 
-    /// How far to go.
+    /// Returns the retry policy.
     pub fn policy(&self) -> Arc<RetryPolicy> {
         Arc::clone(&self.state().policy)
     }
@@ -225,17 +225,17 @@ impl GatewaySession {
         self.state().policy = policy;
     }
 
-    /// The model that it was moved to, if it was.
+    /// Returns the model that the session was switched to, if any.
     pub fn model(&self) -> Option<String> {
         self.state().model.clone()
     }
 
-    /// Moves it to another model from its next call on; `None` moves it back to what its client asks for.
+    /// Switches the model from the next call on; `None` restores the model that the client requests.
     pub fn set_model(&self, model: Option<String>) {
         self.state().model = model;
     }
 
-    /// Moves it from one model to another; back at the one that it had at first, it gets what its client asks for.
+    /// Switches from one model to another; switching back to the original restores the model that the client requests.
     pub fn switch_model(&self, from: &str, to: &str) {
         let mut state = self.state();
         if state.own_model.as_deref() == Some(to) {
@@ -247,62 +247,64 @@ impl GatewaySession {
         }
     }
 
-    /// What it has spent so far, in USD, as far as is known.
+    /// Returns the known spending so far, in USD.
     pub fn spent(&self) -> f64 {
         self.state().spent
     }
 
-    /// What its calls have used so far, as the answers say.
+    /// Returns the usage reported by all responses so far.
     pub fn usage(&self) -> CallUsage {
         self.state().usage
     }
 
-    /// How many calls it has made.
+    /// Returns the number of calls.
     pub fn calls(&self) -> u64 {
         self.state().calls
     }
 
-    /// What shows that it goes in circles, if something does.
+    /// Returns the current loop signal, if any.
     pub fn loop_signal(&self) -> Option<ApiLoopSignal> {
         self.state().loop_signal.clone()
     }
 
-    /// Whether a conversation of it repeats the same call with the same result, and since when.
+    /// Returns the state of a conversation that repeats the same call with the same result.
     pub(crate) fn held_conversation(&self, talk: ConversationId) -> Option<HeldConversation> {
         self.state().held.get(&talk).cloned()
     }
 
-    /// A person does not let the conversations go on that are held.
+    /// Refuses to release the held conversations.
     pub(crate) fn refuse_held(&self) {
         let held = &mut self.state().held;
         held.values_mut().for_each(|one| one.is_refused = true);
     }
 
-    /// Forgets that it went in circles: a person has seen to it.
+    /// Clears all loop state after a person has fixed the cause.
     pub fn clear_loops(&self) {
         self.state().clear_loops();
     }
 
-    /// What its newest call failed of; none if it was answered.
+    /// Returns the failure of the newest call; `None` after a success.
     pub fn last_failure(&self) -> Option<Arc<Diagnosis>> {
         self.state().last_failure.clone()
     }
 
-    /// When one of its calls was last answered whole; none if none was.
+    /// Returns the time of the last complete response, if any.
     pub fn last_success(&self) -> Option<Timestamp> {
         self.state().last_success
     }
 
-    /// How its newest call since the attempt began ended; side calls without tools count only where no other was made.
+    /// Returns the result of the newest call of this attempt; calls without tools are included only if there is no
+    /// other.
     pub fn last_call(&self) -> Option<LastCall> {
         self.state().last_call.clone()
     }
 
-    /// A new attempt begins: what failed before is over, and so are its circles.
+    /// Starts a new attempt: earlier failures and loops are cleared.
     pub fn begin_attempt(&self) {
         let mut state = self.state();
         state.last_failure = None;
-        // Whoever goes on by itself has no more time than before; after the end of it, somebody wants it to go on.
+        // An automatic continuation gets no more time than before; after a permanent failure the continuation is
+        // intended.
         state.outage = state.outage.take().filter(|one| !one.is_given_up);
         state.request_ahead = None;
         state.conversation = None;
@@ -311,12 +313,12 @@ impl GatewaySession {
         state.clear_loops();
     }
 
-    /// The budget that its calls are refused for, if they are.
+    /// Returns the budget that blocks the calls, if any.
     pub fn budget_reached(&self) -> Option<BudgetReached> {
         self.state().budget_reached
     }
 
-    /// A person allows it to spend so much in all, in USD.
+    /// Approves a total spending, in USD.
     pub fn allow_spending(&self, usd: f64) {
         let mut state = self.state();
         state.allowed = state.allowed.max(usd);
@@ -324,7 +326,7 @@ impl GatewaySession {
         state.is_escalation_open = false;
     }
 
-    /// A person lets it go on although so much was spent by all sessions of a day.
+    /// Approves continuing although all sessions of a day spent that much.
     pub(crate) fn raise_day_budget(&self, day: i64, usd: f64) {
         let mut state = self.state();
         state.raised_day = (day, usd);
@@ -332,23 +334,23 @@ impl GatewaySession {
         state.is_escalation_open = false;
     }
 
-    /// What it has spent in all is at least this, in USD, as somebody knows who sees more than its calls.
+    /// Raises the spending to at least this amount in USD, for callers that know more than the calls of this session.
     pub fn raise_spent_to(&self, usd: f64) {
         let mut state = self.state();
         state.spent = state.spent.max(usd);
     }
 
-    /// Its calls use what its run may use.
+    /// Sets the budget of the run, which calls of this session use up.
     pub fn set_run_budget(&self, purse: Option<Arc<RunBudget>>) {
         self.state().run_budget = purse;
     }
 
-    /// What its run may still use, where that is limited.
+    /// Returns the budget of the run, if it is limited.
     pub(crate) fn run_budget(&self) -> Option<Arc<RunBudget>> {
         self.state().run_budget.clone()
     }
 
-    /// What all sessions may have spent on a day before this one is refused.
+    /// Returns the spending of all sessions on a day at which this session is blocked.
     pub(crate) fn allowance_of_day(&self, day: i64, of_all: f64) -> f64 {
         match self.state().raised_day {
             (raised, usd) if raised == day => usd.max(of_all),
@@ -356,23 +358,23 @@ impl GatewaySession {
         }
     }
 
-    /// When it last called.
+    /// Returns the time of the last call.
     pub fn last_used(&self) -> Timestamp {
         self.state().last_used
     }
 
-    /// What it may spend: its own budget, or that of every session, and what was allowed beyond.
+    /// Returns the effective budget: its own or the general one, or the approved amount if that is higher.
     pub(crate) fn allowance(&self, of_each: Option<f64>) -> Option<f64> {
         let budget = self.setup.budget.or(of_each)?;
         Some(budget.max(self.state().allowed))
     }
 
-    /// The sign that is to be told to the model, once.
+    /// Returns the loop signal to note to the model, once.
     pub(crate) fn take_due_note(&self) -> Option<ApiLoopSignal> {
         self.state().pending_note.take()
     }
 
-    /// The number of the question that a person is to be asked now; none while they are asked, or where nobody is.
+    /// Returns the number of a new escalation; `None` if one is open or escalations are disabled.
     pub(crate) fn begin_escalation(&self) -> Option<u32> {
         let mut state = self.state();
         if !self.setup.escalates || std::mem::replace(&mut state.is_escalation_open, true) {
@@ -382,18 +384,18 @@ impl GatewaySession {
         Some(state.escalations)
     }
 
-    /// The number of the question that waits for an answer; none where none does.
+    /// Returns the number of the open escalation, if any.
     pub(crate) fn open_escalation(&self) -> Option<u32> {
         let state = self.state();
         state.is_escalation_open.then_some(state.escalations)
     }
 
-    /// A call failed for good.
+    /// Records a permanent failure.
     pub(crate) fn record_give_up(&self, diagnosis: Arc<Diagnosis>) {
         self.state().last_failure = Some(diagnosis);
     }
 
-    /// A call was refused because a budget is used up; whether it is the first.
+    /// Records a call blocked by a budget; returns true for the first.
     pub(crate) fn record_budget_refusal(
         &self,
         diagnosis: Arc<Diagnosis>,
@@ -404,12 +406,12 @@ impl GatewaySession {
         state.budget_reached.replace(reached).is_none()
     }
 
-    /// What a call cost is not known; whether it is the first.
+    /// Records a call of unknown cost; returns true for the first.
     pub(crate) fn note_cost_unknown(&self) -> bool {
         !std::mem::replace(&mut self.state().is_cost_unknown_told, true)
     }
 
-    /// Takes note of a request; a new sign that it goes in circles is given once.
+    /// Records a request; returns a new loop signal once.
     pub(crate) fn record_request(
         &self,
         asked: &RequestFacts,
@@ -417,7 +419,7 @@ impl GatewaySession {
     ) -> (ConversationId, Option<ApiLoopSignal>) {
         let mut state = self.state();
         state.calls += 1;
-        // Whoever was silent for so long begins something new.
+        // A client silent for that long starts something new.
         if state.last_used.after(IDLE_TIMEOUT) <= now {
             state.clear_loops();
         }
@@ -426,7 +428,7 @@ impl GatewaySession {
         (talk, state.record_signal(talk, sign, now))
     }
 
-    /// Takes note of an answer; a new sign that it goes in circles is given once.
+    /// Records a response; returns a new loop signal once.
     pub(crate) fn record_response(
         &self,
         talk: ConversationId,
@@ -442,12 +444,12 @@ impl GatewaySession {
         state.record_signal(talk, sign, now)
     }
 
-    /// Takes note of what an answer used that was not taken to its end.
+    /// Adds the usage of an incomplete response.
     pub(crate) fn add_usage(&self, used: CallUsage) {
         self.state().add_usage(used);
     }
 
-    /// Keeps what was tried for a request whose client was told to come back.
+    /// Keeps the state of a request whose client was asked to return.
     pub(crate) fn keep_unfinished(&self, request: u64, unfinished: UnfinishedRequest) {
         let left = &mut self.state().unfinished;
         left.retain(|(known, _)| *known != request);
@@ -457,15 +459,15 @@ impl GatewaySession {
         left.push_back((request, unfinished));
     }
 
-    /// What was tried for a request before, if its client comes back with it.
+    /// Takes the state of an earlier request with the same body.
     pub(crate) fn take_unfinished(&self, request: u64) -> Option<UnfinishedRequest> {
         let left = &mut self.state().unfinished;
         let at = left.iter().position(|(known, _)| *known == request)?;
         left.remove(at).map(|(_, unfinished)| unfinished)
     }
 
-    /// A call that began at that moment fails; since when calls of this attempt do and none is answered, however many there
-    /// are.
+    /// Records the failure of a call that started at `began`; returns the current outage, which spans all failed calls
+    /// of this attempt since the last success.
     pub(crate) fn record_outage(&self, began: Timestamp, now: Timestamp) -> Outage {
         let known = &mut self.state().outage;
         let goes_on = |known: &Outage| {
@@ -495,7 +497,7 @@ impl GatewaySession {
         failing
     }
 
-    /// There was no network for so long, which counts against no call of the session.
+    /// Adds a period without network, which is not charged to any call of the session.
     pub(crate) fn add_offline_gap(&self, at: Timestamp, lasted: Duration) {
         if let Some(failing) = &mut self.state().outage {
             failing.gaps.push(IdleInterval {
@@ -505,19 +507,19 @@ impl GatewaySession {
         }
     }
 
-    /// The client was told to stop.
+    /// Records that the client got a permanent failure.
     pub(crate) fn mark_given_up(&self) {
         if let Some(failing) = &mut self.state().outage {
             failing.is_given_up = true;
         }
     }
 
-    /// Whether a request may be a try ahead of what its client would ask by itself: one at a time may.
+    /// Returns true if a request may be one attempt ahead of its client's own retries; only one at a time may.
     pub(crate) fn claim_request_ahead(&self, request: u64) -> bool {
         *self.state().request_ahead.get_or_insert(request) == request
     }
 
-    /// A request has ended, so that another one may be ahead.
+    /// Ends a request, so that another one may be ahead.
     pub(crate) fn end_request_ahead(&self, request: u64) {
         let ahead = &mut self.state().request_ahead;
         if *ahead == Some(request) {
@@ -525,17 +527,18 @@ impl GatewaySession {
         }
     }
 
-    /// Since when calls of this attempt have been failing, one after the other; none if the newest was answered.
+    /// Returns the start of the current series of failed calls; `None` if the newest succeeded.
     pub fn failing_since(&self) -> Option<Timestamp> {
         self.state().outage.as_ref().map(|failing| failing.since)
     }
 
-    /// The agent's own id of the conversation of this attempt, where its requests name one. Those of its subagents come later.
+    /// Returns the agent's own id of the conversation of this attempt, if its requests name one. Conversations of
+    /// subagents come later.
     pub fn conversation(&self) -> Option<String> {
         self.state().conversation.clone()
     }
 
-    /// A request named the conversation that it belongs to.
+    /// Records the conversation named by a request.
     pub(crate) fn set_conversation(&self, id: &str) {
         let conversation = &mut self.state().conversation;
         if conversation.is_none() {
@@ -543,13 +546,13 @@ impl GatewaySession {
         }
     }
 
-    /// How many answers have broken off after some of them was passed on, since one was whole. Each was a request of the
-    /// client's own, in this attempt or an earlier one.
+    /// Returns the number of partly delivered responses that broke off since the last complete one. Each was a separate
+    /// request of the client, in this attempt or an earlier one.
     pub(crate) fn broken_streams(&self) -> u32 {
         self.state().broken_streams
     }
 
-    /// Takes note of how a call ended.
+    /// Records the result of a call.
     pub(crate) fn record_call_end(&self, call: LastCall) {
         let mut state = self.state();
         if call.outcome.is_success() {
@@ -568,7 +571,7 @@ impl GatewaySession {
         }
     }
 
-    /// Takes note that a request failed for good; a new sign that it goes in circles is given once.
+    /// Records a permanently failed request; returns a new loop signal once.
     pub(crate) fn record_failure(
         &self,
         talk: ConversationId,
@@ -585,12 +588,12 @@ impl GatewaySession {
     }
 }
 
-/// All sessions of a gateway, by their names.
+/// All sessions of a gateway, by name.
 #[derive(Debug, Default)]
 pub(crate) struct GatewaySessions(Mutex<HashMap<Arc<str>, Arc<GatewaySession>>>);
 
 impl GatewaySessions {
-    /// The session of a name, or the one that is made for it.
+    /// Returns the session of that name, or creates it.
     pub(crate) fn get_or(
         &self,
         name: &str,
@@ -605,7 +608,7 @@ impl GatewaySessions {
         session
     }
 
-    /// Takes a session in; one of the same name is replaced.
+    /// Adds a session, replacing one of the same name.
     pub(crate) fn add(&self, session: GatewaySession) -> Arc<GatewaySession> {
         let session = Arc::new(session);
         self.lock().insert(session.name(), Arc::clone(&session));
@@ -664,7 +667,7 @@ mod tests {
         });
     }
 
-    /// How many minutes calls have failed without an answer, with one that failed just now.
+    /// Returns the length of the outage in minutes, after one more failure.
     fn failing(session: &GatewaySession, began: i64, now: i64) -> u64 {
         let failing = session.record_outage(at(began), at(now));
         let mut history = unstuck_core::decision::RecoveryHistory::new(failing.since);
@@ -672,26 +675,26 @@ mod tests {
         history.time_without_progress(at(now)).as_secs() / 60
     }
 
-    /// However the calls are cut up, one clock runs until one is answered; but not while there is none.
+    /// One clock runs over all calls until one succeeds, but not during periods without calls.
     #[test]
-    fn calls_that_fail_one_after_the_other_share_one_clock() {
+    fn consecutive_failed_calls_share_one_clock() {
         let session = session();
         assert_eq!(failing(&session, 0, 7), 7);
         assert_eq!(failing(&session, 8, 14), 14);
         assert_eq!(failing(&session, 3, 15), 15);
         session.begin_attempt();
-        // Nobody asked for nine minutes.
+        // No request for nine minutes.
         assert_eq!(failing(&session, 24, 30), 21);
-        // Nor was there a network for four.
+        // No network for four minutes.
         session.add_offline_gap(at(30), Duration::from_secs(240));
         assert_eq!(failing(&session, 24, 36), 23);
         answered(&session, 37);
         assert_eq!(failing(&session, 38, 39), 1);
     }
 
-    /// Whoever was told to stop and asks again later has a new time; a little later it has not.
+    /// A client that returns long after a permanent failure gets new time; soon after, it does not.
     #[test]
-    fn whoever_was_told_to_stop_has_a_new_time_later() {
+    fn client_returning_late_after_give_up_gets_new_time() {
         let session = session();
         assert_eq!(failing(&session, 0, 30), 30);
         session.mark_given_up();
@@ -703,9 +706,9 @@ mod tests {
         assert_eq!(failing(&session, 41, 41), 0);
     }
 
-    /// A new attempt of the same agent goes on counting.
+    /// A new attempt of the same agent continues the same clock.
     #[test]
-    fn answers_that_break_off_are_counted_until_one_is_whole() {
+    fn broken_streams_are_counted_until_a_complete_one() {
         let session = session();
         ended(&session, 0, CallOutcome::Truncated);
         session.begin_attempt();
@@ -717,7 +720,7 @@ mod tests {
     }
 
     #[test]
-    fn one_request_at_a_time_may_be_a_try_ahead() {
+    fn only_one_request_may_be_ahead() {
         let session = session();
         assert!(session.claim_request_ahead(1) && session.claim_request_ahead(1));
         assert!(!session.claim_request_ahead(2));

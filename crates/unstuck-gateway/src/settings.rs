@@ -1,4 +1,4 @@
-//! What a gateway is told before it starts.
+//! The settings of a gateway.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,50 +18,51 @@ use crate::fallback::FallbackHandler;
 use crate::loop_detection::WatchLimits;
 use crate::protocol::Protocol;
 
-/// What a gateway is told before it starts.
+/// The settings of a gateway.
 #[derive(Debug, Clone)]
 pub struct GatewaySettings {
-    /// Where it listens; port 0 takes a free one.
+    /// The listening address; port 0 picks a free one.
     pub listen: SocketAddr,
-    /// What every request must bring along; needed where others than this machine can reach it.
+    /// The token that every request must carry; required if other machines can reach the address.
     pub token: Option<Secret>,
-    /// Whether only the agents of one run are to use it: where the owner of a connection cannot be known, it must then name a
-    /// session that there is.
+    /// If set, only the agents of one run may use the gateway: connections of unknown owner must name an existing
+    /// session.
     pub is_private: bool,
-    /// Whom it asks; of one protocol the first that can serve a request counts, the others stand in for it.
+    /// The upstreams; the first that can serve a request is used, the others are its fallbacks.
     pub upstreams: Vec<Upstream>,
-    /// How it gets there.
+    /// The network settings for upstream connections.
     pub network: NetworkSettings,
-    /// Tells whether this machine has a network at all.
+    /// The probe that detects a missing network.
     pub network_probe: NetworkProbe,
-    /// How far it goes for a session that has no policy of its own.
+    /// The retry policy of sessions without their own.
     pub policy: RetryPolicy,
-    /// How long it waits for what.
+    /// The time limits.
     pub limits: TimeLimits,
-    /// How clients try by themselves of which nothing is known.
+    /// The assumed retry policy of unknown clients.
     pub client_retries: ClientRetries,
-    /// How often an upstream that is down is asked on behalf of all who wait for it, once their clients would have given up.
+    /// The interval for probing an upstream that is down, on behalf of all waiting calls, once their clients would have
+    /// given up.
     pub probe_every: Duration,
-    /// How the sessions share an upstream.
+    /// The admission settings for sharing an upstream.
     pub lanes: AdmissionSettings,
-    /// The longest request that is taken, in bytes.
+    /// The maximum request size, in bytes.
     pub max_request: usize,
-    /// Whether a refusal by a safety policy may be tried at another upstream.
+    /// If set, a refusal by a safety policy may be retried at another upstream.
     pub route_around_refusals: bool,
-    /// When what comes of a stream is passed on.
+    /// The time at which streamed data is passed on.
     pub stream: StreamMode,
-    /// Whether output that cannot be used is asked for again, with what was wrong about it.
+    /// If set, unusable output is requested again with the validation error.
     pub retry_bad_output: bool,
-    /// From which point on an agent goes in circles, and what is done about it.
+    /// The loop limits and the action for a looping agent.
     pub loop_rules: LoopRules,
-    /// What may be spent.
+    /// The budgets.
     pub budgets: Budgets,
-    /// Who answers what is not meant for LLM APIs; where it is nobody, the gateway says so.
+    /// The handler for requests that are not meant for LLM APIs; without it they get an error.
     pub fallback: Option<Arc<dyn FallbackHandler>>,
 }
 
 impl GatewaySettings {
-    /// A gateway on a free port of this machine, in front of these upstreams.
+    /// Returns the settings of a gateway on a free port of this machine, in front of these upstreams.
     pub fn new(upstreams: Vec<Upstream>) -> Self {
         Self {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
@@ -86,7 +87,7 @@ impl GatewaySettings {
     }
 }
 
-/// Keeps the keys of clients from upstreams that they are not meant for.
+/// Keeps client keys from upstreams that they are not meant for.
 pub(crate) fn restrict_client_keys(upstreams: &mut [Upstream]) {
     for at in 0..upstreams.len() {
         let (before, rest) = upstreams.split_at_mut(at);
@@ -98,24 +99,24 @@ pub(crate) fn restrict_client_keys(upstreams: &mut [Upstream]) {
     }
 }
 
-/// How the gateway gets to its upstreams; what is empty here is as this machine has it.
+/// Network settings for upstream connections; empty fields use the defaults of this machine.
 #[derive(Clone, Default)]
 pub struct NetworkSettings {
-    /// The proxy for addresses that begin with http://.
+    /// The proxy for http:// URLs.
     pub http_proxy: Option<String>,
-    /// The proxy for addresses that begin with https://.
+    /// The proxy for https:// URLs.
     pub https_proxy: Option<String>,
-    /// What is reached without a proxy: names and addresses, with commas between them.
+    /// The names and addresses reached without a proxy, separated by commas.
     pub no_proxy: String,
-    /// Files and folders of certificates that are believed in the place of this machine's own.
+    /// Files and directories of CA certificates that replace those of this machine.
     pub authorities: Vec<PathBuf>,
-    /// Files of certificates that are believed as well.
+    /// Files of additional CA certificates.
     pub extra_authorities: Vec<PathBuf>,
 }
 
 impl fmt::Debug for NetworkSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Addresses of proxies may hold passwords.
+        // Proxy URLs may contain passwords.
         f.debug_struct("Network")
             .field("no_proxy", &self.no_proxy)
             .field("authorities", &self.authorities)
@@ -124,46 +125,47 @@ impl fmt::Debug for NetworkSettings {
     }
 }
 
-/// Whom the gateway asks.
+/// An upstream.
 #[derive(Debug, Clone)]
 pub struct Upstream {
-    /// What it is called.
+    /// The name.
     pub name: String,
-    /// What it speaks.
+    /// The protocol.
     pub protocol: Protocol,
-    /// What takes the place of the base URL that a client would be given.
+    /// The base URL, in place of the one that a client would be configured with.
     pub base: Uri,
-    /// The key that is used instead of the client's.
+    /// The key that replaces the client's.
     pub key: Option<Secret>,
-    /// Whether the client's own key is passed on where there is no other. A gateway takes this back for all but the first
-    /// upstream of a protocol and those at the same address: a client's key is for whom the client would ask.
+    /// If set, the client's own key is forwarded where there is no other. A gateway clears this for all but the first
+    /// upstream of a protocol and those at the same address: a client's key is meant for the API that the client would
+    /// use.
     pub takes_client_key: bool,
-    /// What models are called there: the client's name and its own.
+    /// The model names: the client's name and the upstream's.
     pub models: BTreeMap<String, String>,
-    /// What it cannot do.
+    /// The missing capabilities.
     pub missing: MissingCapabilities,
-    /// How many tokens fit into its context, where that is less than what the model has.
+    /// The context size in tokens, if smaller than the model's.
     pub context: Option<u64>,
-    /// When what comes of its streams is passed on, where that differs from [`GatewaySettings::stream`].
+    /// The stream mode, if it differs from [`GatewaySettings::stream`].
     pub stream: Option<StreamMode>,
-    /// Whether it is on this machine or in the same private network, where models may be slow.
+    /// If set, the upstream is on this machine or in the same private network, where models may be slow.
     pub is_nearby: bool,
 }
 
-/// When what comes of a stream is passed on.
+/// The time at which streamed data is passed on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum StreamMode {
-    /// As it comes: what breaks after content ends with an error.
+    /// Immediately: a stream that breaks after content ends with an error.
     #[default]
     Direct,
-    /// When all of it is here: whatever breaks is tried again, and the client waits with signs of life only.
+    /// When the stream is complete: a broken stream is retried, and the client gets only keep-alive bytes meanwhile.
     Buffered,
 }
 
 impl Upstream {
-    /// An upstream at an address.
+    /// Returns an upstream at a URL.
     pub fn new(name: &str, protocol: Protocol, url: &str) -> Result<Self, GatewayError> {
-        // What stands before an `@` is a secret.
+        // The part before an `@` is a secret.
         let shown = url.rsplit('@').next().unwrap_or_default().to_owned();
         let wrong = |why| GatewayError::Upstream {
             url: shown.clone(),
@@ -209,7 +211,7 @@ impl Upstream {
         })
     }
 
-    /// The provider's own address.
+    /// Returns an upstream at the provider's own address.
     pub fn of_provider(protocol: Protocol) -> Self {
         let base = Uri::from_static(match protocol {
             Protocol::Anthropic => "https://api.anthropic.com",
@@ -230,7 +232,7 @@ impl Upstream {
         }
     }
 
-    /// Whether both are at the same host and port, and asked in the same way.
+    /// Returns true if both have the same scheme, host and port.
     fn is_at_same_address(&self, other: &Self) -> bool {
         let address = |one: &Self| {
             let host = one.base.host().unwrap_or_default().to_ascii_lowercase();
@@ -244,13 +246,13 @@ impl Upstream {
         self.base.scheme() == other.base.scheme() && address(self) == address(other)
     }
 
-    /// What a model is called there.
+    /// Returns the upstream's name of a model.
     pub(crate) fn model<'a>(&'a self, asked: &'a str) -> &'a str {
         self.models.get(asked).map_or(asked, String::as_str)
     }
 }
 
-/// Whether a host is this machine, or one of a private network.
+/// Returns true if a host is this machine or in a private network.
 fn is_nearby(host: &str) -> bool {
     let host = host.trim_start_matches('[').trim_end_matches(']');
     match host.parse() {
@@ -274,40 +276,40 @@ fn is_nearby(host: &str) -> bool {
     }
 }
 
-/// What an upstream cannot do.
+/// The capabilities that an upstream lacks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct MissingCapabilities {
-    /// It calls no tools.
+    /// No tool calls.
     pub tools: bool,
-    /// It sees no images.
+    /// No image input.
     pub vision: bool,
-    /// It does not go on with an answer that was begun for it.
+    /// No continuation of a prefilled response.
     pub prefill: bool,
 }
 
-/// How long the gateway waits for what.
+/// The time limits of the gateway.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TimeLimits {
-    /// For a connection.
+    /// The limit for connecting.
     pub connect: Duration,
-    /// For the head of an answer that comes in pieces.
+    /// The limit for the head of a streamed response.
     pub response: Duration,
-    /// For a whole answer that does not come in pieces, at most; see `call/silence.rs`.
+    /// The maximum for a complete response that is not streamed; see `call/response_timeout.rs`.
     pub whole: Duration,
-    /// For the first content of a stream, from its head on; pings do not count.
+    /// The limit for the first content of a stream after its head; pings are ignored.
     pub first_content: Duration,
-    /// For the next piece of a stream; pings do not count.
+    /// The limit for the next piece of a stream; pings are ignored.
     pub stall: Duration,
-    /// How long a client is held at most, all tries and waits included, where it does not say how long it waits.
+    /// The longest hold of a client that states no limit, including all attempts and waits.
     pub hold: Duration,
-    /// After what time a held client is sent signs of life, where its parser allows them.
+    /// The delay before a held client gets keep-alive bytes, if its parser accepts them.
     pub keep_alive: Duration,
-    /// A fallback is not kept for later if the wait that was stated is longer than this.
+    /// The longest stated wait that is waited out before a fallback is used.
     pub fallback_after: Duration,
-    /// A silent upstream is left for the next one after this time, where there is one. Long prompts get more, and so does a
-    /// model that was asked to think.
+    /// The time after which a silent upstream is left for its fallback. Long prompts get more, and so does a model that
+    /// was asked to think.
     pub fallback_silence: Duration,
-    /// For the request itself to arrive.
+    /// The limit for receiving the request.
     pub request: Duration,
 }
 
@@ -329,14 +331,14 @@ impl Default for TimeLimits {
     }
 }
 
-/// What is done about an agent that goes in circles.
+/// The handling of a looping agent.
 #[derive(Debug, Clone)]
 pub struct LoopRules {
-    /// From which point on.
+    /// The detection limits.
     pub limits: WatchLimits,
-    /// What is done then.
+    /// The action.
     pub action: OnLoop,
-    /// How long a conversation is held at most while nobody answers; then it goes on.
+    /// The longest hold of a conversation without an answer; then it continues.
     pub hold: Duration,
 }
 
@@ -350,43 +352,43 @@ impl Default for LoopRules {
     }
 }
 
-/// What is done about an agent that goes in circles.
+/// The action for a looping agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnLoop {
-    /// It is told to whoever supervises the agent, and nothing else.
+    /// Reports the loop to the agent's supervisor, and nothing else.
     #[default]
     Warn,
-    /// A short note to the model is put into the next request.
+    /// Adds a short note for the model to the next request.
     Note,
-    /// A conversation that repeats the same call with the same result is held until a person lets it go on, or nobody answers
-    /// in time.
+    /// Holds a conversation that repeats the same call with the same result until a person releases it or the deadline
+    /// passes.
     Hold,
-    /// All further requests of the session are refused.
+    /// Rejects all further requests of the session.
     Stop,
 }
 
-/// What may be spent, in USD; none where that does not matter.
+/// The budgets in USD; `None` means unlimited.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Budgets {
-    /// By one session.
+    /// The budget of one session.
     pub session: Option<f64>,
-    /// By all sessions of one day (UTC).
+    /// The budget of all sessions of one day (UTC).
     pub day: Option<f64>,
-    /// Whether a person is asked when a session has used its own up.
+    /// If set, a spent session budget creates an escalation.
     pub escalates: bool,
 }
 
-/// A text that is never shown.
+/// A text that is never displayed.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
 impl Secret {
-    /// Keeps a text.
+    /// Wraps a text.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 
-    /// The text itself, for the one who needs it.
+    /// Returns the text itself.
     pub fn reveal(&self) -> &str {
         &self.0
     }
@@ -404,7 +406,7 @@ mod tests {
 
     /// L3: by address, whatever the names are.
     #[test]
-    fn a_clients_key_is_for_the_first_upstream_and_its_address_only() {
+    fn client_key_is_limited_to_the_first_upstream_and_its_address() {
         let one = |protocol, url: &str| Upstream::new("same", protocol, url).unwrap();
         let mut upstreams = [
             one(Protocol::Anthropic, "https://api.anthropic.com"),
@@ -424,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn hosts_of_this_machine_and_of_private_networks_are_nearby() {
+    fn local_and_private_hosts_are_nearby() {
         for host in [
             "localhost",
             "127.0.0.1",

@@ -1,4 +1,4 @@
-//! The end of a gateway: whoever has something under way hears of it, and tells its client.
+//! The shutdown of a gateway: calls in progress are signaled and tell their clients.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -9,7 +9,7 @@ use std::task::{Context, Poll, Waker};
 use tokio::sync::Notify;
 use tokio::sync::futures::OwnedNotified;
 
-/// Whether the gateway ends, and cuts off what is under way.
+/// The shutdown state of a gateway, which cuts off calls in progress.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Shutdown(Arc<ShutdownState>);
 
@@ -20,18 +20,18 @@ struct ShutdownState {
 }
 
 impl Shutdown {
-    /// Cuts off what is under way.
+    /// Cuts off calls in progress.
     pub(crate) fn cut_off(&self) {
         self.0.is_over.store(true, Ordering::SeqCst);
         self.0.notify.notify_waiters();
     }
 
-    /// Whether it does.
+    /// Returns true once calls are cut off.
     pub(crate) fn is_over(&self) -> bool {
         self.0.is_over.load(Ordering::SeqCst)
     }
 
-    /// Hears of it, now or later.
+    /// Returns a future that completes on cut-off.
     pub(crate) fn signal(&self) -> ShutdownSignal {
         ShutdownSignal {
             notified: Box::pin(Arc::clone(&self.0.notify).notified_owned()),
@@ -41,12 +41,12 @@ impl Shutdown {
     }
 }
 
-/// Ready when the gateway ends.
+/// A future that completes when calls are cut off.
 #[derive(Debug)]
 pub(crate) struct ShutdownSignal {
     notified: Pin<Box<OwnedNotified>>,
     shutdown: Shutdown,
-    /// Whom to wake. All calls share what is listened to here, so it is not touched with every piece of a stream.
+    /// The waker to notify. All calls share the listener list, so it is not touched with every piece of a stream.
     waker: Option<Waker>,
 }
 
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn whoever_listens_hears_of_the_end_whenever_it_comes() {
+    async fn every_listener_gets_the_shutdown_signal() {
         let ending = Shutdown::default();
         let (early, unpolled) = (ending.signal(), ending.signal());
         let waiting = tokio::spawn(early);

@@ -1,4 +1,4 @@
-//! What all sessions have spent today, and what a budget has left.
+//! Today's spending of all sessions, and remaining budgets.
 
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
@@ -7,20 +7,20 @@ use unstuck_core::Timestamp;
 
 const DAY_MS: i64 = 86_400_000;
 
-/// The number of a day (UTC).
+/// Returns the number of a day (UTC).
 pub(crate) fn day_number(moment: Timestamp) -> i64 {
     moment.millis().div_euclid(DAY_MS)
 }
 
-/// What a budget has left.
+/// The remaining amount of a budget.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct BudgetRemaining {
-    /// In USD.
+    /// The amount in USD.
     pub(crate) usd: f64,
     pub(crate) owner: BudgetOwner,
 }
 
-/// Whose budget it is.
+/// The owner of a budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BudgetOwner {
     Session,
@@ -38,12 +38,12 @@ impl fmt::Display for BudgetOwner {
     }
 }
 
-/// What all sessions have spent today (UTC), in USD.
+/// The spending of all sessions today (UTC), in USD.
 #[derive(Debug, Default)]
 pub(crate) struct DaySpending(Mutex<(i64, f64)>);
 
 impl DaySpending {
-    /// Adds to it.
+    /// Adds an amount.
     pub(crate) fn add(&self, usd: f64, now: Timestamp) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let today = day_number(now);
@@ -53,7 +53,7 @@ impl DaySpending {
         known.1 += usd;
     }
 
-    /// Others know of so much; what is known here may be newer.
+    /// Raises the total to an amount known from elsewhere; the local one may be newer.
     pub(crate) fn raise_to(&self, usd: f64, now: Timestamp) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let today = day_number(now);
@@ -61,7 +61,7 @@ impl DaySpending {
         *known = (today, here.max(usd));
     }
 
-    /// What was spent today.
+    /// Returns today's total.
     pub(crate) fn today(&self, now: Timestamp) -> f64 {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if known.0 == day_number(now) {
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_new_day_begins_with_nothing_spent() {
+    fn new_day_starts_at_zero() {
         let spending = DaySpending::default();
         let noon = Timestamp::from_seconds(1_794_744_000);
         spending.add(1.5, noon);

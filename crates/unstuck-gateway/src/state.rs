@@ -1,4 +1,4 @@
-//! What all calls of a gateway share, and what it knows.
+//! The state shared by all calls of a gateway, and its knowledge.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -22,19 +22,19 @@ use crate::shutdown::Shutdown;
 use crate::spending::{BudgetOwner, BudgetRemaining, DaySpending, day_number};
 use crate::upstream::UpstreamClient;
 
-/// What the gateway knows about failures, strategies and models.
+/// Gives access to the knowledge about failures, strategies and models.
 pub trait KnowledgeSource: Send + Sync {
-    /// Tells what kind of failure it is.
+    /// Returns the failure classifier.
     fn classifier(&self) -> &Classifier;
 
-    /// Knows how to recover.
+    /// Returns the recovery playbook.
     fn playbook(&self) -> &Playbook;
 
-    /// The models.
+    /// Returns the model catalog.
     fn catalog(&self) -> &ModelCatalog;
 }
 
-/// What comes with the program.
+/// The knowledge built into the program.
 #[derive(Debug)]
 pub struct BuiltInKnowledge(ModelCatalog);
 
@@ -58,7 +58,7 @@ impl KnowledgeSource for BuiltInKnowledge {
     }
 }
 
-/// What all calls share.
+/// The state shared by all calls.
 pub(crate) struct GatewayState {
     pub(crate) settings: GatewaySettings,
     pub(crate) knowledge: Arc<dyn KnowledgeSource>,
@@ -71,13 +71,13 @@ pub(crate) struct GatewayState {
     pub(crate) client: UpstreamClient,
     pub(crate) spending: DaySpending,
     pub(crate) shutdown: Shutdown,
-    /// That of sessions which begin.
+    /// The policy of new sessions.
     policy: Mutex<Arc<RetryPolicy>>,
     dice: Mutex<SeededRng>,
 }
 
 impl GatewayState {
-    /// What the calls of a new gateway share.
+    /// Creates the state of a new gateway.
     pub(crate) fn new(
         mut settings: GatewaySettings,
         knowledge: Arc<dyn KnowledgeSource>,
@@ -103,21 +103,21 @@ impl GatewayState {
         })
     }
 
-    /// When an upstream that is passed over for its fallback is asked again; none where it is not.
+    /// Returns the time when an upstream that is skipped for its fallback is used again; `None` if it is not skipped.
     pub(crate) fn skipped_until(&self, upstream: &str) -> Option<Timestamp> {
         let mut upstreams = self.settings.upstreams.iter();
         let upstream = upstreams.find(|one| one.name == upstream)?;
         self.health.get(&upstream.base.to_string()).skipped_until()
     }
 
-    /// What a failure was found to be.
+    /// Diagnoses a failure.
     pub(crate) fn diagnose(&self, failure: &Failure) -> Diagnosis {
         self.knowledge
             .classifier()
             .diagnose(failure, &clock::clock_reading())
     }
 
-    /// One random number.
+    /// Returns one random number.
     pub(crate) fn random_draw(&self) -> RandomDraw {
         self.dice
             .lock()
@@ -125,13 +125,13 @@ impl GatewayState {
             .next_draw()
     }
 
-    /// What an answer cost, in USD, where that is known.
+    /// Returns the cost of a response in USD, if known.
     pub(crate) fn cost_usd(&self, model: Option<&str>, said: &ResponseSummary) -> Option<f64> {
         let model = self.knowledge.catalog().find(model?)?;
         model.cost(said.tokens?)
     }
 
-    /// What tells the keys of clients apart.
+    /// Returns the bytes that distinguish the keys of clients.
     pub(crate) fn client_key<'a>(&self, headers: &'a HeaderMap) -> &'a [u8] {
         let names = ["x-api-key", "x-goog-api-key"];
         let key = headers
@@ -140,7 +140,7 @@ impl GatewayState {
         key.map(|value| value.as_bytes()).unwrap_or_default()
     }
 
-    /// Which budget a session has used up; none while it may spend.
+    /// Returns the budget that a session has exhausted; `None` while it may spend.
     pub(crate) fn exhausted_budget(&self, session: &GatewaySession) -> Option<BudgetReached> {
         let budgets = &self.settings.budgets;
         let spent = session.spent();
@@ -161,7 +161,7 @@ impl GatewayState {
         (today >= most).then(|| reached(BudgetScope::GatewayDay, today, most, configured))
     }
 
-    /// What a session may still spend, by the budget that has the least left; none where there is no budget.
+    /// Returns the tightest remaining budget of a session; `None` without a budget.
     pub(crate) fn remaining_budget(&self, session: &GatewaySession) -> Option<BudgetRemaining> {
         let budgets = &self.settings.budgets;
         let left = |usd, whose| BudgetRemaining { usd, owner: whose };
@@ -172,7 +172,7 @@ impl GatewayState {
             let most = session.allowance_of_day(day_number(now), most);
             left(most - self.spending.today(now), BudgetOwner::Day)
         });
-        // Whoever has gone beyond it was let by a person.
+        // Already over the limit: a person approved it.
         let of_policy = session.policy().max_cost;
         let of_policy = of_policy
             .map(|most| left(most - session.spent(), BudgetOwner::Policy))
@@ -181,12 +181,12 @@ impl GatewayState {
         all.min_by(|a, b| a.usd.total_cmp(&b.usd))
     }
 
-    /// How far to go in sessions that begin.
+    /// Returns the policy of new sessions.
     pub(crate) fn policy(&self) -> Arc<RetryPolicy> {
         Arc::clone(&self.policy.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Goes so far from the next decision on, in all sessions.
+    /// Sets the policy of all sessions for the next decisions.
     pub(crate) fn set_policy(&self, policy: Arc<RetryPolicy>) {
         *self.policy.lock().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&policy);
         for session in self.sessions.all() {
@@ -194,7 +194,7 @@ impl GatewayState {
         }
     }
 
-    /// The session of a name; one that is not known yet begins now.
+    /// Returns the session of that name, creating it if needed.
     pub(crate) fn session(&self, name: &str, client: Option<&str>) -> Arc<GatewaySession> {
         let limits = self.settings.loop_rules.limits.clone();
         let make = || {

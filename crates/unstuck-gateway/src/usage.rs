@@ -1,18 +1,18 @@
-//! What calls have used.
+//! The usage of calls.
 
 use unstuck_core::decision::TokenUsage;
 
-/// What calls have used, as far as their answers say it.
+/// The usage of calls, as far as their responses report it.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct CallUsage {
-    /// What they cost, in USD; none where no price is known.
+    /// The cost in USD; `None` if no price is known.
     pub cost_usd: Option<f64>,
-    /// Their tokens.
+    /// The tokens.
     pub tokens: Option<TokenUsage>,
 }
 
 impl CallUsage {
-    /// Both together.
+    /// Returns the sum of both.
     pub fn plus(self, other: Self) -> Self {
         Self {
             cost_usd: combine(self.cost_usd, other.cost_usd, |a, b| a + b),
@@ -20,7 +20,7 @@ impl CallUsage {
         }
     }
 
-    /// What has come since it was this.
+    /// Returns the usage since an earlier state.
     pub fn since(self, before: Self) -> Self {
         let cost = self
             .cost_usd
@@ -35,7 +35,7 @@ impl CallUsage {
             }
         });
         Self {
-            // An attempt without a call has not told that it was free.
+            // An attempt without a call does not mean that it was free.
             cost_usd: cost.filter(|usd| *usd > 0.0),
             tokens: tokens.filter(|tokens| *tokens != TokenUsage::default()),
         }
@@ -49,7 +49,7 @@ fn combine<T>(a: Option<T>, b: Option<T>, both: impl FnOnce(T, T) -> T) -> Optio
     }
 }
 
-/// All tokens of both.
+/// Returns the sum of all tokens.
 pub(crate) fn sum_tokens(a: TokenUsage, b: TokenUsage) -> TokenUsage {
     TokenUsage {
         input: a.input + b.input,

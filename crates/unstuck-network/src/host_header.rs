@@ -1,8 +1,8 @@
-//! The name in a `Host` header, read strictly: what a lenient reader takes for this machine may be anybody's name.
+//! Strict parsing of the host in a `Host` header: a name that a lenient parser takes for this machine may be anybody's.
 
 use std::net::{IpAddr, Ipv6Addr};
 
-/// The name or address in a host with or without a port; none if it is not exactly that.
+/// Returns the name or address in a host with or without a port, or `None` if it is malformed.
 pub fn host_name(host: &str) -> Option<&str> {
     let (name, port) = match host.strip_prefix('[') {
         Some(rest) => {
@@ -23,7 +23,8 @@ pub fn host_name(host: &str) -> Option<&str> {
     (is_port && !name.is_empty() && name.bytes().all(fits)).then_some(name)
 }
 
-/// The one host that a request names; none if it names none, several, or different ones in its headers and its address.
+/// Returns the one host that a request names, or `None` if it names none, several, or conflicting ones in headers and
+/// URL.
 pub fn unambiguous_host<'a>(
     mut headers: impl Iterator<Item = Option<&'a str>>,
     authority: Option<&'a str>,
@@ -37,7 +38,7 @@ pub fn unambiguous_host<'a>(
     (is_only && agrees).then_some(host)
 }
 
-/// Whether a name or address, as [`host_name`] gives it, is this machine's own and nobody else's.
+/// True if a name or address as returned by [`host_name`] always means this machine.
 pub fn is_loopback_name(name: &str) -> bool {
     name.eq_ignore_ascii_case("localhost")
         || name
@@ -50,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_or_an_address_with_or_without_a_port_is_a_host() {
+    fn host_name_accepts_names_and_addresses_with_or_without_a_port() {
         for (host, name) in [
             ("127.0.0.1:4141", "127.0.0.1"),
             ("localhost", "localhost"),
@@ -63,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_else_is_a_host() {
+    fn host_name_rejects_malformed_hosts() {
         for host in [
             "",
             ":80",
@@ -89,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_names_one_host() {
+    fn ambiguous_hosts_are_rejected() {
         let only = |headers: &[&'static str], authority| {
             unambiguous_host(headers.iter().copied().map(Some), authority)
         };

@@ -1,5 +1,5 @@
-//! What unstuck asks the machine about its network: whether there is one at all (a route out of the machine, and names that can
-//! be resolved), which user is at the other end of a connection, and which host a request was sent to.
+//! Network facts: connectivity (a default route and working name resolution), the user at the other end of a
+//! connection, and the host that a request was sent to.
 
 mod host_header;
 mod peer;
@@ -15,25 +15,25 @@ use futures_util::future::select_ok;
 use tokio::sync::watch;
 use unstuck_core::network_symptom::probe_names;
 
-/// How long a name may take to be resolved.
+/// Timeout of a name lookup.
 const LOOKUP_TIMEOUT: Duration = Duration::from_secs(5);
-/// The interface of the machine with itself.
+/// The loopback interface.
 const LOOPBACK_INTERFACE: &str = "lo";
 
-/// Tells whether there is a network.
+/// A connectivity check.
 #[derive(Debug, Clone)]
 pub enum NetworkProbe {
-    /// Looks at the routes of the machine, and resolves names.
+    /// Checks the machine's routes and resolves names.
     System {
-        /// Whether programs reach the network through a proxy, of which routes and names say nothing.
+        /// If set, programs use a proxy, so routes and names say nothing about connectivity.
         has_proxy: bool,
     },
-    /// Says what it is told.
+    /// Reports a value set by a test.
     Simulated(watch::Receiver<bool>),
 }
 
 impl NetworkProbe {
-    /// Whether there is no network at all. What cannot be known counts as a network.
+    /// True if there is no network. If this cannot be determined, a network is assumed.
     pub async fn is_offline(&self) -> bool {
         match self {
             Self::System { has_proxy: true } => false,
@@ -47,7 +47,7 @@ impl NetworkProbe {
     }
 }
 
-/// Whether the machine has a route to anywhere; none if that cannot be seen here.
+/// Returns true if the machine has a default route, or `None` if that cannot be read here.
 fn has_route(proc_net: &Path) -> Option<bool> {
     let read = |name: &str| fs::read_to_string(PathBuf::from(proc_net).join(name));
     let v4 = read("route").ok()?;
@@ -55,14 +55,14 @@ fn has_route(proc_net: &Path) -> Option<bool> {
     Some(v4.lines().any(is_default_v4) || v6.lines().any(is_default_v6))
 }
 
-/// A line of `/proc/net/route`: interface, destination, gateway, flags, …, mask.
+/// Parses a line of `/proc/net/route`: interface, destination, gateway, flags, …, mask.
 fn is_default_v4(line: &str) -> bool {
     let fields: Vec<_> = line.split_whitespace().collect();
     matches!(fields.as_slice(), [interface, "00000000", _, flags, _, _, _, "00000000", ..]
         if *interface != LOOPBACK_INTERFACE && is_up_flag(flags))
 }
 
-/// A line of `/proc/net/ipv6_route`: destination, its length, …, flags, interface.
+/// Parses a line of `/proc/net/ipv6_route`: destination, its length, …, flags, interface.
 fn is_default_v6(line: &str) -> bool {
     let fields: Vec<_> = line.split_whitespace().collect();
     matches!(fields.as_slice(), [destination, "00", _, _, _, _, _, _, flags, interface]
@@ -73,12 +73,12 @@ fn is_up_flag(flags: &str) -> bool {
     u32::from_str_radix(flags, 16).is_ok_and(|flags| flags & 1 != 0)
 }
 
-/// The kernel keeps a default route that refuses everything.
+/// True for the default route by which the kernel rejects everything.
 fn is_reject_flag(flags: &str) -> bool {
     u32::from_str_radix(flags, 16).is_ok_and(|flags| flags & 0x200 != 0)
 }
 
-/// Whether any of these names can be resolved.
+/// True if any of these names resolves.
 async fn resolves_any(names: &[String]) -> bool {
     let lookups = names.iter().map(|name| {
         Box::pin(async move {
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_default_route_is_a_way_out_and_nothing_else_is() {
+    fn only_a_default_route_counts_as_connectivity() {
         let eth = "eth0\t00000000\t0101A8C0\t0003\t0\t0\t100\t00000000\t0\t0\t0\n";
         assert_eq!(routes(eth, ""), Some(true));
         let link = "eth0\t0001A8C0\t00000000\t0001\t0\t0\t100\t00FFFFFF\t0\t0\t0\n";
@@ -123,13 +123,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn names_of_this_machine_resolve_and_names_that_cannot_be_do_not() {
+    async fn local_names_resolve_and_invalid_names_do_not() {
         assert!(resolves_any(&["..".into(), "localhost".into()]).await);
         assert!(!resolves_any(&["..".into()]).await);
     }
 
     #[tokio::test]
-    async fn a_proxy_leaves_it_unknown() {
+    async fn a_proxy_makes_connectivity_unknown() {
         let probe = NetworkProbe::System { has_proxy: true };
         assert!(!probe.is_offline().await);
         let (tell, told) = watch::channel(true);

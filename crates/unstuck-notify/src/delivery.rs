@@ -1,4 +1,4 @@
-//! Takes messages out of the outbox and sends them, until they have arrived.
+//! Message delivery: claims messages from the outbox and sends them until they are delivered.
 
 use std::time::Duration;
 
@@ -12,44 +12,44 @@ use crate::retry_schedule::next_attempt;
 use crate::send::{MessageSender, Retryable, SendError};
 use crate::target::NotificationTarget;
 
-/// So many receivers are told at once.
+/// The maximum number of concurrent deliveries.
 const MAX_CONCURRENT: usize = 8;
-/// How often the outbox is looked at.
+/// The interval at which the outbox is polled.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Sends what is in the outbox of a store.
+/// Delivers the messages in the outbox of a store.
 #[derive(Debug, Clone)]
 pub struct DeliveryWorker {
     store: Store,
     sender: MessageSender,
 }
 
-/// What came of one try.
+/// The report of a delivery attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeliveryReport {
-    /// The message; of several the newest.
+    /// The message id; the newest if several were sent as one.
     pub id: String,
-    /// How many were sent as one.
+    /// The number of messages sent as one.
     pub count: usize,
-    /// Where to.
+    /// The target.
     pub target: String,
-    /// What came of it.
+    /// The result.
     pub result: DeliveryResult,
 }
 
 impl DeliveryWorker {
-    /// Sends what is in the outbox of this store.
+    /// Returns a worker for the outbox of this store.
     pub fn new(store: Store, sender: MessageSender) -> Self {
         Self { store, sender }
     }
 
-    /// Sends what is due, once, and tells what came of it; nothing where nothing is due.
+    /// Sends due messages once, and returns the reports; empty if none are due.
     pub async fn deliver(&self, now: Timestamp) -> Result<Vec<DeliveryReport>, StoreError> {
         let letters = self.store.claim_due_messages(now, MAX_CONCURRENT).await?;
         self.send_all(&letters, now).await
     }
 
-    /// Sends all that waits, once, also what is to be tried later; what others are sending is left to them.
+    /// Sends all pending messages once, even those not yet due, except those claimed by other processes.
     pub async fn deliver_all(&self, now: Timestamp) -> Result<Vec<DeliveryReport>, StoreError> {
         let letters = self.store.claim_waiting_messages(now).await?;
         self.send_all(&letters, now).await
@@ -69,17 +69,17 @@ impl DeliveryWorker {
         join_all(sent).await.into_iter().collect()
     }
 
-    /// Sends what is due until it is told to stop; then what is due is sent once more.
+    /// Sends due messages until told to stop, then once more.
     pub async fn run(&self, now: impl Fn() -> Timestamp, mut stop: watch::Receiver<bool>) {
         while !*stop.borrow() {
-            // The store is asked again; whoever writes to it hears what is wrong with it.
+            // The store is polled again; the process that writes to it reports its errors.
             let _ = self.deliver(now()).await;
             tokio::select! {
                 () = tokio::time::sleep(POLL_INTERVAL) => {}
                 gone = stop.changed() => if gone.is_err() { break },
             }
         }
-        // What fails now is not due again so soon.
+        // A message that fails now is not due again soon.
         while matches!(self.deliver(now()).await, Ok(sent) if !sent.is_empty()) {}
     }
 
@@ -134,7 +134,7 @@ fn parse_message(letter: &OutboxMessage) -> serde_json::Result<NotificationMessa
     })
 }
 
-/// Which of the messages are tried again is decided by the newest of them: they go together.
+/// The messages are sent together, so the newest one determines the retry.
 fn failure_result(letters: &[OutboxMessage], error: SendError, now: Timestamp) -> DeliveryResult {
     let next = match (error.retryable, letters.last()) {
         (Retryable::After(stated), Some(letter)) => next_attempt(letter, stated, now),

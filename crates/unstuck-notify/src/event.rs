@@ -1,25 +1,25 @@
-//! What people are told about.
+//! Notification events.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// What people are told about.
+/// An event that people are notified about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NotificationEvent {
-    /// A person is asked something.
+    /// Human input is needed.
     Escalation,
-    /// A question was answered.
+    /// A request was answered.
     Resolved,
-    /// A failure was recovered from.
+    /// A run recovered from a failure.
     Recovered,
-    /// A run ended.
+    /// A run finished.
     RunFinished,
 }
 
 impl NotificationEvent {
-    /// Every occasion.
+    /// All events.
     pub const ALL: [Self; 4] = [
         Self::Escalation,
         Self::Resolved,
@@ -27,7 +27,7 @@ impl NotificationEvent {
         Self::RunFinished,
     ];
 
-    /// The name used on every wire.
+    /// Returns the wire name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Escalation => "escalation",

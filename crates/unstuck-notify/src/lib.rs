@@ -1,8 +1,8 @@
-//! Tells people what happened: webhooks, a command, a message on the desktop.
+//! Notifications: webhooks, a command, desktop messages.
 //!
-//! What is to be told is a pure function of a run's events ([`Subscriptions::build_messages`]), and is written to the store's outbox
-//! together with them. A [`DeliveryWorker`] takes it from there and sends it, again and again until it has arrived.
-//! A message has one id at every try, so that whoever gets it twice can tell.
+//! The messages are a pure function of a run's events ([`Subscriptions::build_messages`]) and are written to the
+//! store's outbox together with them. A [`DeliveryWorker`] takes them from there and retries until they are delivered.
+//! A message keeps its id across attempts, so that receivers can detect duplicates.
 
 mod delivery;
 mod event;

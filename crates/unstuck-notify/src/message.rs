@@ -1,4 +1,4 @@
-//! What is told, in one shape for all occasions; formats make of it what their readers understand.
+//! The notification message, one shape for all events; formats render it.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -8,73 +8,73 @@ use unstuck_core::views::SessionStatus;
 use crate::event::NotificationEvent;
 use crate::text::first_line;
 
-/// More lines than anyone reads in one message.
+/// The maximum number of messages listed in a digest.
 const MAX_LISTED: usize = 10;
 
-/// What is told.
+/// A notification message.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct NotificationMessage {
-    /// Its id, the same at each try.
+    /// The message id, stable across attempts.
     #[serde(default)]
     pub id: String,
-    /// The occasion.
+    /// The event.
     #[serde(rename = "type")]
     pub occasion: NotificationEvent,
-    /// When it happened.
+    /// The time of the event.
     pub timestamp: Timestamp,
     /// The run.
     pub run: String,
-    /// The root folder of its project.
+    /// The project root.
     pub project: String,
     /// The role, in a pipeline.
     pub role: Option<String>,
-    /// The run again, by the name that loops know it by.
+    /// The run id again, under the name used for loops.
     pub loop_id: String,
     /// The iteration of a loop, or the attempt of a single command.
     pub iteration: u32,
-    /// The id of the question, where it is about one.
+    /// The id of the request, if the message is about one.
     pub question: Option<String>,
     /// The kind of failure.
     pub kind: Option<String>,
-    /// What made unstuck ask, `HICCUP` for instance.
+    /// The trigger of the request, for example `HICCUP`.
     pub trigger: Option<String>,
-    /// Recognises the same failure again.
+    /// The fingerprint that identifies the same failure.
     pub fingerprint: Option<String>,
-    /// How a run ended.
+    /// The outcome of the run.
     pub outcome: Option<String>,
-    /// The state of the session, or of the run where it is about a whole pipeline.
+    /// The status of the session, or of the run if the message is about a pipeline.
     #[serde(default)]
     pub state: Option<SessionStatus>,
-    /// All of it in one line.
+    /// The summary in one line.
     pub title: String,
-    /// Why, in a few lines.
+    /// The explanation in a few lines.
     pub text: String,
-    /// The line by which the failure was recognised.
+    /// The line that identified the failure.
     pub evidence: Option<String>,
-    /// The command that is proposed.
+    /// The proposed command.
     pub proposal: Option<String>,
-    /// What can be answered, each as a command line, the likeliest first.
+    /// The available answers as command lines, the most likely first.
     pub answers: Map<String, Value>,
-    /// Where more is to be seen.
+    /// The link to details.
     pub url: Option<String>,
-    /// How many messages this one stands for.
+    /// The number of messages this one represents.
     #[serde(default = "default_count")]
     pub count: usize,
-    /// What those were, where it is more than one.
+    /// The represented messages, if there are several.
     #[serde(default)]
     pub messages: Vec<DigestItem>,
 }
 
-/// One of several messages that are sent as one.
+/// One of several messages sent as one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DigestItem {
-    /// Its id.
+    /// The message id.
     pub id: String,
-    /// When it happened.
+    /// The time of the event.
     pub timestamp: Timestamp,
     /// The run.
     pub run: String,
-    /// All of it in one line.
+    /// The summary in one line.
     pub title: String,
 }
 
@@ -83,9 +83,10 @@ fn default_count() -> usize {
 }
 
 impl NotificationMessage {
-    /// Several messages about the same as one, the oldest first; none if there are none.
+    /// Combines messages on the same subject, oldest first; `None` if there are none.
     ///
-    /// It has the id of the newest: where one more has come in between two tries, it is another message.
+    /// The digest has the id of the newest message: if another one arrives between two attempts, it is a different
+    /// message.
     pub fn digest(mut all: Vec<Self>) -> Option<Self> {
         let count = all.len();
         if count <= 1 {
@@ -117,7 +118,7 @@ impl NotificationMessage {
         }
     }
 
-    /// All of it as a person reads it, without the title.
+    /// Returns the readable text without the title.
     pub fn body(&self) -> String {
         let mut parts = vec![self.text.clone()];
         parts.extend(self.evidence.clone());
@@ -131,7 +132,7 @@ impl NotificationMessage {
         parts.join("\n\n")
     }
 
-    /// What can be answered, a line each.
+    /// Returns the available answers, one per line.
     pub(crate) fn answer_lines(&self) -> impl Iterator<Item = String> {
         let answers = self.answers.iter();
         answers.map(|(answer, line)| format!("{answer}: {}", line.as_str().unwrap_or_default()))
@@ -139,7 +140,7 @@ impl NotificationMessage {
 }
 
 impl NotificationMessage {
-    /// A message that tells of nothing, to try whether messages arrive.
+    /// Returns a test message without content.
     pub fn sample(occasion: NotificationEvent, now: Timestamp) -> Self {
         let (title, outcome) = match occasion {
             NotificationEvent::Escalation => ("shop: builder needs your word for a repair", None),

@@ -1,4 +1,4 @@
-//! What is to be told about events: a pure function of them and of what was known before.
+//! Builds messages: a pure function of new events and the previous state.
 
 use std::path::Path;
 use std::time::Duration;
@@ -18,35 +18,35 @@ use crate::message::NotificationMessage;
 use crate::target::NotificationTarget;
 use crate::text::{first_line, sanitize};
 
-/// What stands where the program of other runs does, in those of clients of the gateway; what the client is called follows.
+/// The program name of gateway client sessions; the client's name follows it.
 const GATEWAY_PROGRAM: &str = "(gateway)";
-/// The longest title.
+/// The maximum length of a title.
 const MAX_TITLE: usize = 160;
-/// The longest text, piece of evidence or command.
+/// The maximum length of a text, an excerpt or a command.
 const MAX_TEXT: usize = 1500;
 
-/// Someone who is told about something.
+/// A subscription of a target to an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Subscription {
-    /// What they are told about.
+    /// The event.
     pub event: NotificationEvent,
-    /// Where they are told.
+    /// The target.
     pub target: NotificationTarget,
-    /// How long further messages about the same are collected into one.
+    /// The time during which further messages about the same subject are collected into one.
     pub window: Duration,
 }
 
-/// Everyone who is told about something.
+/// All subscriptions.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Subscriptions {
-    /// They.
+    /// The subscriptions.
     pub list: Vec<Subscription>,
-    /// What command lines in messages end with, so that they find the store: ` --store FILE`, or nothing.
+    /// The suffix of command lines in messages that selects the store: ` --store FILE`, or empty.
     pub store_option: String,
 }
 
 impl Subscriptions {
-    /// What is to be told about events that are about to be written; `run_command` is what was known before them.
+    /// Returns the messages for events about to be written; `run` is the state before them.
     pub fn build_messages(
         &self,
         run: &RunProjection,
@@ -82,7 +82,7 @@ impl Subscriptions {
     ) -> impl Iterator<Item = NewMessage> {
         let meant = self.list.iter();
         let meant = meant.filter(|hook| hook.event == news.message.occasion);
-        // Both are made of texts, lists and numbers, which have no reason to fail.
+        // Both consist of strings, lists and numbers, which always serialize.
         meant.filter_map(move |hook| {
             Some(NewMessage {
                 event,
@@ -95,7 +95,7 @@ impl Subscriptions {
         })
     }
 
-    /// What an event means to people, now that it is known.
+    /// Returns the messages for an event that has been applied.
     fn messages_for_event(
         &self,
         run: &RunProjection,
@@ -131,13 +131,13 @@ fn is_notifiable(event: &Event) -> bool {
     )
 }
 
-/// A message, and what it is grouped by.
+/// A message and its group.
 struct DraftMessage {
     message: NotificationMessage,
     group: String,
 }
 
-/// Tells about one run at one moment.
+/// Builds messages about one run at one moment.
 struct MessageBuilder<'a> {
     run: &'a RunProjection,
     at: Timestamp,
@@ -170,7 +170,7 @@ impl MessageBuilder<'_> {
             answers: self.answer_commands(asked),
             ..self.base_message(NotificationEvent::Escalation, session, &what)
         };
-        // What no attempt has failed of is known from the question itself.
+        // If no attempt has failed, the request itself provides the details.
         let shown = sanitize(&asked.details.evidence, MAX_TEXT);
         let evidence = message.evidence.take().or(Some(shown));
         message.evidence = evidence.filter(|line| !line.is_empty());
@@ -181,7 +181,7 @@ impl MessageBuilder<'_> {
         DraftMessage { message, group }
     }
 
-    /// Nobody has to act, but whoever is told of questions wants to know before the time for all is over.
+    /// No action is required yet, but subscribers of requests want to know before the deadline.
     fn parked_message(&self, parked: &SessionParked) -> DraftMessage {
         let session = self.run.session(parked.session.as_ref());
         let who = self.subject(session);
@@ -195,13 +195,13 @@ impl MessageBuilder<'_> {
         DraftMessage { message, group }
     }
 
-    /// The session that a question is about; none where it is about a whole pipeline.
+    /// Returns the session of a request; `None` if it is about a whole pipeline.
     fn session_of(&self, asked: &EscalationOpened) -> Option<&SessionSummary> {
         let is_known = asked.session.is_some() || self.run.pipeline.is_none();
         is_known.then(|| self.run.session(asked.session.as_ref()))?
     }
 
-    /// What can be answered, each as a command line.
+    /// Returns the available answers as command lines.
     fn answer_commands(&self, asked: &EscalationOpened) -> Map<String, Value> {
         let (id, run) = (&asked.id, &self.run.summary.id);
         let choices = asked.details.options.iter();
@@ -255,7 +255,7 @@ impl MessageBuilder<'_> {
         DraftMessage { message, group }
     }
 
-    /// A run that waits for a person has not ended; they are told what is asked instead.
+    /// A run that needs input has not ended; the request is reported instead.
     fn run_end_messages(&self, end: &RunFinished) -> Vec<DraftMessage> {
         if end.outcome == RunOutcome::AwaitingHuman {
             return Vec::new();
@@ -286,7 +286,7 @@ impl MessageBuilder<'_> {
             .collect()
     }
 
-    /// Who it is about: the role, the agent, the program or the pipeline.
+    /// Returns the subject: the role, agent, program or pipeline.
     fn subject(&self, session: Option<&SessionSummary>) -> String {
         let role = session.and_then(|session| session.part.as_ref());
         if let Some(part) = role {
@@ -300,7 +300,7 @@ impl MessageBuilder<'_> {
         }
     }
 
-    /// What every message says.
+    /// Returns the fields common to all messages.
     fn base_message(
         &self,
         occasion: NotificationEvent,
@@ -316,7 +316,7 @@ impl MessageBuilder<'_> {
         let role = session.and_then(|session| session.part.as_ref());
         let project = Path::new(&view.project).file_name();
         let project = project.map(|name| format!("{}: ", name.to_string_lossy()));
-        // The sessions of the gateway's clients belong to none.
+        // Sessions of gateway clients have no role.
         let project = project.unwrap_or_default();
         NotificationMessage {
             id: String::new(),
@@ -332,7 +332,7 @@ impl MessageBuilder<'_> {
             trigger: None,
             fingerprint: failed.map(|failed| failed.fingerprint.clone()),
             outcome: None,
-            // Whoever writes what happened supervises the run.
+            // The process that writes the event supervises the run.
             state: Some(match session {
                 Some(session) => SessionStatus::for_session(session, false),
                 None => SessionStatus::for_run(view, true),
@@ -351,7 +351,7 @@ impl MessageBuilder<'_> {
     }
 }
 
-/// What a command is called for people.
+/// Returns the display name of a command.
 fn program_name(command: &[String]) -> Option<String> {
     match command {
         [first, client, ..] if first == GATEWAY_PROGRAM => Some(client.clone()),
@@ -378,7 +378,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_program_is_called_by_its_name_and_a_client_as_it_calls_itself() {
+    fn programs_are_named_by_file_name_and_clients_by_their_own_name() {
         let called = |words: &[&str]| {
             let words: Vec<_> = words.iter().map(|word| (*word).to_owned()).collect();
             program_name(&words).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! When a message that did not arrive is tried again.
+//! The retry schedule for failed deliveries.
 
 use std::time::Duration;
 
@@ -6,16 +6,16 @@ use sha2::{Digest, Sha256};
 use unstuck_core::Timestamp;
 use unstuck_store::OutboxMessage;
 
-/// How long a message is tried.
+/// The time after which delivery of a message is given up.
 pub const GIVE_UP_AFTER: Duration = Duration::from_secs(3 * 24 * 3600);
 
 const FIRST_WAIT: Duration = Duration::from_secs(5);
 const MAX_WAIT: Duration = Duration::from_secs(3600);
 
-/// When a message is tried again; none once it has been tried for too long.
+/// Returns the time of the next attempt; `None` if delivery is given up.
 ///
-/// Waits double from 5 seconds to an hour, each a little shorter or longer by what the message's id happens to be, so that many do not come at
-/// once. A wait that the receiver stated is kept where it is longer, up to a day.
+/// Delays double from 5 seconds to an hour, with jitter derived from the message id so that retries are spread out. A
+/// longer delay requested by the receiver is honored, up to a day.
 pub fn next_attempt(
     letter: &OutboxMessage,
     stated: Option<Duration>,
@@ -28,7 +28,7 @@ pub fn next_attempt(
     (next <= letter.created.after(GIVE_UP_AFTER)).then_some(next)
 }
 
-/// A number from 0 to 1 that differs from message to message and from try to try.
+/// Returns a number from 0 to 1 that differs between messages and attempts.
 fn jitter(letter: &OutboxMessage) -> f64 {
     let hash = Sha256::digest(format!("{} {}", letter.id, letter.attempts));
     f64::from(hash[0]) / 255.0
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn waits_double_up_to_an_hour() {
+    fn delays_double_up_to_an_hour() {
         let now = Timestamp::from_seconds(1000);
         let wait = |attempts| {
             next_attempt(&letter(attempts), None, now)
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stated_wait_is_kept_and_three_days_are_enough() {
+    fn requested_delay_is_honored_and_delivery_ends_after_three_days() {
         let now = Timestamp::from_seconds(1000);
         let stated = Some(Duration::from_secs(500));
         assert_eq!(

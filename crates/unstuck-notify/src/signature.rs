@@ -1,24 +1,24 @@
-//! Signatures by the Standard Webhooks scheme: `v1,` and the base64 of HMAC-SHA256 over id, moment and body.
+//! Standard Webhooks signatures: `v1,` and the base64 of HMAC-SHA256 over id, timestamp and body.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-/// A secret cannot be used; it is not told, only what is wrong.
+/// An unusable secret; the error does not contain it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidSecret {
-    /// There is none.
+    /// The secret is empty.
     #[error("is empty")]
     Empty,
-    /// It begins with `whsec_`, but is no base64.
+    /// The secret starts with `whsec_` but is not base64.
     #[error("begins with whsec_, but what follows is not base64")]
     NotBase64,
 }
 
-/// The header `webhook-signature`: one signature for each secret, so that receivers can go over from one to the next.
+/// Returns the header `webhook-signature`: one signature per secret, so that receivers can rotate secrets.
 ///
-/// Secrets are separated by blanks. One that begins with `whsec_` is base64, any other is taken as it is.
+/// Secrets are separated by blanks. One that starts with `whsec_` is base64, any other is used as is.
 ///
 /// ```
 /// let secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
@@ -34,7 +34,7 @@ pub fn sign(secrets: &str, id: &str, seconds: i64, body: &[u8]) -> Result<String
                 .map_err(|_| InvalidSecret::NotBase64)?,
             None => secret.as_bytes().to_vec(),
         };
-        // A key may be of any length.
+        // HMAC keys may have any length.
         let mut mac = Hmac::<Sha256>::new_from_slice(&key).map_err(|_| InvalidSecret::Empty)?;
         mac.update(format!("{id}.{seconds}.").as_bytes());
         mac.update(body);
@@ -53,9 +53,9 @@ pub fn sign(secrets: &str, id: &str, seconds: i64, body: &[u8]) -> Result<String
 mod tests {
     use super::*;
 
-    /// The vector that the specification's reference libraries publish.
+    /// The test vector of the specification's reference libraries.
     #[test]
-    fn the_published_vector_is_met() {
+    fn published_test_vector_matches() {
         let id = "msg_p5jXN8AQM9LWM0D4loKWxJek";
         let secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
         let signed = sign(secret, id, 1_614_265_330, br#"{"test": 2432232314}"#);
@@ -64,14 +64,14 @@ mod tests {
     }
 
     #[test]
-    fn each_secret_signs() {
+    fn each_secret_adds_a_signature() {
         let both = sign("old whsec_bmV3", "a", 1, b"x").unwrap();
         let alone = [sign("old", "a", 1, b"x"), sign("new", "a", 1, b"x")];
         assert_eq!(both, alone.map(Result::unwrap).join(" "));
     }
 
     #[test]
-    fn an_unusable_secret_is_told_without_telling_it() {
+    fn invalid_secret_error_does_not_contain_the_secret() {
         assert_eq!(sign(" ", "a", 1, b"x"), Err(InvalidSecret::Empty));
         let wrong = sign("whsec_%%%", "a", 1, b"x").unwrap_err();
         assert!(!wrong.to_string().contains('%'));

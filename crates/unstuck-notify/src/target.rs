@@ -1,48 +1,48 @@
-//! Where messages go, as it is kept in the outbox: without secrets.
+//! Notification targets, as stored in the outbox: without secrets.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Where messages go.
+/// A notification target.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NotificationTarget {
-    /// An address on the network.
+    /// A network address.
     Address(WebhookAddress),
-    /// A command line of the user's own.
+    /// A command line of the user.
     Command(String),
     /// The desktop of this machine.
     Desktop,
 }
 
-/// An address on the network.
+/// A webhook address.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WebhookAddress {
-    /// Where to.
+    /// The URL.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
-    /// The environment variable that holds the address, where the address itself is secret.
+    /// The environment variable with the URL, if it is secret.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url_env: Option<String>,
-    /// How the message is written.
+    /// The message format.
     #[serde(default)]
     pub format: MessageFormat,
-    /// The environment variable that holds the secrets by which messages are signed.
+    /// The environment variable with the signing secrets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret_env: Option<String>,
-    /// The environment variable that holds a token to be sent along.
+    /// The environment variable with a bearer token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token_env: Option<String>,
-    /// How long one try may take, in milliseconds.
+    /// The timeout of one attempt, in milliseconds.
     pub timeout_ms: u64,
-    /// Whether it may be in a private network or on this machine.
+    /// True if private and local addresses are allowed.
     #[serde(default)]
     pub allow_private: bool,
 }
 
 impl WebhookAddress {
-    /// An address that gets JSON, unsigned.
+    /// Returns an address that receives unsigned JSON.
     pub fn unsigned_json(url: impl Into<String>) -> Self {
         Self {
             url: Some(url.into()),
@@ -56,14 +56,14 @@ impl WebhookAddress {
     }
 }
 
-/// How a message is written.
+/// The message format.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MessageFormat {
     /// The message as JSON.
     #[default]
     Json,
-    /// A message for Slack, and what understands the same.
+    /// A message for Slack and compatible services.
     Slack,
     /// A message for Discord.
     Discord,
@@ -71,16 +71,16 @@ pub enum MessageFormat {
     Ntfy,
     /// Plain text.
     Text,
-    /// What a template makes of it.
+    /// The output of a template.
     Template {
         /// The template.
         text: String,
-        /// What its text is.
+        /// The content type.
         content_type: String,
     },
 }
 
-/// Names it for people. The path of an address can be a secret, so only its host is shown.
+/// Formats the target for display. The path of a URL may be secret, so only its host is shown.
 impl fmt::Display for NotificationTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -95,7 +95,7 @@ impl fmt::Display for NotificationTarget {
     }
 }
 
-/// An address as far as it is no secret: `https://hooks.slack.com/…`.
+/// Returns the part of a URL that is not secret: `https://hooks.slack.com/…`.
 fn redacted_url(url: &str) -> String {
     let host = url.find("://").map_or(0, |at| at + 3);
     match url[host..].find(['/', '?', '#']) {
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_is_shown_without_its_path() {
+    fn displayed_address_has_no_path() {
         let shown =
             |url: &str| NotificationTarget::Address(WebhookAddress::unsigned_json(url)).to_string();
         let slack = "https://hooks.slack.com/services/T0/B0/XXXX";
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_target_is_read_back_as_it_was_kept() {
+    fn target_round_trips_through_storage() {
         let address = NotificationTarget::Address(WebhookAddress {
             format: MessageFormat::Template {
                 text: "{{ title }}".into(),

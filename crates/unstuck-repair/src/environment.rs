@@ -1,4 +1,4 @@
-//! The environment of a repair, rebuilt from an allow-list (`data/environment.toml`): what is not on it is left out,
+//! The environment of a repair, built from an allow-list (`data/environment.toml`): every other variable is removed,
 //! however harmless it looks.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,11 +9,11 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-/// Where programs are looked for when nothing usable is left of the owner's search path.
+/// Search path if nothing usable is left of the owner's.
 const DEFAULT_SEARCH_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
-/// The variable that tells a command that unstuck runs it, and in which run.
+/// The variable that tells a command that it runs under unstuck, and in which run.
 pub const RUN_VARIABLE: &str = "UNSTUCK_RUN";
-/// No variable of ours is passed on, whoever lists it.
+/// Prefix of unstuck's own variables, which are never passed on.
 const OWN_PREFIX: &str = "UNSTUCK_";
 
 #[derive(Debug, Deserialize)]
@@ -31,7 +31,7 @@ impl EnvAllowList {
         static BUILT_IN: LazyLock<EnvAllowList> = LazyLock::new(|| {
             match toml::from_str(include_str!("../data/environment.toml")) {
                 Ok(allowed) => allowed,
-                // The embedded file is tested; this can only be reached by a build that skipped its tests.
+                // The embedded file is tested; only a build that skipped its tests can get here.
                 Err(error) => unreachable!("environment.toml: {error}"),
             }
         });
@@ -48,12 +48,12 @@ impl EnvAllowList {
 /// The environment of a repair.
 ///
 /// ```
-/// use std::tree_path::ValuePath;
+/// use std::path::Path;
 /// use unstuck_repair::environment::RepairEnvironment;
 ///
 /// let owner = [("PATH", "/repo/bin:.:/usr/bin"), ("LD_PRELOAD", "./x.so"), ("LANG", "C")];
 /// let owner = owner.map(|(name, value)| (name.into(), value.into()));
-/// let environment = RepairEnvironment::from_owner(owner, ValuePath::new("/repo"), &[]);
+/// let environment = RepairEnvironment::from_owner(owner, Path::new("/repo"), &[]);
 /// assert_eq!(environment.get("PATH").unwrap(), "/usr/bin");
 /// assert_eq!(environment.get("LANG").unwrap(), "C");
 /// assert_eq!(environment.get("LD_PRELOAD"), None);
@@ -62,7 +62,7 @@ impl EnvAllowList {
 pub struct RepairEnvironment(BTreeMap<OsString, OsString>);
 
 impl RepairEnvironment {
-    /// Rebuilds it from the owner's, for a project at `root`; what the owner keeps by name is the owner's word.
+    /// Builds the environment from the owner's for a project at `root`; variables that the owner lists are kept.
     pub fn from_owner(
         owner: impl IntoIterator<Item = (OsString, OsString)>,
         root: &Path,
@@ -87,14 +87,14 @@ impl RepairEnvironment {
         Self(rebuilt)
     }
 
-    /// The same with one more variable.
+    /// Returns the environment with one more variable.
     #[must_use]
     pub fn with_variable(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
         self.0.insert(name.into(), value.into());
         self
     }
 
-    /// The same without folders of programs that lead into the project after all, by a symlink.
+    /// Returns the environment without search path directories that lead into the project through a symlink.
     #[must_use]
     pub fn without_links_into(self, root: &Path) -> Self {
         let leads_outside = |folder: &PathBuf| {
@@ -107,12 +107,12 @@ impl RepairEnvironment {
         self.with_variable("PATH", or_default(search))
     }
 
-    /// The value of a variable.
+    /// Returns the value of a variable.
     pub fn get(&self, name: &str) -> Option<&OsStr> {
         self.0.get(OsStr::new(name)).map(OsString::as_os_str)
     }
 
-    /// All variables.
+    /// Returns all variables.
     pub fn pairs(&self) -> Vec<(OsString, OsString)> {
         self.0
             .iter()
@@ -121,7 +121,7 @@ impl RepairEnvironment {
     }
 }
 
-/// The absolute folders of a search path that are outside of the project, each once, in order.
+/// Returns the absolute directories of a search path outside the project, without duplicates, in order.
 fn search_path(search: &OsStr, root: &Path) -> OsString {
     let mut folders: Vec<PathBuf> = Vec::new();
     for folder in std::env::split_paths(search) {
@@ -140,7 +140,7 @@ fn or_default(search: OsString) -> OsString {
     }
 }
 
-/// Whether a path is absolute and not in the project, whatever `..` is in it.
+/// True if a path is absolute and outside the project, whatever `..` it contains.
 fn is_outside(path: &Path, root: &Path) -> bool {
     let mut plain = PathBuf::new();
     for part in path.components() {

@@ -1,32 +1,33 @@
-//! The whole way of a proposal: bytes, document, folder, verdict. There is no other way to a verdict on a document.
+//! Evaluates a proposal end to end: bytes, document, directory, verdict. There is no other path to a verdict on a
+//! document.
 
 use unstuck_core::command_policy::{Evaluation, PolicyContext, Proposal, RepairPolicy, evaluate};
 
 use crate::project_dir::{ProjectDir, ProjectRoot};
 
-/// What came of a proposal.
+/// The result of evaluating a proposal.
 #[derive(Debug)]
 pub enum ProposalEvaluation {
-    /// It is refused as a whole; the reason may be shown.
+    /// The proposal is rejected as a whole; the reason is safe to display.
     Rejected(Evaluation),
-    /// It is judged.
+    /// The proposal was evaluated.
     Evaluated(Box<EvaluatedProposal>),
 }
 
-/// A proposal that is well-formed, the folder it is meant for, and what is said of its commands.
+/// A well-formed proposal with its directory and the verdicts on its commands.
 #[derive(Debug)]
 pub struct EvaluatedProposal {
-    /// What was proposed.
+    /// Proposal.
     pub proposal: Proposal,
-    /// Where it would run: the handle to run it in.
+    /// Handle of the directory to run it in.
     pub folder: ProjectDir,
-    /// What is said of its command.
+    /// Verdict on its command.
     pub command_evaluation: Evaluation,
-    /// What is said of its fallback, judged alone.
+    /// Verdict on its fallback, evaluated separately.
     pub fallback_evaluation: Option<Evaluation>,
 }
 
-/// Weighs the bytes of a proposal by the owner's rules.
+/// Evaluates the bytes of a proposal by the owner's rules.
 pub fn evaluate_proposal(
     bytes: &[u8],
     root: &ProjectRoot,
@@ -61,7 +62,7 @@ pub fn evaluate_proposal(
 }
 
 impl ProposalEvaluation {
-    /// What is said of the proposal's command.
+    /// Returns the verdict on the proposal's command.
     pub fn command_evaluation(&self) -> &Evaluation {
         match self {
             Self::Rejected(judgement) => judgement,
@@ -69,7 +70,7 @@ impl ProposalEvaluation {
         }
     }
 
-    /// What is said of its fallback, where it has one and is not refused as a whole.
+    /// Returns the verdict on its fallback, if it has one and is not rejected as a whole.
     pub fn fallback_evaluation(&self) -> Option<&Evaluation> {
         match self {
             Self::Rejected(_) => None,

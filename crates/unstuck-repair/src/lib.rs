@@ -1,7 +1,8 @@
-//! What stands between a proposed repair and the machine.
+//! Checks and confines proposed repairs on this machine.
 //!
-//! Agents diagnose, unstuck executes, and only what a person allowed. Whether a command may run is judged by
-//! [`unstuck_core::guard`], which is pure; this crate brings what that needs from the machine, and confines what runs.
+//! Agents diagnose, and unstuck executes only what the owner approved. The approval rules are in
+//! [`unstuck_core::command_policy`], which is pure; this crate provides the facts about the machine, and confines what
+//! runs.
 
 pub mod environment;
 mod evaluate;

@@ -1,7 +1,7 @@
-//! Where a repair runs: a handle on a folder of the project, held from the decision to the execution.
+//! A handle on the project directory in which a repair runs, held from the decision to the execution.
 //!
-//! A path that is checked first and used later can be swapped in between. So the folder is opened once, by the kernel's
-//! own rules for staying below the root, and nobody opens it by its path again.
+//! A path that is checked first and used later can be swapped in between. So the directory is opened once, by the
+//! kernel's own rules for staying below the root, and is never reopened by its path.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -15,26 +15,26 @@ use crate::beneath::{self, file_identity};
 
 pub use crate::beneath::{DirOpenError, FileIdentity};
 
-/// Folders in which no approval counts: they hold what is executed by others, or what decides about approvals.
+/// Directories in which no approval applies: they hold what others execute, or what decides about approvals.
 const PROTECTED_DIRS: [&str; 6] = [".git", "node_modules", ".unstuck", ".hg", ".svn", ".jj"];
 
-/// Why a folder cannot be used.
+/// An error opening a project or working directory.
 #[derive(Debug, thiserror::Error)]
 pub enum ProjectDirError {
     /// The project itself cannot be opened.
     #[error("cannot open the project {}: {source}", path.display())]
     Root {
-        /// Its path.
+        /// Path of the project.
         path: PathBuf,
-        /// What went wrong.
+        /// Error of the system.
         source: std::io::Error,
     },
-    /// The proposal names a folder that cannot be used.
+    /// The working directory of the proposal cannot be used.
     #[error("working_dir `{}` {problem}", sanitize(working_dir))]
     WorkingDir {
-        /// As the proposal names it.
+        /// Directory as named in the proposal.
         working_dir: String,
-        /// What is wrong with it.
+        /// Problem with the directory.
         problem: DirOpenError,
     },
 }
@@ -44,11 +44,11 @@ pub enum ProjectDirError {
 pub struct ProjectRoot {
     handle: File,
     identity: FileIdentity,
-    /// As it was named, and as it really is.
+    /// Path as given, and resolved.
     names: Vec<PathBuf>,
 }
 
-/// A handle on a folder of a project.
+/// A handle on a directory of a project.
 #[derive(Debug)]
 pub struct ProjectDir {
     handle: File,
@@ -80,17 +80,17 @@ impl ProjectRoot {
         })
     }
 
-    /// The path of the project as it really is.
+    /// Returns the resolved path of the project.
     pub fn path(&self) -> &Path {
         self.names.last().map_or(Path::new("/"), PathBuf::as_path)
     }
 
-    /// Which folder it is.
+    /// Returns the identity of the directory.
     pub fn identity(&self) -> FileIdentity {
         self.identity
     }
 
-    /// Opens the folder that a proposal names; the root itself where it names none.
+    /// Opens the directory that a proposal names, or the root if it names none.
     pub fn open_working_dir(
         &self,
         working_dir: Option<&str>,
@@ -123,7 +123,7 @@ impl ProjectRoot {
         })
     }
 
-    /// The way from the root to an absolute path, part by part; nothing if it does not begin with the root.
+    /// Returns an absolute path relative to the root, or `None` if it is not below the root.
     fn relative_to_root<'p>(&self, path: &'p Path) -> Option<&'p Path> {
         self.names
             .iter()
@@ -137,7 +137,7 @@ impl ProjectRoot {
             })
     }
 
-    /// Whether approvals count in a folder, by the way that was asked for and by the one that really leads there.
+    /// Returns the kind of a directory by its requested path and its resolved path.
     fn location_of(asked: &Path, found: &Path) -> DirectoryKind {
         let goes_up = asked.components().any(|part| part == Component::ParentDir);
         let asked = if goes_up { found } else { asked };
@@ -150,7 +150,7 @@ impl ProjectRoot {
     }
 }
 
-/// The first part of a way in which no approval counts.
+/// Returns the first path component in which no approval applies.
 fn first_protected_component(way: &Path) -> Option<&OsStr> {
     let is_protected = |part: &&OsStr| {
         PROTECTED_DIRS
@@ -163,17 +163,17 @@ fn first_protected_component(way: &Path) -> Option<&OsStr> {
 }
 
 impl ProjectDir {
-    /// The way from the root to it, without links; empty for the root itself.
+    /// Returns the resolved path relative to the root; empty for the root itself.
     pub fn relative(&self) -> &Path {
         &self.relative
     }
 
-    /// Which folder it is.
+    /// Returns the identity of the directory.
     pub fn identity(&self) -> FileIdentity {
         self.identity
     }
 
-    /// Whether approvals count in it.
+    /// Returns the kind of the directory, which decides if approvals apply in it.
     pub fn directory_kind(&self) -> &DirectoryKind {
         &self.directory_kind
     }

@@ -1,4 +1,4 @@
-//! One repair at a time in a project, whoever starts it.
+//! A lock that allows one repair at a time per project, across processes.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
@@ -8,15 +8,15 @@ use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
-/// The right to repair a project; given back when it is dropped, and when the process ends in whatever way.
+/// The exclusive right to repair a project; released on drop and whenever the process ends.
 #[derive(Debug)]
 pub struct ProjectLock {
     _file: File,
 }
 
 impl ProjectLock {
-    /// Takes the right, unless another repair of this project runs. `state` is unstuck's own folder, `root` the real
-    /// path of the project.
+    /// Acquires the lock, or returns `None` if another repair of this project runs. `state` is unstuck's own directory,
+    /// `root` the resolved path of the project.
     pub fn try_acquire(state: &Path, root: &Path) -> io::Result<Option<Self>> {
         let folder = state.join("repairs");
         DirBuilder::new()
@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_project_is_repaired_once_at_a_time_and_others_do_not_mind() {
+    fn project_lock_is_exclusive_per_project() {
         let state = tempfile::tempdir().unwrap();
         let take = |root: &str| ProjectLock::try_acquire(state.path(), Path::new(root)).unwrap();
         let first = take("/a");

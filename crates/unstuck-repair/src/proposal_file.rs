@@ -1,4 +1,4 @@
-//! Reads a proposal once. Whatever happens to the file afterwards, what was read is what is judged, shown and run.
+//! Reads a proposal once. Even if the file changes later, the bytes read are what is evaluated, shown and run.
 
 use std::fs::{File, Metadata};
 use std::io::{Read, Seek, SeekFrom};
@@ -14,46 +14,46 @@ use unstuck_core::command_policy::MAX_BYTES;
 
 use crate::beneath;
 
-/// The most bytes that are read.
+/// Maximum number of bytes to read.
 const MAX_PROPOSAL_BYTES: u64 = MAX_BYTES as u64;
 
-/// The bytes of a proposal, and what they are known by.
+/// The bytes of a proposal and their hash.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProposalFile {
-    /// The bytes.
+    /// Bytes of the proposal.
     pub bytes: Vec<u8>,
-    /// Their SHA-256 in hexadecimal digits: an approval binds to it.
+    /// SHA-256 in hexadecimal; an approval is bound to it.
     pub sha256: String,
 }
 
-/// Why a file is not read as a proposal.
+/// An error reading a proposal.
 #[derive(Debug, thiserror::Error)]
 pub enum ProposalFileError {
-    /// It is a link, a folder, a pipe or a device.
+    /// The file is a link, directory, pipe or device.
     #[error("recovery.json is not an ordinary file")]
     NotAFile,
-    /// It is too large to be read.
+    /// The file is too large.
     #[error("recovery.json has {bytes} bytes, more than {MAX_BYTES}")]
     TooLarge {
-        /// How many bytes it has, as far as that is known.
+        /// Size in bytes, as far as known.
         bytes: u64,
     },
-    /// It was written to while it was read.
+    /// The file was modified while it was read.
     #[error("recovery.json was written to while it was read")]
     Changed,
-    /// The machine refuses it.
+    /// The file is unreadable.
     #[error("cannot read recovery.json: {0}")]
     Unreadable(#[source] std::io::Error),
 }
 
 impl ProposalFile {
-    /// Bytes that came another way than by a file.
+    /// Creates a proposal from bytes without a file.
     pub fn from_bytes(bytes: Vec<u8>) -> Self {
         let sha256 = HEXLOWER.encode(&Sha256::digest(&bytes));
         Self { bytes, sha256 }
     }
 
-    /// Reads a file; nothing if there is none. Links on the way to its folder are followed.
+    /// Reads a file, or returns `None` if it does not exist. Links in the path of its directory are followed.
     pub fn read(path: &Path) -> Result<Option<Self>, ProposalFileError> {
         let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
             return Err(ProposalFileError::NotAFile);
@@ -70,12 +70,12 @@ impl ProposalFile {
         }
     }
 
-    /// Reads a file below a folder that is held open; nothing if there is none. No link is followed.
+    /// Reads a file below an open directory, or returns `None` if it does not exist. No link is followed.
     pub fn read_in(folder: impl AsFd, path: &Path) -> Result<Option<Self>, ProposalFileError> {
         match beneath::open_file(folder.as_fd(), path) {
             Ok(mut handle) => read_once(&mut handle).map(|bytes| Some(Self::from_bytes(bytes))),
             Err(Errno::NOENT) => Ok(None),
-            // A link on the way, a way that leads out, or a socket.
+            // A link in the path, a path that leads out, or a socket.
             Err(Errno::LOOP | Errno::XDEV | Errno::NXIO | Errno::ISDIR) => {
                 Err(ProposalFileError::NotAFile)
             }
@@ -104,20 +104,20 @@ fn read_once(file: &mut File) -> Result<Vec<u8>, ProposalFileError> {
     }
 }
 
-/// One more byte than there may be is read, so that a file that grows is noticed.
+/// Reads one byte more than allowed, so that a growing file is noticed.
 fn read_all(file: &mut File) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     file.take(MAX_PROPOSAL_BYTES + 1).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
-/// Whether the file is as it was: it is read once more, as its times alone may be too coarse to tell.
+/// True if the file is unchanged; reads it once more, as its timestamps alone may be too coarse.
 fn is_unchanged(file: &mut File, bytes: &[u8], before: &Metadata) -> std::io::Result<bool> {
     file.seek(SeekFrom::Start(0))?;
     Ok(read_all(file)? == bytes && change_marker(before) == change_marker(&file.metadata()?))
 }
 
-/// What a write to a file changes.
+/// Returns the metadata that a write to the file changes.
 fn change_marker(found: &Metadata) -> impl PartialEq + use<> {
     (
         found.len(),

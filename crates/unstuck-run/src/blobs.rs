@@ -1,4 +1,4 @@
-//! Texts that are kept by the hash of their content, out of the agents' reach.
+//! Content-addressed storage of texts, out of the agents' reach.
 #![expect(
     clippy::disallowed_methods,
     reason = "files in the state folder, out of the agents' reach"
@@ -14,31 +14,31 @@ use std::time::UNIX_EPOCH;
 use sha2::{Digest, Sha256};
 use unstuck_core::Timestamp;
 
-/// Why a text could not be kept, or is not what was kept.
+/// An error of storing or reading a text, including content that no longer matches its hash.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot keep or read {}", path.display())]
 pub struct BlobError {
-    /// Its file.
+    /// Path of the blob file.
     pub path: PathBuf,
-    /// What is wrong with it.
+    /// Cause of the error.
     pub source: std::io::Error,
 }
 
-/// A folder of texts that are named by their content.
+/// A directory of texts named by the hash of their content.
 #[derive(Debug, Clone)]
 pub struct BlobStore {
     folder: PathBuf,
 }
 
 impl BlobStore {
-    /// The texts in a state folder.
+    /// Returns the blob store in a state directory.
     pub fn in_state_dir(state: &Path) -> Self {
         Self {
             folder: state.join("blobs"),
         }
     }
 
-    /// Keeps a text, and tells by which name. It survives a power loss from then on.
+    /// Stores a text durably and returns its name.
     pub fn put(&self, bytes: &[u8]) -> Result<String, BlobError> {
         let name = content_hash(bytes);
         let path = self.path(&name);
@@ -61,7 +61,7 @@ impl BlobStore {
         File::open(&self.folder)?.sync_all()
     }
 
-    /// The text of that name; an error if it is not there, or not what it was.
+    /// Returns the text of that name; an error if it is missing or its content has changed.
     pub fn get(&self, name: &str) -> Result<Vec<u8>, BlobError> {
         let path = self.path(name);
         let lost = |source| BlobError {
@@ -78,7 +78,7 @@ impl BlobStore {
         }
     }
 
-    /// Removes the texts that nobody uses and that were kept before a moment.
+    /// Removes unused texts that were stored before a timestamp.
     pub fn remove_unused(&self, used: &BTreeSet<String>, before: Timestamp) {
         let is_old = |entry: &fs::DirEntry| {
             let changed = entry.metadata().and_then(|data| data.modified()).ok()?;
@@ -88,7 +88,7 @@ impl BlobStore {
         for entry in fs::read_dir(&self.folder).into_iter().flatten().flatten() {
             let name = format!("sha256:{}", entry.file_name().to_string_lossy());
             if !used.contains(&name) && is_old(&entry) == Some(true) {
-                // One that cannot be removed is tried again the next time.
+                // A file that cannot be removed is retried at the next cleanup.
                 let _ = fs::remove_file(entry.path());
             }
         }
@@ -99,7 +99,7 @@ impl BlobStore {
     }
 }
 
-/// The name of a text: the hash of its content.
+/// Returns the name of a text: the hash of its content.
 pub fn content_hash(bytes: &[u8]) -> String {
     let digest = Sha256::digest(bytes);
     let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_is_found_by_its_content_and_a_changed_one_is_noticed() {
+    fn changed_content_is_detected_on_read() {
         let folder = tempfile::tempdir().unwrap();
         let blobs = BlobStore::in_state_dir(folder.path());
         let name = blobs.put(b"the plan").unwrap();
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_uses_is_removed_once_it_is_old() {
+    fn old_unused_texts_are_removed() {
         let folder = tempfile::tempdir().unwrap();
         let blobs = BlobStore::in_state_dir(folder.path());
         let (used, unused) = (blobs.put(b"used").unwrap(), blobs.put(b"unused").unwrap());

@@ -1,4 +1,4 @@
-//! Wall time and waiting by it: a wait is over when the clock on the wall says so, also if the machine slept.
+//! Wall-clock time and waits that end at a wall-clock time, even if the machine slept meanwhile.
 
 use std::time::Duration;
 
@@ -7,25 +7,25 @@ use unstuck_core::{ClockReading, Timestamp};
 
 pub use crate::local_zone::local_reading;
 
-/// How long is slept at most before the clock is looked at again; timers stand still while a machine sleeps.
+/// Longest sleep before the clock is read again; timers stand still while a machine sleeps.
 const MAX_SLEEP: Duration = Duration::from_secs(20);
 
-/// Where the present moment comes from.
+/// A source of the current time.
 #[derive(Debug, Clone, Copy)]
 pub enum Clock {
-    /// The clock of the machine.
+    /// The system clock.
     System,
-    /// One that starts at a moment and runs with the timers of the runtime, which tests can hold still.
+    /// A clock that starts at a timestamp and runs with the timers of the runtime, which tests can pause.
     Virtual {
-        /// The moment at which it starts.
+        /// The timestamp at which the clock starts.
         start: Timestamp,
-        /// When it was started.
+        /// The instant at which the clock was started.
         since: Instant,
     },
 }
 
 impl Clock {
-    /// A clock that starts at a moment and runs with the timers of the runtime.
+    /// Returns a clock that starts at a timestamp and runs with the timers of the runtime.
     pub fn starting_at(start: Timestamp) -> Self {
         Self::Virtual {
             start,
@@ -33,7 +33,7 @@ impl Clock {
         }
     }
 
-    /// The present moment.
+    /// Returns the current timestamp.
     pub fn timestamp(&self) -> Timestamp {
         match self {
             Self::System => {
@@ -49,7 +49,7 @@ impl Clock {
         }
     }
 
-    /// The present moment in the zone of the machine, in which agents state their resets.
+    /// Returns the current time in the local time zone, in which agents state their reset times.
     pub fn reading(&self) -> ClockReading {
         let at = self.timestamp();
         match self {
@@ -58,7 +58,7 @@ impl Clock {
         }
     }
 
-    /// Waits until a moment has come.
+    /// Waits until a timestamp is reached.
     pub async fn wait_until(&self, until: Timestamp) {
         loop {
             let left = until.since(self.timestamp());
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_wait_of_hours_ends_at_its_moment() {
+    async fn long_wait_ends_at_its_timestamp() {
         let clock = Clock::starting_at(Timestamp::from_seconds(1_794_777_000));
         let until = clock.timestamp().after(Duration::from_secs(5 * 3600));
         clock.wait_until(until).await;

@@ -1,8 +1,8 @@
-//! Runs agents and commands, and acts on what fails.
+//! Runs agents and commands and recovers from their failures.
 //!
-//! [`process`] runs one child and leaves nothing of it behind; [`drive`] runs a command until it did what it should,
-//! a person is needed, or it is stopped; [`prompt`] fills what agents are told; [`expectations`] says what counts as success;
-//! [`folder`] shows in the project how that stands.
+//! [`process`] runs one child and leaves no process behind; [`runner`] runs a command until it succeeds, needs human
+//! input, or is stopped; [`prompt`] renders prompts; [`expectations`] checks the output; [`run_dir`] writes the state
+//! of a run to the project directory.
 //!
 //! ```no_run
 //! use tokio::sync::watch;
@@ -10,14 +10,14 @@
 //! use unstuck_run::process::{DiscardOutput, ProcessError, ReaperProgram, ProcessSpec, Stdin, StopRequest, Supervisor};
 //!
 //! # async fn example() -> Result<(), ProcessError> {
-//! // Whatever the command starts is ended with it, also if this process is killed meanwhile.
+//! Every process that the command starts is ended with it, even if this process is killed meanwhile.
 //! let mut supervisor = Supervisor::start(&ReaperProgram::own())?;
 //! let (_stop, stopped) = watch::channel(StopRequest::Continue);
 //! let spec = ProcessSpec::shell("echo '# Review'; echo fine");
 //! let ended = supervisor.run(&spec, &mut Stdin::null(), &mut DiscardOutput, stopped).await?;
 //!
 //! let expected = Expectations { sections: vec!["# Review".into()], ..Expectations::default() };
-//! assert!(ended.status.is_success() && expected.met_by(&ended.stdout.text()));
+//! assert!(ended.status.is_success() && expected.is_met_by(&ended.stdout.text()));
 //! # Ok(())
 //! # }
 //! ```

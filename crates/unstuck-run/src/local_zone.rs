@@ -1,8 +1,8 @@
-//! The time zone of the machine.
+//! The local time zone.
 
 use unstuck_core::{ClockReading, Timestamp};
 
-/// A moment in the zone of the machine, or in UTC where that is not known.
+/// Converts a timestamp to the local time zone, or to UTC if the zone is unknown.
 pub fn local_reading(at: Timestamp) -> ClockReading {
     let zone = jiff::tz::TimeZone::system();
     let named = zone

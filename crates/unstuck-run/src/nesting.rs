@@ -1,39 +1,40 @@
-//! Whether this program runs inside a supervised agent, which must not decide about what it may do itself.
+//! Detects a run inside a supervised agent, which must not approve its own actions.
 //!
-//! Every supervised process carries variables of unstuck and descends from a reaper. Whoever clears the variables still
-//! has ancestors that carry them, and however it detaches itself, the reaper becomes its parent. An agent that has more
-//! rights than unstuck, or makes itself a world of its own where no ancestor is seen, is not found. Outside of Linux the
-//! variables of ancestors are not seen, and whoever detaches itself loses the reaper as an ancestor.
+//! Every supervised process carries variables of unstuck and descends from a reaper. A process that clears the
+//! variables still has ancestors that carry them, and a process that detaches itself becomes a child of the reaper. An
+//! agent that has more rights than unstuck, or that creates a PID namespace of its own in which no ancestor is visible,
+//! is not detected. Outside of Linux the variables of ancestors cannot be read, and a process that detaches itself
+//! loses the reaper as an ancestor.
 
 use crate::process::REAPER_COOKIE;
 use crate::procs::process_table;
 use crate::reaper::{REAPER_ARG, cgroup};
 
-/// The variables that supervised processes carry.
+/// Variables that supervised processes carry.
 const SUPERVISION_VARIABLES: [&str; 3] = ["UNSTUCK_RUN", "UNSTUCK_SESSION", REAPER_COOKIE];
 
-/// The variable that a child gets from an unstuck that retries it.
+/// Variable that is set for a child if unstuck retries it.
 pub(crate) const OUTER_RETRIES_VARIABLE: &str = "UNSTUCK_OUTER_RETRIES";
 
-/// No process has so many ancestors.
+/// Upper limit of the ancestors that are read, against cycles.
 const MAX_ANCESTORS: usize = 4096;
 
-/// What shows that this program runs inside a supervised agent.
+/// The evidence that this program runs inside a supervised agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NestedRun {
     /// A process carries a variable of unstuck.
     Variable {
-        /// The variable.
+        /// Name of the variable.
         name: String,
-        /// The process: this one, or one that it descends from.
+        /// Id of the process that carries it: this one or an ancestor.
         pid: u32,
     },
-    /// It descends from a reaper of unstuck.
+    /// The process descends from a reaper of unstuck.
     Reaper {
-        /// The reaper.
+        /// Process id of the reaper.
         pid: u32,
     },
-    /// It is in a group of processes that unstuck made.
+    /// The process is in a cgroup created by unstuck.
     Group,
 }
 
@@ -50,7 +51,7 @@ impl std::fmt::Display for NestedRun {
     }
 }
 
-/// Whether this program runs inside a supervised agent; none if nothing shows it.
+/// Returns the evidence that this program runs inside a supervised agent, or `None`.
 pub fn detect_nested_run() -> Option<NestedRun> {
     let pid = std::process::id();
     let is_set = |name: &&str| std::env::var_os(name).is_some();
@@ -64,9 +65,9 @@ pub fn detect_nested_run() -> Option<NestedRun> {
         .or_else(|| cgroup::is_inside_reaper_cgroup().then_some(NestedRun::Group))
 }
 
-/// Returns whether another unstuck runs this program and retries it when it fails.
+/// Returns true if another unstuck runs this program and retries it when it fails.
 ///
-/// The variable alone says too little: a terminal that an agent opened hands it down long after that run has ended.
+/// The variable alone is not enough: a terminal opened by an agent still has it long after that run has ended.
 pub fn is_retried_by_outer() -> bool {
     std::env::var_os(OUTER_RETRIES_VARIABLE).is_some()
         && ancestors(std::process::id())
@@ -74,7 +75,7 @@ pub fn is_retried_by_outer() -> bool {
             .any(|pid| process_table::has_first_argument(pid, REAPER_ARG))
 }
 
-/// A process and all that it descends from.
+/// Returns a process and all its ancestors.
 fn ancestors(pid: u32) -> Vec<u32> {
     let mut found = vec![pid];
     let mut here = pid;
@@ -96,7 +97,7 @@ fn nesting_evidence(pid: u32) -> Option<NestedRun> {
             name: name.to_owned(),
             pid,
         }),
-        // A reaper cannot lose it.
+        // A detached process still has the reaper as an ancestor.
         None if process_table::has_first_argument(pid, REAPER_ARG) => {
             Some(NestedRun::Reaper { pid })
         }

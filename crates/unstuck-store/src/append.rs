@@ -1,4 +1,4 @@
-//! What is to be written, made ready for it: redacted and serialised once, by whoever asks and not by the writer.
+//! Write requests, prepared by the caller: redacted and serialized once, outside the writer thread.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,25 +13,25 @@ use crate::escalation::AnswerGuard;
 use crate::lease::LeaseToken;
 use crate::outbox::NewMessage;
 
-/// Events to be written to one run, all or none.
+/// A batch of events for one run, written atomically.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Append {
-    /// The run that they belong to.
+    /// The run the events belong to.
     pub run: RunId,
-    /// When they happened.
+    /// The time of the events.
     pub at: Timestamp,
-    /// What happened, in order.
+    /// The events, in order.
     pub events: Vec<Event>,
-    /// The lease that the writer must still hold; none for words of people, which need no lease.
+    /// The lease the writer must still hold; `None` for events of people, which need no lease.
     pub lease: Option<LeaseToken>,
-    /// The question that they answer, which must still wait.
+    /// The escalation the events answer; it must still be open.
     pub answer_guard: Option<AnswerGuard>,
-    /// Messages to be sent because of them, written with them.
+    /// Outbox messages written in the same transaction.
     pub messages: Vec<NewMessage>,
 }
 
 impl Append {
-    /// Events to be written whoever drives the run.
+    /// Returns an append that needs no lease.
     pub fn new(run: RunId, at: Timestamp, events: impl IntoIterator<Item = Event>) -> Self {
         Self {
             run,
@@ -43,7 +43,7 @@ impl Append {
         }
     }
 
-    /// Writes them only while that question waits.
+    /// Writes the events only while that escalation is open.
     #[must_use]
     pub fn with_answer_guard(self, answers: AnswerGuard) -> Self {
         Self {
@@ -52,7 +52,7 @@ impl Append {
         }
     }
 
-    /// Has these messages sent because of them.
+    /// Adds outbox messages about these events.
     #[must_use]
     pub fn with_messages(self, outbox: Vec<NewMessage>) -> Self {
         Self {
@@ -61,7 +61,7 @@ impl Append {
         }
     }
 
-    /// Writes them only while that lease is held.
+    /// Writes the events only while that lease is held.
     #[must_use]
     pub fn with_lease(self, token: LeaseToken) -> Self {
         Self {
@@ -71,17 +71,17 @@ impl Append {
     }
 }
 
-/// Takes secrets out of what is about to be written.
+/// A function that removes secrets from payloads before they are written.
 #[derive(Clone)]
 pub struct PayloadRedactor(Arc<dyn Fn(&mut Value) + Send + Sync>);
 
 impl PayloadRedactor {
-    /// Changes every payload by that function before it is written.
+    /// Returns a redactor that applies this function to every payload.
     pub fn new(redact: impl Fn(&mut Value) + Send + Sync + 'static) -> Self {
         Self(Arc::new(redact))
     }
 
-    /// Takes secrets out of one value.
+    /// Removes secrets from one value.
     pub(crate) fn apply(&self, value: &mut Value) {
         (self.0)(value);
     }
@@ -104,7 +104,7 @@ pub(crate) struct PreparedAppend {
     pub(crate) messages: Vec<PreparedMessage>,
 }
 
-/// A message whose texts are ready to be written.
+/// An outbox message whose payload is ready to be written.
 #[derive(Debug)]
 pub(crate) struct PreparedMessage {
     pub(crate) event: usize,
@@ -132,7 +132,7 @@ impl PreparedMessage {
     }
 }
 
-/// An event and the text that stands for it on disk.
+/// An event and its serialized form.
 #[derive(Debug)]
 pub(crate) struct PreparedEvent {
     pub(crate) event: Event,
@@ -163,7 +163,7 @@ impl PreparedAppend {
 }
 
 impl PreparedEvent {
-    /// What is folded must be what a later reader finds, so the event is read back from what is written.
+    /// Projections must see what a later reader reads, so the event is decoded again from its redacted form.
     fn new(event: &Event, redact: Option<&PayloadRedactor>) -> Result<Self, StoreError> {
         let mut value = Value::Object(event.to_value().map_err(StoreError::database)?);
         if let Some(PayloadRedactor(redact)) = redact {

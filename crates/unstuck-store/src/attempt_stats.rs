@@ -1,7 +1,7 @@
-//! What is counted about every try for the analytics of failures: who failed, at what, with which prompt.
+//! Attempt counts for failure analytics: who failed, how, and with which prompt.
 //!
-//! A try is an attempt that ended by itself, or a call of a session that nobody drives. The calls of a run that is driven
-//! do not count: when one of them fails for good, the attempt that made it tells so.
+//! Counted are attempts that ended by themselves and calls of unsupervised sessions. Calls of supervised runs are left
+//! out: if one of them fails permanently, its attempt reports the failure.
 
 use std::sync::Arc;
 
@@ -11,24 +11,24 @@ use unstuck_core::{Diagnosis, Kind};
 
 use crate::rollup;
 
-/// What is counted together.
+/// The dimensions of an attempt count.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct AttemptCountKey {
     pub(crate) hour: i64,
     pub(crate) project: String,
     pub(crate) model: String,
     pub(crate) kind: &'static str,
-    /// Nothing for what did not fail.
+    /// Empty for attempts that did not fail.
     pub(crate) fingerprint: String,
-    /// None where the prompt is not known, and for what did not fail.
+    /// `None` if the prompt is unknown or the attempt did not fail.
     pub(crate) pattern: Option<Arc<PromptPattern>>,
 }
 
-/// What was counted under one key.
+/// The totals under one key.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct AttemptTally {
     pub(crate) count: u64,
-    /// When the last of them ended, in milliseconds.
+    /// The end of the newest attempt, in milliseconds.
     pub(crate) newest: i64,
 }
 
@@ -42,16 +42,16 @@ impl AttemptTally {
     }
 }
 
-/// What a failed call was found to be.
+/// The diagnosed failure of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CallFailure {
     pub(crate) fingerprint: String,
-    /// What was said, with what varies masked.
+    /// The error message, with variable parts masked.
     pub(crate) message: String,
 }
 
 impl CallFailure {
-    /// A failure of which only the kind is known.
+    /// Returns a failure of which only the kind is known.
     pub(crate) fn of_kind(kind: Kind) -> Self {
         Self {
             fingerprint: kind.name().to_owned(),
@@ -69,7 +69,7 @@ pub(crate) struct EndedAttempt<'a> {
 }
 
 impl<'a> EndedAttempt<'a> {
-    /// The attempt whose end this event is.
+    /// Returns the attempt that this event ends.
     pub(crate) fn from_event(recorded: &'a EventRecord) -> Option<Self> {
         let (end, failure) = match &recorded.event {
             Event::AttemptFailed(attempt) => (&attempt.end, Some(&attempt.diagnosis)),
@@ -83,12 +83,12 @@ impl<'a> EndedAttempt<'a> {
         })
     }
 
-    /// When it ended, in milliseconds.
+    /// Returns the end time, in milliseconds.
     pub(crate) fn ended_at_ms(&self) -> i64 {
         self.recorded.at.millis()
     }
 
-    /// Where it counts, given its run and its prompt.
+    /// Returns the key this attempt is counted under, given its run and its prompt.
     pub(crate) fn count_key(
         &self,
         view: Option<&RunSummary>,
@@ -113,7 +113,7 @@ impl<'a> EndedAttempt<'a> {
     }
 }
 
-/// Whether a call failed, if it counts as a try at all: who goes away and who is not let through has tried nothing.
+/// Returns whether a call failed; `None` for canceled and rejected calls, which are not attempts.
 pub(crate) fn is_failed_attempt(outcome: CallOutcome) -> Option<bool> {
     match outcome {
         CallOutcome::Answered | CallOutcome::Recovered => Some(false),
@@ -122,7 +122,7 @@ pub(crate) fn is_failed_attempt(outcome: CallOutcome) -> Option<bool> {
     }
 }
 
-/// Where a call of a session that nobody drives counts, if it does.
+/// Returns the key for a call of an unsupervised session; `None` if the call is not counted.
 pub(crate) fn call_count_key(
     call: &CallRecord,
     project: &str,
@@ -145,7 +145,7 @@ pub(crate) fn call_count_key(
     })
 }
 
-/// The prompt of a session: what its role was told, or the command line of the run.
+/// Returns the prompt pattern of a session: its role's prompt, or the run's command line.
 pub(crate) fn session_pattern(
     role: Option<PromptPattern>,
     view: Option<&RunSummary>,

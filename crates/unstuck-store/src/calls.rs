@@ -1,4 +1,4 @@
-//! Calls of LLM APIs: what is kept of each, and what can be asked about them.
+//! Stored LLM API calls and their filters.
 
 use std::collections::HashMap;
 
@@ -10,46 +10,46 @@ use unstuck_core::event::{RunId, SessionId};
 
 use crate::append::PayloadRedactor;
 
-/// A name of a model or an upstream that is longer is no name; clients can send anything.
+/// The maximum length of a model or upstream name; clients can send anything.
 const MAX_NAME_CHARS: usize = 200;
 
-/// A call as it is kept.
+/// A stored call.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct StoredCall {
-    /// Its id.
+    /// The call id.
     pub id: String,
-    /// The root folder of its project; empty where there is none.
+    /// The project root; empty if there is none.
     pub project: String,
-    /// What was recorded.
+    /// The call record.
     #[serde(flatten)]
     pub record: CallRecord,
 }
 
-/// Which calls are asked for; all that is left out does not matter. The newest come first.
+/// A filter for calls, newest first; unset fields match everything.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CallFilter {
-    /// Their run.
+    /// The run.
     pub run: Option<RunId>,
-    /// Their session.
+    /// The session.
     pub session: Option<SessionId>,
-    /// The root folder of their project.
+    /// The project root.
     pub project: Option<String>,
-    /// They began then or later.
+    /// The earliest start time.
     pub since: Option<Timestamp>,
-    /// They began before.
+    /// The latest start time, exclusive.
     pub until: Option<Timestamp>,
-    /// What came of them: one of these, or anything if there are none.
+    /// The accepted outcomes; empty means any.
     pub outcome: Vec<CallOutcome>,
-    /// At most so many.
+    /// The maximum number of results.
     pub limit: Option<usize>,
 }
 
-/// Calls whose texts are ready to be written.
+/// Calls that are ready to be written.
 #[derive(Debug)]
 pub(crate) struct PreparedCalls(pub(crate) Vec<CallRecord>);
 
 impl PreparedCalls {
-    /// What clients and upstreams call things is cut and redacted; nothing else in a record is theirs.
+    /// Cuts and redacts the model and upstream names; nothing else in a record comes from clients or upstreams.
     pub(crate) fn new(mut calls: Vec<CallRecord>, redact: Option<&PayloadRedactor>) -> Self {
         let mut names = NameCleaner {
             redact,
@@ -68,7 +68,7 @@ impl PreparedCalls {
     }
 }
 
-/// The same few names come again and again.
+/// Cleans names, with a cache because the same few names recur.
 struct NameCleaner<'a> {
     redact: Option<&'a PayloadRedactor>,
     cleaned: HashMap<String, String>,

@@ -1,4 +1,4 @@
-//! Why the store could not do its work.
+//! Store errors.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,25 +8,25 @@ use unstuck_core::event::RunId;
 use crate::escalation::EscalationClosure;
 use crate::settings::StoredSetting;
 
-/// Why the store could not do its work; nothing of what was asked for has been done.
+/// A failed store operation; it has changed nothing.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum StoreError {
-    /// The location names a kind of store that this program cannot use.
+    /// The location names an unsupported kind of store.
     #[error("`{location}` is a kind of store that this build cannot use")]
     Unsupported {
-        /// The location as it was given.
+        /// The location as given.
         location: String,
     },
-    /// A newer unstuck has changed the store since.
+    /// The store was written by a newer unstuck.
     #[error(
         "the store {path} was written by a newer unstuck (schema {found}, this one knows {known})"
     )]
     NewerSchema {
         /// The file.
         path: PathBuf,
-        /// The schema of the file.
+        /// The schema version of the file.
         found: u32,
-        /// The newest schema that is known here.
+        /// The newest supported schema version.
         known: u32,
     },
     /// The file is damaged.
@@ -34,90 +34,90 @@ pub enum StoreError {
     Corrupt {
         /// The file.
         path: PathBuf,
-        /// What was found.
+        /// The details of the damage.
         detail: String,
     },
-    /// The file is something else, and is left alone.
+    /// The file is not a store; it is left unchanged.
     #[error("{path} is not a store of unstuck, and was left as it is")]
     NotAStore {
         /// The file.
         path: PathBuf,
     },
-    /// The file or its folder cannot be written.
+    /// The file or its directory is read-only.
     #[error("the store {path} cannot be written: it, its folder or its disk is read-only")]
     ReadOnly {
         /// The file.
         path: PathBuf,
     },
-    /// The file or its folder cannot be opened or made.
+    /// The file or its directory cannot be opened or created.
     #[error("cannot {action} {path}: {source}")]
     Inaccessible {
-        /// What was tried, in words.
+        /// The failed operation.
         action: &'static str,
-        /// The file or folder.
+        /// The file or directory.
         path: PathBuf,
-        /// What the system said.
+        /// The system error.
         source: Arc<std::io::Error>,
     },
-    /// There is no room left.
+    /// The disk is full.
     #[error("the disk of the store {path} is full")]
     Full {
         /// The file.
         path: PathBuf,
     },
-    /// Others were writing all the time.
+    /// Other processes kept the store locked until the timeout.
     #[error("the store {path} was kept busy by another process for too long")]
     Busy {
         /// The file.
         path: PathBuf,
     },
-    /// Another process drives the run now.
+    /// Another process now drives the run.
     #[error("run {run} has been taken over by another process")]
     LostLease {
         /// The run.
         run: RunId,
     },
-    /// There is no such run.
+    /// The run does not exist.
     #[error("there is no run {run} in the store")]
     UnknownRun {
         /// The run.
         run: RunId,
     },
-    /// A run of this id has begun already.
+    /// A run with this id exists already.
     #[error("there is already a run {run} in the store")]
     RunExists {
         /// The run.
         run: RunId,
     },
-    /// There is no such question.
+    /// The escalation does not exist.
     #[error("there is no question {id}")]
     UnknownEscalation {
-        /// The question.
+        /// The escalation id.
         id: String,
     },
-    /// The question was answered already.
+    /// The escalation was already answered.
     #[error("question {id} was answered already")]
     AlreadyAnswered {
-        /// The question.
+        /// The escalation id.
         id: String,
-        /// The answer that came first.
+        /// The first answer.
         closure: Box<EscalationClosure>,
     },
-    /// Something else is asked under this id than what was shown.
+    /// The escalation has changed since it was shown.
     #[error("question {id} has changed since it was shown")]
     EscalationChanged {
-        /// The question.
+        /// The escalation id.
         id: String,
     },
-    /// Somebody else has changed the setting.
+    /// The setting was changed by someone else.
     #[error("the setting {key} has been changed by someone else since it was read")]
     SettingChanged {
-        /// The setting.
+        /// The setting key.
         key: String,
-        /// What it is now; none if it has no value.
+        /// The current value; `None` if it has no value.
         current: Option<Box<StoredSetting>>,
     },
-    /// Something else that the database or the system said.
+    /// Any other database or system error.
     #[error("the store failed: {0}")]
     Database(#[source] Arc<dyn std::error::Error + Send + Sync>),
 }
@@ -141,7 +141,7 @@ impl StoreError {
         }
     }
 
-    /// Returns whether nothing can be written at present, while what is there can be read: a full or read-only disk.
+    /// Returns whether the store can be read but not written: a full or read-only disk.
     pub fn is_unwritable(&self) -> bool {
         matches!(
             self,
@@ -149,7 +149,7 @@ impl StoreError {
         )
     }
 
-    /// The store was used after it had been closed.
+    /// Returns the error for using a closed store.
     pub(crate) fn store_closed() -> Self {
         Self::database(StoreClosed)
     }

@@ -1,66 +1,66 @@
-//! Questions to people: which wait, and what was answered.
+//! Stored escalations and their filters.
 
 use unstuck_core::Timestamp;
 use unstuck_core::event::{EscalationOpened, EscalationResolved, RunId};
 
-/// A question to a person.
+/// A stored escalation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EscalationRow {
-    /// The run that asks.
+    /// The run that needs input.
     pub run: RunId,
-    /// The root folder of its project.
+    /// The project root.
     pub project: String,
-    /// When it was asked.
+    /// The time the escalation was opened.
     pub at: Timestamp,
-    /// What is asked.
+    /// The request.
     pub request: EscalationOpened,
-    /// What was answered, if it was.
+    /// The answer, if there is one.
     pub closure: Option<EscalationClosure>,
 }
 
-/// What was answered.
+/// The end of an escalation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EscalationClosure {
-    /// When.
+    /// The time it was closed.
     pub at: Timestamp,
-    /// What; none where it has come to nothing because the run went on or ended.
+    /// The answer; `None` if the escalation became obsolete because the run continued or ended.
     pub answer: Option<EscalationResolved>,
 }
 
-/// Whether questions wait.
+/// The status filter for escalations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum EscalationStatus {
-    /// They wait for an answer; the newest comes first.
+    /// Open escalations, newest first.
     #[default]
     Open,
-    /// They were answered or came to nothing; the one that was answered last comes first.
+    /// Answered or obsolete escalations, the most recently closed first.
     Closed,
-    /// Whether they wait or not; the newest comes first.
+    /// All escalations, newest first.
     Any,
 }
 
-/// Which questions are asked for; all that wait by default.
+/// A filter for escalations; matches all open ones by default.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct EscalationFilter {
-    /// Those of this run.
+    /// The run.
     pub run: Option<RunId>,
-    /// Those whose id begins like this.
+    /// The id prefix.
     pub prefix: Option<String>,
-    /// Those of this project.
+    /// The project root.
     pub project: Option<String>,
-    /// Those that wait, were answered, or both.
+    /// The status.
     pub status: EscalationStatus,
-    /// Those behind the one with this id; none where there is no such question.
+    /// The escalation after which the results start; an unknown id gives no results.
     pub after: Option<String>,
-    /// So many at most.
+    /// The maximum number of results.
     pub limit: Option<usize>,
 }
 
-/// The question that events answer: they are written only if it still waits, and is the one that was shown.
+/// The escalation that events answer: they are written only if it is still open and unchanged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AnswerGuard {
-    /// The id of the question.
+    /// The escalation id.
     pub escalation: String,
-    /// What the answer binds to.
+    /// The hash the answer is bound to.
     pub hash: String,
 }

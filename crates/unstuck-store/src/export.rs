@@ -1,4 +1,4 @@
-//! The log as lines of JSON, as long as it may be, in little memory.
+//! Export of the log as JSON lines, in constant memory.
 
 use std::io::{self, Write};
 
@@ -6,24 +6,24 @@ use crate::error::StoreError;
 use crate::query::{EventFilter, EventOrder};
 use crate::store::Store;
 
-/// So many events are read at once.
+/// The number of events read at once.
 const PAGE_SIZE: usize = 1000;
 
-/// Why the log could not be exported.
+/// A failed export.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
-    /// It could not be read.
+    /// The store could not be read.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// It could not be written to where it should go.
+    /// The output could not be written.
     #[error("the export cannot be written")]
     Write(#[source] io::Error),
 }
 
 impl Store {
-    /// Writes the events, the oldest first, one line of JSON each, and tells how many there were.
+    /// Writes the events as JSON lines, oldest first, and returns their number.
     ///
-    /// What is written meanwhile may or may not be among them.
+    /// Events written meanwhile may or may not be included.
     pub async fn export_events(
         &self,
         filter: &EventFilter,

@@ -1,4 +1,4 @@
-//! What can be asked about failures: what they say together, from counts alone, and one by one.
+//! Failure queries: aggregates from counts, and single failures.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,58 +9,58 @@ use unstuck_core::{Kind, Timestamp};
 
 use crate::query::InvalidCursor;
 
-/// A question about failures; all that is left out does not matter.
+/// A filter for failures; unset fields match everything.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FailureQuery {
-    /// From the hour of this moment on.
+    /// The earliest hour.
     pub since: Option<Timestamp>,
-    /// Before the hour of this moment.
+    /// The latest hour, exclusive.
     pub until: Option<Timestamp>,
-    /// Only this project.
+    /// The project root.
     pub project: Option<String>,
-    /// Only this model.
+    /// The model.
     pub model: Option<String>,
-    /// Only this kind; the attempts that the rate is told of are all.
+    /// The failure kind; the failure rate still refers to all attempts.
     pub kind: Option<Kind>,
-    /// So many messages and prompts at most; 10 unless told.
+    /// The maximum number of messages and prompts; 10 by default.
     pub top: Option<usize>,
 }
 
-/// One failure.
+/// A single failure.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FailureRow {
-    /// When.
+    /// The time of the failure.
     pub at: Timestamp,
     /// The run.
     pub run: RunId,
     /// The session.
     pub session: SessionId,
-    /// The number of the attempt in its session; of a call, how often an upstream was asked.
+    /// The attempt number within the session; for calls, the number of API attempts.
     pub attempt: u32,
-    /// The call of an LLM API, where one failed of a session that nobody drives.
+    /// The id of the failed API call, for unsupervised sessions.
     pub call: Option<String>,
-    /// The root folder of the project; empty where there is none.
+    /// The project root; empty if there is none.
     pub project: String,
-    /// The model, as far as it is known.
+    /// The model, if known.
     pub model: Option<String>,
-    /// What it was found to be.
+    /// The failure kind.
     pub kind: Kind,
-    /// Recognises the same failure again.
+    /// The fingerprint that identifies the same failure.
     pub fingerprint: String,
-    /// What was said, with what varies masked.
+    /// The error message, with variable parts masked.
     pub message: String,
 }
 
-/// Failures, and where the next ones are to be looked for.
+/// A page of failures.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FailurePage {
-    /// The failures, the newest first.
+    /// The failures, newest first.
     pub failures: Vec<FailureRow>,
-    /// Where it goes on; none at the end.
+    /// The cursor of the next page; `None` on the last page.
     pub next: Option<FailureCursor>,
 }
 
-/// A place in the list of failures; it stays where it is while new ones come.
+/// A position in the failure list; it stays valid while new failures are added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FailureCursor {
     pub(crate) at: i64,
@@ -68,7 +68,7 @@ pub struct FailureCursor {
     pub(crate) id: i64,
 }
 
-/// Where a failure is kept. Of two at the same moment, that of an attempt comes first.
+/// The table a failure comes from. At equal timestamps attempts come first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum FailureSource {
     Attempt,
@@ -76,7 +76,7 @@ pub(crate) enum FailureSource {
 }
 
 impl FailureCursor {
-    /// What comes after it among those of one source: whose moment and id together are below these.
+    /// Returns the exclusive upper bound, timestamp and id, of the later entries from one source.
     pub(crate) fn upper_bound(&self, source: FailureSource) -> (i64, i64) {
         match source.cmp(&self.source) {
             std::cmp::Ordering::Less => (self.at, i64::MIN),
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cursor_is_read_back_as_it_was_written() {
+    fn cursor_round_trips_through_text() {
         let cursor = FailureCursor {
             at: -5,
             source: FailureSource::Call,

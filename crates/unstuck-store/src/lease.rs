@@ -1,4 +1,4 @@
-//! Who drives a run: a lease that is kept alive by heartbeats, so that two processes never drive the same run.
+//! Run leases, kept alive by heartbeats, so that two processes never drive the same run.
 
 use std::time::Duration;
 
@@ -6,77 +6,77 @@ use serde::{Deserialize, Serialize};
 use unstuck_core::Timestamp;
 use unstuck_core::event::RunId;
 
-/// How long a lease lasts after its last heartbeat.
+/// The lifetime of a lease after its last heartbeat.
 pub const LEASE_TTL: Duration = Duration::from_secs(15);
 
-/// The process that drives a run, told so that another can find out whether it still lives.
+/// The process that drives a run, with enough detail to check whether it is still alive.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeaseOwner {
-    /// The name of the machine.
+    /// The host name.
     pub host: String,
-    /// The machine's id of its present boot.
+    /// The boot id of the host.
     pub boot: String,
-    /// The process.
+    /// The process id.
     pub pid: u32,
-    /// When the process started, in the system's own count; process ids are used again.
+    /// The start time of the process, as the system counts it; process ids are reused.
     pub started: u64,
 }
 
-/// The right to drive a run; each new owner of a run has a higher number.
+/// The right to drive a run; each new owner gets a higher number.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct LeaseToken {
     /// The run.
     pub run: RunId,
-    /// Which of its leases this is.
+    /// The lease number within the run.
     pub number: u64,
 }
 
-/// A lease that someone holds.
+/// A held lease.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lease {
-    /// What it is known by.
+    /// The lease token.
     pub token: LeaseToken,
-    /// Who holds it.
+    /// The owner.
     pub owner: LeaseOwner,
-    /// When they last said so.
+    /// The last heartbeat.
     pub heartbeat: Timestamp,
 }
 
 impl Lease {
-    /// When it ends, unless it is renewed.
+    /// Returns the expiry time unless the lease is renewed.
     pub fn expires_at(&self) -> Timestamp {
         self.heartbeat.after(LEASE_TTL)
     }
 
-    /// Whether it has ended.
+    /// Returns whether the lease has expired.
     pub fn is_expired(&self, now: Timestamp) -> bool {
         self.expires_at() <= now
     }
 }
 
-/// The wish to drive a run.
+/// A request to drive a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClaimRequest {
     /// The run.
     pub run: RunId,
-    /// Who wants to drive it.
+    /// The process that wants to drive it.
     pub owner: LeaseOwner,
-    /// The present moment.
+    /// The current time.
     pub now: Timestamp,
-    /// A lease whose owner was found to be dead, and which need not expire first.
+    /// The lease of a dead owner, to be replaced before it expires.
     pub replaces: Option<LeaseToken>,
 }
 
-/// What came of the wish to drive a run.
+/// The result of a claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ClaimOutcome {
-    /// The run is the caller's to drive.
+    /// The caller now drives the run.
     Granted(LeaseToken),
-    /// Someone else drives it. If they are dead, claim again [instead of](ClaimRequest::replaces) their lease.
+    /// Another process drives the run. If it is dead, claim again and [replace](ClaimRequest::replaces) its lease.
     HeldBy(Lease),
 }
 
-/// A change of a lease, as the writer gets it.
+/// A lease operation for the writer.
 #[derive(Debug)]
 pub(crate) enum LeaseChange {
     Claim(ClaimRequest),

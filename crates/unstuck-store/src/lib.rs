@@ -1,11 +1,11 @@
-//! The log of all that unstuck saw and did: append-only events, and what can be asked about them.
+//! The event store: an append-only log of everything unstuck observes and does, with projections and queries.
 //!
-//! One file holds the runs of all projects. Several processes use it at once. An event that was acknowledged is on
-//! disk: it survives `kill -9` and power loss. Everything else that is kept (a run at a glance, the hourly counts) is a
-//! fold of the events, written in the same transaction.
+//! One file holds the runs of all projects and is used by several processes at once. An acknowledged event is on disk:
+//! it survives `kill -9` and power loss. Everything else (run summaries, hourly counts) is a projection of the events,
+//! written in the same transaction.
 //!
 //! ```
-//! use unstuck_core::event::{Event, Outcome, RunFinished, RunId, RunStarted, SessionSpec, Work};
+//! use unstuck_core::event::{Event, Outcome, RunFinished, RunId, RunKind, RunStarted, SessionSpec};
 //! use unstuck_core::{RetryPolicy, Timestamp};
 //! use unstuck_store::{Append, StoreLocation, StoreOptions, RunFilter, Store, StoreError};
 //!
@@ -18,7 +18,7 @@
 //! let started = RunStarted {
 //!     head: None,
 //!     project: "/home/me/shop".into(),
-//!     work: Work::Command(Box::new(SessionSpec {
+//!     kind: RunKind::Command(Box::new(SessionSpec {
 //!         cwd: "/home/me/shop".into(),
 //!         command: vec!["claude".into(), "-p".into(), "fix the tests".into()],
 //!         agent: Some("claude".into()),
@@ -29,7 +29,7 @@
 //!         timeout_ms: None,
 //!         idle_timeout_ms: None,
 //!         options: serde_json::Value::Null,
-//!         unrepeatable: None,
+//!         unrepeatable_reason: None,
 //!         knowledge: "0.1.0".into(),
 //!     })),
 //! };

@@ -1,11 +1,11 @@
-//! Where a store is.
+//! The location of a store.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 use crate::error::StoreError;
 
-/// Where a store is: a file.
+/// The location of a store: a file.
 ///
 /// ```
 /// use unstuck_store::{StoreLocation, StoreError};
@@ -23,12 +23,12 @@ enum LocationKind {
 }
 
 impl StoreLocation {
-    /// The store in a file.
+    /// Returns the location of a store file.
     pub fn file(path: impl Into<PathBuf>) -> Self {
         Self(LocationKind::File(path.into()))
     }
 
-    /// Reads a location as people write it: the path of a file.
+    /// Parses a location as people write it: a file path.
     pub fn parse(text: &str) -> Result<Self, StoreError> {
         if text.trim().is_empty() || text.contains("://") || text.contains('\0') {
             return Err(StoreError::Unsupported {
@@ -38,14 +38,14 @@ impl StoreLocation {
         Ok(Self::file(text))
     }
 
-    /// The file that holds the store.
+    /// Returns the path of the store file.
     pub fn path(&self) -> &Path {
         let LocationKind::File(path) = &self.0;
         path
     }
 }
 
-/// The location without what stands before the `@`, which may hold a password.
+/// Returns the location without the part before `@`, which may contain a password.
 fn strip_password(text: &str) -> String {
     match (text.split_once("://"), text.rsplit_once('@')) {
         (Some((scheme, _)), Some((_, host))) => format!("{scheme}://…@{host}"),
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_password_in_a_refused_location_is_not_repeated() {
+    fn rejected_location_hides_the_password() {
         let error = StoreLocation::parse("postgres://me:hunter2@db.example/x").unwrap_err();
         let said = error.to_string();
         assert!(

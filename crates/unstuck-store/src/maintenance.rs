@@ -1,56 +1,56 @@
-//! What can be done to a store as a whole.
+//! Maintenance tasks and their reports.
 
 use serde::Serialize;
 use unstuck_core::Timestamp;
 
-/// Something to be done to the store as a whole.
+/// A maintenance task for the whole store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MaintenanceTask {
-    /// Looks for damage: in the file, and between the events and what was folded from them.
+    /// Checks the file for damage and the projections against the events.
     Check,
-    /// Gives the room of deleted runs back to the disk.
+    /// Reclaims the disk space of deleted runs.
     Vacuum,
-    /// Deletes the runs that were done before this moment, with their events and calls; what was counted by the hour stays.
+    /// Deletes runs that finished before this time, with their events and calls; hourly counts stay.
     Prune(Timestamp),
 }
 
-/// What was done to the store as a whole.
+/// The result of a maintenance task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MaintenanceReport {
-    /// What a check found.
+    /// The result of a check.
     Checked {
-        /// What is wrong; nothing if all is well.
+        /// The problems found; empty if the store is sound.
         findings: Vec<IntegrityFinding>,
-        /// How many runs there are.
+        /// The number of runs.
         runs: u64,
-        /// How many events there are.
+        /// The number of events.
         events: u64,
     },
-    /// How large the store was and is, in bytes.
+    /// The size of the store, in bytes.
     Vacuumed {
-        /// Before.
+        /// The size before.
         before: u64,
-        /// After.
+        /// The size after.
         after: u64,
     },
-    /// What was deleted.
+    /// The deleted data.
     Pruned {
-        /// How many runs.
+        /// The number of runs.
         runs: u64,
-        /// How many events.
+        /// The number of events.
         events: u64,
-        /// How many older runs were kept, since they can still be taken up again.
+        /// The number of older runs that were kept because they can still be resumed.
         kept: u64,
     },
 }
 
-/// Something that is wrong in the store.
+/// An inconsistency in the store.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct IntegrityFinding {
-    /// What it is about: `file`, a run's id, `hourly`, `cost_from_row`, `tries` or `projects`.
+    /// The affected part: `file`, a run id, `hourly`, `spent`, `tries` or `projects`.
     #[serde(rename = "id")]
     pub subject: String,
-    /// What is wrong.
+    /// The problem.
     pub problem: String,
 }
 

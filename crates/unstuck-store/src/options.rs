@@ -1,16 +1,16 @@
-//! How a store is used, whatever keeps it.
+//! Store options.
 
 use std::time::Duration;
 
 use crate::append::PayloadRedactor;
 
-/// How a store is used.
+/// Options for opening a store.
 #[derive(Debug, Clone)]
 pub struct StoreOptions {
-    /// Takes secrets out of every payload before it is written; without it nothing is changed.
+    /// The function that removes secrets from payloads before they are written; `None` leaves payloads unchanged.
     pub redact: Option<PayloadRedactor>,
-    /// How long other processes may keep the store busy; 60 s unless told: to wait is better
-    /// than to refuse a command because many others began at once.
+    /// The time to wait while other processes keep the store busy; 60 s by default: waiting is better than failing a
+    /// command because many others started at once.
     pub busy_timeout: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! Messages that wait to be sent: written with the events that they tell of, kept until they have arrived.
+//! The outbox: messages written together with the events they report and kept until they are delivered.
 
 use std::time::Duration;
 
@@ -7,94 +7,94 @@ use serde_json::Value;
 use unstuck_core::Timestamp;
 use unstuck_core::event::RunId;
 
-/// How long one process has the messages that it took alone; a try to send them must not take longer.
+/// The time for which a claim on messages is exclusive; a delivery attempt must be shorter.
 pub const OUTBOX_CLAIM_TTL: Duration = Duration::from_secs(60);
 
-/// A message that is to be sent because of an event.
+/// A message to be sent because of an event.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewMessage {
-    /// The event that it tells of, by its place in [`Append::events`](crate::Append::events).
+    /// The index of the reported event in [`Append::events`](crate::Append::events).
     pub event: usize,
     /// The occasion, such as `escalation`.
     pub occasion: String,
-    /// Where to, without secrets.
+    /// The target, without secrets.
     pub target: Value,
-    /// What is told.
+    /// The message body.
     pub body: Value,
-    /// Messages of one group to one target are sent as one, where several wait.
+    /// The group; pending messages of one group to one target are sent as one.
     pub group: String,
-    /// How long there is quiet after a message of this group to this target; the next ones are collected meanwhile.
+    /// The quiet period after a message of this group to this target; further messages are collected meanwhile.
     pub window: Duration,
 }
 
 /// A message in the outbox.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct OutboxMessage {
-    /// Its id, the same at each try: the run, the number of the event, and which of its messages.
+    /// The message id, stable across attempts: run, event number, index of the message.
     pub id: String,
-    /// The run that it is about.
+    /// The run.
     pub run: RunId,
     /// The occasion.
     pub occasion: String,
-    /// Where to.
+    /// The target.
     pub target: Value,
-    /// What is told.
+    /// The body.
     pub body: Value,
-    /// Its group.
+    /// The group.
     pub group: String,
-    /// When it was written.
+    /// The creation time.
     pub created: Timestamp,
-    /// When it is tried next, while it waits.
+    /// The time of the next attempt, while pending.
     pub due: Timestamp,
-    /// How often it was tried in vain.
+    /// The number of failed attempts.
     pub attempts: u32,
-    /// What went wrong the last time.
+    /// The last error.
     pub last_error: Option<String>,
-    /// Where it stands.
+    /// The delivery state.
     pub state: DeliveryState,
 }
 
-/// Where a message stands.
+/// The delivery state of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DeliveryState {
-    /// It is still to be sent.
+    /// Pending.
     Waiting,
-    /// It has arrived.
+    /// Delivered.
     Delivered,
-    /// It will not be tried again.
+    /// Failed permanently.
     GivenUp,
 }
 
-/// Which messages are asked for.
+/// A filter for outbox messages.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OutboxFilter {
-    /// Those that stand so; all if none is named.
+    /// The accepted states; empty means any.
     pub state: Vec<DeliveryState>,
-    /// The messages about this run.
+    /// The run.
     pub run: Option<RunId>,
-    /// So many at most, the newest first.
+    /// The maximum number of results, newest first.
     pub limit: Option<usize>,
 }
 
-/// What came of a try.
+/// The result of a delivery attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DeliveryResult {
-    /// They have arrived.
+    /// The messages were delivered.
     Delivered,
-    /// They have not, and are tried again at that moment; given up if there is none.
+    /// The delivery failed.
     Failed {
-        /// What went wrong.
+        /// The error.
         error: String,
-        /// When they are tried again.
+        /// The time of the next attempt; `None` gives up.
         next: Option<Timestamp>,
     },
 }
 
-/// A change of the outbox, as the writer gets it.
+/// An outbox operation for the writer.
 #[derive(Debug)]
 pub(crate) enum OutboxChange {
-    /// Takes what is due by a moment, so many groups at most.
+    /// Claims up to this many groups of messages that are due.
     Claim {
         now: Timestamp,
         due_by: Timestamp,

@@ -1,4 +1,4 @@
-//! Projects at a glance.
+//! Project summaries.
 
 use std::collections::BTreeMap;
 
@@ -6,25 +6,25 @@ use serde::Serialize;
 use unstuck_core::Timestamp;
 use unstuck_core::views::RunStatus;
 
-/// A project at a glance.
+/// The summary of a project.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ProjectSummary {
-    /// Its root folder, by which it is known.
+    /// The project root, which identifies the project.
     pub root: String,
-    /// The name of that folder.
+    /// The name of the root directory.
     pub name: String,
-    /// How many of its runs stand where; what was pruned is not among them.
+    /// The number of runs by status; pruned runs are not included.
     pub runs: BTreeMap<RunStatus, u64>,
-    /// When something last happened in it.
+    /// The time of the last event.
     pub last_activity: Timestamp,
-    /// What it cost in all, in USD, as far as is known.
+    /// The total cost in USD, as far as prices are known.
     pub cost_usd: f64,
-    /// How many of its calls used tokens whose price is not known.
+    /// The number of calls with tokens of unknown price.
     pub unpriced: u64,
 }
 
 impl ProjectSummary {
-    /// The name of a project with that root folder.
+    /// Returns the name of the project with this root.
     pub(crate) fn name_from_root(root: &str) -> String {
         let name = root.trim_end_matches('/').rsplit('/').next();
         match name {
@@ -34,10 +34,10 @@ impl ProjectSummary {
     }
 }
 
-/// What is summed up for a project.
+/// The stored totals of a project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ProjectTotals {
-    /// When something last happened, in milliseconds.
+    /// The time of the last event, in milliseconds.
     pub(crate) newest: i64,
     pub(crate) cost_nanos: i64,
 }
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_project_is_named_after_its_folder() {
+    fn project_name_is_the_directory_name() {
         for (root, name) in [("/home/me/shop", "shop"), ("/srv/a/", "a"), ("/", "/")] {
             assert_eq!(ProjectSummary::name_from_root(root), name);
         }

@@ -1,4 +1,4 @@
-//! What can be asked for: runs and events.
+//! Filters and pages for runs and events.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,32 +8,32 @@ use unstuck_core::event::{EventRecord, RunId, SessionId};
 use unstuck_core::views::{RunStatus, RunSummary};
 use unstuck_core::{Kind, Timestamp};
 
-/// Which runs are asked for; all that is left out does not matter. The newest come first.
+/// A filter for runs, newest first; unset fields match everything.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RunFilter {
-    /// The first letters of their ids.
+    /// The id prefix.
     pub prefix: Option<String>,
-    /// The root folder of their project.
+    /// The project root.
     pub project: Option<String>,
-    /// Where they stand: one of these, or anywhere if there are none.
+    /// The accepted statuses; empty means any.
     pub status: Vec<RunStatus>,
-    /// The runs that a process supervises at present; others that should continue are [crashed](Status::Crashed).
+    /// The runs a process currently supervises; others that should be running are [crashed](RunStatus::Crashed).
     ///
-    /// None if that does not matter: then no run is crashed.
+    /// `None` disables the check: then no run is reported as crashed.
     pub alive: Option<Vec<RunId>>,
-    /// The kind of their newest failure.
+    /// The kind of the newest failure.
     pub kind: Option<Kind>,
-    /// They began then or later.
+    /// The earliest start time.
     pub since: Option<Timestamp>,
-    /// They began before.
+    /// The latest start time, exclusive.
     pub until: Option<Timestamp>,
-    /// They come after this place in the list.
+    /// The position after which the results start.
     pub after: Option<RunCursor>,
-    /// At most so many.
+    /// The maximum number of results.
     pub limit: Option<usize>,
 }
 
-/// A place in the list of runs; it stays where it is while new ones begin.
+/// A position in the run list; it stays valid while new runs start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunCursor {
     pub(crate) started: i64,
@@ -41,7 +41,7 @@ pub struct RunCursor {
 }
 
 impl RunCursor {
-    /// The place of that run.
+    /// Returns the position of that run.
     pub fn at_run(run: &RunSummary) -> Self {
         Self {
             started: run.started.millis(),
@@ -71,7 +71,7 @@ impl FromStr for RunCursor {
     }
 }
 
-/// A text that is no place in a list.
+/// An invalid cursor.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no place in this list; use what the page before gave")]
 pub struct InvalidCursor(String);
@@ -82,23 +82,23 @@ impl InvalidCursor {
     }
 }
 
-/// Runs, and where the next ones are to be looked for.
+/// A page of runs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunPage {
-    /// The runs, the newest first.
+    /// The runs, newest first.
     pub runs: Vec<RunSummary>,
-    /// Where it goes on; none at the end.
+    /// The cursor of the next page; `None` on the last page.
     pub next: Option<RunCursor>,
 }
 
-/// A place in the log of all runs.
+/// A position in the log of all runs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LogOffset(pub(crate) i64);
 
 impl LogOffset {
-    /// The place of this number, as [`to_sql_integer`](Self::number) told it.
+    /// Returns the offset with this [number](Self::number).
     pub const fn new(number: u64) -> Self {
-        // A number that no store can hold is after everything.
+        // A number beyond the range of the store sorts after everything.
         Self(if number > i64::MAX as u64 {
             i64::MAX
         } else {
@@ -106,64 +106,64 @@ impl LogOffset {
         })
     }
 
-    /// Its number; later events have higher ones.
+    /// Returns the number; later events have higher ones.
     pub const fn number(self) -> u64 {
         self.0 as u64
     }
 }
 
-/// An event and its place in the log of all runs.
+/// An event and its log offset.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LogEntry {
-    /// Its place.
+    /// The offset.
     pub offset: LogOffset,
-    /// What happened.
+    /// The event.
     pub record: Arc<EventRecord>,
 }
 
-/// Which end of the log comes first.
+/// The sort order of events.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum EventOrder {
-    /// As they were written.
+    /// Oldest first.
     #[default]
     OldestFirst,
-    /// The newest first.
+    /// Newest first.
     NewestFirst,
 }
 
-/// Which events are asked for; all that is left out does not matter.
+/// A filter for events; unset fields match everything.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EventFilter {
-    /// Their run.
+    /// The run.
     pub run: Option<RunId>,
-    /// Their session.
+    /// The session.
     pub session: Option<SessionId>,
-    /// The root folder of their project.
+    /// The project root.
     pub project: Option<String>,
-    /// The kind of failure that they are about.
+    /// The failure kind.
     pub kind: Option<Kind>,
-    /// Their names: one of these, or any if there are none.
+    /// The accepted event names; empty means any.
     pub names: Vec<String>,
-    /// They were written after this place.
+    /// The offset after which the results start.
     pub after: Option<LogOffset>,
-    /// They were written before this place.
+    /// The offset before which the results end.
     pub before: Option<LogOffset>,
-    /// They happened then or later.
+    /// The earliest time.
     pub since: Option<Timestamp>,
-    /// They happened before.
+    /// The latest time, exclusive.
     pub until: Option<Timestamp>,
-    /// Which come first.
+    /// The sort order.
     pub order: EventOrder,
-    /// At most so many.
+    /// The maximum number of results.
     pub limit: Option<usize>,
 }
 
-/// Events, and where the next ones are to be looked for.
+/// A page of events.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EventPage {
     /// The events.
     pub events: Vec<EventRecord>,
-    /// The place of the newest of them; that of the filter if there are none.
+    /// The offset of the newest event; that of the filter if the page is empty.
     pub last: LogOffset,
 }
 
@@ -172,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cursor_is_read_back_as_it_was_written() {
+    fn cursor_round_trips_through_text() {
         let cursor = RunCursor {
             started: -5,
             id: "a.b".into(),

@@ -1,4 +1,4 @@
-//! How recovery went over many runs; answered from the hourly counts alone.
+//! Recovery statistics over many runs, from the hourly counts alone.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -8,65 +8,65 @@ use unstuck_core::{Kind, Timestamp};
 use crate::rollup::{self, BUCKETS, RollupCell};
 use crate::stats::quantile_ms;
 
-/// A question about recovery; all that is left out does not matter.
+/// A filter for recovery statistics; unset fields match everything.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RecoveryQuery {
-    /// From the hour of this moment on.
+    /// The earliest hour.
     pub since: Option<Timestamp>,
-    /// Before the hour of this moment.
+    /// The latest hour, exclusive.
     pub until: Option<Timestamp>,
-    /// Only this project.
+    /// The project root.
     pub project: Option<String>,
-    /// Only this model.
+    /// The model.
     pub model: Option<String>,
-    /// Only this kind of failure.
+    /// The failure kind.
     pub kind: Option<Kind>,
 }
 
-/// How often an answer to failures helped.
+/// The success count of a level or strategy.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StrategySuccessCount {
     /// The level or strategy.
     pub name: String,
-    /// How often what followed succeeded, or failed in another way.
+    /// The number of times the next attempt succeeded or failed differently.
     pub helped: u64,
-    /// How often the same failure came again.
+    /// The number of times the same failure recurred.
     pub did_not_help: u64,
 }
 
-/// How recovery went on one day.
+/// The recovery statistics of one day.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RecoveryDay {
-    /// How many sessions did what they should after they had failed.
+    /// The number of sessions that succeeded after a failure.
     pub recoveries: u64,
-    /// Half of them took no longer, from the first failure to the success; an upper bound.
+    /// The median time from the first failure to success, as an upper bound.
     pub median_ms: Option<u64>,
-    /// Nine of ten took no longer; an upper bound.
+    /// The 90th percentile of the same time, as an upper bound.
     pub p90_ms: Option<u64>,
-    /// How many runs ended well after something had failed.
+    /// The number of runs that succeeded after a failure.
     pub runs_saved: u64,
-    /// How many runs ended badly.
+    /// The number of failed runs.
     pub runs_failed: u64,
 }
 
-/// How recovery went.
+/// The recovery statistics of many runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RecoveryReport {
-    /// How often answers of each level helped.
+    /// Success counts by level.
     pub by_level: Vec<StrategySuccessCount>,
-    /// How often each strategy helped; the level where the answer was none of a chain.
+    /// Success counts by strategy; by level where no chain strategy was used.
     pub by_strategy: Vec<StrategySuccessCount>,
-    /// How it went by day (UTC).
+    /// Statistics by day (UTC).
     pub by_day: BTreeMap<String, RecoveryDay>,
-    /// All days together.
+    /// The totals of all days.
     #[serde(flatten)]
     pub total: RecoveryDay,
 }
 
-/// What was counted so far.
+/// The sums collected for a report.
 #[derive(Default)]
 pub(crate) struct RecoverySums {
     levels: HashMap<&'static str, StrategySuccessCount>,
@@ -81,14 +81,14 @@ struct DaySum {
 }
 
 impl RecoverySums {
-    /// Takes in sessions that did what they should, on that day since the Unix epoch.
+    /// Adds recovered sessions on that day since the Unix epoch.
     pub(crate) fn add_recoveries(&mut self, day: i64, cell: &RollupCell) {
         let sum = self.days.entry(day).or_default();
         sum.day.recoveries += cell.count;
         sum.add(&cell.histogram);
     }
 
-    /// Takes in anything else.
+    /// Adds any other outcome.
     pub(crate) fn add_outcome(&mut self, day: i64, strategy: &str, outcome: &str, count: u64) {
         match outcome {
             rollup::HELPED | rollup::DID_NOT_HELP => {
@@ -112,7 +112,7 @@ impl RecoverySums {
         }
     }
 
-    /// What they say together.
+    /// Returns the report for these sums.
     pub(crate) fn report(self) -> RecoveryReport {
         let mut total = DaySum::default();
         for day in self.days.values() {
@@ -131,7 +131,7 @@ impl RecoverySums {
     }
 }
 
-/// The day as it is written, `2026-11-15`: the first ten letters of an RFC 3339 moment.
+/// Returns the day as `2026-11-15`: the first ten characters of an RFC 3339 timestamp.
 fn date(day: i64) -> String {
     let mut date = rollup::hour_start(day.saturating_mul(24)).to_string();
     date.truncate(10);

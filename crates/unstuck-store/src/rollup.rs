@@ -1,10 +1,10 @@
-//! What is counted, by the hour: a pure function from one event to the lines that it adds to.
+//! Hourly rollups: a pure function from one event to the entries it contributes.
 //!
-//! Four things are counted, told apart by their outcome:
-//! - each attempt that ended: `succeeded`, `to_store_error` or `interrupted`;
-//! - each attempt that answered a failure: `answer_outcome`, if it succeeded or failed in another way, or `did_not_help`;
-//! - each session that did what it should after it had failed: `recovered_at`, with the time since its first failure;
-//! - each run that ended or stopped: `run_` and how.
+//! Four things are counted, distinguished by outcome:
+//! - each attempt that ended: `succeeded`, `failed` or `interrupted`;
+//! - each attempt after a failure: `helped` if it succeeded or failed differently, or `did_not_help`;
+//! - each session that succeeded after a failure: `recovered`, with the time since its first failure;
+//! - each run that ended or stopped: `run_` and its status.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ use unstuck_core::event::{AttemptCause, AttemptEnd, Event, EventRecord, RunFinis
 use unstuck_core::views::RunSummary;
 use unstuck_core::{Kind, Level, Timestamp};
 
-/// How many buckets the histogram of durations has.
+/// The number of buckets in the duration histogram.
 pub const BUCKETS: usize = 12;
 
 /// The upper bounds of the buckets, in milliseconds; the last bucket has none.
@@ -21,76 +21,76 @@ pub const BOUNDS_MS: [u64; BUCKETS - 1] = [
     100, 300, 1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000, 3_000_000, 10_000_000,
 ];
 
-/// The answer helped.
+/// The outcome of a strategy that helped.
 pub const HELPED: &str = "helped";
-/// The same failure came again.
+/// The outcome of a strategy after which the same failure recurred.
 pub const DID_NOT_HELP: &str = "did_not_help";
 
-/// A session did what it should after it had failed.
+/// The outcome of a session that succeeded after a failure.
 pub const RECOVERED: &str = "recovered";
 
 const SUCCEEDED: &str = "succeeded";
 const FAILED: &str = "failed";
 const INTERRUPTED: &str = "interrupted";
 
-/// What attempts can come to.
+/// The outcomes of attempts.
 pub(crate) const ATTEMPT_OUTCOMES: &[&str] = &[SUCCEEDED, FAILED, INTERRUPTED];
-/// What answers to failures can come to.
+/// The outcomes of strategies.
 pub(crate) const ANSWER_OUTCOMES: &[&str] = &[HELPED, DID_NOT_HELP];
-/// What sessions that failed before can come to.
+/// The outcomes of sessions that failed before.
 pub(crate) const RECOVERY_OUTCOMES: &[&str] = &[RECOVERED];
 
 const HOUR_MS: i64 = 3_600_000;
 
-/// Sums of a store's whole life stay far below what 64 bits hold if no single value is longer than a century.
+/// The maximum duration of one entry, a century, so that lifetime sums fit in 64 bits.
 const MAX_DURATION_MS: u64 = 100 * 366 * 86_400_000;
 
-/// And none dearer than this, in USD.
+/// The maximum cost of one entry in USD, for the same reason.
 const MAX_COST_USD: f64 = 1e6;
 
-/// What is counted together.
+/// The dimensions of a rollup.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RollupKey {
-    /// The hour, counted from the Unix epoch.
+    /// The hour since the Unix epoch.
     pub hour: i64,
-    /// The root folder of the project.
+    /// The project root.
     pub project: String,
-    /// The kind of failure; `none` where there was none.
+    /// The failure kind; `none` if there was none.
     pub kind: &'static str,
-    /// The model, or nothing.
+    /// The model; empty if unknown.
     pub model: String,
-    /// The strategy or level of the answer; nothing where no answer is counted.
+    /// The strategy or level; empty if no strategy is counted.
     pub strategy: String,
-    /// What came of it.
+    /// The outcome.
     pub outcome: String,
 }
 
-/// One thing to be counted.
+/// A single contribution to a rollup.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RollupEntry {
-    /// Where it counts.
+    /// The key it is counted under.
     pub key: RollupKey,
-    /// How long it took, in milliseconds.
+    /// The duration in milliseconds.
     pub duration_ms: u64,
-    /// What it cost, in billionths of a USD; whole numbers, so that sums do not depend on their order.
+    /// The cost in billionths of a USD; integers make sums independent of their order.
     pub cost_nanos: i64,
 }
 
-/// What was counted under one key.
+/// The totals under one key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RollupCell {
-    /// How many.
+    /// The count.
     pub count: u64,
-    /// How long they took together, in milliseconds.
+    /// The total duration in milliseconds.
     pub duration_ms: u64,
-    /// What they cost together, in billionths of a USD.
+    /// The total cost in billionths of a USD.
     pub cost_nanos: i64,
-    /// How many took how long; see [`BOUNDS_MS`].
+    /// The duration histogram; see [`BOUNDS_MS`].
     pub histogram: [u64; BUCKETS],
 }
 
 impl RollupCell {
-    /// Counts one more.
+    /// Adds one entry.
     pub fn add(&mut self, line: &RollupEntry) {
         self.count += 1;
         self.duration_ms = self.duration_ms.saturating_add(line.duration_ms);
@@ -99,22 +99,22 @@ impl RollupCell {
     }
 }
 
-/// The bucket that a duration falls into.
+/// Returns the bucket of a duration.
 pub fn bucket_index(duration_ms: u64) -> usize {
     BOUNDS_MS.partition_point(|bound| *bound <= duration_ms)
 }
 
-/// The hour that a moment is in.
+/// Returns the hour of a timestamp.
 pub fn hour_of(at: Timestamp) -> i64 {
     at.millis().div_euclid(HOUR_MS)
 }
 
-/// The beginning of an hour.
+/// Returns the start of an hour.
 pub fn hour_start(hour: i64) -> Timestamp {
     Timestamp::from_millis(hour.saturating_mul(HOUR_MS))
 }
 
-/// The session that does what it should by this event after it had failed.
+/// Returns the session that this event completes successfully.
 pub fn recovered_session(event: &Event) -> Option<&SessionId> {
     match event {
         Event::AttemptSucceeded(attempt) => {
@@ -125,12 +125,12 @@ pub fn recovered_session(event: &Event) -> Option<&SessionId> {
     }
 }
 
-/// Since when sessions of a run have been failing, as its events tell.
+/// The first failure times of sessions that are currently failing, tracked from events.
 #[derive(Debug, Default)]
 pub(crate) struct FailingSessions(HashMap<SessionId, Timestamp>);
 
 impl FailingSessions {
-    /// Takes in the next event; tells since when its session had been failing, if it ends that.
+    /// Applies the next event; returns the time of the first failure if the event ends a series of failures.
     pub(crate) fn on_event(&mut self, recorded: &EventRecord) -> Option<Timestamp> {
         match &recorded.event {
             Event::AttemptFailed(attempt) => {
@@ -147,8 +147,8 @@ impl FailingSessions {
     }
 }
 
-/// The lines that an event adds to, given its run as it stands after the event, and since when its session has been
-/// failing if it [ends](recovered_session) that.
+/// Returns the entries an event contributes, given its run after the event and the time since which its session has
+/// been failing, if the event [ends](recovered_session) that.
 pub fn rollup_entries(
     recorded: &EventRecord,
     view: Option<&RunSummary>,
@@ -160,7 +160,7 @@ pub fn rollup_entries(
     lines
 }
 
-/// What an event says that something cost, in billionths of a USD.
+/// Returns the cost that an event reports, in billionths of a USD.
 pub(crate) fn event_cost_nanos(event: &Event) -> i64 {
     let used = match event {
         Event::AttemptSucceeded(attempt) => &attempt.end.usage,
@@ -170,13 +170,13 @@ pub(crate) fn event_cost_nanos(event: &Event) -> i64 {
     usd_to_nanos(used.cost_usd.unwrap_or(0.0))
 }
 
-/// The event that is counted, and its run.
+/// The counted event and its run.
 struct EventContext<'a> {
     recorded: &'a EventRecord,
     view: Option<&'a RunSummary>,
 }
 
-/// What is counted about it.
+/// The counted properties of an event.
 struct RollupContribution<'a> {
     kind: Kind,
     outcome: &'a str,
@@ -284,7 +284,7 @@ impl EventContext<'_> {
     }
 }
 
-/// The level of an answer that was counted under this strategy: only those of the second level have one of a chain.
+/// Returns the level of a strategy label: only level 2 uses strategies of a chain.
 pub(crate) fn strategy_level(strategy: &str) -> &'static str {
     let others = [Level::Same, Level::Clarify, Level::Escalate];
     let known = others.into_iter().find(|level| level.name() == strategy);
@@ -304,7 +304,7 @@ fn answer_outcome(answering: &AttemptCause, failure: Option<Kind>) -> &'static s
     }
 }
 
-/// An amount in whole billionths; nothing if it is not a number.
+/// Converts USD to whole billionths; 0 if the amount is not a number.
 pub(crate) fn usd_to_nanos(usd: f64) -> i64 {
     (usd.clamp(-MAX_COST_USD, MAX_COST_USD) * 1e9).round() as i64
 }
@@ -314,13 +314,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn buckets_begin_at_their_bound() {
+    fn buckets_start_at_their_bound() {
         assert_eq!([0, 99, 100, 299, 300].map(bucket_index), [0, 0, 1, 1, 2]);
         assert_eq!(bucket_index(u64::MAX), BUCKETS - 1);
     }
 
     #[test]
-    fn hours_before_the_epoch_are_hours_too() {
+    fn hours_before_the_epoch_are_negative() {
         assert_eq!(hour_of(Timestamp::from_millis(-1)), -1);
         assert_eq!(
             hour_start(hour_of(Timestamp::from_millis(7_199_999))).millis(),
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn an_amount_that_is_no_number_costs_nothing() {
+    fn non_numeric_amount_costs_nothing() {
         assert_eq!(usd_to_nanos(f64::NAN), 0);
         assert_eq!(usd_to_nanos(0.25), 250_000_000);
         assert_eq!(usd_to_nanos(f64::INFINITY), 1_000_000_000_000_000);

@@ -1,28 +1,28 @@
-//! What people have set over REST or in the dashboard: values with versions, so that two do not overwrite each other.
+//! Versioned settings made over REST or in the dashboard; the versions prevent lost updates.
 
 use serde::Serialize;
 use serde_json::Value;
 use unstuck_core::Timestamp;
 
-/// A value that somebody has set.
+/// A stored setting.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct StoredSetting {
-    /// What it is known by.
+    /// The key.
     pub key: String,
-    /// The value; null right after it was taken away.
+    /// The value; null right after it was deleted.
     pub value: Value,
-    /// Rises with every change, also over a time in which there was no value.
+    /// The version; it rises with every change, also across deletions.
     pub version: u64,
-    /// When it was set.
+    /// The time of the change.
     pub at: Timestamp,
-    /// Who set it.
+    /// The author of the change.
     pub by: String,
 }
 
-/// What must be there for a change to be made.
+/// The precondition of a change.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ExpectedVersion {
-    /// Anything or nothing.
+    /// Any value or none.
     #[default]
     Anything,
     /// No value.
@@ -34,29 +34,29 @@ pub enum ExpectedVersion {
 /// A change of a setting.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SettingUpdate {
-    /// What it is known by.
+    /// The key.
     pub key: String,
-    /// The new value; none takes it away.
+    /// The new value; `None` deletes the setting.
     pub value: Option<Value>,
-    /// What must be there now.
+    /// The expected current version.
     pub expected: ExpectedVersion,
-    /// When it is changed.
+    /// The time of the change.
     pub at: Timestamp,
-    /// Who changes it.
+    /// The author of the change.
     pub by: String,
 }
 
-/// A change that was made.
+/// A past change of a setting.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SettingRevision {
-    /// The version that it led to.
+    /// The resulting version.
     pub version: u64,
-    /// When it was made.
+    /// The time of the change.
     pub at: Timestamp,
-    /// Who made it.
+    /// The author of the change.
     pub by: String,
-    /// The value before; none where there was none.
+    /// The value before; `None` if there was none.
     pub before: Option<Value>,
-    /// The value after; none where it was taken away.
+    /// The value after; `None` if it was deleted.
     pub after: Option<Value>,
 }

@@ -1,4 +1,4 @@
-//! What calls used, summed up by the hour, and what can be asked about it without looking at each call.
+//! Hourly sums of API usage, and the queries they answer without reading single calls.
 
 use serde::Serialize;
 use unstuck_core::Timestamp;
@@ -7,78 +7,78 @@ use unstuck_core::event::CallRecord;
 
 use crate::rollup;
 
-/// Whoever claims that a single call used more is not believed: sums must stay within 64 bits.
+/// The maximum token count accepted for a single call, so that sums fit in 64 bits.
 pub(crate) const MAX_TOKENS: u64 = 1 << 40;
 
-/// What is told apart.
+/// The grouping of costs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum CostGroupBy {
-    /// The day, in UTC.
+    /// By day (UTC).
     #[default]
     Day,
-    /// The project.
+    /// By project.
     Project,
-    /// The run.
+    /// By run.
     Run,
-    /// The session.
+    /// By session.
     Session,
-    /// The model.
+    /// By model.
     Model,
-    /// Who was asked.
+    /// By upstream.
     Upstream,
 }
 
-/// A question about what was spent.
+/// A query for spending.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SpendingQuery {
-    /// What is told apart.
+    /// The grouping.
     pub group_by: CostGroupBy,
-    /// From the hour of this moment on.
+    /// The earliest hour.
     pub since: Option<Timestamp>,
-    /// Up to the hour of this moment.
+    /// The latest hour.
     pub until: Option<Timestamp>,
-    /// Only this project.
+    /// The project root.
     pub project: Option<String>,
 }
 
-/// What was spent under one name.
+/// The spending of one group.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct CostSummary {
-    /// The day, project, run, session, model or upstream; empty where there is none.
+    /// The day, project, run, session, model or upstream; empty if there is none.
     pub id: String,
-    /// How many calls there were.
+    /// The number of calls.
     pub calls: u64,
-    /// How many of them were answered after something had failed.
+    /// The number of calls that succeeded after a failure.
     pub recovered: u64,
-    /// How many of them failed, or broke off.
+    /// The number of calls that failed or were cut off.
     pub failed: u64,
-    /// How often an upstream was asked.
+    /// The number of API attempts.
     pub tries: u64,
-    /// How many tokens were sent anew.
+    /// The number of uncached input tokens.
     pub input_tokens: u64,
-    /// How many were sent again and kept by the provider.
+    /// The number of input tokens read from the provider's cache.
     pub cached_tokens: u64,
-    /// How many were written by models.
+    /// The number of output tokens.
     pub output_tokens: u64,
-    /// What they cost, in USD, as far as prices are known.
+    /// The cost in USD, as far as prices are known.
     pub cost_usd: f64,
-    /// How many of the calls used tokens whose price is not known.
+    /// The number of calls with tokens of unknown price.
     pub unpriced: u64,
 }
 
 impl CostSummary {
-    /// The tokens that were sent anew or written, which is what agents tell of themselves.
+    /// Returns the uncached input and output tokens, the figure that agents report.
     pub fn new_tokens(&self) -> u64 {
         self.input_tokens + self.output_tokens
     }
 
-    /// All tokens together.
+    /// Returns the total number of tokens.
     pub fn total_tokens(&self) -> u64 {
         self.input_tokens + self.cached_tokens + self.output_tokens
     }
 }
 
-/// What is summed up together.
+/// The dimensions of a spending sum.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct SpendingKey {
     pub(crate) hour: i64,
@@ -91,7 +91,7 @@ pub(crate) struct SpendingKey {
 }
 
 impl SpendingKey {
-    /// Where a call of a project is counted.
+    /// Returns the key of a call in a project.
     pub(crate) fn for_call(call: &CallRecord, project: &str) -> Self {
         Self {
             hour: rollup::hour_of(call.at),
@@ -105,7 +105,7 @@ impl SpendingKey {
     }
 }
 
-/// What was summed up under one key.
+/// The sums under one key.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct SpendingTotals {
     pub(crate) calls: i64,
@@ -131,12 +131,12 @@ impl SpendingTotals {
     }
 }
 
-/// A number of tokens as it is kept.
+/// Returns a token count as it is stored.
 pub(crate) fn token_count(tokens: u64) -> i64 {
     tokens.min(MAX_TOKENS) as i64
 }
 
-/// Whether it used tokens whose price is not known.
+/// Returns whether a call used tokens of unknown price.
 fn is_unpriced(call: &CallRecord) -> bool {
     let used = |tokens: TokenUsage| tokens.input + tokens.cached + tokens.output > 0;
     call.cost_usd.is_none() && call.tokens.is_some_and(used)

@@ -1,26 +1,26 @@
-//! What can be asked about many runs together; it is answered from the hourly counts alone.
+//! Statistics over many runs, from the hourly counts alone.
 
 use serde::Serialize;
 use unstuck_core::{Kind, Timestamp};
 
 use crate::rollup::{self, BUCKETS};
 
-/// What is counted.
+/// A counted quantity.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Metric {
-    /// Attempts that ended, by `succeeded`, `to_store_error` and `interrupted`.
+    /// Attempts that ended: `succeeded`, `failed` or `interrupted`.
     #[default]
     Attempts,
-    /// Attempts that answered a failure, by `answer_outcome` and `did_not_help`.
+    /// Attempts after a failure: `helped` or `did_not_help`.
     Answers,
-    /// Sessions that did what they should after they had failed; how long that took is the time since their first failure.
+    /// Sessions that succeeded after a failure; the duration is the time since the first failure.
     Recoveries,
-    /// Runs that ended or stopped, by `run_succeeded` and the like.
+    /// Runs that ended or stopped, as `run_succeeded` and so on.
     Runs,
 }
 
 impl Metric {
-    /// The outcomes that are counted; none for those of runs, which have a prefix.
+    /// Returns the counted outcomes; `None` for runs, whose outcomes share a prefix.
     pub(crate) fn outcomes(self) -> Option<&'static [&'static str]> {
         match self {
             Self::Attempts => Some(rollup::ATTEMPT_OUTCOMES),
@@ -31,89 +31,89 @@ impl Metric {
     }
 }
 
-/// What is told apart.
+/// A grouping dimension.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Dimension {
     /// The hour.
     Hour,
-    /// The day, in UTC.
+    /// The day (UTC).
     Day,
     /// The project.
     Project,
-    /// The kind of failure.
+    /// The failure kind.
     Kind,
     /// The model.
     Model,
-    /// The strategy; the level where the answer was none of a chain.
+    /// The strategy; the level where no chain strategy was used.
     Strategy,
-    /// The level of the answer; nothing where no answers are counted.
+    /// The recovery level; empty where no strategies are counted.
     Level,
-    /// What came of it.
+    /// The outcome.
     Outcome,
 }
 
-/// A question about many runs together.
+/// A statistics query over many runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StatsQuery {
-    /// What is counted.
+    /// The quantity to count.
     pub metric: Metric,
-    /// What is told apart; all is one sum if nothing is.
+    /// The grouping dimensions; empty gives a single total.
     pub group_by: Vec<Dimension>,
-    /// Only this project.
+    /// The project root.
     pub project: Option<String>,
-    /// Only this kind.
+    /// The failure kind.
     pub kind: Option<Kind>,
-    /// Only this model.
+    /// The model.
     pub model: Option<String>,
-    /// From the hour of this moment on.
+    /// The earliest hour.
     pub since: Option<Timestamp>,
-    /// Before the hour of this moment.
+    /// The latest hour, exclusive.
     pub until: Option<Timestamp>,
 }
 
-/// One line of the answer.
+/// One group of a statistics result.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct StatsRow {
-    /// The beginning of the hour or day, where they are told apart.
+    /// The start of the hour or day, if grouped by it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<Timestamp>,
-    /// The project, where they are told apart.
+    /// The project, if grouped by it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
-    /// The kind, where they are told apart.
+    /// The failure kind, if grouped by it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
-    /// The model, where they are told apart.
+    /// The model, if grouped by it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// The strategy, where they are told apart.
+    /// The strategy, if grouped by it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub strategy: Option<String>,
-    /// The level, where they are told apart.
+    /// The level, if grouped by it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub level: Option<String>,
-    /// The outcome, where they are told apart.
+    /// The outcome, if grouped by it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outcome: Option<String>,
-    /// How many.
+    /// The count.
     pub count: u64,
-    /// How long they took together, in milliseconds.
+    /// The total duration in milliseconds.
     pub duration_ms: u64,
-    /// What they cost together, in USD.
+    /// The total cost in USD.
     pub cost_usd: f64,
-    /// How many took how long; the bounds are [`BOUNDS_MS`](rollup::BOUNDS_MS).
+    /// The duration histogram; the bounds are [`BOUNDS_MS`](rollup::BOUNDS_MS).
     pub histogram: [u64; BUCKETS],
 }
 
 impl StatsRow {
-    /// The duration that this share of them (from 0 to 1) did not exceed, as the upper bound of its bucket;
-    /// none if it is longer than all bounds, or if there are none.
+    /// Returns the duration quantile (`share` from 0 to 1) as the upper bound of its bucket; `None` if it exceeds all
+    /// bounds or nothing was counted.
     pub fn quantile_ms(&self, share: f64) -> Option<u64> {
         quantile_ms(&self.histogram, share)
     }
 }
 
-/// The duration that this share of those in a histogram did not exceed, as the upper bound of its bucket.
+/// Returns the quantile of a histogram as the upper bound of its bucket.
 pub(crate) fn quantile_ms(histogram: &[u64; BUCKETS], share: f64) -> Option<u64> {
     let count: u64 = histogram.iter().sum();
     let wanted = (share.clamp(0.0, 1.0) * count as f64).ceil() as u64;
@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_quantile_is_the_bound_of_its_bucket() {
+    fn quantile_is_the_upper_bound_of_its_bucket() {
         let mut line = StatsRow {
             from: None,
             project: None,

@@ -1,4 +1,4 @@
-//! The store, whatever keeps it.
+//! The store interface, independent of the backend.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -28,14 +28,14 @@ use crate::sqlite::{self, SqliteStore};
 use crate::stats::{StatsQuery, StatsRow};
 use crate::upstreams::{ProbeGrant, UpstreamChange};
 
-/// The log of all runs, and what can be asked about it; clones share one connection.
+/// The log of all runs and its queries; clones share one connection.
 #[derive(Debug, Clone)]
 pub enum Store {
     /// A file on this machine.
     Sqlite(SqliteStore),
 }
 
-/// What people have set in a store that nobody has to open for it; nothing where there is no store yet.
+/// Reads the settings of a store without opening it; empty if there is no store yet.
 pub fn read_settings_at(
     store: &StoreLocation,
     prefix: &str,
@@ -44,14 +44,14 @@ pub fn read_settings_at(
 }
 
 impl Store {
-    /// Opens the store, makes it if there is none, and brings an older one up to date.
+    /// Opens the store, creating or migrating it as needed.
     pub async fn open(location: &StoreLocation, options: StoreOptions) -> Result<Self, StoreError> {
         SqliteStore::open(location.path(), options)
             .await
             .map(Self::Sqlite)
     }
 
-    /// Opens the store if there is one; none is an empty history.
+    /// Opens the store if it exists; a missing store is an empty history.
     pub async fn open_existing(
         location: &StoreLocation,
         options: StoreOptions,
@@ -69,42 +69,43 @@ impl Store {
         ) {
             return Err(error);
         }
-        // What cannot be written can be read all the same.
+        // A store that cannot be written can still be read.
         let read_only = SqliteStore::open_read_only(location.path(), options).await;
         read_only
             .map(|store| Some(Self::Sqlite(store)))
             .map_err(|_| error)
     }
 
-    /// Returns why nothing more could be written at present: a full or read-only disk. It waits for the disk.
+    /// Returns an error if nothing can currently be written (full or read-only disk). Blocks on the disk.
     pub fn probe_disk_space(&self) -> Result<(), StoreError> {
         let Self::Sqlite(sqlite) = self;
         sqlite.probe_disk_space()
     }
 
-    /// Writes events, and returns when they are on disk: all of them, or none.
+    /// Writes events atomically, and returns when they are on disk.
     ///
-    /// The events of one call stay together and in order. They get their numbers here. The first event of a run must
-    /// say that it started. The end of a run gives its lease free. A call that is dropped while it waits may or may not be written.
+    /// The events of one append stay together and in order, and get their numbers here. The first event of a run must
+    /// be its start. The end of a run releases its lease. If the future is dropped, the events may or may not be
+    /// written.
     pub async fn append(&self, append: Append) -> Result<Vec<EventRecord>, StoreError> {
         let Self::Sqlite(sqlite) = self;
         let prepared = PreparedAppend::new(append, sqlite.redactor())?;
         sqlite.append(prepared).await
     }
 
-    /// All events of a run, in order; none if there is no such run.
+    /// Returns all events of a run, in order; empty if the run does not exist.
     pub async fn load(&self, run: &RunId) -> Result<Vec<EventRecord>, StoreError> {
         let Self::Sqlite(sqlite) = self;
         sqlite.load(run).await
     }
 
-    /// The runs that are asked for, the newest first; what an agent did not tell of its cost, its calls do.
+    /// Returns the matching runs, newest first; costs that agents did not report are taken from their calls.
     pub async fn runs(&self, filter: &RunFilter) -> Result<Vec<RunSummary>, StoreError> {
         let Self::Sqlite(sqlite) = self;
         sqlite.runs(filter).await
     }
 
-    /// A page of the runs that are asked for, the newest first, 50 of them unless told.
+    /// Returns a page of the matching runs, newest first; 50 by default.
     pub async fn run_page(&self, filter: &RunFilter) -> Result<RunPage, StoreError> {
         let most = filter.limit.unwrap_or(50);
         let one_more = RunFilter {
@@ -121,29 +122,29 @@ impl Store {
         })
     }
 
-    /// The events that are asked for, each with its place; the place of the last one leads to the next page.
+    /// Returns the matching events with their offsets; the last offset leads to the next page.
     pub async fn log_entries(&self, filter: &EventFilter) -> Result<Vec<LogEntry>, StoreError> {
         let Self::Sqlite(sqlite) = self;
         sqlite.log_entries(filter).await
     }
 
-    /// All projects, those in which something happened last first.
+    /// Returns all projects, the most recently active first.
     pub async fn projects(&self) -> Result<Vec<ProjectSummary>, StoreError> {
         let Self::Sqlite(sqlite) = self;
         sqlite.projects().await
     }
 
-    /// The events that are asked for.
+    /// Returns the matching events.
     pub async fn events(&self, filter: &EventFilter) -> Result<EventPage, StoreError> {
         let Self::Sqlite(sqlite) = self;
         sqlite.events(filter).await
     }
 
-    /// Every event of every process that writes to this store, in order, none twice and none left out.
+    /// Streams every event that any process writes to this store, in order, exactly once.
     ///
-    /// Begins after that place, or with what is written from now on. What this process writes is told at once,
-    /// what others write within a fifth of a second. Any number can follow: one thread watches for all. It ends when
-    /// the store is closed, and after an error.
+    /// Starts after that offset, or with the next event. Events of this process arrive at once, those of other
+    /// processes within a fifth of a second. All followers share one tailing thread. The stream ends when the store is
+    /// closed, and after an error.
     pub async fn follow(
         &self,
         after: Option<LogOffset>,
@@ -153,7 +154,7 @@ impl Store {
         sqlite.follow(after).await
     }
 
-    /// The questions to people that are asked for, in the order that [`EscalationStatus`](crate::EscalationStatus) says.
+    /// Returns the matching escalations, in the order of their [`EscalationStatus`](crate::EscalationStatus).
     pub async fn escalations(
         &self,
         filter: &EscalationFilter,
@@ -162,13 +163,13 @@ impl Store {
         sqlite.escalations(filter).await
     }
 
-    /// How many questions wait for an answer.
+    /// Returns the number of open escalations.
     pub async fn count_open_escalations(&self) -> Result<usize, StoreError> {
         let Self::Sqlite(sqlite) = self;
         sqlite.count_open_escalations().await
     }
 
-    /// Whether a question still waits for an answer.
+    /// Returns whether an escalation is still open.
     pub async fn is_escalation_open(
         &self,
         run: &RunId,
@@ -178,33 +179,33 @@ impl Store {
         sqlite.is_escalation_open(run, question).await
     }
 
-    /// Asks to drive a run. It is granted if nobody does, if their lease has expired, or if it is the very lease
-    /// that the caller found to be a dead process's.
+    /// Claims a run. The claim succeeds if nobody holds the lease, if the lease has expired, or if it is the lease that
+    /// the caller found to belong to a dead process.
     pub async fn claim(&self, request: ClaimRequest) -> Result<ClaimOutcome, StoreError> {
         let Self::Sqlite(sqlite) = self;
         sqlite.claim(request).await
     }
 
-    /// Says that a run is still driven, or that it has been lost to another process.
+    /// Renews a lease; fails if another process has taken the run.
     pub async fn renew(&self, token: &LeaseToken, now: Timestamp) -> Result<(), StoreError> {
         let Self::Sqlite(sqlite) = self;
         sqlite.renew(token, now).await
     }
 
-    /// Gives a run free; nothing happens if it has been lost already.
+    /// Releases a run; does nothing if the lease was already lost.
     pub async fn release(&self, token: &LeaseToken) -> Result<(), StoreError> {
         let Self::Sqlite(sqlite) = self;
         sqlite.release(token).await
     }
 
-    /// Who drives which run; those that have expired are told too.
+    /// Returns all leases, including expired ones.
     pub async fn leases(&self) -> Result<Vec<Lease>, StoreError> {
         let Self::Sqlite(sqlite) = self;
         sqlite.leases().await
     }
 
-    /// Takes messages that are due out of the outbox, of so many groups at most; nobody else gets them for
-    /// [a while](crate::OUTBOX_CLAIM_TTL). Those of one group to one target stand together, the oldest first.
+    /// Claims due messages from the outbox, up to this many groups, exclusively for [a while](crate::OUTBOX_CLAIM_TTL).
+    /// Messages of one group to one target are adjacent, oldest first.
     pub async fn claim_due_messages(
         &self,
         now: Timestamp,
@@ -219,7 +220,7 @@ impl Store {
         sqlite.change_outbox(take).await
     }
 
-    /// Takes all messages that wait, also those whose time has not come; else like [`Store::claim_due_messages`].
+    /// Claims all pending messages, even those not yet due; otherwise like [`Store::claim_due_messages`].
     pub async fn claim_waiting_messages(
         &self,
         now: Timestamp,
@@ -233,7 +234,7 @@ impl Store {
         sqlite.change_outbox(take).await
     }
 
-    /// Notes what came of the try to send these messages.
+    /// Records the result of a delivery attempt.
     pub async fn record_delivery(
         &self,
         ids: Vec<String>,
@@ -249,7 +250,7 @@ impl Store {
         sqlite.change_outbox(settle).await.map(drop)
     }
 
-    /// The messages that are asked for, the newest first.
+    /// Returns the matching messages, newest first.
     pub async fn outbox_messages(
         &self,
         filter: &OutboxFilter,
@@ -258,38 +259,38 @@ impl Store {
         sqlite.outbox_messages(filter).await
     }
 
-    /// Writes calls of LLM APIs, and returns when they are on disk: all of them, or none.
+    /// Writes API calls atomically, and returns when they are on disk.
     pub async fn record_calls(&self, calls: Vec<CallRecord>) -> Result<(), StoreError> {
         let Self::Sqlite(sqlite) = self;
         let ready = PreparedCalls::new(calls, sqlite.redactor());
         sqlite.record_calls(ready).await
     }
 
-    /// The calls that are asked for, the newest first.
+    /// Returns the matching calls, newest first.
     pub async fn calls(&self, filter: &CallFilter) -> Result<Vec<StoredCall>, StoreError> {
         let Self::Sqlite(sqlite) = self;
         sqlite.calls(filter).await
     }
 
-    /// What was spent on calls, from the hourly sums alone.
+    /// Returns the spending on calls, from the hourly sums alone.
     pub async fn spending(&self, query: &SpendingQuery) -> Result<Vec<CostSummary>, StoreError> {
         let Self::Sqlite(sqlite) = self;
         sqlite.spending(query).await
     }
 
-    /// What all calls of a run used; none if it has made none.
+    /// Returns the usage of all calls of a run; `None` if it made none.
     pub async fn run_cost(&self, run: &RunId) -> Result<Option<CostSummary>, StoreError> {
         let Self::Sqlite(sqlite) = self;
         sqlite.run_cost(run).await
     }
 
-    /// What the calls used that a session of a run made in that time.
+    /// Returns the usage of the calls of a run, by session.
     pub(crate) async fn session_costs(&self, run: &RunId) -> Result<Vec<CostSummary>, StoreError> {
         let Self::Sqlite(sqlite) = self;
         sqlite.session_costs(run).await
     }
 
-    /// The model that the newest calls of a session were answered by; none if it has made none.
+    /// Returns the model that answered the newest calls of a session; `None` if it made none.
     pub(crate) async fn session_model(
         &self,
         run: &RunId,
@@ -299,19 +300,19 @@ impl Store {
         sqlite.session_model(run, session).await
     }
 
-    /// How many runs of all projects stand where.
+    /// Returns the number of runs in each status, over all projects.
     pub async fn count_runs(&self) -> Result<BTreeMap<RunStatus, u64>, StoreError> {
         let Self::Sqlite(sqlite) = self;
         sqlite.count_runs().await
     }
 
-    /// Every run that has not come to an end, and where it stands.
+    /// Returns all unfinished runs and their statuses.
     pub async fn unfinished_runs(&self) -> Result<Vec<(RunId, RunStatus)>, StoreError> {
         let Self::Sqlite(sqlite) = self;
         sqlite.unfinished_runs().await
     }
 
-    /// What the calls of a session used within a time.
+    /// Returns the usage of a session's calls within a time interval.
     pub async fn cost_in_gap(
         &self,
         run: &RunId,
@@ -321,13 +322,13 @@ impl Store {
         sqlite.cost_in_gap(run, time).await
     }
 
-    /// Counts and sums over many runs, from the hourly counts alone.
+    /// Returns counts and sums over many runs, from the hourly counts alone.
     pub async fn stats(&self, query: &StatsQuery) -> Result<Vec<StatsRow>, StoreError> {
         let Self::Sqlite(sqlite) = self;
         sqlite.stats(query).await
     }
 
-    /// How recovery went: which levels and strategies helped, how long it took, how many runs were saved.
+    /// Returns recovery statistics: which levels and strategies helped, how long it took, how many runs were saved.
     pub async fn recovery_report(
         &self,
         query: &RecoveryQuery,
@@ -336,7 +337,7 @@ impl Store {
         sqlite.recovery_report(query).await
     }
 
-    /// What failures say together, from the hourly counts of tries alone.
+    /// Returns failure analytics, from the hourly attempt counts alone.
     pub async fn failure_analytics(
         &self,
         query: &FailureQuery,
@@ -345,7 +346,7 @@ impl Store {
         sqlite.failure_analytics(query).await
     }
 
-    /// Failures one by one, the newest first, so many at most; a page goes on where the one before ended.
+    /// Returns a page of single failures, newest first.
     pub async fn failure_page(
         &self,
         query: &FailureQuery,
@@ -356,32 +357,32 @@ impl Store {
         sqlite.failure_page(query, after, most).await
     }
 
-    /// What somebody has set under this key, if anything.
+    /// Returns the setting with this key.
     pub async fn setting(&self, key: &str) -> Result<Option<StoredSetting>, StoreError> {
         let Self::Sqlite(sqlite) = self;
         sqlite.setting(key).await
     }
 
-    /// All that was set under keys that begin like this, in the order of the keys.
+    /// Returns the settings with this key prefix, in key order.
     pub async fn settings(&self, prefix: &str) -> Result<Vec<StoredSetting>, StoreError> {
         let Self::Sqlite(sqlite) = self;
         sqlite.settings(prefix).await
     }
 
-    /// Sets a value or takes it away, if what is there is what the caller expects.
+    /// Sets or deletes a value if the current value is the expected one.
     ///
-    /// Else the error is [`StoreError::SettingChanged`], which tells what is there. A value that is there already keeps
-    /// its version.
+    /// Otherwise returns [`StoreError::SettingChanged`] with the current value. Writing an equal value keeps the
+    /// version.
     pub async fn put_setting(&self, mut put: SettingUpdate) -> Result<StoredSetting, StoreError> {
         let Self::Sqlite(sqlite) = self;
-        // Secrets do not reach the disk.
+        // Secrets must not reach the disk.
         if let (Some(redact), Some(value)) = (sqlite.redactor(), &mut put.value) {
             redact.apply(value);
         }
         sqlite.put_setting(put).await
     }
 
-    /// How a setting was changed, the newest change first, so many at most.
+    /// Returns the latest changes of a setting, newest first.
     pub async fn setting_changes(
         &self,
         key: &str,
@@ -391,7 +392,7 @@ impl Store {
         sqlite.setting_changes(key, most).await
     }
 
-    /// Asks for the right to find out, once, whether an upstream is back; it is given to one of all processes within that time.
+    /// Claims the right to probe an upstream once; per interval only one process gets it.
     pub async fn claim_probe(
         &self,
         url: &str,
@@ -404,7 +405,7 @@ impl Store {
         sqlite.change_upstream(take).await
     }
 
-    /// Tells all processes that an upstream is back.
+    /// Tells all processes that an upstream has recovered.
     pub async fn record_upstream_recovery(
         &self,
         url: &str,
@@ -416,19 +417,19 @@ impl Store {
         sqlite.change_upstream(change).await.map(|_| ())
     }
 
-    /// When an upstream was last seen to be back, by whichever process.
+    /// Returns the last time any process saw the upstream recovered.
     pub async fn upstream_recovered_at(&self, url: &str) -> Result<Option<Timestamp>, StoreError> {
         let Self::Sqlite(sqlite) = self;
         sqlite.upstream_recovered_at(url).await
     }
 
-    /// Does something to the store as a whole.
+    /// Runs a maintenance task.
     pub async fn maintain(&self, task: MaintenanceTask) -> Result<MaintenanceReport, StoreError> {
         let Self::Sqlite(sqlite) = self;
         sqlite.maintain(task).await
     }
 
-    /// Ends the writing thread and waits for it; what was asked for before is still done.
+    /// Stops the writer thread after the queued requests are done.
     pub async fn close(self) -> Result<(), StoreError> {
         let Self::Sqlite(sqlite) = self;
         sqlite.close().await

@@ -1,4 +1,4 @@
-//! What was learned from the past: how often each strategy helped against each kind, as decisions use it.
+//! Learned success rates: how often each strategy helped against each failure kind.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,11 +11,11 @@ use crate::rollup;
 use crate::stats::{Dimension, Metric, StatsQuery, StatsRow};
 use crate::store::Store;
 
-/// What is older says little about today's models and services.
+/// The age limit of the data: older results say little about today's models and services.
 const LOOKBACK: Duration = Duration::from_secs(90 * 86_400);
 
 impl Store {
-    /// How often each strategy helped against each kind, in the last 90 days and in all projects.
+    /// Returns how often each strategy helped against each kind, in the last 90 days over all projects.
     pub async fn success_rates(&self, now: Timestamp) -> Result<SuccessRates, StoreError> {
         let query = StatsQuery {
             metric: Metric::Answers,
@@ -37,7 +37,7 @@ struct StrategyTallies(BTreeMap<Kind, BTreeMap<String, SuccessCount>>);
 impl StrategyTallies {
     fn add(&mut self, line: StatsRow) {
         let kind = line.kind.and_then(|name| name.parse::<Kind>().ok());
-        // A kind that only a newer unstuck knows cannot be decided about here.
+        // A kind that only a newer unstuck knows cannot be used for decisions here.
         let (Some(kind), Some(strategy)) = (kind, line.strategy) else {
             return;
         };
@@ -49,7 +49,7 @@ impl StrategyTallies {
         }
     }
 
-    /// Odds are made from their wire form: counted one by one they would take as long as there were answers.
+    /// Builds the rates from their wire form: adding outcomes one by one would take time proportional to their number.
     fn success_rates(&self) -> Result<SuccessRates, StoreError> {
         let wire = serde_json::to_value(&self.0).map_err(StoreError::database)?;
         serde_json::from_value(wire).map_err(StoreError::database)

@@ -1,6 +1,6 @@
-//! The story of a run, with what the gateway has counted where its agent did not tell what it used.
+//! Run timelines, with gateway counts where the agent did not report its usage.
 //!
-//! An agent's own figure counts for its attempt; what the gateway saw of that attempt is not added to it.
+//! An agent's own figure takes precedence for its attempt; gateway counts of that attempt are not added.
 
 use unstuck_core::decision::TokenUsage;
 use unstuck_core::event::{EventRecord, RunId};
@@ -11,7 +11,7 @@ use crate::spending::CostSummary;
 use crate::store::Store;
 
 impl Store {
-    /// The story of a run, attempt by attempt; none if there is no such run, or its beginning is not here.
+    /// Returns the timeline of a run; `None` if the run does not exist or its start is missing.
     pub async fn timeline(&self, run: &RunId) -> Result<Option<RunTimeline>, StoreError> {
         let events = self.load(run).await?;
         let Some(mut timeline) = RunTimeline::from_events(&events) else {
@@ -21,7 +21,7 @@ impl Store {
         Ok(Some(timeline))
     }
 
-    /// Tells what the run and its sessions used, and what the calls of an attempt used that did not tell.
+    /// Fills in the usage of the run, its sessions, and attempts without reported usage.
     async fn add_gateway_usage(
         &self,
         timeline: &mut RunTimeline,
@@ -65,7 +65,7 @@ impl Store {
 
 fn add_usage(timeline: &mut RunTimeline, time: &UsageGap, used: &CostSummary) {
     let cost = if time.lacks_cost { used.cost_usd } else { 0.0 };
-    // An attempt that was cut off is told with the one that was made in its place.
+    // An interrupted attempt is reported with the one that replaced it.
     let is_its =
         |story: &&mut AttemptView| story.session == time.session && story.started >= time.from;
     if let Some(story) = timeline.attempts.iter_mut().find(is_its) {

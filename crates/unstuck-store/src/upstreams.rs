@@ -1,21 +1,21 @@
-//! What all processes that use an upstream share while it is down.
+//! Upstream health that all processes share while an upstream is down.
 
 use std::time::Duration;
 
 use unstuck_core::Timestamp;
 
-/// Whether somebody may find out if an upstream is back.
+/// The answer to a probe claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProbeGrant {
-    /// Whether it is the caller who may ask, once.
+    /// True if the caller may send one probe.
     pub is_granted: bool,
-    /// Before this nobody else may.
+    /// The time before which no other process may probe.
     pub next: Timestamp,
-    /// When the upstream was last seen to be back.
+    /// The last time the upstream was seen recovered.
     pub recovered: Option<Timestamp>,
 }
 
-/// A change of what is shared about an upstream, as the writer gets it.
+/// An upstream operation for the writer.
 #[derive(Debug)]
 pub(crate) enum UpstreamChange {
     ClaimProbe {

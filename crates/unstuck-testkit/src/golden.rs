@@ -1,20 +1,20 @@
-//! Golden files: committed output that a test compares with what the program makes today.
+//! Golden files: committed output that tests compare with the current output.
 //!
-//! A test that differs from its file fails and shows the difference. `UPDATE_GOLDEN=1 cargo nextest run golden` writes
-//! the files anew, so that the change is reviewed as a diff.
+//! On a mismatch the test fails and prints the diff. `UPDATE_GOLDEN=1 cargo nextest run golden` rewrites the files, so
+//! that the change is reviewed as a diff.
 
 use std::path::Path;
 
 use similar::TextDiff;
 
-/// The environment variable that makes [`assert_golden`] write the file instead of comparing with it.
+/// The environment variable that makes [`assert_golden`] rewrite the file instead of comparing.
 pub const UPDATE: &str = "UPDATE_GOLDEN";
 
-/// Compares a text with the golden file at a path, byte by byte.
+/// Asserts that a text equals the golden file at a path, byte by byte.
 ///
 /// # Panics
 ///
-/// If the file is missing or holds another text; the message is the difference.
+/// If the file is missing or differs; the message contains the diff.
 #[track_caller]
 pub fn assert_golden(path: &Path, made: &str) {
     let asked = std::env::var_os(UPDATE).is_some_and(|value| value == "1");
@@ -32,7 +32,7 @@ pub fn assert_golden(path: &Path, made: &str) {
     );
 }
 
-/// The lines that differ, with three lines around each change.
+/// Returns the differing lines, with three lines of context around each change.
 fn difference(recorded: &str, made: &str) -> String {
     TextDiff::from_lines(recorded, made)
         .unified_diff()
@@ -46,14 +46,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_difference_shows_the_changed_line_with_its_surroundings() {
+    fn diff_shows_changed_lines_with_context() {
         let told = difference("a\nb\nc\n", "a\nB\nc\n");
         assert!(told.contains("-b\n+B\n"), "{told}");
     }
 
     #[test]
     #[should_panic(expected = "differs")]
-    fn another_text_than_the_recorded_one_fails() {
+    fn different_text_fails() {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/golden.rs");
         let source = include_str!("golden.rs");
         assert_golden(&path, &source.replace("radius(3)", "radius(4)"));
@@ -61,7 +61,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "differs")]
-    fn a_missing_file_fails() {
+    fn missing_file_fails() {
         assert_golden(Path::new("/nowhere/at/all"), "text");
     }
 }

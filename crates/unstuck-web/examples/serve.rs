@@ -1,7 +1,7 @@
-//! The API on a store with a little history, for whoever wants to try it out or to test a client.
+//! Serves the API on a store with a short history, to try it out or to test a client.
 //!
-//! `cargo run -p unstuck-web --example serve -- FOLDER` keeps everything in that folder, and writes there where it
-//! listens (`port`) and a token that may do everything (`new_token`). It ends with its process.
+//! `cargo run -p unstuck-web --example serve -- DIR` keeps everything in that directory and writes there its port
+//! (`port`) and an admin token (`token`). It runs until the process ends.
 
 #[expect(clippy::unwrap_used, reason = "it is a part of the tests")]
 #[path = "../tests/it/doer.rs"]
@@ -49,7 +49,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         clock: Clock::System,
         listen: address,
         hosts: Vec::new(),
-        // Who tests a client asks often, and is wrong on purpose.
+        // Client tests send many requests, including invalid ones on purpose.
         rates: RateLimits {
             here: often,
             elsewhere: often,
@@ -71,7 +71,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Writes a little history, once.
+/// Writes a short history, once.
 async fn fill(store: &Store) -> Result<(), Box<dyn Error>> {
     if !store.runs(&RunFilter::default()).await?.is_empty() {
         return Ok(());

@@ -1,4 +1,4 @@
-//! The door: lets requests in or not, and sees to what leaves.
+//! Auth middleware: authorizes requests and finishes responses.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,14 +18,14 @@ use crate::pages;
 use crate::response_redaction;
 use crate::server_state::WebState;
 
-/// Where a code is exchanged: who comes there has nothing else yet.
+/// Path where codes are exchanged; callers have no other credential yet.
 const LOGIN_PATH: &str = "/api/login";
-/// Where a login ends: whoever has one may end it.
+/// Path where a login ends; any login may end itself.
 const LOGOUT_PATH: &str = "/api/logout";
-/// What everybody may have: without it nobody could log in.
+/// Paths open to everyone; without them nobody could log in.
 const PUBLIC_PATHS: [&str; 2] = ["/login", "/assets/"];
 
-/// Lets a request in or not, and sees to what leaves.
+/// Authorizes a request and finishes its response.
 pub(crate) async fn authorize_request(
     State(web): State<Arc<WebState>>,
     request: Request,
@@ -45,7 +45,7 @@ pub(crate) async fn authorize_request(
         Err(AuthRejection::Problem(problem)) => rejection_response(&parts, *problem),
     };
     if is_login && response.status() == StatusCode::UNAUTHORIZED {
-        // Whoever guesses codes is told to wait; the right code is good all the same.
+        // Guessing codes is rate-limited; the right code still works.
         if let Err(wait) = record_rejected_credential(&web, peer) {
             response = too_many_requests("too many wrong codes", wait).into_response();
         }
@@ -55,11 +55,11 @@ pub(crate) async fn authorize_request(
     response
 }
 
-/// Why somebody is not let in.
+/// The reason for rejecting a request.
 enum AuthRejection {
-    /// They have to log in first.
+    /// The caller must log in first.
     Login,
-    /// Something else is wrong.
+    /// Another problem.
     Problem(Box<ProblemDetails>),
 }
 
@@ -86,7 +86,7 @@ fn authorize(web: &WebState, parts: &Parts) -> Result<Identity, AuthRejection> {
         _ => problem,
     })?;
     check_rate_limit(web, parts, &who)?;
-    // Who brings a token is no page that was led here by a name.
+    // A request with a token does not come from a page that was redirected here by DNS rebinding.
     let brings_token = who.may_change && parts.headers.contains_key(header::AUTHORIZATION);
     if !brings_token && !origin::is_allowed_host(host, &web.hosts) {
         return Err(forbidden(
@@ -97,14 +97,14 @@ fn authorize(web: &WebState, parts: &Parts) -> Result<Identity, AuthRejection> {
     check_permission(parts, &who).map(|()| who)
 }
 
-/// Counts a wrong token or code; how long to wait if there were too many.
+/// Counts a rejected token or code; returns the time to wait if there were too many.
 fn record_rejected_credential(web: &WebState, peer: ClientPeer) -> Result<(), Duration> {
     let now = web.now();
     web.rejected.record(peer.address, now);
     web.rates.check_rejected(peer, now)
 }
 
-/// Counts a request, but for those that only look from this machine.
+/// Counts a request, except reads from this machine.
 fn check_rate_limit(web: &WebState, parts: &Parts, who: &Identity) -> Result<(), ProblemDetails> {
     let (peer, here) = (ClientPeer::from_parts(parts), is_local_user(parts));
     let asker = match who.scope {
@@ -116,14 +116,14 @@ fn check_rate_limit(web: &WebState, parts: &Parts, who: &Identity) -> Result<(),
     counted.map_err(|wait| too_many_requests("too many requests", wait))
 }
 
-/// Whether somebody is a program of the same user on this machine, and not passed on by a proxy on it.
+/// Returns true if the client is a program of the same user on this machine, not behind a proxy.
 fn is_local_user(parts: &Parts) -> bool {
     let peer = ClientPeer::from_parts(parts);
     let is_same_user = peer.is_local() && peer.owner == PeerOwner::SameUser;
     is_same_user && !origin::is_forwarded(&parts.headers)
 }
 
-/// Whether somebody who was let in would be let in once more: tokens are taken back, and logins end.
+/// Returns true if a request would still be authorized: tokens get revoked and logins end.
 pub(crate) fn is_still_authorized(web: &WebState, parts: &Parts) -> bool {
     identify(web, parts).is_ok_and(|who| check_permission(parts, &who).is_ok())
 }
@@ -142,7 +142,7 @@ fn identify(web: &WebState, parts: &Parts) -> Result<Identity, ProblemDetails> {
     )
 }
 
-/// Whether they may do what they ask for.
+/// Checks the scope that the request needs.
 fn check_permission(parts: &Parts, who: &Identity) -> Result<(), AuthRejection> {
     let (path, method) = (parts.uri.path(), &parts.method);
     let is_open = PUBLIC_PATHS.iter().any(|open| path.starts_with(open));
@@ -172,7 +172,7 @@ fn check_permission(parts: &Parts, who: &Identity) -> Result<(), AuthRejection> 
     }
 }
 
-/// Whether a person looks at a page, who can do nothing with JSON.
+/// Returns true if a person opens a page, who needs HTML instead of JSON.
 fn is_page_navigation(parts: &Parts) -> bool {
     let accept = parts.headers.get(header::ACCEPT);
     let accept = accept.and_then(|accept| accept.to_str().ok());
@@ -180,16 +180,16 @@ fn is_page_navigation(parts: &Parts) -> bool {
     takes_pages && !parts.uri.path().starts_with("/api/")
 }
 
-/// Whether a page that is open asks, for a part of itself or for something to be done.
+/// Returns true if the script of an open page sent the request.
 fn is_page_script_request(parts: &Parts) -> bool {
     let query = parts.uri.query().unwrap_or_default();
     parts.method != Method::GET || query.split('&').any(|one| one.starts_with("part="))
 }
 
-/// From elsewhere even looking needs a login: people are led there and back, programs are told.
+/// Returns the response for a missing login: people are redirected to the login page, programs get a problem.
 fn login_required(parts: &Parts) -> Response {
     if is_page_navigation(parts) && is_page_script_request(parts) {
-        // A page that is open stays open, and says what has happened.
+        // An open page stays open and shows what happened.
         return rejection_response(
             parts,
             auth::invalid_credential("your login has ended: log in again"),
@@ -204,7 +204,7 @@ fn login_required(parts: &Parts) -> Response {
             "/" => "/login".to_owned(),
             asked => format!("/login?back={}", pages::percent_encoded(asked)),
         };
-        // What that is encoded is always a header.
+        // A percent-encoded path is always a valid header value.
         let to_login = HeaderValue::try_from(to_login);
         let to_login = to_login.unwrap_or_else(|_| HeaderValue::from_static("/login"));
         return (StatusCode::SEE_OTHER, [(header::LOCATION, to_login)]).into_response();
@@ -212,7 +212,7 @@ fn login_required(parts: &Parts) -> Response {
     auth::invalid_credential(login_required_reason(parts)).into_response()
 }
 
-/// Why even looking needs a token.
+/// Returns the reason why even read access needs a token.
 fn login_required_reason(parts: &Parts) -> &'static str {
     let peer = ClientPeer::from_parts(parts);
     match peer.owner {
@@ -228,7 +228,7 @@ fn login_required_reason(parts: &Parts) -> &'static str {
     }
 }
 
-/// What is wrong: a page for people, and a problem for programs.
+/// Returns the rejection: a page for people, a problem for programs.
 fn rejection_response(parts: &Parts, problem: ProblemDetails) -> Response {
     if !is_page_navigation(parts) {
         return problem.into_response();

@@ -1,4 +1,5 @@
-//! What the program around the server does for it: what changes things, starts processes or reads the configuration.
+//! Commands that the surrounding program runs for the server: those that change state, start processes or read the
+//! configuration.
 
 use std::pin::Pin;
 
@@ -12,149 +13,149 @@ use crate::model::{
     RetryStarted, Webhook, WebhookTestResult,
 };
 
-/// What is being done.
+/// The future of a command.
 pub type CommandFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, CommandError>> + Send + 'a>>;
 
-/// Why something was not done; nothing has changed then.
+/// The error of a command that was not executed; nothing was changed.
 #[derive(Debug, thiserror::Error)]
 pub enum CommandError {
-    /// There is no such thing.
+    /// The target does not exist.
     #[error("{0}")]
     NotFound(String),
-    /// It does not fit how things stand: it was answered already, nothing goes on there.
+    /// The command conflicts with the current state, for example because the escalation was already answered.
     #[error("{0}")]
     Conflict(String),
-    /// Whoever asks may not.
+    /// The caller lacks permission.
     #[error("{0}")]
     Forbidden(String),
-    /// What is asked for makes no sense.
+    /// The request is invalid.
     #[error("{detail}")]
     Invalid {
-        /// What is wrong with it as a whole.
+        /// General description of the problem.
         detail: String,
-        /// What is wrong with single values.
+        /// Problems with single fields.
         errors: Vec<FieldProblem>,
     },
-    /// It was changed by somebody else meanwhile.
+    /// The target was changed by someone else in the meantime.
     #[error("{0}")]
     Stale(String),
-    /// It cannot be done here or now.
+    /// The command is unavailable here or now.
     #[error("{0}")]
     Unavailable(String),
-    /// The store failed.
+    /// The database failed.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-/// A person's answer to a question.
+/// A person's answer to an escalation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AnswerEscalation {
-    /// The question.
+    /// Id of the escalation.
     pub escalation: String,
     /// The answer.
     pub answer: escalation::EscalationAnswer,
-    /// What they say about it.
+    /// Note of the person.
     pub note: String,
-    /// What was shown: where it is given and something else is asked now, nothing is answered.
+    /// Hash of the escalation that was shown; if given and different now, the answer is rejected.
     pub hash: Option<String>,
-    /// Who it is.
+    /// Identity of the caller.
     pub who: Option<String>,
 }
 
-/// A session is to be tried again.
+/// A request to retry a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RetrySession {
-    /// The session.
+    /// Session to retry.
     pub session: SessionId,
-    /// How.
+    /// Retry options.
     pub options: RetryOptions,
-    /// Who wants it.
+    /// Identity of the caller.
     pub who: Option<String>,
 }
 
-/// A session is to go on with another model.
+/// A request to switch a session to another model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SwitchModel {
-    /// The session.
+    /// Session to switch.
     pub session: SessionId,
-    /// Which model; the next one of its ladder where none is named.
+    /// New model; if `None`, the next one of its ladder.
     pub to: Option<String>,
-    /// Who wants it.
+    /// Identity of the caller.
     pub who: Option<String>,
 }
 
-/// Whose policy is meant.
+/// The target of a policy request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PolicyTarget {
-    /// That of all projects that have none of their own.
+    /// The default of all projects without their own policy.
     Default,
-    /// That of the project with this root folder.
+    /// The project with this root directory.
     Project(String),
 }
 
-/// A policy is to be set, or to be as if it had never been set.
+/// A request to set or unset a policy.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PolicyChange {
-    /// Whose.
+    /// Target of the change.
     pub target: PolicyTarget,
-    /// The policy; none takes away what was set.
+    /// New policy; `None` removes the current setting.
     pub policy: Option<RetryPolicy>,
-    /// The version that whoever changes it has looked at, 0 where none was set; none where that does not matter.
+    /// Version that the change is based on, 0 if none was set; `None` skips the check.
     pub expected_version: Option<u64>,
-    /// Who changes it.
+    /// Identity of the caller.
     pub who: Option<String>,
 }
 
-/// What the program around the server does for it.
+/// Commands that the surrounding program runs for the server.
 pub trait Deeds: Send + Sync {
-    /// Answers a question; the first answer counts. The run goes on, wherever that is.
+    /// Answers an escalation, after which the run continues. Only the first answer is accepted.
     fn answer(&self, answering: AnswerEscalation) -> CommandFuture<'_, AnswerResult>;
 
-    /// What a proposed command would change, tried out on a copy, with network if a person lets it.
+    /// Previews a proposed command on a copy, with network access if allowed.
     fn preview(&self, question: &str, network: bool) -> CommandFuture<'_, RepairPreview>;
 
-    /// What a retry of a session would send.
+    /// Returns the prompt that a retry of a session would send.
     fn retry_prompt(&self, retrying: RetrySession) -> CommandFuture<'_, RetryPrompt>;
 
-    /// Tries a session again; what was tried before stays in the history.
+    /// Retries a session; earlier attempts stay in the history.
     fn retry(&self, retrying: RetrySession) -> CommandFuture<'_, RetryStarted>;
 
-    /// What it would cost to go on with another model; nothing is changed.
+    /// Estimates the cost of switching the model, without changing anything.
     fn estimate(&self, escalating: SwitchModel) -> CommandFuture<'_, CostEstimateResponse>;
 
-    /// Goes on with another model.
+    /// Switches the model of a session.
     fn escalate(&self, escalating: SwitchModel) -> CommandFuture<'_, ModelSwitchResponse>;
 
-    /// Stops a run; what it was doing can be taken up again.
+    /// Stops a run; it can be resumed later.
     fn stop(&self, run: RunId, who: Option<String>) -> CommandFuture<'_, ()>;
 
-    /// All that an attempt of a run was given and wrote, by its place among all attempts of the run.
+    /// Returns the prompt and output of an attempt, identified by its index in the run.
     fn texts(&self, run: RunId, attempt: u32) -> CommandFuture<'_, AttemptTexts>;
 
-    /// The policy that counts.
+    /// Returns the effective policy.
     fn policy(&self, of: PolicyTarget) -> CommandFuture<'_, EffectivePolicy>;
 
-    /// Sets a policy.
+    /// Sets or unsets a policy.
     fn put_policy(&self, change: PolicyChange) -> CommandFuture<'_, EffectivePolicy>;
 
-    /// The policies that can be named: those of the program and those of the configuration.
+    /// Lists the named policies, built in and configured.
     fn policy_templates(&self) -> CommandFuture<'_, Vec<RetryPolicy>>;
 
-    /// The agents that can be run, with what is installed of them.
+    /// Lists the supported agents and whether they are installed.
     fn agents(&self) -> CommandFuture<'_, Vec<Agent>>;
 
-    /// The models and their prices.
+    /// Lists the models and their prices.
     fn models(&self) -> CommandFuture<'_, Models>;
 
-    /// What may be spent, and what was spent of it.
+    /// Lists the budgets and the amounts spent.
     fn budgets(&self) -> CommandFuture<'_, Budgets>;
 
-    /// Who is told when something happens.
+    /// Lists the configured webhooks.
     fn webhooks(&self) -> CommandFuture<'_, Vec<Webhook>>;
 
-    /// Sends a sample to one of them.
+    /// Sends a test notification to a webhook.
     fn test_webhook(&self, id: &str) -> CommandFuture<'_, WebhookTestResult>;
 
-    /// How the upstreams of the gateway stand; none where there is no gateway.
+    /// Returns the upstream lanes of the gateway, or none without a gateway.
     fn lanes(&self) -> CommandFuture<'_, Vec<Lane>>;
 }

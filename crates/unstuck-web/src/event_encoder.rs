@@ -1,4 +1,4 @@
-//! Events as they are told, written once for all who follow.
+//! Serialized events, shared by all followers.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,17 +9,17 @@ use unstuck_store::LogEntry;
 
 use crate::model::EventResponse;
 
-/// So many are kept: all that happen while a browser comes back.
+/// Capacity of the cache: enough for the events that occur while a browser reconnects.
 const MAX_CACHED_EVENTS: usize = 4096;
 
-/// The lines of the newest events, by their ids.
+/// A cache of the newest serialized events by id.
 #[derive(Debug, Default)]
 pub(crate) struct EventEncoder {
     cache: Mutex<HashMap<u64, Arc<str>>>,
 }
 
 impl EventEncoder {
-    /// An event as it is told, without secrets. None if it cannot be written.
+    /// Serializes an event without secrets. Returns `None` if it cannot be serialized.
     pub(crate) fn encode(
         &self,
         placed: &LogEntry,
@@ -38,7 +38,7 @@ impl EventEncoder {
         if kept.len() >= MAX_CACHED_EVENTS {
             kept.retain(|known, _| known + MAX_CACHED_EVENTS as u64 / 2 > id);
         }
-        // Somebody who reads what is long past does not push out what all others wait for.
+        // Reading old events must not evict those that all others wait for.
         if kept.len() < MAX_CACHED_EVENTS {
             kept.insert(id, Arc::clone(&line));
         }

@@ -1,21 +1,22 @@
-//! The REST API, the stream of events and the dashboard, on the store that `exec` and `run` write to.
+//! The REST API, the event stream and the dashboard, based on the store that `exec` and `run` write to.
 //!
-//! [`router`] makes all of it from a [`WebState`]: a store, [what changes things](deeds::Deeds), and [who may](auth::TokenStore).
-//! Whoever listens passes the address of each client on as axum's `ConnectInfo`, and the owner of its connection as an extension
-//! (`PeerOwner` of `unstuck-network`); without them a client counts as being on another machine, and needs a token also to look.
+//! [`router`] builds everything from a [`WebState`]: a store, the [commands](commands::Deeds) and the
+//! [tokens](auth::TokenStore). The listener passes the address of each client as axum's `ConnectInfo`, and the owner of
+//! its connection as an extension (`PeerOwner` of `unstuck-network`); without them a client is treated as remote and
+//! needs a token even to read.
 //!
 //! ```no_run
 //! use std::net::SocketAddr;
 //! use std::sync::Arc;
 //! use unstuck_core::redact::Redactor;
 //! use unstuck_run::clock::Clock;
-//! use unstuck_store::{StoreLocation, Options, Store};
-//! use unstuck_web::deeds::Deeds;
-//! use unstuck_web::guard::{RateLimits, Scope, TokenStore};
+//! use unstuck_store::{Store, StoreLocation, StoreOptions};
+//! use unstuck_web::auth::{RateLimits, Scope, TokenStore};
+//! use unstuck_web::commands::Deeds;
 //! use unstuck_web::{WebState, WebOptions, router};
 //!
 //! async fn serve(deeds: Arc<dyn Deeds>) -> Result<(), Box<dyn std::error::Error>> {
-//!     let store = Store::open(&StoreLocation::file("unstuck.db"), Options::default()).await?;
+//!     let store = Store::open(&StoreLocation::file("unstuck.db"), StoreOptions::default()).await?;
 //!     let listener = tokio::net::TcpListener::bind("127.0.0.1:4141").await?;
 //!     let web = WebState::new(WebOptions {
 //!         store,
@@ -28,7 +29,7 @@
 //!         rates: RateLimits::default(),
 //!         version: "0.1.0".into(),
 //!     });
-//!     println!("the dashboard: {}", web.link(Scope::RequireAdmin)?);
+//!     println!("the dashboard: {}", web.create_login_link(Scope::Admin)?);
 //!     let service = router(web).into_make_service_with_connect_info::<SocketAddr>();
 //!     axum::serve(listener, service).await?;
 //!     Ok(())

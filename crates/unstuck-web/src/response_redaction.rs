@@ -1,4 +1,4 @@
-//! What is done to every answer before it leaves: problems get their path, and no secret goes out.
+//! Finishes every response: adds the path to problems and redacts secrets.
 
 use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, StatusCode, header};
@@ -7,14 +7,14 @@ use unstuck_core::redact::Redactor;
 
 use crate::model::ProblemDetails;
 
-/// Marks an answer whose texts hold no secrets, or only such as the client is meant to get.
+/// Marks a response that contains no secrets, or only those that the client is meant to get.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct AlreadyRedacted;
 
-/// So much of an answer is looked at; what is longer is a stream, which cleans what it sends by itself.
+/// Maximum size of a response that is redacted here; anything longer is a stream that redacts itself.
 const MAX_REDACTED_BYTES: usize = 64 << 20;
 
-/// Finishes an answer.
+/// Finishes a response.
 pub(crate) async fn finish_response(
     redactor: &Redactor,
     mut response: Response,

@@ -1,4 +1,4 @@
-//! What the API and the pages work with.
+//! The shared state of the API and the pages.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -21,32 +21,32 @@ use crate::event_encoder::EventEncoder;
 use crate::model::ProblemDetails;
 use crate::response_redaction::AlreadyRedacted;
 
-/// So many can follow the events at once.
+/// Maximum number of concurrent event streams.
 const MAX_STREAMS: usize = 1000;
 
-/// What a server is made of.
+/// The parts of a server.
 pub struct WebOptions {
-    /// The log of all runs.
+    /// Store of all runs.
     pub store: Store,
-    /// What changes things, and what only the program around it knows.
+    /// Commands that the surrounding program runs.
     pub deeds: Arc<dyn Deeds>,
-    /// Who may do what.
+    /// Tokens and their scopes.
     pub tokens: Arc<TokenStore>,
-    /// Takes secrets out of all that is answered.
+    /// Redacts secrets in all responses.
     pub redactor: Arc<Redactor>,
-    /// Where the present moment comes from.
+    /// Clock.
     pub clock: Clock,
-    /// Where the server listens.
+    /// Listen address.
     pub listen: SocketAddr,
-    /// Names by which it is reached, beside addresses and `localhost`.
+    /// Accepted host names, in addition to addresses and `localhost`.
     pub hosts: Vec<String>,
-    /// How often one address may ask.
+    /// Rate limits.
     pub rates: RateLimits,
-    /// The version of the program.
+    /// Version of the program.
     pub version: String,
 }
 
-/// What the API and the pages work with.
+/// The shared state of the API and the pages.
 pub struct WebState {
     pub(crate) store: Store,
     pub(crate) deeds: Arc<dyn Deeds>,
@@ -59,20 +59,20 @@ pub struct WebState {
     pub(crate) version: String,
     pub(crate) since: Timestamp,
     pub(crate) event_encoder: EventEncoder,
-    /// Places for those who follow the events.
+    /// Limits the number of event streams.
     pub(crate) stream_slots: Arc<Semaphore>,
     shutdown: watch::Sender<bool>,
     clock: Clock,
     listen: SocketAddr,
 }
 
-/// A link to the dashboard of a server that listens there, which logs in by a code.
+/// Returns a link to the dashboard of the server at this address that logs in with a code.
 pub fn login_link(listen: SocketAddr, code: &str) -> String {
-    // What stands behind the # is not sent to the server, and so is in no log.
+    // Browsers do not send the fragment after `#` to the server, so it appears in no log.
     format!("http://{}/login#{code}", reachable_address(listen))
 }
 
-/// Where a server that listens there is reached from this machine.
+/// Returns the address at which a local client reaches the server.
 fn reachable_address(listen: SocketAddr) -> SocketAddr {
     if listen.ip().is_unspecified() {
         SocketAddr::from(([127, 0, 0, 1], listen.port()))
@@ -82,7 +82,7 @@ fn reachable_address(listen: SocketAddr) -> SocketAddr {
 }
 
 impl WebState {
-    /// A server of these parts.
+    /// Creates the state of a server.
     pub fn new(options: WebOptions) -> Arc<Self> {
         Arc::new(Self {
             store: options.store,
@@ -106,38 +106,38 @@ impl WebState {
         })
     }
 
-    /// The present moment.
+    /// Returns the current time.
     pub fn now(&self) -> Timestamp {
         self.clock.timestamp()
     }
 
-    /// The log of all runs.
+    /// Returns the store of all runs.
     pub fn store(&self) -> &Store {
         &self.store
     }
 
-    /// What changes things, and what only the program around it knows.
+    /// Returns the commands of the surrounding program.
     pub fn deeds(&self) -> &dyn Deeds {
         &*self.deeds
     }
 
-    /// A link to the dashboard that logs in whoever opens it, once and soon.
+    /// Creates a dashboard link that logs in once, within a short time.
     pub fn create_login_link(&self, scope: Scope) -> Result<String, RandomnessError> {
         let code = self.logins.create_code(scope, self.now())?;
         Ok(login_link(self.listen, &code))
     }
 
-    /// Where this server is reached from this machine.
+    /// Returns the address at which a local client reaches this server.
     pub(crate) fn address(&self) -> SocketAddr {
         reachable_address(self.listen)
     }
 
-    /// Hears of wrong tokens and codes: of the first of an address, the tenth, the hundredth and so on.
+    /// Subscribes to reports of rejected tokens: the first, tenth, hundredth and so on of an address.
     pub fn rejected_tokens(&self) -> broadcast::Receiver<RejectedTokens> {
         self.rejected.subscribe()
     }
 
-    /// Ends all streams, so that a server that stops need not wait for those who follow them.
+    /// Closes all streams, so that a stopping server does not wait for them.
     pub fn close_streams(&self) {
         self.shutdown.send_replace(true);
     }
@@ -146,17 +146,17 @@ impl WebState {
     pub(crate) fn wait_for_close(&self) -> impl Future<Output = ()> + Send + use<> {
         let mut closing = self.shutdown.subscribe();
         async move {
-            // It cannot fail while somebody could be told.
+            // This cannot fail while the sender exists.
             let _ = closing.wait_for(|closing| *closing).await;
         }
     }
 
-    /// What the cookie of a login is called: servers on other ports have their own.
+    /// Returns the name of the login cookie: servers on other ports have their own.
     pub(crate) fn cookie_name(&self) -> String {
         format!("unstuck_{}", self.listen.port())
     }
 
-    /// A value as JSON, without secrets.
+    /// Serializes a value as a JSON response without secrets.
     pub(crate) fn json_response(&self, value: &impl Serialize) -> Result<Response, ProblemDetails> {
         let mut value = serde_json::to_value(value).map_err(|error| {
             ProblemDetails::new(

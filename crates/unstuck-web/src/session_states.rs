@@ -1,4 +1,4 @@
-//! The state of each session after each event, for whoever reads the log in order.
+//! Tracks the state of each session while the log is read in order.
 
 use std::collections::HashMap;
 
@@ -6,10 +6,10 @@ use unstuck_core::event::{EventRecord, RunId};
 use unstuck_core::views::{RunProjection, SessionStatus};
 use unstuck_store::{Store, StoreError};
 
-/// So many runs are followed at the same time; of more, those that were quiet for longest are folded anew.
+/// Maximum number of tracked runs; beyond it, the runs idle for longest are folded again when needed.
 const MAX_TRACKED_RUNS: usize = 256;
 
-/// The runs that a reader of the log has come across, as far as it has read.
+/// The runs seen by a reader of the log, up to its position.
 #[derive(Debug, Default)]
 pub(crate) struct SessionStateTracker {
     runs: HashMap<RunId, TrackedRun>,
@@ -24,8 +24,8 @@ struct TrackedRun {
 }
 
 impl SessionStateTracker {
-    /// The state of the session that an event belongs to, after it; of its run where it belongs to none. None if the run has no
-    /// beginning.
+    /// Returns the state of the event's session after the event, or of its run if it belongs to no session. Returns
+    /// `None` if the run has no start event.
     pub(crate) async fn state_after(
         &mut self,
         store: &Store,
@@ -66,7 +66,7 @@ impl SessionStateTracker {
     }
 }
 
-/// A run as it stood after an event; none if it has no beginning.
+/// Folds a run up to an event; returns `None` if it has no start event.
 async fn fold_until(
     store: &Store,
     recorded: &EventRecord,

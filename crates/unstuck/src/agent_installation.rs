@@ -1,4 +1,4 @@
-//! Where an agent's program is, and which version it says it is.
+//! Locates the program of an agent and determines its version.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -18,20 +18,20 @@ use unstuck_run::process::{
 use crate::environment;
 use crate::text_display::one_line;
 
-/// How long a program may take to tell its version.
+/// Time limit for a program to print its version.
 const VERSION_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long it then has to end by itself.
+/// Grace period after the time limit.
 const GRACE: Duration = Duration::from_millis(200);
-/// So much of what a program says about its failure is shown.
+/// Maximum length of a failure reason.
 const MAX_REASON: usize = 60;
 
-/// What was found of a program.
+/// Local installation of an agent's program.
 #[derive(Debug, PartialEq)]
 pub(crate) enum AgentInstallation {
     Missing,
     Found {
         path: PathBuf,
-        /// Whether it is found by its name alone, which is how it is run.
+        /// True if the program is on PATH, and is therefore run by name.
         on_path: bool,
         version: AgentVersion,
     },
@@ -40,11 +40,11 @@ pub(crate) enum AgentInstallation {
 #[derive(Debug, PartialEq)]
 pub(crate) enum AgentVersion {
     Known(String),
-    /// Why it is not known.
+    /// Version unknown, with the reason.
     Unknown(String),
 }
 
-/// What is found of each program, asked side by side; none where any program will do.
+/// Returns the installation of each program, determined in parallel; none if any program can act as the agent.
 pub(crate) async fn find_installations(
     calls: Vec<&CommandSpec>,
 ) -> Result<Vec<Option<AgentInstallation>>> {
@@ -85,7 +85,7 @@ pub(crate) async fn find_installations(
     Ok(all)
 }
 
-/// Where a program is: on the search path, or in one of some folders.
+/// Finds a program on PATH or in additional directories; true if it is on PATH.
 fn find_program(program: &str, folders: &[String]) -> Option<(PathBuf, bool)> {
     let is_program = |path: &PathBuf| path.is_file() && access(path, Access::EXEC_OK).is_ok();
     let here = |folder: PathBuf| folder.join(program);
@@ -100,7 +100,7 @@ fn find_program(program: &str, folders: &[String]) -> Option<(PathBuf, bool)> {
         .or_else(|| Some((elsewhere().find(is_program)?, false)))
 }
 
-/// A path in which `~` is the home folder.
+/// Expands `~` to the home directory.
 fn expand_home(path: &str) -> PathBuf {
     let in_home = |rest: &str| Some(environment::home()?.join(rest));
     let path_in_home = path.strip_prefix("~/").and_then(in_home);
@@ -133,13 +133,13 @@ async fn run_program(spec: &ProcessSpec) -> Result<ProcessResult, ProcessError> 
         .await
 }
 
-/// Why it told no version.
+/// Returns why no version was printed.
 fn failure_reason(ended: &ProcessResult) -> String {
     match &ended.status {
         ChildStatus::NotFound(why)
         | ChildStatus::NotExecutable(why)
         | ChildStatus::CannotStart(why) => {
-            // Its path is shown already.
+            // The path is already shown.
             let why = why.rsplit(": ").next().unwrap_or(why);
             format!("cannot be started: {}", one_line(why, MAX_REASON))
         }
@@ -151,7 +151,7 @@ fn failure_reason(ended: &ProcessResult) -> String {
     }
 }
 
-/// The last line of what it said.
+/// Returns the last line of the output.
 fn last_output_line(ended: &ProcessResult) -> Option<String> {
     let (stderr, stdout) = (ended.stderr.text(), ended.stdout.text());
     let mut lines = stderr.lines().rev().chain(stdout.lines().rev());
@@ -159,7 +159,7 @@ fn last_output_line(ended: &ProcessResult) -> Option<String> {
     Some(said.to_owned())
 }
 
-/// The first word that looks like a version: `codex-cli 0.166.0`, `2.1.325 (Claude Code)`, `v1.2`.
+/// Finds the first word that looks like a version: `codex-cli 0.166.0`, `2.1.325 (Claude Code)`, `v1.2`.
 fn read_version(text: &str) -> Option<String> {
     let is_version = |word: &&str| {
         let digits = word.trim_start_matches('v');
@@ -177,7 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_version_is_found_in_what_programs_say() {
+    fn version_is_found_in_program_output() {
         for (said, version) in [
             ("2.1.325 (Claude Code)\n", Some("2.1.325")),
             ("codex-cli 0.166.0\n", Some("0.166.0")),

@@ -1,4 +1,4 @@
-//! What may be done inside a supervised agent: it reads, runs and proposes, but it does not decide for its owner.
+//! Restrictions inside a supervised agent: it may read, run and propose, but not decide for its owner.
 
 use anyhow::Result;
 
@@ -6,7 +6,7 @@ use crate::Command;
 use crate::error_report::forbidden;
 use crate::project_trust;
 
-/// Refuses a command that is a person's decision where a supervised agent gives it.
+/// Refuses commands that need a human decision if called by a supervised agent.
 pub(crate) fn refuse_for_agents(command: &Command) -> Result<()> {
     let Some(what) = command.decision_for_person() else {
         return Ok(());
@@ -17,7 +17,7 @@ pub(crate) fn refuse_for_agents(command: &Command) -> Result<()> {
     }
 }
 
-/// The one message by which an agent is refused.
+/// Returns the error for a refused agent.
 pub(crate) fn person_only_error(what: &str, why: &str) -> anyhow::Error {
     forbidden(
         format!("only a person can {what}, and this runs inside a supervised agent ({why})"),
@@ -26,7 +26,7 @@ pub(crate) fn person_only_error(what: &str, why: &str) -> anyhow::Error {
 }
 
 impl Command {
-    /// What a person alone can do with this command, as an infinitive; none where an agent may use it.
+    /// Describes the human decision that the command makes, as an infinitive; none if agents may use it.
     fn decision_for_person(&self) -> Option<&'static str> {
         const ANSWER: Option<&str> = Some("answer");
         match self {
@@ -34,7 +34,7 @@ impl Command {
             | Self::Exec(_)
             | Self::Status(_)
             | Self::Serve(_)
-            // Its answers are refused where they are given.
+            // Its answers are refused when they are submitted.
             | Self::Inbox(_)
             | Self::Propose(_)
             | Self::Runs(_)
@@ -82,7 +82,7 @@ mod tests {
 
     use crate::Cli;
 
-    /// A command line of each command and subcommand, and whether an agent may give it.
+    /// A command line of each command and subcommand, and whether an agent may use it.
     const LINES: &[(&str, bool)] = &[
         ("demo", true),
         ("exec -- true", true),
@@ -147,9 +147,9 @@ mod tests {
         ("faults list", true),
     ];
 
-    /// M3: every command says whether an agent may give it, and so does every subcommand of those that decide.
+    /// M3: every command declares whether agents may use it, and so does every subcommand of those that decide.
     #[test]
-    fn what_agents_may_do_is_decided_for_every_command() {
+    fn every_command_declares_whether_agents_may_use_it() {
         let mut seen = BTreeSet::new();
         for (line, is_allowed) in LINES {
             let words: Vec<_> = line.split_whitespace().collect();

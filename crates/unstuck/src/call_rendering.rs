@@ -1,4 +1,4 @@
-//! What is said of calls of LLM APIs that went through the gateway.
+//! Renders LLM API calls that went through the gateway.
 
 use std::time::Duration;
 
@@ -13,12 +13,12 @@ use unstuck_store::CostSummary;
 use crate::clock;
 use crate::text_display::one_line;
 
-/// So many calls are told of one attempt; of a long one the newest matter.
+/// Maximum number of calls shown per attempt; the newest are kept.
 const MAX_CALLS: usize = 10;
-/// How much of a reason is told.
+/// Maximum length of a reason.
 const MAX_REASON: usize = 160;
 
-/// One line for each call that did not simply work: when, what failed, and what was done.
+/// Renders one line for each call that did not succeed at once: time, failure and reaction.
 pub(crate) fn call_lines(calls: &[ApiCallSummary]) -> Vec<String> {
     let older = calls.len().saturating_sub(MAX_CALLS);
     let mut lines = Vec::new();
@@ -37,7 +37,7 @@ fn call_line(call: &ApiCallSummary) -> String {
     format!("{at} {}: {}", failures(call), outcome_text(call))
 }
 
-/// What failed, such as `server_overloaded (529) ×2`; each kind once, in the order in which they came.
+/// Renders the failures, such as `server_overloaded (529) ×2`; each kind once, in order of appearance.
 fn failures(call: &ApiCallSummary) -> String {
     let mut told: Vec<(String, usize)> = Vec::new();
     for failed in &call.failed_attempts {
@@ -91,7 +91,7 @@ fn outcome_text(call: &ApiCallSummary) -> String {
     }
 }
 
-/// Who could have been asked instead and was not, each as one more sentence.
+/// Renders the skipped upstreams, one sentence each.
 fn skipped_upstreams(last: Option<&FailedApiAttempt>) -> String {
     let passed = last.map_or(&[][..], |last| &last.skipped_upstreams);
     let told = passed
@@ -100,7 +100,7 @@ fn skipped_upstreams(last: Option<&FailedApiAttempt>) -> String {
     told.collect()
 }
 
-/// Who answered, where that is another one than was asked before.
+/// Returns the answering upstream if it differs from the one tried before.
 fn answering_upstream(last: Option<&FailedApiAttempt>, end: &CallRecord) -> String {
     let Some(last) = last else {
         return String::new();
@@ -114,7 +114,7 @@ fn answering_upstream(last: Option<&FailedApiAttempt>, end: &CallRecord) -> Stri
     }
 }
 
-/// All calls of a run in one line.
+/// Renders the totals of all calls of a run in one line.
 pub(crate) fn summary_line(spent: &CostSummary) -> String {
     let mut facts = vec![format!("API calls: {}", spent.calls)];
     if spent.recovered > 0 {
@@ -128,7 +128,7 @@ pub(crate) fn summary_line(spent: &CostSummary) -> String {
     facts.join(", ")
 }
 
-/// What they cost, and whether that is all.
+/// Renders the cost, and whether it is complete.
 pub(crate) fn cost_text(spent: &CostSummary) -> String {
     let usd = match spent.cost_usd {
         usd if usd > 0.0 && usd < 0.01 => format!("{usd:.4} USD"),
@@ -142,7 +142,7 @@ pub(crate) fn cost_text(spent: &CostSummary) -> String {
     }
 }
 
-/// A large number, short to read: 1.2 M, 34 k.
+/// Renders a large number in short form: 1.2 M, 34 k.
 pub(crate) fn short_number(number: u64) -> String {
     let short = |unit: u64, letter: &str| {
         let share = number as f64 / unit as f64;
@@ -160,7 +160,7 @@ pub(crate) fn short_number(number: u64) -> String {
     }
 }
 
-/// The calls of a run as JSON: the sums, and those that belong to no attempt.
+/// Renders the calls of a run as JSON: totals, and calls that belong to no attempt.
 pub(crate) fn as_json(timeline: &RunTimeline, spent: Option<&CostSummary>) -> Result<Value> {
     let Some(spent) = spent else {
         return Ok(Value::Null);
@@ -179,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn large_numbers_are_short_to_read() {
+    fn large_numbers_are_abbreviated() {
         let told = [
             0,
             999,
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn all_calls_are_one_line() {
+    fn all_calls_fit_on_one_line() {
         let mut spent = CostSummary {
             calls: 42,
             recovered: 3,

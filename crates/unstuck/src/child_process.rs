@@ -1,4 +1,4 @@
-//! Processes of unstuck itself that an inbox or a dashboard starts: a run that goes on by itself, and a preview.
+//! Child processes started by the inbox or the dashboard: resumed runs and previews.
 
 use std::ffi::OsString;
 use std::io::{self, PipeReader};
@@ -12,23 +12,23 @@ use unstuck_store::StoreLocation;
 use crate::command_context::CommandContext;
 use crate::run_session::state_dir;
 
-/// The file of what a resumed run says that nobody sits in front of.
+/// Log file for the output of a run resumed in the background.
 const RESUME_LOG: &str = "resumed.log";
 
-/// The first argument of a process that is to outlive the terminal it was started from.
+/// First argument of a process that is to outlive its terminal.
 const DETACHED_ARG: &str = "__detached";
 
-/// Leaves the terminal if the arguments say so, and returns those that are left.
+/// Detaches from the terminal if requested, and returns the remaining arguments.
 pub(crate) fn detach_if_asked(mut arguments: Vec<OsString>) -> Vec<OsString> {
     if arguments.get(1).is_some_and(|first| first == DETACHED_ARG) {
         arguments.remove(1);
-        // It fails only for who has left already.
+        // Fails only if already detached.
         let _ = rustix::process::setsid();
     }
     arguments
 }
 
-/// Lets a run go on in a process of its own.
+/// Resumes a run in a new process.
 pub(crate) fn spawn_resume(
     run: &RunId,
     project: &Path,
@@ -43,9 +43,9 @@ pub(crate) fn spawn_resume(
     command.spawn()
 }
 
-/// Lets a run go on in a process of its own, whose words are kept in the folder of the run; gives the process.
+/// Resumes a run in a new process whose output is logged in the run directory; returns the process.
 ///
-/// Roles that are named are run again, with all that depend on them. What is given is kept until the process has ended.
+/// The roles in `restart` are re-run, with all that depend on them. `kept` is held until the process has ended.
 pub(crate) fn spawn_resume_logged(
     run: &RunId,
     project: &Path,
@@ -56,14 +56,14 @@ pub(crate) fn spawn_resume_logged(
     let mut child = spawn_with_log(run, project, restart, session)?;
     let pid = child.id();
     std::thread::spawn(move || {
-        // How it went is told by its events.
+        // Its events record the outcome.
         let _ = child.wait();
         drop(kept);
     });
     Ok(pid)
 }
 
-/// Resumes a run in a process of its own that outlives this one; its output is kept in the folder of the run.
+/// Resumes a run in a process that outlives this one; its output is logged in the run directory.
 pub(crate) fn spawn_detached_resume(
     run: &RunId,
     project: &Path,
@@ -87,19 +87,19 @@ fn spawn_with_log(
     let log = run_dir::open_log(&state_dir(session.store), run, RESUME_LOG);
     let (stdout, stderr) = match log.and_then(|file| Ok((file.try_clone()?, file))) {
         Ok((stdout, stderr)) => (Stdio::from(stdout), Stdio::from(stderr)),
-        // It goes on all the same, and its events tell what it does.
+        // The run continues anyway, and its events record what it does.
         Err(_) => (Stdio::null(), Stdio::null()),
     };
     command.stdin(Stdio::null()).stdout(stdout).stderr(stderr);
     command.spawn()
 }
 
-/// Where the output of a resumed run is that nobody sits in front of.
+/// Returns the log file for the output of a run resumed in the background.
 pub(crate) fn resume_log_path(run: &RunId, session: &CommandContext<'_>) -> PathBuf {
     run_dir::run_files_dir(&state_dir(session.store), run).join(RESUME_LOG)
 }
 
-/// Tries out what a repair that waits would change, and gives all that the process wrote: a report as JSON.
+/// Previews the command of a pending repair and returns the output: a report as JSON.
 pub(crate) fn run_preview_json(
     id: &str,
     project: &Path,
@@ -114,7 +114,7 @@ pub(crate) fn run_preview_json(
     command.output()
 }
 
-/// Shows what a repair that waits would change; what is written there is all that the process says.
+/// Starts a preview of the command of a pending repair, with piped output.
 pub(crate) fn spawn_preview(
     id: &str,
     project: &Path,
@@ -132,7 +132,7 @@ pub(crate) fn spawn_preview(
     Ok((command.spawn()?, reader))
 }
 
-/// This very program in a project, with the same store and configuration.
+/// Returns a command for this executable in a project, with the same store and configuration.
 fn own_command(project: &Path, session: &CommandContext<'_>) -> io::Result<Command> {
     #[expect(
         clippy::disallowed_methods,
@@ -140,7 +140,7 @@ fn own_command(project: &Path, session: &CommandContext<'_>) -> io::Result<Comma
     )]
     let mut command = Command::new(std::env::current_exe()?);
     command.arg(DETACHED_ARG).current_dir(project);
-    // What opens a gateway is nothing for agents.
+    // The gateway token must not reach agents.
     command.env_remove("UNSTUCK_TOKEN");
     command
         .arg("--store")
@@ -151,7 +151,7 @@ fn own_command(project: &Path, session: &CommandContext<'_>) -> io::Result<Comma
     Ok(command)
 }
 
-/// The store by a name that holds in every folder.
+/// Returns the store as an absolute path.
 fn absolute_store_path(store: &StoreLocation) -> io::Result<PathBuf> {
     std::path::absolute(store.path())
 }

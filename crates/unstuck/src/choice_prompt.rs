@@ -1,4 +1,4 @@
-//! Several things that a command without an id could mean: the person at the terminal chooses, others get a list.
+//! Resolves a missing id with several candidates: a prompt on a terminal, an error with the list elsewhere.
 #![expect(
     clippy::disallowed_methods,
     reason = "files in the state folder, out of the agents' reach"
@@ -13,23 +13,23 @@ use unstuck_run::nesting::detect_nested_run;
 use crate::error_report::refusal;
 use crate::redacted_stderr;
 
-/// More lines than this nobody reads.
+/// Maximum number of listed candidates.
 const MAX_LINES: usize = 12;
-/// More than this nobody types.
+/// Maximum length of the input.
 const MAX_INPUT: usize = 20;
 
-/// Things of which one is meant.
+/// Candidates to choose from.
 pub(crate) struct ChoicePrompt<'a> {
-    /// What they are, as in "3 open requests in this project".
+    /// Noun phrase for the candidates, as in "3 open requests in this project".
     pub(crate) what: &'a str,
     /// One line each, with the id first.
     pub(crate) lines: Vec<String>,
-    /// How one of them is named.
+    /// Hint on how to name a candidate.
     pub(crate) hint: String,
 }
 
 impl ChoicePrompt<'_> {
-    /// Asks which one is meant; without a terminal it is an error that lists them.
+    /// Prompts for a choice; without a terminal, returns an error with the list.
     pub(crate) fn choose(&self) -> Result<usize> {
         match terminal() {
             Some(terminal) => self.ask(terminal),
@@ -66,7 +66,7 @@ impl ChoicePrompt<'_> {
     }
 }
 
-/// The terminal that a person sits at, if they can be asked.
+/// Opens the controlling terminal if the user can be prompted.
 fn terminal() -> Option<File> {
     if !io::stdin().is_terminal()
         || !redacted_stderr::is_terminal()
@@ -76,12 +76,12 @@ fn terminal() -> Option<File> {
     }
     let terminal = OpenOptions::new().read(true).write(true).open("/dev/tty");
     let terminal = terminal.ok()?;
-    // Whoever reads in the background is stopped.
+    // Reading in the background would stop the process.
     let foreground = rustix::termios::tcgetpgrp(&terminal).ok()?;
     (foreground == rustix::process::getpgrp()).then_some(terminal)
 }
 
-/// One line that is typed; nothing if the terminal is gone.
+/// Reads a typed line; empty if the terminal is gone.
 fn read_line(from: &mut impl Read) -> String {
     let mut typed = Vec::new();
     let mut byte = [0];
@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_long_list_is_cut_and_says_how_much_is_missing() {
+    fn long_list_is_truncated_with_the_number_of_omitted_lines() {
         let candidates = ChoicePrompt {
             what: "runs",
             lines: (0..MAX_LINES + 3).map(|at| format!("id{at}")).collect(),

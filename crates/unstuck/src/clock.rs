@@ -1,4 +1,4 @@
-//! The present moment, and how moments are shown to the person here.
+//! Reads the clock and formats timestamps in local time.
 
 use std::time::Duration;
 
@@ -6,17 +6,17 @@ use unstuck_core::duration::HumanDuration;
 use unstuck_core::{ClockReading, Timestamp};
 use unstuck_run::clock::Clock;
 
-/// The present moment, here.
+/// Returns the current time with the local time zone.
 pub(crate) fn now() -> ClockReading {
     Clock::System.reading()
 }
 
-/// A moment, here.
+/// Returns a timestamp with the local time zone.
 pub(crate) fn local_reading(at: Timestamp) -> ClockReading {
     unstuck_run::clock::local_reading(at)
 }
 
-/// A moment as a person here reads it: the time, and the day if it is another one.
+/// Formats a timestamp in local time, with the date if it is another day.
 pub(crate) fn format_time(moment: Timestamp) -> String {
     let zone = jiff::tz::TimeZone::system();
     let local = |at: Timestamp| {
@@ -31,14 +31,14 @@ pub(crate) fn format_time(moment: Timestamp) -> String {
     }
 }
 
-/// The day of a moment, as a person here writes it.
+/// Formats the date of a timestamp in local time.
 pub(crate) fn format_day(moment: Timestamp) -> String {
     let at = jiff::Timestamp::from_millisecond(moment.millis()).unwrap_or_default();
     let local = at.to_zoned(jiff::tz::TimeZone::system());
     local.strftime("%Y-%m-%d").to_string()
 }
 
-/// How long ago a moment was, in one short word.
+/// Formats the age of a timestamp in one short word.
 pub(crate) fn format_age(moment: Timestamp, now: Timestamp) -> String {
     let since = now.since(moment);
     if since < Duration::from_secs(60) {

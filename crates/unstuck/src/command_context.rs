@@ -1,4 +1,4 @@
-//! What commands that run something, or look at what ran, start from.
+//! Common context of commands that run something or read the store.
 
 use std::path::Path;
 
@@ -10,17 +10,17 @@ use crate::environment;
 use crate::output::Color;
 use crate::paths::abbreviate_home;
 
-/// What every command that runs something starts from.
+/// Common context of a command.
 #[derive(Debug)]
 pub(crate) struct CommandContext<'a> {
     pub(crate) store: &'a StoreLocation,
-    /// The configuration file that was named.
+    /// Configuration file given by `--config`.
     pub(crate) config: Option<&'a Path>,
     pub(crate) color: Color,
 }
 
 impl CommandContext<'_> {
-    /// Where configuration comes from.
+    /// Returns the configuration sources.
     pub(crate) fn sources(&self) -> ConfigSources<'_> {
         ConfigSources {
             named: self.config,
@@ -29,12 +29,12 @@ impl CommandContext<'_> {
         }
     }
 
-    /// A command line of unstuck that finds this very store when a person copies it.
+    /// Returns a copyable command line of unstuck that uses the same store.
     pub(crate) fn unstuck_command(&self, words: &str) -> String {
         format!("unstuck {words}{}", self.store_option())
     }
 
-    /// The option that names the store, with a blank before it; empty where it is the usual one.
+    /// Returns the option that names the store, with a leading space; empty for the default store.
     pub(crate) fn store_option(&self) -> String {
         if environment::store_location().is_ok_and(|usual| usual == *self.store) {
             return String::new();

@@ -1,4 +1,4 @@
-//! Completion in the shell of what only the program knows: the ids and roles of runs, the kinds of failures, the agents.
+//! Dynamic shell completion of run ids, roles, kinds of failures and agents.
 
 use std::ffi::OsStr;
 
@@ -13,12 +13,12 @@ use crate::run_rendering::run_title;
 use crate::text_display::truncate;
 use crate::{environment, runtime};
 
-/// The ids of the newest runs, each with what it does.
+/// Completes the ids of the newest runs, with descriptions.
 pub(crate) fn runs() -> ArgValueCandidates {
     ArgValueCandidates::new(newest_runs)
 }
 
-/// The ids of the newest runs, and behind a slash the roles of the run that stands before it.
+/// Completes the ids of the newest runs, and after a slash the roles of the run.
 pub(crate) fn runs_and_roles() -> ArgValueCompleter {
     ArgValueCompleter::new(|typed: &OsStr| {
         let typed = typed.to_str().unwrap_or_default();
@@ -67,7 +67,7 @@ fn roles_of(typed: &str) -> Result<Vec<CompletionCandidate>> {
         .collect())
 }
 
-/// The names of all kinds of failures.
+/// Completes the kinds of failures.
 pub(crate) fn kinds() -> ArgValueCandidates {
     ArgValueCandidates::new(|| {
         let names = Kind::ALL.iter().map(|kind| kind.name());
@@ -75,7 +75,7 @@ pub(crate) fn kinds() -> ArgValueCandidates {
     })
 }
 
-/// The ids of the agents that are built in.
+/// Completes the ids of the built-in agents.
 pub(crate) fn agents() -> ArgValueCandidates {
     ArgValueCandidates::new(|| {
         let ids = Agents::built_in().iter().map(Agent::id);

@@ -1,4 +1,4 @@
-//! The configuration that counts here, or what is wrong with it and what to do about that.
+//! Loads the effective configuration and reports its errors with hints.
 
 use std::path::{Path, PathBuf};
 
@@ -19,40 +19,40 @@ use crate::environment;
 use crate::error_report::error_with_hint;
 use crate::paths::project_of;
 
-/// Where configuration comes from beside the files of the user and of the project.
+/// Configuration sources in addition to the files of the user and of the project.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct ConfigSources<'a> {
-    /// The file that was named.
+    /// Configuration file given by `--config`.
     pub(crate) named: Option<&'a Path>,
-    /// The store, in which is kept what people set over REST and in the dashboard.
+    /// Store with policies set over REST or in the dashboard.
     pub(crate) store: Option<&'a StoreLocation>,
-    /// What the project's files said when a run began that is under way; none where nothing is compared.
+    /// Project settings as of the start of an active run; none if nothing is compared.
     pub(crate) accepted: Option<&'a ProjectSettings>,
 }
 
 impl<'a> ConfigSources<'a> {
-    /// The same with another file.
+    /// Returns the sources with another configuration file.
     pub(crate) fn with_file(self, named: Option<&'a Path>) -> Self {
         Self { named, ..self }
     }
 
-    /// The same for a run that began with what the project's files said then.
+    /// Returns the sources with the project settings accepted by a run.
     pub(crate) fn with_accepted(self, accepted: Option<&'a ProjectSettings>) -> Self {
         Self { accepted, ..self }
     }
 }
 
-/// Reads every configuration file that there is.
+/// Loads all configuration files.
 pub(crate) fn load(sources: ConfigSources<'_>) -> Result<Config> {
     Config::load(&layers(sources)).map_err(with_hint)
 }
 
-/// Reads every configuration file that counts in a folder.
+/// Loads all configuration files that apply in a directory.
 pub(crate) fn load_in(folder: &Path, sources: ConfigSources<'_>) -> Result<Config> {
     Config::load(&layers_in(Some(folder.to_owned()), sources)).map_err(with_hint)
 }
 
-/// Reads every configuration file that counts in a project, with a text in the place of the project's own file.
+/// Loads all configuration files that apply in a project, with a text in place of the project's own file.
 pub(crate) fn load_with_text(
     project: &Path,
     path: &Path,
@@ -63,12 +63,12 @@ pub(crate) fn load_with_text(
     Config::load_with_project_text(&layers, path, text).map_err(with_hint)
 }
 
-/// Reads what counts where no project says anything else.
+/// Loads the configuration without any project.
 pub(crate) fn load_without_project(sources: ConfigSources<'_>) -> Result<Config> {
     Config::load(&layers_in(None, sources)).map_err(with_hint)
 }
 
-/// Where configuration is looked for.
+/// Returns the layers of configuration.
 pub(crate) fn layers(sources: ConfigSources<'_>) -> Layers {
     layers_in(std::env::current_dir().ok(), sources)
 }
@@ -86,7 +86,7 @@ fn layers_in(here: Option<PathBuf>, sources: ConfigSources<'_>) -> Layers {
     }
 }
 
-/// The key under which the store keeps the policy of a project, or that of all of them.
+/// Returns the store key of the policy of a project, or of the policy for all projects.
 pub(crate) fn policy_key(project: Option<&str>) -> String {
     match project {
         Some(root) => format!("{POLICY}:{root}"),
@@ -94,9 +94,9 @@ pub(crate) fn policy_key(project: Option<&str>) -> String {
     }
 }
 
-/// The policies that people have set over REST or in the dashboard, and that count in a folder.
+/// Returns the policies set over REST or in the dashboard that apply in a directory.
 fn stored_policies(here: Option<&Path>, store: Option<&StoreLocation>) -> Vec<StoredPolicy> {
-    // What is wrong with the store is told by whoever needs it.
+    // Store errors are reported by the commands that need the store.
     let kept = store.and_then(|store| read_settings_at(store, POLICY).ok());
     let Some(kept) = kept.filter(|kept| !kept.is_empty()) else {
         return Vec::new();
@@ -120,7 +120,7 @@ fn stored_policies(here: Option<&Path>, store: Option<&StoreLocation>) -> Vec<St
     set.collect()
 }
 
-/// A configuration error with what to do next.
+/// Adds a hint to a configuration error.
 pub(crate) fn with_hint(error: ConfigError) -> anyhow::Error {
     let hint = match &error {
         ConfigError::Unreadable { .. } => return error.into(),
@@ -143,7 +143,7 @@ pub(crate) fn with_hint(error: ConfigError) -> anyhow::Error {
     error_with_hint(error.to_string(), hint)
 }
 
-/// Everything that is wrong with a configuration although it can be read; prompts include files below the root.
+/// Returns all errors of a configuration that can be parsed; prompts include files below `root`.
 pub(crate) fn problems(config: &Config, root: &Path) -> Vec<ConfigProblem> {
     let mut problems = config.check();
     problems.extend(prompt_problems(config, root));
@@ -152,7 +152,7 @@ pub(crate) fn problems(config: &Config, root: &Path) -> Vec<ConfigProblem> {
     problems
 }
 
-/// Makes sure that all is in order before anything runs.
+/// Checks that the configuration is valid before anything runs.
 pub(crate) fn ensure_valid(config: &Config, root: &Path) -> Result<()> {
     let problems = problems(config, root);
     if problems.is_empty() {
@@ -165,12 +165,12 @@ pub(crate) fn ensure_valid(config: &Config, root: &Path) -> Result<()> {
     ))
 }
 
-/// Placeholders of prompts that nothing fills, and files that are not there.
+/// Returns undefined variables in prompts, and missing files.
 fn prompt_problems(config: &Config, root: &Path) -> Vec<ConfigProblem> {
     let files = ProjectFiles::new(root);
     let mut problems = Vec::new();
     for role in config.roles() {
-        // A prompt file that is missing has been told.
+        // A missing prompt file has already been reported.
         let Ok(Some(text)) = config.prompt_of(role) else {
             continue;
         };
@@ -192,14 +192,14 @@ fn prompt_path(role: &Role) -> String {
     format!("role.{}.{key}", role.id)
 }
 
-/// Files that are JSON, but no JSON Schema.
+/// Returns files that are JSON but not a JSON Schema.
 fn schema_problems(config: &Config) -> Vec<ConfigProblem> {
     let mut problems = Vec::new();
     for role in config.roles() {
         let ExpectJson::Schema(file) = &role.expect.json else {
             continue;
         };
-        // A file that is missing, or no JSON, has been told.
+        // A file that is missing or not JSON has already been reported.
         let key = format!("role.{}.expect.json", role.id);
         let text = config.read_named_file(&key, file).ok();
         let Some(value) = text.and_then(|text| serde_json::from_str::<Value>(&text).ok()) else {
@@ -213,7 +213,7 @@ fn schema_problems(config: &Config) -> Vec<ConfigProblem> {
     problems
 }
 
-/// Templates of messages that cannot be filled.
+/// Returns message templates that cannot be rendered.
 fn template_problems(config: &Config) -> Vec<ConfigProblem> {
     let mut problems = Vec::new();
     for (name, list) in config.webhooks().lists() {
@@ -228,7 +228,7 @@ fn template_problems(config: &Config) -> Vec<ConfigProblem> {
     problems
 }
 
-/// What is worth knowing although nothing is wrong.
+/// Returns warnings about a valid configuration.
 pub(crate) fn warnings(config: &Config) -> Vec<ConfigProblem> {
     let mut notes = config.warnings();
     let mut needing = config.roles().iter().filter(|role| {
@@ -248,7 +248,7 @@ pub(crate) fn warnings(config: &Config) -> Vec<ConfigProblem> {
     notes
 }
 
-/// Whether there is a loop of which nobody says when it ends.
+/// True if there is a loop without an end condition.
 pub(crate) fn has_endless_loop(config: &Config) -> bool {
     let is_open = |looping: &LoopSection| looping.until == CompletionCondition::default();
     config.loop_section().is_some_and(is_open) && config.origin("loop.max_iterations").is_none()

@@ -1,4 +1,4 @@
-//! The one place that reads the environment.
+//! Single place that reads environment variables.
 #![expect(
     clippy::disallowed_methods,
     reason = "files of the system, which no agent can put there"
@@ -15,7 +15,7 @@ use unstuck_store::StoreLocation;
 
 use crate::error_report::error_with_hint;
 
-/// A variable, unless it is unset, empty or not text.
+/// Returns a variable unless it is unset, empty or not UTF-8.
 pub(crate) fn variable(name: &str) -> Option<String> {
     #[expect(
         clippy::disallowed_methods,
@@ -25,7 +25,7 @@ pub(crate) fn variable(name: &str) -> Option<String> {
     value.ok().filter(|value| !value.is_empty())
 }
 
-/// The folder of the user's own configuration, whether or not it exists.
+/// Returns the directory of the user's configuration, even if it does not exist.
 pub(crate) fn user_config() -> Option<PathBuf> {
     let base = variable("XDG_CONFIG_HOME")
         .map(PathBuf::from)
@@ -34,19 +34,19 @@ pub(crate) fn user_config() -> Option<PathBuf> {
     Some(base.or_else(home)?.join("unstuck"))
 }
 
-/// Whether this is a machine of continuous integration, where nobody waits for hours.
+/// True on a CI machine, where long waits for human input make no sense.
 pub(crate) fn is_ci() -> bool {
     variable("CI").is_some_and(|ci| !matches!(ci.as_str(), "0" | "false"))
 }
 
-/// Tells whether there is a network at all.
+/// Returns the probe for network connectivity.
 pub(crate) fn network_probe() -> NetworkProbe {
     NetworkProbe::System {
         has_proxy: has_proxy(),
     }
 }
 
-/// Whether programs reach the network through a proxy.
+/// True if programs reach the network through a proxy.
 fn has_proxy() -> bool {
     const NAMES: [&str; 3] = ["https_proxy", "http_proxy", "all_proxy"];
     let is_set = |name: &str| variable(name).is_some();
@@ -55,17 +55,17 @@ fn has_proxy() -> bool {
         .any(|name| is_set(name) || is_set(&name.to_uppercase()))
 }
 
-/// The user's own folder.
+/// Returns the user's home directory.
 pub(crate) fn home() -> Option<PathBuf> {
     variable("HOME").map(PathBuf::from)
 }
 
-/// The user who became root by `sudo`.
+/// Returns the user id that invoked `sudo`.
 pub(crate) fn sudo_user() -> Option<u32> {
     variable("SUDO_UID")?.parse().ok()
 }
 
-/// Where unstuck keeps what it has to remember.
+/// Returns the state directory of unstuck.
 pub(crate) fn state_dir() -> Option<PathBuf> {
     let base = variable("XDG_STATE_HOME")
         .map(PathBuf::from)
@@ -74,7 +74,7 @@ pub(crate) fn state_dir() -> Option<PathBuf> {
     Some(base.or_else(home)?.join("unstuck"))
 }
 
-/// The store that counts where none is named on the command line.
+/// Returns the default store location, used without `--store`.
 pub(crate) fn store_location() -> Result<StoreLocation> {
     match named_store() {
         Some(named) => StoreLocation::parse(&named).map_err(crate::store::with_hint),
@@ -82,12 +82,12 @@ pub(crate) fn store_location() -> Result<StoreLocation> {
     }
 }
 
-/// The store that the environment names.
+/// Returns the store named by the environment.
 pub(crate) fn named_store() -> Option<String> {
     variable("UNSTUCK_STORE")
 }
 
-/// The store of the demo: beside the usual one, so that the demo leaves no trace in a person's own history.
+/// Returns the store of the demo. It is separate, so that the demo leaves no trace in the user's own history.
 pub(crate) fn demo_store() -> Result<StoreLocation> {
     Ok(StoreLocation::file(store_dir()?.join("demo.db")))
 }
@@ -101,7 +101,7 @@ fn store_dir() -> Result<PathBuf> {
     })
 }
 
-/// All variables, as far as they are text.
+/// Returns all variables that are valid UTF-8.
 pub(crate) fn all() -> impl Iterator<Item = (String, String)> {
     let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
         Some((name.into_string().ok()?, value.into_string().ok()?))
@@ -109,31 +109,31 @@ pub(crate) fn all() -> impl Iterator<Item = (String, String)> {
     std::env::vars_os().filter_map(text)
 }
 
-/// Takes out what looks like a secret, and the values of the variables that hold one.
+/// Returns a redactor for secrets, including the values of secret variables.
 pub(crate) fn redactor() -> Redactor {
     Redactor::new(secret_values(all()))
 }
 
-/// All variables, as they are.
+/// Returns all variables as OS strings.
 pub(crate) fn all_os() -> Vec<(OsString, OsString)> {
     std::env::vars_os().collect()
 }
 
-/// Unstuck's own folders and files, which nothing that it runs for others may see.
+/// Returns unstuck's own directories and files, which must be hidden from sandboxed processes.
 pub(crate) fn own_paths(store: &StoreLocation) -> Vec<PathBuf> {
     let beside = [store.path().to_owned(), store.path().with_extension("d")];
     let folders = user_config().into_iter().chain(state_dir());
     folders.chain(beside).collect()
 }
 
-/// The folders in which programs are looked for by their names.
+/// Returns the directories of `PATH`.
 pub(crate) fn search_path() -> impl Iterator<Item = PathBuf> {
     let path = variable("PATH").unwrap_or_default();
     let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
     folders.into_iter()
 }
 
-/// The names of all programs on the search path.
+/// Returns the names of all programs on `PATH`.
 pub(crate) fn program_names() -> BTreeSet<String> {
     let folders = search_path().filter_map(|folder| std::fs::read_dir(folder).ok());
     folders

@@ -1,4 +1,4 @@
-//! How errors are shown: what went wrong, where, and what to do next.
+//! Error output: what went wrong, where, and what to do next.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -10,14 +10,14 @@ use unstuck_config::Config;
 use crate::output::{self, Color, YELLOW};
 use crate::redacted_stderr::{RedactedStderr, redacted};
 
-/// The exit code of errors that are our own: usage, configuration, files.
+/// Exit code of unstuck errors: usage, configuration, files.
 const EXIT_ERROR: u8 = 2;
-/// Longer words are cut in the middle.
+/// Longer words are truncated in the middle.
 const MAX_WORD: usize = 400;
-/// The exit code where what was asked for cannot be done: nothing to resume, no such run.
+/// Exit code if the request cannot be fulfilled: nothing to resume, no such run.
 const EXIT_REFUSED: u8 = 1;
 
-/// An error with the next step for the person who reads it.
+/// An error with a hint.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
 pub(crate) struct HintedError {
@@ -27,18 +27,18 @@ pub(crate) struct HintedError {
     class: ErrorClass,
 }
 
-/// Why something was not done.
+/// Class of an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ErrorClass {
-    /// Something is wrong: usage, configuration, files.
+    /// Usage, configuration or file error.
     Internal,
-    /// It does not fit how things stand.
+    /// Conflict with the current state.
     Conflict,
-    /// Whoever asks may not.
+    /// Not permitted.
     Forbidden,
 }
 
-/// An error that says what to do next.
+/// Creates an error with a hint.
 pub(crate) fn error_with_hint(
     message: impl Into<String>,
     hint: impl Into<String>,
@@ -51,7 +51,7 @@ pub(crate) fn error_with_hint(
     )
 }
 
-/// What was asked for cannot be done, and what to do next.
+/// Creates an error for a request that conflicts with the current state, with a hint.
 pub(crate) fn refusal(message: impl Into<String>, hint: impl Into<String>) -> anyhow::Error {
     with_code(
         message.into(),
@@ -61,7 +61,7 @@ pub(crate) fn refusal(message: impl Into<String>, hint: impl Into<String>) -> an
     )
 }
 
-/// Whoever asks may not, and what to do next.
+/// Creates an error for a request that is not permitted, with a hint.
 pub(crate) fn forbidden(message: impl Into<String>, hint: impl Into<String>) -> anyhow::Error {
     with_code(
         message.into(),
@@ -71,7 +71,7 @@ pub(crate) fn forbidden(message: impl Into<String>, hint: impl Into<String>) -> 
     )
 }
 
-/// An error in one sentence with what to do next, and why it is one.
+/// Returns an error in one sentence with its hint, and its class.
 pub(crate) fn summarize(error: &anyhow::Error) -> (String, ErrorClass) {
     let hinted = error
         .chain()
@@ -91,7 +91,7 @@ fn with_code(message: String, hint: String, code: u8, blame: ErrorClass) -> anyh
     })
 }
 
-/// Whether whoever read our output has gone.
+/// True if the reader of our output is gone (broken pipe).
 pub(crate) fn is_closed_pipe(error: &anyhow::Error) -> bool {
     let is_pipe = |cause: &(dyn std::error::Error + 'static)| {
         let io = cause.downcast_ref::<io::Error>().map(io::Error::kind);
@@ -103,7 +103,7 @@ pub(crate) fn is_closed_pipe(error: &anyhow::Error) -> bool {
     error.chain().any(is_pipe)
 }
 
-/// An error for programs that asked for JSON.
+/// An error in JSON form.
 #[derive(Debug, Serialize)]
 struct JsonError<'a> {
     error: JsonErrorBody<'a>,
@@ -116,7 +116,7 @@ struct JsonErrorBody<'a> {
     exit_code: u8,
 }
 
-/// Writes an error to standard output as one line of JSON, for programs.
+/// Writes an error to standard output as one line of JSON.
 pub(crate) fn print_error_json(error: &anyhow::Error) {
     let hinted = error
         .chain()
@@ -129,23 +129,23 @@ pub(crate) fn print_error_json(error: &anyhow::Error) {
         },
     };
     if let Ok(line) = serde_json::to_string(&line) {
-        // Nothing can be done if not even this can be written.
+        // If writing fails too, nothing is left to try.
         let _ = writeln!(io::stdout(), "{line}");
     }
 }
 
-/// Warns of each key of the configuration that is written with a name of an earlier version.
+/// Warns of configuration keys with deprecated names.
 pub(crate) fn warn_of_old_names(config: &Config, color: Color) {
     let mut to = RedactedStderr::new(color);
     for old in config.old_names() {
         let text = old.to_string();
         let line = text.lines().next().unwrap_or_default();
-        // Nothing can be done if not even this can be written.
+        // If writing fails too, nothing is left to try.
         let _ = writeln!(to, "{YELLOW}warning{YELLOW:#}: {line}");
     }
 }
 
-/// A text whose words can be read by a person: of a very long one, its beginning and its end.
+/// Truncates very long words in the middle.
 pub(crate) fn shorten_words(text: &str) -> String {
     let short = |word: &str| -> String {
         let count = word.chars().count();
@@ -164,7 +164,7 @@ pub(crate) fn shorten_words(text: &str) -> String {
 pub(crate) fn print_error(error: &anyhow::Error, color: Color) -> ExitCode {
     let mut to = RedactedStderr::new(color);
     let (red, bold) = (output::RED, output::BOLD);
-    // Nothing can be done if not even this can be written.
+    // If writing fails too, nothing is left to try.
     let text = shorten_words(&redacted(&format!("{error:#}")));
     let _ = writeln!(to, "{red}error{red:#}: {text}");
     let hinted = error
@@ -182,7 +182,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_very_long_word_is_cut_in_the_middle() {
+    fn very_long_word_is_truncated_in_the_middle() {
         let text = format!("cannot read {}.log: no such file", "x".repeat(100_000));
         let short = shorten_words(&text);
         assert!(short.len() < 500, "{short}");

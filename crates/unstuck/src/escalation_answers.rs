@@ -1,4 +1,4 @@
-//! Answers of people to what they are asked, wherever they give them.
+//! Human answers to escalations, shared by all front ends.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -29,26 +29,26 @@ use crate::run_session::state_dir;
 use crate::text_display::one_line;
 use crate::{clock, environment, project_trust, runtime};
 
-/// So many ids are named where several could be meant.
+/// Maximum number of listed candidates.
 const MAX_LISTED: usize = 8;
 
-/// What follows from an answer.
+/// Effect of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum AnswerEffect {
-    /// The process that drives the run hears it.
+    /// The process that supervises the run receives it.
     Delivered,
-    /// Nobody drives the run: somebody has to take it up.
+    /// The run is not active and must be resumed.
     NeedsResume,
-    /// Nothing was held up by the question.
+    /// The escalation blocked nothing.
     Recorded,
-    /// The run has ended; why, in a few words.
+    /// The run has ended, with a short reason.
     Ended(String),
 }
 
-/// Which escalation a person means.
+/// Selects an escalation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EscalationSelector<'a> {
-    /// The one whose id, or whose run's id, begins like this.
+    /// By a prefix of its id or of its run's id.
     Id(&'a str),
     /// The newest one of this project.
     Newest,
@@ -56,7 +56,7 @@ pub(crate) enum EscalationSelector<'a> {
     Only,
 }
 
-/// The questions that wait, the newest first; those whose time is over are settled before.
+/// Returns the open escalations, newest first, after applying the default answer to expired ones.
 pub(crate) fn open_escalations(
     filter: &EscalationFilter,
     session: &CommandContext<'_>,
@@ -86,7 +86,7 @@ pub(crate) fn open_escalations(
     })
 }
 
-/// Ends the run of a question whose default answer was to end it; a process that drives the run does so itself.
+/// Ends the run of an expired escalation whose default answer is to abort; a supervising process does so itself.
 async fn end_run_of_expired(
     scribe: EventWriter<'_>,
     lapsed: &EscalationRow,
@@ -108,7 +108,7 @@ async fn end_run_of_expired(
     }
 }
 
-/// Whether an answer ends the whole run: nothing of it is left to do.
+/// True if an answer ends the whole run because nothing is left to do.
 fn ends_run(answer: EscalationAnswer, events: &[EventRecord]) -> bool {
     let is_single =
         || RunProjection::from_events(events).is_some_and(|run| run.summary.roles.is_none());
@@ -133,7 +133,7 @@ async fn end_run(
     ending.abort_run(run, said).await
 }
 
-/// The question that is meant.
+/// Returns the selected escalation.
 pub(crate) fn find_escalation(
     which: EscalationSelector<'_>,
     answer: EscalationAnswer,
@@ -158,7 +158,7 @@ pub(crate) fn find_escalation(
     }
 }
 
-/// The question of this project that can be answered so; where there are several, a person has to say which.
+/// Returns the escalation of this project that accepts the answer; several are an error that lists them.
 fn find_in_project(
     which: EscalationSelector<'_>,
     answer: EscalationAnswer,
@@ -185,7 +185,7 @@ fn find_in_project(
     Ok(here.swap_remove(chosen))
 }
 
-/// A question on one line: its id, and what is asked.
+/// Renders an escalation on one line: its id and summary.
 fn candidate_line(question: &EscalationRow) -> String {
     let asked = &question.request;
     let about = asked
@@ -240,7 +240,7 @@ fn sole_match(
     }
 }
 
-/// Why nothing waits under an id: it was answered, or there is no such question.
+/// Returns the error for an id without an open escalation: already answered, or unknown.
 fn not_open_error(id: &str, session: &CommandContext<'_>) -> Result<anyhow::Error> {
     let filter = EscalationFilter {
         prefix: Some(id.to_owned()),
@@ -262,7 +262,7 @@ fn not_open_error(id: &str, session: &CommandContext<'_>) -> Result<anyhow::Erro
     })
 }
 
-/// Gives the answer of who is at the keyboard; the first one counts.
+/// Submits an answer of the current user; the first answer wins.
 pub(crate) fn answer_as_user(
     question: &EscalationRow,
     answer: EscalationAnswer,
@@ -279,17 +279,17 @@ pub(crate) fn answer_as_user(
     answer_as(question, &giving, config, session)
 }
 
-/// An answer, and whose it is.
+/// An answer and its author.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct AnswerInput<'a> {
     pub(crate) answer: EscalationAnswer,
     pub(crate) note: &'a str,
     pub(crate) who: &'a str,
-    /// What is to be different beside what the answer itself says.
+    /// Changes in addition to those of the answer itself.
     pub(crate) changes: &'a [ConcreteChange],
 }
 
-/// Gives somebody's answer; the first one counts.
+/// Submits an answer of the given user; the first answer wins.
 pub(crate) fn answer_as(
     question: &EscalationRow,
     giving: &AnswerInput<'_>,
@@ -316,7 +316,7 @@ pub(crate) fn answer_as(
     })
 }
 
-/// Writes an answer down, and ends the run where that is what it means.
+/// Records an answer, and ends the run if the answer says so.
 async fn record_answer(
     scribe: EventWriter<'_>,
     question: &EscalationRow,
@@ -348,7 +348,7 @@ async fn record_answer(
     }
 }
 
-/// Refuses an answer after which the run could not continue, before it is used up.
+/// Refuses an answer after which the run could not continue, before it is recorded.
 fn check_can_continue(
     question: &EscalationRow,
     events: &[EventRecord],
@@ -364,16 +364,16 @@ fn check_can_continue(
     ))
 }
 
-/// What came of aborting several runs.
+/// Result of a bulk abort.
 #[derive(Debug, Default)]
 pub(crate) struct BulkAbortResult {
-    /// How many were aborted.
+    /// Number of aborted runs.
     pub(crate) count: usize,
-    /// Why the others were not.
+    /// Errors of the others.
     pub(crate) errors: Vec<anyhow::Error>,
 }
 
-/// Aborts the run of each of these requests that is still open; each is told once it is recorded.
+/// Aborts the run of each request that is still open; reports each once it is recorded.
 pub(crate) fn abort_each(
     questions: &[EscalationRow],
     note: &str,
@@ -383,7 +383,7 @@ pub(crate) fn abort_each(
 ) -> Result<BulkAbortResult> {
     let mut aborted = BulkAbortResult::default();
     for question in questions {
-        // A run that has several open requests ended with the first of them.
+        // A run with several open requests ended with the first of them.
         if !question.request.details.allows(EscalationAnswer::Abort) || !is_open(question, session)?
         {
             continue;
@@ -408,7 +408,7 @@ fn is_open(question: &EscalationRow, session: &CommandContext<'_>) -> Result<boo
     Ok(open.iter().any(|one| one.request.id == question.request.id))
 }
 
-/// Ends a run that nobody supervises and that has no open question, for the person at the keyboard.
+/// Aborts an inactive run without an open escalation, for the current user.
 pub(crate) fn abort_run(
     run: &RunSummary,
     note: &str,
@@ -455,7 +455,7 @@ async fn is_driven(session: &CommandContext<'_>, run: &RunId) -> Result<bool> {
     history.is_driven(run, clock::now().at).await
 }
 
-/// Only a person may answer, only who is allowed to, and only what makes sense.
+/// Checks that the author is a permitted human and that the answer is available.
 fn check_may_answer(
     question: &EscalationRow,
     answer: EscalationAnswer,
@@ -478,7 +478,7 @@ fn check_may_answer(
     check_allowed(&question.project, answer, who, config, session)
 }
 
-/// Agents do not answer for people.
+/// Refuses answers from agents.
 fn refuse_agents() -> Result<()> {
     match project_trust::agent_evidence() {
         None => Ok(()),
@@ -486,7 +486,7 @@ fn refuse_agents() -> Result<()> {
     }
 }
 
-/// Whether somebody may give this answer in a project.
+/// Checks that the user may give this answer in the project.
 fn check_allowed(
     project: &str,
     answer: EscalationAnswer,
@@ -497,7 +497,7 @@ fn check_allowed(
     let here = std::env::current_dir().unwrap_or_default();
     let project = Path::new(project);
     let own;
-    // What counts is what the project itself says.
+    // The project's own configuration applies.
     let config = if project_of(&here) == project {
         config
     } else {
@@ -529,7 +529,7 @@ fn answer_error(error: RunError, question: &EscalationRow) -> anyhow::Error {
     }
 }
 
-/// Somebody was faster.
+/// Returns the error for an escalation that was answered in the meantime.
 fn already_answered(id: &str, answered: &EscalationClosure) -> anyhow::Error {
     let when = clock::format_time(answered.at);
     let said = answered.answer.as_ref();
@@ -551,7 +551,7 @@ fn already_answered(id: &str, answered: &EscalationClosure) -> anyhow::Error {
     )
 }
 
-/// Who is at the keyboard.
+/// Returns the name of the current user.
 pub(crate) fn current_user() -> String {
     let uid = nix::unistd::Uid::current();
     let known = nix::unistd::User::from_uid(uid).ok().flatten();

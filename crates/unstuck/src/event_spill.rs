@@ -1,4 +1,5 @@
-//! What the store could not take because its disk was full when a run ended: kept elsewhere, and written when there is room.
+//! Events that the store could not take because its disk was full: kept elsewhere, and written when there is space
+//! again.
 #![expect(
     clippy::disallowed_methods,
     reason = "files in the state folder, out of the agents' reach"
@@ -18,12 +19,12 @@ use unstuck_store::{Append, RunFilter, Store, StoreError, StoreLocation, StoreOp
 use crate::environment;
 use crate::run_session::state_dir;
 
-/// The end of the name of a file that holds events.
+/// File name suffix of spilled events.
 const SPILL_SUFFIX: &str = ".events.jsonl";
-/// The name of a store that stood in for the usual one.
+/// File name of a substitute store.
 pub(crate) const SUBSTITUTE_NAME: &str = "unstuck.db";
 
-/// Keeps events of a run that the store could not take, in the first place where there is room; tells where.
+/// Saves events of a run that the store could not take, in the first location with space; returns the location.
 pub(crate) fn spill(
     store: &StoreLocation,
     run: &RunId,
@@ -52,7 +53,7 @@ pub(crate) fn spill(
     Err(last)
 }
 
-/// Writes into a store what was kept elsewhere while it could not be written; gives the runs whose events are in it now.
+/// Writes spilled events to a store; returns the runs whose events are in it now.
 pub(crate) async fn recover(store: &Store, location: &StoreLocation) -> Vec<RunId> {
     let mut recorded = Vec::new();
     for folder in spill_dirs(location) {
@@ -84,7 +85,7 @@ async fn recover_from(store: &Store, location: &StoreLocation, folder: &Path) ->
             );
         }
     }
-    // Only an empty one goes.
+    // Only an empty directory is removed.
     let _ = fs::remove_dir(folder);
     recorded
 }
@@ -98,7 +99,7 @@ async fn append_file(store: &Store, run: &RunId, path: &Path) -> Result<(), Stor
     let Some(first) = events.first().filter(|_| newest.is_some()) else {
         return Ok(());
     };
-    // Somebody has resumed or ended it since: what is kept is not how it ended any more.
+    // The run was resumed or ended since: the spilled end is outdated.
     let is_later = |one: &EventRecord| {
         let ends = matches!(one.event, Event::RunResumed(_) | Event::RunFinished(_));
         ends && one.at >= first.at
@@ -109,7 +110,7 @@ async fn append_file(store: &Store, run: &RunId, path: &Path) -> Result<(), Stor
     append(store, run, &events).await
 }
 
-/// Appends events of a run, those of one moment together.
+/// Appends events of a run, grouped by timestamp.
 async fn append(store: &Store, run: &RunId, events: &[EventRecord]) -> Result<(), StoreError> {
     for moment in events.chunk_by(|one, next| one.at == next.at) {
         if let Some(first) = moment.first() {
@@ -121,7 +122,7 @@ async fn append(store: &Store, run: &RunId, events: &[EventRecord]) -> Result<()
     Ok(())
 }
 
-/// Copies the runs of a store that stood in for this one and has no run under way, then removes it.
+/// Copies the runs of a substitute store without active runs, then removes it.
 async fn merge_substitute(
     store: &Store,
     usual: &StoreLocation,
@@ -136,7 +137,7 @@ async fn merge_substitute(
         if !is_under_way && store.load(&run.id).await?.is_empty() {
             append(store, &run.id, &from.load(&run.id).await?).await?;
             let (own, usual) = (state_dir(&location), state_dir(usual));
-            // Without its files a run is shown all the same, and resumed.
+            // Without its files, a run can still be shown and resumed.
             let _ = run_dir::copy_run_files(&own, &usual, &run.id);
             copied.push(run.id.clone());
         }
@@ -148,7 +149,7 @@ async fn merge_substitute(
     Ok(copied)
 }
 
-/// Removes a store that stood in for another, with what belongs to it.
+/// Removes a substitute store with its files.
 fn remove_store(path: &Path) {
     for end in ["", "-wal", "-shm"] {
         let _ = fs::remove_file(format!("{}{end}", path.display()));
@@ -156,28 +157,28 @@ fn remove_store(path: &Path) {
     let _ = fs::remove_dir_all(path.with_extension("d"));
 }
 
-/// The folders in which something may be kept for a store.
+/// Returns the directories that may hold spilled data of a store.
 fn spill_dirs(store: &StoreLocation) -> impl Iterator<Item = PathBuf> + use<> {
     let name = dir_name(store);
     let beside = store.path().with_extension("d").join("unrecorded");
     std::iter::once(beside).chain(candidate_dirs().map(move |place| place.join(&name)))
 }
 
-/// The folder of a store that stands in for this one: where there is a place for it.
+/// Returns the directory of a substitute store, if there is a location for it.
 pub(crate) fn substitute_dir(store: &StoreLocation) -> Option<PathBuf> {
     let name = dir_name(store);
     let mut folders = candidate_dirs().map(|place| place.join(&name));
     folders.find(|folder| ensure_private_dir(folder).is_ok())
 }
 
-/// Places that are rarely on the same disk as the usual store.
+/// Locations that are rarely on the same disk as the usual store.
 fn candidate_dirs() -> impl Iterator<Item = PathBuf> {
     let runtime = environment::variable("XDG_RUNTIME_DIR").map(PathBuf::from);
     let places = [PathBuf::from("/dev/shm"), std::env::temp_dir()];
     runtime.into_iter().chain(places)
 }
 
-/// The name of such a folder: one for each person and usual store.
+/// Returns the directory name, unique per user and usual store.
 fn dir_name(usual: &StoreLocation) -> String {
     let mut hasher = DefaultHasher::new();
     usual.path().hash(&mut hasher);
@@ -185,7 +186,7 @@ fn dir_name(usual: &StoreLocation) -> String {
     format!("unstuck-{user}-{:016x}", hasher.finish())
 }
 
-/// Makes a folder that nobody else can look into, or takes the one that is there if it is such a folder.
+/// Creates a private directory, or accepts an existing one if it is private.
 fn ensure_private_dir(folder: &Path) -> io::Result<()> {
     match DirBuilder::new().mode(0o700).create(folder) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
@@ -199,7 +200,7 @@ fn ensure_private_dir(folder: &Path) -> io::Result<()> {
     }
 }
 
-/// Whether a folder is there that is ours, and that nobody else can look into.
+/// True if the directory exists, is ours, and is not accessible to others.
 fn is_private_dir(folder: &Path) -> bool {
     fs::symlink_metadata(folder).is_ok_and(|there| {
         let is_ours = there.uid() == rustix::process::geteuid().as_raw();
@@ -214,7 +215,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_that_others_can_look_into_is_not_used() {
+    fn directory_accessible_to_others_is_not_used() {
         let place = tempfile::tempdir().unwrap();
         let folder = place.path().join("store");
         ensure_private_dir(&folder).unwrap();

@@ -1,8 +1,8 @@
-//! Addresses to listen on, as people write them.
+//! Parsing of listen addresses.
 
 use std::net::SocketAddr;
 
-/// `ADDR:PORT`, as a flag says it; `localhost` is this machine.
+/// Parses `ADDR:PORT`; `localhost` is accepted as the loopback address.
 pub(crate) fn parse_listen_address(text: &str) -> Result<SocketAddr, String> {
     let numbers = match text.strip_prefix("localhost:") {
         Some(port) => format!("127.0.0.1:{port}"),
@@ -18,7 +18,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_has_a_port_and_may_be_this_machine_by_name() {
+    fn listen_address_needs_a_port_and_accepts_localhost() {
         assert_eq!(
             parse_listen_address("localhost:80").unwrap().to_string(),
             "127.0.0.1:80"

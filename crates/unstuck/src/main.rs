@@ -1,4 +1,4 @@
-//! unstuck keeps AI agents working: it knows every failure, and what to do about it.
+//! Command line of unstuck: parses the arguments and runs the subcommands.
 
 mod agent_installation;
 mod agent_restrictions;
@@ -62,7 +62,7 @@ use crate::commands::{
 use crate::config::{Config, ConfigSources};
 use crate::output::{Color, Output};
 
-/// Keeps AI agents working: runs them, sees every failure, and does what helps
+/// Keeps AI agents running: detects failures and recovers automatically
 #[derive(Debug, Parser)]
 #[command(
     name = "unstuck",
@@ -74,7 +74,7 @@ struct Cli {
     #[command(subcommand)]
     command: Command,
 
-    /// Read this configuration too, after the user's and the project's
+    /// Read this configuration file in addition to the user's and the project's
     #[arg(
         long,
         global = true,
@@ -84,7 +84,7 @@ struct Cli {
     )]
     config: Option<PathBuf>,
 
-    /// Keep the history in this file [default: ~/.local/state/unstuck/unstuck.db]
+    /// Use this database file for the run history [default: ~/.local/state/unstuck/unstuck.db]
     #[arg(
         long,
         global = true,
@@ -94,7 +94,7 @@ struct Cli {
     )]
     store: Option<String>,
 
-    /// When to use colours
+    /// When to use colors
     #[arg(long, global = true, value_enum, default_value_t, value_name = "WHEN")]
     color: Color,
 }
@@ -150,7 +150,7 @@ enum Command {
 
 fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().collect();
-    // The small processes that unstuck starts of itself read no configuration and know no options.
+    // Helper processes that unstuck starts itself read no configuration and take no options.
     if let Some(code) = unstuck_run::reaper::run_if_called(&arguments) {
         return ExitCode::from(code);
     }
@@ -172,10 +172,10 @@ fn main() -> ExitCode {
     let done = run(&cli, is_quiet, &mut out).and_then(|code| out.finish().map(|()| code));
     match done {
         Ok(code) => code,
-        // Whoever read our output has seen enough.
+        // The reader closed our output (broken pipe): not an error.
         Err(error) if error_report::is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            // A listing that tells what is wrong is the answer; a second document behind it could not be read.
+            // A list of errors is already the JSON result; a second document after it would break parsers.
             if wants_json && !out.has_written() {
                 error_report::print_error_json(&error);
             }
@@ -184,7 +184,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// What is wrong with the arguments, or the help that was asked for; what is echoed of very long words is cut.
+/// Reports a usage error or prints the requested help; very long arguments are truncated when echoed.
 fn report_usage_error(error: &clap::Error) -> ExitCode {
     let text = error.render();
     let longest = text.to_string().split_whitespace().map(str::len).max();
@@ -193,7 +193,7 @@ fn report_usage_error(error: &clap::Error) -> ExitCode {
         error.exit();
     }
     let mut to = redacted_stderr::RedactedStderr::auto();
-    // Nothing can be done if not even this can be written.
+    // If writing to stderr fails too, nothing is left to try.
     let _ = if is_short {
         write!(to, "{}", text.ansi())
     } else {
@@ -202,13 +202,13 @@ fn report_usage_error(error: &clap::Error) -> ExitCode {
     ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
 }
 
-/// Whether results are asked for as JSON on standard output; what follows `--` is another program's.
+/// True if `--json` was given before `--`; arguments after `--` belong to the supervised command.
 fn wants_json(arguments: &[OsString]) -> bool {
     let own = arguments.iter().take_while(|word| *word != "--");
     own.into_iter().any(|word| word == "--json")
 }
 
-/// Returns whether unstuck's own messages are suppressed; what follows `--` is another program's.
+/// True if unstuck's own messages are suppressed; arguments after `--` belong to the supervised command.
 fn is_quiet(arguments: &[OsString]) -> bool {
     let own = arguments.iter().take_while(|word| *word != "--");
     own.into_iter()
@@ -217,15 +217,15 @@ fn is_quiet(arguments: &[OsString]) -> bool {
 
 fn run(cli: &Cli, is_quiet: bool, out: &mut Output) -> anyhow::Result<ExitCode> {
     agent_restrictions::refuse_for_agents(&cli.command)?;
-    // What is shown must not depend on what the user has configured.
+    // The output must not depend on the user's configuration.
     if let Command::Demo(args) = &cli.command {
         return run_demo(cli, args, out);
     }
-    // A server for tests must not depend on what the user has configured either.
+    // A test server must not depend on the user's configuration either.
     if let Command::Faults(args) = &cli.command {
         return faults::run(args, out).map(|()| ExitCode::SUCCESS);
     }
-    // What is wrong with a configuration is the business of this command.
+    // This command reports configuration errors itself.
     if let Command::Config(args) = &cli.command {
         return run_config(cli, args, out);
     }
@@ -255,7 +255,7 @@ fn run(cli: &Cli, is_quiet: bool, out: &mut Output) -> anyhow::Result<ExitCode> 
     done.map(|()| ExitCode::SUCCESS)
 }
 
-/// What is wrong with a configuration, or counts.
+/// Runs the commands that show or check configuration.
 fn run_config(
     cli: &Cli,
     args: &config_command::ConfigArgs,
@@ -270,7 +270,7 @@ fn run_config(
     config_command::run(args, sources, out).map(|()| ExitCode::SUCCESS)
 }
 
-/// The commands that run something or look at what ran.
+/// Runs the commands that need the store.
 fn run_with_store(
     cli: &Cli,
     command: &Command,
@@ -310,7 +310,7 @@ fn run_with_store(
     done.map(|()| ExitCode::SUCCESS)
 }
 
-/// The answers to what runs ask for.
+/// Returns the answer and its arguments if the command answers an escalation.
 fn answer_args(command: &Command) -> Option<(EscalationAnswer, AnswerArgs)> {
     Some(match command {
         Command::Reject(args) => (EscalationAnswer::Reject, args.clone()),
@@ -323,7 +323,7 @@ fn answer_args(command: &Command) -> Option<(EscalationAnswer, AnswerArgs)> {
     })
 }
 
-/// The commands that look at what ran.
+/// Runs the commands that only read the store.
 fn run_read_only(
     command: &Command,
     session: &CommandContext<'_>,
@@ -341,9 +341,9 @@ fn run_read_only(
     }
 }
 
-/// The demo, whose history is its own.
+/// Runs the demo, which has a run history of its own.
 fn run_demo(cli: &Cli, args: &demo::DemoArgs, out: &mut Output) -> anyhow::Result<ExitCode> {
-    // Whoever names a store for all commands has their own history in it.
+    // An explicit --store is used for the demo as well.
     let named = cli.store.clone().filter(|named| !named.is_empty());
     let store = match named.filter(|named| environment::named_store().as_ref() != Some(named)) {
         Some(named) => StoreLocation::parse(&named).map_err(store::with_hint)?,
@@ -357,7 +357,7 @@ fn run_demo(cli: &Cli, args: &demo::DemoArgs, out: &mut Output) -> anyhow::Resul
     demo::run(args, &session, out)
 }
 
-/// Where the history is kept.
+/// Returns the location of the store.
 fn store_location(cli: &Cli) -> anyhow::Result<StoreLocation> {
     match cli.store.as_deref().filter(|named| !named.is_empty()) {
         Some(named) => StoreLocation::parse(named).map_err(store::with_hint),

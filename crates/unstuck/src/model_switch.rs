@@ -1,4 +1,4 @@
-//! Moving a session that goes on to another model: which one is meant, from what to what, and what that costs.
+//! Model switch of a running session: target model and extra cost.
 
 use anyhow::Result;
 use unstuck_core::Timestamp;
@@ -13,7 +13,7 @@ use crate::error_report::refusal;
 use crate::run_history::RunHistory;
 use crate::store::with_hint;
 
-/// What a call is taken to use where nothing is known of the session's.
+/// Token usage assumed for a call if the session has none yet.
 const DEFAULT_CALL_TOKENS: TokenUsage = TokenUsage {
     input: 10_000,
     cached: 0,
@@ -21,32 +21,32 @@ const DEFAULT_CALL_TOKENS: TokenUsage = TokenUsage {
     requests: 1,
 };
 
-/// Where a session is to be moved.
+/// Target of a model switch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SwitchDestination<'a> {
-    /// To the next model of its ladder.
+    /// The next model on the session's ladder.
     Next,
-    /// To this one.
+    /// The named model.
     Named(&'a str),
-    /// To the one that it had.
+    /// The previous model.
     Previous,
 }
 
-/// The session that is meant.
+/// The session to switch.
 #[derive(Debug)]
 pub(crate) struct ModelSwitchTarget {
     pub(crate) run: RunSummary,
     pub(crate) session: SessionSummary,
-    /// The model in use, as far as is known.
+    /// Current model, as far as known.
     pub(crate) model: Option<String>,
-    /// The model that it had before it was moved.
+    /// Model before the last switch.
     previous_model: Option<String>,
-    /// What its calls used so far.
+    /// Token usage of its calls so far.
     tokens: TokenUsage,
 }
 
 impl ModelSwitchTarget {
-    /// The session that goes on and is meant by its id, or that of its run.
+    /// Finds the running session by its id or that of its run.
     pub(crate) async fn find(id: &str, store: &StoreLocation) -> Result<Self> {
         let (letters, number) = match id.rsplit_once('-') {
             Some((run, number)) if number.parse::<u32>().is_ok() => (run, Some(number)),
@@ -80,7 +80,7 @@ impl ModelSwitchTarget {
         Self::for_session(run, found, &events, store).await
     }
 
-    /// A session of a run in which all this happened, whether or not it goes on.
+    /// Returns the target for a session of a run with these events, running or not.
     pub(crate) async fn for_session(
         run: RunSummary,
         session: SessionSummary,
@@ -102,7 +102,7 @@ impl ModelSwitchTarget {
         })
     }
 
-    /// From which model to which.
+    /// Resolves the current and the new model.
     pub(crate) fn resolve_models(
         &self,
         to: SwitchDestination<'_>,
@@ -150,7 +150,7 @@ impl ModelSwitchTarget {
         }
     }
 
-    /// What that is expected to cost more.
+    /// Estimates the extra cost.
     pub(crate) fn extra_cost(
         &self,
         (from, to): (&str, &str),
@@ -159,7 +159,7 @@ impl ModelSwitchTarget {
         catalog.cost_difference(from, to, self.tokens)
     }
 
-    /// Writes down that its further calls go to the other model.
+    /// Records the model switch for further calls.
     pub(crate) async fn record_switch(
         &self,
         store: &Store,
@@ -184,7 +184,7 @@ impl ModelSwitchTarget {
     }
 }
 
-/// The changes of a session's model that count: those since it was last moved back.
+/// Returns the model switches in effect: those since the last switch back.
 fn effective_switches<'e>(
     events: &'e [EventRecord],
     session: &SessionSummary,
@@ -207,7 +207,7 @@ fn effective_switches<'e>(
     moves
 }
 
-/// The model of the newest call, and what all of them used.
+/// Returns the model of the newest call, and the token usage of all calls.
 async fn model_and_usage(
     store: &StoreLocation,
     of: &SessionSummary,

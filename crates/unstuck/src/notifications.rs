@@ -1,4 +1,4 @@
-//! Who is told what happens, as the configuration says, and the courier who tells them while a run is driven.
+//! Notification targets from the configuration, and delivery while a run is active.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -20,20 +20,20 @@ use crate::command_context::CommandContext;
 use crate::config::{self, Config};
 use crate::{clock, environment};
 
-/// How long the end of a command waits for messages to arrive; the rest stays in the outbox.
+/// Time limit for delivery at the end of a command; the rest stays in the outbox.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// The programs that show messages on a desktop.
+/// Programs that show desktop notifications.
 const DESKTOP_PROGRAMS: [&str; 2] = ["notify-send", "osascript"];
 
-/// Everyone who is told about something.
+/// Notifies all configured targets.
 pub(crate) struct ConfiguredNotifier(Subscriptions);
 
 impl ConfiguredNotifier {
-    /// Those whom the configuration names; none if it names nobody.
+    /// Creates a notifier for the configured targets; none without targets.
     pub(crate) fn new(config: &Config, session: &CommandContext<'_>) -> Option<Self> {
         let mut list = hooks(config);
-        // A desktop that is not there has nothing to be told.
+        // Without a desktop, its targets are skipped.
         list.retain(|hook| hook.target != NotificationTarget::Desktop || has_desktop());
         let option = || session.store_option();
         (!list.is_empty()).then(|| {
@@ -45,9 +45,9 @@ impl ConfiguredNotifier {
         })
     }
 
-    /// Those whom the configuration of another project names.
+    /// Creates a notifier for the targets of another project.
     pub(crate) fn of_project(project: &str, session: &CommandContext<'_>) -> Option<Self> {
-        // What is wrong with it is told where something is run with it.
+        // Its configuration errors are reported when it is used for a run.
         let config = config::load_in(Path::new(project), session.sources()).ok()?;
         Self::new(&config, session)
     }
@@ -64,19 +64,19 @@ impl Notifier for ConfiguredNotifier {
     }
 }
 
-/// Sends with the secrets of this process's environment.
+/// Creates a sender with the secrets of this process's environment.
 pub(crate) fn sender() -> MessageSender {
     MessageSender::new(Arc::new(environment::variable))
 }
 
-/// A courier at work.
+/// A running delivery task.
 pub(crate) struct DeliveryTask {
     stop: watch::Sender<bool>,
     task: JoinHandle<()>,
 }
 
 impl DeliveryTask {
-    /// Sends what is in the outbox from now on.
+    /// Starts to send messages from the outbox.
     pub(crate) fn start(store: &Store) -> Self {
         let courier = DeliveryWorker::new(store.clone(), sender());
         let (stop, stopped) = watch::channel(false);
@@ -87,10 +87,10 @@ impl DeliveryTask {
         }
     }
 
-    /// Has the last messages sent, as far as that takes no time to speak of.
+    /// Sends the last messages within a short time limit, then stops.
     pub(crate) async fn flush_and_stop(self) {
         let Self { stop, mut task } = self;
-        // It listens, unless it has ended.
+        // The task listens unless it has ended.
         let _ = stop.send(true);
         if tokio::time::timeout(FLUSH_TIMEOUT, &mut task)
             .await
@@ -111,7 +111,7 @@ fn has_desktop() -> bool {
     })
 }
 
-/// Everyone whom a configuration names.
+/// Returns all configured targets.
 pub(crate) fn hooks(config: &Config) -> Vec<Subscription> {
     let section = config.webhooks();
     let occasions = [

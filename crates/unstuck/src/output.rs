@@ -1,4 +1,4 @@
-//! Where results go: data to standard output, everything else to standard error.
+//! Output streams: results on standard output, everything else on standard error.
 
 use std::io::{self, IsTerminal, Write};
 use std::os::fd::AsFd;
@@ -16,15 +16,15 @@ pub(crate) const RED: Style = AnsiColor::Red.on_default().bold();
 pub(crate) const GREEN: Style = AnsiColor::Green.on_default().bold();
 pub(crate) const YELLOW: Style = AnsiColor::Yellow.on_default().bold();
 
-/// When to use colours; `auto` respects `NO_COLOR` and what the terminal can do.
+/// When to use colors; `auto` respects `NO_COLOR` and the terminal's capabilities
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Color {
-    /// On a terminal
+    /// Only on a terminal
     #[default]
     Auto,
-    /// Everywhere
+    /// Always
     Always,
-    /// Nowhere
+    /// Never
     Never,
 }
 
@@ -38,14 +38,14 @@ impl Color {
     }
 }
 
-/// How large a terminal is, in characters.
+/// Size of a terminal, in characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TerminalSize {
     pub(crate) columns: usize,
     pub(crate) rows: usize,
 }
 
-/// How large a terminal is; none for what is not a terminal, or does not tell.
+/// Returns the size of a terminal; none if it is not a terminal or the size is unknown.
 pub(crate) fn terminal_size(of: impl AsFd) -> Option<TerminalSize> {
     let size = rustix::termios::tcgetwinsize(of).ok()?;
     let size = TerminalSize {
@@ -55,12 +55,12 @@ pub(crate) fn terminal_size(of: impl AsFd) -> Option<TerminalSize> {
     (size.columns > 0).then_some(size)
 }
 
-/// How many columns a terminal has; none for what is not a terminal.
+/// Returns the number of terminal columns; none if it is not a terminal.
 pub(crate) fn terminal_columns(of: impl AsFd) -> Option<usize> {
     terminal_size(of).map(|size| size.columns)
 }
 
-/// Standard output, written in large pieces, without colours where they are not wanted.
+/// Buffered standard output that strips colors unless they are enabled.
 pub(crate) struct Output {
     writer: AutoStream<io::Stdout>,
     color: Color,
@@ -68,7 +68,7 @@ pub(crate) struct Output {
     has_written: bool,
 }
 
-/// A value as JSON whose costs are fit to be told.
+/// Serializes a value to JSON with rounded costs.
 fn json_with_rounded_costs(value: &impl Serialize) -> Result<serde_json::Value> {
     let mut value = serde_json::to_value(value)?;
     normalize_costs(&mut value);
@@ -85,12 +85,12 @@ impl Output {
         }
     }
 
-    /// How many columns there are, where a person reads it.
+    /// Returns the number of columns if standard output is a terminal.
     pub(crate) fn columns(&self) -> Option<usize> {
         terminal_columns(io::stdout())
     }
 
-    /// Writes a value as JSON for machines.
+    /// Writes a value as pretty-printed JSON.
     pub(crate) fn write_json(&mut self, value: &impl Serialize) -> Result<()> {
         serde_json::to_writer_pretty(&mut *self, &json_with_rounded_costs(value)?)?;
         writeln!(self)?;
@@ -104,25 +104,25 @@ impl Output {
         Ok(())
     }
 
-    /// Whether a person reads it, as far as that can be known.
+    /// True if standard output is a terminal.
     pub(crate) fn is_terminal(&self) -> bool {
-        // A terminal that does not tell its size is one all the same.
+        // A terminal of unknown size is still a terminal.
         self.color == Color::Always || io::stdout().is_terminal()
     }
 
-    /// Returns whether a result was written, in part or whole.
+    /// True if at least part of a result was written.
     pub(crate) fn has_written(&self) -> bool {
         self.has_written
     }
 
-    /// Writes bytes exactly as they are, also what looks like a colour.
+    /// Writes bytes unchanged, including escape sequences.
     pub(crate) fn write_raw(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.flush()?;
         self.has_written = true;
         io::stdout().write_all(bytes)
     }
 
-    /// Writes all that is still to be written.
+    /// Flushes buffered output.
     pub(crate) fn finish(&mut self) -> Result<()> {
         self.flush()?;
         Ok(())

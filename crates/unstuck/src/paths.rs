@@ -1,11 +1,11 @@
-//! Folders: which project one belongs to, and how one is shown.
+//! Directories: finding the project of a directory, and display of paths.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-/// The root folder of the project that a folder belongs to.
+/// Returns the project root of a directory.
 pub(crate) fn project_of(folder: &Path) -> PathBuf {
     let is_root =
         |folder: &Path| unstuck_config::has_project_file(folder) || folder.join(".git").exists();
@@ -15,17 +15,17 @@ pub(crate) fn project_of(folder: &Path) -> PathBuf {
     root.copied().unwrap_or(folder).to_owned()
 }
 
-/// The project that the current folder belongs to, as runs name it.
+/// Returns the project of the current directory, as recorded in runs.
 pub(crate) fn current_project() -> String {
     let here = std::env::current_dir().unwrap_or_default();
     project_of(&here).display().to_string()
 }
 
-/// The project that a person means by a folder, as runs name it.
+/// Returns the project of the given directory, as recorded in runs.
 pub(crate) fn project_at(folder: &Path) -> Result<String> {
     let project = match folder.canonicalize() {
         Ok(found) => project_of(&found),
-        // A project that was deleted still has its history.
+        // A deleted project still has its history.
         Err(error) if folder.is_absolute() && error.kind() == ErrorKind::NotFound => {
             folder.to_owned()
         }
@@ -37,7 +37,7 @@ pub(crate) fn project_at(folder: &Path) -> Result<String> {
     Ok(project.display().to_string())
 }
 
-/// A path as people write it.
+/// Abbreviates the home directory to `~`.
 pub(crate) fn abbreviate_home(path: &str) -> String {
     let home = crate::environment::home();
     let rest = home.and_then(|home| Path::new(path).strip_prefix(home).ok().map(Path::to_owned));

@@ -1,4 +1,4 @@
-//! A pipeline as the configuration describes it, ready to be run.
+//! Builds a runnable pipeline from the configuration.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -24,24 +24,24 @@ use crate::error_report::error_with_hint;
 use crate::paths::project_of;
 use crate::repair_terms;
 
-/// What a person adds to the configuration.
+/// Command-line overrides for a pipeline.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct PipelineOptions {
-    /// What is to be done.
+    /// The task text.
     pub(crate) task: Option<String>,
-    /// How many roles may run side by side.
+    /// Maximum number of roles that run in parallel.
     pub(crate) parallel: Option<u32>,
-    /// The most iterations of the loop.
+    /// Maximum number of loop iterations.
     pub(crate) max_iterations: Option<u32>,
-    /// Whether the process stays when a person is needed.
+    /// If set, the process keeps waiting for human input instead of exiting.
     pub(crate) wait: bool,
-    /// How long what passes by itself is tried again without progress.
+    /// Time limit for retrying transient failures without progress.
     pub(crate) keep_trying: Option<Duration>,
-    /// Whether the environment is repaired.
+    /// Repair mode of the environment.
     pub(crate) repair: RequestedRepairMode,
 }
 
-/// The pipeline that the configuration describes; an error that tells what is missing or wrong.
+/// Builds the pipeline from the configuration, or an error that names the missing or invalid setting.
 pub(crate) fn build_plan(
     config: &Config,
     wanted: &PipelineOptions,
@@ -97,7 +97,7 @@ pub(crate) fn build_plan(
         policy: config
             .policy()
             .map_or_else(|| config.default_role_policy(), |policy| policy.id.clone()),
-        // They share one work tree: undoing what one changed would undo what another is doing.
+        // Parallel roles share one work tree: rolling back one would undo the work of another.
         parallel: match run.on_failed_attempt {
             OnFailedAttempt::Rollback => 1,
             OnFailedAttempt::Keep => wanted.parallel.unwrap_or(run.parallel).max(1),
@@ -115,17 +115,17 @@ pub(crate) fn build_plan(
     })
 }
 
-/// The same file from wherever a run is resumed.
+/// Returns an absolute path, so that the file is found wherever the run is resumed.
 fn absolute_path(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or(path.to_owned())
 }
 
-/// A time that is a limit; 0 is none, as for the program `timeout_text`.
+/// Returns the limit, or none for 0, as in `timeout(1)`.
 pub(crate) fn nonzero_limit(time: Option<Duration>) -> Option<Duration> {
     time.filter(|time| !time.is_zero())
 }
 
-/// Makes sure that there is a task if a role that is to run has a place for it.
+/// Checks that a task is set if the prompt of a selected role uses `{{ task }}`.
 pub(crate) fn check_task(plan: &PipelineSpec) -> Result<()> {
     let mut needing = plan
         .roles
@@ -184,7 +184,7 @@ fn role_plan(
         policy: made.policy,
         origins: made.origins,
         playbook: match playbook {
-            // What all roles have in common is looked up when it is needed.
+            // Settings shared by all roles are looked up when needed.
             Cow::Borrowed(_) => None,
             Cow::Owned(own) => Some(own),
         },
@@ -227,7 +227,7 @@ fn read_schema(config: &Config, role: &str, path: &Path) -> Result<ExpectedSchem
     serde_json::from_str(&text).with_context(|| format!("{} is no JSON Schema", path.display()))
 }
 
-/// What the output of a role is made from; what only says how far to go may change without harm.
+/// Settings that the output of a role depends on. Limits are left out: changing them does not invalidate the output.
 fn output_settings(role: &Role, prompt: &str) -> BTreeMap<String, String> {
     let mut settings = BTreeMap::from([
         ("agent".to_owned(), role.agent.clone()),
@@ -294,7 +294,7 @@ fn budget(budget: &section::BudgetSection) -> UsageBudget {
     }
 }
 
-/// Where the configuration of a run comes from: the file that it was started with, or another one if a person names it.
+/// Configuration sources of a run: the file it was started with, unless another one is named explicitly.
 pub(crate) fn sources_for_run<'a>(
     path: Option<&'a str>,
     sources: ConfigSources<'a>,

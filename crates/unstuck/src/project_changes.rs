@@ -1,4 +1,4 @@
-//! A run goes by what the project's files said when it began: how changes of them are met when it is resumed.
+//! Changes in a project's settings since a run began: how they are handled when it is resumed.
 
 use std::path::Path;
 
@@ -19,21 +19,21 @@ use crate::pipeline_from_config;
 use crate::project_trust;
 use crate::run_session::state_dir;
 
-/// The sections that do not concern a single command.
+/// Sections that do not apply to a single command.
 const PIPELINE_SECTIONS: [&str; 3] = ["role", "loop", "run"];
-/// A value that is longer is cut where a person reads it.
+/// Longer values are truncated for display.
 const MAX_VALUE: usize = 400;
 
-/// How changes of the project's files are met when a run is resumed.
+/// How changes of the project's settings are handled on resume.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum OnChanges {
-    /// The person at the terminal is asked; without one it is refused.
+    /// Ask on the terminal; without one, refuse.
     Ask,
-    /// They count.
+    /// Accept them.
     Accept,
-    /// These count, which a person has seen.
+    /// Accept exactly these settings, which the user has reviewed.
     AcceptSeen(ProjectSettings),
-    /// They do not count; the run goes on with what it began with, and asks about them.
+    /// Ignore them: continue with the original settings, and ask about the changes later.
     Hold,
 }
 
@@ -47,7 +47,7 @@ impl OnChanges {
     }
 }
 
-/// What a single command goes by of the project's files, as it is kept.
+/// Returns the project settings that apply to a single command, in stored form.
 pub(crate) fn settings_of_command(config: &Config) -> String {
     let settings = config.project_settings().clone();
     settings
@@ -55,13 +55,14 @@ pub(crate) fn settings_of_command(config: &Config) -> String {
         .canonical_text()
 }
 
-/// Keeps what a single command goes by. Where that is not possible it cannot be compared later, which is told then.
+/// Stores the settings that apply to a single command. Failures are ignored; later comparisons then report them as
+/// unknown.
 pub(crate) fn store_settings(content: &str, state: &Path) {
     let _ = BlobStore::in_state_dir(state).put(content.as_bytes());
 }
 
-/// Reads the configuration of a run that is under way; what the project's files say differently counts where it is
-/// trusted, and otherwise stays as it was accepted.
+/// Loads the configuration of an active run. Changed project settings apply if they are trusted; otherwise the accepted
+/// ones stay in effect.
 pub(crate) fn load_for_run(
     project: &Path,
     sources: ConfigSources<'_>,
@@ -75,7 +76,7 @@ pub(crate) fn load_for_run(
     config::load_in(project, sources.with_accepted(Some(&written)))
 }
 
-/// Reads the configuration by which a run is resumed; an error if it was changed, and nobody accepts that.
+/// Loads the configuration for resuming a run; an error if it was changed and the changes are not accepted.
 pub(crate) fn load_for_resume(
     run: &RunSummary,
     events: &[EventRecord],
@@ -101,11 +102,11 @@ pub(crate) fn load_for_resume(
         ignored: ignored.unwrap_or_default(),
         ..config.written_settings().clone()
     };
-    // What is written after the person has looked does not count.
+    // Changes made after the user's review do not apply.
     load_for_run(project, sources, Some(&shown))
 }
 
-/// Asks about what was changed before anything is done; gives how it is met from then on.
+/// Asks about changes before anything is done; returns how they are handled from then on.
 pub(crate) fn confirm_changes(
     run: &RunSummary,
     events: &[EventRecord],
@@ -133,7 +134,7 @@ pub(crate) fn confirm_changes(
     }))
 }
 
-/// What the project's files said when a run began, or when a person last accepted them; none where that is not known.
+/// Returns the project settings as of the start of the run, or as last accepted; none if unknown.
 fn accepted_settings(
     run: &RunSummary,
     events: &[EventRecord],
@@ -159,7 +160,7 @@ fn accepted_settings(
     }
 }
 
-/// Where a person names another file for one that is gone, that one is compared with it.
+/// If the user names another file for one that is gone, compares that file instead.
 fn with_file_renamed(mut settings: ProjectSettings, named: Option<&Path>) -> ProjectSettings {
     let named = named.and_then(|named| named.canonicalize().ok());
     let Some(named) = named.map(|named| named.display().to_string()) else {
@@ -175,7 +176,7 @@ fn with_file_renamed(mut settings: ProjectSettings, named: Option<&Path>) -> Pro
     settings
 }
 
-/// The name of what a run goes by of the project's files; none in a log of an older version.
+/// Returns the hash of the run's project settings; none in an event log of an older version.
 fn accepted_hash(events: &[EventRecord]) -> Option<String> {
     if let Some(pipeline) = Pipeline::from_events(events) {
         let newest = pipeline.approved_settings().map(str::to_owned);
@@ -188,7 +189,7 @@ fn accepted_hash(events: &[EventRecord]) -> Option<String> {
     })
 }
 
-/// The name of what a run goes by, or may go by, of the project's files, where an event says one.
+/// Returns the hash of the project settings in an event, if any.
 pub(crate) fn settings_hash_in(event: &Event) -> Option<String> {
     match event {
         Event::RunStarted(started) => match started.pipeline() {
@@ -212,7 +213,7 @@ fn settings_hash_of(started: &RunStarted) -> Option<String> {
     options.project_settings
 }
 
-/// Shows what was changed to the person at the terminal, and goes on only if they agree.
+/// Shows the changes on the terminal, and continues only if the user agrees.
 fn confirm(run: &RunSummary, changes: &[SettingChange]) -> Result<()> {
     let what = format!(
         "The project's configuration was changed since run {} began:",
@@ -236,7 +237,7 @@ fn confirm(run: &RunSummary, changes: &[SettingChange]) -> Result<()> {
     }
 }
 
-/// What was changed, one line for what it was and one for what it is.
+/// Renders the changes, one line each for the old and the new value.
 pub(crate) fn change_lines(changes: &[SettingChange]) -> Vec<String> {
     let value = |text: &Option<String>| match text {
         None => "not set".to_owned(),

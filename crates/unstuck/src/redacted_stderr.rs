@@ -1,5 +1,5 @@
-//! Messages of unstuck itself on standard error. There is no other way there, so that no secret that an upstream, a tool or a file
-//! has told gets onto a screen, into a journal or into the log of a CI job.
+//! Redacted standard error. All messages of unstuck go through here, so that secrets from upstreams, tools or files
+//! never reach a terminal, a journal or a CI log.
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
@@ -11,10 +11,10 @@ use unstuck_core::redact::Redactor;
 use crate::environment;
 use crate::output::Color;
 
-/// Longer lines are not kept together.
+/// Size limit for buffering an unfinished line; longer lines are redacted in pieces.
 const MAX_BUFFERED: usize = 1 << 20;
 
-/// A text without secrets.
+/// Redacts secrets in a text.
 pub(crate) fn redacted(text: &str) -> Cow<'_, str> {
     redactor().redact(text)
 }
@@ -24,7 +24,7 @@ fn redactor() -> &'static Redactor {
     REDACTOR.get_or_init(environment::redactor)
 }
 
-/// Whether a person reads messages as they come.
+/// True if standard error is a terminal.
 pub(crate) fn is_terminal() -> bool {
     stderr().is_terminal()
 }
@@ -37,7 +37,7 @@ fn stderr() -> io::Stderr {
     io::stderr()
 }
 
-/// Standard error, without secrets: line by line, or as far as is flushed.
+/// Standard error with secrets redacted, line by line or up to each flush.
 pub(crate) struct RedactedStderr {
     to: StderrTarget,
     pending: Vec<u8>,
@@ -49,7 +49,7 @@ enum StderrTarget {
 }
 
 impl RedactedStderr {
-    /// With colours where they are wanted.
+    /// Creates a writer with colors as configured.
     pub(crate) fn new(color: Color) -> Self {
         Self::with_target(StderrTarget::Styled(AutoStream::new(
             stderr(),
@@ -57,17 +57,17 @@ impl RedactedStderr {
         )))
     }
 
-    /// With colours where the terminal can show them.
+    /// Creates a writer with colors if the terminal supports them.
     pub(crate) fn auto() -> Self {
         Self::new(Color::Auto)
     }
 
-    /// With all that moves the cursor.
+    /// Creates a writer that keeps cursor-control sequences.
     pub(crate) fn raw() -> Self {
         Self::with_target(StderrTarget::Raw(stderr()))
     }
 
-    /// Whether colours are shown.
+    /// True if colors are shown.
     pub(crate) fn has_colors(&self) -> bool {
         match &self.to {
             StderrTarget::Styled(to) => to.current_choice() != ColorChoice::Never,
@@ -116,7 +116,7 @@ impl Write for RedactedStderr {
 
 impl Drop for RedactedStderr {
     fn drop(&mut self) {
-        // Nothing can be done if nobody reads it.
+        // If standard error is closed, nothing is left to try.
         let _ = self.flush();
     }
 }

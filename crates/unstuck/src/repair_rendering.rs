@@ -1,4 +1,4 @@
-//! What is told about repairs, in the words of both screens and of the history.
+//! Renders repairs for both screens and for the history.
 
 use std::time::Duration;
 
@@ -14,15 +14,15 @@ use unstuck_core::views::RepairView;
 use crate::output::{BOLD, GREEN, YELLOW};
 use crate::text_display::one_line;
 
-/// How much of a command, or of a reason, is shown on one line.
+/// Maximum length of a command or a reason in a line.
 const MAX_LINE: usize = 160;
-/// How much of what a repair left is shown.
+/// Maximum length of the output of a repair.
 const MAX_TRACE: usize = 400;
 
-/// One line for each thing that happens to a repair; none for any other event.
+/// Renders a repair event in one line; none for other events.
 pub(crate) fn event_line(event: &Event) -> Option<String> {
     match event {
-        // One that may run is told when it does.
+        // An allowed repair is reported when it runs.
         Event::RepairProposed(one) if one.verdict == PolicyVerdict::Run => None,
         Event::RepairProposed(one) => Some(proposed_line(one)),
         Event::RepairRejected(one) => Some(format!(
@@ -51,7 +51,7 @@ fn proposed_line(one: &RepairProposed) -> String {
     };
     let why = one_line(&one.reason, MAX_LINE);
     let record = match one.by {
-        // What is behind it there is how often it has helped.
+        // The suffix shows how often it has helped.
         Proposer::Remembered => format!(" ({})", one_line(&one.root_cause, MAX_LINE)),
         _ => String::new(),
     };
@@ -84,7 +84,7 @@ fn executed_line(one: &RepairExecuted) -> String {
     more.fold(line, |line, more| line + &more)
 }
 
-/// What a person can answer to a repair that waits, as lines to copy.
+/// Returns the answers to a pending repair as command lines to copy.
 pub(crate) fn answer_commands(
     repair: &str,
     short: &str,
@@ -101,7 +101,7 @@ pub(crate) fn answer_commands(
     lines.into_iter()
 }
 
-/// The flag without which a preview of the command would fail; empty where it needs none.
+/// Returns the flag that a preview of the command needs for network access; empty if not needed.
 pub(crate) fn network_flag(repair: &str) -> &'static str {
     if needs_network(repair) {
         " --network"
@@ -110,7 +110,7 @@ pub(crate) fn network_flag(repair: &str) -> &'static str {
     }
 }
 
-/// Who proposed it.
+/// Returns the label of the proposer.
 pub(crate) fn proposer_label(by: Proposer) -> &'static str {
     match by {
         Proposer::Agent => "the agent",
@@ -129,7 +129,7 @@ fn approval_text(one: &RepairStarted) -> &'static str {
     }
 }
 
-/// Under which conditions a repair would run, as lines with a name each.
+/// Renders the conditions under which a repair would run, as labeled lines.
 pub(crate) fn condition_lines(of: &RepairConditions) -> Vec<(&'static str, String)> {
     let mut lines = vec![
         ("sandbox", sanitize(&of.confinement())),
@@ -141,7 +141,7 @@ pub(crate) fn condition_lines(of: &RepairConditions) -> Vec<(&'static str, Strin
     lines
 }
 
-/// What came of a repair, in one line of the history.
+/// Renders the outcome of a repair in one line of the history.
 pub(crate) fn outcome_line(story: &RepairView) -> String {
     let command = one_line(&story.proposed.command, MAX_LINE);
     let by = proposer_label(story.proposed.by);

@@ -1,4 +1,4 @@
-//! What may be repaired here: what the configuration says, as far as its owner has trusted it.
+//! Effective repair settings: the configuration, as far as its owner has trusted it.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -17,19 +17,19 @@ use crate::config::Config;
 use crate::error_report::error_with_hint;
 use crate::project_trust;
 
-/// When the environment is repaired.
+/// When the environment is repaired
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum RepairModeArg {
-    /// What the owner allows runs by itself; anything else asks
+    /// Run allowed fixes automatically; ask about others
     Auto,
-    /// Nothing runs without asking
+    /// Ask before every fix
     Ask,
-    /// Nothing is repaired
+    /// Disable repairs
     Off,
 }
 
 impl RepairModeArg {
-    /// What was asked for on the command line; otherwise the configuration counts.
+    /// Returns the mode from the command line; otherwise the configured one.
     pub(crate) fn resolve(asked: Option<Self>) -> RequestedRepairMode {
         match asked {
             None => RequestedRepairMode::Configured,
@@ -40,18 +40,18 @@ impl RepairModeArg {
     }
 }
 
-/// What may be repaired, and what a person should know about that.
+/// Repair settings with notes for the user.
 #[derive(Debug, Default)]
 pub(crate) struct RepairSetup {
-    /// None where nothing is repaired.
+    /// None if repairs are disabled.
     pub(crate) terms: Option<RepairSettings>,
-    /// What the project would allow beyond that if its owner trusted it, in words.
+    /// Rules of the project that would apply if its owner trusted them.
     pub(crate) untrusted: Vec<String>,
-    /// What is told before anything runs.
+    /// Notes to print before the start.
     pub(crate) notes: Vec<String>,
 }
 
-/// What may be repaired in a project; on a terminal its owner is asked about what is new.
+/// Returns the repair setup of a project; asks about new rules on a terminal.
 pub(crate) fn repair_setup(
     config: &Config,
     project: &Path,
@@ -64,7 +64,7 @@ pub(crate) fn repair_setup(
     repair_setup_unattended(config, project, wish)
 }
 
-/// What may be repaired in a project, without asking anybody.
+/// Returns the repair setup of a project without prompting.
 pub(crate) fn repair_setup_unattended(
     config: &Config,
     project: &Path,
@@ -118,7 +118,7 @@ pub(crate) fn repair_setup_unattended(
     })
 }
 
-/// What a command is judged by in a project.
+/// Returns the rules by which commands are evaluated in a project.
 pub(crate) fn command_rules(config: &Config, project: &Path) -> Result<RepairPolicy> {
     let section = config.repair_policy(project_trust::project_trust(config, project));
     rules_from_section(&section.unwrap_or_default())
@@ -133,7 +133,7 @@ fn rules_from_section(section: &RecoverySection) -> Result<RepairPolicy> {
     })
 }
 
-/// What the project would allow beyond what counts, in words.
+/// Describes the rules of the project that do not apply because they are not trusted.
 fn untrusted_rules(config: &Config, trust: ProjectTrust, counts: &RecoverySection) -> Vec<String> {
     let trusted = match trust {
         ProjectTrust::Trusted => None,
@@ -146,7 +146,7 @@ fn untrusted_rules(config: &Config, trust: ProjectTrust, counts: &RecoverySectio
         .collect()
 }
 
-/// The project's own file that says something about repairs.
+/// Returns the project's own file that declares repair rules.
 fn declaring_file(config: &Config) -> Option<String> {
     let file: &PathBuf = config.project_recovery()?.files.last()?;
     let name = file.file_name()?;
@@ -161,7 +161,7 @@ fn sandbox_mode(sandbox: Sandbox) -> SandboxMode {
     }
 }
 
-/// Where a command stands that is only asked about: whether its files are as they were accepted.
+/// Returns the policy context of a command that is only checked, including the state of its watched files.
 pub(crate) fn policy_context(
     config: &Config,
     root: &ProjectRoot,
@@ -190,7 +190,7 @@ pub(crate) fn policy_context(
     }
 }
 
-/// The exit code that tells a verdict.
+/// Returns the exit code for a verdict.
 pub(crate) fn verdict_exit_code(verdict: &Verdict) -> ExitCode {
     ExitCode::from(match verdict {
         Verdict::Run(_) => 0,

@@ -1,4 +1,4 @@
-//! What is read of the store by commands that only look: runs by a few letters of their ids, the newest by default.
+//! Reads the store for commands that only show runs: runs by id prefix, the newest by default.
 
 use anyhow::Result;
 use serde::Serialize;
@@ -12,7 +12,7 @@ use crate::paths::{abbreviate_home, current_project};
 use crate::store::with_hint;
 use crate::text_display::truncate;
 
-/// The history of all runs; empty where there is no store yet.
+/// History of all runs; empty if there is no store yet.
 pub(crate) struct RunHistory {
     store: Option<Store>,
 }
@@ -22,9 +22,9 @@ pub(crate) struct RunHistory {
 pub(crate) struct RunEntry {
     #[serde(flatten)]
     pub(crate) run: RunSummary,
-    /// Its state in five fields.
+    /// Its status as shown in lists.
     pub(crate) state: SessionStatus,
-    /// Whether a process drives it at present.
+    /// True if a process currently supervises it.
     pub(crate) driven: bool,
 }
 
@@ -35,7 +35,7 @@ impl RunEntry {
         Self { run, state, driven }
     }
 
-    /// The state of one of its sessions.
+    /// Returns the status of one of its sessions.
     pub(crate) fn session_status(&self, session: &SessionSummary) -> SessionStatus {
         let is_abandoned = self.run.finished.is_none() && !self.driven;
         SessionStatus::for_session(session, is_abandoned)
@@ -48,7 +48,7 @@ impl RunHistory {
         Ok(Self { store })
     }
 
-    /// The runs that are asked for, the newest first.
+    /// Returns the matching runs, newest first.
     pub(crate) async fn runs(&self, filter: &RunFilter) -> Result<Vec<RunSummary>> {
         match &self.store {
             Some(store) => store.runs(filter).await.map_err(with_hint),
@@ -56,7 +56,7 @@ impl RunHistory {
         }
     }
 
-    /// The runs that are asked for, each with whether a process drives it.
+    /// Returns the matching runs, each with whether a process supervises it.
     pub(crate) async fn run_entries(
         &self,
         filter: &RunFilter,
@@ -77,7 +77,7 @@ impl RunHistory {
         Ok(listed.collect())
     }
 
-    /// Whether a process drives a run at present.
+    /// True if a process currently supervises the run.
     pub(crate) async fn is_driven(&self, run: &RunId, now: Timestamp) -> Result<bool> {
         Ok(is_driven(&self.leases().await?, run, now))
     }
@@ -89,7 +89,7 @@ impl RunHistory {
         }
     }
 
-    /// The one run that is meant: by the first letters of its id, or the newest of this project.
+    /// Finds one run by a prefix of its id, or the newest of this project.
     pub(crate) async fn find(&self, letters: Option<&str>) -> Result<RunSummary> {
         match letters {
             Some(letters) => self.find_by_prefix(letters).await,
@@ -122,7 +122,7 @@ impl RunHistory {
     }
 
     async fn find_by_prefix(&self, letters: &str) -> Result<RunSummary> {
-        // The id of a session or a request begins with that of its run.
+        // The id of a session or an escalation begins with that of its run.
         let of_run = letters.split_once('-').map_or(letters, |(run, _)| run);
         let filter = RunFilter {
             prefix: Some(of_run.to_ascii_lowercase()),
@@ -149,7 +149,7 @@ impl RunHistory {
         }
     }
 
-    /// The newest runs of this project that stand at one of these.
+    /// Returns the newest runs of this project with one of these statuses.
     pub(crate) async fn newest(
         &self,
         status: &[RunStatus],
@@ -164,7 +164,7 @@ impl RunHistory {
         self.runs(&filter).await
     }
 
-    /// The story of the one run that is meant, and whether a process drives it at present.
+    /// Returns the timeline of the selected run, and whether a process currently supervises it.
     pub(crate) async fn timeline_and_driven(
         &self,
         letters: Option<&str>,
@@ -175,7 +175,7 @@ impl RunHistory {
         Ok((self.timeline(&run.id).await?, driven))
     }
 
-    /// All events of a run.
+    /// Returns all events of a run.
     pub(crate) async fn events(&self, run: &RunId) -> Result<Vec<EventRecord>> {
         match &self.store {
             Some(store) => store.load(run).await.map_err(with_hint),
@@ -183,7 +183,7 @@ impl RunHistory {
         }
     }
 
-    /// The story of a run.
+    /// Returns the timeline of a run.
     pub(crate) async fn timeline(&self, run: &RunId) -> Result<RunTimeline> {
         let story = match &self.store {
             Some(store) => store.timeline(run).await.map_err(with_hint)?,
@@ -197,7 +197,7 @@ impl RunHistory {
         })
     }
 
-    /// What the calls of a run used, as the gateway counted it; none if it has made none.
+    /// Returns the usage of a run's calls as counted by the gateway; none without calls.
     pub(crate) async fn spent(&self, run: &RunId) -> Result<Option<CostSummary>> {
         match &self.store {
             Some(store) => store.run_cost(run).await.map_err(with_hint),
@@ -205,7 +205,7 @@ impl RunHistory {
         }
     }
 
-    /// What was spent on calls.
+    /// Returns the spending on calls.
     pub(crate) async fn spending(&self, query: &SpendingQuery) -> Result<Vec<CostSummary>> {
         match &self.store {
             Some(store) => store.spending(query).await.map_err(with_hint),

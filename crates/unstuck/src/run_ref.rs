@@ -1,4 +1,4 @@
-//! What a person names behind a command: a run, a role of it, one attempt.
+//! Parses references to a run, one of its roles or one attempt.
 
 use anyhow::Result;
 use unstuck_core::event::{RoleInstance, RunStarted};
@@ -6,26 +6,26 @@ use unstuck_core::views::{AttemptView, RunTimeline};
 
 use crate::error_report::refusal;
 
-/// What a person names: a run, and behind slashes a role of it, and one attempt of that.
+/// A reference to a run, optionally followed by `/ROLE` and `/ATTEMPT`.
 ///
-/// A number behind the run alone counts all attempts of the run, behind a role those of the role's newest iteration.
+/// Without a role, the number counts all attempts of the run; with a role, those of the role's newest iteration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct RunRef<'a> {
-    /// The first letters of the run's id; the newest run is meant without them.
+    /// Prefix of the run id; none for the newest run.
     pub(crate) run_prefix: Option<&'a str>,
-    /// The role, with its instance behind `#` where only one of several is meant.
+    /// Role name, followed by `#` and the instance to select one of several.
     pub(crate) role: Option<&'a str>,
     pub(crate) attempt: Option<u32>,
 }
 
 impl<'a> RunRef<'a> {
-    /// Reads words such as `k3v9`, `k3v9/2`, `k3v9/tester` and `k3v9/tester/2`.
+    /// Parses references such as `k3v9`, `k3v9/2`, `k3v9/tester` and `k3v9/tester/2`.
     pub(crate) fn parse(given: Option<&'a str>) -> Result<Self> {
         let mut words = given.unwrap_or_default().splitn(3, '/');
         let letters = words.next().filter(|letters| !letters.is_empty());
         let (role, number) = match (words.next(), words.next()) {
             (None, _) => (None, None),
-            // A role whose name is a number must be named with its attempt.
+            // A role with a numeric name must be followed by an attempt number.
             (Some(word), None) if word.bytes().all(|byte| byte.is_ascii_digit()) => {
                 (None, Some(word))
             }
@@ -40,7 +40,7 @@ impl<'a> RunRef<'a> {
         })
     }
 
-    /// The attempts of a run that are meant; an error if there is none of that name or number.
+    /// Returns the selected attempts; an error if there is no match.
     pub(crate) fn find_attempts<'t>(
         &self,
         timeline: &'t RunTimeline,
@@ -69,7 +69,7 @@ impl<'a> RunRef<'a> {
         ))
     }
 
-    /// The attempts of a run that are meant, as far as there are any yet.
+    /// Returns the selected attempts, possibly none yet.
     pub(crate) fn matching_attempts<'t>(&self, timeline: &'t RunTimeline) -> Vec<&'t AttemptView> {
         let Some(number) = self.attempt else {
             return self.attempts_of_role(timeline).collect();
@@ -82,7 +82,7 @@ impl<'a> RunRef<'a> {
             Some(_) => {
                 let mut newest = self.newest_attempts_of_role(timeline);
                 newest.retain(|story| story.number == number);
-                // A role that was run again in the same iteration has had two attempts of each number.
+                // A role that was re-run in the same iteration has two attempts with the same number.
                 let last = newest.last().map(|story| story.session.clone());
                 let single = !self.has_instances(&timeline.run);
                 newest.retain(|story| !single || Some(&story.session) == last.as_ref());
@@ -91,7 +91,7 @@ impl<'a> RunRef<'a> {
         }
     }
 
-    /// Whether a role is meant that several play at the same time.
+    /// True if the selected role has several parallel instances.
     pub(crate) fn has_instances(&self, run: &RunStarted) -> bool {
         let role = self.role.filter(|role| !role.contains('#'));
         role.is_some_and(|role| instance_count(run, role) > 1)
@@ -110,7 +110,7 @@ impl<'a> RunRef<'a> {
         timeline.attempts.iter().filter(plays)
     }
 
-    /// The attempts of the role's newest iteration.
+    /// Returns the attempts of the role's newest iteration.
     fn newest_attempts_of_role<'t>(&self, timeline: &'t RunTimeline) -> Vec<&'t AttemptView> {
         let iteration = |story: &&AttemptView| story.part.as_ref().map(|part| part.iteration);
         let newest = self
@@ -166,7 +166,7 @@ fn parse_number(word: &str) -> Result<u32> {
     })
 }
 
-/// Whether a part is of the role that was named, or the very instance.
+/// True if the instance has the named role, or is the named instance.
 pub(crate) fn part_matches(part: &RoleInstance, named: &str) -> bool {
     match named.split_once('#') {
         Some((role, instance)) => part.role == role && instance.parse() == Ok(part.instance),
@@ -185,12 +185,12 @@ fn instance_count(run: &RunStarted, role: &str) -> u32 {
         .map_or(1, |role| role.instances)
 }
 
-/// The name of a part for people: the role, and its instance where there are several.
+/// Returns the display name of a role instance: the role, plus the instance number if there are several.
 pub(crate) fn part_name(part: &RoleInstance, run: &RunStarted) -> String {
     part.display_name(instance_count(run, &part.role))
 }
 
-/// The name of an attempt for people: with its role and its iteration where there are such.
+/// Returns the display name of an attempt, with its role and iteration if it has them.
 pub(crate) fn attempt_name(attempt: &AttemptView, run: &RunStarted) -> String {
     let number = attempt.number;
     let Some(part) = &attempt.part else {
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_a_role_and_an_attempt_are_read() {
+    fn references_to_run_role_and_attempt_are_parsed() {
         assert_eq!(RunRef::parse(None).unwrap(), RunRef::default());
         assert_eq!(read("k3v9"), (Some("k3v9"), None, None));
         assert_eq!(read("k3v9/2"), (Some("k3v9"), None, Some(2)));

@@ -1,21 +1,21 @@
-//! What is said of a run wherever runs are shown: what it does, and how it stands.
+//! Renders the title and the status style of a run.
 
 use unstuck_core::views::{RunStatus, RunSummary};
 
 use crate::output::{GREEN, RED, YELLOW};
 use crate::text_display::{command_line, one_line};
 
-/// What stands in place of a program in the session of a client of the gateway.
+/// Placeholder command for a session of a gateway client.
 const GATEWAY_COMMAND: &str = "(gateway)";
 
-/// Whether a run is a client's own session with the gateway, which nobody here has started.
+/// True if a run is a gateway client's own session, not started here.
 pub(crate) fn is_gateway_client(run: &RunSummary) -> bool {
     run.command
         .first()
         .is_some_and(|word| word == GATEWAY_COMMAND)
 }
 
-/// What a run does, on one line: its command, or the task of its roles.
+/// Returns the title of a run in one line: its command, or the task of its roles.
 pub(crate) fn run_title(run: &RunSummary) -> String {
     if is_gateway_client(run) {
         let client = run.command.get(1).map_or("", String::as_str);
@@ -30,7 +30,7 @@ pub(crate) fn run_title(run: &RunSummary) -> String {
     }
 }
 
-/// The colour of how a run or a session stands.
+/// Returns the color for a status.
 pub(crate) fn status_style(status: RunStatus) -> anstyle::Style {
     match status {
         RunStatus::Succeeded | RunStatus::Recovered => GREEN,

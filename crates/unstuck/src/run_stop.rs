@@ -1,4 +1,4 @@
-//! Stopping a run: the process that supervises it is told to, as by Ctrl-C. It can be resumed afterwards.
+//! Stops a run by telling its supervising process, as with Ctrl-C. The run can be resumed afterwards.
 
 use rustix::process::{Pid, Signal, kill_process};
 use unstuck_core::event::RunId;
@@ -9,7 +9,7 @@ use crate::clock;
 use crate::run_rendering::is_gateway_client;
 use crate::run_session::state_dir;
 
-/// Why a run was not stopped.
+/// Reasons why a run was not stopped.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StopError {
     #[error("run {0} is not active; there is nothing to stop")]
@@ -40,7 +40,7 @@ pub(crate) async fn stop_run(
         return Err(StopError::Client(run.clone()));
     }
     let process = i32::try_from(pid).ok().and_then(Pid::from_raw);
-    // A process of another machine, or one that only has the same number, is not ours to end.
+    // A process on another machine, or a reused process id, must not be signaled.
     let Some(process) = process.filter(|_| is_held_here(&lease)) else {
         return Err(StopError::OutOfReach {
             run: run.clone(),
@@ -48,13 +48,13 @@ pub(crate) async fn stop_run(
             host: lease.owner.host,
         });
     };
-    // Without the request it is recorded as ended by SIGTERM, which is true as well.
+    // Without the request, the run is recorded as ended by SIGTERM, which is also true.
     let _ = request_stop(&state_dir(location), run);
     kill_process(process, Signal::TERM).map_err(|error| StopError::Signal { pid, error })?;
     Ok(pid)
 }
 
-/// The lease of the process that supervises a run, if one does.
+/// Returns the lease of the process that supervises a run, if any.
 pub(crate) async fn lease_of(store: &Store, run: &RunId) -> Result<Option<Lease>, StoreError> {
     let leases = store.leases().await?;
     let lease = leases.into_iter().find(|lease| lease.token.run == *run);

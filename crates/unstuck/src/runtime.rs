@@ -1,10 +1,10 @@
-//! The one place that starts an asynchronous runtime: one thread, for the time of a command.
+//! Single place that starts an async runtime: current-thread, for the duration of one command.
 
 use std::future::Future;
 
 use anyhow::{Context, Result};
 
-/// Runs a future to its end.
+/// Runs a future to completion.
 pub(crate) fn block_on<T>(future: impl Future<Output = Result<T>>) -> Result<T> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -1,4 +1,4 @@
-//! The servers of this user that run: each leaves a note in the state folder for as long as it listens.
+//! Registry of the user's running servers: each writes a file in the state directory while it listens.
 #![expect(
     clippy::disallowed_methods,
     reason = "files in the state folder, out of the agents' reach"
@@ -14,27 +14,27 @@ use unstuck_store::StoreLocation;
 
 use crate::environment;
 
-/// A server that runs.
+/// A running server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct RunningServer {
-    /// Where it listens.
+    /// Listen address.
     pub(crate) listen: SocketAddr,
     /// Its store.
     store: PathBuf,
     process: ProcessId,
 }
 
-/// A note that this process listens; it is taken away with this.
+/// Registration of this process; removed on drop.
 pub(crate) struct ServerRegistration(PathBuf);
 
 impl Drop for ServerRegistration {
     fn drop(&mut self) {
-        // A note of a process that is gone counts for nothing anyway.
+        // A registration of a dead process is ignored anyway.
         let _ = fs::remove_file(&self.0);
     }
 }
 
-/// Leaves a note that this process listens; none where there is no place for it.
+/// Registers this process as listening; none if there is no location for it.
 pub(crate) fn register(listen: SocketAddr, store: &StoreLocation) -> Option<ServerRegistration> {
     let folder = registry_dir()?;
     fs::create_dir_all(&folder).ok()?;
@@ -49,7 +49,7 @@ pub(crate) fn register(listen: SocketAddr, store: &StoreLocation) -> Option<Serv
     Some(ServerRegistration(path))
 }
 
-/// The servers of this store that run, by their addresses.
+/// Returns the running servers of this store, by address.
 pub(crate) fn running_for_store(store: &StoreLocation) -> Vec<RunningServer> {
     let Some(entries) = registry_dir().and_then(|folder| fs::read_dir(folder).ok()) else {
         return Vec::new();
@@ -67,7 +67,7 @@ fn registry_dir() -> Option<PathBuf> {
     Some(environment::state_dir()?.join("servers"))
 }
 
-/// The store by a name that holds in every folder.
+/// Returns the store as an absolute path.
 fn absolute_store_path(store: &StoreLocation) -> PathBuf {
     let path: &Path = store.path();
     fs::canonicalize(path)

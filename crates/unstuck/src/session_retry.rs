@@ -1,4 +1,4 @@
-//! Trying a session again because a person wants it: what is to be different, what would be sent, and who is told.
+//! Retries of sessions requested by a human: changes, preview of the prompt, and the request itself.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -26,24 +26,24 @@ use crate::run_rendering::is_gateway_client;
 use crate::run_session::{ConfiguredKnowledge, state_dir};
 use crate::{clock, environment, project_trust, runtime};
 
-/// The template that tells an agent what went wrong.
+/// Template that adds the failure to the prompt.
 const ERROR_CONTEXT: &str = "error_context";
 
-/// What a person wants to be different.
+/// Changes that the user requests for a retry.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct RetryChanges {
-    /// Whether the prompt tells what went wrong.
+    /// If set, the prompt includes the failure.
     pub(crate) context: bool,
-    /// Their words.
+    /// Message of the user.
     pub(crate) message: String,
-    /// The whole prompt, as they have written it.
+    /// Full prompt written by the user.
     pub(crate) prompt: Option<String>,
     pub(crate) model: Option<String>,
     pub(crate) timeout: Option<Duration>,
 }
 
 impl RetryChanges {
-    /// What that changes, without their words.
+    /// Returns the changes without the message.
     fn changes_without_message(&self, recovery: &SessionState) -> Vec<ConcreteChange> {
         let context = self.context && self.prompt.is_none();
         let mut changes = Vec::new();
@@ -63,10 +63,10 @@ impl RetryChanges {
         changes
     }
 
-    /// All that it changes.
+    /// Returns all changes.
     fn changes(&self, recovery: &SessionState) -> Vec<ConcreteChange> {
         let mut changes = self.changes_without_message(recovery);
-        // Who writes the whole prompt has said in it what they want to say.
+        // A full prompt already contains the message.
         if !self.message.trim().is_empty() && self.prompt.is_none() {
             changes.insert(0, ConcreteChange::UserMessage(self.message.clone()));
         }
@@ -78,28 +78,28 @@ impl RetryChanges {
     }
 }
 
-/// What follows from a retry.
+/// Effect of a retry request.
 #[derive(Debug)]
 pub(crate) enum RetryEffect {
-    /// Somebody who drives the run hears it.
+    /// The process that supervises the run receives it.
     Delivered,
-    /// Somebody has to take the run up, and run these roles again.
+    /// The run must be resumed, re-running these roles.
     NeedsResume { restart: Vec<String> },
 }
 
-/// A session that is to be tried again, and where it stands.
+/// A session to retry, with its state.
 pub(crate) struct RetryTarget {
     pub(crate) run: RunSummary,
     pub(crate) session: SessionSummary,
     events: Vec<EventRecord>,
     is_driven: bool,
-    /// What it waits for.
+    /// The escalation that it waits for.
     escalation: Option<EscalationRow>,
     config: Config,
 }
 
 impl RetryTarget {
-    /// The session that is meant by its id.
+    /// Finds the session by its id.
     pub(crate) fn find(id: &SessionId, session: &CommandContext<'_>) -> Result<Self> {
         let none = || {
             refusal(
@@ -111,7 +111,7 @@ impl RetryTarget {
         Self::find_in_run(&RunId::new(run), Some(id), session)
     }
 
-    /// The session of a run that is meant: the one that is named, or else the newest that did not succeed.
+    /// Finds a session of a run: the named one, or the newest that did not succeed.
     pub(crate) fn find_in_run(
         run: &RunId,
         id: Option<&SessionId>,
@@ -153,32 +153,32 @@ impl RetryTarget {
         })
     }
 
-    /// The question that it waits for, if it waits for one.
+    /// Returns the open escalation of the session, if any.
     pub(crate) fn escalation(&self) -> Option<&EscalationRow> {
         self.escalation.as_ref()
     }
 
-    /// Whether somebody drives its run at this moment.
+    /// True if a process currently supervises its run.
     pub(crate) fn is_driven(&self) -> bool {
         self.is_driven
     }
 
-    /// What counts in its project.
+    /// Returns the configuration of its project.
     pub(crate) fn config(&self) -> &Config {
         &self.config
     }
 
-    /// All that happened in its run.
+    /// Returns all events of its run.
     pub(crate) fn events(&self) -> &[EventRecord] {
         &self.events
     }
 
-    /// The root folder of its project.
+    /// Returns the root directory of its project.
     pub(crate) fn project(&self) -> PathBuf {
         PathBuf::from(&self.run.project)
     }
 
-    /// What would be sent.
+    /// Previews the prompt that would be sent.
     pub(crate) fn preview_prompt(
         &self,
         different: &RetryChanges,
@@ -212,7 +212,7 @@ impl RetryTarget {
         Ok((recovery, would))
     }
 
-    /// Whether what is wanted can be done to what it runs.
+    /// Checks that the changes can be applied to the session's command.
     fn check_possible(
         &self,
         different: &RetryChanges,
@@ -240,7 +240,7 @@ impl RetryTarget {
         Ok(())
     }
 
-    /// Tries it again: answers what it asks, or writes down that it is wanted.
+    /// Retries the session: answers its escalation, or records the request.
     pub(crate) fn retry(
         &self,
         different: &RetryChanges,
@@ -297,7 +297,7 @@ impl RetryTarget {
         })
     }
 
-    /// Refuses a session of an iteration that is over: the loop has gone on, and would go on instead of it.
+    /// Refuses a session of a past iteration: the loop has advanced and would continue instead.
     fn check_current(&self) -> Result<()> {
         let newest = self.run.iteration;
         let own = self.session.part.as_ref().map(|part| part.iteration);
@@ -377,7 +377,7 @@ impl RetryTarget {
 }
 
 impl RetryTarget {
-    /// The process that drives it goes on at once.
+    /// Ends the wait: the supervising process retries at once.
     fn end_wait(&self, session: &CommandContext<'_>) -> Result<RetryEffect> {
         runtime::block_on(async {
             let redactor = Arc::new(environment::redactor());
@@ -398,7 +398,7 @@ impl RetryTarget {
     }
 }
 
-/// The question that a session waits for.
+/// Returns the open escalation of a session.
 fn open_escalation_of(
     meant: &SessionSummary,
     run: &RunId,
@@ -416,7 +416,7 @@ fn open_escalation_of(
     Ok(found.into_iter().find(is_about))
 }
 
-/// A retry answers what its own session asks and nothing else, and never a question about money.
+/// A retry answers only the escalation of its own session, and never one about a budget.
 fn check_no_blocking_escalation(open: &[EscalationRow], meant: &SessionSummary) -> Result<()> {
     let is_own = |one: &&EscalationRow| one.request.session.as_ref() == Some(&meant.id);
     let money = open.iter().find(|one| one.request.is_about_budget());

@@ -1,4 +1,4 @@
-//! The state of a run in words: what it waits for, until when, where that is known from, and who acts next.
+//! Describes the state of a run: its wait, until when, the source of that time, and who acts next.
 
 use unstuck_core::diagnosis::RetryAfterSource;
 use unstuck_core::duration::HumanDuration;
@@ -7,7 +7,7 @@ use unstuck_core::{Kind, Timestamp};
 
 use crate::clock;
 
-/// A wait in one sentence: `until 03:00:00 (in 2 h 4 min), rate_limit_timed, stated in a header`.
+/// Describes a wait in one sentence: `until 03:00:00 (in 2 h 4 min), rate_limit_timed, stated in a header`.
 pub(crate) fn wait_text(state: &SessionStatus, now: Timestamp) -> Option<String> {
     let until = state.until?;
     let mut text = format!("until {}", clock::format_time(until));

@@ -1,4 +1,4 @@
-//! Opens the store, without secrets in what is written, and with a hint where it cannot be opened.
+//! Opens the store with redaction, and adds hints to its errors.
 
 use std::sync::Arc;
 
@@ -9,13 +9,13 @@ use unstuck_store::{PayloadRedactor, Store, StoreError, StoreLocation, StoreOpti
 use crate::error_report::error_with_hint;
 use crate::event_spill;
 
-/// Opens the store to write to it; it is made if there is none.
+/// Opens the store for writing; creates it if missing.
 pub(crate) async fn open(location: &StoreLocation, redactor: Arc<Redactor>) -> Result<Store> {
     let opened = open_without_hint(location, redactor).await;
     opened.map_err(with_hint)
 }
 
-/// Opens the store to write to it, for whoever knows a way out when it cannot be written.
+/// Opens the store for writing, without adding a hint, for callers that handle an unwritable store.
 pub(crate) async fn open_without_hint(
     location: &StoreLocation,
     redactor: Arc<Redactor>,
@@ -31,7 +31,7 @@ pub(crate) async fn open_without_hint(
     Ok(store)
 }
 
-/// Opens the store if there is one.
+/// Opens the store if it exists.
 pub(crate) async fn open_existing(location: &StoreLocation) -> Result<Option<Store>> {
     let opened = Store::open_existing(location, StoreOptions::default()).await;
     let opened = opened.map_err(with_hint)?;
@@ -41,7 +41,7 @@ pub(crate) async fn open_existing(location: &StoreLocation) -> Result<Option<Sto
     Ok(opened)
 }
 
-/// An error of the store, with the next step for the person who reads it.
+/// Adds a hint to a store error.
 pub(crate) fn with_hint(error: StoreError) -> anyhow::Error {
     match hint(&error) {
         Some(hint) => error_with_hint(error.to_string(), hint),

@@ -1,35 +1,35 @@
-//! Stored output on a terminal: its text and its colours, and nothing else that a terminal would obey.
+//! Filters stored output for a terminal: keeps text and colors, removes all other control sequences.
 //!
-//! What an agent has printed must not set titles, write to the clipboard (OSC 52), make links, move the cursor or clear the screen
-//! of whoever reads it later.
+//! Output of an agent must not set titles, write to the clipboard (OSC 52), create links, move the cursor or clear the
+//! reader's screen.
 
 use std::io::{self, Write};
 
-/// Longer sequences are no colours.
+/// Longer sequences are not colors.
 const MAX_SEQUENCE: usize = 64;
 
-/// Passes text on without control sequences, but for plain colours; also where they come in pieces.
+/// Removes control sequences except plain colors, even if they are split across writes.
 pub(crate) struct TerminalFilter<W: Write> {
     to: W,
     state: ParserState,
-    /// Whether a colour was begun that nobody has ended.
+    /// True if a color was set and not reset yet.
     is_colored: bool,
 }
 
-/// What the bytes that came last are a part of.
+/// State of the parser after the last byte.
 #[derive(Debug, PartialEq, Eq)]
 enum ParserState {
     Text,
-    /// Behind a carriage return, which counts only before a line end.
+    /// After a carriage return, which is kept only before a line end.
     Return,
-    /// The first of the two bytes of a character beyond ASCII that may be a control character.
+    /// First of the two bytes of a non-ASCII character that may be a control character.
     Latin,
     Escape,
-    /// Behind an escape that one more byte belongs to.
+    /// After an escape with an intermediate byte; one more byte follows.
     Intermediate,
-    /// `ESC [` and what followed.
+    /// After `ESC [`, with the bytes that followed.
     Sequence(Vec<u8>),
-    /// A string for the terminal, up to a bell or `ESC \`.
+    /// A string for the terminal, terminated by a bell or `ESC \`.
     String,
     EscapeInString,
 }
@@ -43,7 +43,7 @@ impl<W: Write> TerminalFilter<W> {
         }
     }
 
-    /// Ends what is still coloured.
+    /// Resets colors that are still set.
     pub(crate) fn finish(&mut self) -> io::Result<()> {
         if std::mem::take(&mut self.is_colored) {
             self.to.write_all(b"\x1b[0m")?;
@@ -69,7 +69,7 @@ impl<W: Write> TerminalFilter<W> {
                         ParserState::Text
                     }
                     0x1b => ParserState::Escape,
-                    // A line that ends is more than a sequence that does not.
+                    // A line end terminates an unfinished sequence.
                     b'\n' => {
                         out.push(b'\n');
                         ParserState::Text
@@ -94,7 +94,7 @@ impl<W: Write> TerminalFilter<W> {
                 ParserState::Text
             }
             (ParserState::Return, byte) => {
-                // What was written over is shown above what it was written over with.
+                // Overwritten text is shown above the text that replaced it.
                 out.push(b'\n');
                 self.on_text_byte(byte, out)
             }
@@ -115,11 +115,11 @@ impl<W: Write> TerminalFilter<W> {
     }
 }
 
-/// Whether a sequence, without its `ESC [`, sets colours and nothing else.
+/// True if a sequence, without its `ESC [`, only sets colors.
 fn is_color(sequence: &[u8]) -> bool {
     let numbers = sequence.strip_suffix(b"m").unwrap_or_default();
     let fits = |byte: &u8| byte.is_ascii_digit() || matches!(byte, b';' | b':');
-    // What cannot be seen is not shown: 8 hides the text.
+    // Hidden text (8) is not allowed.
     let hides = |number: &[u8]| matches!(number, b"8" | b"08");
     let mut all = numbers.split(|byte| matches!(byte, b';' | b':'));
     numbers.iter().all(fits) && !all.any(hides)
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn colours_and_text_stay_and_nothing_else_does() {
+    fn only_colors_and_text_remain() {
         for (text, expected) in [
             ("plain\ttext\r\nGröße €\n", "plain\ttext\r\nGröße €\n"),
             ("\x1b[1;31mred\x1b[0m", "\x1b[1;31mred\x1b[0m"),
@@ -183,9 +183,9 @@ mod tests {
     }
 
     proptest! {
-        /// However it is cut, and whatever it is: the terminal gets colours only.
+        /// However the input is split, only colors reach the terminal.
         #[test]
-        fn nothing_but_colours_passes(
+        fn only_colors_pass(
             text in "(\x1b|\\[|\\]|[0-9;:?]|m|J|52|\u{9b}|\u{9d}|\x07|\\\\|\r|\n|é|x|P|\x08){0,60}",
             cut in 0_usize..60,
         ) {

@@ -1,20 +1,20 @@
-//! Texts in the columns of a terminal: what counts is how wide they are shown, not how many characters they have.
+//! Texts in terminal columns: measured by display width, not by the number of characters.
 
 use anstream::adapter::strip_str;
 use unicode_width::UnicodeWidthChar;
 
-/// How many columns a character takes up; what a terminal would obey is never among them.
+/// Returns the display width of a character; control characters must be removed before.
 fn char_width(c: char) -> usize {
     c.width().unwrap_or(0)
 }
 
-/// How many columns a text takes up; styles take up none.
+/// Returns the display width of a text; styles have no width.
 pub(crate) fn width(text: &str) -> usize {
     let parts = strip_str(text);
     parts.flat_map(str::chars).map(char_width).sum()
 }
 
-/// A text of at most so many columns, with a mark where something is missing.
+/// Truncates a text to `columns`, with an ellipsis if something is omitted.
 pub(crate) fn truncate(text: &str, columns: usize) -> String {
     if width(text) <= columns {
         return text.to_owned();
@@ -26,8 +26,8 @@ pub(crate) fn truncate(text: &str, columns: usize) -> String {
     }
 }
 
-/// A text and facts behind it in so much room: the text is cut first, but not to less than `least` columns before facts
-/// are left out from the end.
+/// Fits a text and the facts after it into `room` columns: the text is truncated first, but not below `least` columns;
+/// then facts are dropped from the end.
 pub(crate) fn fit_with_facts(
     text: &str,
     facts: &[String],
@@ -47,7 +47,7 @@ pub(crate) fn fit_with_facts(
     }
 }
 
-/// The end of a text in at most so many columns, with a mark where something is missing.
+/// Truncates the beginning of a text to fit `columns`, with an ellipsis if something is omitted.
 pub(crate) fn truncate_start(text: &str, columns: usize) -> String {
     let mut rest = text;
     while width(rest) > columns.saturating_sub(1) {
@@ -62,7 +62,7 @@ pub(crate) fn truncate_start(text: &str, columns: usize) -> String {
     }
 }
 
-/// A text that fills so many columns: cut where it is longer.
+/// Pads or truncates a text to exactly `columns`.
 pub(crate) fn pad(text: &str, columns: usize) -> String {
     let mut text = truncate(text, columns);
     let missing = columns.saturating_sub(width(&text));
@@ -70,7 +70,7 @@ pub(crate) fn pad(text: &str, columns: usize) -> String {
     text
 }
 
-/// A text in lines of at most so many columns, broken at blanks; a word that is longer is broken where it must be.
+/// Wraps a text at spaces into lines of at most `columns`; longer words are split.
 pub(crate) fn wrap_words(text: &str, columns: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     let mut used = 0;
@@ -101,7 +101,7 @@ pub(crate) fn wrap_words(text: &str, columns: usize) -> Vec<String> {
     lines
 }
 
-/// A text in lines of at most so many columns, broken wherever they end, so that nothing of it is lost.
+/// Wraps a text at exactly `columns` without losing characters.
 pub(crate) fn wrap_anywhere(text: &str, columns: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let mut rest = text;
@@ -115,7 +115,7 @@ pub(crate) fn wrap_anywhere(text: &str, columns: usize) -> Vec<String> {
     }
 }
 
-/// What of a text fits into so many columns, and the rest.
+/// Splits a text at the given display width.
 fn split_at_width(text: &str, columns: usize) -> (&str, &str) {
     let mut used = 0;
     let end = text.char_indices().find(|(_, c)| {
@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_counts_is_how_wide_it_is_shown() {
+    fn width_is_the_display_width() {
         assert_eq!(width("日本 a"), 6);
         assert_eq!(truncate("日本語テキスト", 7), "日本語…");
         assert_eq!(truncate("abc", 3), "abc");
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn facts_are_left_out_before_a_text_gets_too_short() {
+    fn facts_are_dropped_before_the_text_gets_too_short() {
         const COMMAND: &str = "claude -p 'fix the failing tests'";
         let fit = |room: Option<usize>| {
             let facts = [" timeout".to_owned(), "  ~/shop".to_owned()];
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_break_at_blanks_and_long_words_where_they_must() {
+    fn lines_wrap_at_spaces_and_long_words_are_split() {
         assert_eq!(wrap_words("one two three", 8), ["one two", "three"]);
         assert_eq!(
             wrap_words("a abcdefghij b", 4),
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_command_is_still_all_of_it() {
+    fn wrapped_command_loses_no_characters() {
         let command = "rm -rf  node_modules && npm ci";
         let lines = wrap_anywhere(command, 7);
         assert!(lines.iter().all(|line| width(line) <= 7));

@@ -1,9 +1,9 @@
-//! How texts of agents and tools are shown: on one line, cut, and without anything that a terminal would obey.
+//! Displays texts of agents and tools: on one line, truncated, and without control characters.
 
 use anstream::adapter::strip_str;
 use unstuck_core::planner::shell_quote;
 
-/// A text on one line of at most so many characters.
+/// Returns a text on one line of at most `most` characters.
 pub(crate) fn one_line(text: &str, most: usize) -> String {
     let plain = text
         .chars()
@@ -18,13 +18,13 @@ pub(crate) fn one_line(text: &str, most: usize) -> String {
     truncate(line.trim_end(), most)
 }
 
-/// A command as it could be typed into a shell, on one line of at most so many characters.
+/// Returns a command as a shell line of at most `most` characters.
 pub(crate) fn command_line(words: &[String], most: usize) -> String {
     let words: Vec<_> = words.iter().map(|word| shell_quote(word)).collect();
     one_line(&words.join(" "), most)
 }
 
-/// The last lines of a text, without the empty ones at its end.
+/// Returns the last lines of a text, without trailing empty ones.
 pub(crate) fn last_lines(text: &str, most: usize) -> Vec<String> {
     let lines: Vec<_> = text.trim_end().lines().collect();
     let from = lines.len().saturating_sub(most);
@@ -32,7 +32,7 @@ pub(crate) fn last_lines(text: &str, most: usize) -> Vec<String> {
     lines.map(plain_line).collect()
 }
 
-/// A line as it is, without anything that a terminal would obey.
+/// Returns a line without control characters.
 pub(crate) fn printable(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
     for c in text.chars() {
@@ -44,9 +44,9 @@ pub(crate) fn printable(text: &str) -> String {
     line
 }
 
-/// A text in lines of at most so many columns, broken at blanks; all lines but the first are indented.
+/// Wraps a text at spaces into lines of at most `columns`; all lines but the first are indented.
 ///
-/// Styles take up no columns. A word that is too long for a line stays in one piece, so that it can be copied.
+/// Styles have no width. A word that is too long for a line is not split, so that it can be copied.
 pub(crate) fn wrap_words(text: &str, columns: usize, indent: usize) -> String {
     let mut lines = String::with_capacity(text.len());
     let mut used = 0;
@@ -66,12 +66,12 @@ pub(crate) fn wrap_words(text: &str, columns: usize, indent: usize) -> String {
     lines
 }
 
-/// How many characters of a text are seen: styles take up none.
+/// Returns the number of visible characters; styles have no width.
 pub(crate) fn visible_width(text: &str) -> usize {
     strip_str(text).map(|part| part.chars().count()).sum()
 }
 
-/// One line of what an agent wrote, as it is, without anything that a terminal would obey.
+/// Returns one line of agent output without control characters.
 pub(crate) fn plain_line(line: &str) -> String {
     let mut shown = String::with_capacity(line.len());
     for c in strip_str(line).to_string().chars() {
@@ -80,14 +80,14 @@ pub(crate) fn plain_line(line: &str) -> String {
     shown
 }
 
-/// An amount of money that is added or saved, such as `+$0.14`.
+/// Formats an amount of money with its sign, such as `+$0.14`.
 pub(crate) fn signed_usd(usd: f64) -> String {
     let sign = if usd < 0.0 { '-' } else { '+' };
     format!("{sign}${:.2}", usd.abs())
 }
 
 fn push_printable(line: &mut String, c: char) {
-    // Marks of direction and width can make a line read as something else.
+    // Bidirectional and zero-width characters can disguise the text of a line.
     let hidden = matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
     if c.is_control() || hidden {
         line.extend(c.escape_unicode());
@@ -96,7 +96,7 @@ fn push_printable(line: &mut String, c: char) {
     }
 }
 
-/// A text of at most so many characters, with a mark where something is missing.
+/// Truncates a text to `most` characters, with an ellipsis if something is omitted.
 pub(crate) fn truncate(text: &str, most: usize) -> String {
     if text.chars().count() <= most {
         return text.to_owned();
@@ -110,13 +110,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_terminal_obeys_nothing_that_is_shown() {
+    fn control_characters_are_removed() {
         assert_eq!(one_line("a\x1b[2Jb\n\n  c", 80), "a\\u{1b}[2Jb c");
         assert_eq!(one_line("a\u{202e}b", 80), "a\\u{202e}b");
     }
 
     #[test]
-    fn a_text_is_broken_at_blanks_and_styles_take_no_columns() {
+    fn text_wraps_at_spaces_and_styles_have_no_width() {
         let text = "unstuck: \u{1b}[1mone\u{1b}[0m two three";
         assert_eq!(
             wrap_words(text, 16, 2),
@@ -130,14 +130,14 @@ mod tests {
     }
 
     #[test]
-    fn a_command_can_be_copied_into_a_shell() {
+    fn command_can_be_copied_into_a_shell() {
         let words = ["claude", "-p", "fix it", ""].map(str::to_owned);
         assert_eq!(command_line(&words, 80), "claude -p 'fix it' ''");
         assert_eq!(command_line(&words, 13), "claude -p 'f…");
     }
 
     #[test]
-    fn the_end_of_an_output_keeps_its_indentation_and_commands_nothing() {
+    fn output_excerpt_keeps_indentation_without_control_characters() {
         let text = "one\n\n  \u{1b}[31mtwo\u{1b}[0m\n\tthree\u{202e}\n\n";
         assert_eq!(last_lines(text, 2), ["  two", " three\\u{202e}"]);
         assert_eq!(last_lines("", 2), [""; 0]);
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_line_is_cut_with_a_mark() {
+    fn long_line_is_truncated_with_an_ellipsis() {
         assert_eq!(one_line("abcdefgh", 5), "abcd…");
         assert_eq!(one_line("abcde", 5), "abcde");
     }

@@ -1,4 +1,4 @@
-//! What is in the store: runs of the last 90 days that failed, recovered, go on, and ask.
+//! A store with 90 days of runs: failed, recovered, running, and with pending escalations.
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ const CALLS: u32 = 100_000;
 const DAYS: i64 = 90;
 pub(super) const DAY_MS: i64 = 86_400_000;
 
-/// The kinds that fail here, with a line that says so.
+/// The failure kinds used here, each with an error line.
 const FAILURES: [(&str, &str); 6] = [
     (
         "rate_limit",
@@ -30,11 +30,11 @@ const FAILURES: [(&str, &str); 6] = [
     ("cli_crash", "thread 'main' panicked at src/main.rs:17"),
 ];
 
-/// The last runs ask a person, and some before them go on.
+/// Number of recent runs with a pending escalation; some before them are still running.
 const RUNS_WAITING: u32 = 30;
 const RUNS_ACTIVE: u32 = 30;
 
-/// A run that asks.
+/// Returns a run with a pending escalation.
 pub(super) fn waiting_run() -> RunId {
     run_id(RUNS - 1)
 }
@@ -43,7 +43,7 @@ fn run_id(number: u32) -> RunId {
     RunId::new(format!("p{number:09}"))
 }
 
-/// A store with the history of the days before this moment.
+/// Fills a store with the history of the days before this moment.
 pub(super) async fn fill_store(path: &Path, now: Timestamp) -> Result<Store> {
     let start = now.millis() - DAYS * DAY_MS;
     let store = Store::open(&StoreLocation::file(path), StoreOptions::default()).await?;
@@ -63,7 +63,7 @@ pub(super) async fn fill_store(path: &Path, now: Timestamp) -> Result<Store> {
     Ok(store)
 }
 
-/// One run: a few failures, a recovery each, and an end.
+/// Returns the events of one run: a few failures, each with a recovery, and an end.
 fn run_history(number: u32, start: i64) -> Append {
     let run = run_id(number);
     let at = start + i64::from(number) * (DAYS * DAY_MS / i64::from(RUNS));
@@ -118,7 +118,7 @@ fn numbered_run_started(run: &RunId, number: u32) -> Event {
     event
 }
 
-/// Every other attempt fails, and the next one helps.
+/// Returns the end of an attempt: every other one fails, and the next one succeeds.
 fn attempt_ended(run: &RunId, model: &str, number: u32, attempt: u32) -> Event {
     let mut end = serde_json::json!({
         "event": "attempt_succeeded", "session": run.session_id(1), "number": attempt, "exit_code": 0,

@@ -1,4 +1,4 @@
-//! How long the pages of the dashboard take, and what they ask of the store, with a million events in it.
+//! Measures the latency of dashboard pages and their store queries, with a million events in the store.
 
 mod history;
 
@@ -41,7 +41,7 @@ pub(crate) fn measure(table: &mut FigureTable) -> Result<()> {
     pages(&runtime, &path, table)
 }
 
-/// What a browser or a program asks for.
+/// Paths that a browser or a program requests.
 const PATHS: [(&str, &str); 14] = [
     ("page Now", "/"),
     ("page Runs", "/runs"),
@@ -69,7 +69,7 @@ fn pages(runtime: &Runtime, store: &Path, table: &mut FigureTable) -> Result<()>
         let request = format!("GET {path} HTTP/1.1\r\nhost: {address}\r\n\r\n");
         let mut times = Samples::default();
         for _ in 0..ROUNDS {
-            // A connection of its own, as the first page of a browser has.
+            // A separate connection, as for the first page of a browser.
             let got = runtime.block_on(Client::new(address).ask(request.as_bytes()))?;
             ensure!(got.status == 200, "{path}: status {}", got.status);
             times.push(got.total_seconds);

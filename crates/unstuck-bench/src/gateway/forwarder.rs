@@ -1,4 +1,4 @@
-//! The baseline: a forwarder that does nothing but forward, by the same libraries.
+//! The baseline: a plain forwarder built with the same libraries.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -14,7 +14,7 @@ use tokio::net::TcpListener;
 
 type ForwardClient = Client<HttpConnector, Incoming>;
 
-/// Forwards until it is killed; the arguments are the upstream and the file that gets the port.
+/// Forwards until it is killed; the arguments are the upstream and the file for the port.
 pub(crate) fn run_forwarder() -> Result<()> {
     let mut arguments = std::env::args().skip(2);
     let mut next = || arguments.next().context("too few arguments");
@@ -41,7 +41,7 @@ async fn forward(upstream: SocketAddr, port_file: &Path) -> Result<()> {
         tokio::spawn(async move {
             let service =
                 service_fn(move |request| forward_request(sender.clone(), upstream, request));
-            // How a connection ends is its client's business.
+            // Connection errors are the client's business.
             let _ = hyper::server::conn::http1::Builder::new()
                 .serve_connection(TokioIo::new(stream), service)
                 .await;

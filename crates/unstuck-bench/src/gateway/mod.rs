@@ -1,4 +1,4 @@
-//! The gateway against a forwarder that only forwards, and against nginx, in front of the same upstream.
+//! Measures the gateway against a plain forwarder and against nginx, in front of the same upstream.
 
 mod forwarder;
 mod outage;
@@ -21,9 +21,9 @@ const CONNECTIONS: usize = 64;
 const BURST: Duration = Duration::from_secs(2);
 const STREAMS: usize = 1_000;
 
-/// An upstream that answers at once: small answers, or streams of 50 pieces.
+/// Script of an upstream that answers at once: small answers, or streams of 50 chunks.
 const FAST_SCRIPT: &str = "record = false\n[pace]\nchunks = 50\nchunk_bytes = 40\n[[step]]\nwhen = { stream = true }\nanswer = {}\ntimes = \"always\"\n[[step]]\nanswer = {}\ntimes = \"always\"\npace = {}\n";
-/// One whose streams take ten seconds.
+/// Script of an upstream whose streams take ten seconds.
 const SLOW_SCRIPT: &str = "record = false\n[pace]\nchunks = 100\nchunk_bytes = 40\nbetween = \"100ms\"\n[[step]]\nanswer = {}\ntimes = \"always\"\n";
 
 pub(crate) fn measure(table: &mut FigureTable) -> Result<()> {
@@ -56,7 +56,7 @@ pub(crate) fn measure(table: &mut FigureTable) -> Result<()> {
     outage::measure(&runtime, &stage, table)
 }
 
-/// Who is asked in each round.
+/// The servers measured in each round.
 struct Contestants<'a> {
     upstream: &'a ListeningProcess,
     gateway: &'a ListeningProcess,
@@ -64,7 +64,7 @@ struct Contestants<'a> {
     nginx: Option<&'a ListeningProcess>,
 }
 
-/// Where the forwarders get what the gateway has under its prefix.
+/// Path on the forwarders that the gateway has under its prefix.
 const PLAIN_PATH: &str = "/v1/chat/completions";
 const GATEWAY_PATH: &str = "/openai/v1/chat/completions";
 
@@ -183,7 +183,7 @@ impl Contestants<'_> {
     }
 }
 
-/// The memory of a gateway with a thousand streams under way.
+/// Measures the memory of a gateway with a thousand open streams.
 fn measure_stream_memory(
     runtime: &Runtime,
     stage: &ProcessFixture,

@@ -1,4 +1,4 @@
-//! Bad days: an upstream that loses most of its capacity for a minute, and one that fails now and then.
+//! Measures outages: an upstream that loses most of its capacity for a minute, and one that fails occasionally.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -17,18 +17,18 @@ use crate::process_fixture::ProcessFixture;
 use crate::table::{FigureTable, FigureTarget};
 
 const CLIENTS: u64 = 500;
-/// The brownout begins, lasts and is followed by so many seconds.
+/// Lengths in seconds of the time before, during and after the brownout.
 const LEAD_SECONDS: u64 = 10;
 const BROWNOUT_SECONDS: u64 = 60;
 const TAIL_SECONDS: u64 = 15;
-/// In good times it can do so many requests a second, and is asked for less.
+/// Normal capacity in requests per second; the load is below it.
 const CAPACITY: f64 = 500.0;
 const OFFERED: f64 = 400.0;
 const BROWNOUT_SHARE: f64 = 0.3;
 
 const BROWNOUT: &str = "record = false\n[capacity]\nper_second = 500\nconcurrent = 100\nqueue = 200\nservice = { median = \"50ms\", p99 = \"200ms\" }\nrejection_cost = 0.1\n[[phase]]\nfrom = \"10s\"\nfor = \"60s\"\nshare = 0.3\n[[step]]\nanswer = {}\ntimes = \"always\"\n";
 
-/// What passes by itself, and shows at once: how long silence is waited for is a setting.
+/// Faults that are transient and fail at once: timeouts for silence are a setting.
 const FLAKY: &str = "record = false\n[mix]\nseed = 7\nfailures = 0.2\n\
     [[mix.fault]]\nweight = 2\nrate_limit = { retry_after = 1 }\n[[mix.fault]]\nweight = 2\noverloaded = {}\n\
     [[mix.fault]]\nweight = 2\nserver_error = {}\n[[mix.fault]]\nweight = 1\nstatus = { code = 502 }\n\
@@ -77,20 +77,20 @@ pub(super) fn measure(
     runtime.block_on(measure_flaky(gateway.address, table))
 }
 
-/// What clients do about failures.
+/// The retry behavior of clients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ClientRetries {
     Never,
     Thrice,
 }
 
-/// What came of a brownout.
+/// The result of a brownout.
 struct Brownout {
-    /// Requests at the upstream for each that was meant.
+    /// Requests at the upstream per intended request.
     load: f64,
-    /// The least of what got through in five seconds of the brownout, as a share of what could.
+    /// Minimum throughput within five seconds of the brownout, as a share of the possible one.
     worst: f64,
-    /// How long after its end as much gets through as is asked for, in seconds.
+    /// Seconds after its end until the throughput equals the load again.
     normal_after: f64,
 }
 
@@ -180,14 +180,14 @@ async fn ask_with_retries(client: &mut Client, bytes: &[u8], retrying: ClientRet
     false
 }
 
-/// How many requests the upstream has counted at a second.
+/// Returns the number of requests that the upstream received in a second.
 async fn requests_at(upstream: SocketAddr, second: u64, begin: std::time::Instant) -> Result<f64> {
     let left = Duration::from_secs(second).saturating_sub(begin.elapsed());
     tokio::time::sleep(left).await;
     Ok(fetch_counts(upstream).await?.requests as f64)
 }
 
-/// Calls of which one of five fails for a moment.
+/// Measures calls of which one in five fails temporarily.
 async fn measure_flaky(address: SocketAddr, table: &mut FigureTable) -> Result<()> {
     const CALLS: u64 = 2_000;
     const AT_ONCE: u64 = 50;

@@ -1,4 +1,4 @@
-//! What an upstream has counted.
+//! Request counts of an upstream.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -8,22 +8,22 @@ use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// How often is looked.
+/// Polling interval.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
-/// How often is looked at most: for half a minute.
+/// Maximum number of polls: half a minute.
 const MAX_POLLS: u32 = 600;
 
-/// What an upstream has counted.
+/// The request counts of an upstream.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct UpstreamCounts {
     pub(super) requests: u64,
-    /// Requests that are being answered.
+    /// Requests in flight.
     pub(super) in_flight: u64,
-    /// The most that were at a time.
+    /// Maximum number of requests in flight at once.
     pub(super) most_in_flight: u64,
 }
 
-/// Asks an upstream for its counts.
+/// Fetches the counts of an upstream.
 pub(super) async fn fetch_counts(upstream: SocketAddr) -> Result<UpstreamCounts> {
     let mut stream = TcpStream::connect(upstream).await?;
     stream
@@ -41,7 +41,7 @@ pub(super) async fn fetch_counts(upstream: SocketAddr) -> Result<UpstreamCounts>
     })
 }
 
-/// Waits until so many requests are being answered.
+/// Waits until this many requests are in flight.
 pub(super) async fn wait_for_in_flight(upstream: SocketAddr, wanted: u64) -> Result<()> {
     for _ in 0..MAX_POLLS {
         if fetch_counts(upstream).await?.in_flight >= wanted {

@@ -1,4 +1,4 @@
-//! The agents: those of one's own, and the call of one that each role makes.
+//! Checks of user-defined agents and of the agent each role runs.
 
 use unstuck_core::agent::{
     Agent, AgentFile, Agents, BuildError, CommandInputs, CommandPart, CommandSpec,
@@ -8,7 +8,7 @@ use super::{ConfigChecker, unknown_name};
 use crate::section::Role;
 
 impl ConfigChecker<'_> {
-    /// What a user says about agents.
+    /// Checks the user-defined agents.
     pub(super) fn check_agents(&mut self) {
         for (key, file) in &self.config.root.agents {
             for problem in file.check() {
@@ -40,7 +40,7 @@ impl ConfigChecker<'_> {
         }
     }
 
-    /// That a role's call can be made: by an agent that there is, with a command, a model and tools that it takes.
+    /// Checks that a role's agent exists and accepts its command, model and tools.
     pub(super) fn check_call(&mut self, role: &Role) {
         let path = |key: &str| format!("role.{}.{key}", role.id);
         let agents = self.config.agents();
@@ -83,7 +83,7 @@ impl ConfigChecker<'_> {
     }
 }
 
-/// What is wrong with a role's own command by itself.
+/// Returns the errors in a role's own command.
 fn command_problems(role: &Role) -> Vec<String> {
     if role.command.first().is_none_or(String::is_empty) {
         return Vec::new();
@@ -103,7 +103,7 @@ fn command_problems(role: &Role) -> Vec<String> {
         .collect()
 }
 
-/// The key that is to blame, and what to do.
+/// Returns the key at fault and the advice for a build error.
 fn build_error_text(cannot: &BuildError, role: &Role) -> (&'static str, String) {
     let text = cannot.to_string();
     match cannot {
@@ -134,7 +134,7 @@ fn build_error_text(cannot: &BuildError, role: &Role) -> (&'static str, String) 
     }
 }
 
-/// Whether an agent is like one that is like it again.
+/// Returns whether an agent's `like` chain is cyclic.
 fn is_cyclic<'f>(file: &'f AgentFile, own: impl Iterator<Item = &'f AgentFile> + Clone) -> bool {
     let above = |file: &AgentFile| {
         let like = file.base_agent.clone();

@@ -1,4 +1,4 @@
-//! Whom the gateway asks, and how long it waits.
+//! Checks of gateway upstreams and timeouts.
 
 use super::ConfigChecker;
 use super::webhooks::is_variable_name;
@@ -42,7 +42,7 @@ impl ConfigChecker<'_> {
         }
         let key = upstream.key_env.as_deref();
         if key.is_some_and(|name| !is_variable_name(name) || name.starts_with("sk-")) {
-            // What stands there may be the key: it is not repeated.
+            // The value may be the key itself: do not repeat it.
             let told = "must be the name of an environment variable, such as WORK_API_KEY, and not the key itself";
             self.report(&format!("{place}.key_env"), told);
         }
@@ -52,7 +52,7 @@ impl ConfigChecker<'_> {
     }
 }
 
-/// What is wrong with the address of an upstream.
+/// Returns the problem with an upstream URL.
 fn url_problem(url: &str) -> Option<&'static str> {
     let rest = url
         .strip_prefix("https://")

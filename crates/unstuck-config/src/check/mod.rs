@@ -1,4 +1,4 @@
-//! What only shows when the parts of a configuration are held against each other.
+//! Consistency checks across the parts of a configuration.
 
 mod agents;
 mod gateway;
@@ -20,9 +20,9 @@ use crate::section::OnUnknown;
 use crate::trust_layering::lint_approval;
 
 impl Config {
-    /// Everything that is wrong although each value by itself can be read.
+    /// Returns all errors that no single value shows by itself.
     ///
-    /// Placeholders of role prompts are not looked at here: whoever renders prompts knows them.
+    /// Variables in role prompts are checked by the prompt renderer.
     pub fn check(&self) -> Vec<ConfigProblem> {
         let mut check = ConfigChecker {
             config: self,
@@ -38,7 +38,7 @@ impl Config {
         check.check_webhooks();
         check.check_gateway();
         let mut problems: Vec<ConfigProblem> = Vec::new();
-        // What is wrong for every role in the same way is told once.
+        // An error that is the same for every role is reported once.
         for problem in check.problems {
             if !problems.contains(&problem) {
                 problems.push(problem);
@@ -47,7 +47,7 @@ impl Config {
         problems
     }
 
-    /// What is worth knowing although nothing is wrong.
+    /// Returns warnings about valid settings.
     pub fn warnings(&self) -> Vec<ConfigProblem> {
         let mut notes = self.old_names().to_vec();
         notes.extend(self.permissive_rule_warning());
@@ -63,7 +63,7 @@ impl Config {
         notes
     }
 
-    /// A rule that lets run what nobody named.
+    /// Warns about a rule that allows commands nobody listed.
     fn permissive_rule_warning(&self) -> Option<ConfigProblem> {
         let section = self.recovery()?;
         let text = "lets simple commands run that nobody named; auto_approve is the safe way";
@@ -71,7 +71,7 @@ impl Config {
             .then(|| self.problem_at("recovery.on_unknown", text))
     }
 
-    /// Approved commands that are worth a second look.
+    /// Warns about risky approved commands.
     fn approval_warnings(&self) -> Vec<ConfigProblem> {
         let approved = self.recovery().map(|section| section.auto_approve.iter());
         let entries = approved.into_iter().flatten().enumerate();
@@ -85,7 +85,7 @@ impl Config {
         doubts.collect()
     }
 
-    /// Retries that the cap takes back.
+    /// Warns about retries that the cap removes.
     fn retry_cap_warnings(&self) -> Vec<ConfigProblem> {
         let recovery = self.error_recovery();
         let general = self.policies.for_roles().max_retries;
@@ -102,7 +102,7 @@ impl Config {
         above.collect()
     }
 
-    /// Models of ladders that nothing is known about.
+    /// Warns about unknown models in ladders.
     fn unknown_model_warnings(&self) -> Vec<ConfigProblem> {
         let catalog = self.catalog();
         let ladders = self.root.models.ladder.iter();
@@ -120,7 +120,7 @@ impl Config {
     }
 }
 
-/// Collects what is wrong.
+/// Collects configuration errors.
 struct ConfigChecker<'c> {
     config: &'c Config,
     problems: Vec<ConfigProblem>,
@@ -131,7 +131,7 @@ impl ConfigChecker<'_> {
         self.problems.push(self.config.problem_at(path, what));
     }
 
-    /// The text of a file; tells if it cannot be read.
+    /// Reads a file; reports an error if it cannot be read.
     fn require_file(&mut self, path: &str, file: &Path) -> Option<String> {
         let shown = self.config.display_path(file);
         let shown = shown.display();
@@ -175,9 +175,9 @@ impl ConfigChecker<'_> {
         }
     }
 
-    /// Rules, chains, strategies and repairs of the user's own.
+    /// Checks user-defined rules, chains, strategies and repairs.
     fn check_knowledge(&mut self) {
-        // What is built in is in order, and reading it takes time.
+        // The built-in knowledge is valid, and parsing it takes time.
         let own = self.config.origin("repairs").is_some();
         if let Some(Err(error)) = own.then(|| self.config.repair_catalog()) {
             self.report("repairs", error.to_string());
@@ -199,7 +199,7 @@ impl ConfigChecker<'_> {
     }
 }
 
-/// What to tell about a name that nothing has.
+/// Returns the message for an unknown name.
 fn unknown_name<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a str>) -> String {
     let known: Vec<_> = known.collect();
     let near = nearest(name, known.iter().map(|known| (*known, *known)));

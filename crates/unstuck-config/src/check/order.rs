@@ -1,4 +1,4 @@
-//! In which order roles can run: that each finds what it needs, and none waits for itself.
+//! Dependency order of roles: every dependency exists and there is no cycle.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ impl ConfigChecker<'_> {
     }
 }
 
-/// Roles that wait for each other, the first one again at the end.
+/// Returns a dependency cycle, its first role repeated at the end.
 fn find_cycle(roles: &[Role]) -> Option<Vec<String>> {
     let mut walk = CycleSearch {
         needs: roles

@@ -1,4 +1,4 @@
-//! What `[error_recovery]`, the roles and `[prompts]` name.
+//! Checks of the names used in `[error_recovery]`, roles and `[prompts]`.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::section::KindRecovery;
 
 impl ConfigChecker<'_> {
     pub(super) fn check_recovery(&mut self) {
-        // A broken playbook is told elsewhere; names are looked up in the known one then.
+        // A broken playbook is reported elsewhere; names are then looked up in the built-in one.
         let _ = self.config.prepare();
         let general = &self.config.root.error_recovery.strategies;
         self.check_kinds("error_recovery.strategies", general);
@@ -49,7 +49,7 @@ impl ConfigChecker<'_> {
         }
     }
 
-    /// The prompt templates of the project: that each has a text, and no placeholder that is never filled.
+    /// Checks that each prompt template has a text and only known variables.
     pub(super) fn check_prompts(&mut self) {
         for (name, section) in &self.config.root.prompts {
             let path = format!("prompts.{name}");
@@ -66,7 +66,7 @@ impl ConfigChecker<'_> {
                 (Some(_), None) => {}
             }
         }
-        // What is missing was told above.
+        // Missing templates were reported above.
         let Ok(prompts) = self.config.prompts() else {
             return;
         };
@@ -90,7 +90,7 @@ impl ConfigChecker<'_> {
     }
 }
 
-/// What the templates of retries are filled with.
+/// The variables of retry templates.
 const PLACEHOLDERS: [&str; 10] = [
     "error",
     "kind",

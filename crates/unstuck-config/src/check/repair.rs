@@ -1,4 +1,4 @@
-//! What `[recovery]` allows.
+//! Checks of the `[recovery]` permissions.
 
 use unstuck_core::command_policy::OnUnknown;
 
@@ -6,7 +6,7 @@ use crate::config::Config;
 use crate::problem::ConfigProblem;
 
 impl Config {
-    /// That commands run which nobody listed.
+    /// Warns if unlisted commands may run.
     pub(super) fn unlisted_commands_warning(&self) -> Option<ConfigProblem> {
         let section = self.recovery()?;
         (section.on_unknown == OnUnknown::Allow).then(|| {

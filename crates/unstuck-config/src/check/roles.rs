@@ -1,4 +1,4 @@
-//! Each role by itself: its call, its prompt, what its output must be.
+//! Checks of single roles: command, prompt, output expectations.
 
 use serde::de::IgnoredAny;
 

@@ -1,11 +1,11 @@
-//! Addresses that are told when something happens.
+//! Checks of webhook targets.
 
 use std::time::Duration;
 
 use super::ConfigChecker;
 use crate::section::{Webhook, WebhookFormat};
 
-/// A try that takes longer would be made a second time by another process.
+/// The maximum delivery timeout; another process would repeat a longer attempt.
 const MAX_TIMEOUT: Duration = Duration::from_secs(45);
 
 impl ConfigChecker<'_> {
@@ -43,7 +43,7 @@ impl ConfigChecker<'_> {
         ];
         for (key, name) in names {
             if name.as_deref().is_some_and(|name| !is_variable_name(name)) {
-                // What stands there may be the secret: it is not repeated.
+                // The value may be the secret itself: do not repeat it.
                 let told = "must be the name of an environment variable, such as HOOK_SECRET, and not the value itself";
                 self.report(&format!("{place}.{key}"), told);
             }
@@ -72,7 +72,7 @@ impl ConfigChecker<'_> {
     }
 }
 
-/// What is wrong with an address.
+/// Returns the problem with a webhook URL.
 fn url_problem(url: &str) -> Option<&'static str> {
     let rest = url
         .strip_prefix("https://")

@@ -26,12 +26,12 @@ pub(super) fn read<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Er
     from.deserialize_str(DurationVisitor)
 }
 
-/// Reads a duration that may be left out.
+/// Reads an optional duration.
 pub(super) fn optional<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Duration>, D::Error> {
     read(from).map(Some)
 }
 
-/// What the JSON Schema says about a duration.
+/// Returns the JSON Schema of a duration.
 pub(super) fn schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
     schemars::json_schema!({
         "type": "string",

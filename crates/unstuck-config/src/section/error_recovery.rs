@@ -1,4 +1,4 @@
-//! `[error_recovery]`: what is done about the failures of roles.
+//! `[error_recovery]`: error recovery of roles.
 
 use std::collections::BTreeMap;
 
@@ -10,17 +10,17 @@ use unstuck_core::Kind;
 use super::number;
 use crate::schema_helpers::{self, add_property};
 
-/// `[error_recovery]`: what is done about the failures of roles.
+/// `[error_recovery]`: error recovery of roles.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, expecting = "a table")]
 pub struct ErrorRecovery {
-    /// Whether anything is done about them at all; true by default.
+    /// If false, failures of roles are not recovered; true by default.
     pub enabled: bool,
-    /// How many retries each kind may have unless a role says otherwise; those of the policy by default, which are 3.
+    /// Maximum number of retries per kind unless a role sets its own; the policy's limit by default, which is 3.
     pub max_auto_retries: Option<u32>,
-    /// Whether a checkpoint is written when a role fails; true by default.
+    /// If true, a checkpoint is written when a role fails; true by default.
     pub save_checkpoint_on_failure: bool,
-    /// What is done about single kinds.
+    /// Settings by failure kind.
     #[schemars(schema_with = "schema_helpers::kind_table::<KindRecovery>")]
     pub strategies: BTreeMap<Kind, KindRecovery>,
 }
@@ -36,35 +36,35 @@ impl Default for ErrorRecovery {
     }
 }
 
-/// What is done about one kind of failure; what is left out is as the kind's own defaults say.
+/// Recovery settings of one failure kind; unset values keep the defaults of the kind.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, expecting = "a table")]
 #[schemars(transform = with_other_name)]
 pub struct KindRecovery {
-    /// How many retries there are after the first try.
+    /// Number of retries after the first attempt.
     pub max_retries: Option<u32>,
-    /// What the wait before the n-th retry is multiplied by.
+    /// Factor by which the delay before the n-th retry is multiplied.
     #[serde(deserialize_with = "number::amount")]
     #[schemars(range(min = 0))]
     pub backoff_multiplier: Option<f64>,
-    /// What the allowed time is multiplied by where a strategy lengthens it.
+    /// Factor by which the timeout is multiplied where a strategy extends it.
     #[serde(deserialize_with = "number::factor")]
     #[schemars(range(min = 0.1))]
     pub timeout_multiplier: Option<f64>,
-    /// Whether the agent is told to focus on the core requirements.
+    /// If true, the agent is told to focus on the core requirements.
     pub simplify_prompt: Option<bool>,
-    /// Whether the agent is reminded of the required format.
+    /// If true, the agent is reminded of the required format.
     pub emphasize_format: Option<bool>,
-    /// Whether the agent is asked for a shorter output.
+    /// If true, the agent is asked for a shorter output.
     pub reduce_max_chars: Option<bool>,
-    /// The prompt template that is added first: one of `[prompts]`, or a built-in one.
+    /// Prompt template that is added first: one of `[prompts]`, or a built-in one.
     pub custom_prompt_modifier: Option<String>,
-    /// The ways to recover, in this order, instead of the kind's own.
+    /// Recovery strategies in order, instead of those of the kind.
     pub strategies: Option<Vec<String>>,
 }
 
 impl KindRecovery {
-    /// These settings, with those of another one where they are left out here.
+    /// Returns these settings, with unset values taken from another one.
     #[must_use]
     pub fn or(&self, other: &Self) -> Self {
         let text = |own: &Option<String>, other: &Option<String>| own.clone().or(other.clone());
@@ -84,7 +84,7 @@ impl KindRecovery {
     }
 }
 
-/// What the derived schema of a kind's recovery cannot say: another name, which counts the first try too.
+/// Adds an alias to the derived schema, which also counts the first attempt.
 fn with_other_name(schema: &mut Schema) {
     add_property(
         schema,

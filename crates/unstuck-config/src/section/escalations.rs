@@ -1,4 +1,4 @@
-//! `[escalations]`: how long people are waited for, and who may answer.
+//! `[escalations]`: deadlines for human input, and who may answer.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,48 +10,48 @@ use unstuck_core::event::EscalationKind;
 
 use super::duration;
 
-/// `[escalations]`: what happens to questions that nobody answers, and who may answer what.
+/// `[escalations]`: default answers for requests nobody answers in time, and who may answer them.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, expecting = "a table")]
 pub struct Escalations {
-    /// A failure that is fatal, or whose chain is used up.
+    /// A failure that is fatal or whose strategies are exhausted.
     pub hiccup: Option<TimeoutAnswer>,
-    /// A repair that nobody has allowed yet.
+    /// A repair that needs approval.
     pub recovery_approval_required: Option<TimeoutAnswer>,
-    /// A dearer model, or a budget that is used up.
+    /// A more expensive model, or a budget that is exhausted.
     pub cost_confirmation: Option<TimeoutAnswer>,
-    /// An agent that goes in circles.
+    /// An agent that is stuck in a loop.
     pub stuck: Option<TimeoutAnswer>,
-    /// Who may give which answer, by the name of the user; everybody where an answer is left out.
+    /// Users who may give each answer, by user name; everybody for answers that are not listed.
     pub answerers: BTreeMap<AnswerName, Vec<String>>,
 }
 
-/// What counts when nobody answers in time.
+/// The default answer after a timeout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
     expecting = "a table like { after = \"8h\", answer = \"skip\" }"
 )]
 pub struct TimeoutAnswer {
-    /// How long is waited.
+    /// Time to wait.
     #[serde(deserialize_with = "duration::read")]
     #[schemars(schema_with = "duration::schema")]
     pub after: Duration,
-    /// What counts then.
+    /// Answer that applies then.
     pub answer: DefaultAnswer,
 }
 
-/// What can count as answered when nobody has answered. Silence is no consent: nothing is approved by it.
+/// An answer that can apply without a person; approval is not among them, as silence is no consent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DefaultAnswer {
-    /// What is proposed is not done, and it goes on.
+    /// Do not perform the proposed action; continue.
     Reject,
-    /// It is tried again.
+    /// Retry.
     Resolve,
-    /// It is left out.
+    /// Skip the step.
     Skip,
-    /// The run ends.
+    /// Abort the run.
     Abort,
 }
 
@@ -72,19 +72,19 @@ impl DefaultAnswer {
 )]
 #[serde(rename_all = "snake_case")]
 pub enum AnswerName {
-    /// Do what is proposed.
+    /// Perform the proposed action.
     Approve,
-    /// Do not do it, and go on.
+    /// Do not perform it; continue.
     Reject,
-    /// It was seen to by hand.
+    /// Continue after a manual fix.
     Resolve,
-    /// Again, with words.
+    /// Retry with instructions.
     Retry,
-    /// Again, with a stronger model.
+    /// Retry with a stronger model.
     Escalate,
-    /// Leave it out.
+    /// Skip the step.
     Skip,
-    /// End the run.
+    /// Abort the run.
     Abort,
 }
 
@@ -106,7 +106,7 @@ impl AnswerName {
 }
 
 impl Escalations {
-    /// How long people are waited for.
+    /// Returns the deadlines and default answers.
     pub fn deadline_policy(&self) -> DeadlinePolicy {
         let endings = [
             (EscalationKind::Hiccup, self.hiccup),
@@ -126,7 +126,7 @@ impl Escalations {
         }
     }
 
-    /// Who alone may give this answer; none where everybody may.
+    /// Returns the users who may give this answer; `None` if everybody may.
     pub fn answerers(&self, answer: EscalationAnswer) -> Option<&[String]> {
         let mut all = self.answerers.iter();
         let found = all.find(|(name, _)| name.answer() == answer);

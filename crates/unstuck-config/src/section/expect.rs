@@ -1,4 +1,4 @@
-//! `[role.expect]`: what an output must be.
+//! `[role.expect]`: requirements on an output.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -7,36 +7,36 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer};
 
-/// `[role.expect]`: what an output must be.
+/// `[role.expect]`: requirements on an output.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, expecting = "a table")]
 pub struct Expect {
-    /// Headings that must be in it, such as `# Plan`.
+    /// Headings that the output must contain, such as `# Plan`.
     pub sections: Vec<String>,
-    /// Whether it must be JSON: true, or a file with a JSON Schema that it must fit.
+    /// JSON requirement: true, or a file with a JSON Schema that the output must match.
     #[schemars(schema_with = "json_schema")]
     pub json: ExpectJson,
-    /// Whether it must be a diff that can be applied; false by default.
+    /// If true, the output must be a diff that can be applied; false by default.
     pub diff: bool,
-    /// Regular expressions, one or a list, that must all match it.
+    /// Regular expressions, one or a list, that must all match the output.
     #[serde(rename = "match")]
     #[schemars(schema_with = "text_or_list")]
     pub matches: Vec<String>,
-    /// A shell command that must pass afterwards.
+    /// Shell command that must succeed afterwards.
     pub check: Option<String>,
-    /// Whether it must not be empty; true where nothing is said.
+    /// If true, the output must not be empty; true where unset.
     pub not_empty: Option<bool>,
 }
 
-/// Whether an output must be JSON.
+/// A JSON requirement on an output.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum ExpectJson {
-    /// It need not.
+    /// No JSON required.
     #[default]
     No,
-    /// Any JSON will do.
+    /// Any valid JSON.
     Any,
-    /// It must fit the JSON Schema in this file.
+    /// JSON that matches the schema in this file.
     Schema(PathBuf),
 }
 

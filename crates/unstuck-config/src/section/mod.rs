@@ -1,7 +1,6 @@
 //! The sections of a configuration, one file each.
 //!
-//! What a section leaves out has the value that its documentation names; [`Config::origin`](crate::Config::origin) tells
-//! whether somebody set it.
+//! An unset value has its documented default; [`Config::origin`](crate::Config::origin) tells whether it was set.
 
 mod budget;
 mod duration;

@@ -1,61 +1,61 @@
-//! `[models]`: models, prices and ladders of one's own.
+//! `[models]`: user-defined models, prices and ladders.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 
 use super::number;
 
-/// `[models]`: models, prices and ladders of one's own, added to the known ones or in their place.
+/// `[models]`: user-defined models, prices and ladders, which extend or replace the built-in ones.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, expecting = "a table")]
 pub struct Models {
-    /// Models that are added or changed, by their id.
+    /// Models to add or change, by id.
     pub model: Vec<ModelSection>,
-    /// Ladders that are added or replaced, by their id: the models from the cheapest to the most capable.
+    /// Ladders to add or replace, by id: models from the cheapest to the most capable.
     #[schemars(schema_with = "ladders")]
     pub ladder: Vec<unstuck_core::decision::ModelLadder>,
 }
 
-/// `[[models.model]]`: one model; what is left out of a known one stays.
+/// `[[models.model]]`: one model; unset values of a known model are kept.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table")]
 pub struct ModelSection {
-    /// The id by which the provider's API knows it.
+    /// Model id in the provider's API.
     pub id: String,
-    /// Who offers it.
+    /// Provider.
     pub provider: Option<String>,
-    /// The line it belongs to, across versions.
+    /// Model family, across versions.
     pub family: Option<String>,
-    /// How many tokens its context window holds.
+    /// Context window in tokens.
     pub context: Option<u64>,
-    /// How many tokens it can write at most.
+    /// Maximum output in tokens.
     pub max_output: Option<u64>,
-    /// What it costs.
+    /// Price.
     pub price: Option<ModelPrice>,
-    /// Other names for it.
+    /// Aliases.
     pub aliases: Option<Vec<String>>,
 }
 
-/// What a model costs, in USD per million tokens.
+/// The price of a model, in USD per million tokens.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
     expecting = "a table like { input = 1.0, output = 5.0 }"
 )]
 pub struct ModelPrice {
-    /// For what is sent.
+    /// Price of input tokens.
     #[serde(deserialize_with = "number::price")]
     #[schemars(range(min = 0))]
     pub input: f64,
-    /// For what is written.
+    /// Price of output tokens.
     #[serde(deserialize_with = "number::price")]
     #[schemars(range(min = 0))]
     pub output: f64,
-    /// For what is sent again and was kept.
+    /// Price of cached input tokens.
     #[serde(default, deserialize_with = "number::amount")]
     #[schemars(range(min = 0))]
     pub cached: Option<f64>,
-    /// The day on which the price was looked up.
+    /// Date of the price.
     #[serde(default)]
     pub as_of: String,
 }

@@ -1,9 +1,9 @@
-//! Numbers that must not be too small.
+//! Numbers with a lower bound.
 
 use serde::de::{Error, Unexpected};
 use serde::{Deserialize, Deserializer};
 
-/// Reads a count that is not none.
+/// Reads a count of at least one.
 pub(super) fn at_least_one<'de, D, N>(from: D) -> Result<N, D::Error>
 where
     D: Deserializer<'de>,
@@ -16,7 +16,7 @@ where
     Ok(count)
 }
 
-/// Reads an amount that may be left out.
+/// Reads an optional amount.
 pub(super) fn amount<'de, D: Deserializer<'de>>(from: D) -> Result<Option<f64>, D::Error> {
     let amount = Option::<f64>::deserialize(from)?;
     match amount {
@@ -28,7 +28,7 @@ pub(super) fn amount<'de, D: Deserializer<'de>>(from: D) -> Result<Option<f64>, 
     }
 }
 
-/// Reads a factor that may be left out.
+/// Reads an optional factor.
 pub(super) fn factor<'de, D: Deserializer<'de>>(from: D) -> Result<Option<f64>, D::Error> {
     let factor = Option::<f64>::deserialize(from)?;
     match factor {

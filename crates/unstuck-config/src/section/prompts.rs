@@ -5,27 +5,27 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// `[prompts.<name>]`: what is added to a prompt before it is tried again.
+/// `[prompts.<name>]`: a text added to the prompt of a retry.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, expecting = "a text or a table")]
 pub struct PromptSection {
-    /// The text; placeholders are `error`, `kind`, `output`, `sections` and the like.
+    /// Text; variables are `error`, `kind`, `output`, `sections` and others.
     pub text: Option<String>,
-    /// A file with the text, from the folder of this file.
+    /// File with the text, relative to the directory of this file.
     #[schemars(with = "Option<String>")]
     pub file: Option<PathBuf>,
-    /// Where it goes; in front of the prompt by default.
+    /// Position; `front` by default.
     #[serde(rename = "position")]
     pub place: PromptPlace,
 }
 
-/// Where an addition to a prompt goes.
+/// The position of an addition to a prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PromptPlace {
-    /// In front of it.
+    /// In front of the prompt.
     #[default]
     Front,
-    /// Before its context marker if there is exactly one, else in front.
+    /// Before the context marker if there is exactly one, else in front.
     Context,
 }

@@ -1,4 +1,4 @@
-//! `[recovery]`: which repair commands may run.
+//! `[recovery]`: permissions for repair commands.
 
 use std::path::PathBuf;
 
@@ -8,37 +8,37 @@ use serde::{Deserialize, Deserializer, Serialize};
 pub use unstuck_core::command_policy::OnUnknown;
 use unstuck_core::command_policy::{RepairPolicy, RepairPolicyError};
 
-/// `[recovery]`: which repair commands may run without a person, and how.
+/// `[recovery]`: the repair commands that may run without approval, and their limits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, expecting = "a table")]
 pub struct RecoverySection {
-    /// Whether repairs are done at all; true by default.
+    /// If false, no repairs are performed; true by default.
     pub enabled: bool,
-    /// Commands that may run without asking, word for word; none by default.
+    /// Commands that may run without approval, matched exactly; none by default.
     #[serde(deserialize_with = "deserialize_entries")]
     pub auto_approve: Vec<String>,
-    /// Patterns of commands that a person must approve; `["*"]` by default.
+    /// Patterns of commands that need approval; `["*"]` by default.
     #[serde(deserialize_with = "deserialize_entries")]
     pub require_human: Vec<String>,
-    /// How many repairs may run by themselves in one run; 3 by default.
+    /// Maximum number of automatic repairs per run; 3 by default.
     pub max_auto_recoveries_per_run: u32,
-    /// How many seconds lie between two of them at least; 60 by default.
+    /// Minimum time between two automatic repairs in seconds; 60 by default.
     pub cooldown_seconds: u64,
-    /// What happens to a command that is in no list; a person is asked by default.
+    /// Action for a command that is in no list; `escalate` by default.
     #[schemars(with = "OnUnknownName")]
     pub on_unknown: OnUnknown,
-    /// Whether repairs run in a sandbox; where there is one by default.
+    /// Sandbox mode; `best-effort` by default.
     pub sandbox: Sandbox,
-    /// Whether repairs may use the network; true by default.
+    /// If true, repairs may use the network; true by default.
     pub network: bool,
-    /// Folders of the project that repairs may write to; the whole project where empty.
+    /// Directories of the project that repairs may write to; the whole project where empty.
     #[schemars(with = "Vec<String>")]
     pub allowed_write_paths: Vec<PathBuf>,
-    /// Environment variables that repairs may see, besides the usual ones.
+    /// Environment variables passed to repairs, besides the usual ones.
     pub env_keep: Vec<String>,
-    /// Whether an approved command asks when files that decide what it executes have changed; true by default.
+    /// If true, an approved command needs approval again when files that affect it have changed; true by default.
     pub guard_files: bool,
-    /// Whether what a repair would change is shown with the question; true by default.
+    /// If true, approval requests show a preview of the repair's changes; true by default.
     pub preview: bool,
 }
 
@@ -62,7 +62,7 @@ impl Default for RecoverySection {
 }
 
 impl RecoverySection {
-    /// What it says about what may run; an error where one of its entries is blank, and then nothing of it counts.
+    /// Returns the repair policy; an error if an entry is blank, which invalidates the section.
     pub fn rules(&self) -> Result<RepairPolicy, RepairPolicyError> {
         let rules = RepairPolicy {
             enabled: self.enabled,
@@ -77,7 +77,7 @@ impl RecoverySection {
     }
 }
 
-/// Reads a list of commands or patterns; a blank one would match what nobody meant.
+/// Reads a list of commands or patterns; a blank entry would match unintended commands.
 pub(crate) fn deserialize_entries<'de, D: Deserializer<'de>>(
     from: D,
 ) -> Result<Vec<String>, D::Error> {
@@ -100,28 +100,28 @@ pub(crate) fn deserialize_entries<'de, D: Deserializer<'de>>(
     Ok(entries.into_iter().map(|entry| entry.0).collect())
 }
 
-/// How [`OnUnknown`] is written.
+/// The spelling of [`OnUnknown`] values.
 #[derive(JsonSchema)]
 #[schemars(rename = "OnUnknown", rename_all = "snake_case")]
 #[expect(dead_code, reason = "only its schema is used: the core has no schemas")]
 enum OnUnknownName {
-    /// A person is asked.
+    /// Ask a person.
     Escalate,
-    /// It is refused.
+    /// Reject it.
     Deny,
-    /// It runs if it is plain.
+    /// Run it if it is a simple command.
     Allow,
 }
 
-/// Whether repairs run in a sandbox.
+/// The sandbox mode of repairs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Sandbox {
-    /// Without one nothing runs.
+    /// Repairs run only in a sandbox.
     Required,
-    /// Where the machine has one.
+    /// Use a sandbox if the machine has one.
     #[default]
     BestEffort,
-    /// Never.
+    /// Never use a sandbox.
     Off,
 }

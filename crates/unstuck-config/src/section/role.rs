@@ -18,59 +18,59 @@ use crate::schema_helpers::{self, add_alias, add_property};
 #[serde(deny_unknown_fields, expecting = "a table")]
 #[schemars(transform = with_other_names)]
 pub struct Role {
-    /// Its name: letters, digits, `_` and `-`, at most 64, unique in the run.
+    /// Role id: letters, digits, `_` and `-`, at most 64 characters, unique in the run.
     #[serde(deserialize_with = "id")]
     #[schemars(regex(pattern = r"^[A-Za-z0-9_-]{1,64}$"))]
     pub id: String,
-    /// The agent that does it, such as `claude` or `codex`, or `command` for any program.
+    /// Agent to run, such as `claude` or `codex`, or `command` for any program.
     pub agent: String,
-    /// The model that the agent uses; the agent's own choice where left out.
+    /// Model of the agent; the agent's default where unset.
     pub model: Option<String>,
-    /// What the agent is told: a template with placeholders such as `{{ task }}` and `{{ outputs.planner }}`.
+    /// Prompt template, with variables such as `{{ task }}` and `{{ outputs.planner }}`.
     pub prompt: Option<String>,
-    /// A file with the prompt, from the folder of this file.
+    /// File with the prompt, relative to the directory of this file.
     #[schemars(with = "Option<String>")]
     pub prompt_file: Option<PathBuf>,
-    /// The program and its arguments, for the agent `command`; the prompt is on its standard input.
+    /// Program and arguments, for the agent `command`; the prompt is passed on its standard input.
     #[serde(default)]
     pub command: Vec<String>,
-    /// The roles whose outputs it needs; it starts when they are done.
+    /// Roles whose outputs this one needs; it starts when they are done.
     #[serde(default)]
     pub needs: Vec<String>,
-    /// How many of it run side by side; 1 by default.
+    /// Number of parallel instances; 1 by default.
     #[serde(default = "one", deserialize_with = "number::at_least_one")]
     #[schemars(range(min = 1))]
     pub instances: u32,
-    /// How long one attempt may take; no limit where left out.
+    /// Time limit of one attempt; unlimited where unset.
     #[serde(default, deserialize_with = "duration::optional")]
     #[schemars(schema_with = "duration::schema")]
     pub timeout: Option<Duration>,
-    /// How long it may be silent before it is taken for stuck; no limit where left out.
+    /// Maximum time without output before the attempt is treated as stuck; unlimited where unset.
     #[serde(default, deserialize_with = "duration::optional")]
     #[schemars(schema_with = "duration::schema")]
     pub idle_timeout: Option<Duration>,
-    /// How many characters its output may have; no limit where left out.
+    /// Maximum output length in characters; unlimited where unset.
     pub max_output: Option<u64>,
-    /// The tools that it may use without asking; the agent's own choice where empty.
+    /// Tools the agent may use without asking; the agent's default where empty.
     #[serde(default)]
     pub allowed_tools: Vec<String>,
-    /// Further variables of its environment.
+    /// Additional environment variables.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
-    /// Further words for the agent's command line.
+    /// Additional arguments of the agent's command line.
     #[serde(default)]
     pub args: Vec<String>,
-    /// What its output must be.
+    /// Requirements on the output.
     #[serde(default)]
     pub expect: Expect,
-    /// How far to go for it: the name of a policy, or changes to one.
+    /// Retry policy: the name of a policy, or changes to one.
     #[schemars(schema_with = "schema_helpers::policy_or_name")]
     pub policy: Option<serde_json::Value>,
-    /// What is done about single kinds of failure, instead of what `[error_recovery]` says.
+    /// Recovery settings by failure kind, instead of those of `[error_recovery]`.
     #[serde(default)]
     #[schemars(schema_with = "schema_helpers::kind_table::<KindRecovery>")]
     pub error_recovery: BTreeMap<Kind, KindRecovery>,
-    /// Whether the run goes on without it when it fails; false by default.
+    /// If true, the run continues without this role when it fails; false by default.
     #[serde(default)]
     pub optional: bool,
 }
@@ -89,7 +89,7 @@ fn id<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     Ok(id)
 }
 
-/// What the derived schema of a role cannot say: other names, and that the agent goes without saying with a command.
+/// Adds the aliases to the derived schema, and makes the agent optional for roles with a command.
 fn with_other_names(schema: &mut Schema) {
     let seconds = json!({ "type": "number", "minimum": 0 });
     add_alias(schema, "depends_on", "needs");

@@ -30,7 +30,7 @@ fn parse(text: &str) -> Option<u64> {
     number.trim().parse::<u64>().ok()?.checked_mul(factor)
 }
 
-/// What the JSON Schema says about a size.
+/// Returns the JSON Schema of a size.
 pub(super) fn schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
     schemars::json_schema!({
         "type": "string",
@@ -44,7 +44,7 @@ mod tests {
     use super::parse;
 
     #[test]
-    fn a_size_has_a_unit() {
+    fn size_requires_a_unit() {
         assert_eq!(parse("64MiB"), Some(64 << 20));
         assert_eq!(parse(" 500 kB "), Some(500_000));
         assert_eq!(parse("12B"), Some(12));

@@ -1,4 +1,4 @@
-//! `[stuck]`: when an agent is taken for stuck.
+//! `[stuck]`: loop detection.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use unstuck_core::loop_detection::LoopLimits;
 
 use super::{duration, number};
 
-/// How `[stuck]` is read into the limits of the core, whose defaults count.
+/// Maps `[stuck]` to the limits of the core, which provide the defaults.
 #[derive(Deserialize, JsonSchema)]
 #[serde(
     remote = "LoopLimits",
@@ -17,31 +17,32 @@ use super::{duration, number};
     expecting = "a table"
 )]
 pub(crate) struct StuckSection {
-    /// Whether it is watched for at all; true by default.
+    /// If false, loop detection is off; true by default.
     enabled: bool,
-    /// How often the same call may fail in the same way; 5 by default. What may well be work needs twice as many.
+    /// Identical failures of the same call before it is a loop; 5 by default. Calls that may be real work need twice as
+    /// many.
     #[serde(deserialize_with = "number::at_least_one")]
     #[schemars(range(min = 1))]
     repeats: u32,
-    /// How often the same block of lines may be written in a row; 8 by default. Short ones need more.
+    /// Repetitions of the same block of output lines in a row; 8 by default. Short blocks need more.
     #[serde(deserialize_with = "number::at_least_one")]
     #[schemars(range(min = 1))]
     output_repeats: u32,
-    /// How often the agent may say the same in a row with nothing new done in between; 4 by default.
+    /// Repetitions of the same message in a row without new activity; 4 by default.
     #[serde(deserialize_with = "number::at_least_one")]
     #[schemars(range(min = 1))]
     message_repeats: u32,
-    /// How many of the last calls are looked at; 20 by default.
+    /// Number of recent calls to check; 20 by default.
     #[serde(deserialize_with = "number::at_least_one")]
     #[schemars(range(min = 1))]
     window: usize,
-    /// How long an agent may be silent after a question that nobody will answer; 60 s by default.
+    /// Maximum time an agent may be silent after a question nobody will answer; `60s` by default.
     #[serde(deserialize_with = "duration::read")]
     #[schemars(schema_with = "duration::schema")]
     waiting_for_input: Duration,
 }
 
-/// What the JSON Schema tells as defaults.
+/// The defaults in the JSON Schema.
 impl Default for StuckSection {
     fn default() -> Self {
         let LoopLimits {

@@ -1,4 +1,4 @@
-//! `[webhooks]`: who is told what.
+//! `[webhooks]`: notification targets.
 
 use std::time::Duration;
 
@@ -8,40 +8,40 @@ use serde_json::json;
 
 use super::duration;
 
-/// `[webhooks]`: addresses that are told when something happens, each a text or a table.
+/// `[webhooks]`: addresses to notify about events, each a string or a table.
 ///
-/// Those of the user's and of the project's file count together: a project silences nobody.
+/// Targets of the user's and the project's file are combined: a project cannot silence any.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, expecting = "a table")]
 pub struct Webhooks {
-    /// A person is asked something.
+    /// Human input is needed.
     #[schemars(schema_with = "addresses")]
     pub on_escalation: Vec<Webhook>,
-    /// A question was answered.
+    /// A request was answered.
     #[schemars(schema_with = "addresses")]
     pub on_resolved: Vec<Webhook>,
-    /// A failure was recovered from.
+    /// A run recovered from a failure.
     #[schemars(schema_with = "addresses")]
     pub on_recovered: Vec<Webhook>,
-    /// A run ended.
+    /// A run finished.
     #[schemars(schema_with = "addresses")]
     pub on_run_finished: Vec<Webhook>,
-    /// Whether addresses in private networks and on this machine may be told; false by default. Only the user's own
-    /// configuration can say so.
+    /// If true, addresses in private networks and on this machine are allowed; false by default. Only allowed in the
+    /// user's own configuration.
     pub allow_private: bool,
-    /// A command line that is run at each of the four occasions, with the message as JSON on its standard input.
-    /// Only the user's own configuration can say so.
+    /// Command line to run for each of the four events, with the message as JSON on its standard input. Only allowed in
+    /// the user's own configuration.
     pub notify_command: Option<String>,
-    /// Whether questions and ends are shown on the desktop; false by default. Only the user's own configuration can
-    /// say so.
+    /// If true, requests and finished runs show desktop notifications; false by default. Only allowed in the user's own
+    /// configuration.
     pub desktop: bool,
 }
 
 impl Webhooks {
-    /// The keys that are no lists of addresses.
+    /// The keys that are not lists of addresses.
     pub(crate) const SINGLE: [&str; 3] = ["allow_private", "notify_command", "desktop"];
 
-    /// The lists of addresses, by their keys.
+    /// Returns the lists of addresses, by key.
     pub fn lists(&self) -> [(&'static str, &[Webhook]); 4] {
         [
             ("on_escalation", &self.on_escalation),
@@ -52,7 +52,7 @@ impl Webhooks {
     }
 }
 
-/// One address.
+/// A notification target.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
@@ -60,27 +60,28 @@ impl Webhooks {
     expecting = "an address or a table with `url`"
 )]
 pub struct Webhook {
-    /// Where to.
+    /// Address.
     #[schemars(regex(pattern = "^https?://"))]
     pub url: Option<String>,
-    /// The environment variable that holds the address, where the address itself is secret. Like the other variables it
-    /// counts only in the user's own configuration.
+    /// Environment variable with the address, if the address itself is secret. Like the other variables it is only
+    /// allowed in the user's own configuration.
     pub url_env: Option<String>,
-    /// How the message is written; JSON by default.
+    /// Message format; JSON by default.
     pub format: WebhookFormat,
-    /// The text of the message for the format `template`, with placeholders such as `{{ title }}`.
+    /// Message text for the format `template`, with variables such as `{{ title }}`.
     pub template: Option<String>,
-    /// What the text of a template is; `text/plain; charset=utf-8` by default.
+    /// Content type of a template; `text/plain; charset=utf-8` by default.
     pub content_type: Option<String>,
-    /// The environment variable that holds the secret by which messages are signed.
+    /// Environment variable with the signing secret.
     pub secret_env: Option<String>,
-    /// The environment variable that holds a token, which is sent as `Authorization: Bearer …`.
+    /// Environment variable with a token, sent as `Authorization: Bearer …`.
     pub token_env: Option<String>,
-    /// How long one try may take; 10 seconds by default.
+    /// Timeout of one delivery attempt; 10 seconds by default.
     #[serde(deserialize_with = "duration::read")]
     #[schemars(schema_with = "duration::schema")]
     pub timeout: Duration,
-    /// How long further messages about the same are collected into one; 10 minutes by default, `"0s"` sends each.
+    /// Time during which further messages about the same subject are collected into one; 10 minutes by default, `"0s"`
+    /// sends each.
     #[serde(deserialize_with = "duration::read")]
     #[schemars(schema_with = "duration::schema")]
     pub digest: Duration,
@@ -102,14 +103,14 @@ impl Default for Webhook {
     }
 }
 
-/// How a message is written.
+/// The message format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WebhookFormat {
     /// The message as JSON.
     #[default]
     Json,
-    /// A message for Slack, and what understands the same.
+    /// A message for Slack and compatible services.
     Slack,
     /// A message for Discord.
     Discord,
@@ -117,7 +118,7 @@ pub enum WebhookFormat {
     Ntfy,
     /// Plain text.
     Text,
-    /// What `template` says.
+    /// The text of `template`.
     Template,
 }
 

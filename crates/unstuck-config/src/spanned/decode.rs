@@ -1,4 +1,5 @@
-//! Reads a tree into a type. The first fault ends one reading, so it is taken out and the rest is read again.
+//! Decodes a tree into a type. An error ends a decoding pass, so the bad value is removed and the rest is decoded
+//! again.
 
 use serde::de::value::StrDeserializer;
 use serde::de::{DeserializeSeed, EnumAccess, IntoDeserializer, MapAccess, SeqAccess};
@@ -9,10 +10,10 @@ use super::path::{PathStep, ValuePath};
 use super::value_error::{ValueError, ValueErrorKind};
 use super::{Node, Table, TableEntry, Value};
 
-/// More faults than anyone reads at once.
+/// The maximum number of reported errors.
 const MAX_ERRORS: usize = 50;
 
-/// Reads a tree; what is wrong with it is taken out and told.
+/// Decodes a tree; bad values are removed and reported.
 pub(crate) fn decode_table<T>(table: &mut Table) -> (T, Vec<(String, ValueError)>)
 where
     T: for<'de> Deserialize<'de> + Default,
@@ -36,12 +37,12 @@ where
     (T::default(), faults)
 }
 
-/// What was taken out because something is wrong with it: nobody has left that away.
+/// The paths of removed bad values, which must not be reported as missing.
 #[derive(Default)]
 struct RemovedPaths(Vec<ValuePath>);
 
 impl RemovedPaths {
-    /// Whether a key is missing only since it was taken out, by its name or by one that is nearly it.
+    /// Returns whether a key is missing only because it was removed, under its name or a misspelling of it.
     fn explains_error(&self, path: &ValuePath, fault: &ValueError) -> bool {
         let ValueErrorKind::Missing(key) = fault.kind else {
             return false;
@@ -50,7 +51,7 @@ impl RemovedPaths {
     }
 
     fn add(&mut self, path: ValuePath, fault: &ValueError) {
-        // What comes after it in a list has its number now.
+        // The items after it have moved up by one.
         self.0.retain(|taken| !taken.starts_with(&path));
         self.0.push(fault.intended_path(path));
     }
@@ -196,7 +197,7 @@ impl<'de> MapAccess<'de> for TableEntries<'de> {
     }
 }
 
-/// A key, which is a text of the tree.
+/// A deserializer for a key, a string of the tree.
 struct KeyDeserializer<'de>(&'de str);
 
 impl<'de> Deserializer<'de> for KeyDeserializer<'de> {
@@ -259,7 +260,7 @@ impl<'de> SeqAccess<'de> for ListItems<'de> {
     }
 }
 
-/// The word of an enum, and what belongs to it.
+/// An enum variant and its content.
 struct EnumValue<'de> {
     text: &'de str,
     inner: Option<&'de Node>,

@@ -1,4 +1,4 @@
-//! JSON as a tree.
+//! JSON parsing.
 
 use std::fmt;
 
@@ -8,11 +8,11 @@ use serde_json::value::RawValue;
 
 use super::{Node, SourceId, Span, SyntaxError, Table, TableEntry, Value};
 
-/// No configuration has tables in lists in tables so deep.
+/// The maximum nesting depth; no configuration needs more.
 const MAX_DEPTH: usize = 64;
 
 pub(super) fn parse(text: &str, source: SourceId) -> Result<Node, SyntaxError> {
-    // Some editors begin a file with this mark, which is not JSON.
+    // Some editors write a byte order mark, which is not JSON.
     let json = text.strip_prefix('\u{feff}').unwrap_or(text);
     let raw: &RawValue = serde_json::from_str(json).map_err(|error| {
         let start = byte_offset(json, error.line(), error.column()) + text.len() - json.len();
@@ -28,14 +28,14 @@ pub(super) fn parse(text: &str, source: SourceId) -> Result<Node, SyntaxError> {
     JsonReader { text, source }.node(raw, MAX_DEPTH)
 }
 
-/// What the parser says, without the place, which is told otherwise.
+/// Returns the parser's message without the location, which is reported separately.
 fn error_text(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let end = text.find(" at line ").unwrap_or(text.len());
     text[..end].to_owned()
 }
 
-/// The byte of a line and a column, as the parser counts them.
+/// Returns the byte offset of a line and column as the parser counts them.
 fn byte_offset(text: &str, line: usize, column: usize) -> usize {
     let before = text.split_inclusive('\n').take(line.saturating_sub(1));
     let start: usize = before.map(str::len).sum();
@@ -52,7 +52,7 @@ struct JsonReader<'t> {
 }
 
 impl<'t> JsonReader<'t> {
-    /// Where a part of the text stands in it.
+    /// Returns the span of a part of the text.
     fn span_of(&self, part: &str) -> Span {
         let start = part.as_ptr().addr() - self.text.as_ptr().addr();
         Span {
@@ -116,7 +116,7 @@ impl<'t> JsonReader<'t> {
     }
 }
 
-/// The parts of an object, in their order.
+/// The entries of an object, in order.
 struct Pairs<'t>(Vec<(&'t RawValue, &'t RawValue)>);
 
 impl<'t> Deserialize<'t> for Pairs<'t> {

@@ -1,14 +1,14 @@
-//! Lays one tree over another: tables by key, lists of things with an id by their id, everything else as a whole.
+//! Merges two trees: tables by key, lists of items with ids by id, everything else as a whole.
 
 use super::{Node, Table, TableEntry, Value};
 
-/// The tree below with the one above laid over it.
+/// Returns the lower tree with the upper one merged into it.
 pub(crate) fn merge(below: &mut Table, above: Table) {
     merge_tables(below, above, &mut Vec::new());
 }
 
 fn merge_tables(below: &mut Table, above: Table, way: &mut Vec<String>) {
-    // A policy that names its template says all of it: what was changed about another one no longer counts.
+    // A policy that names its template is complete: changes to another template no longer apply.
     if names_a_template(way, &above) {
         *below = above;
         return;
@@ -72,7 +72,7 @@ fn merge_lists(below: &mut Vec<Node>, above: Vec<Node>, way: &mut Vec<String>) {
             .iter_mut()
             .find(|known| known.id().is_some() && known.id() == node.id());
         match (known, is_rule(way)) {
-            // Half of one rule and half of another would match what neither means.
+            // A mix of two rules would match what neither of them means.
             (Some(known), true) => *known = node,
             (Some(known), false) => {
                 merge_nodes(known, node, way);
@@ -88,7 +88,7 @@ fn names_a_template(way: &[String], above: &Table) -> bool {
         [section, _] => section == "policies",
         _ => false,
     };
-    // Within a role's list, the last step is the key of the role's own table.
+    // In the path of a role, the last step is a key of the role's own table.
     let is_roles = way.len() == 2 && way[0] == "role" && way[1] == "policy";
     (is_policy || is_roles) && above.get("template").is_some()
 }
@@ -111,7 +111,7 @@ fn is_rule(way: &[String]) -> bool {
 
 fn is_appended(way: &[String]) -> bool {
     match way {
-        // A project adds to whom the user tells, and silences nobody.
+        // A project adds to the user's targets and cannot silence any.
         [section, _] => section == "repairs" || section == "webhooks",
         [kinds, _, list] => kinds == "kinds" && (list == "sample" || list == "decoy"),
         _ => false,

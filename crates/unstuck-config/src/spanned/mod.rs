@@ -1,7 +1,7 @@
-//! A configuration as a tree of values, each of which knows where it was written.
+//! The configuration as a tree of values with source locations.
 //!
-//! All formats become the same tree. Layers are laid over each other as trees, and only what comes of that is read into
-//! the [sections](crate::section), so that every mistake is told with its place, whatever the format.
+//! All formats are parsed into the same tree. Layers are merged as trees, and only the result is decoded into the
+//! [sections](crate::section), so that every error has a location, whatever the format.
 
 pub(crate) mod decode;
 mod json;
@@ -16,14 +16,14 @@ pub(crate) use source::{SourceId, Span};
 
 use source::FileFormat;
 
-/// One value and where it was written.
+/// A value with its location.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Node {
     pub(crate) value: Value,
     pub(crate) span: Span,
 }
 
-/// What a value is.
+/// The content of a value.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Value {
     Null,
@@ -35,11 +35,11 @@ pub(crate) enum Value {
     Table(Table),
 }
 
-/// Values by key, in the order of the file.
+/// A table: values by key, in file order.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Table(pub(crate) Vec<TableEntry>);
 
-/// One key and its value.
+/// A key and its value.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct TableEntry {
     pub(crate) key: String,
@@ -47,14 +47,14 @@ pub(crate) struct TableEntry {
     pub(crate) node: Node,
 }
 
-/// A text that is not of its format.
+/// A syntax error.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct SyntaxError {
     pub(crate) span: Span,
     pub(crate) reason: String,
 }
 
-/// Reads a text into a tree.
+/// Parses a text into a tree.
 pub(crate) fn parse(
     format: FileFormat,
     text: &str,
@@ -67,7 +67,7 @@ pub(crate) fn parse(
     };
     match read.value {
         Value::Table(table) => Ok(table),
-        // A YAML file without anything in it says nothing.
+        // An empty YAML file is an empty table.
         Value::Null => Ok(Table::default()),
         _ => Err(vec![SyntaxError {
             span: read.span,
@@ -98,7 +98,7 @@ impl Node {
         }
     }
 
-    /// The number that it is; none for anything else.
+    /// Returns the number; `None` for anything else.
     pub(crate) fn number(&self) -> Option<f64> {
         match self.value {
             #[expect(clippy::cast_precision_loss, reason = "an amount of money")]
@@ -115,12 +115,12 @@ impl Node {
         }
     }
 
-    /// The `id` of a table.
+    /// Returns the `id` of a table.
     pub(crate) fn id(&self) -> Option<&str> {
         self.table()?.get("id")?.text()
     }
 
-    /// The value as JSON; what JSON cannot hold is null.
+    /// Returns the value as JSON; values that JSON cannot represent become null.
     pub(crate) fn to_json(&self) -> serde_json::Value {
         match &self.value {
             Value::Null => serde_json::Value::Null,

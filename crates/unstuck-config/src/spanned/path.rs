@@ -1,20 +1,20 @@
-//! Ways through a tree.
+//! Paths in a tree.
 
 use super::{Node, Span, Table, TableEntry, Value};
 
-/// One step into a table or a list.
+/// A step into a table or a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum PathStep {
     Key(String),
     Item(usize),
 }
 
-/// A way from the root to a value.
+/// The path from the root to a value.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct ValuePath(pub(crate) Vec<PathStep>);
 
 impl ValuePath {
-    /// The path as people write it: items of a list go by their id.
+    /// Returns the path as people write it, with list items by id.
     pub(crate) fn display(&self, root: &Table) -> String {
         let mut parts: Vec<String> = Vec::new();
         let mut here = PathCursor::Table(root);
@@ -26,7 +26,7 @@ impl ValuePath {
         parts.join(".")
     }
 
-    /// The path of a key in the table at its end.
+    /// Returns the path of a key in the table at this path.
     pub(super) fn with_key(&self, key: &str) -> Self {
         let mut steps = self.0.clone();
         steps.push(PathStep::Key(key.to_owned()));
@@ -37,7 +37,7 @@ impl ValuePath {
         self.0.starts_with(&other.0)
     }
 
-    /// Takes the value at the end of the path out of the tree; false if there is none.
+    /// Removes the value at this path; returns false if there is none.
     pub(crate) fn remove_from(&self, root: &mut Table) -> bool {
         let Some((last, way)) = self.0.split_last() else {
             return false;
@@ -112,7 +112,7 @@ impl<'t> PathCursor<'t> {
     }
 }
 
-/// An id as a part of a path: in quotes where it could be taken for more than one part.
+/// Returns an id as a path segment, quoted if it could be taken for several segments.
 fn quoted(id: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
     if id.chars().all(is_plain) {
@@ -123,19 +123,19 @@ fn quoted(id: &str) -> String {
     format!("\"{short}{end}\"")
 }
 
-/// The value at a path as people write it, such as `role.planner.timeout`; keys may have dots themselves.
+/// Returns the value at a path such as `role.planner.timeout`; keys may contain dots.
 pub(crate) fn find_value<'t>(table: &'t Table, path: &str) -> Option<&'t Node> {
     find_entry(table, path).map(|found| found.node)
 }
 
-/// A value and where its key stands.
+/// A value and the location of its key.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LocatedNode<'t> {
     pub(crate) node: &'t Node,
     pub(crate) key_span: Span,
 }
 
-/// The value at a path, with the place of its key.
+/// Returns the value at a path, with the location of its key.
 pub(crate) fn find_entry<'t>(table: &'t Table, path: &str) -> Option<LocatedNode<'t>> {
     table.0.iter().find_map(
         |TableEntry {
@@ -171,7 +171,7 @@ fn find_within<'t>(found: LocatedNode<'t>, rest: &str) -> Option<LocatedNode<'t>
     }
 }
 
-/// What comes after a key in a path.
+/// Returns the rest of a path after a key.
 fn rest_after<'p>(path: &'p str, key: &str) -> Option<&'p str> {
     let rest = path.strip_prefix(key)?;
     if rest.is_empty() {

@@ -1,13 +1,13 @@
-//! Where values come from.
+//! The sources of values.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// One of the sources of a configuration, by its place in [`Sources`].
+/// The index of a source in [`Sources`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct SourceId(pub(crate) u16);
 
-/// A place in a source, in bytes.
+/// A byte range in a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Span {
     pub(crate) source: SourceId,
@@ -24,7 +24,7 @@ pub(crate) enum FileFormat {
 }
 
 impl FileFormat {
-    /// The format that a file's name says; TOML where it says nothing else.
+    /// Returns the format by file name; TOML by default.
     pub(crate) fn from_path(path: &Path) -> Self {
         let end = path.extension().and_then(|end| end.to_str());
         match end.map(str::to_ascii_lowercase).as_deref() {
@@ -35,14 +35,14 @@ impl FileFormat {
     }
 }
 
-/// One source of values.
+/// A source of values.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum ConfigSource {
-    /// What comes with the program.
+    /// The defaults.
     BuiltIn,
     /// A file and its text.
     File { path: PathBuf, text: String },
-    /// An environment variable or a flag, by its name.
+    /// An environment variable or flag, by name.
     Named(String),
 }
 
@@ -50,7 +50,7 @@ pub(crate) enum ConfigSource {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Sources {
     list: Vec<ConfigSource>,
-    /// The folder that shown paths start from.
+    /// The directory that displayed paths are relative to.
     work_dir: Option<PathBuf>,
 }
 
@@ -62,7 +62,7 @@ impl Sources {
         }
     }
 
-    /// The id that the next source gets.
+    /// Returns the id of the next source.
     pub(crate) fn next(&self) -> SourceId {
         SourceId(u16::try_from(self.list.len()).unwrap_or(u16::MAX))
     }
@@ -77,7 +77,7 @@ impl Sources {
         self.list.get(usize::from(id.0))
     }
 
-    /// A path as people here would write it.
+    /// Returns a path relative to the working directory where possible.
     pub(crate) fn display_path(&self, path: &Path) -> PathBuf {
         let inside = self
             .work_dir
@@ -86,7 +86,7 @@ impl Sources {
         inside.unwrap_or(path).to_owned()
     }
 
-    /// The folder that the paths in a source are relative to.
+    /// Returns the directory that paths in a source are relative to.
     pub(crate) fn folder(&self, id: SourceId) -> Option<&Path> {
         match self.get(id)? {
             ConfigSource::File { path, .. } => path.parent(),
@@ -106,19 +106,19 @@ impl Sources {
     }
 }
 
-/// Where a value comes from.
+/// The source of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
-    /// The program itself.
+    /// The defaults.
     BuiltIn,
-    /// A line of a file.
+    /// A line in a file.
     File {
         /// The file.
         path: PathBuf,
         /// The line, from 1.
         line: usize,
     },
-    /// An environment variable or a flag, by its name.
+    /// An environment variable or flag, by name.
     Named(String),
 }
 
@@ -132,7 +132,7 @@ impl fmt::Display for Origin {
     }
 }
 
-/// The line and the column of a byte, both from 1; columns are characters.
+/// Returns the line and column of a byte offset, both from 1; columns count characters.
 pub(crate) fn line_and_column(text: &str, byte: usize) -> (usize, usize) {
     let before = text.get(..byte.min(text.len())).unwrap_or(text);
     let start = before.rfind('\n').map_or(0, |at| at + 1);

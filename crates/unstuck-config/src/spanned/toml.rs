@@ -1,4 +1,4 @@
-//! TOML as a tree.
+//! TOML parsing.
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -52,7 +52,7 @@ impl TomlReader {
                 node: self.node(value),
             })
             .collect();
-        // The parser sorts by key; people know their file by its own order.
+        // The parser sorts keys; restore the order of the file.
         entries.sort_by_key(|entry| entry.key_span.start);
         Table(entries)
     }

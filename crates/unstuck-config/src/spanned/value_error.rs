@@ -1,4 +1,4 @@
-//! What is wrong with one value, and where it stands.
+//! Errors in single values, with their locations.
 
 use std::fmt;
 
@@ -8,32 +8,32 @@ use unstuck_core::nearest;
 use super::Span;
 use super::path::{PathStep, ValuePath};
 
-/// One value that cannot be used.
+/// An invalid value.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ValueError {
     pub(crate) kind: ValueErrorKind,
-    /// The place that is shown; what is around the value until it is known better.
+    /// The displayed location; the enclosing value until a more exact one is known.
     pub(crate) span: Option<Span>,
-    /// The way to the value, from the value outwards.
+    /// The path to the value, innermost step first.
     pub(crate) path: Vec<PathStep>,
 }
 
-/// What is wrong.
+/// The kind of a value error.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum ValueErrorKind {
-    /// It is something else.
+    /// The value has the wrong type.
     WrongType { found: String, expected: String },
-    /// Nobody reads this key.
+    /// The key is unknown.
     UnknownKey {
         key: String,
         suggestion: Option<&'static str>,
         known: &'static [&'static str],
     },
-    /// A key that is needed is not there.
+    /// A required key is missing.
     Missing(&'static str),
-    /// What the value's own type says.
+    /// A message of the value's own type.
     Custom(String),
-    /// What is said right after the value's name.
+    /// A message that follows the name of the value.
     AfterName(String),
 }
 
@@ -46,24 +46,24 @@ impl ValueError {
         }
     }
 
-    /// The fault with its place, unless a more exact one is known.
+    /// Sets the location unless a more exact one is known.
     pub(super) fn with_span(mut self, at: Span) -> Self {
         self.span.get_or_insert(at);
         self
     }
 
-    /// The fault as seen from the table or list around it.
+    /// Returns the error as seen from the enclosing table or list.
     pub(super) fn within(mut self, step: PathStep) -> Self {
         self.path.push(step);
         self
     }
 
-    /// The way to the value, from the root.
+    /// Returns the path from the root.
     pub(crate) fn path(&self) -> ValuePath {
         ValuePath(self.path.iter().rev().cloned().collect())
     }
 
-    /// The path of the key that was meant, where the one that was written is nearly it.
+    /// Returns the path of the intended key, if the written one is a misspelling of it.
     pub(super) fn intended_path(&self, path: ValuePath) -> ValuePath {
         match (&self.kind, path.0.split_last()) {
             (
@@ -77,7 +77,7 @@ impl ValueError {
         }
     }
 
-    /// The same for a path as people write it.
+    /// Does the same for a path as people write it.
     pub(crate) fn intended_path_text(&self, path: &str) -> String {
         match &self.kind {
             ValueErrorKind::UnknownKey {
@@ -91,7 +91,7 @@ impl ValueError {
         }
     }
 
-    /// A text about the value at that path.
+    /// Returns the message for the value at that path.
     pub(crate) fn message(&self, path: &str) -> String {
         match &self.kind {
             ValueErrorKind::WrongType {
@@ -172,7 +172,7 @@ impl serde::de::Error for ValueError {
     }
 }
 
-/// A value as people would write it.
+/// Returns an unexpected value as people write it.
 fn describe_unexpected(given: &Unexpected<'_>) -> String {
     match given {
         Unexpected::Bool(flag) => flag.to_string(),
@@ -187,7 +187,7 @@ fn describe_unexpected(given: &Unexpected<'_>) -> String {
     }
 }
 
-/// What a type says about itself, in words for people.
+/// Returns a type's expectation in plain words.
 fn plain_expectation(expected: &str) -> String {
     let known = match expected {
         "a boolean" => "true or false",

@@ -1,4 +1,4 @@
-//! YAML as a tree.
+//! YAML parsing.
 
 use std::fmt;
 
@@ -26,7 +26,7 @@ pub(super) fn parse(text: &str, source: SourceId) -> Result<Node, SyntaxError> {
     reader.node(read)
 }
 
-/// The first line of what the parser says, without the place, which is told otherwise.
+/// Returns the first line of the parser's message without the location, which is reported separately.
 fn error_text(error: &serde_saphyr::Error) -> String {
     let text = error.without_snippet().to_string();
     let line = text.lines().next().unwrap_or_default();
@@ -63,7 +63,7 @@ impl YamlReader<'_> {
         let start = begin + offset;
         let length = location.span().len();
         let length = usize::try_from(length).unwrap_or(0);
-        // A value of several lines is pointed at by its first one.
+        // A value of several lines is marked at its first line.
         self.range(start, (start + length).min(begin + line.len()).max(start))
     }
 
@@ -95,7 +95,7 @@ impl YamlReader<'_> {
     }
 }
 
-/// A value as the parser hands it over.
+/// A value as the parser delivers it.
 enum Yaml {
     Null,
     Bool(bool),

@@ -1,4 +1,4 @@
-//! What changed between two versions of `[recovery]`, in words for a person.
+//! Changes between two versions of `[recovery]`, described for people.
 
 use std::path::PathBuf;
 
@@ -8,19 +8,19 @@ use super::declared::trimmed;
 use super::intersect::{covers, freedom, sandbox_looseness};
 use crate::section::{OnUnknown, RecoverySection, Sandbox};
 
-/// One thing that changed.
+/// A change in `[recovery]`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RepairPolicyChange {
     /// The key, such as `auto_approve`.
     pub field: &'static str,
-    /// What holds now, in one sentence.
+    /// The new state, in one sentence.
     #[serde(rename = "what")]
     pub description: String,
-    /// Whether more may happen than before.
+    /// True if the change allows more.
     pub widens: bool,
 }
 
-/// Everything that changed; empty if both mean the same.
+/// Returns all changes; empty if both versions mean the same.
 pub fn diff_policies(old: &RecoverySection, new: &RecoverySection) -> Vec<RepairPolicyChange> {
     let mut told = ChangeList::default();
     if old.enabled != new.enabled {
@@ -148,7 +148,7 @@ impl ChangeList {
                     "of the project repairs may write only to {}",
                     list.join(", ")
                 );
-                // What leads out of the project was not allowed before.
+                // Paths outside of the project were not allowed before.
                 let widens = !new.iter().all(|path| super::intersect::is_inside(path));
                 self.add(FIELD, what, widens);
             }
@@ -177,7 +177,7 @@ impl ChangeList {
     }
 }
 
-/// What is in one list and not in another one, in the first one's order.
+/// Returns the items of the first list that are not in the second, in order.
 fn only_in<'l>(one: &'l [String], other: &[String]) -> Vec<&'l str> {
     let known = |entry: &str| other.iter().any(|other| trimmed(other) == entry);
     let mut found: Vec<&str> = Vec::new();

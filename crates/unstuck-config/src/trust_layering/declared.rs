@@ -1,4 +1,4 @@
-//! What one file says in `[recovery]`, and nothing more.
+//! The `[recovery]` settings of a single file.
 
 use std::path::PathBuf;
 
@@ -6,77 +6,77 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::section::{OnUnknown, RecoverySection, Sandbox, deserialize_entries};
 
-/// What was said in `[recovery]`; what was left out is none.
+/// The declared `[recovery]` settings; `None` where unset.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default, expecting = "a table")]
 pub struct DeclaredRepairPolicy {
-    /// Whether repairs are done at all.
+    /// If false, no repairs are performed.
     #[serde(
         skip_serializing_if = "Option::is_none",
         deserialize_with = "deserialize_declared"
     )]
     pub enabled: Option<bool>,
-    /// Commands that may run without asking, word for word.
+    /// Commands that may run without approval, matched exactly.
     #[serde(
         skip_serializing_if = "Option::is_none",
         deserialize_with = "deserialize_declared_entries"
     )]
     pub auto_approve: Option<Vec<String>>,
-    /// Patterns of commands that a person must approve.
+    /// Patterns of commands that need approval.
     #[serde(
         skip_serializing_if = "Option::is_none",
         deserialize_with = "deserialize_declared_entries"
     )]
     pub require_human: Option<Vec<String>>,
-    /// How many repairs may run by themselves in one run.
+    /// The maximum number of automatic repairs per run.
     #[serde(
         skip_serializing_if = "Option::is_none",
         deserialize_with = "deserialize_declared"
     )]
     pub max_auto_recoveries_per_run: Option<u32>,
-    /// How many seconds lie between two of them at least.
+    /// The minimum number of seconds between two automatic repairs.
     #[serde(
         skip_serializing_if = "Option::is_none",
         deserialize_with = "deserialize_declared"
     )]
     pub cooldown_seconds: Option<u64>,
-    /// What happens to a command that is in no list.
+    /// The action for a command that is in no list.
     #[serde(
         skip_serializing_if = "Option::is_none",
         deserialize_with = "deserialize_declared"
     )]
     pub on_unknown: Option<OnUnknown>,
-    /// Whether repairs run in a sandbox.
+    /// The sandbox mode.
     #[serde(
         skip_serializing_if = "Option::is_none",
         deserialize_with = "deserialize_declared"
     )]
     pub sandbox: Option<Sandbox>,
-    /// Whether repairs may use the network.
+    /// If true, repairs may use the network.
     #[serde(
         skip_serializing_if = "Option::is_none",
         deserialize_with = "deserialize_declared"
     )]
     pub network: Option<bool>,
-    /// Folders of the project that repairs may write to.
+    /// The directories of the project that repairs may write to.
     #[serde(
         skip_serializing_if = "Option::is_none",
         deserialize_with = "deserialize_declared"
     )]
     pub allowed_write_paths: Option<Vec<PathBuf>>,
-    /// Environment variables that repairs may see.
+    /// The environment variables passed to repairs.
     #[serde(
         skip_serializing_if = "Option::is_none",
         deserialize_with = "deserialize_declared"
     )]
     pub env_keep: Option<Vec<String>>,
-    /// Whether changed files that decide what a command executes make it ask.
+    /// If true, changed files that affect a command require approval.
     #[serde(
         skip_serializing_if = "Option::is_none",
         deserialize_with = "deserialize_declared"
     )]
     pub guard_files: Option<bool>,
-    /// Whether what a repair would change is shown with the question.
+    /// If true, approval requests show a preview of the repair's changes.
     #[serde(
         skip_serializing_if = "Option::is_none",
         deserialize_with = "deserialize_declared"
@@ -84,7 +84,7 @@ pub struct DeclaredRepairPolicy {
     pub preview: Option<bool>,
 }
 
-/// Nothing at all is a mistake too where something is said.
+/// Reads a declared value; an explicit null is an error.
 fn deserialize_declared<'de, D, T>(from: D) -> Result<Option<T>, D::Error>
 where
     D: Deserializer<'de>,
@@ -100,7 +100,7 @@ fn deserialize_declared_entries<'de, D: Deserializer<'de>>(
 }
 
 impl DeclaredRepairPolicy {
-    /// What stands for a section that cannot be read: nothing is approved, and everything asks.
+    /// Returns the settings used for an unreadable section: nothing is approved, everything needs approval.
     pub(super) fn deny_all() -> Self {
         Self {
             auto_approve: Some(Vec::new()),
@@ -112,7 +112,7 @@ impl DeclaredRepairPolicy {
         }
     }
 
-    /// Both, where the later one wins.
+    /// Merges both; the later one wins.
     pub(super) fn merged_with(self, later: Self) -> Self {
         Self {
             enabled: later.enabled.or(self.enabled),
@@ -132,7 +132,7 @@ impl DeclaredRepairPolicy {
         }
     }
 
-    /// A section with what was said here laid over it.
+    /// Returns a section with these settings applied to it.
     pub fn apply_to(&self, section: &RecoverySection) -> RecoverySection {
         let Self {
             enabled,
@@ -166,7 +166,7 @@ impl DeclaredRepairPolicy {
         }
     }
 
-    /// The same in the one form that does not depend on order, repetition or blanks around an entry.
+    /// Returns the canonical form, independent of order, repetition and surrounding blanks.
     pub(super) fn canonical(&self) -> Self {
         let mut one = self.clone();
         for list in [
@@ -191,7 +191,7 @@ fn sort_unique<T: Ord>(list: &mut Option<Vec<T>>) {
     }
 }
 
-/// An entry without the blanks at its ends; others than these four are part of it.
+/// Trims the four blank characters; any others are part of the entry.
 pub(super) fn trimmed(entry: &str) -> &str {
     entry.trim_matches([' ', '\t', '\n', '\r'])
 }

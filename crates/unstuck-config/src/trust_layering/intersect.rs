@@ -1,11 +1,11 @@
-//! The strictest of two, field by field: what counts while a project's word is not trusted.
+//! The stricter of two policies, field by field: the effective one while a project is not trusted.
 
 use std::path::{Component, Path, PathBuf};
 
 use super::declared::{DeclaredRepairPolicy, trimmed};
 use crate::section::{OnUnknown, RecoverySection, Sandbox};
 
-/// What the owner allows, made stricter by what another one says; nothing of that makes it wider.
+/// Returns the owner's policy, tightened but never loosened by another one.
 pub fn intersect(owner: &RecoverySection, other: &DeclaredRepairPolicy) -> RecoverySection {
     let mut one = owner.clone();
     one.enabled &= other.enabled.unwrap_or(true);
@@ -47,7 +47,7 @@ pub fn intersect(owner: &RecoverySection, other: &DeclaredRepairPolicy) -> Recov
     one
 }
 
-/// How freely commands that nobody named may run.
+/// Ranks how freely unlisted commands may run.
 pub(super) fn freedom(then: OnUnknown) -> u8 {
     match then {
         OnUnknown::Deny => 0,
@@ -56,7 +56,7 @@ pub(super) fn freedom(then: OnUnknown) -> u8 {
     }
 }
 
-/// How loosely repairs are held.
+/// Ranks how loose a sandbox mode is.
 pub(super) fn sandbox_looseness(sandbox: Sandbox) -> u8 {
     match sandbox {
         Sandbox::Required => 0,
@@ -65,8 +65,8 @@ pub(super) fn sandbox_looseness(sandbox: Sandbox) -> u8 {
     }
 }
 
-/// Only what both may write to. No paths at all would mean the whole project, so where they have nothing in common,
-/// nothing runs by itself.
+/// Keeps only the paths both may write to. An empty list would mean the whole project, so if they have nothing in
+/// common, automatic repairs are disabled.
 fn intersect_paths(one: &mut RecoverySection, paths: &[PathBuf]) {
     if paths.is_empty() {
         return;
@@ -94,25 +94,25 @@ fn intersect_paths(one: &mut RecoverySection, paths: &[PathBuf]) {
     }
 }
 
-/// Whether a path can only mean something in the project.
+/// Returns whether a path is certain to be inside the project.
 pub(super) fn is_inside(path: &Path) -> bool {
     let steps = |step| matches!(step, Component::Normal(_) | Component::CurDir);
     path.components().all(steps)
 }
 
-/// The one of two folders that is in the other one.
+/// Returns the directory that is inside the other one.
 fn inner_path(one: &Path, other: &Path) -> Option<PathBuf> {
     let deeper = [(one, other), (other, one)];
     let found = deeper.iter().find(|(inner, outer)| covers(outer, inner));
     found.map(|(inner, _)| inner.to_path_buf())
 }
 
-/// Whether a folder is, or holds, another one.
+/// Returns whether a directory is or contains another one.
 pub(super) fn covers(outer: &Path, inner: &Path) -> bool {
     normalize(inner).starts_with(normalize(outer))
 }
 
-/// A path without `.` in it.
+/// Returns a path without `.` segments.
 fn normalize(path: &Path) -> PathBuf {
     let steps = path.components();
     steps.filter(|step| *step != Component::CurDir).collect()

@@ -1,4 +1,4 @@
-//! What an entry of `auto_approve` should make its owner think twice about.
+//! Warnings about risky entries of `auto_approve`.
 
 use std::sync::OnceLock;
 
@@ -32,7 +32,7 @@ struct LintRule {
     not_matching: Vec<String>,
 }
 
-/// What is to be said about an approved command; empty if nothing is.
+/// Returns the warnings about an approved command.
 ///
 /// ```
 /// assert!(unstuck_config::lint("npm install").is_empty());
@@ -48,7 +48,7 @@ pub fn lint_approval(entry: &str) -> Vec<&'static str> {
 fn rules() -> &'static [(Regex, LintRule)] {
     static RULES: OnceLock<Vec<(Regex, LintRule)>> = OnceLock::new();
     RULES.get_or_init(|| {
-        // A test makes sure that the file and every expression can be read.
+        // A test checks that the file and every expression are valid.
         let file = toml::from_str(LINT_RULES).unwrap_or(LintFile { lint: Vec::new() });
         let compiled = |rule: LintRule| Some((Regex::new(&rule.pattern).ok()?, rule));
         file.lint.into_iter().filter_map(compiled).collect()
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn usual_entries_need_no_word() {
+    fn usual_entries_have_no_warnings() {
         for entry in [
             "npm install",
             "npm ci",

@@ -1,7 +1,7 @@
-//! Whose word counts about repairs.
+//! Trust layering for repair permissions.
 //!
-//! What the owner's own files say counts. What the project's files say, which agents can write, counts once the owner
-//! has trusted it; until then only what makes it stricter does.
+//! The owner's own files apply. The project's files, which agents can write, apply once the owner has trusted them;
+//! until then only settings that tighten the policy apply.
 
 mod change;
 mod declared;

@@ -1,4 +1,4 @@
-//! Whether a file can only have been written by its owner.
+//! Checks that only the owner can have written a file.
 
 use std::fs::{self, Metadata};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use super::repair_trust::UntrustedFile;
 
 const OTHERS_MAY_WRITE: u32 = 0o022;
-/// In such a folder everyone may add files, and nobody may replace those of others.
+/// The sticky bit: everyone may add files to the directory, and nobody may replace those of others.
 const STICKY: u32 = 0o1000;
 
-/// Why others than the owner can have written a file, or put another one in its place; none if they cannot.
+/// Returns the reason why others than the owner may have written or replaced a file; `None` if they cannot.
 ///
-/// The data of the file are those of the handle that it was read from.
+/// `file` is the metadata of the open handle.
 pub(crate) fn ownership_problem(path: &Path, file: &Metadata) -> Option<UntrustedFile> {
     let told = |why: String, hint: String| UntrustedFile {
         file: path.to_owned(),
@@ -39,7 +39,7 @@ fn foreign_owner(data: &Metadata) -> Option<String> {
     (!is_ours).then(|| format!("belongs to another user ({})", data.uid()))
 }
 
-/// The folders that a file is in, also those in which it really is where the way to it is a link.
+/// Returns the parent directories of a file, both along the given path and along its resolved links.
 fn ancestor_dirs(path: &Path) -> Vec<PathBuf> {
     let mut folders: Vec<PathBuf> = Vec::new();
     let real = fs::canonicalize(path).ok();
@@ -53,7 +53,7 @@ fn ancestor_dirs(path: &Path) -> Vec<PathBuf> {
     folders
 }
 
-/// Why others can put files of their own into a folder, and what to do.
+/// Returns the reason why others can put files into a directory, and the advice.
 fn writable_by_others(folder: &Path) -> Option<(String, String)> {
     let shown = folder.display();
     let Ok(data) = fs::metadata(folder) else {

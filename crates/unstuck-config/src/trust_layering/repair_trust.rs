@@ -1,4 +1,4 @@
-//! What each layer says about repairs, and what of it counts.
+//! The repair permissions of each layer, and the effective ones.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -12,34 +12,34 @@ use crate::aliases::ValueErrors;
 use crate::section::{RecoverySection, Sandbox};
 use crate::spanned::{Table, decode};
 
-/// Whether what the project says about repairs counts.
+/// The trust in the project's repair permissions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProjectTrust {
-    /// Its owner has trusted it: all of it counts.
+    /// Trusted by the owner: all of them apply.
     Trusted,
-    /// Nobody has: only what makes it stricter counts.
+    /// Not trusted: only those that tighten the policy apply.
     Untrusted,
 }
 
-/// Whose word a file is.
+/// The trust in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum FileTrust {
-    /// The owner's own.
+    /// The owner's own file.
     Owner,
-    /// The project's: whoever works in it can have written it.
+    /// A project file: anyone who works in the project may have written it.
     Project,
-    /// It should be the owner's, but others can have written it.
+    /// An owner's file that others may have written.
     Untrusted(UntrustedFile),
 }
 
-/// A file of the owner's that others can have written. It allows nothing.
+/// An owner's file that others may have written; it grants no permissions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UntrustedFile {
     /// The file.
     pub file: PathBuf,
-    /// What is wrong with it.
+    /// The problem with its permissions.
     pub reason: String,
-    /// What to do about it.
+    /// The advice.
     pub hint: String,
 }
 
@@ -55,27 +55,27 @@ impl fmt::Display for UntrustedFile {
     }
 }
 
-/// What the project's own files say about repairs.
+/// The repair permissions of the project's own files.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ProjectRecovery {
-    /// What they say.
+    /// The declared permissions.
     pub declared: DeclaredRepairPolicy,
     /// The files.
     pub files: Vec<PathBuf>,
 }
 
 impl ProjectRecovery {
-    /// What is trusted: the values in one form, which no comment and no order changes.
+    /// Returns the trusted content: the values in canonical form, independent of comments and order.
     pub fn content(&self) -> String {
         serde_json::to_string(&self.declared.canonical()).unwrap_or_default()
     }
 
-    /// The SHA-256 of that, in hexadecimal digits.
+    /// Returns the SHA-256 of the content in hex.
     pub fn hash(&self) -> String {
         sha256(self.content().as_bytes())
     }
 
-    /// What such a content said; none if it is none.
+    /// Parses such content; `None` if it is invalid.
     pub fn parse_content(content: &str) -> Option<DeclaredRepairPolicy> {
         serde_json::from_str(content).ok()
     }
@@ -86,19 +86,19 @@ pub(super) fn sha256(bytes: &[u8]) -> String {
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// What all layers say about repairs, each by itself.
+/// The declared repair permissions of all layers.
 #[derive(Debug, Default)]
 pub(crate) struct RepairDeclarations {
     owner: Option<DeclaredRepairPolicy>,
     project: Option<ProjectRecovery>,
-    /// Both, in the order of the layers.
+    /// Both, merged in the order of the layers.
     merged: Option<DeclaredRepairPolicy>,
     suspect: Option<DeclaredRepairPolicy>,
     untrusted: Vec<UntrustedFile>,
     ignored_upstreams: Option<UntrustedFile>,
 }
 
-/// The one section that is looked at.
+/// The only section that is read.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct RecoveryOnly {
@@ -106,7 +106,7 @@ struct RecoveryOnly {
 }
 
 impl RepairDeclarations {
-    /// What counts; none if nobody says anything.
+    /// Returns the effective permissions; `None` if none are declared.
     pub(crate) fn effective(&self, trust: ProjectTrust) -> Option<RecoverySection> {
         let said = self.merged.as_ref().or(self.suspect.as_ref())?;
         let built_in = RecoverySection::default();
@@ -121,29 +121,28 @@ impl RepairDeclarations {
         Some(suspect.map_or(section.clone(), |suspect| intersect(&section, suspect)))
     }
 
-    /// What the owner's own files alone come to.
+    /// Returns the permissions of the owner's own files alone.
     pub(crate) fn owner_policy(&self) -> RecoverySection {
         let owner = self.owner.clone().unwrap_or_default();
         owner.apply_to(&RecoverySection::default())
     }
 
-    /// What the owner's own files say about the sandbox; none if they say nothing.
+    /// Returns the sandbox mode set by the owner's own files.
     pub(crate) fn owner_sandbox(&self) -> Option<Sandbox> {
         self.owner.as_ref()?.sandbox
     }
 
-    /// What the project's own files say.
+    /// Returns the permissions of the project's own files.
     pub(crate) fn project(&self) -> Option<&ProjectRecovery> {
         self.project.as_ref()
     }
 
-    /// The files of the owner's that allow nothing.
+    /// Returns the owner's files that grant no permissions.
     pub(crate) fn untrusted_files(&self) -> &[UntrustedFile] {
         &self.untrusted
     }
 
-    /// Remembers a file that allows nothing.
-    /// A file of the owner's that names upstreams which do not count.
+    /// Returns the owner's file with upstreams that are ignored.
     pub(crate) fn ignored_upstreams(&self) -> Option<&UntrustedFile> {
         self.ignored_upstreams.as_ref()
     }
@@ -156,7 +155,7 @@ impl RepairDeclarations {
         self.untrusted.push(file);
     }
 
-    /// Takes in what one file says, the first one first; what is wrong with it approves nothing.
+    /// Adds the declarations of a file in layer order; unreadable ones grant nothing.
     pub(crate) fn add_file(&mut self, class: &FileTrust, file: &Path, tree: &Table) -> ValueErrors {
         if let FileTrust::Untrusted(fault) = class {
             self.add_untrusted(fault.clone());

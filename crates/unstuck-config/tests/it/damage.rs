@@ -1,11 +1,11 @@
-//! Files that are damaged or mean something else are told of, never the end of the program.
+//! Damaged files are reported and never crash the program.
 
 use proptest::prelude::*;
 use unstuck_config::LoadResult;
 
 use crate::{Place, role};
 
-/// A text that is nearly a configuration.
+/// A text that resembles a configuration.
 fn nearly() -> impl Strategy<Value = String> {
     let pieces = prop::sample::select(vec![
         "[run]\n",
@@ -44,7 +44,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn whatever_a_file_says_is_read_or_told_with_its_place(text in nearly(), format in 0..3_usize) {
+    fn any_file_is_read_or_reported_with_its_location(text in nearly(), format in 0..3_usize) {
         let name = ["unstuck.toml", "unstuck.json", "unstuck.yaml"][format];
         let place = Place::with(name, &text);
         let LoadResult { config, problems } = LoadResult::read(&place.layers()).unwrap();
@@ -57,9 +57,9 @@ proptest! {
         let _ = config.resolved().to_toml_with_origins();
     }
 
-    /// What is shown of a configuration says the same as the configuration.
+    /// The displayed configuration is equivalent to the original.
     #[test]
-    fn any_text_survives_being_shown(prompt in "\\PC{0,40}[\\n\\t\"'\\\\]{0,4}\\PC{0,10}") {
+    fn any_text_survives_display(prompt in "\\PC{0,40}[\\n\\t\"'\\\\]{0,4}\\PC{0,10}") {
         let quoted = serde_json::to_string(&prompt).unwrap().replace('\u{7f}', "\\u007f");
         let text = role("a", "").replace("\"Do {{ task }}\"", &quoted);
         let place = Place::with("unstuck.toml", &text);
@@ -73,7 +73,7 @@ proptest! {
 }
 
 #[test]
-fn deep_nesting_is_refused_and_not_followed() {
+fn deep_nesting_is_rejected() {
     for (name, text) in [
         (
             "unstuck.toml",

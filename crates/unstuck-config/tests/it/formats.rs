@@ -115,7 +115,7 @@ webhooks:
 
 /// S1-34: roles with their dependencies, under either name of the key.
 #[test]
-fn the_three_formats_say_the_same() {
+fn all_three_formats_are_equivalent() {
     let toml = Place::with("unstuck.toml", TOML).config();
     for (name, text) in [
         ("unstuck.json", JSON),
@@ -125,7 +125,7 @@ fn the_three_formats_say_the_same() {
         let place = Place::with(name, text);
         let other = place.config();
         let mut roles = other.roles().to_vec();
-        // Paths start from the file's own folder, which differs from test to test.
+        // Paths are relative to the file's directory, which differs from test to test.
         assert_eq!(
             roles[1].expect.json,
             ExpectJson::Schema(place.path().join("project/answer.schema.json"))
@@ -141,7 +141,7 @@ fn the_three_formats_say_the_same() {
 }
 
 #[test]
-fn every_part_of_a_file_is_read() {
+fn every_section_is_read() {
     let config = Place::with("unstuck.toml", TOML).config();
     assert_eq!(config.run().on_failed_attempt, OnFailedAttempt::Rollback);
     let builder = config.role("builder").unwrap();
@@ -164,7 +164,7 @@ fn every_part_of_a_file_is_read() {
 }
 
 #[test]
-fn what_is_left_out_has_its_default() {
+fn unset_values_have_defaults() {
     let config = Place::new().config();
     let run = config.run();
     assert_eq!(
@@ -179,7 +179,7 @@ fn what_is_left_out_has_its_default() {
 }
 
 #[test]
-fn two_files_in_one_folder_are_refused_by_name() {
+fn two_files_in_one_directory_are_rejected() {
     let place = Place::with("unstuck.toml", "");
     place.project("unstuck.yaml", "");
     let error = place.load().unwrap_err();
@@ -192,14 +192,14 @@ fn two_files_in_one_folder_are_refused_by_name() {
 }
 
 #[test]
-fn yaml_may_refer_to_what_it_said_before() {
+fn yaml_anchors_and_aliases_work() {
     let text = "role:\n  - &first\n    id: a\n    agent: claude\n    prompt: x\n  - <<: *first\n    id: b\n";
     let config = Place::with("unstuck.yaml", text).config();
     assert_eq!(config.role("b").unwrap().agent, "claude");
 }
 
 #[test]
-fn an_empty_file_says_nothing() {
+fn empty_file_sets_nothing() {
     for name in ["unstuck.toml", "unstuck.yaml"] {
         assert!(
             Place::with(name, "# nothing yet\n")
@@ -216,7 +216,7 @@ fn an_empty_file_says_nothing() {
 }
 
 #[test]
-fn agents_and_models_of_ones_own_are_added() {
+fn user_defined_agents_and_models_are_added() {
     let place = Place::new();
     place.user(
         "config.toml",
@@ -248,7 +248,7 @@ fn agents_and_models_of_ones_own_are_added() {
 }
 
 #[test]
-fn prompts_may_stand_in_files_beside_the_configuration() {
+fn prompts_can_be_in_separate_files() {
     let place = Place::with(
         "unstuck.toml",
         "[prompts.ours]\nfile = \"ours.md\"\nposition = \"context\"\n[[role]]\nid = \"a\"\nagent = \"claude\"\nprompt_file = \"a.md\"\n",
@@ -268,7 +268,7 @@ fn prompts_may_stand_in_files_beside_the_configuration() {
 }
 
 #[test]
-fn every_limit_of_the_core_can_be_set() {
+fn every_core_limit_can_be_set() {
     let text = "[stuck]\nenabled = false\nrepeats = 2\noutput_repeats = 9\nmessage_repeats = 6\nwindow = 30\nwaiting_for_input = \"2m\"\n";
     let set = LoopLimits {
         enabled: false,
@@ -282,7 +282,7 @@ fn every_limit_of_the_core_can_be_set() {
 }
 
 #[test]
-fn an_agent_may_be_like_one_that_comes_later() {
+fn agent_can_be_based_on_a_later_one() {
     let text = "[agents.a]\nlike = \"b\"\n[agents.b]\ncall.command = [\"bee\"]\n";
     let config = Place::with("unstuck.toml", text).config();
     let agent = config.agents().get("a").unwrap();

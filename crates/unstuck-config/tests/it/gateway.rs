@@ -1,4 +1,4 @@
-//! `[gateway]`: what it says, and whose word counts.
+//! `[gateway]`: its values, and which files may set them.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ fn by_user(text: &str) -> Place {
 }
 
 #[test]
-fn without_the_section_the_defaults_count() {
+fn defaults_apply_without_the_section() {
     let config = Config::default();
     assert_eq!(config.gateway(), &GatewaySection::default());
     let shown = by_user(&config.resolved().to_toml()).config();
@@ -27,7 +27,7 @@ fn without_the_section_the_defaults_count() {
 }
 
 #[test]
-fn the_user_says_all_of_it() {
+fn user_can_set_everything() {
     let place = by_user(
         r#"
         [gateway]
@@ -69,9 +69,9 @@ fn the_user_says_all_of_it() {
     assert!(origin.to_string().contains("config.toml:9"), "{origin}");
 }
 
-/// An agent can write the project's file, and the user's keys go where the gateway is told.
+/// An agent can write the project's file, and the user's keys are sent to the configured upstreams.
 #[test]
-fn a_project_tells_nobody_where_keys_go() {
+fn project_cannot_set_upstreams() {
     for (line, key) in [
         (
             "upstreams.anthropic = \"https://evil.example\"",
@@ -99,7 +99,7 @@ fn a_project_tells_nobody_where_keys_go() {
 }
 
 #[test]
-fn a_project_narrows_and_never_widens() {
+fn project_only_tightens_limits() {
     let place = by_user(
         "[gateway]\non_loop = \"hold\"\nbudgets = { per_session = 5, per_day = 10, on_reached = \"stop\" }\n",
     );
@@ -120,7 +120,7 @@ fn a_project_narrows_and_never_widens() {
 }
 
 #[test]
-fn mistakes_are_told_where_they_stand() {
+fn errors_are_reported_with_their_location() {
     for (line, told) in [
         (
             "upstreams.openai = \"api.example/v1\"",
@@ -153,9 +153,9 @@ fn mistakes_are_told_where_they_stand() {
     }
 }
 
-/// Names of an earlier version are accepted for one version, and each is told with its line and the name to use now.
+/// Names of earlier versions are accepted for one version, each reported with its line and its replacement.
 #[test]
-fn old_names_still_apply_with_a_warning() {
+fn deprecated_names_apply_with_a_warning() {
     let old = by_user(
         r#"[gateway]
 on_circles = "note"
@@ -245,9 +245,9 @@ ours = { text = "x", position = "context" }
     }
 }
 
-/// A name of an earlier version in one file is replaced by the new name in another; both in one file is an error.
+/// A deprecated name in one file is overridden by the new name in another; both in one file is an error.
 #[test]
-fn old_and_new_names_are_the_same_key() {
+fn deprecated_and_new_names_are_the_same_key() {
     let place = by_user("[gateway]\non_loop = \"hold\"\n");
     place.project("unstuck.toml", "[gateway]\non_circles = \"warn\"\n");
     assert_eq!(place.config().gateway().on_loop, OnLoop::Hold);

@@ -1,4 +1,4 @@
-//! A run goes by what the project's file said when it began; what allows or executes more is held back.
+//! A run keeps the project settings of its start; changes that allow or execute more are held back.
 
 use unstuck_config::{Config, Layers};
 
@@ -24,7 +24,7 @@ agent = "claude"
 prompt = "Look"
 "#;
 
-/// The configuration of a run that began with one text, now that the file says another one.
+/// Returns the configuration of a run that started with the accepted text, now that the file has this text.
 fn now(text: &str) -> Config {
     let place = Place::with("unstuck.toml", BEGUN);
     let accepted = place.config().project_settings().clone();
@@ -43,7 +43,7 @@ fn held(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn what_executes_or_allows_more_is_held_back() {
+fn changes_that_execute_or_allow_more_are_held_back() {
     for (from, to, key) in [
         ("make test", "true", "loop.until.check"),
         (
@@ -106,7 +106,7 @@ fn what_executes_or_allows_more_is_held_back() {
 }
 
 #[test]
-fn what_is_stricter_or_only_told_counts_at_once() {
+fn stricter_and_display_changes_apply_at_once() {
     for (from, to) in [
         ("max_iterations = 4", "max_iterations = 3"),
         ("usd = 1.0", "usd = 0.5"),
@@ -127,7 +127,7 @@ fn what_is_stricter_or_only_told_counts_at_once() {
 }
 
 #[test]
-fn roles_come_and_go_with_a_person() {
+fn added_and_removed_roles_need_approval() {
     let more = format!("{BEGUN}\n[[role]]\nid = \"c\"\ncommand = [\"evil\"]\n");
     assert_eq!(held(&more), ["role.c"]);
     let ids = |text: &str| -> Vec<String> {
@@ -148,7 +148,7 @@ fn roles_come_and_go_with_a_person() {
 }
 
 #[test]
-fn a_difference_tells_both_values_but_no_secret() {
+fn differences_show_both_values_but_no_secrets() {
     let text = BEGUN.replacen("\"safe\"", "\"wild\"", 1).replacen(
         "zK83hs72hHs92jsQ",
         "pQ92kd83hLs01mzX",
@@ -167,9 +167,9 @@ fn a_difference_tells_both_values_but_no_secret() {
     }
 }
 
-/// A file that appears where there was none says nothing more than one that is changed.
+/// A newly created file is treated like a changed one.
 #[test]
-fn a_file_that_is_new_is_held_back_and_one_that_is_gone_is_an_error() {
+fn new_file_is_held_back_and_missing_file_is_an_error() {
     let place = Place::new();
     let accepted = place.config().project_settings().clone();
     place.project("unstuck.toml", BEGUN);
@@ -190,9 +190,9 @@ fn a_file_that_is_new_is_held_back_and_one_that_is_gone_is_an_error() {
     assert!(gone.contains("is not there any more"), "{gone}");
 }
 
-/// Of what the owner allows to spend, a project can only allow less.
+/// A project can only lower the owner's budget.
 #[test]
-fn a_project_lowers_the_owners_budget_and_never_raises_it() {
+fn project_lowers_the_owners_budget_and_never_raises_it() {
     let place = Place::with(
         "unstuck.toml",
         "[budget]\nper_run = { usd = 500.0, tokens = 5 }\nper_day = { usd = 2.0 }\n",
@@ -209,7 +209,7 @@ fn a_project_lowers_the_owners_budget_and_never_raises_it() {
     assert_eq!(budget.per_day.usd, Some(2.0));
 }
 
-/// A run that began with an earlier version goes on without a question about keys that were only renamed.
+/// A run started by an earlier version continues without approval of keys that were only renamed.
 #[test]
 fn renamed_keys_are_not_held_back() {
     let place = Place::with("unstuck.toml", "[gateway]\non_loop = \"stop\"\n");

@@ -1,4 +1,4 @@
-//! Layers: which value counts, and where it comes from.
+//! Layers: the effective value and its source.
 
 use std::fs;
 
@@ -41,7 +41,7 @@ fn later_layers_win_key_by_key() {
 }
 
 #[test]
-fn the_environment_wins_over_files_and_makes_no_loop_of_its_own() {
+fn environment_overrides_files_but_creates_no_loop() {
     let place = Place::with("unstuck.toml", "[run]\nparallel = 3\n");
     let variables = [
         ("UNSTUCK_PARALLEL", "8"),
@@ -65,7 +65,7 @@ fn the_environment_wins_over_files_and_makes_no_loop_of_its_own() {
 }
 
 #[test]
-fn a_later_role_of_the_same_id_changes_single_fields() {
+fn later_role_with_the_same_id_changes_single_fields() {
     let place = Place::new();
     place.user(
         "config.toml",
@@ -89,7 +89,7 @@ fn a_later_role_of_the_same_id_changes_single_fields() {
 }
 
 #[test]
-fn rules_of_both_layers_count() {
+fn rules_of_both_layers_apply() {
     let place = Place::new();
     let rule = |id: &str, text: &str| {
         format!("[[kinds.rate_limit.rule]]\nid = \"{id}\"\nany = [\"{text}\"]\n")
@@ -110,7 +110,7 @@ fn rules_of_both_layers_count() {
 }
 
 #[test]
-fn repairs_of_both_layers_are_added_to_the_built_in_ones() {
+fn repairs_of_both_layers_extend_the_built_in_ones() {
     let place = Place::new();
     let need = |id: &str, text: &str| {
         format!(
@@ -135,7 +135,7 @@ fn repairs_of_both_layers_are_added_to_the_built_in_ones() {
 }
 
 #[test]
-fn a_later_policy_changes_keys_and_one_with_a_template_starts_afresh() {
+fn later_policy_changes_keys_unless_it_names_a_template() {
     let place = Place::new();
     place.user(
         "config.toml",
@@ -151,7 +151,7 @@ fn a_later_policy_changes_keys_and_one_with_a_template_starts_afresh() {
 }
 
 #[test]
-fn a_named_file_that_is_the_projects_own_is_read_once() {
+fn explicit_file_that_is_the_project_file_is_read_once() {
     let place = Place::with(
         "unstuck.toml",
         "[[kinds.timeout.sample]]\nlayer = \"tool\"\nexit_code = 124\n",
@@ -174,7 +174,7 @@ fn only_the_user_can_trust_projects() {
 }
 
 #[test]
-fn a_project_adds_to_whom_the_user_tells_and_silences_nobody() {
+fn project_adds_targets_and_silences_none() {
     let place = Place::new();
     place.user(
         "config.toml",
@@ -196,9 +196,9 @@ fn a_project_adds_to_whom_the_user_tells_and_silences_nobody() {
     assert!(allowed.webhooks().allow_private);
 }
 
-/// S4-16: what was set for all projects counts before a project's own file, what was set for the project after it.
+/// S4-16: a stored policy for all projects applies before a project's file, one for the project after it.
 #[test]
-fn a_policy_that_was_set_elsewhere_counts_in_its_layer() {
+fn stored_policy_applies_in_its_layer() {
     let place = Place::new();
     place.user(
         "config.toml",

@@ -1,4 +1,4 @@
-//! What a user of a configuration relies on.
+//! Configuration tests.
 #![expect(clippy::disallowed_methods, reason = "a test makes and looks at files")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -73,7 +73,7 @@ impl Place {
         }
     }
 
-    /// What the environment adds.
+    /// Returns the configuration with these environment variables.
     fn config_with(&self, variables: &[(&str, &str)]) -> Config {
         let variable = |name: &str| {
             let found = variables.iter().find(|(known, _)| *known == name);
@@ -86,7 +86,7 @@ impl Place {
         Config::load(&layers).unwrap()
     }
 
-    /// All that is wrong, one text each.
+    /// Returns all problems, as texts.
     fn problems(&self) -> Vec<String> {
         let LoadResult { config, problems } = LoadResult::read(&self.layers()).unwrap();
         let more = config.check();
@@ -95,7 +95,7 @@ impl Place {
     }
 }
 
-/// A role that is in order, with further lines.
+/// Returns a valid role with additional lines.
 fn role(id: &str, lines: &str) -> String {
     format!(
         "[[role]]\nid = \"{id}\"\nagent = \"claude\"\nprompt = \"Do {{{{ task }}}}\"\n{lines}\n"

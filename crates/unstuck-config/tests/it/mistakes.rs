@@ -1,4 +1,4 @@
-//! Mistakes: every one is told, where it is, with what was expected.
+//! Errors: each one is reported, with its location and the expected value.
 
 use crate::{Place, role};
 
@@ -6,7 +6,7 @@ fn told(text: &str) -> Vec<String> {
     Place::with("unstuck.toml", text).problems()
 }
 
-/// Whether exactly one problem is told, and it has these words.
+/// Asserts that exactly one problem is reported, containing these words.
 fn assert_told(text: &str, words: &[&str]) {
     let problems = told(text);
     assert_eq!(problems.len(), 1, "{text}\n{}", problems.join("\n"));
@@ -20,7 +20,7 @@ fn assert_told(text: &str, words: &[&str]) {
 }
 
 #[test]
-fn a_mistake_is_shown_with_its_line_its_value_and_what_was_expected() {
+fn error_shows_line_value_and_expectation() {
     let text = "[run]\nparallel = \"four\"\n";
     assert_eq!(
         told(text),
@@ -36,7 +36,7 @@ fn a_mistake_is_shown_with_its_line_its_value_and_what_was_expected() {
 }
 
 #[test]
-fn all_mistakes_are_told_at_once() {
+fn all_errors_are_reported_at_once() {
     let problems = told(
         "[run]\nparallel = -1\ntsk = \"x\"\n[[role]]\nid = \"a b\"\n[[role]]\nid = \"c\"\ntimout = \"5m\"\ntimeout = 20\n[loop]\non_stuck = \"escalat\"\n",
     );
@@ -55,7 +55,7 @@ fn all_mistakes_are_told_at_once() {
 }
 
 #[test]
-fn what_is_not_of_its_format_is_told_with_its_place() {
+fn syntax_errors_have_a_location() {
     for (name, text, place) in [
         ("unstuck.toml", "[run\n", "unstuck.toml:1:5:"),
         ("unstuck.json", "{\"run\": }", "unstuck.json:1:9:"),
@@ -80,9 +80,9 @@ fn what_is_not_of_its_format_is_told_with_its_place() {
     }
 }
 
-/// S1-34: needs that cannot be met are told.
+/// S1-34: unsatisfiable dependencies are reported.
 #[test]
-fn roles_must_fit_together() {
+fn role_dependencies_are_checked() {
     let needs = |id: &str, needs: &str| role(id, &format!("needs = [\"{needs}\"]"));
     assert_told(
         &(role("planner", "") + &needs("builder", "planer")),
@@ -110,7 +110,7 @@ fn roles_must_fit_together() {
 }
 
 #[test]
-fn a_role_that_cannot_be_read_makes_no_further_mistakes() {
+fn unreadable_role_causes_no_further_errors() {
     assert_told(
         &(role("a", "needs = [\"b\"]") + "[[role]]\nid = \"b\"\nprompt = \"x\"\n"),
         &["`role.b` needs `agent`"],
@@ -118,7 +118,7 @@ fn a_role_that_cannot_be_read_makes_no_further_mistakes() {
 }
 
 #[test]
-fn a_key_that_is_mistyped_or_wrong_is_not_missing_too() {
+fn misspelled_or_invalid_key_is_not_reported_as_missing() {
     for (text, words) in [
         (
             "id = 5\nagent = \"claude\"\nprompt = \"x\"",
@@ -143,7 +143,7 @@ fn a_key_that_is_mistyped_or_wrong_is_not_missing_too() {
         ("id = \"a\"\ncomand = [\"cat\"]", "did you mean `command`?"),
     ] {
         assert_told(&format!("[[role]]\n{text}\n"), &[words]);
-        // What follows is told all the same.
+        // Later errors are still reported.
         let two = told(&format!(
             "[[role]]\n{text}\n[[role]]\nid = \"z\"\nprompt = \"x\"\n"
         ));
@@ -154,7 +154,7 @@ fn a_key_that_is_mistyped_or_wrong_is_not_missing_too() {
 }
 
 #[test]
-fn a_role_needs_a_prompt_and_only_one() {
+fn role_needs_exactly_one_prompt() {
     assert_told(
         "[[role]]\nid = \"a\"\nagent = \"claude\"\n",
         &["needs a `prompt`"],
@@ -192,7 +192,7 @@ fn a_role_needs_a_prompt_and_only_one() {
 }
 
 #[test]
-fn a_call_that_could_not_be_made_is_told() {
+fn impossible_agent_call_is_reported() {
     let codex = "[[role]]\nid = \"a\"\nagent = \"codex\"\nprompt = \"x\"\n";
     assert_told(
         &format!("{codex}allowed_tools = [\"Bash\"]\n"),
@@ -222,7 +222,7 @@ fn a_call_that_could_not_be_made_is_told() {
 }
 
 #[test]
-fn an_agent_of_ones_own_must_work() {
+fn user_defined_agent_is_checked() {
     assert_told(
         "[agents.mine]\ntitle = \"Mine\"\n",
         &["`agents.mine.call.command`: it is missing"],
@@ -248,7 +248,7 @@ fn an_agent_of_ones_own_must_work() {
 }
 
 #[test]
-fn what_is_named_must_be_there() {
+fn unknown_names_are_reported() {
     assert_told(
         &role("a", "policy = \"patiant\""),
         &["`patiant`, did you mean `patient`?"],
@@ -302,7 +302,7 @@ fn what_is_named_must_be_there() {
 }
 
 #[test]
-fn what_is_wrong_with_an_address_is_told() {
+fn invalid_addresses_are_reported() {
     let hook = |text: &str| format!("[webhooks]\non_escalation = {{ {text} }}\n");
     for (text, words) in [
         ("format = \"slack\"", "needs a `url`, or a `url_env`"),
@@ -349,9 +349,9 @@ fn what_is_wrong_with_an_address_is_told() {
     }
 }
 
-/// An agent can write the project's file, so nothing in it may run commands or reach into private networks.
+/// An agent can write the project's file, so nothing in it may run commands or reach private networks.
 #[test]
-fn what_only_the_user_may_say_about_messages_is_refused_in_a_project() {
+fn owner_only_notification_settings_are_rejected_in_a_project() {
     for line in [
         "notify_command = \"./tell\"",
         "desktop = true",
@@ -370,7 +370,7 @@ fn what_only_the_user_may_say_about_messages_is_refused_in_a_project() {
 }
 
 #[test]
-fn two_names_of_one_key_are_one_too_many() {
+fn two_names_of_one_key_are_rejected() {
     assert_told(
         &role("a", "timeout = \"5m\"\ntimeout_seconds = 9"),
         &["`timeout_seconds` is another name of `timeout`; keep one of them"],
@@ -378,7 +378,7 @@ fn two_names_of_one_key_are_one_too_many() {
 }
 
 #[test]
-fn numbers_without_meaning_are_refused() {
+fn meaningless_numbers_are_rejected() {
     for (text, words) in [
         (
             "[policy]\nmaxCost = nan\n",
@@ -404,9 +404,9 @@ fn numbers_without_meaning_are_refused() {
     }
 }
 
-/// S3-17, S3-43: a blank entry is told, and a section with one approves nothing.
+/// S3-17, S3-43: a blank entry is reported, and a section with one approves nothing.
 #[test]
-fn a_blank_entry_of_the_lists_is_told() {
+fn blank_list_entry_is_reported() {
     for text in [
         "[recovery]\nauto_approve = [\"npm ci\", \" \"]\n",
         "[recovery]\nauto_approve = [\"\"]\n",
@@ -419,9 +419,9 @@ fn a_blank_entry_of_the_lists_is_told() {
     );
 }
 
-/// S3-17: what looks like a pattern is none in `auto_approve`, and the owner is told.
+/// S3-17: an entry of `auto_approve` that looks like a pattern is not one, and the owner is warned.
 #[test]
-fn an_approval_that_may_not_be_meant_is_noted() {
+fn pattern_like_approval_causes_a_warning() {
     let text = "[recovery]\nauto_approve = [\"npm ci\", \"npm *\", \"sh fix.sh\"]\non_unknown = \"allow\"\n";
     let config = Place::with("unstuck.toml", text).config();
     assert_eq!(config.check(), []);
@@ -438,7 +438,7 @@ fn an_approval_that_may_not_be_meant_is_noted() {
 }
 
 #[test]
-fn an_id_that_is_no_name_is_told_in_quotes() {
+fn invalid_id_is_reported_in_quotes() {
     let long = "x/".repeat(200);
     for (id, shown) in [
         ("../../etc", "`role.\"../../etc\".id`"),

@@ -1,11 +1,11 @@
-//! `[models]` of a project: what it says of prices never makes calls cheaper than the owner or unstuck itself says.
+//! Prices in a project's `[models]` never make calls cheaper than the owner or unstuck itself says.
 
 use unstuck_config::{Config, Layers};
 use unstuck_core::decision::TokenUsage;
 
 use crate::Place;
 
-/// What a request costs that has all that is priced; the second one has a long prompt.
+/// Returns the costs of requests with every priced item; the second one has a long prompt.
 fn costs(config: &Config, model: &str) -> Vec<Option<f64>> {
     let tokens = |input| TokenUsage {
         input,
@@ -34,9 +34,9 @@ const NAMES: [&str; 8] = [
 
 const OWNERS: &str = "[[models.model]]\nid = \"ours\"\nprovider = \"us\"\nprice = { input = 7, output = 9, cached = 1 }\n";
 
-/// Each of these would let a project spend more than the owner's budget.
+/// Each of these would let a project exceed the owner's budget.
 #[test]
-fn a_project_makes_no_model_cheaper() {
+fn project_cannot_lower_prices() {
     for (text, told) in [
         (
             "id = \"claude-opus-5-5\"\nprice = { input = 0, output = 0, cached = 0 }",
@@ -46,12 +46,12 @@ fn a_project_makes_no_model_cheaper() {
             "id = \"claude-opus-5-5\"\nprice = { input = 4, output = 19.9, cached = 0.2 }",
             "price",
         ),
-        // Without a price of what is cached such calls have none at all.
+        // Without a cache price such calls have no price at all.
         (
             "id = \"claude-opus-5-5\"\nprice = { input = 4, output = 20 }",
             "price",
         ),
-        // Whoever states a price states it for long prompts too, which cost more here.
+        // A configured price also applies to long prompts, which cost more here.
         (
             "id = \"claude-haiku-5-5\"\nprice = { input = 0.1, output = 0.5, cached = 0.01 }",
             "price",
@@ -60,7 +60,7 @@ fn a_project_makes_no_model_cheaper() {
             "id = \"ours\"\nprice = { input = 6.9, output = 9, cached = 1 }",
             "price",
         ),
-        // Another spelling takes the place of the known one.
+        // An alias shadows the known model.
         (
             "id = \"claude-opus-5.5\"\nprice = { input = 0, output = 0, cached = 0 }",
             "claude-opus-5-5",
@@ -75,7 +75,7 @@ fn a_project_makes_no_model_cheaper() {
             "id = \"ours-latest\"\nprice = { input = 0, output = 0, cached = 0 }",
             "`ours`",
         ),
-        // So does another model of its name.
+        // So does another model with its name.
         (
             "id = \"free\"\nprice = { input = 0, output = 0 }\naliases = [\"claude-opus-5-5\"]",
             "aliases",
@@ -109,7 +109,7 @@ fn a_project_makes_no_model_cheaper() {
 }
 
 #[test]
-fn a_project_may_add_models_and_make_others_dearer() {
+fn project_may_add_models_and_raise_prices() {
     let place = Place::new();
     place.user("config.toml", OWNERS);
     place.project(
@@ -125,9 +125,9 @@ fn a_project_may_add_models_and_make_others_dearer() {
     assert_eq!(ours.unwrap().input.to_string(), "8");
 }
 
-/// The owner's own file, and one that they name, may say what they like.
+/// The owner's own file, and a file they name explicitly, may set any price.
 #[test]
-fn the_owner_may_state_a_lower_price() {
+fn owner_may_lower_prices() {
     let text = "[[models.model]]\nid = \"claude-opus-5-5\"\nprice = { input = 1, output = 2 }\n";
     let place = Place::new();
     place.user("config.toml", text);

@@ -1,4 +1,4 @@
-//! What `[error_recovery]` and the roles come to: how far to go, and in which ways.
+//! The effect of `[error_recovery]` and role settings on limits and strategies.
 
 use unstuck_config::Config;
 use unstuck_core::knowledge::{AttemptChange, Playbook};
@@ -10,14 +10,14 @@ fn config(text: &str) -> Config {
     Place::with("unstuck.toml", text).config()
 }
 
-/// How many retries a kind has for the role `a`, in the layer of agents.
+/// Returns the number of retries of a kind for the role `a`, in the agent layer.
 fn retries(config: &Config, kind: Kind) -> u32 {
     let policy = config.policy_for(config.role("a").unwrap()).unwrap().policy;
     let file = Playbook::built_in().kind(kind).unwrap();
     policy.limits(kind, Layer::Agent, file, None).retries
 }
 
-/// The strategies of a kind for the role `a`, in their order.
+/// Returns the strategies of a kind for the role `a`, in order.
 fn chain(config: &Config, kind: Kind) -> Vec<String> {
     let playbook = config.playbook_for(config.role("a").unwrap()).unwrap();
     let links = playbook.kind(kind).unwrap().chain.iter();
@@ -28,9 +28,9 @@ fn chain(config: &Config, kind: Kind) -> Vec<String> {
         .collect()
 }
 
-/// S1-12 to S1-14, S1-32: without a word about it, each kind has its own limits.
+/// S1-12 to S1-14, S1-32: by default each kind has its own limits.
 #[test]
-fn a_role_has_the_default_policy_and_the_kinds_own_limits() {
+fn role_has_the_default_policy_and_kind_limits() {
     let config = config(&role("a", ""));
     let made = config.policy_for(config.role("a").unwrap()).unwrap();
     assert_eq!(made.policy.id, "resilient");
@@ -41,9 +41,9 @@ fn a_role_has_the_default_policy_and_the_kinds_own_limits() {
     assert_eq!(retries(&config, Kind::EmptyOutput), 2);
 }
 
-/// A number of retries for all kinds is a count limit, with the waits that it was made for.
+/// A retry limit for all kinds is a count limit, with the matching delays.
 #[test]
-fn a_cap_on_retries_brings_the_template_that_counts_them() {
+fn retry_cap_selects_the_counting_template() {
     let config = config(&(role("a", "") + "[error_recovery]\nmax_auto_retries = 3\n"));
     let made = config.policy_for(config.role("a").unwrap()).unwrap();
     assert_eq!(made.policy.id, "pipeline");
@@ -53,9 +53,9 @@ fn a_cap_on_retries_brings_the_template_that_counts_them() {
     );
 }
 
-/// One word brings back the default of the founding documents, for all and for one role.
+/// A single key restores the default of the founding documents, for all roles or one.
 #[test]
-fn a_policy_can_be_named_in_one_word() {
+fn policy_can_be_selected_by_name() {
     let all = config(&("policy = \"standard\"\n".to_owned() + &role("a", "")));
     let policy = all.policy().unwrap();
     assert_eq!(
@@ -67,9 +67,9 @@ fn a_policy_can_be_named_in_one_word() {
     assert_eq!(made.policy.id, "standard");
 }
 
-/// S1-32: of the cap and a kind's own number the smaller one counts.
+/// S1-32: the smaller of the cap and a kind's own number applies.
 #[test]
-fn the_cap_bounds_what_is_said_for_all_roles() {
+fn cap_bounds_settings_for_all_roles() {
     let capped = config(
         &(role("a", "")
             + "[error_recovery]\nmax_auto_retries = 1\n[error_recovery.strategies.timeout]\nmax_retries = 5\n"),
@@ -94,9 +94,9 @@ fn the_cap_bounds_what_is_said_for_all_roles() {
     assert_eq!(retries(&raised, Kind::MissingSections), 3);
 }
 
-/// S1-33: retries count after the first try; attempts count it too.
+/// S1-33: retries exclude the first attempt, attempts include it.
 #[test]
-fn attempts_are_retries_and_the_first_try() {
+fn attempts_are_retries_plus_one() {
     let config = config(&role(
         "a",
         "[role.error_recovery.timeout]\nmax_attempts = 5",
@@ -111,7 +111,7 @@ fn attempts_are_retries_and_the_first_try() {
 
 /// S1-33: a role's own number may exceed the cap.
 #[test]
-fn a_roles_word_stands_above_the_cap() {
+fn role_setting_may_exceed_the_cap() {
     let text = role(
         "a",
         "[role.error_recovery.timeout]\nmax_retries = 5\ntimeout_multiplier = 2.0",
@@ -130,7 +130,7 @@ fn a_roles_word_stands_above_the_cap() {
 }
 
 #[test]
-fn recovery_that_is_switched_off_is_the_policy_off() {
+fn disabled_recovery_is_the_policy_off() {
     let config =
         config(&(role("a", "policy = \"patient\"") + "[error_recovery]\nenabled = false\n"));
     let made = config.policy_for(config.role("a").unwrap()).unwrap();
@@ -142,7 +142,7 @@ fn recovery_that_is_switched_off_is_the_policy_off() {
 }
 
 #[test]
-fn a_roles_policy_wins_over_the_projects_and_the_environment_over_both() {
+fn role_policy_overrides_project_and_environment_overrides_both() {
     let text = role("a", "policy = \"patient\"") + "[policy]\ntemplate = \"thrifty\"\n";
     let place = Place::with("unstuck.toml", &text);
     let id = |config: &Config| {
@@ -167,15 +167,15 @@ fn a_roles_policy_wins_over_the_projects_and_the_environment_over_both() {
 }
 
 #[test]
-fn without_a_word_the_chains_are_the_known_ones() {
+fn chains_are_built_in_by_default() {
     let config = config(&role("a", ""));
     let playbook = config.playbook_for(config.role("a").unwrap()).unwrap();
     assert_eq!(&*playbook, Playbook::built_in());
 }
 
-/// S1-32: a prompt change that is switched off is no longer made; what else the way changes stays.
+/// S1-32: a disabled prompt change is no longer made; the strategy's other changes stay.
 #[test]
-fn a_change_that_is_switched_off_leaves_the_chain() {
+fn disabled_change_is_removed_from_the_chain() {
     let text = role(
         "a",
         "[role.error_recovery.timeout]\nsimplify_prompt = false\n[role.error_recovery.missing_sections]\nemphasize_format = false\n[role.error_recovery.empty_output]\nreduce_max_chars = false",
@@ -198,7 +198,7 @@ fn a_change_that_is_switched_off_leaves_the_chain() {
 }
 
 #[test]
-fn a_change_that_is_switched_on_enters_a_chain_that_lacks_it() {
+fn enabled_change_is_added_to_the_chain() {
     let config = config(&role(
         "a",
         "[role.error_recovery.cli_crash]\nsimplify_prompt = true",
@@ -206,9 +206,9 @@ fn a_change_that_is_switched_on_enters_a_chain_that_lacks_it() {
     assert_eq!(chain(&config, Kind::CliCrash)[0], "focus_on_core");
 }
 
-/// S1-33: the prompt template that a role names comes first; the time is still raised.
+/// S1-33: the prompt template of a role comes first; the timeout is still extended.
 #[test]
-fn a_prompt_template_of_the_project_comes_first() {
+fn project_prompt_template_comes_first() {
     let text = role(
         "a",
         "[role.error_recovery.timeout]\ncustom_prompt_modifier = \"implementer_timeout_prompt\"",
@@ -230,7 +230,7 @@ fn a_prompt_template_of_the_project_comes_first() {
 }
 
 #[test]
-fn a_chain_can_be_named_in_ones_own_order() {
+fn chain_order_can_be_set() {
     use unstuck_core::decision::{SuccessRates, rank_chain};
     let ids = "[\"fresh_session\", \"longer_timeout\", \"ask_user\"]";
     let config = config(

@@ -9,7 +9,7 @@ fn validator() -> jsonschema::Validator {
 }
 
 #[test]
-fn valid_files_fit_the_schema() {
+fn valid_files_match_the_schema() {
     let validator = validator();
     for text in [
         "",
@@ -41,7 +41,7 @@ fn valid_files_fit_the_schema() {
 }
 
 #[test]
-fn wrong_files_do_not() {
+fn invalid_files_do_not_match_the_schema() {
     let validator = validator();
     for text in [
         "[rn]\n",
@@ -65,7 +65,7 @@ fn wrong_files_do_not() {
 }
 
 #[test]
-fn editors_find_a_description_for_every_key() {
+fn every_key_has_a_description() {
     let schema = schema();
     for place in [
         "/properties",
@@ -84,7 +84,7 @@ fn editors_find_a_description_for_every_key() {
 }
 
 #[test]
-fn the_schema_is_the_recorded_one() {
+fn schema_is_the_recorded_one() {
     let path = concat!(
         env!("CARGO_MANIFEST_DIR"),
         "/tests/golden/config.schema.json"

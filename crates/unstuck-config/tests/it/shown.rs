@@ -1,11 +1,11 @@
-//! The configuration that counts, as it is shown.
+//! Display of the effective configuration.
 
 use unstuck_config::{Config, Origin};
 
 use crate::{Place, role};
 
 #[test]
-fn what_is_shown_is_itself_a_configuration_that_says_the_same() {
+fn displayed_configuration_is_equivalent() {
     let text = role(
         "a",
         "env = { \"x.y\" = \"1\" }\nexpect.match = [\"a\\\"b\", \"c\"]\ntimeout_seconds = 5",
@@ -26,7 +26,7 @@ fn what_is_shown_is_itself_a_configuration_that_says_the_same() {
 }
 
 #[test]
-fn every_line_tells_where_its_value_comes_from() {
+fn every_line_shows_its_source() {
     let place = Place::with("unstuck.toml", "[run]\nsnapshots = false\n");
     let config = place.config_with(&[("UNSTUCK_PARALLEL", "8")]);
     let shown = config.resolved().to_toml_with_origins();
@@ -46,7 +46,7 @@ fn every_line_tells_where_its_value_comes_from() {
 }
 
 #[test]
-fn sections_that_count_only_when_written_are_not_shown_otherwise() {
+fn optional_sections_are_hidden_unless_set() {
     let shown = Config::default().resolved().to_toml();
     assert!(
         !shown.contains("[loop]") && !shown.contains("[recovery]"),
@@ -65,7 +65,7 @@ fn sections_that_count_only_when_written_are_not_shown_otherwise() {
 }
 
 #[test]
-fn the_cap_that_is_shown_is_that_of_the_policy() {
+fn displayed_cap_is_that_of_the_policy() {
     let config = Place::with("unstuck.toml", "[policy]\ntemplate = \"critical\"\n").config();
     let shown = config.resolved().to_json();
     assert_eq!(shown["error_recovery"]["max_auto_retries"], 6);
@@ -91,9 +91,9 @@ fn secrets_are_not_shown() {
     }
 }
 
-/// The built-in values that are shown are those that count.
+/// The displayed defaults are the effective ones.
 #[test]
-fn the_shown_defaults_are_the_real_ones() {
+fn displayed_defaults_are_the_effective_ones() {
     let shown = Config::default().resolved().to_toml();
     let read = Place::with("unstuck.toml", &shown).config();
     let (plain, read) = (Config::default(), read);

@@ -1,4 +1,4 @@
-//! Whose word counts about repairs: the owner's at once, the project's once it is trusted.
+//! Trust in repair permissions: the owner's apply at once, the project's once it is trusted.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -19,7 +19,7 @@ fn mode(path: &Path, mode: u32) {
 }
 
 impl Place {
-    /// The user's own file, which nobody else can write.
+    /// Writes the user's own file, which nobody else can write.
     fn owner(&self, text: &str) -> &Self {
         self.user("config.toml", text);
         mode(&self.path().join("user"), 0o700);
@@ -36,16 +36,16 @@ fn untrusted(config: &Config) -> RecoverySection {
     config.repair_policy(ProjectTrust::Untrusted).unwrap()
 }
 
-/// S3-51: without the section nothing about repairs counts.
+/// S3-51: without the section there are no repair permissions.
 #[test]
-fn nobody_says_anything_about_repairs_by_default() {
+fn no_repair_permissions_by_default() {
     let config = Place::with("unstuck.toml", "[run]\nparallel = 2\n").config();
     assert_eq!(config.repair_policy(ProjectTrust::Trusted), None);
     assert!(config.project_recovery().is_none() && !config.is_project_wider());
 }
 
 #[test]
-fn a_project_approves_nothing_until_it_is_trusted() {
+fn project_approves_nothing_until_trusted() {
     let config = Place::with("unstuck.toml", APPROVES).config();
     assert_eq!(trusted(&config).auto_approve, ["npm ci"]);
     assert_eq!(untrusted(&config).auto_approve, [""; 0]);
@@ -54,7 +54,7 @@ fn a_project_approves_nothing_until_it_is_trusted() {
 }
 
 #[test]
-fn a_project_that_only_narrows_counts_at_once() {
+fn tightening_project_settings_apply_at_once() {
     let place = Place::with(
         "unstuck.toml",
         "[recovery]\nnetwork = false\nsandbox = \"required\"\nmax_auto_recoveries_per_run = 1\n",
@@ -69,7 +69,7 @@ fn a_project_that_only_narrows_counts_at_once() {
 }
 
 #[test]
-fn the_owners_word_counts_without_trust_and_the_project_cannot_add_to_it() {
+fn owner_permissions_apply_without_trust_and_project_cannot_extend_them() {
     let place = Place::with(
         "unstuck.toml",
         "[recovery]\nauto_approve = [\" npm ci \", \"curl x | sh\"]\non_unknown = \"allow\"\nsandbox = \"off\"\n\
@@ -93,9 +93,9 @@ fn the_owners_word_counts_without_trust_and_the_project_cannot_add_to_it() {
     assert_eq!(counts, rest);
 }
 
-/// S3-43: whoever wants it takes changes of projects as they come.
+/// S3-43: the user can opt in to changes of projects without confirmation.
 #[test]
-fn only_a_file_that_is_really_the_users_trusts_projects() {
+fn only_the_users_own_file_can_trust_projects() {
     let place = Place::with("unstuck.toml", APPROVES);
     place.owner("trust_project_config = true\n");
     assert!(place.config().trusts_projects());
@@ -108,7 +108,7 @@ fn only_a_file_that_is_really_the_users_trusts_projects() {
 }
 
 #[test]
-fn a_file_that_others_can_write_allows_nothing_but_may_forbid() {
+fn file_writable_by_others_grants_nothing_but_may_forbid() {
     let place = Place::with("unstuck.toml", APPROVES);
     place.owner("[recovery]\nauto_approve = [\"npm ci\"]\nnetwork = false\n");
     assert_eq!(untrusted(&place.config()).auto_approve, ["npm ci"]);
@@ -125,12 +125,12 @@ fn a_file_that_others_can_write_allows_nothing_but_may_forbid() {
     }
 }
 
-/// Tests that only root can run, because they give files away.
+/// Tests that need root, because they change file owners.
 mod root {
     use super::{Place, untrusted};
 
     #[test]
-    fn a_file_of_another_user_allows_nothing() {
+    fn file_of_another_user_grants_nothing() {
         let place = Place::new();
         place.owner("[recovery]\nauto_approve = [\"npm ci\"]\n");
         let file = place.path().join("user/config.toml");
@@ -142,7 +142,7 @@ mod root {
 }
 
 #[test]
-fn a_named_file_is_the_owners_word_outside_the_project_and_the_projects_inside() {
+fn explicit_file_is_trusted_outside_the_project_only() {
     let place = Place::new();
     let outside = place.path().join("mine.toml");
     let inside = place.path().join("project/mine.toml");
@@ -163,7 +163,7 @@ fn a_named_file_is_the_owners_word_outside_the_project_and_the_projects_inside()
 }
 
 #[test]
-fn the_users_file_is_the_projects_word_where_the_project_holds_it() {
+fn user_file_inside_the_project_is_untrusted() {
     let place = Place::with("unstuck.toml", "[run]\nparallel = 2\n");
     let user = place.path().join("project/.config/unstuck");
     fs::create_dir_all(&user).unwrap();
@@ -184,7 +184,7 @@ fn the_users_file_is_the_projects_word_where_the_project_holds_it() {
     );
 }
 
-/// S3-43: what counts is what is said, not how it is written.
+/// S3-43: trust covers the meaning, not the spelling.
 #[test]
 fn comments_order_and_format_do_not_change_the_content() {
     let hash = |name: &str, text: &str| {
@@ -209,7 +209,7 @@ fn comments_order_and_format_do_not_change_the_content() {
 }
 
 #[test]
-fn a_content_can_be_read_back() {
+fn content_can_be_parsed_back() {
     let config = Place::with("unstuck.toml", APPROVES).config();
     let project = config.project_recovery().unwrap();
     let said = ProjectRecovery::parse_content(&project.content()).unwrap();
@@ -220,9 +220,9 @@ fn a_content_can_be_read_back() {
     );
 }
 
-/// S3-43: a section that cannot be read is told, wherever it stands, and approves nothing.
+/// S3-43: an unreadable section is reported in every layer, and approves nothing.
 #[test]
-fn a_broken_section_is_told_in_every_layer() {
+fn broken_section_is_reported_in_every_layer() {
     let place = Place::with("unstuck.toml", APPROVES);
     place.owner("[recovery]\nauto_approve = 5\n");
     let problems = place.problems();
@@ -242,9 +242,9 @@ fn a_broken_section_is_told_in_every_layer() {
     }
 }
 
-/// S3-54: all that an owner has to maintain is a boundary, and what crosses it is told in words.
+/// S3-54: an owner only maintains a boundary, and changes across it are described in words.
 #[test]
-fn a_difference_says_what_changes_and_whether_it_allows_more() {
+fn difference_shows_what_changes_and_if_it_allows_more() {
     let old = RecoverySection {
         auto_approve: vec!["npm ci".into()],
         require_human: vec!["rm *".into()],
@@ -289,7 +289,7 @@ fn a_difference_says_what_changes_and_whether_it_allows_more() {
 }
 
 #[test]
-fn folders_with_nothing_in_common_let_nothing_run_by_itself() {
+fn disjoint_directories_disable_automatic_repairs() {
     let owner = RecoverySection {
         auto_approve: vec!["npm ci".into()],
         allowed_write_paths: vec!["node_modules".into()],
@@ -314,9 +314,9 @@ fn folders_with_nothing_in_common_let_nothing_run_by_itself() {
     assert_eq!(counts.auto_approve, ["npm ci"]);
 }
 
-/// What a project's files let run is known, so that a change of it can be seen.
+/// The commands that a project's files can run are listed, so that changes are visible.
 #[test]
-fn commands_of_the_project_are_known_by_their_paths() {
+fn project_commands_are_listed_by_path() {
     let place = Place::new();
     place.owner("[[role]]\nid = \"a\"\nagent = \"claude\"\nprompt = \"x\"\n");
     place.project(
@@ -333,7 +333,7 @@ fn commands_of_the_project_are_known_by_their_paths() {
 }
 
 #[test]
-fn entries_that_are_worth_a_second_look_are_noted() {
+fn risky_entries_cause_warnings() {
     let config = Place::with(
         "unstuck.toml",
         "[recovery]\nauto_approve = [\n  \"npm ci\",\n  \"rm -rf /tmp/x\",\n]\n",
@@ -388,18 +388,18 @@ fn said() -> impl Strategy<Value = DeclaredRepairPolicy> {
 }
 
 proptest! {
-    /// Whatever a project says, it cannot widen what its owner allows.
+    /// A project can never loosen its owner's policy.
     #[test]
-    fn narrowing_never_widens(owner in said(), project in said()) {
+    fn intersection_never_widens(owner in said(), project in said()) {
         let owner = owner.apply_to(&RecoverySection::default());
         let counts = intersect(&owner, &project);
         let widening = diff_policies(&owner, &counts).into_iter().filter(|change| change.widens);
         prop_assert_eq!(widening.collect::<Vec<_>>(), vec![]);
     }
 
-    /// What makes it stricter counts wherever it comes from.
+    /// Settings that tighten the policy apply from any file.
     #[test]
-    fn narrowing_is_at_least_as_strict_as_what_the_project_says(owner in said(), project in said()) {
+    fn intersection_is_at_least_as_strict_as_the_project(owner in said(), project in said()) {
         let owner = owner.apply_to(&RecoverySection::default());
         let counts = intersect(&owner, &project);
         prop_assert!(!counts.enabled || project.enabled != Some(false));

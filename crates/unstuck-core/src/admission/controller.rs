@@ -1,4 +1,4 @@
-//! One upstream, key and model, and all the calls that share it.
+//! Admission control for one upstream, key and model, shared by all its calls.
 
 use std::time::Duration;
 
@@ -15,25 +15,25 @@ use crate::decision::{
 use crate::failure::Kind;
 use crate::time::Timestamp;
 
-/// A rate limit that is over so soon, and that hardly anybody met, holds only whoever met it.
+/// A rate limit this short that few calls met blocks only those calls.
 const BRIEF_LIMIT: Duration = Duration::from_secs(5);
-/// How long everybody waits for a limit whose end nobody stated.
+/// Cool-down of all calls after a rate limit without a stated wait.
 const UNSTATED_COOL_DOWN: Duration = Duration::from_secs(60);
-/// The share of the usual rate with which calls begin again after a cool-down, so that not all wake at once.
+/// Share of the usual rate with which calls restart after a cool-down, to prevent a thundering herd.
 const RESTART_SHARE_AFTER_COOL_DOWN: f64 = 0.5;
-/// The same after an outage.
+/// Share of the usual rate with which calls restart after an outage.
 const RESTART_SHARE_AFTER_OUTAGE: f64 = 0.4;
-/// How soon to look again when all places are taken, where nothing better is known.
+/// Recheck interval when all slots are taken and no better estimate exists.
 const RECHECK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How a lane behaves.
+/// The settings of an admission controller.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AdmissionSettings {
-    /// When nobody asks the upstream any more; by default it is asked again after 1 s, later every 2 s.
+    /// The circuit breaker; by default it probes after 1 s, later every 2 s.
     pub breaker: CircuitBreakerSettings,
-    /// How many retries there may be; by default two for five first tries, and one every 5 s in any case.
+    /// The retry budget; by default two retries per five first attempts, and at least one every 5 s.
     pub budget: RetryBudgetSettings,
-    /// The most calls at the same time; not limited by default.
+    /// The maximum number of concurrent calls; unlimited by default.
     pub max_in_flight: Option<u32>,
 }
 
@@ -55,74 +55,74 @@ impl Default for AdmissionSettings {
     }
 }
 
-/// Which try of a call it is.
+/// The kind of an API attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ApiAttemptKind {
-    /// The first.
+    /// The first attempt.
     First,
-    /// Another after a failure: it draws on the retry budget.
+    /// A retry after a failure: it consumes the retry budget.
     #[serde(rename = "again")]
     Retry,
-    /// Another after a rate limit whose wait the server stated: it was asked to come again, so it draws on nothing.
+    /// A retry after a rate limit with a stated wait: the server asked for it, so it consumes no budget.
     #[serde(rename = "as_told")]
     AsInstructed,
 }
 
-/// What somebody wants to send.
+/// A request for admission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AdmissionRequest {
-    /// Which try of the call it is.
+    /// The kind of attempt.
     pub attempt: ApiAttemptKind,
-    /// About how many tokens it has; 0 if that is not known.
+    /// Estimated number of tokens; 0 if unknown.
     pub tokens: u64,
 }
 
-/// Whether a call may go.
+/// The decision about a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AdmissionDecision {
-    /// It goes now, and must be reported as answered, failed or abandoned.
+    /// The call may start now and must be reported as succeeded, failed or abandoned.
     Admit,
-    /// It may go at the moment, if nothing else happens before.
+    /// The call may start at `until` unless something else happens before.
     ///
-    /// For [`HoldReason::Concurrency`] the moment is a guess: whenever a call ends is the time to ask again.
+    /// For [`HoldReason::Concurrency`] the time is a guess: ask again whenever a call ends.
     Wait {
         /// When to ask again.
         until: Timestamp,
-        /// What holds it.
+        /// The reason.
         why: HoldReason,
     },
-    /// The upstream is down; at the moment one call may find out whether it is back.
+    /// The upstream is down; at `until` one call may probe it.
     ///
-    /// Whoever has another upstream goes there; whoever has time asks again.
+    /// The caller can use another upstream or ask again later.
     Refuse {
         /// When to ask again.
         until: Timestamp,
-        /// What holds it.
+        /// The reason.
         why: HoldReason,
     },
 }
 
-/// What holds a call.
+/// The reason for holding a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HoldReason {
-    /// The upstream is overloaded, or what is left of a limit is spread until its reset.
+    /// The upstream is overloaded, or the remaining quota is spread until its reset.
     #[serde(rename = "pace")]
     Rate,
-    /// Nothing is left of a limit before its reset.
+    /// The quota is exhausted until its reset.
     RateLimit,
     /// The server stated a wait.
     CoolDown,
     /// The upstream is down.
     Breaker,
-    /// There were too many retries.
+    /// The retry budget is exhausted.
     RetryBudget,
-    /// All places are taken.
+    /// All slots are taken.
     Concurrency,
 }
 
-/// One upstream, key and model, shared by all sessions that use it.
+/// Admission controller of one upstream, key and model, shared by all sessions that use it.
 #[derive(Debug, Clone)]
 pub struct AdmissionController {
     settings: AdmissionSettings,
@@ -133,17 +133,17 @@ pub struct AdmissionController {
     quota_windows: QuotaWindows,
     subscription: Option<SubscriptionUsage>,
     cool_down: Option<Timestamp>,
-    /// The reset after which calls begin again slowly.
+    /// The reset after which calls restart slowly.
     slow_start_at: Option<Timestamp>,
     in_flight: u32,
-    /// The tokens of the calls on their way.
+    /// The tokens of the calls in flight.
     tokens_in_flight: f64,
-    /// How long a call takes on average, in milliseconds.
+    /// The average duration of a call, in milliseconds.
     average_duration: f64,
     counts: AdmissionCounts,
 }
 
-/// The accounts of what is limited.
+/// The tracked quotas.
 #[derive(Debug, Clone, Default)]
 struct QuotaWindows {
     requests: Option<QuotaWindow>,
@@ -153,7 +153,7 @@ struct QuotaWindows {
 }
 
 impl AdmissionController {
-    /// A lane about which nothing is known yet.
+    /// Creates a controller without any observations.
     pub fn new(settings: AdmissionSettings, now: Timestamp) -> Self {
         Self {
             breaker: CircuitBreaker::new(settings.breaker),
@@ -172,7 +172,7 @@ impl AdmissionController {
         }
     }
 
-    /// Whether a call may go now; if so, it counts as on its way.
+    /// Decides about a call; if admitted, it counts as in flight.
     pub fn admit(&mut self, ask: AdmissionRequest, now: Timestamp) -> AdmissionDecision {
         match self.longest_hold(ask, now) {
             None => {
@@ -187,7 +187,7 @@ impl AdmissionController {
         }
     }
 
-    /// What would hold a call now, and until when; none if it might go. Nothing is counted.
+    /// Returns the reason and end of a hold for a call now; none if it would be admitted. Counts nothing.
     pub fn hold_reason(
         &mut self,
         ask: AdmissionRequest,
@@ -196,7 +196,7 @@ impl AdmissionController {
         self.longest_hold(ask, now)
     }
 
-    /// A call was answered: it frees its place.
+    /// Records a successful call and frees its slot.
     pub fn on_success(
         &mut self,
         seen: &ProviderLimits,
@@ -214,8 +214,8 @@ impl AdmissionController {
         self.on_headers(seen, now);
     }
 
-    /// A call failed: it frees its place. What the server stated as a wait after a rate limit holds for everybody, unless
-    /// it is brief and hardly anybody else met one.
+    /// Records a failed call and frees its slot. A wait stated after a rate limit holds all calls, unless it is brief
+    /// and few others met one.
     pub fn on_failure(
         &mut self,
         kind: Kind,
@@ -239,14 +239,14 @@ impl AdmissionController {
         self.on_headers(seen, now);
     }
 
-    /// The client went away: that says nothing about the upstream.
+    /// Records that the client disconnected, which says nothing about the upstream.
     pub fn on_abandoned(&mut self, now: Timestamp) {
         self.release_slot();
         self.counts.abandoned += 1;
         self.breaker.on_inconclusive(now);
     }
 
-    /// Takes in what the headers of an answer say before the answer has ended.
+    /// Records the headers of a response before the response has ended.
     pub fn on_headers(&mut self, seen: &ProviderLimits, now: Timestamp) {
         let Some(told) = seen.read_at else {
             return;
@@ -269,7 +269,7 @@ impl AdmissionController {
         self.subscription = seen.plan.or(self.subscription);
     }
 
-    /// How the lane is at a moment, for people.
+    /// Returns the state at a given time, for display.
     pub fn state(&self, now: Timestamp) -> AdmissionState {
         let known = &self.quota_windows;
         let shown = |known: &Option<QuotaWindow>| {
@@ -292,7 +292,7 @@ impl AdmissionController {
         }
     }
 
-    /// What holds a call longest, and until when.
+    /// Returns the longest hold of a call and its end.
     fn longest_hold(
         &mut self,
         ask: AdmissionRequest,
@@ -329,7 +329,7 @@ impl AdmissionController {
         if let Some(until) = self.rate_controller.wait_until(now) {
             hold(until, HoldReason::Rate);
         }
-        // While the rate is limited, a retry takes the place of another call and adds nothing to the load.
+        // While the rate is limited, a retry replaces another call and adds no load.
         if ask.attempt == ApiAttemptKind::Retry && !self.rate_controller.is_limiting() {
             hold(
                 now.after(self.budget.time_until_retry(now)),
@@ -339,7 +339,7 @@ impl AdmissionController {
         held
     }
 
-    /// All who wait for the same reset would go in the same instant.
+    /// Spreads the wake-up of calls that wait for the same reset.
     fn spread_waking(&mut self, until: Timestamp, why: HoldReason, now: Timestamp) {
         let long = until.since(now) >= RECHECK_INTERVAL;
         if why == HoldReason::RateLimit && long && self.slow_start_at != Some(until) {
@@ -379,14 +379,14 @@ impl AdmissionController {
         self.counts.admitted += 1;
     }
 
-    /// Which of the calls on their way it was is not known, so its tokens count as the average.
+    /// It is unknown which call in flight it was, so its tokens count as the average.
     fn release_slot(&mut self) {
         let calls = f64::from(self.in_flight.max(1));
         self.tokens_in_flight *= 1.0 - 1.0 / calls;
         self.in_flight = self.in_flight.saturating_sub(1);
     }
 
-    /// The upstream was heard: after an outage calls begin again slowly.
+    /// Records a sign of life: after an outage calls restart slowly.
     fn on_upstream_up(&mut self, now: Timestamp) {
         if !matches!(self.breaker.state(), CircuitState::Closed { .. }) {
             self.rate_controller
@@ -404,7 +404,7 @@ impl AdmissionController {
             }
             (_, Some(wait)) => wait,
             (Kind::RateLimitTimed, None) => UNSTATED_COOL_DOWN,
-            // Nobody knows how long: sending less is all that can be done.
+            // The end is unknown: all it can do is send less.
             (_, None) => return self.rate_controller.on_failure(kind, now),
         };
         let until = now.after(wait);

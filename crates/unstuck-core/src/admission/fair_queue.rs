@@ -1,16 +1,17 @@
-//! Who goes next: fair between sessions, first come first served within one.
+//! A queue that is fair between sessions and first-in, first-out within one.
 //!
-//! Fair queueing by virtual time: each item gets a place behind what its own session still has waiting, but never before
-//! the present. A session that asks for much is behind itself, not in front of the others. The present goes on with
-//! each item that is served, the slower the more sessions wait, so that new ones cannot push in for ever either.
+//! Fair queueing by virtual time: each item is placed behind the waiting items of its own session, but never before the
+//! current virtual time. A session with many calls queues behind itself, not in front of the others. Virtual time
+//! advances with each served item, more slowly with more waiting sessions, so that new sessions cannot overtake forever
+//! either.
 
 use std::collections::{BTreeMap, HashMap};
 
-/// Recognises a waiting item, so that it can be taken out.
+/// Identifies a waiting item, for removal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct QueueTicket(u64);
 
-/// Items that wait, by session.
+/// Waiting items, by session.
 ///
 /// ```
 /// use unstuck_core::admission::FairQueue;
@@ -28,16 +29,16 @@ pub struct FairQueue<T> {
     waiting: BTreeMap<QueueKey, QueuedItem<T>>,
     starts: HashMap<u64, u64>,
     sessions: HashMap<String, SessionShare>,
-    /// How far service has come in virtual time.
+    /// The current virtual time.
     virtual_time: u64,
     pushed: u64,
-    /// How many sessions have items that wait.
+    /// The number of sessions with waiting items.
     active: u64,
-    /// With so many sessions known it is time to forget those that are gone.
+    /// The number of known sessions at which idle ones are forgotten.
     forget_at: usize,
 }
 
-/// Where an item stands: its start in virtual time, then the order of arrival.
+/// The position of an item: its start in virtual time, then its arrival order.
 type QueueKey = (u64, u64);
 
 #[derive(Debug, Clone)]
@@ -50,14 +51,14 @@ struct QueuedItem<T> {
 
 #[derive(Debug, Clone, Default)]
 struct SessionShare {
-    /// When the last of its items ends in virtual time.
+    /// The virtual time at which the last of its items finishes.
     finish: u64,
     waiting: usize,
 }
 
-/// A cost of 1 in virtual time, so that it can be shared by many sessions.
+/// A cost of 1 in virtual time; large enough to be divided among many sessions.
 const UNIT: u64 = 1 << 16;
-/// The fewest sessions at which those that are gone are forgotten.
+/// The minimum number of sessions at which idle ones are forgotten.
 const FORGET_AT: usize = 64;
 
 impl<T> Default for FairQueue<T> {
@@ -75,7 +76,7 @@ impl<T> Default for FairQueue<T> {
 }
 
 impl<T> FairQueue<T> {
-    /// Adds an item of a session; a dearer one uses up more of its session's share. What costs nothing costs 1.
+    /// Adds an item of a session; a higher cost uses up more of the session's share. Zero cost counts as 1.
     pub fn push(&mut self, session: &str, cost: u64, item: T) -> QueueTicket {
         self.pushed += 1;
         let number = self.pushed;
@@ -99,12 +100,12 @@ impl<T> FairQueue<T> {
         QueueTicket(number)
     }
 
-    /// The item whose turn it is, left where it is.
+    /// Returns the next item without removing it.
     pub fn peek(&self) -> Option<&T> {
         self.waiting.values().next().map(|entry| &entry.item)
     }
 
-    /// Takes out the item whose turn it is.
+    /// Removes the next item.
     pub fn pop(&mut self) -> Option<T> {
         let ((start, number), entry) = self.waiting.pop_first()?;
         self.virtual_time = self.virtual_time.max(start);
@@ -115,11 +116,11 @@ impl<T> FairQueue<T> {
         Some(entry.item)
     }
 
-    /// Takes out an item whose owner no longer waits; none if it has gone already.
+    /// Removes an item that is no longer needed; none if it is already gone.
     pub fn remove(&mut self, ticket: QueueTicket) -> Option<T> {
         let start = self.starts.remove(&ticket.0)?;
         let entry = self.waiting.remove(&(start, ticket.0))?;
-        // The session's newest item gives its share back; others have moved those behind them for good.
+        // Only the session's newest item gives its share back; earlier ones have already delayed those behind them.
         if let Some(known) = self.sessions.get_mut(&entry.session)
             && known.finish == entry.finish
         {
@@ -129,12 +130,12 @@ impl<T> FairQueue<T> {
         Some(entry.item)
     }
 
-    /// How many items wait.
+    /// The number of waiting items.
     pub fn len(&self) -> usize {
         self.waiting.len()
     }
 
-    /// Whether nobody waits.
+    /// Returns true if no item waits.
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
@@ -165,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_busy_session_does_not_starve_the_others() {
+    fn busy_session_does_not_starve_the_others() {
         let mut queue = FairQueue::default();
         for call in 0..200 {
             queue.push("busy", 1, ("busy", call));
@@ -182,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn new_sessions_do_not_push_in_for_ever() {
+    fn new_sessions_cannot_overtake_forever() {
         let mut queue = FairQueue::default();
         for _ in 0..5 {
             queue.push("old", 1, "old");
@@ -197,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn dear_calls_use_up_more_of_the_share() {
+    fn expensive_calls_use_more_of_the_share() {
         let mut queue = FairQueue::default();
         for call in 0..30 {
             queue.push("dear", 3, ("dear", call));
@@ -209,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn who_no_longer_waits_is_not_served() {
+    fn removed_item_is_not_served() {
         let mut queue = FairQueue::default();
         let first = queue.push("a", 1, 1);
         queue.push("a", 1, 2);
@@ -220,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn sessions_that_are_gone_are_forgotten() {
+    fn idle_sessions_are_forgotten() {
         let mut queue = FairQueue::default();
         for session in 0..10_000 {
             queue.push(&session.to_string(), 1, session);

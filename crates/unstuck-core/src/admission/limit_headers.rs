@@ -1,4 +1,4 @@
-//! Which headers say what is left, as data (`data/rate_limits.toml`).
+//! The headers that contain rate limits, as data (`data/rate_limits.toml`).
 
 use std::sync::LazyLock;
 
@@ -6,18 +6,18 @@ use serde::Deserialize;
 
 use crate::failure::Headers;
 
-/// The line that parts what is known from the samples, which only tests read.
+/// The line that separates the definitions from the samples, which only tests read.
 const SAMPLES: &str = "\n# --- samples ---\n";
 pub(super) const FILE: &str = include_str!("../../data/rate_limits.toml");
 
-/// The data file, the samples aside.
+/// The data file without its samples.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct LimitHeadersFile {
     family: Vec<HeaderFamily>,
 }
 
-/// One way to say what is left.
+/// A family of rate-limit headers.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct HeaderFamily {
@@ -33,7 +33,7 @@ pub(super) struct HeaderFamily {
     pub(super) plan: Vec<SubscriptionHeaders>,
 }
 
-/// The headers of one thing that is limited.
+/// The headers of one limited resource.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct LimitHeaders {
@@ -53,13 +53,13 @@ pub(super) struct SubscriptionHeaders {
     pub(super) spent: Option<String>,
 }
 
-/// How a used share is written.
+/// The notation of a used share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum UsedShareFormat {
-    /// 1 is all.
+    /// 1 is the whole.
     Fraction,
-    /// 100 is all.
+    /// 100 is the whole.
     Percent,
 }
 
@@ -87,7 +87,7 @@ impl From<String> for HeaderField {
 }
 
 impl HeaderField {
-    /// What the headers state under this name.
+    /// Returns the value of this header.
     pub(super) fn find<'h>(&self, headers: &'h Headers) -> Option<&'h str> {
         let value = headers.get(&self.header)?;
         let mut parts = value.split([';', ',']).map(str::trim);
@@ -107,7 +107,7 @@ impl HeaderFamily {
     }
 }
 
-/// The ways in which a provider may say it, in their order.
+/// Returns the header families a provider may use, in order.
 pub(super) fn families(provider: &str) -> impl Iterator<Item = &'static HeaderFamily> {
     static BUILT_IN: LazyLock<LimitHeadersFile> = LazyLock::new(|| parse().unwrap_or_default());
     BUILT_IN

@@ -1,21 +1,21 @@
-//! What a short window of time showed of an upstream, and what is usual there.
+//! Load of an upstream in a short time window, and its baseline.
 
-/// How it is when nothing is wrong; 0 is not known yet.
+/// The load under normal conditions; 0 means unknown.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct BaselineLoad {
-    /// The share of calls that fails whatever the load.
+    /// The share of calls that fail regardless of load.
     pub(super) loss: f64,
     pub(super) rate: f64,
-    /// How many calls are on their way at most.
+    /// The maximum number of calls in flight.
     pub(super) in_flight: f64,
-    /// How long calls take, in milliseconds.
+    /// The average duration of a call, in milliseconds.
     pub(super) average_duration: f64,
 }
 
-/// What a window showed.
+/// The load observed in one window.
 #[derive(Debug)]
 pub(super) struct LoadSample {
-    /// What got through, per millisecond.
+    /// Successful calls per millisecond.
     pub(super) throughput: f64,
     pub(super) sent: f64,
     /// The share of calls that failed.
@@ -23,6 +23,6 @@ pub(super) struct LoadSample {
     pub(super) ended: u32,
     pub(super) timed_out: u32,
     pub(super) in_flight: u32,
-    /// How long a call took on average, in milliseconds.
+    /// The average duration of a call, in milliseconds.
     pub(super) average_duration: Option<f64>,
 }

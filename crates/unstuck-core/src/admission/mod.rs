@@ -1,31 +1,32 @@
-//! How all sessions share one upstream: before a limit instead of after it, and without making an outage worse.
+//! Admission control: how all sessions share one upstream, below its limits and without making an outage worse.
 //!
-//! A [`AdmissionController`] is one upstream, key and model. Every call asks it first, and tells it how it ended. It knows what is left of
-//! the provider's limits, waits that the server stated, whether the upstream is overloaded or down, and how many retries
-//! there have been; so all sessions slow down together. A [`Line`] holds those who must wait and says who goes
-//! next, fairly between sessions. Both are pure: whoever calls them says what time it is.
+//! An [`AdmissionController`] controls one upstream, key and model. Every call asks it for admission and reports its
+//! result. It tracks the provider's limits, waits that the server stated, overload, outages and the number of retries,
+//! so all sessions slow down together. A [`WaitQueue`] holds the waiting calls and picks the next one fairly between
+//! sessions. Both are pure: the caller passes the time.
 //!
 //! ```
 //! use std::time::Duration;
-//! use unstuck_core::traffic::{AdmissionRequest, AdmissionController, AdmissionSettings, Limits, Line, Next, ApiAttemptKind};
+//! use unstuck_core::admission::{AdmissionController, AdmissionRequest, AdmissionSettings, ApiAttemptKind};
+//! use unstuck_core::admission::{NextAdmission, ProviderLimits, WaitQueue};
 //! use unstuck_core::{Kind, Timestamp};
 //!
 //! let now = Timestamp::from_seconds(1_763_000_000);
-//! let mut lane = AdmissionController::new(AdmissionSettings::default(), now);
-//! let mut line = Line::default();
+//! let mut controller = AdmissionController::new(AdmissionSettings::default(), now);
+//! let mut queue = WaitQueue::default();
 //! let first = AdmissionRequest { attempt: ApiAttemptKind::First, tokens: 1200 };
-//! line.push("session a", 1, first, "a's call");
-//! line.push("session b", 1, first, "b's call");
-//! assert_eq!(line.next(&mut lane, now), Next::Admit("a's call"));
+//! queue.push("session a", 1, first, "a's call");
+//! queue.push("session b", 1, first, "b's call");
+//! assert_eq!(queue.next_admission(&mut controller, now), NextAdmission::Admit("a's call"));
 //!
-//! // The server answers it with 429 and `retry-after: 7`: now everybody waits for just that long.
-//! lane.failed(Kind::RateLimit, Some(Duration::from_secs(7)), &Limits::default(), now);
-//! let Next::Wait { until, .. } = line.next(&mut lane, now) else {
+//! // The server responds with 429 and `retry-after: 7`: now all sessions wait for exactly that long.
+//! controller.on_failure(Kind::RateLimit, Some(Duration::from_secs(7)), &ProviderLimits::default(), now);
+//! let NextAdmission::Wait { until, .. } = queue.next_admission(&mut controller, now) else {
 //!     panic!("b's call went into the limit");
 //! };
 //! assert_eq!(until, now.after(Duration::from_secs(7)));
-//! assert_eq!(line.next(&mut lane, until), Next::Admit("b's call"));
-//! lane.answered(&Limits::default(), 1300, Duration::from_secs(2), until);
+//! assert_eq!(queue.next_admission(&mut controller, until), NextAdmission::Admit("b's call"));
+//! controller.on_success(&ProviderLimits::default(), 1300, Duration::from_secs(2), until);
 //! ```
 
 mod controller;

@@ -1,4 +1,4 @@
-//! What the headers of an answer say about what is left until when.
+//! Rate limits in the headers of a response.
 
 use std::time::Duration;
 
@@ -9,55 +9,55 @@ use crate::diagnosis::read_duration;
 use crate::failure::Headers;
 use crate::time::{ClockReading, Timestamp};
 
-/// What is left of one thing that a provider limits.
+/// The remaining quota of one resource that a provider limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LimitStatus {
-    /// How much there is when nothing of it is used, where that is stated.
+    /// The total quota, if stated.
     pub limit: Option<u64>,
-    /// How much is left.
+    /// The remaining quota.
     pub remaining: u64,
-    /// When all of it is back.
+    /// When the full quota is available again.
     pub reset: Timestamp,
-    /// Whether it comes back little by little until the reset, rather than all at once then.
+    /// True if it refills gradually until the reset rather than at once.
     pub refills: bool,
 }
 
-/// How much of a subscription's allowance is used; of several windows the one that is used up most.
+/// The usage of a subscription; of several windows the most used one.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SubscriptionUsage {
-    /// The used share in percent; more than 100 where more is allowed at a price.
+    /// The used share in percent; above 100 if overage is paid for.
     pub used_percent: f64,
-    /// When it begins anew.
+    /// The reset time.
     pub reset: Timestamp,
-    /// Whether calls are refused until then.
+    /// True if calls are refused until then.
     #[serde(rename = "spent")]
     pub is_exhausted: bool,
 }
 
-/// What the headers of an answer say about what is left.
+/// The limits stated by the headers of a response.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ProviderLimits {
-    /// When this was read; what is older than what is known already does not count.
+    /// When this was read; anything older than the known state is ignored.
     pub read_at: Option<Timestamp>,
-    /// How many requests.
+    /// Requests.
     pub requests: Option<LimitStatus>,
-    /// How many tokens of either sort.
+    /// Tokens of both kinds.
     pub tokens: Option<LimitStatus>,
-    /// How many tokens of prompts.
+    /// Input tokens.
     pub input_tokens: Option<LimitStatus>,
-    /// How many tokens of answers.
+    /// Output tokens.
     pub output_tokens: Option<LimitStatus>,
-    /// How much of a subscription.
+    /// Subscription usage.
     pub plan: Option<SubscriptionUsage>,
 }
 
 impl ProviderLimits {
-    /// Reads what is stated, by the forms known in `data/rate_limits.toml`; junk is passed over.
+    /// Parses the header formats in `data/rate_limits.toml`; invalid values are ignored.
     ///
     /// ```
-    /// use unstuck_core::admission::Limits;
+    /// use unstuck_core::admission::ProviderLimits;
     /// use unstuck_core::{Headers, ClockReading, Timestamp};
     ///
     /// let headers: Headers = [
@@ -65,7 +65,8 @@ impl ProviderLimits {
     ///     ("x-ratelimit-remaining-requests", "9999"),
     ///     ("x-ratelimit-reset-requests", "6ms"),
     /// ].into_iter().collect();
-    /// let limits = Limits::from_headers("openai", &headers, &ClockReading::utc(Timestamp::from_seconds(1_763_000_000)));
+    /// let now = ClockReading::utc(Timestamp::from_seconds(1_763_000_000));
+    /// let limits = ProviderLimits::from_headers("openai", &headers, &now);
     /// assert_eq!(limits.requests.map(|window| window.remaining), Some(9999));
     /// ```
     pub fn from_headers(provider: &str, headers: &Headers, now: &ClockReading) -> Self {
@@ -91,7 +92,7 @@ impl ProviderLimits {
         limits
     }
 
-    /// Whether nothing is stated.
+    /// Returns true if no limit is stated.
     pub fn is_empty(&self) -> bool {
         self.plan.is_none() && self.windows().all(|window| window.is_none())
     }
@@ -146,7 +147,7 @@ fn read_subscription(
         Some(status) => names.spent.as_deref() == Some(status),
         None => used? >= 100.0,
     };
-    // A bare status that calls go through says nothing of how much is used.
+    // A bare status that calls are allowed says nothing about usage.
     let used_percent = used.or(spent.then_some(100.0))?;
     Some(SubscriptionUsage {
         used_percent,
@@ -155,7 +156,7 @@ fn read_subscription(
     })
 }
 
-/// A number of things; fractions are cut off, and less than nothing is junk.
+/// Parses a count; fractions are truncated, and negative values are invalid.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -168,7 +169,7 @@ fn parse_count(text: &str) -> Option<u64> {
     })
 }
 
-/// The moment of a reset in any of the known forms.
+/// Parses a reset time in any of the known formats.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "casts from floats saturate"

@@ -1,54 +1,54 @@
-//! What is left of one thing that a provider limits, between two answers that say so.
+//! Estimates the remaining quota between two responses that state it.
 //!
-//! What was sent since counts at once. An answer may be older than calls that are still on their way, so what it says is an
-//! upper bound, and what it says less those calls a lower one.
+//! Sent calls are subtracted at once. A response may be older than calls still in flight, so its value is an upper
+//! bound, and its value minus those calls a lower bound.
 
 use super::provider_limits::LimitStatus;
 use crate::time::Timestamp;
 
-/// The share of the limit that is kept: below it nobody goes until the reset.
+/// Share of the limit that is kept in reserve: below it nothing is sent until the reset.
 const RESERVE: f64 = 0.02;
-/// From this share of the limit on, what is left is spread until the reset.
+/// Share of the limit below which the rest is spread until the reset.
 const LOW: f64 = 0.5;
-/// The share of what is left that may go at once while it is spread.
+/// Share of the rest that may be sent in one burst while it is spread.
 const BURST: f64 = 0.1;
-/// Where no limit is stated, this little is low.
+/// Remaining quota that is low if no limit is stated.
 const LOW_UNSTATED: f64 = 20.0;
-/// What comes back is counted a little lower than it was seen to.
+/// Factor by which the observed refill is underestimated.
 const CAUTION: f64 = 0.95;
 
-/// The account of one thing that is limited.
+/// The estimated quota of one limited resource.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct QuotaWindow {
     limit: Option<f64>,
     left: f64,
-    /// When `left` was right.
+    /// When `left` was accurate.
     updated_at: Timestamp,
-    /// When an answer last told.
+    /// When a response last stated the quota.
     reported_at: Timestamp,
     reset: Timestamp,
-    /// What comes back in a millisecond; nothing where all comes back at the reset.
+    /// Refill per millisecond; zero if everything refills at the reset.
     refill: f64,
     refills: bool,
-    /// The longest time to a reset that was seen, in milliseconds: how long the next window may be.
+    /// The longest observed time to a reset, in milliseconds: an estimate of the next window's length.
     span: i64,
-    /// When the next may go if what is left is spread evenly, in milliseconds.
+    /// When the next call may go if the rest is spread evenly, in milliseconds.
     even_line: f64,
-    /// Before this moment nobody goes: the even line less the burst.
+    /// End of the hold: the even line minus the burst.
     held_until: Timestamp,
 }
 
-/// Why and until when nobody may take so much.
+/// The reason why an amount is unavailable, and until when.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum QuotaShortage {
-    /// There is not enough left.
+    /// The remaining quota is too small.
     UsedUp(Timestamp),
-    /// What is left is spread.
+    /// The remaining quota is spread over time.
     Spread(Timestamp),
 }
 
 impl QuotaWindow {
-    /// What an answer says while so much is on its way.
+    /// Creates a window from a response received while this amount is in flight.
     pub(super) fn new(
         seen: &LimitStatus,
         told: Timestamp,
@@ -72,7 +72,7 @@ impl QuotaWindow {
         allowance
     }
 
-    /// Takes in what an answer says while so much is on its way.
+    /// Applies a response received while this amount is in flight.
     pub(super) fn observe(
         &mut self,
         seen: &LimitStatus,
@@ -80,7 +80,7 @@ impl QuotaWindow {
         on_the_way: f64,
         now: Timestamp,
     ) {
-        // An answer from before the window began says nothing about this one.
+        // A response from before the window began says nothing about this one.
         if told < self.reported_at || (!seen.refills && seen.reset <= now) {
             return;
         }
@@ -110,16 +110,16 @@ impl QuotaWindow {
         }
     }
 
-    /// Nothing of it is known any more: the window is over, and how large the next is was never stated.
+    /// Returns true if nothing is known any more: the window is over, and the size of the next was never stated.
     pub(super) fn is_over(&self, now: Timestamp) -> bool {
         self.limit.is_none() && now >= self.reset
     }
 
-    /// Until when so much cannot be taken; `None` if it can.
+    /// Returns until when the amount is unavailable; `None` if it is available.
     pub(super) fn shortage(&self, cost: f64, now: Timestamp) -> Option<QuotaShortage> {
         let left = self.left_at(now);
         let reserve = self.reserve();
-        // What is larger than the whole limit is let through when all is there: the provider will say what it thinks.
+        // A call larger than the whole limit is admitted when the quota is full: the provider decides.
         let cost = self.limit.map_or(cost, |limit| cost.min(limit - reserve));
         let missing = cost + reserve - left;
         if missing > 1e-6 {
@@ -130,7 +130,7 @@ impl QuotaWindow {
         (now < self.held_until).then_some(QuotaShortage::Spread(self.held_until))
     }
 
-    /// Takes so much out.
+    /// Subtracts an amount.
     pub(super) fn consume(&mut self, cost: f64, now: Timestamp) {
         self.advance_to(now);
         self.left = (self.left - cost).max(0.0);
@@ -148,7 +148,7 @@ impl QuotaWindow {
         self.held_until = to_timestamp(self.even_line - burst).min(self.time_when_full(now));
     }
 
-    /// What is left at a moment.
+    /// The remaining quota at a given time.
     pub(super) fn status(&self, now: Timestamp) -> LimitStatus {
         LimitStatus {
             limit: self.limit.map(to_count),
@@ -163,7 +163,7 @@ impl QuotaWindow {
         if !self.refills {
             return if now >= self.reset { limit } else { self.left };
         }
-        // Without a known speed all of it is back at the reset.
+        // Without a known refill rate everything refills at the reset.
         if self.refill == 0.0 && now >= self.reset {
             return limit;
         }
@@ -171,7 +171,7 @@ impl QuotaWindow {
         (self.left + passed * self.refill).min(limit)
     }
 
-    /// Brings the account to the present; where a window is over, the next is taken to be as long as the longest seen.
+    /// Advances to the current time; the next window is assumed to be as long as the longest observed.
     fn advance_to(&mut self, now: Timestamp) {
         self.left = self.left_at(now);
         self.updated_at = self.updated_at.max(now);
@@ -182,7 +182,7 @@ impl QuotaWindow {
         }
     }
 
-    /// When so much more will be there.
+    /// Returns when this much more will be available.
     fn time_when_refilled(&self, missing: f64, now: Timestamp) -> Timestamp {
         if self.refill_now() > 0.0 {
             return to_timestamp(now.millis() as f64 + missing / self.refill + 1.0);
@@ -190,7 +190,7 @@ impl QuotaWindow {
         self.reset
     }
 
-    /// When all of it is there again.
+    /// Returns when the quota will be full.
     fn time_when_full(&self, now: Timestamp) -> Timestamp {
         Timestamp::from_millis(
             now.millis()
@@ -198,7 +198,7 @@ impl QuotaWindow {
         )
     }
 
-    /// Milliseconds until all of it is there again.
+    /// Returns the milliseconds until the quota is full.
     fn time_left(&self, now: Timestamp) -> f64 {
         match self.limit {
             Some(limit) if self.refill_now() > 0.0 => (limit - self.left).max(0.0) / self.refill,
@@ -219,7 +219,7 @@ impl QuotaWindow {
     }
 }
 
-/// Rounded up to a whole millisecond: a moment too early would find too little.
+/// Rounded up to a whole millisecond: slightly too early would find too little.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "casts from floats saturate"

@@ -1,38 +1,38 @@
-//! How fast calls may go to an upstream that is overloaded, and how many may be on their way.
+//! The send rate to an overloaded upstream, and the limit of calls in flight.
 //!
-//! Slightly more is sent than gets through; when failures stop, the rate grows fast. Now and then less is sent than gets
-//! through, to see whether the failures depend on the load at all: those that do not are no reason to slow down. Where an
-//! upstream gets slow instead of refusing, failures show too late; there the number of calls on their way is the limit.
+//! Slightly more is sent than succeeds; when failures stop, the rate grows fast. Occasionally less is sent than
+//! succeeds, to test whether the failures depend on the load at all: those that do not are no reason to slow down. If
+//! an upstream gets slow instead of refusing, failures appear too late; there the number of calls in flight is limited.
 
 use super::load_window::{BaselineLoad, LoadSample};
 use crate::time::Timestamp;
 
-/// What is sent for what gets through.
+/// Calls sent per successful call.
 const OVERSEND_FACTOR: f64 = 1.1;
-/// The same, when looking whether failures depend on the load.
+/// Calls sent per successful call while testing whether failures depend on the load.
 const UNDERSEND_FACTOR: f64 = 0.7;
-/// In this failing window of a round less is sent, and in the next if that one was not clean: what had been sent before
-/// may still have failed in it.
+/// The failing window of a round in which less is sent; also the next one if this was not clean, as earlier calls may
+/// still have failed in it.
 const UNDERSEND_WINDOW: u8 = 3;
 const ROUND_WINDOWS: u8 = 8;
-/// So many calls that ended make a window worth comparing.
+/// Minimum number of finished calls for a comparable window.
 const MIN_COMPARABLE_CALLS: u32 = 6;
-/// How the rate grows with the first clean window in a row, the second, and each that follows.
+/// Growth of the rate with the first clean window in a row, the second, and each following one.
 const GROWTH_FACTORS: [f64; 3] = [1.1, 1.5, 2.0];
-/// The most that the rate changes with a window that is not clean.
+/// Largest change of the rate by a window that is not clean.
 const MAX_SHRINK: f64 = 0.5;
 const MAX_STRETCH: f64 = 1.5;
-/// After so many clean windows in which nobody was held, it is over.
+/// The limit ends after this many clean windows without a held call.
 const QUIET_WINDOWS: u8 = 3;
-/// Never slower than one call in a second or this share of what is usual, so that somebody always finds out.
+/// Minimum rate per millisecond or share of the baseline, so that some call always probes the upstream.
 const MIN_RATE: f64 = 0.001;
 const MIN_RATE_SHARE: f64 = 0.05;
-/// So many times as many calls as usual may be on their way.
+/// Limit of calls in flight, as a multiple of the baseline.
 const IN_FLIGHT_FACTOR: f64 = 1.2;
 const MIN_IN_FLIGHT: f64 = 4.0;
-/// What is left of that after a window with timeouts that is not clean.
+/// Factor for that limit after a window with timeouts that is not clean.
 const IN_FLIGHT_SHRINK: f64 = 0.8;
-/// How much may go at once, in milliseconds of the rate.
+/// Size of a burst, in milliseconds of the rate.
 const BURST_MILLIS: f64 = 20.0;
 
 /// The limits while an upstream is overloaded.
@@ -42,22 +42,22 @@ pub(super) struct SendRate {
     rate: f64,
     /// When the next call may go.
     next_send: f64,
-    /// How many calls may be on their way.
+    /// Maximum number of calls in flight.
     max_in_flight: f64,
-    /// Whether somebody had to wait in this window for the rate.
+    /// True if the rate held a call in this window.
     was_held: bool,
-    /// Whether as many were on their way as may be.
+    /// True if the maximum number of calls was in flight.
     was_full: bool,
-    /// What got through in the last windows, the newest first.
+    /// Throughput of the last windows, newest first.
     throughputs: [f64; 4],
     windows: usize,
     /// Clean windows in a row.
     clean: usize,
-    /// Clean windows in a row in which nobody had to wait.
+    /// Clean windows in a row without a held call.
     quiet: u8,
     /// Failing windows in this round.
     failing: u8,
-    /// Windows in a row in which less is sent.
+    /// Consecutive windows in which less is sent.
     less: u8,
 }
 
@@ -82,13 +82,13 @@ impl SendRate {
         }
     }
 
-    /// Slightly more than what got through.
+    /// Starts slightly above the observed throughput.
     pub(super) fn from_sample(seen: &LoadSample, usual: &BaselineLoad, now: Timestamp) -> Self {
         let rate = OVERSEND_FACTOR * seen.throughput / (1.0 - usual.loss);
         Self::new(rate.max(min_rate(usual)), usual, now)
     }
 
-    /// Until when nobody may go; `None` if one may.
+    /// Returns until when calls are held; `None` if one may go.
     pub(super) fn wait_until(&mut self, now: Timestamp) -> Option<Timestamp> {
         let next = to_timestamp(self.next_send);
         let held = now < next;
@@ -96,14 +96,14 @@ impl SendRate {
         held.then_some(next)
     }
 
-    /// Whether so many on their way are too many.
+    /// Returns true if this many calls in flight are too many.
     pub(super) fn is_full(&mut self, in_flight: u32) -> bool {
         let full = f64::from(in_flight) >= self.max_in_flight;
         self.was_full |= full;
         full
     }
 
-    /// Takes note that one goes.
+    /// Records a sent call.
     pub(super) fn on_send(&mut self, now: Timestamp) {
         let now = now.millis() as f64;
         self.next_send = self.next_send.max(now - BURST_MILLIS) + 1.0 / self.rate;
@@ -113,7 +113,7 @@ impl SendRate {
         self.rate * 1000.0
     }
 
-    /// Sets the limits by what a window showed; `false` when they are no longer needed.
+    /// Adjusts the limits to the observed window; returns `false` when they are no longer needed.
     pub(super) fn adjust(&mut self, seen: &LoadSample, usual: &mut BaselineLoad) -> bool {
         if self.less == 0 {
             self.throughputs.rotate_right(1);
@@ -149,13 +149,13 @@ impl SendRate {
         self.follow_throughput(usual);
     }
 
-    /// Less was sent: what still fails does so whatever the load.
+    /// Less was sent: remaining failures do not depend on the load.
     fn compare_loss(&mut self, seen: &LoadSample, usual: &mut BaselineLoad, clean: bool) {
         if !clean && self.less == 1 {
             self.less = 2;
             return;
         }
-        // Where calls get slow, those that time out now were sent long before.
+        // When calls get slow, those that time out now were sent long ago.
         let late = seen.timed_out > 0 && usual.is_slow(seen);
         if seen.ended >= MIN_COMPARABLE_CALLS && !late {
             usual.set_loss(seen.loss);
@@ -164,7 +164,8 @@ impl SendRate {
         self.follow_throughput(usual);
     }
 
-    /// Raises what held somebody: the rate, fast while it is below the usual; the calls on their way, unless they get slow.
+    /// Raises the limit that held calls: the rate, fast while below the baseline; calls in flight, unless they get
+    /// slow.
     fn raise_limits(
         &mut self,
         held: bool,
@@ -183,7 +184,7 @@ impl SendRate {
         usual.learn_while_pacing(seen);
     }
 
-    /// Slightly more than what gets through, or less to compare.
+    /// Sends slightly more than succeeds, or less to compare.
     fn follow_throughput(&mut self, usual: &BaselineLoad) {
         let gain = if self.less > 0 {
             UNDERSEND_FACTOR
@@ -204,7 +205,7 @@ fn min_rate(usual: &BaselineLoad) -> f64 {
     MIN_RATE.max(usual.rate * MIN_RATE_SHARE)
 }
 
-/// Rounded up to a whole millisecond: a moment too early would still be too early.
+/// Rounded up to a whole millisecond: slightly too early would still be too early.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "casts from floats saturate"

@@ -1,7 +1,7 @@
-//! Keeps what is sent to an upstream that is overloaded a little above what gets through.
+//! Keeps the load on an overloaded upstream slightly above its throughput.
 //!
-//! While nothing is wrong it only counts, in short windows, and learns what is usual. When too many calls fail it begins
-//! to [pace](super::pace); when failures have stopped and nobody waits any more, it lets go.
+//! Normally it only counts, in short windows, and learns the baseline. When too many calls fail it limits the
+//! [rate](super::rate); when failures have stopped and no call waits any more, it removes the limit.
 
 use std::time::Duration;
 
@@ -10,28 +10,28 @@ use super::rate::SendRate;
 use crate::failure::Kind;
 use crate::time::Timestamp;
 
-/// The shortest time after which a window is judged, in milliseconds.
+/// The minimum length of a window, in milliseconds.
 const MIN_WINDOW_MILLIS: i64 = 500;
-/// The longest, where few calls end.
+/// The maximum length, when few calls end.
 const MAX_WINDOW_MILLIS: i64 = 2000;
-/// So many calls that ended make a window worth judging early.
+/// Number of finished calls that ends a window early.
 const ENOUGH_CALLS: u32 = 16;
-/// So many failures, and a share so much above the usual, begin the pacing.
+/// Number of failures that, with a share this far above the baseline, starts the limit.
 const MIN_FAILURES: u32 = 8;
 const EXCESS_FAILURE_SHARE: f64 = 0.25;
-/// Whatever was is forgotten after so long without a call, in milliseconds.
+/// Time without a call after which everything is forgotten, in milliseconds.
 const FORGET_AFTER_MILLIS: i64 = 60_000;
-/// The share of failures that is never taken for usual.
+/// The highest share of failures that can become the baseline.
 const MAX_BASELINE_LOSS: f64 = 0.6;
-/// Calls that take so many times as long as usual are slow.
+/// Multiple of the usual duration from which calls are slow.
 const SLOW_FACTOR: f64 = 1.7;
-/// The rate at least with which calls begin again, per millisecond.
+/// The minimum restart rate, per millisecond.
 const MIN_RESTART_RATE: f64 = 0.002;
-/// The same where nothing is known of what is usual: slow enough that not all wake at once, and so fast that windows show
-/// something, or it would take very long to get away from.
+/// The restart rate without a baseline: slow enough to prevent a thundering herd, fast enough for windows to be
+/// meaningful; otherwise recovery would take very long.
 const DEFAULT_RESTART_RATE: f64 = 0.05;
 
-/// Counts what ends, and limits what goes when it must. Rates are in calls per millisecond.
+/// Counts finished calls and limits sending when needed. Rates are in calls per millisecond.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct RateController {
     since: i64,
@@ -40,17 +40,17 @@ pub(super) struct RateController {
     rate: Option<SendRate>,
 }
 
-/// What happened in a window so far.
+/// The counts of the current window.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct WindowCounts {
     sent: u32,
     succeeded: u32,
     failed: u32,
-    /// Those that failed since they took too long, among them.
+    /// Failures by timeout.
     timed_out: u32,
-    /// The most that were on their way.
+    /// The maximum number of calls in flight.
     in_flight: u32,
-    /// How long those that got through took together, in milliseconds.
+    /// Total duration of the successful calls, in milliseconds.
     total_duration: f64,
 }
 
@@ -64,19 +64,19 @@ impl RateController {
         }
     }
 
-    /// Until when nobody may go; `None` if one may.
+    /// Returns until when calls are held; `None` if one may go.
     pub(super) fn wait_until(&mut self, now: Timestamp) -> Option<Timestamp> {
         self.evaluate_window(now);
         self.rate.as_mut()?.wait_until(now)
     }
 
-    /// Whether so many on their way are too many for now.
+    /// Returns true if this many calls in flight are too many at present.
     pub(super) fn is_full(&mut self, in_flight: u32) -> bool {
         let pace = self.rate.as_mut();
         pace.is_some_and(|pace| pace.is_full(in_flight))
     }
 
-    /// Takes note that one goes, and how many are on their way with it.
+    /// Records a sent call and the number of calls in flight with it.
     pub(super) fn on_send(&mut self, in_flight: u32, now: Timestamp) {
         self.counts.sent += 1;
         self.counts.in_flight = self.counts.in_flight.max(in_flight);
@@ -85,21 +85,21 @@ impl RateController {
         }
     }
 
-    /// Takes note that one got through, and how long it took.
+    /// Records a successful call and its duration.
     pub(super) fn on_success(&mut self, took: Duration, now: Timestamp) {
         self.counts.succeeded += 1;
         self.counts.total_duration += took.as_millis() as f64;
         self.evaluate_window(now);
     }
 
-    /// Takes note that one failed because of the load, perhaps.
+    /// Records a failed call, possibly caused by load.
     pub(super) fn on_failure(&mut self, kind: Kind, now: Timestamp) {
         self.counts.failed += 1;
         self.counts.timed_out += u32::from(kind == Kind::Timeout);
         self.evaluate_window(now);
     }
 
-    /// Begins anew with a share of what is usual, from a moment on: after a time in which nothing could go.
+    /// Restarts with a share of the baseline rate after a pause.
     pub(super) fn restart(&mut self, share: f64, now: Timestamp) {
         let rate = match self.baseline.rate {
             0.0 => DEFAULT_RESTART_RATE,
@@ -109,12 +109,12 @@ impl RateController {
         self.begin_window(now.millis());
     }
 
-    /// Whether it limits what goes.
+    /// Returns true if it limits calls.
     pub(super) fn is_limiting(&self) -> bool {
         self.rate.is_some()
     }
 
-    /// Calls per second, while that is limited.
+    /// Returns the rate in calls per second, while limited.
     pub(super) fn per_second(&self) -> Option<f64> {
         self.rate.as_ref().map(SendRate::per_second)
     }
@@ -147,7 +147,7 @@ impl RateController {
         if self.counts.failed >= MIN_FAILURES && too_many {
             self.rate = Some(SendRate::from_sample(seen, &self.baseline, now));
         } else if seen.ended > 0 && !too_many {
-            // A time in which hardly anything could go says nothing of what is usual.
+            // A time of hardly any calls says nothing about the baseline.
             self.baseline.learn(seen);
         }
     }
@@ -156,7 +156,7 @@ impl RateController {
 impl WindowCounts {
     fn sample_over(&self, passed: f64) -> LoadSample {
         let ended = self.succeeded + self.failed;
-        // Of long calls none may have ended yet: those that did not fail will get through.
+        // Long calls may not have ended yet: those that have not failed will succeed.
         let through = self.succeeded.max(self.sent.saturating_sub(self.failed));
         LoadSample {
             throughput: f64::from(through) / passed,
@@ -184,24 +184,24 @@ impl BaselineLoad {
         }
     }
 
-    /// So much fails whatever the load.
+    /// Sets the share of failures that do not depend on the load.
     pub(super) fn set_loss(&mut self, loss: f64) {
         self.loss = loss.min(MAX_BASELINE_LOSS);
     }
 
-    /// Whether hardly more failed than usual, but for chance.
+    /// Returns true if failures exceed the baseline by no more than chance.
     pub(super) fn is_clean(&self, seen: &LoadSample) -> bool {
         let spread = (self.loss * (1.0 - self.loss) / f64::from(seen.ended.max(1))).sqrt();
         seen.loss <= self.loss + spread.max(0.05)
     }
 
-    /// Whether calls take so long that no more of them should be on their way.
+    /// Returns true if calls are too slow to have more of them in flight.
     pub(super) fn is_slow(&self, seen: &LoadSample) -> bool {
         seen.average_duration
             .is_none_or(|took| took > self.average_duration * SLOW_FACTOR)
     }
 
-    /// If fewer calls fail, no more than that fail whatever the load; if calls stay slow for minutes, that is how they are.
+    /// Lowers the baseline loss if fewer calls fail; raises the baseline duration if calls stay slow for minutes.
     pub(super) fn learn_while_pacing(&mut self, seen: &LoadSample) {
         if seen.loss < self.loss {
             self.loss += 0.3 * (seen.loss - self.loss);
@@ -213,7 +213,7 @@ impl BaselineLoad {
     }
 }
 
-/// Slowly: while an upstream gets slow, calls pile up before the first of them fails.
+/// Moves slowly: while an upstream gets slow, calls pile up before the first of them fails.
 fn move_slowly(usual: &mut f64, seen: f64) {
     let weight = if *usual > 0.0 { 0.05 } else { 1.0 };
     *usual += weight * (seen - *usual);

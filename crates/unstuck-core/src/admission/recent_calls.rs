@@ -1,14 +1,14 @@
-//! What became of the last calls: whether rate limits are the rule or the exception.
+//! Results of the latest calls: whether rate limits are rare.
 
-/// So many calls are looked back upon.
+/// Number of calls in the history.
 const HISTORY_LEN: u32 = 20;
-/// So many rate limits among them are an exception.
+/// Number of rate limits among them that is still rare.
 const MAX_RARE_LIMITS: u32 = 2;
 
-/// Which of the last calls met a rate limit.
+/// The latest calls that met a rate limit.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct RecentCalls {
-    /// A bit for each, the newest last.
+    /// One bit per call, the newest last.
     limited: u32,
     known: u32,
 }
@@ -19,7 +19,7 @@ impl RecentCalls {
         self.known = (self.known + 1).min(HISTORY_LEN);
     }
 
-    /// Whether enough is known, and hardly anybody met one. A limit that all share stops all, and soon shows itself.
+    /// Returns true if enough is known and rate limits are rare. A limit shared by all calls soon shows itself.
     pub(super) fn limits_are_rare(&self) -> bool {
         self.known == HISTORY_LEN && self.limited.count_ones() <= MAX_RARE_LIMITS
     }

@@ -1,4 +1,4 @@
-//! How a lane is, for people who look at it.
+//! The state of an admission controller, for display.
 
 use serde::Serialize;
 
@@ -6,54 +6,54 @@ use super::provider_limits::{LimitStatus, SubscriptionUsage};
 use crate::decision::CircuitState;
 use crate::time::Timestamp;
 
-/// How a lane is at a moment.
+/// A snapshot of an admission controller.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AdmissionState {
-    /// Whether the upstream is taken to be up.
+    /// The state of the circuit breaker.
     pub breaker: CircuitState,
-    /// How many calls are on their way.
+    /// The number of calls in flight.
     pub in_flight: u32,
-    /// How many calls may go in a second, while that is limited because of an overload.
+    /// The calls per second, while limited because of an overload.
     pub pace_per_second: Option<f64>,
-    /// What is left of the limit on requests.
+    /// The remaining requests.
     pub requests: Option<LimitStatus>,
-    /// What is left of the limit on tokens of either sort.
+    /// The remaining tokens of both kinds.
     pub tokens: Option<LimitStatus>,
-    /// What is left of the limit on tokens of prompts.
+    /// The remaining input tokens.
     pub input_tokens: Option<LimitStatus>,
-    /// What is left of the limit on tokens of answers.
+    /// The remaining output tokens.
     pub output_tokens: Option<LimitStatus>,
-    /// How much of the subscription is used.
+    /// The usage of the subscription.
     #[serde(rename = "plan")]
     pub subscription: Option<SubscriptionUsage>,
-    /// Until when everybody waits, since the server said so.
+    /// The end of a cool-down stated by the server.
     pub cool_down_until: Option<Timestamp>,
-    /// How many retries could go at once.
+    /// The number of retries available at once.
     pub retry_budget: f64,
-    /// How long a call takes on average, in milliseconds.
+    /// The average duration of a call, in milliseconds.
     #[serde(rename = "usualTookMs")]
     pub average_duration_ms: f64,
-    /// What has happened so far.
+    /// The counts so far.
     pub counts: AdmissionCounts,
 }
 
-/// What has happened in a lane so far.
+/// The counts of an admission controller so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AdmissionCounts {
     /// Calls that were sent.
     pub admitted: u64,
-    /// Calls that were sent again, among them.
+    /// Retries; included in `admitted`.
     pub retries: u64,
-    /// Calls that were answered.
+    /// Calls that succeeded.
     pub answered: u64,
     /// Calls that failed.
     pub failed: u64,
-    /// Calls that failed at a rate limit, among them.
+    /// Calls that failed at a rate limit; included in `failed`.
     pub rate_limited: u64,
-    /// Calls whose client went away.
+    /// Calls whose client disconnected.
     pub abandoned: u64,
-    /// The tokens of the calls that were answered.
+    /// The tokens of successful calls.
     pub tokens: u64,
 }

@@ -1,6 +1,6 @@
-//! Those who wait at a lane, and who of them goes next.
+//! The queue of held calls.
 //!
-//! First tries and retries wait in lines of their own: a retry that the budget holds must not hold the first tries that
+//! First attempts and retries have separate queues: a retry held by the budget must not block the first attempts that
 //! fill the budget.
 
 use super::controller::{
@@ -9,33 +9,33 @@ use super::controller::{
 use super::fair_queue::{FairQueue, QueueTicket};
 use crate::time::Timestamp;
 
-/// Those who wait at a lane.
+/// The queue of held calls.
 #[derive(Debug, Clone)]
 pub struct WaitQueue<T> {
     first_attempts: FairQueue<(AdmissionRequest, T)>,
     retries: FairQueue<(AdmissionRequest, T)>,
 }
 
-/// A place in a [`Line`].
+/// A position in a [`WaitQueue`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct WaitTicket {
     is_first_attempt: bool,
     ticket: QueueTicket,
 }
 
-/// Who goes next.
+/// The next admission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NextAdmission<T> {
-    /// This one goes now.
+    /// This item may go now.
     Admit(T),
-    /// Nobody before the moment, or before a call ends.
+    /// No item may go before `until`, unless a call ends.
     Wait {
         /// When to ask again.
         until: Timestamp,
-        /// What holds the one whose turn it is.
+        /// The reason that holds the next item.
         why: HoldReason,
     },
-    /// Nobody waits.
+    /// The queue is empty.
     Empty,
 }
 
@@ -49,7 +49,7 @@ impl<T> Default for WaitQueue<T> {
 }
 
 impl<T> WaitQueue<T> {
-    /// Somebody of a session queues up; see [`FairQueue::push`] for the cost.
+    /// Adds an item of a session; see [`FairQueue::push`] for the cost.
     pub fn push(&mut self, session: &str, cost: u64, ask: AdmissionRequest, item: T) -> WaitTicket {
         let first = ask.attempt == ApiAttemptKind::First;
         let queue = if first {
@@ -63,7 +63,7 @@ impl<T> WaitQueue<T> {
         }
     }
 
-    /// Somebody no longer waits; none if they have gone already.
+    /// Removes an item; none if it is already gone.
     pub fn remove(&mut self, place: WaitTicket) -> Option<T> {
         let queue = if place.is_first_attempt {
             &mut self.first_attempts
@@ -73,7 +73,8 @@ impl<T> WaitQueue<T> {
         queue.remove(place.ticket).map(|(_, item)| item)
     }
 
-    /// Lets the next one go if the lane admits it. Retries go before first tries: they have waited for longer.
+    /// Removes and returns the next item if the controller admits it. Retries go before first attempts: they have
+    /// waited longer.
     pub fn next_admission(
         &mut self,
         lane: &mut AdmissionController,
@@ -104,12 +105,12 @@ impl<T> WaitQueue<T> {
         })
     }
 
-    /// How many wait.
+    /// The number of waiting items.
     pub fn len(&self) -> usize {
         self.first_attempts.len() + self.retries.len()
     }
 
-    /// Whether nobody waits.
+    /// Returns true if no item waits.
     pub fn is_empty(&self) -> bool {
         self.first_attempts.is_empty() && self.retries.is_empty()
     }

@@ -1,4 +1,4 @@
-//! What an agent's stream tells of its doings while it works: calls of tools, what came of them, what it says.
+//! Tool calls, their results and messages in an agent's output stream.
 
 use std::collections::BTreeMap;
 
@@ -8,45 +8,45 @@ use super::Agent;
 use super::agent_file::{AgentEventSource, ValueSelection};
 use super::json_path::values_at;
 
-/// One thing that an agent did or said.
+/// An event in an agent's output stream.
 #[derive(Debug, Clone, PartialEq)]
 pub enum AgentEvent {
-    /// It calls something; what comes of it is told later.
+    /// The agent calls a tool; the result follows later.
     CallStarted {
-        /// By which the result is found again.
+        /// The id that links the call and its result.
         id: String,
-        /// What is called, and with what.
+        /// The call.
         call: ToolCall,
     },
-    /// What came of a call that was told before.
+    /// The result of an earlier call.
     CallFinished {
-        /// Of which call.
+        /// The id of the call.
         id: String,
-        /// What came of it.
+        /// The result.
         outcome: ToolOutcome,
     },
-    /// It called something, and this came of it.
+    /// A call together with its result.
     CompletedCall(ToolCall, ToolOutcome),
-    /// It said something.
+    /// A message of the agent.
     Message {
-        /// What.
+        /// The text.
         text: String,
-        /// Whether that is all, or only a piece.
+        /// True if the text is the whole message, false if it is a fragment.
         complete: bool,
     },
 }
 
-/// A call of a tool.
+/// A tool call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolCall {
-    /// What is called.
+    /// The tool.
     pub name: String,
-    /// With what.
+    /// The arguments.
     pub arguments: Vec<Value>,
 }
 
 impl ToolCall {
-    /// The call in one line, short enough to be told.
+    /// Returns the call as one short line.
     pub(super) fn summary(&self) -> String {
         const LONGEST: usize = 200;
         let arguments = self.arguments.iter().map(|argument| match argument {
@@ -63,17 +63,17 @@ impl ToolCall {
     }
 }
 
-/// What came of a call.
+/// The result of a tool call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolOutcome {
-    /// What it returned.
+    /// The returned text.
     pub text: String,
-    /// Whether it failed.
+    /// True if the call failed.
     pub failed: bool,
 }
 
 impl Agent {
-    /// What one JSON object of the agent's stream tells of its doings.
+    /// Returns the events in one JSON object of the agent's stream.
     ///
     /// ```
     /// use unstuck_core::agent::{Agents, AgentEvent};
@@ -81,8 +81,9 @@ impl Agent {
     /// let codex = Agents::built_in().get("codex").ok_or("unknown")?;
     /// let record = serde_json::json!({"type": "item.completed", "item": {
     ///     "type": "command_execution", "command": "make", "aggregated_output": "no rule", "exit_code": 2}});
-    /// let doings = codex.doings(&record);
-    /// assert!(matches!(&doings[..], [AgentEvent::CompletedCall(_, outcome)] if outcome.failed && outcome.text == "no rule"));
+    /// let events = codex.events_in(&record);
+    /// assert!(matches!(&events[..],
+    ///     [AgentEvent::CompletedCall(_, outcome)] if outcome.failed && outcome.text == "no rule"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn events_in(&self, record: &Value) -> Vec<AgentEvent> {
@@ -103,7 +104,7 @@ impl Agent {
         said.chain(done).collect()
     }
 
-    /// Whether its stream tells of its doings.
+    /// Returns true if the agent's stream contains tool calls.
     pub fn reports_events(&self) -> bool {
         !self.file.output.action.is_empty()
     }
@@ -181,7 +182,7 @@ fn matches_condition(value: &Value, wanted: &str) -> bool {
     }
 }
 
-/// The texts at the paths, one after the other; of anything else nothing.
+/// Returns the texts at the paths, concatenated; other values are ignored.
 fn joined_text(value: &Value, paths: &[String]) -> String {
     let found = paths.iter().flat_map(|path| values_at(value, path));
     let texts = found.filter_map(|value| value.as_str().map(str::to_owned));

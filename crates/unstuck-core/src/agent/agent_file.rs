@@ -1,4 +1,4 @@
-//! What an agent's file may say.
+//! The format of an agent file.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,52 +7,51 @@ use serde::Deserialize;
 
 use super::client_retries::ClientRetries;
 
-/// All that is known about one agent.
+/// The definition of an agent.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct AgentFile {
-    /// Its id, in small letters.
+    /// The id, in lower case.
     pub id: String,
-    /// Its name for people.
+    /// The display name.
     pub title: String,
-    /// The agent that says all that this one does not.
+    /// The agent whose settings apply where this one has none.
     #[serde(rename = "like")]
     pub base_agent: Option<String>,
-    /// Names of its program, without folder and extension; by them `exec` recognises it.
+    /// Names of its program, without directory and extension, by which `exec` recognizes it.
     pub names: Vec<String>,
-    /// Packages by which `npx`, `uvx` and the like start it.
+    /// Packages by which `npx`, `uvx` and similar launchers start it.
     pub packages: Vec<String>,
-    /// What it calls itself to the APIs that it asks: the names in its `User-Agent`, without versions. A `*` at the end
-    /// stands for any rest.
+    /// Names in its `User-Agent`, without versions. A trailing `*` matches any rest.
     pub clients: Vec<String>,
-    /// What a person runs to sign in.
+    /// The command to log in.
     pub login: String,
-    /// Whether it asks an API again that has told it not to.
+    /// True if it retries although an API told it not to.
     #[serde(rename = "insists")]
     pub ignores_no_retry: bool,
-    /// How long it waits in silence for an answer to begin. Until then it is sent no signs of life: an error after them
-    /// is one of the stream, which it would take for a broken one and ask again. Nothing by default.
+    /// How long it waits silently for a response to begin. Keep-alives are sent only after that time: an error after
+    /// them is an error of the stream, which the agent would take for a broken stream and retry. Zero by default.
     #[serde(deserialize_with = "crate::duration::text::deserialize")]
     #[serde(rename = "silence")]
     pub silent_wait: Duration,
-    /// How its own client goes about a call that fails; the first that holds for its version counts.
+    /// The retry behavior of its own client; the first entry that matches its version applies.
     pub retries: Vec<ClientRetries>,
-    /// How it is called for a role.
+    /// The command line of the agent in a role.
     pub call: CommandSpec,
-    /// By what a command line runs it without a person.
+    /// The conditions for a headless run.
     pub run: HeadlessSpec,
-    /// Where its prompt stands.
+    /// The position of its prompt.
     pub prompt: PromptSpec,
     /// Its flags.
     pub flags: FlagSpec,
-    /// How its conversations are named and resumed.
+    /// The options for naming and resuming its conversations.
     pub session: ConversationSpec,
-    /// Where its output tells what.
+    /// The sources of values in its output.
     pub output: OutputSpec,
 }
 
 impl AgentFile {
-    /// The same under an id, such as the name of its section in a configuration.
+    /// Returns the same with this id, such as the name of its section in a configuration.
     #[must_use]
     pub fn with_id(mut self, id: &str) -> Self {
         self.id = id.to_owned();
@@ -62,8 +61,8 @@ impl AgentFile {
         self
     }
 
-    /// The same with what another one says where this one says nothing. Names are its own: a command line belongs to
-    /// one agent.
+    /// Returns the same with the settings of another agent where this one has none. Names are not inherited: a command
+    /// line belongs to one agent.
     pub(super) fn with_defaults_from(self, base: &Self) -> Self {
         let call = CommandSpec {
             command: own_or_inherited(self.call.command, &base.call.command),
@@ -93,7 +92,7 @@ impl AgentFile {
     }
 }
 
-/// What is said, else what another one says.
+/// Returns the own value, or the inherited one if it is the default.
 fn own_or_inherited<T: Clone + Default + PartialEq>(own: T, other: &T) -> T {
     if own == T::default() {
         other.clone()
@@ -102,27 +101,27 @@ fn own_or_inherited<T: Clone + Default + PartialEq>(own: T, other: &T) -> T {
     }
 }
 
-/// How an agent is called for a role.
+/// The command line of an agent in a role.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct CommandSpec {
-    /// The command line with its [placeholders](super::Call); empty if the role says it.
+    /// The command line with its [placeholders](super::CommandInputs); empty if the role provides it.
     pub command: Vec<CommandPart>,
-    /// What a person can do where it has no option for allowed tools.
+    /// The alternative if it has no option for allowed tools.
     pub instead_of_tools: Option<String>,
-    /// How its API's base URL is set.
+    /// How the base URL of its API is set.
     pub base_url: BaseUrlSpec,
-    /// What is set besides where a gateway stands between it and its API.
+    /// Further settings when a gateway is between the agent and its API.
     pub gateway: GatewayEnvSpec,
-    /// What is added to its program to be told its version.
+    /// Arguments that make its program print its version.
     pub version: Vec<String>,
-    /// Folders, besides those of PATH, where its program is often found; `~` is the home folder.
+    /// Directories besides PATH where its program is often installed; `~` is the home directory.
     #[serde(rename = "folders")]
     pub program_directories: Vec<String>,
 }
 
 impl CommandSpec {
-    /// Its program, if the role does not say it.
+    /// Returns its program, if the role does not provide it.
     pub fn program(&self) -> Option<&str> {
         match self.command.first()? {
             CommandPart::Word(word) => Some(word),
@@ -131,146 +130,146 @@ impl CommandSpec {
     }
 }
 
-/// A part of a command line that is built.
+/// A part of a command line template.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
 pub enum CommandPart {
-    /// A word; one whose placeholder has no value is left out, and so is the flag directly before it.
+    /// A word; omitted together with a directly preceding flag if its placeholder has no value.
     Word(String),
-    /// Words that are there together: all are left out if a placeholder among them has no value.
+    /// Words that belong together; all are omitted if a placeholder among them has no value.
     Group(Vec<String>),
 }
 
-/// How the base URL of an agent's API is set. `{url}` stands for the gateway: its APIs are at `{url}/anthropic`,
+/// How the base URL of an agent's API is set. `{url}` is the URL of the gateway: its APIs are at `{url}/anthropic`,
 /// `{url}/openai/v1` and `{url}/gemini`.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct BaseUrlSpec {
-    /// Variables of the environment, with `{url}` in their values.
+    /// Environment variables, with `{url}` in their values.
     pub env: BTreeMap<String, String>,
-    /// Arguments, with `{url}` in them.
+    /// Arguments with `{url}`.
     pub args: Vec<String>,
-    /// Variables of which one must be set by the user: without it the agent uses another login, which we would undo.
+    /// Variables of which the user must have set one: without it the agent uses another login, which would be
+    /// overridden.
     #[serde(rename = "needs")]
     pub required_env: Vec<String>,
-    /// What shows that the user has told the agent where its API is in a way that we would undo.
+    /// Signs that the user has configured an API address that would be overridden.
     pub unless: Vec<ConfigIndicator>,
 }
 
-/// What shows something.
+/// A sign of a user's own configuration.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ConfigIndicator {
-    /// The file that is looked into; `~` is the home folder, and a first part such as `$NAME` what that variable says.
+    /// The file to search; `~` is the home directory, and a first component such as `$NAME` the value of that variable.
     pub file: Option<String>,
-    /// The variable of the environment that is looked at. Where neither a file nor a variable is named, it is the command
-    /// line.
+    /// The environment variable to check. Without a file or variable, the command line is searched.
     pub env: Option<String>,
-    /// The text that it holds; of a variable nothing means that it is set to anything but a no, such as 0.
+    /// The text to find; empty for a variable means any value except a negative one such as 0.
     pub holds: String,
 }
 
-/// What makes an agent wait for a gateway that holds its calls. Its own retries stay: the gateway answers with an error that is
-/// worth another try only where it wants one. What the user has set stays.
+/// Settings that make an agent wait while the gateway holds its calls. The agent's own retries stay enabled: the
+/// gateway returns a retryable error only where it wants a retry. Settings of the user have precedence.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct GatewayEnvSpec {
-    /// Variables of the environment.
+    /// Environment variables.
     pub env: BTreeMap<String, String>,
-    /// Variables that name a file, and what is in it.
+    /// Variables that name a file, and the contents of that file.
     pub files: BTreeMap<String, String>,
     /// Arguments.
     pub args: Vec<String>,
 }
 
-/// How an agent is run without a person.
+/// The conditions for a headless run.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct HeadlessSpec {
-    /// Subcommands that do; if there are any, one of them is needed.
+    /// Subcommands for headless runs; if there are any, one is required.
     pub words: Vec<String>,
-    /// Flags that do; if there are any, one of them is needed.
+    /// Flags for headless runs; if there are any, one is required.
     pub flags: Vec<String>,
-    /// Subcommands, in the place of the prompt, that do something else.
+    /// Subcommands, in the position of the prompt, that do something else.
     pub others: Vec<String>,
-    /// Flags with which it does something else, or with a person.
+    /// Flags of interactive or other uses.
     pub never: Vec<String>,
-    /// Whether a prompt without a flag does, too.
+    /// If set, a prompt without a flag is a headless run too.
     pub by_prompt: bool,
 }
 
-/// Where an agent's prompt stands.
+/// The position of an agent's prompt.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct PromptSpec {
-    /// Flags whose value is the prompt; the first one is used where one has to be added.
+    /// Flags whose value is the prompt; the first one is used to add a prompt.
     pub flags: Vec<String>,
     /// Flags whose value is a file with the prompt.
     pub files: Vec<String>,
-    /// Words without a flag.
+    /// Words without a flag that are the prompt.
     pub positional: PositionalPrompt,
-    /// Whether it is read from the standard input where no word is it.
+    /// If set, the prompt is read from stdin when no word contains it.
     pub stdin: bool,
-    /// The word, or file, that stands for the standard input.
+    /// The word or file name that means stdin.
     pub stdin_word: Option<String>,
 }
 
-/// Whether words without a flag are the prompt.
+/// Words without a flag that are the prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PositionalPrompt {
-    /// They are something else.
+    /// None.
     #[default]
     None,
-    /// The first one is.
+    /// The first one.
     One,
-    /// All of them are, with blanks between them.
+    /// All of them, joined by spaces.
     Many,
 }
 
-/// The flags of an agent, by what they take. One that is in none of the lists may or may not take a value.
+/// The flags of an agent, by their values. A flag that is not listed may or may not take a value.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct FlagSpec {
-    /// Name the model; the first one is used where one has to be added.
+    /// Flags for the model; the first one is used to add a model.
     pub model: Vec<String>,
-    /// Choose the output format, by a value unless they are switches.
+    /// Flags for the output format, with a value unless they are switches.
     pub format: Vec<String>,
-    /// Take one value.
+    /// Flags with one value.
     pub value: Vec<String>,
-    /// Take all words up to the next flag.
+    /// Flags that take all words up to the next flag.
     pub many: Vec<String>,
-    /// Take the next word unless it is a flag.
+    /// Flags that take the next word unless it is a flag.
     pub optional: Vec<String>,
-    /// Take nothing.
+    /// Flags without a value.
     pub switch: Vec<String>,
 }
 
-/// How an agent's conversations are named and resumed.
+/// The options for naming and resuming an agent's conversations.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ConversationSpec {
-    /// Flags whose value is the conversation to go on with.
+    /// Flags whose value is the conversation to continue.
     pub id: Vec<String>,
-    /// Flags whose value names a conversation, be it new or not.
+    /// Flags whose value is the id of a new or existing conversation.
     pub new: Vec<String>,
-    /// Switches that go on with a conversation: the last one, or the one that is named otherwise.
+    /// Switches that continue the last conversation, or the one named elsewhere.
     pub latest: Vec<String>,
-    /// Switches that go on with a copy of it.
+    /// Switches that continue a copy of the conversation.
     pub fork: Vec<String>,
-    /// The subcommand that goes on with the conversation which the next word names.
+    /// The subcommand that continues the conversation named by the next word.
     pub word: Option<String>,
-    /// What is added to go on with the conversation `{id}`; empty if that is not possible.
+    /// Arguments that continue the conversation `{id}`; empty if that is not supported.
     pub resume: Vec<String>,
-    /// What it says, among other words, when there is no such conversation.
+    /// Phrases in its output when the conversation does not exist.
     pub missing: Vec<String>,
-    /// The header of its requests that names the conversation, in lower case.
+    /// The request header that contains the conversation id, in lower case.
     pub header: Option<String>,
-    /// The files that it writes a conversation `{id}` to, with `*` for any part of a name: whoever continues it writes there.
+    /// The transcript files of a conversation `{id}`, with `*` for any part of a name; a continuation appends to them.
     pub transcript: Vec<String>,
 }
 
-/// Where an agent's output tells what; of each list the first source that finds something counts.
+/// The sources of values in an agent's output; the first source of each list that finds something applies.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct OutputSpec {
@@ -280,31 +279,31 @@ pub struct OutputSpec {
     pub session: Vec<OutputSource>,
     /// The model that answered.
     pub model: Vec<OutputSource>,
-    /// What it cost, in USD.
+    /// The cost in USD.
     pub cost_usd: Vec<OutputSource>,
-    /// Tokens that were sent anew.
+    /// Uncached input tokens.
     pub input_tokens: Vec<OutputSource>,
-    /// Tokens that the model wrote.
+    /// Output tokens.
     pub output_tokens: Vec<OutputSource>,
-    /// Tokens that the provider had kept.
+    /// Input tokens read from the provider's cache.
     pub cached_tokens: Vec<OutputSource>,
-    /// How often the model was asked.
+    /// The number of model calls.
     pub turns: Vec<OutputSource>,
-    /// How long the conversation is, in tokens, after its newest request.
+    /// The length of the conversation in tokens, after its latest request.
     pub context_tokens: Vec<OutputSource>,
-    /// What it does; all of these count.
+    /// The tool calls and messages; all sources apply.
     pub action: Vec<AgentEventSource>,
-    /// JSON objects of which one is there once a run has come to its end; without it, an answer in JSON is a fragment.
+    /// JSON objects of which a finished run has one; without it, an answer in JSON is incomplete.
     pub end: Vec<BTreeMap<String, String>>,
-    /// Whether only its answer tells of failures, while its exit code and all else say that it went well.
+    /// If set, failures appear only in the answer text, while the exit code and all else report success.
     pub failures_in_text: bool,
-    /// Whether its exit code may be 0 although its last API call failed, broke off or came back empty: then the record
-    /// of that call decides, where there is one.
+    /// If set, the exit code may be 0 although the last API call failed, broke off or was empty: the record of that
+    /// call decides, if there is one.
     pub last_call_decides: bool,
 }
 
 impl OutputSpec {
-    /// All sources, with the names of their lists.
+    /// Returns all sources, with the names of their lists.
     pub(super) fn sources(&self) -> impl Iterator<Item = (&'static str, &OutputSource)> {
         let lists = [
             ("text", &self.text),
@@ -323,28 +322,29 @@ impl OutputSpec {
     }
 }
 
-/// One place in the output.
+/// A source of a value in the output.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct OutputSource {
-    /// Only JSON objects that have these values at these paths; `*` is any value.
+    /// Selects JSON objects with these values at these paths; `*` matches any value.
     pub when: BTreeMap<String, String>,
-    /// Paths such as `/usage/output_tokens`; `*` is every part, `-1` the last one, `#` every key. What they hold is put together.
+    /// Paths such as `/usage/output_tokens`; `*` is every element, `-1` the last one, `#` every key. The values are
+    /// combined.
     pub at: Vec<String>,
-    /// Paths to numbers that are taken off.
+    /// Paths to numbers that are subtracted.
     #[serde(rename = "less")]
     pub subtract: Vec<String>,
-    /// An expression whose first group is the value, for output that is not JSON.
+    /// A regex whose first group is the value, for output that is not JSON.
     pub matches: Option<String>,
-    /// Only JSON objects that have the same value at this path as the last one has: the parts of one message.
+    /// Selects JSON objects with the same value at this path as the last one: the parts of one message.
     #[serde(rename = "same")]
     pub same_as_last: Option<String>,
-    /// Which of several are taken.
+    /// The selection among several values.
     #[serde(rename = "take")]
     pub selection: ValueSelection,
 }
 
-/// Which of several values are taken.
+/// The selection among several values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ValueSelection {
@@ -353,32 +353,32 @@ pub enum ValueSelection {
     Last,
     /// The first one.
     First,
-    /// All: texts are joined, numbers added up.
+    /// All: texts are joined, numbers added.
     All,
 }
 
-/// Where a stream of JSON objects tells of a call, of what came of it, or of both.
+/// A source of tool calls, results or both in a stream of JSON objects.
 ///
-/// Conditions are paths with the value that must be there: `*` is any value but null, `!0` any but null and 0.
+/// Conditions are paths with the required value: `*` is any value but null, `!0` any but null and 0.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct AgentEventSource {
-    /// Only JSON objects for which all of these hold.
+    /// Selects JSON objects for which all of these hold.
     pub when: BTreeMap<String, String>,
-    /// The path to the parts that each tell of one; none if the whole object does.
+    /// The path to the parts that each contain one event; none if the whole object is one.
     pub each: Option<String>,
-    /// Only parts for which all of these hold.
+    /// Selects parts for which all of these hold.
     pub only: BTreeMap<String, String>,
-    /// The path, in a part, to the id by which a call and its result belong together.
+    /// The path, within a part, to the id that links a call and its result.
     pub id: Option<String>,
-    /// What is called, where the stream does not say it.
+    /// The name of the tool, if the stream does not contain it.
     pub title: Option<String>,
-    /// The path to the name of what is called.
+    /// The path to the name of the tool.
     pub name: Option<String>,
-    /// The paths to what it is called with.
+    /// The paths to the arguments.
     pub arguments: Vec<String>,
-    /// The paths to what came of it.
+    /// The paths to the result.
     pub result: Vec<String>,
-    /// It failed if all conditions of one of these hold.
+    /// The call failed if all conditions of one of these hold.
     pub failed: Vec<BTreeMap<String, String>>,
 }

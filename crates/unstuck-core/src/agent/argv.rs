@@ -1,8 +1,8 @@
-//! The parts of a command line: flags with their values, and words without a flag.
+//! The parts of a command line: flags with their values, and positional words.
 
 use super::agent_file::AgentFile;
 
-/// A text in a command line: a word, or the end of one such as in `--model=opus`.
+/// A text in a command line: a word, or the end of one as in `--model=opus`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ArgSpan {
     pub(super) word: usize,
@@ -22,18 +22,18 @@ impl ArgSpan {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ArgvPart {
     Flag(ArgvFlag),
-    /// A word without a flag.
+    /// A positional word.
     Word {
         at: usize,
         sure: FlagValueCertainty,
     },
-    /// `--`, after which nothing is a flag.
+    /// `--`, which ends the flags.
     End {
         at: usize,
     },
 }
 
-/// Whether a word may also be the value of the flag before it, of which nothing is known.
+/// Certainty about whether a word is the value of a preceding unknown flag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FlagValueCertainty {
     Yes,
@@ -44,7 +44,7 @@ pub(super) enum FlagValueCertainty {
 pub(super) struct ArgvFlag {
     pub(super) name: String,
     pub(super) value: Option<ArgSpan>,
-    /// The first word that it takes up, and the first that it does not.
+    /// The range of its words.
     pub(super) words: std::ops::Range<usize>,
 }
 
@@ -54,7 +54,7 @@ impl ArgvFlag {
     }
 }
 
-/// What a flag takes.
+/// The values a flag takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FlagArity {
     Nothing,
@@ -99,7 +99,7 @@ fn flag_arity(agent: &AgentFile, name: &str) -> FlagArity {
     }
 }
 
-/// Reads the words from `start` on.
+/// Parses the words from `start` on.
 pub(super) fn parse_argv(agent: &AgentFile, command: &[String], start: usize) -> Vec<ArgvPart> {
     let mut parts = Vec::new();
     let mut at = start;
@@ -132,7 +132,7 @@ fn is_flag(word: &str) -> bool {
     word.len() > 1 && word.starts_with('-')
 }
 
-/// A flag with its value, and whether the word after it surely is none of it.
+/// Parses a flag with its value, and whether the next word may be part of it.
 fn read_flag(agent: &AgentFile, command: &[String], at: usize) -> (ArgvFlag, FlagValueCertainty) {
     let word = command[at].as_str();
     if let Some((name, from)) = split_inline_value(agent, word) {
@@ -176,7 +176,7 @@ fn read_flag(agent: &AgentFile, command: &[String], at: usize) -> (ArgvFlag, Fla
     )
 }
 
-/// The flag of `--flag=value` or `-fvalue`, and where its value begins.
+/// Splits `--flag=value` or `-fvalue` into the flag and the start of its value.
 fn split_inline_value<'w>(agent: &AgentFile, word: &'w str) -> Option<(&'w str, usize)> {
     if word.starts_with("--") {
         return word.split_once('=').map(|(name, _)| (name, name.len() + 1));

@@ -1,43 +1,42 @@
-//! How an agent's own client goes about a call that fails, measured without anybody between it and its API.
+//! Retry behavior of an agent's own client, measured without anything between it and its API.
 
 use std::time::Duration;
 
 use serde::Deserialize;
 
-/// How an agent's own client goes about a call that fails. Where versions differ, each has its own.
+/// The retry behavior of an agent's own client. Versions that differ have separate entries.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ClientRetries {
-    /// The first version for which it holds; none for all older ones.
+    /// The first version it applies to; none for all older ones.
     pub from: Option<String>,
-    /// The first version for which it does not hold any more; none for all newer ones.
+    /// The first version it no longer applies to; none for all newer ones.
     pub before: Option<String>,
-    /// The waits between its tries while its API is down, in seconds: one less than its tries.
+    /// The delays between attempts while the API is down, in seconds: one fewer than the attempts.
     pub waits: Vec<f64>,
-    /// How often it asks in all for an answer that breaks off each time; as often as while its API is down where it is not
-    /// known.
+    /// The number of attempts for a response that breaks off each time; if unknown, the same as while the API is down.
     pub broken_streams: Option<u32>,
-    /// How long it waits for an answer to begin.
+    /// How long it waits for a response to begin.
     #[serde(deserialize_with = "crate::duration::text::deserialize")]
     pub timeout: Duration,
-    /// How it is told that a stream cannot be completed.
+    /// How a broken stream must be signaled to it.
     pub stream_error: StreamErrorSignal,
 }
 
-/// How a client is told that a stream cannot be completed.
+/// How a broken stream is signaled to a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StreamErrorSignal {
-    /// By an error in the stream, as its protocol has it.
+    /// An error event of the protocol.
     #[default]
     Event,
-    /// By the end of the connection: it would take a stream that ends properly for a whole one, or does not try again after
-    /// an error in it.
+    /// A closed connection: the client would take a stream that ends properly for a complete one, or does not retry
+    /// after an error event.
     Disconnect,
 }
 
 impl Default for ClientRetries {
-    /// What most do: ten more tries within three minutes.
+    /// Returns the most common behavior: ten retries within three minutes.
     fn default() -> Self {
         Self {
             from: None,
@@ -51,34 +50,34 @@ impl Default for ClientRetries {
 }
 
 impl ClientRetries {
-    /// How long it goes on by itself, from its first try to its last.
+    /// Returns the time from its first to its last attempt.
     pub fn total_time(&self) -> Duration {
         self.sent_at(self.waits.len())
     }
 
-    /// The soonest that the try of a number (from 1) may be made on its behalf, counted from the first, so that no more have
-    /// been made at any time than it would have made by itself; one more where it may be a try ahead. None once it would
-    /// have given up.
+    /// Returns the earliest time of an attempt (numbered from 1) on its behalf, relative to the first, so that there
+    /// are never more attempts than it would make itself; one more if it may be one ahead. None once it would have
+    /// given up.
     pub fn earliest_attempt(&self, number: u32, is_ahead: bool) -> Option<Duration> {
         let own = number.saturating_sub(1 + u32::from(is_ahead));
         let before = usize::try_from(own).ok()?;
         (before <= self.waits.len()).then(|| self.sent_at(before))
     }
 
-    /// Whether it would ask once more by itself after so many answers have broken off; one more where it may be a try ahead.
+    /// Returns true if it would retry after this number of broken streams; one more if it may be one attempt ahead.
     pub fn retries_broken_stream(&self, streams: u32, is_ahead: bool) -> bool {
         let tries = u32::try_from(self.waits.len() + 1).unwrap_or(u32::MAX);
         let most = self.broken_streams.unwrap_or(tries);
         streams < most.saturating_add(u32::from(is_ahead))
     }
 
-    /// When it sends its try after so many waits.
+    /// Returns when it sends the attempt after this number of delays.
     fn sent_at(&self, waits: usize) -> Duration {
         let seconds: f64 = self.waits.iter().take(waits).sum();
         Duration::try_from_secs_f64(seconds).unwrap_or_default()
     }
 
-    /// Whether it holds for a version; for one that is not known, the newest does.
+    /// Returns true if it applies to a version; the newest applies to unknown versions.
     pub(super) fn applies_to(&self, version: Option<&str>) -> bool {
         let Some(version) = version.map(version_numbers) else {
             return self.before.is_none();
@@ -95,7 +94,7 @@ impl ClientRetries {
     }
 }
 
-/// The numbers of a version, such as 2, 1 and 325.
+/// Returns the numbers of a version, such as 2, 1 and 325.
 fn version_numbers(version: &str) -> Vec<u64> {
     let parts = version.split(['.', '-', '+']);
     parts.map_while(|part| part.parse().ok()).collect()
@@ -106,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_that_break_off_are_asked_for_as_often_as_it_would_and_once_more() {
+    fn broken_streams_are_retried_as_often_as_the_client_would_and_once_more() {
         let mut own = ClientRetries {
             waits: vec![1.0; 9],
             broken_streams: Some(2),
@@ -119,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_tries_than_it_would_make_and_one_where_it_may_be_ahead() {
+    fn attempts_never_exceed_those_of_the_client_except_one_ahead() {
         let own = ClientRetries {
             waits: vec![1.0, 2.0, 4.0],
             ..ClientRetries::default()
@@ -137,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn versions_choose() {
+    fn version_selects_the_retry_behavior() {
         let between = ClientRetries {
             from: Some("1.9".into()),
             before: Some("2.1.200".into()),

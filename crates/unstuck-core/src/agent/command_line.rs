@@ -1,46 +1,46 @@
-//! Calls of an agent for a role: the command line is built, not read, so that a retry is another call.
+//! Builds the command line of an agent for a role. It is built, not parsed, so a retry builds another one.
 
 use super::Agent;
 use super::command_template::{CommandTemplate, Placeholder};
 use super::launcher::base_name;
 use crate::decision::{Capabilities, Capability};
 
-/// The longest word of a command line that Linux takes, without the byte that ends it.
+/// The longest command-line argument on Linux, without the terminating byte.
 const MAX_ARG_LEN: usize = 128 * 1024 - 1;
 
-/// Programs that run the word after `-c`.
+/// Programs that run the argument of `-c`.
 const SHELLS: [&str; 7] = ["sh", "bash", "dash", "zsh", "ksh", "fish", "busybox"];
 
-/// What a role asks of an agent.
+/// The inputs of a role's agent command.
 ///
-/// Its values take the place of placeholders in the agent's command line, or in the role's own:
+/// The values replace placeholders in the agent's command line, or in the role's own:
 ///
 /// | placeholder | value |
 /// |---|---|
-/// | `{prompt}` | what the agent is told: the prompt, or the message of a conversation that goes on |
-/// | `{prompt_file}` | the file that holds it |
+/// | `{prompt}` | the prompt, or the message that continues a conversation |
+/// | `{prompt_file}` | the file that contains it |
 /// | `{model}` | the model |
-/// | `{session}` | the id of the conversation, be it new or not |
+/// | `{session}` | the id of the conversation, new or existing |
 /// | `{new}` | the id of a new conversation |
-/// | `{resume}` | the id of a conversation that goes on |
-/// | `{tools}` | the allowed tools: as a word of its own one word each, inside a word with commas between them |
-/// | `{args}` | further arguments; where it is absent they come last |
+/// | `{resume}` | the id of an existing conversation |
+/// | `{tools}` | the allowed tools: one argument each as a word of its own, comma-separated inside a word |
+/// | `{args}` | further arguments; appended at the end if absent |
 ///
-/// `{?resume}` and the like stand for nothing, and only say that there must be a value. Where neither `{prompt}` nor
-/// `{prompt_file}` is, the agent is told on its standard input.
+/// `{?resume}` and the like insert nothing and only require a value. Without `{prompt}` and `{prompt_file}`, the prompt
+/// is passed on stdin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CommandInputs<'a> {
     /// The role's own command line, for an agent that has none.
     pub command: &'a [String],
     /// The prompt.
     pub prompt: &'a str,
-    /// A file that holds what the agent is told; what is in it is the caller's business.
+    /// A file that contains the prompt; the caller writes it.
     pub prompt_file: Option<&'a str>,
     /// The model, as the agent spells it.
     pub model: Option<&'a str>,
     /// The conversation.
     pub session: ConversationRef<'a>,
-    /// The tools that it may use without being asked, as the agent spells them.
+    /// The tools that it may use without approval, as the agent spells them.
     pub tools: &'a [String],
     /// Further arguments.
     pub args: &'a [String],
@@ -49,16 +49,16 @@ pub struct CommandInputs<'a> {
 /// The conversation of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ConversationRef<'a> {
-    /// A new one.
+    /// A new conversation.
     New {
-        /// The id that it should have; not every agent can be told.
+        /// The requested id; not every agent accepts one.
         id: Option<&'a str>,
     },
-    /// An earlier one, which goes on with a message instead of the prompt.
+    /// An existing conversation, continued with a message instead of the prompt.
     Resume {
-        /// Its id; ignored by agents that only know one.
+        /// The id; ignored by agents with a single conversation.
         id: &'a str,
-        /// What the agent is told.
+        /// The message.
         message: &'a str,
     },
 }
@@ -69,32 +69,32 @@ impl Default for ConversationRef<'_> {
     }
 }
 
-/// A call as it is to be made.
+/// A command ready to run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BuiltCommand {
     /// The command line.
     pub command: Vec<String>,
-    /// What stands on the standard input; without it there must be nothing, since many agents wait for its end.
+    /// The contents of stdin; without it, stdin must be empty, since many agents wait for its end.
     pub stdin: Option<String>,
-    /// The id of the conversation, if the agent was told one.
+    /// The id of the conversation, if one was passed to the agent.
     pub session: Option<String>,
 }
 
-/// How an agent is told what to do.
+/// How an agent receives its prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PromptChannel {
-    /// On its standard input.
+    /// On stdin.
     Stdin,
-    /// As a word of the command line.
+    /// As an argument.
     Argument,
     /// In a file.
     File,
 }
 
-/// Why a call cannot be built.
+/// An error that prevents building a command.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BuildError {
-    /// Nobody says which program is run.
+    /// No program is configured.
     #[error(
         "the agent `{agent}` has no command of its own: give the role one, such as command = [\"my-agent\", \"--model\", \"{{model}}\"]"
     )]
@@ -102,7 +102,7 @@ pub enum BuildError {
         /// The agent.
         agent: String,
     },
-    /// The role and the agent both say which program is run.
+    /// Both the role and the agent define a program.
     #[error(
         "the agent `{agent}` has its own command: leave `command` out of the role, and put what you add into `args`"
     )]
@@ -116,7 +116,7 @@ pub enum BuildError {
         /// The agent.
         agent: String,
     },
-    /// The agent cannot go on with a conversation.
+    /// The agent cannot continue a conversation.
     #[error(
         "`{agent}` cannot go on with a conversation: its command has no {{resume}} or {{session}}"
     )]
@@ -124,7 +124,7 @@ pub enum BuildError {
         /// The agent.
         agent: String,
     },
-    /// The conversation to go on with is not known.
+    /// The conversation to continue is unknown.
     #[error("`{agent}` can only go on with a conversation whose id is known")]
     NoSession {
         /// The agent.
@@ -135,16 +135,16 @@ pub enum BuildError {
     NoTools {
         /// The agent.
         agent: String,
-        /// What can be done instead, after a comma; empty if nothing is known.
+        /// The alternative, after a comma; empty if none is known.
         instead: String,
     },
-    /// The agent reads its prompt from a file, and none was written.
+    /// The agent reads its prompt from a file, but none was written.
     #[error("`{agent}` reads its prompt from a file, and there is none")]
     NoPromptFile {
         /// The agent.
         agent: String,
     },
-    /// No system takes a word of that length.
+    /// The argument is too long for the operating system.
     #[error(
         "the prompt has {bytes} bytes, and a word of a command line may have 131071: let the command read its standard input or {{prompt_file}}"
     )]
@@ -152,7 +152,7 @@ pub enum BuildError {
         /// The length of the prompt.
         bytes: usize,
     },
-    /// A shell would run what the prompt says.
+    /// A shell would execute the prompt.
     #[error(
         "{{prompt}} in `{word}` would be run by the shell: let the command read its standard input or {{prompt_file}}"
     )]
@@ -163,19 +163,19 @@ pub enum BuildError {
 }
 
 impl Agent {
-    /// The command line, and the standard input, by which a role calls the agent.
+    /// Builds the command line and stdin with which a role runs the agent.
     ///
     /// ```
-    /// use unstuck_core::agent::{Agents, Call, ConversationRef};
+    /// use unstuck_core::agent::{Agents, CommandInputs, ConversationRef};
     ///
     /// let codex = Agents::built_in().get("codex").ok_or("unknown")?;
-    /// let call = Call { prompt: "Fix the tests", model: Some("gpt-5"), ..Call::default() };
-    /// let built = codex.build(&call)?;
+    /// let inputs = CommandInputs { prompt: "Fix the tests", model: Some("gpt-5"), ..CommandInputs::default() };
+    /// let built = codex.build_command(&inputs)?;
     /// assert_eq!(built.command, ["codex", "exec", "--json", "-m", "gpt-5", "-"]);
     /// assert_eq!(built.stdin.as_deref(), Some("Fix the tests"));
     ///
     /// let session = ConversationRef::Resume { id: "01a1", message: "Go on" };
-    /// let again = codex.build(&Call { session, ..call })?;
+    /// let again = codex.build_command(&CommandInputs { session, ..inputs })?;
     /// assert_eq!(again.command, ["codex", "exec", "--json", "-m", "gpt-5", "resume", "01a1", "-"]);
     /// assert_eq!(again.stdin.as_deref(), Some("Go on"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -200,10 +200,10 @@ impl Agent {
         })
     }
 
-    /// What another attempt of the call can change. What else the caller can do (repairs) is not told here.
+    /// Returns the changes another attempt can make. Other means of the caller (repairs) are not included.
     pub fn call_capabilities(&self, call: &CommandInputs<'_>) -> Capabilities {
         let template = self.command_template(call.command);
-        // The length of an agent's output is a matter of what it is asked for.
+        // The output length is controlled by the prompt.
         let mut can = Capabilities::NONE
             .with(Capability::Prompt)
             .with(Capability::OutputLimit)
@@ -218,23 +218,23 @@ impl Agent {
         can
     }
 
-    /// How the agent is told what to do, by its own command line or by the role's.
+    /// Returns how the agent receives its prompt, by its own command line or the role's.
     pub fn prompt_channel(&self, command: &[String]) -> PromptChannel {
         self.command_template(command).prompt_channel()
     }
 
-    /// Whether the call can name the tools that it may use.
+    /// Returns true if the command line can contain the allowed tools.
     pub fn supports_tools(&self, command: &[String]) -> bool {
         self.command_template(command).inserts(Placeholder::Tools)
     }
 
-    /// Whether a new conversation can be given an id.
+    /// Returns true if a new conversation can be given an id.
     pub fn supports_new_session_id(&self, command: &[String]) -> bool {
         let template = self.command_template(command);
         template.uses_session_id(ConversationRef::New { id: None })
     }
 
-    /// The variables of the environment, and the arguments, by which it asks its API at a gateway.
+    /// Returns the environment variables and arguments that set the base URL of the agent's API.
     pub fn base_url_settings(&self, url: &str) -> (Vec<(String, String)>, Vec<String>) {
         let given = &self.file.call.base_url;
         let put = |text: &String| text.replace("{url}", url);
@@ -304,7 +304,7 @@ impl Agent {
 }
 
 impl<'a> CommandInputs<'a> {
-    /// What the agent is told.
+    /// Returns the prompt or message.
     fn prompt_text(&self) -> &'a str {
         match self.session {
             ConversationRef::New { .. } => self.prompt,
@@ -356,7 +356,7 @@ impl<'t> CommandTemplate<'t> {
         self.depends_on(Placeholder::Resume) || self.inserts(Placeholder::Session)
     }
 
-    /// Whether it puts the id of such a conversation somewhere.
+    /// Returns true if it inserts the id of such a conversation.
     fn uses_session_id(&self, session: ConversationRef<'_>) -> bool {
         let own = match session {
             ConversationRef::New { .. } => Placeholder::New,
@@ -365,7 +365,7 @@ impl<'t> CommandTemplate<'t> {
         self.inserts(own) || self.inserts(Placeholder::Session)
     }
 
-    /// A word with the prompt in it that a shell would run.
+    /// Returns an argument with the prompt that a shell would execute.
     pub(super) fn shell_word_with_prompt(&self) -> Option<&'t str> {
         let words: Vec<&str> = self.words().collect();
         let is_shell = |word: &&str| SHELLS.contains(&base_name(word));

@@ -1,9 +1,9 @@
-//! Command lines with placeholders: what they ask for, and what they are once it is filled in.
+//! Command line templates: their placeholders and filling them in.
 
 use super::agent_file::CommandPart;
 use crate::suggest::nearest;
 
-/// What stands between braces.
+/// A known placeholder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Placeholder {
     Model,
@@ -39,11 +39,11 @@ impl Placeholder {
 enum WordPiece<'w> {
     Text(&'w str),
     Value(Placeholder),
-    /// `{?name}`: nothing, but only where there is a value.
+    /// `{?name}`: inserts nothing, but requires a value.
     If(Placeholder),
 }
 
-/// The pieces of a word. Braces around anything else are text: `awk '{print $1}'`.
+/// Splits a word into pieces. Braces around anything else are text: `awk '{print $1}'`.
 fn pieces(word: &str) -> Vec<WordPiece<'_>> {
     let mut pieces = Vec::new();
     let (mut text_from, mut at) = (0, 0);
@@ -111,7 +111,7 @@ impl<'t> CommandTemplate<'t> {
         })
     }
 
-    /// Words that are nearly a placeholder, and the one that was meant.
+    /// Returns misspelled placeholders, each with the intended one.
     pub(super) fn misspelled_placeholders(
         &self,
     ) -> impl Iterator<Item = (&'t str, &'static str)> + '_ {
@@ -124,12 +124,12 @@ impl<'t> CommandTemplate<'t> {
         })
     }
 
-    /// Whether its value is put somewhere.
+    /// Returns true if the value is inserted.
     pub(super) fn inserts(&self, placeholder: Placeholder) -> bool {
         self.has_piece(WordPiece::Value(placeholder))
     }
 
-    /// Whether it depends on it in any way.
+    /// Returns true if the template depends on the placeholder in any way.
     pub(super) fn depends_on(&self, placeholder: Placeholder) -> bool {
         self.inserts(placeholder) || self.has_piece(WordPiece::If(placeholder))
     }
@@ -138,7 +138,7 @@ impl<'t> CommandTemplate<'t> {
         self.words().any(|word| pieces(word).contains(&piece))
     }
 
-    /// The words, with the values that there are.
+    /// Fills in the available values.
     pub(super) fn fill<'v>(
         &self,
         value: impl Fn(Placeholder) -> Option<Vec<&'v str>>,
@@ -173,7 +173,7 @@ fn is_flag(word: &str) -> bool {
     word.len() > 1 && word.starts_with('-') && word != "--" && !word.contains('{')
 }
 
-/// What a word becomes; none if a value is missing.
+/// Fills in one word; none if a value is missing.
 fn fill_word<'v>(
     word: &str,
     value: &impl Fn(Placeholder) -> Option<Vec<&'v str>>,
@@ -201,7 +201,7 @@ fn fill_word<'v>(
     }
 }
 
-/// A prompt must not be taken for a flag; a blank before it does no harm.
+/// Protects a prompt from being parsed as a flag; a leading blank does no harm.
 pub(super) fn without_leading_dash(text: &str) -> String {
     if text.starts_with('-') {
         format!(" {text}")
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_value_takes_its_word_and_the_flag_before_it_away() {
+    fn missing_value_removes_its_word_and_the_preceding_flag() {
         for (template, with, without) in [
             ("x --model {model} y", "x --model m y", "x y"),
             ("x --model={model} y", "x --model=m y", "x y"),

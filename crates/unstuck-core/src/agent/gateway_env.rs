@@ -1,25 +1,24 @@
-//! How an agent is called so that it asks its API through a gateway.
+//! Settings that make an agent use a gateway for its API calls.
 
 use super::agent_file::{BaseUrlSpec, ConfigIndicator};
 use super::{Agent, Invocation};
 
-/// How an agent is called so that it asks its API through a gateway.
+/// The command and environment that make an agent use a gateway.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct GatewayCommand {
     /// The command line.
     pub command: Vec<String>,
-    /// Variables by which it finds the gateway, whatever they said before.
+    /// Variables with the gateway's address, overriding previous values.
     pub env: Vec<(String, String)>,
     /// Variables that make it wait for the gateway, unless the user has set them.
     pub default_env: Vec<(String, String)>,
-    /// Variables that name a file, and what must be in it, unless the user has set them.
+    /// Variables that name a file, and the contents of that file, unless the user has set them.
     pub files: Vec<(String, String)>,
 }
 
 impl Agent {
-    /// How a command line of it is called through the gateway at that address; none where it cannot be, or where the
-    /// command line says that the user wants something else. What [its files and variables](BaseUrlSpec::unless) say is
-    /// the caller's to look up.
+    /// Returns the command that uses the gateway at this URL; none if that is impossible, or if the command line shows
+    /// that the user wants something else. The caller must check [its files and variables](BaseUrlSpec::unless).
     pub fn through_gateway(&self, url: &str, command: &[String]) -> Option<GatewayCommand> {
         let (base_url, gateway) = (&self.file.call.base_url, &self.file.call.gateway);
         if !base_url.is_known() || base_url.is_refused_by(command) {
@@ -46,18 +45,18 @@ impl Agent {
 }
 
 impl BaseUrlSpec {
-    /// Whether anything is known.
+    /// Returns true if any way is known.
     pub fn is_known(&self) -> bool {
         !self.env.is_empty() || !self.args.is_empty()
     }
 
-    /// The files that are looked into.
+    /// Returns the files to search.
     pub fn indicator_files(&self) -> impl Iterator<Item = (&str, &ConfigIndicator)> {
         let named = |sign| Some((ConfigIndicator::checked_file(sign)?, sign));
         self.unless.iter().filter_map(named)
     }
 
-    /// Whether the variables of an environment say that the agent can be sent elsewhere.
+    /// Returns true if the environment permits redirecting the agent.
     pub fn is_allowed_by<'v>(&self, variable: impl Fn(&str) -> Option<&'v str>) -> bool {
         let is_needed = !self.required_env.is_empty();
         let is_there = self
@@ -83,7 +82,7 @@ impl ConfigIndicator {
         self.file.as_deref()
     }
 
-    /// Whether a variable of this value shows it.
+    /// Returns true if a variable with this value is a sign of it.
     fn is_shown_by(&self, value: &str) -> bool {
         let is_no = |value: &str| ["", "0", "false", "no", "off"].contains(&value);
         match self.holds.as_str() {

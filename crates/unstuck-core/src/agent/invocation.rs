@@ -1,4 +1,4 @@
-//! What a command line asks of an agent.
+//! Parses an agent's command line.
 
 use super::Agent;
 use super::agent_file::PositionalPrompt;
@@ -6,18 +6,18 @@ use super::argv::{ArgSpan, ArgvFlag, ArgvPart, FlagValueCertainty, parse_argv};
 use super::launcher;
 use crate::decision::{Capabilities, Capability};
 
-/// What a command line asks of an agent.
+/// A parsed command line of an agent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Invocation<'a> {
     pub(super) agent: &'a Agent,
     pub(super) command: Vec<String>,
-    /// Where its program stands, if it does.
+    /// Index of its program, if present.
     program: Option<usize>,
     pub(super) parts: Vec<ArgvPart>,
-    /// Where flags are added: after the program, or after the subcommand that runs it.
+    /// Index at which flags are added: after the program, or after the subcommand that runs it.
     pub(super) start: usize,
     pub(super) prompt_at: PromptPosition,
-    /// The words of a subcommand that resumes.
+    /// Indexes of the words of a resume subcommand.
     pub(super) resume_words: Vec<usize>,
     headless: bool,
     model: Option<String>,
@@ -25,29 +25,29 @@ pub struct Invocation<'a> {
     session: RequestedConversation,
 }
 
-/// What the prompt is, as far as the command line tells.
+/// The source of the prompt, as far as the command line shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PromptSource {
     /// This text.
     Text(String),
-    /// What is on the standard input.
+    /// Stdin.
     Stdin,
-    /// What is in this file.
+    /// This file.
     File(String),
-    /// It is given in another way, or not at all.
+    /// Passed in another way, or not at all.
     Elsewhere,
 }
 
-/// Which conversation a command line asks for.
+/// The conversation that a command line requests.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RequestedConversation {
-    /// Its id or name, if it is known.
+    /// The id or name, if known.
     pub id: Option<String>,
-    /// Whether an earlier conversation goes on.
+    /// True if an existing conversation is continued.
     pub resumes: bool,
 }
 
-/// Where the prompt stands.
+/// The position of the prompt.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum PromptPosition {
     Value(ArgSpan),
@@ -58,7 +58,7 @@ pub(super) enum PromptPosition {
 }
 
 impl<'a> Invocation<'a> {
-    /// Reads a command line of an agent.
+    /// Parses a command line of an agent.
     pub fn parse(agent: &'a Agent, command: &[String]) -> Self {
         let program = launcher::find_program(command, |word| agent.matches_program(word));
         let start = program.map_or(command.len(), |at| at + 1);
@@ -79,7 +79,7 @@ impl<'a> Invocation<'a> {
         invocation
     }
 
-    /// Whether it runs without a person. Only then it can be changed.
+    /// Returns true if it is a headless run. Only headless runs can be changed.
     pub fn is_headless(&self) -> bool {
         self.headless
     }
@@ -107,12 +107,12 @@ impl<'a> Invocation<'a> {
         }
     }
 
-    /// The model, if one is named.
+    /// The model, if specified.
     pub fn model(&self) -> Option<&str> {
         self.model.as_deref()
     }
 
-    /// The output format: the value of the flag that chooses it, or the switch.
+    /// The output format: the value of its flag, or the switch.
     pub fn format(&self) -> Option<&str> {
         self.format.as_deref()
     }
@@ -122,14 +122,14 @@ impl<'a> Invocation<'a> {
         &self.session
     }
 
-    /// The same, knowing the conversation that the agent reported.
+    /// Returns the same with the conversation id that the agent reported.
     #[must_use]
     pub fn with_reported_session(mut self, id: Option<String>) -> Self {
         self.session.id = id.or(self.session.id);
         self
     }
 
-    /// What can be changed in it. What else the caller can do (repairs, the allowed time) is not told here.
+    /// Returns the possible changes. Other means of the caller (repairs, the time limit) are not included.
     pub fn capabilities(&self) -> Capabilities {
         let mut can = Capabilities::NONE;
         if !self.headless {
@@ -150,7 +150,7 @@ impl<'a> Invocation<'a> {
         can.with(Capability::Fresh)
     }
 
-    /// The command line with further arguments where the agent takes them; none if its program is not in it.
+    /// Returns the command line with further arguments in the right position; none if it does not contain the program.
     pub fn with_args(&self, args: &[String]) -> Option<Vec<String>> {
         self.program?;
         let mut command = self.command.clone();
@@ -169,12 +169,12 @@ impl<'a> Invocation<'a> {
         flag.value.map(|place| place.text(&self.command))
     }
 
-    /// The last of these flags.
+    /// Returns the last of these flags.
     fn last_flag(&self, names: &[String]) -> Option<&ArgvFlag> {
         self.flags().filter(|flag| flag.is_one_of(names)).last()
     }
 
-    /// The value of the last of these flags.
+    /// Returns the value of the last of these flags.
     fn last_value(&self, names: &[String]) -> Option<String> {
         self.last_flag(names)
             .and_then(|flag| self.flag_value(flag))
@@ -211,7 +211,7 @@ impl<'a> Invocation<'a> {
         })
     }
 
-    /// Whether the agent is run, and without a person; takes the words that say so away.
+    /// Returns true for a headless run; removes the words that request it.
     fn take_run_words(&mut self, words: &mut Vec<(usize, FlagValueCertainty)>) -> bool {
         let run = &self.agent.file.run;
         let is_among = |list: &[String], word: Option<&(usize, FlagValueCertainty)>| {
@@ -234,7 +234,7 @@ impl<'a> Invocation<'a> {
         })
     }
 
-    /// Reads the subcommand that resumes, and the conversation that it names.
+    /// Parses the resume subcommand and its conversation.
     fn take_resume_words(&mut self, words: &mut Vec<(usize, FlagValueCertainty)>) {
         let Some(word) = &self.agent.file.session.word else {
             return;
@@ -278,7 +278,7 @@ impl<'a> Invocation<'a> {
         }
     }
 
-    /// The words that are the prompt. After a flag of which nothing is known, one word is rather its value.
+    /// Returns the words of the prompt. A word after an unknown flag is assumed to be its value.
     fn prompt_words(&self, words: &[(usize, FlagValueCertainty)]) -> Vec<usize> {
         let of = |wanted: FlagValueCertainty| {
             words

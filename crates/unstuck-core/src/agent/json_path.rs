@@ -1,14 +1,15 @@
-//! The JSON in an agent's output, and the paths into it.
+//! JSON in an agent's output, and paths into it.
 
 use std::borrow::Cow;
 
 use serde_json::Value;
 
-/// The JSON objects of a text: a whole document, perhaps after a banner, or one on each line. What is broken is left out.
+/// Parses the JSON objects of a text: a whole document, possibly after a banner, or one per line. Broken ones are
+/// skipped.
 pub(super) fn json_records(text: &str) -> Vec<Value> {
     let mut found = Vec::new();
     let mut rest = text;
-    // A document that was cut off would be read to the end from each of its lines.
+    // A truncated document would otherwise be parsed to its end from each of its lines.
     let mut is_cut = false;
     while !rest.is_empty() {
         let line_len = rest.find('\n').map_or(rest.len(), |end| end + 1);
@@ -30,7 +31,7 @@ pub(super) fn json_records(text: &str) -> Vec<Value> {
     found
 }
 
-/// The values at a path: `*` is every part of an array or object, `-1` the last one, `#` every key.
+/// Returns the values at a path: `*` is every element of an array or object, `-1` the last one, `#` every key.
 pub(super) fn values_at<'v>(value: &'v Value, path: &str) -> Vec<Cow<'v, Value>> {
     let mut here = vec![Cow::Borrowed(value)];
     for step in path.split('/').skip(1) {
@@ -38,7 +39,7 @@ pub(super) fn values_at<'v>(value: &'v Value, path: &str) -> Vec<Cow<'v, Value>>
             .into_iter()
             .flat_map(|value| match value {
                 Cow::Borrowed(value) => step_into(value, step),
-                // A key has no parts.
+                // A key has no elements.
                 Cow::Owned(_) => Vec::new(),
             })
             .collect();
@@ -65,13 +66,13 @@ fn step_into<'v>(value: &'v Value, step: &str) -> Vec<Cow<'v, Value>> {
     }
 }
 
-/// The last string or number under a key in JSON that is too broken to be read.
+/// Returns the last string or number under a key in JSON that is too broken to be parsed.
 pub(super) fn find_in_broken_json(text: &str, key: &str) -> Option<Value> {
     let quoted = format!("\"{key}\"");
     let places = text.rmatch_indices(&quoted);
     places.take(8).find_map(|(at, _)| {
         let after = text[at + quoted.len()..].trim_start().strip_prefix(':')?;
-        // A number at the very end may have been cut.
+        // A number at the very end may be truncated.
         let mut values = serde_json::Deserializer::from_str(after).into_iter::<Value>();
         let value = values.next()?.ok()?;
         let is_whole = values.byte_offset() < after.len();
@@ -85,7 +86,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn documents_are_found_after_a_banner_on_lines_and_in_front_of_broken_ones() {
+    fn json_is_found_after_a_banner_on_lines_and_before_broken_parts() {
         let text = "banner {\n{\n \"a\": 1\n}\n{\"b\":2}\n{\"c\":\n{\"d\":4}\n";
         assert_eq!(
             json_records(text),
@@ -94,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_reach_every_part_the_last_part_and_keys() {
+    fn paths_select_every_element_the_last_element_and_keys() {
         let value = json!({"a": [{"b": 1}, {"b": 2}], "c": {"x": 1, "y": 2}});
         let at = |path| {
             let found = super::values_at(&value, path).into_iter();

@@ -1,4 +1,4 @@
-//! Finds the program that a command line starts in the end, behind `npx`, `env` and the like (`data/launchers.toml`).
+//! Finds the program behind launchers such as `npx` and `env` (`data/launchers.toml`).
 
 use std::sync::LazyLock;
 
@@ -6,29 +6,29 @@ use serde::Deserialize;
 
 use crate::knowledge;
 
-/// More launchers than this in front of each other are no command line.
+/// Maximum number of nested launchers.
 const MAX_NESTING: usize = 8;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Launchers {
     launcher: Vec<Launcher>,
-    /// Programs that start another one in a way that is not read.
+    /// Launchers whose arguments are not parsed.
     others: Vec<String>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Launcher {
-    /// The words by which it is recognised.
+    /// The names by which it is recognized.
     words: Vec<String>,
     /// Its flags that take a value.
     #[serde(default)]
     value: Vec<String>,
-    /// Whether `NAME=value` may come first.
+    /// True if `NAME=value` arguments may come first.
     #[serde(default)]
     assignments: bool,
-    /// How many words of its own come before the program.
+    /// Number of its own operands before the program.
     #[serde(default)]
     operands: usize,
 }
@@ -39,7 +39,7 @@ impl Launchers {
             let text = include_str!("../../data/launchers.toml");
             match knowledge::parse_file("launchers.toml", text) {
                 Ok(launchers) => launchers,
-                // The embedded file is tested; this can only be reached by a build that skipped its tests.
+                // The embedded file is tested; only a build that skipped its tests can get here.
                 Err(error) => unreachable!("{error}"),
             }
         });
@@ -47,7 +47,7 @@ impl Launchers {
     }
 }
 
-/// Where the first word stands that is a program which is known.
+/// Returns the index of the first word that is a known program.
 pub(super) fn find_program(command: &[String], is_known: impl Fn(&str) -> bool) -> Option<usize> {
     let mut at = 0;
     for _ in 0..MAX_NESTING {
@@ -62,7 +62,7 @@ pub(super) fn find_program(command: &[String], is_known: impl Fn(&str) -> bool) 
     None
 }
 
-/// Whether a program only starts another one, such as `npx` or `docker`.
+/// Returns true if a program only starts another one, such as `npx` or `docker`.
 pub(super) fn is_launcher(program: &str) -> bool {
     let launchers = Launchers::built_in();
     let first = |launcher: &Launcher| launcher.words.first().is_some_and(|word| word == program);
@@ -70,7 +70,7 @@ pub(super) fn is_launcher(program: &str) -> bool {
 }
 
 impl Launcher {
-    /// How many words it takes up, if it is one.
+    /// Returns the number of words of a launcher prefix, if it is one.
     fn prefix_len(&self, command: &[String]) -> Option<usize> {
         let (first, others) = self.words.split_first()?;
         if base_name(command.first()?) != first || !command[1..].starts_with(others) {
@@ -96,7 +96,7 @@ impl Launcher {
     }
 }
 
-/// The name of a program without its folder and without an extension of Windows.
+/// Returns the name of a program without its directory and Windows extension.
 pub(super) fn base_name(word: &str) -> &str {
     let name = word.rsplit(['/', '\\']).next().unwrap_or(word);
     let extensions = [".exe", ".cmd", ".bat", ".ps1"];
@@ -109,7 +109,7 @@ pub(super) fn base_name(word: &str) -> &str {
     extensions.iter().find_map(bare).unwrap_or(name)
 }
 
-/// The name of a package without `@version`.
+/// Returns a package name without `@version`.
 pub(super) fn without_version(package: &str) -> &str {
     match package.rfind('@') {
         Some(at) if at > 0 => &package[..at],

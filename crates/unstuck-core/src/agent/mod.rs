@@ -1,16 +1,16 @@
-//! Agents as data: how each agent is called, how its command line is read and changed, and what its output tells
+//! Agents as data: how each agent is run, how its command line is parsed and changed, and how its output is read
 //! (`data/agents/<agent>.toml`).
 //!
-//! No agent is named in code. A new one is a new file, and a user may add their own.
+//! No agent is named in code. A new one is a new file, and users may add their own.
 //!
 //! ```
-//! use unstuck_core::agent::{Agents, CommandChanges, Invocation, Session};
+//! use unstuck_core::agent::{Agents, CommandChanges, ConversationChoice, Invocation};
 //!
 //! let command = ["codex", "exec", "--json", "fix the bug"].map(str::to_owned);
-//! let agent = Agents::built_in().recognise(&command).ok_or("no agent")?;
+//! let agent = Agents::built_in().recognize(&command).ok_or("no agent")?;
 //! let invocation = Invocation::parse(agent, &command);
-//! let changed = invocation.with(&CommandChanges {
-//!     session: Some(Session::Resume { id: "01a1".to_owned(), message: "go on".to_owned() }),
+//! let changed = invocation.with_changes(&CommandChanges {
+//!     session: Some(ConversationChoice::Resume { id: "01a1".to_owned(), message: "go on".to_owned() }),
 //!     ..CommandChanges::default()
 //! })?;
 //! assert_eq!(changed.command, ["codex", "exec", "--json", "resume", "01a1", "go on"]);
@@ -89,27 +89,27 @@ const FILES: [(&str, &str); 9] = [
         include_str!("../../data/agents/qwen.toml"),
     ),
 ];
-/// The line that parts what is known from the samples, which only tests read.
+/// The line that separates the definition from the samples, which only tests read.
 const SAMPLES_SEPARATOR: &str = "\n# --- samples ---\n";
 
-/// The agents that are known.
+/// The known agents.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Agents {
     agents: BTreeMap<String, Agent>,
 }
 
-/// One agent: what its file says.
+/// An agent, as defined by its file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Agent {
     file: AgentFile,
 }
 
 impl Agents {
-    /// The agents that are embedded in the program.
+    /// Returns the agents embedded in the program.
     pub fn built_in() -> &'static Self {
         static BUILT_IN: LazyLock<Agents> = LazyLock::new(|| match Agents::embedded() {
             Ok(agents) => agents,
-            // The embedded files are tested; this can only be reached by a build that skipped its tests.
+            // The embedded files are tested; only a build that skipped its tests can get here.
             Err(error) => unreachable!("embedded agents: {error}"),
         });
         &BUILT_IN
@@ -126,7 +126,7 @@ impl Agents {
         Ok(agents)
     }
 
-    /// These and one more, which replaces one of the same id. What it says to be like must be among these.
+    /// Returns these agents and one more, which replaces one of the same id. Its base agent must be among these.
     #[must_use]
     pub fn with(mut self, file: AgentFile) -> Self {
         let base = file.base_agent.as_deref().and_then(|id| self.get(id));
@@ -139,7 +139,7 @@ impl Agents {
         self
     }
 
-    /// An agent without names has that of its section, and that of its program, unless another one is called so.
+    /// Gives an agent without names that of its section and that of its program, unless another one has it.
     fn with_default_names(&self, mut file: AgentFile) -> AgentFile {
         let is_any_program = file.call.command.is_empty();
         if !file.names.is_empty() || is_any_program {
@@ -159,23 +159,23 @@ impl Agents {
         file
     }
 
-    /// The agent of that id.
+    /// Returns the agent with this id.
     pub fn get(&self, id: &str) -> Option<&Agent> {
         self.agents.get(id)
     }
 
-    /// All of them, in the order of their ids.
+    /// Returns all agents, ordered by id.
     pub fn iter(&self) -> impl Iterator<Item = &Agent> {
         self.agents.values()
     }
 
-    /// The agent that a command starts, also through `npx`, `env` and the like.
+    /// Returns the agent that a command starts, possibly through `npx`, `env` and the like.
     pub fn recognize(&self, command: &[String]) -> Option<&Agent> {
         let at = launcher::find_program(command, |word| self.by_program_name(word).is_some())?;
         self.by_program_name(&command[at])
     }
 
-    /// The agent that calls itself so to the APIs that it asks, in its `User-Agent`.
+    /// Returns the agent with this `User-Agent`.
     pub fn by_user_agent(&self, user_agent: &str) -> Option<&Agent> {
         let names = user_agent.split_whitespace();
         let mut names = names.filter_map(|word| word.split('/').next());
@@ -198,28 +198,28 @@ impl Agents {
 }
 
 impl Agent {
-    /// Its id.
+    /// The id.
     pub fn id(&self) -> &str {
         &self.file.id
     }
 
-    /// Its name for people.
+    /// The display name.
     pub fn title(&self) -> &str {
         &self.file.title
     }
 
-    /// How its own client goes about a call that fails, in a version of it; none where that was not measured.
+    /// Returns the retry behavior of its own client in this version; none if not measured.
     pub fn client_retries(&self, version: Option<&str>) -> Option<&ClientRetries> {
         let mut known = self.file.retries.iter();
         known.find(|one| one.applies_to(version))
     }
 
-    /// All that is known about it.
+    /// The whole definition.
     pub fn file(&self) -> &AgentFile {
         &self.file
     }
 
-    /// Whether a word of a command line is its program or its package.
+    /// Returns true if a word of a command line is its program or package.
     fn matches_program(&self, word: &str) -> bool {
         let is = |names: &[String], word: &str| names.iter().any(|name| name == word);
         is(&self.file.names, launcher::base_name(word))

@@ -1,4 +1,4 @@
-//! What an agent's output tells about its run.
+//! Reads the output of an agent's run.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -13,31 +13,31 @@ use super::agent_file::{OutputSource, ValueSelection};
 use super::json_path::{find_in_broken_json, json_records, values_at};
 use crate::decision::TokenUsage;
 
-/// What an agent's output tells about its run; what it does not tell is none.
+/// The values found in an agent's output; missing ones are none.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct AgentOutput {
-    /// The final answer; of output that is not JSON all of it. None if JSON holds no answer.
+    /// The final answer; all of the output if it is not JSON. None if JSON contains no answer.
     pub text: Option<String>,
-    /// The conversation, by which it can be resumed.
+    /// The conversation id, for resuming.
     pub session: Option<String>,
     /// The model that answered.
     pub model: Option<String>,
-    /// What it cost, in USD.
+    /// The cost in USD.
     pub cost_usd: Option<f64>,
-    /// The tokens that were used.
+    /// The tokens used.
     pub tokens: Option<TokenUsage>,
-    /// How often the model was asked.
+    /// The number of model calls.
     pub turns: Option<u32>,
-    /// How long the conversation is, in tokens, after its newest request.
+    /// The length of the conversation in tokens, after its latest request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub context_tokens: Option<u64>,
-    /// Whether the output is JSON that breaks off before the run came to its end.
+    /// True if the output is JSON that ends before the run was finished.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_unfinished: bool,
 }
 
 impl Agent {
-    /// Reads what the agent wrote: JSON, JSON lines or plain text, also where parts of it are missing.
+    /// Reads JSON, JSON lines or plain text, even if parts are missing.
     ///
     /// ```
     /// use unstuck_core::agent::Agents;
@@ -89,15 +89,15 @@ impl Agent {
 }
 
 impl Agent {
-    /// Whether what the agent wrote says that the conversation which was to go on is not there.
+    /// Returns true if the output says that the conversation to continue does not exist.
     pub fn reports_missing_conversation(&self, stdout: &str, stderr: &str) -> bool {
         let missing = self.file.session.missing.iter();
         let mut missing = missing.filter(|words| !words.is_empty());
         missing.any(|words| stderr.contains(words.as_str()) || stdout.contains(words.as_str()))
     }
 
-    /// The step that a run was at when its output broke off, as far as that tells: what it had called last, and whether the
-    /// result had come.
+    /// Returns the step at which an unfinished output ends, as far as it shows: the last call, and whether its result
+    /// had arrived.
     pub fn unfinished_step(&self, stdout: &str) -> Option<String> {
         let mut open: Vec<(String, String)> = Vec::new();
         let mut last = None;
@@ -124,13 +124,13 @@ impl Agent {
     }
 }
 
-/// What was written.
+/// The raw output.
 struct RawOutput<'t> {
     stdout: &'t str,
     stderr: &'t str,
-    /// Of the standard output, then of the other one.
+    /// JSON objects of stdout, then of stderr.
     records: Vec<Value>,
-    /// How many are of the standard output.
+    /// Number of objects from stdout.
     stdout_records: usize,
 }
 
@@ -147,18 +147,18 @@ impl<'t> RawOutput<'t> {
         }
     }
 
-    /// Whether the standard output is JSON, perhaps broken.
+    /// Returns true if stdout is JSON, possibly broken.
     fn looks_like_json(&self) -> bool {
         self.stdout_records > 0 || self.stdout.trim_start().starts_with('{')
     }
 
-    /// Whether one of the objects is there that end a run; where none is known, every output is whole.
+    /// Returns true if one of the objects ends a run; if none is defined, every output is complete.
     fn has_end(&self, ends: &[BTreeMap<String, String>]) -> bool {
         let is_end = |record: &Value| ends.iter().any(|when| matches_conditions(record, when));
         ends.is_empty() || self.records.iter().any(is_end)
     }
 
-    /// The answer is never on the standard error.
+    /// Finds the answer, which is never on stderr.
     fn find_answer(&self, sources: &[OutputSource]) -> Option<String> {
         let records = &self.records[..self.stdout_records];
         sources.iter().find_map(|source| {
@@ -203,7 +203,7 @@ impl<'t> RawOutput<'t> {
         sum.or_else(|| self.find_in_broken_json(sources)?.as_f64())
     }
 
-    /// What an expression finds in plain text.
+    /// Returns the matches of a regex in plain text.
     fn match_plain_text(&self, source: &OutputSource) -> Option<Vec<String>> {
         let regex = Regex::new(source.matches.as_deref()?).ok()?;
         let found = [self.stdout, self.stderr].into_iter().flat_map(|text| {
@@ -215,7 +215,7 @@ impl<'t> RawOutput<'t> {
         select_values(found.collect(), source.selection)
     }
 
-    /// In JSON that is too broken to be read, the key alone has to do.
+    /// Finds a value by its key alone in JSON that is too broken to be parsed.
     fn find_in_broken_json(&self, sources: &[OutputSource]) -> Option<Value> {
         let is_broken = self.stdout_records == 0 && self.stdout.trim_start().starts_with('{');
         let paths = sources
@@ -241,7 +241,7 @@ fn matching_records<'r>(
     })
 }
 
-/// Whether an object has these values at these paths.
+/// Returns true if an object has these values at these paths.
 fn matches_conditions(record: &Value, when: &BTreeMap<String, String>) -> bool {
     when.iter().all(|(path, wanted)| {
         let found = values_at(record, path);
@@ -277,7 +277,7 @@ fn select_values<T>(mut found: Vec<T>, take: ValueSelection) -> Option<Vec<T>> {
     (!found.is_empty()).then_some(found)
 }
 
-/// A number as people write it: `1,234`, `2.4k`.
+/// Parses a human-readable number: `1,234`, `2.4k`.
 fn parse_human_number(text: &str) -> Option<f64> {
     let (digits, times) = match text.strip_suffix('k') {
         Some(digits) => (digits, 1e3),

@@ -1,13 +1,14 @@
-//! The same command line with another prompt, model or conversation. All else stays, byte for byte and in order.
+//! Rewrites a command line with another prompt, model or conversation. Everything else stays, byte for byte and in
+//! order.
 
 use super::argv::{ArgvFlag, ArgvPart};
 use super::command_template::without_leading_dash;
 use super::invocation::{Invocation, PromptPosition};
 
-/// What is to be changed; what is absent stays as it is.
+/// The requested changes; absent ones stay as they are.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CommandChanges {
-    /// The new prompt; where a conversation is resumed its message counts instead.
+    /// The new prompt; ignored when a conversation is resumed, in favor of its message.
     pub prompt: Option<String>,
     /// The new model, as the agent spells it.
     pub model: Option<String>,
@@ -18,18 +19,19 @@ pub struct CommandChanges {
 /// The conversation in which an agent works.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ConversationChoice {
-    /// An earlier one, which goes on with a message.
+    /// An existing conversation, continued with a message.
     Resume {
-        /// Its id or name; ignored by agents that only know one.
+        /// The id or name; ignored by agents with a single conversation.
         id: String,
-        /// What it is told.
+        /// The message.
         message: String,
     },
-    /// A new one.
+    /// A new conversation.
     Fresh,
-    /// A new one that is known by this id from the start; ignored where [it cannot be](Invocation::supports_new_session_id).
+    /// A new conversation with this id; the id is ignored if it [is not
+    /// supported](Invocation::supports_new_session_id).
     New {
-        /// Its id.
+        /// The id.
         id: String,
     },
 }
@@ -39,31 +41,31 @@ pub enum ConversationChoice {
 pub struct ChangedCommand {
     /// The command line.
     pub command: Vec<String>,
-    /// What must stand on the standard input instead of what stood there.
+    /// The new contents of stdin.
     pub stdin: Option<String>,
 }
 
-/// Why a command line cannot be changed.
+/// An error that prevents changing a command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ChangeError {
-    /// A person works with it.
+    /// The run is interactive.
     #[error("the agent is not run without a person")]
     Interactive,
-    /// Nobody knows where the prompt is.
+    /// The position of the prompt is unknown.
     #[error("the command line does not tell where the prompt is")]
     NoPrompt,
     /// The agent has no flag for the model.
     #[error("the agent's model cannot be chosen on the command line")]
     NoModel,
-    /// The agent cannot go on with a conversation.
+    /// The agent cannot continue a conversation.
     #[error("the agent cannot resume a conversation")]
     NoResume,
 }
 
-/// Words as they will be.
+/// Edits to the words of a command line.
 struct ArgvEdit {
     words: Vec<Option<String>>,
-    /// What is put before the word of a number.
+    /// Insertions before the word of this index.
     inserted: Vec<(usize, String)>,
     tail: Vec<String>,
 }
@@ -103,7 +105,7 @@ impl ArgvEdit {
 }
 
 impl Invocation<'_> {
-    /// The command line with the changes.
+    /// Returns the command line with the changes.
     pub fn with_changes(&self, changes: &CommandChanges) -> Result<ChangedCommand, ChangeError> {
         let mut edit = ArgvEdit {
             words: self.command.iter().cloned().map(Some).collect(),
@@ -134,8 +136,8 @@ impl Invocation<'_> {
         Ok(ChangedCommand { command, stdin })
     }
 
-    /// Whether a new conversation can be given an id of our choice: the agent has a flag for it, and the command line
-    /// names no conversation.
+    /// Returns true if a new conversation can be given an id: the agent has a flag for it, and the command line names
+    /// no conversation.
     pub fn supports_new_session_id(&self) -> bool {
         let session = &self.agent.file.session;
         let named = [&session.id, &session.new, &session.latest, &session.fork];
@@ -161,7 +163,7 @@ impl Invocation<'_> {
             if self.set_flag_value(edit, flag, model) {
                 is_there = true;
             } else {
-                // Without its value it would take the next word for one.
+                // Without its value, the flag would consume the next word.
                 edit.drop(flag.words.clone());
             }
         }
@@ -172,7 +174,7 @@ impl Invocation<'_> {
         Ok(())
     }
 
-    /// Replaces the value of a flag; tells whether it has one.
+    /// Replaces the value of a flag; returns false if it has none.
     fn set_flag_value(&self, edit: &mut ArgvEdit, flag: &ArgvFlag, value: &str) -> bool {
         let Some(place) = flag.value else {
             return false;
@@ -184,7 +186,7 @@ impl Invocation<'_> {
         true
     }
 
-    /// Replaces the prompt, or says what must be on the standard input.
+    /// Replaces the prompt, or returns the new contents of stdin.
     fn set_prompt(&self, edit: &mut ArgvEdit, text: &str) -> Result<Option<String>, ChangeError> {
         match &self.prompt_at {
             PromptPosition::Value(place) if place.from == 0 => {
@@ -225,7 +227,7 @@ impl Invocation<'_> {
         edit.drop(others.iter().copied());
     }
 
-    /// Takes everything away that names a conversation.
+    /// Removes everything that names a conversation.
     fn remove_session(&self, edit: &mut ArgvEdit) {
         let session = &self.agent.file.session;
         let named = [&session.id, &session.new, &session.latest, &session.fork];
@@ -254,7 +256,7 @@ impl Invocation<'_> {
             edit.insert(self.start, words);
             return self.set_prompt(edit, message);
         }
-        // Flags that only the outer command takes must come before a subcommand.
+        // Flags that only the outer command accepts must precede a subcommand.
         edit.tail = words.collect();
         self.move_prompt_last(edit, message)
     }

@@ -1,4 +1,4 @@
-//! Whether what a user wrote about an agent can work.
+//! Validates agent definitions of users.
 
 use std::fmt;
 
@@ -7,12 +7,12 @@ use regex::Regex;
 use super::agent_file::{AgentFile, CommandPart, OutputSource};
 use super::command_template::CommandTemplate;
 
-/// Something in an agent's file that cannot work.
+/// A problem in an agent's definition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentFileProblem {
-    /// Where, such as `call.command`.
+    /// The location, such as `call.command`.
     pub at: String,
-    /// What is wrong, and what to do.
+    /// The problem and its fix.
     pub message: String,
 }
 
@@ -23,12 +23,12 @@ impl fmt::Display for AgentFileProblem {
 }
 
 impl AgentFile {
-    /// What cannot work in it.
+    /// Returns the problems of the definition.
     ///
     /// ```
     /// use unstuck_core::agent::AgentFile;
     ///
-    /// let file = AgentFile::default().under("Mine");
+    /// let file = AgentFile::default().with_id("Mine");
     /// let problems: Vec<String> = file.check().iter().map(ToString::to_string).collect();
     /// assert_eq!(problems, [
     ///     "id: `Mine` may only have small letters, digits, `-` and `_`",

@@ -1,47 +1,47 @@
-//! What may run: a text that the owner wrote or approved.
+//! Commands that may run: texts that the owner listed or approved.
 
 use super::charset::trim_ascii_whitespace;
 use super::proposal::ProposalError;
 use super::proposal_fields::check_command;
 
-/// The only thing that an executor takes: a command with somebody's right to run.
+/// The only type an executor accepts: a command with the permission to run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ApprovedCommand {
     text: String,
     by: ApprovalOrigin,
 }
 
-/// Whose word it is.
+/// The origin of an approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ApprovalOrigin {
-    /// It stands in `auto_approve`.
+    /// Listed in `auto_approve`.
     List,
-    /// It is plain, and the owner set `on_unknown = "allow"`; it must not run without a sandbox.
+    /// A simple command, and the owner set `on_unknown = "allow"`; it must not run without a sandbox.
     Allowance,
-    /// A person approved this very text.
+    /// A human approved this exact text.
     Person,
-    /// Nobody approved it: it may only be tried on an overlay that takes all that it writes.
+    /// Not approved: it may only run as a preview, on an overlay that captures all writes.
     Preview,
 }
 
 impl ApprovedCommand {
-    /// An entry of the owner's list.
+    /// Approves an entry of the owner's list.
     pub(super) fn from_list(entry: &str) -> Self {
         Self::new(entry, ApprovalOrigin::List)
     }
 
-    /// A plain command that is allowed although nobody listed it.
+    /// Approves a simple command that is allowed although it is not listed.
     pub(super) fn from_allowance(command: &str) -> Self {
         Self::new(command, ApprovalOrigin::Allowance)
     }
 
-    /// A text that a person has seen and approved; whoever calls this has made sure of that.
+    /// Approves a text that a human has seen and approved, which the caller must ensure.
     pub fn by_person(command: &str) -> Result<Self, ProposalError> {
         check_command(command, "command")?;
         Ok(Self::new(command, ApprovalOrigin::Person))
     }
 
-    /// A text that nobody approved, to be tried on an overlay; it gets nowhere else.
+    /// Wraps a text without approval for a preview on an overlay; it cannot run elsewhere.
     pub fn for_preview(command: &str) -> Result<Self, ProposalError> {
         check_command(command, "command")?;
         Ok(Self::new(command, ApprovalOrigin::Preview))
@@ -59,7 +59,7 @@ impl ApprovedCommand {
         &self.text
     }
 
-    /// Whose word it is.
+    /// The origin of the approval.
     pub fn origin(&self) -> ApprovalOrigin {
         self.by
     }

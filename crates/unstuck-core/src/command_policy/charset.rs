@@ -1,4 +1,4 @@
-//! Characters that cannot be shown for what they are, and the only white space that is trimmed.
+//! Characters that are not displayed faithfully, and the only white space that is trimmed.
 
 use unicode_general_category::{GeneralCategory as Category, get_general_category};
 
@@ -9,24 +9,24 @@ pub(super) fn trim_ascii_whitespace(text: &str) -> &str {
     text.trim_matches([' ', '\t', '\n', '\r'])
 }
 
-/// Whether there is nothing to see in a text.
+/// Returns true if nothing in a text is visible.
 pub(super) fn is_blank(text: &str) -> bool {
     text.chars().all(|c| c.is_whitespace() || is_hidden(c))
 }
 
-/// The first character of a command that may not be in it; TAB and LF may.
+/// Returns the first forbidden character of a command; TAB and LF are allowed.
 pub(super) fn find_hidden_in_command(command: &str) -> Option<char> {
     command
         .chars()
         .find(|c| is_hidden(*c) && !matches!(c, '\t' | '\n'))
 }
 
-/// The first character of a path that may not be in it.
+/// Returns the first forbidden character of a path.
 pub(super) fn find_hidden_in_path(path: &str) -> Option<char> {
     path.chars().find(|c| is_hidden(*c))
 }
 
-/// Whether a character is not seen, moves others about, or looks like nothing anybody agreed on.
+/// Returns true if a character is invisible, reorders others, or has no agreed appearance.
 pub(super) fn is_hidden(c: char) -> bool {
     if c.is_ascii() {
         return c.is_ascii_control();
@@ -44,7 +44,7 @@ pub(super) fn is_hidden(c: char) -> bool {
     unseen || is_default_ignorable(c) || is_noncharacter(c) || is_blank_sign(c)
 }
 
-/// `Default_Ignorable_Code_Point` of Unicode as far as the general category does not tell it.
+/// Returns true for `Default_Ignorable_Code_Point` of Unicode, as far as the general category does not cover it.
 fn is_default_ignorable(c: char) -> bool {
     matches!(c,
         '\u{34f}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}' | '\u{180b}'..='\u{180f}' | '\u{2065}' | '\u{3164}'
@@ -55,7 +55,8 @@ fn is_noncharacter(c: char) -> bool {
     matches!(c, '\u{fdd0}'..='\u{fdef}') || u32::from(c) & 0xfffe == 0xfffe
 }
 
-/// Letters and signs that are drawn as nothing: an empty Braille cell, a Khitan filler, blank hieroglyphs, an empty note.
+/// Returns true for letters and signs drawn as nothing: an empty Braille cell, a Khitan filler, blank hieroglyphs, an
+/// empty note.
 fn is_blank_sign(c: char) -> bool {
     matches!(
         c,
@@ -81,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_seen_is_hidden_and_letters_are_not() {
+    fn invisible_characters_are_hidden_and_letters_are_not() {
         let hidden = "\0\u{7}\u{8}\u{1b}\u{7f}\u{85}\u{9b}\u{a0}\u{ad}\u{34f}\u{600}\u{61c}\u{115f}\u{1680}\u{17b4}\u{180b}\
             \u{180e}\u{2000}\u{200b}\u{200d}\u{200e}\u{2028}\u{2029}\u{202e}\u{202f}\u{205f}\u{2060}\u{2065}\u{2066}\u{206f}\
             \u{2800}\u{3000}\u{3164}\u{e000}\u{fdd0}\u{fe0f}\u{feff}\u{ffa0}\u{fff9}\u{ffff}\u{16fe4}\u{1d159}\u{1d173}\u{1fffe}\
@@ -95,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tab_is_fine_in_a_command_and_not_in_a_path() {
+    fn tab_is_allowed_in_a_command_and_not_in_a_path() {
         assert_eq!(find_hidden_in_command("a\tb\nc"), None);
         assert_eq!(find_hidden_in_command("a\rb"), Some('\r'));
         assert_eq!(find_hidden_in_path("a\tb"), Some('\t'));

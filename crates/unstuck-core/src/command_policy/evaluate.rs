@@ -1,4 +1,4 @@
-//! May this command run? The steps in order; each but the lists can only make the verdict stricter.
+//! Evaluates whether a command may run. After the lists, each step can only make the verdict stricter.
 
 use super::approved_command::ApprovedCommand;
 use super::charset::trim_ascii_whitespace;
@@ -13,10 +13,10 @@ use super::verdict::{
 use crate::duration::HumanDuration;
 use crate::nearest;
 
-/// Longer texts are not looked at for slips.
+/// Maximum length of texts that are checked for near misses.
 const MAX_NEAR_MISS_LEN: usize = 200;
 
-/// Judges one command by the owner's rules. Nothing else decides: no confidence, no diagnosis, no other command.
+/// Evaluates a command against the owner's rules. Nothing else decides: no confidence, no diagnosis, no other command.
 pub fn evaluate(
     rules: &RepairPolicy,
     command: &str,
@@ -39,7 +39,7 @@ pub fn evaluate(
     steps.push(check_watched_files(standing));
     steps.extend(check_sandbox(standing));
     let mut judgement = Evaluation::from_steps(steps);
-    // Whoever wonders why an entry of their own does not count reads this line first.
+    // This line comes first to explain why an owner's own entry has no effect.
     if let (Verdict::RequireApproval(_) | Verdict::Deny, Some(told)) =
         (&judgement.verdict, check_trust(standing))
     {
@@ -114,7 +114,7 @@ fn check_trust(standing: &PolicyContext) -> Option<PolicyStep> {
     Some(policy_step("trust", "config", StepEffect::Passes, says))
 }
 
-/// The owner's lists, and what is to happen to a command that is in none.
+/// Checks the owner's lists, and the rule for commands in none of them.
 fn check_lists(rules: &RepairPolicy, command: &str) -> PolicyStep {
     let is_command = |entry: &&String| trim_ascii_whitespace(entry) == command;
     if let Some(entry) = rules.auto_approve.iter().find(is_command) {
@@ -188,7 +188,7 @@ fn check_unlisted(rules: &RepairPolicy, command: &str) -> PolicyStep {
     }
 }
 
-/// The entry that may have been meant. To tell it approves nothing.
+/// Returns the entry that was probably meant. Reporting it approves nothing.
 fn near_miss<'r>(rules: &'r RepairPolicy, command: &str) -> Option<&'r str> {
     if command.len() > MAX_NEAR_MISS_LEN {
         return None;
@@ -242,7 +242,7 @@ fn check_cooldown(standing: &PolicyContext) -> PolicyStep {
     }
 }
 
-/// Less than the whole sandbox is for a person to accept, or for the owner's own file.
+/// Requires approval for an incomplete sandbox, unless the owner's own file accepts it.
 fn check_sandbox(standing: &PolicyContext) -> Option<PolicyStep> {
     let missing = standing.incomplete_sandbox.as_ref()?;
     let says = format!(

@@ -1,25 +1,26 @@
-//! How an approved text runs: argv by argv where it is plain words joined by ` && `, else by a shell.
+//! How an approved text runs: as argument vectors if it is plain words joined by ` && `, else in a shell.
 
 use super::program_knowledge::ProgramKnowledge;
 
 /// How an approved text runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ExecutionPlan {
-    /// These commands one after the other until one fails, without a shell.
+    /// Runs these commands one after the other until one fails, without a shell.
     Direct(Vec<Vec<String>>),
-    /// `/bin/sh -c` with this text.
+    /// Runs `/bin/sh -c` with this text.
     Shell(String),
 }
 
 impl ExecutionPlan {
-    /// Tells how a text runs. No shell is used only where a shell would do the very same.
+    /// Returns how a text runs. The shell is skipped only where it would do exactly the same.
     ///
     /// ```
     /// use unstuck_core::command_policy::ExecutionPlan;
     ///
     /// let plain = ExecutionPlan::for_text("rm -rf dist && npm run 'build all'");
     /// let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
-    /// assert_eq!(plain, ExecutionPlan::Direct(vec![words(&["rm", "-rf", "dist"]), words(&["npm", "run", "build all"])]));
+    /// let commands = vec![words(&["rm", "-rf", "dist"]), words(&["npm", "run", "build all"])];
+    /// assert_eq!(plain, ExecutionPlan::Direct(commands));
     /// assert_eq!(ExecutionPlan::for_text("rm -rf *"), ExecutionPlan::Shell("rm -rf *".to_owned()));
     /// ```
     pub fn for_text(text: &str) -> Self {
@@ -27,12 +28,12 @@ impl ExecutionPlan {
     }
 }
 
-/// Whether a character means nothing to a shell.
+/// Returns true if a character has no meaning to a shell.
 pub(super) fn is_shell_neutral(c: char) -> bool {
     c.is_ascii_alphanumeric() || "_./:@%+=,-".contains(c)
 }
 
-/// The commands of a text, if a shell takes each of their words as it stands.
+/// Returns the commands of a text, if a shell would take each of their words literally.
 fn simple_commands(text: &str) -> Option<Vec<Vec<String>>> {
     let mut commands = Vec::new();
     let mut words = Vec::new();
@@ -58,7 +59,7 @@ fn simple_commands(text: &str) -> Option<Vec<Vec<String>>> {
         .then_some(commands)
 }
 
-/// Whether words start a program: no assignment, no word of the shell's own grammar, nothing that only the shell can do.
+/// Returns true if words start a program: not an assignment, a keyword or a builtin.
 fn starts_program(words: &[String]) -> bool {
     let is_one = |word: &String| {
         !word.is_empty()
@@ -68,7 +69,7 @@ fn starts_program(words: &[String]) -> bool {
     words.first().is_some_and(is_one)
 }
 
-/// The first word and what follows it.
+/// Returns the first word and the rest.
 fn split_word(text: &str) -> Option<(String, &str)> {
     let quote = text.chars().next().filter(|c| matches!(c, '\'' | '"'));
     let Some(quote) = quote else {

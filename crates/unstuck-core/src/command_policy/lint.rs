@@ -1,9 +1,9 @@
-//! What is wrong with an entry of `auto_approve` although it is one.
+//! Warnings about questionable entries of `auto_approve`.
 
 use super::charset::{find_hidden_in_command, trim_ascii_whitespace};
 use super::sanitize::contains_secret;
 
-/// What an owner should be told about an entry, as the end of a sentence; nothing where nothing is.
+/// Returns a warning about an entry, as the end of a sentence; none if there is no problem.
 pub fn lint_entry(entry: &str) -> Option<&'static str> {
     if find_hidden_in_command(trim_ascii_whitespace(entry)).is_some() {
         return Some(

@@ -1,15 +1,15 @@
-//! Whether a proposed repair may run.
+//! The policy that decides whether a proposed repair may run.
 //!
-//! A proposal is data. A command runs by itself only if its bytes equal an entry that the owner wrote, and what runs is
-//! the owner's entry. No parser ever approves; what reads commands here only makes a verdict stricter or explains it.
+//! A proposal is data. A command runs automatically only if its bytes equal an entry that the owner wrote, and what
+//! runs is the owner's entry. No parser ever approves; parsing commands only makes a verdict stricter or explains it.
 //! The rules are in `docs/guide/guard.md`.
 //!
 //! ```
-//! use unstuck_core::guard::{Place, RepairPolicy, PolicyContext, Verdict, judge};
+//! use unstuck_core::command_policy::{DirectoryKind, PolicyContext, RepairPolicy, Verdict, evaluate};
 //!
 //! let rules = RepairPolicy { auto_approve: vec!["npm ci".to_owned()], ..RepairPolicy::default() };
-//! let verdict = |command| judge(&rules, command, &Place::Ordinary, &PolicyContext::default()).verdict;
-//! assert!(matches!(verdict(" npm ci\n"), Verdict::Run(approved) if approved.text() == "npm ci"));
+//! let verdict = |command| evaluate(&rules, command, &DirectoryKind::Ordinary, &PolicyContext::default()).verdict;
+//! assert!(matches!(verdict(" npm ci\n"), Verdict::Run(approved) if approved.command_text() == "npm ci"));
 //! assert!(matches!(verdict("npm ci --force"), Verdict::RequireApproval(_)));
 //! ```
 

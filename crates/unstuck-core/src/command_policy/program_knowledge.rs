@@ -1,4 +1,4 @@
-//! What is known about programs that must not run unasked, and about those that start others (`data/programs.toml`).
+//! Programs that require approval, and programs that start others (`data/programs.toml`).
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::LazyLock;
@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use crate::knowledge::{self, KnowledgeError};
 
-/// The line that parts what is known from the samples, which only tests read.
+/// The line that separates the definitions from the samples, which only tests read.
 const SAMPLES: &str = "\n# --- samples ---\n";
 const FILE: &str = include_str!("../../data/programs.toml");
 
@@ -21,33 +21,33 @@ struct ProgramsFile {
     launchers: HashMap<String, Vec<String>>,
 }
 
-/// Programs of one sort.
+/// A group of programs.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ProgramGroup {
-    /// What each of them is, as it stands in a sentence.
+    /// A description of each program, as part of a sentence.
     is: String,
-    /// Whether they start other programs.
+    /// True if they start other programs.
     #[serde(default)]
     #[serde(rename = "starts")]
     starts_programs: bool,
-    /// Whether only a shell can do what they do.
+    /// True if only a shell can run them.
     #[serde(default)]
     #[serde(rename = "of_shell")]
     is_shell_builtin: bool,
     programs: Vec<String>,
 }
 
-/// A program that may run unasked, and with what.
+/// A program that may run without approval, and its permitted arguments.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct UnaskedProgram {
     program: String,
-    /// Patterns of all that may follow it.
+    /// Patterns of the complete arguments.
     lines: Vec<String>,
 }
 
-/// What is known about programs.
+/// The knowledge about programs.
 #[derive(Debug)]
 pub(super) struct ProgramKnowledge {
     groups: Vec<ProgramGroup>,
@@ -63,7 +63,7 @@ impl ProgramKnowledge {
         static READ: LazyLock<ProgramKnowledge> =
             LazyLock::new(|| match ProgramKnowledge::embedded() {
                 Ok(programs) => programs,
-                // The embedded file is tested; this can only be reached by a build that skipped its tests.
+                // The embedded file is tested; only a build that skipped its tests can get here.
                 Err(error) => unreachable!("embedded data: {error}"),
             });
         &READ
@@ -81,7 +81,7 @@ impl ProgramKnowledge {
         let mut plain = BTreeMap::new();
         for one in file.plain {
             let lines: Result<Vec<_>, _> = one.lines.iter().map(|line| Regex::new(line)).collect();
-            // A test makes sure that all can be read; one that cannot lets nothing run.
+            // A test ensures that all patterns are valid; an invalid one permits nothing.
             plain.insert(one.program, lines.unwrap_or_default());
         }
         Ok(Self {
@@ -93,7 +93,7 @@ impl ProgramKnowledge {
         })
     }
 
-    /// What keeps a program from running unasked with these arguments, as the end of a sentence.
+    /// Returns why a program needs approval with these arguments, as the end of a sentence.
     pub(super) fn objection(&self, program: &str, arguments: &[&str]) -> Option<String> {
         if let Some(group) = self.group(program) {
             return Some(format!("`{program}` is {}", group.is));
@@ -117,13 +117,13 @@ impl ProgramKnowledge {
         }
     }
 
-    /// Whether only a shell understands this word in the place of a program.
+    /// Returns true if only a shell can run this word as a program.
     pub(super) fn is_shell_builtin(&self, program: &str) -> bool {
         let group = self.group_of.get(program).map(|at| &self.groups[*at]);
         group.is_some_and(|group| group.is_shell_builtin)
     }
 
-    /// Whether words begin with a program that starts another one, and how many words of its own come before that.
+    /// Returns the number of own operands if words begin with a program that starts another one.
     pub(super) fn launcher_operands(&self, words: &[&str]) -> Option<usize> {
         let program = words.first()?;
         let of = |name: &String| {
@@ -149,7 +149,7 @@ impl ProgramKnowledge {
     }
 }
 
-/// The names under which a program may be known: its own, without its version, and the first part of it.
+/// Returns the names under which a program may be known: its own, without its version, and its first part.
 fn candidate_names(program: &str) -> impl Iterator<Item = String> {
     let name = program.to_lowercase();
     let name = name.strip_suffix(".exe").unwrap_or(&name).to_owned();

@@ -1,46 +1,46 @@
-//! What an agent proposes: schema version 1 of `recovery.json`. How it is read is in `fields.rs`.
+//! The proposal of an agent: schema version 1 of `recovery.json`. Parsing is in `proposal_fields.rs`.
 
 use serde::{Deserialize, Serialize};
 
-/// The largest document that is read.
+/// Maximum size of a document.
 pub const MAX_BYTES: usize = 256 * 1024;
-/// The longest command, in bytes.
+/// Maximum length of a command, in bytes.
 pub const MAX_COMMAND: usize = 4096;
-/// The longest `working_dir`, in bytes.
+/// Maximum length of `working_dir`, in bytes.
 pub const MAX_WORKING_DIR: usize = 1024;
-/// The longest of the other texts, in bytes.
+/// Maximum length of the other texts, in bytes.
 pub(super) const MAX_TEXT: usize = 64 * 1024;
-/// How many values may stand inside each other, the document itself included.
+/// Maximum nesting depth, including the document itself.
 pub(super) const MAX_DEPTH: usize = 32;
-/// The longest time that may be asked for, in seconds.
+/// Maximum timeout, in seconds.
 pub const MAX_TIMEOUT_SECONDS: u32 = 3600;
-/// The time that a command has where nothing is said, in seconds.
+/// Default timeout of a command, in seconds.
 pub const DEFAULT_TIMEOUT_SECONDS: u32 = 120;
 
-/// Why a proposal is refused as a whole. What it says may be shown: nothing of the document is in it unescaped.
+/// An error that rejects a proposal as a whole. Its message is safe to display: nothing of the document is unescaped.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ProposalError {
-    /// It is too large to be looked at.
+    /// The document is too large.
     #[error("the proposal has {bytes} bytes, more than {MAX_BYTES}")]
     TooLarge {
-        /// How many bytes it has.
+        /// The size in bytes.
         bytes: usize,
     },
-    /// It is not one JSON object.
+    /// The document is not a single JSON object.
     #[error("the proposal is not one plain JSON object: {0}")]
     NotJson(String),
     /// A field is missing, of the wrong type, too long or unknown.
     #[error("`{field}` {problem}")]
     Field {
-        /// Where it is, such as `recovery.command`.
+        /// The location, such as `recovery.command`.
         field: String,
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
     },
-    /// A command or path holds a character that cannot be shown for what it is.
+    /// A command or path contains a character that is not displayed faithfully.
     #[error("`{field}` contains the character U+{code:04X}, which cannot be shown for what it is")]
     Character {
-        /// Where it is, such as `recovery.command`.
+        /// The location, such as `recovery.command`.
         field: String,
         /// The code point.
         code: u32,
@@ -48,7 +48,7 @@ pub enum ProposalError {
 }
 
 impl ProposalError {
-    /// The rule that the proposal breaks, as the guide numbers them.
+    /// Returns the rule that the proposal violates, as numbered in the guide.
     pub fn rule(&self) -> &'static str {
         match self {
             Self::TooLarge { .. } | Self::NotJson(_) => "R0",
@@ -59,94 +59,94 @@ impl ProposalError {
     }
 }
 
-/// A proposed repair, read and found well-formed.
+/// A proposed repair, parsed and well-formed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Proposal {
-    /// When it was made, as it stood there.
+    /// The time of creation, verbatim.
     pub timestamp: String,
-    /// What is broken.
+    /// The category of the problem.
     pub category: RepairCategory,
-    /// How much it hinders.
+    /// The severity.
     pub severity: Severity,
-    /// Why the proposer thinks so.
+    /// The proposer's diagnosis.
     pub diagnosis: ProposalDiagnosis,
-    /// What to run.
+    /// The command to run.
     pub recovery: ProposedCommand,
-    /// What to run if that does not help.
+    /// The command to run if the first one does not help.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fallback: Option<ProposedFallback>,
 }
 
-/// What is broken.
+/// The category of a problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RepairCategory {
-    /// Packages that are missing, broken or do not fit.
+    /// Missing, broken or incompatible packages.
     Dependency,
-    /// A file of settings.
+    /// A configuration file.
     Config,
-    /// What was built or generated, a process left behind, a tool.
+    /// Build output, generated files, leftover processes, tools.
     Environment,
-    /// Who may do what.
+    /// File permissions.
     Permissions,
-    /// What is reached over the network.
+    /// Network resources.
     Network,
 }
 
-/// How much it hinders.
+/// The severity of a problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
-    /// Nothing can go on.
+    /// Work is blocked.
     Blocking,
-    /// Something can go on.
+    /// Work is possible with restrictions.
     Degraded,
 }
 
-/// How sure the proposer is.
+/// The proposer's confidence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Confidence {
     /// A guess.
     Low,
-    /// Something like it was seen.
+    /// A similar pattern was observed.
     Medium,
-    /// The very pattern was seen.
+    /// The exact pattern was observed.
     High,
 }
 
-/// Why the proposer thinks so. Decides nothing.
+/// The proposer's diagnosis. It decides nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProposalDiagnosis {
-    /// A pattern of the failure's text.
+    /// A pattern in the failure's text.
     pub error_pattern: String,
-    /// What is behind it.
+    /// The root cause.
     pub root_cause: String,
-    /// Where it is seen, such as `file:line`.
+    /// The evidence, such as `file:line`.
     pub evidence: Vec<String>,
 }
 
-/// What to run.
+/// A proposed command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProposedCommand {
-    /// The command, as it stood there.
+    /// The command, verbatim.
     pub command: String,
-    /// The folder to run it in; the root of the project where none is named.
+    /// The working directory; defaults to the project root.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub working_dir: Option<String>,
-    /// How long it may take; 120 where nothing is said.
+    /// The timeout; 120 by default.
     pub timeout_seconds: u32,
-    /// What is hoped for.
+    /// The expected outcome.
     pub expected_outcome: String,
-    /// How sure the proposer is.
+    /// The proposer's confidence.
     pub confidence: Confidence,
 }
 
-/// What to run if that does not help.
+/// The command to run if the first one does not help.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProposedFallback {
-    /// The command, as it stood there.
+    /// The command, verbatim.
     pub command: String,
-    /// How sure the proposer is.
+    /// The proposer's confidence.
     pub confidence: Confidence,
 }

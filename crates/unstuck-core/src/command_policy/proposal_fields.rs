@@ -1,6 +1,6 @@
-//! Reads a proposal field by field: nothing is guessed, converted or left out.
+//! Parses a proposal field by field: nothing is guessed, converted or ignored.
 //!
-//! Derived readers are not used: they take a list for an object, and the last of equal keys.
+//! Derived deserializers are not used: they accept a list for an object, and the last of duplicate keys.
 
 use serde_json::{Map, Value};
 
@@ -18,7 +18,7 @@ use super::strict_json;
 type JsonFields = Map<String, Value>;
 
 impl Proposal {
-    /// Reads the bytes of a `recovery.json`, all or nothing.
+    /// Parses the bytes of a `recovery.json`, all or nothing.
     ///
     /// ```
     /// use unstuck_core::command_policy::Proposal;
@@ -53,7 +53,7 @@ impl Proposal {
     }
 }
 
-/// Whether a text may be proposed as a command at all; `field` is how the error names it.
+/// Checks that a text may be proposed as a command; `field` is its name in the error.
 pub(super) fn check_command(command: &str, field: &str) -> Result<(), ProposalError> {
     let wrong = |problem: String| ProposalError::Field {
         field: field.to_owned(),
@@ -130,7 +130,7 @@ const CONFIDENCES: [(&str, Confidence); 3] = [
     ("low", Confidence::Low),
 ];
 
-/// The fields of one object, and where it stands.
+/// The fields of one object, and its location.
 struct FieldReader<'d> {
     location: &'static str,
     fields: &'d JsonFields,
@@ -156,7 +156,7 @@ impl<'d> FieldReader<'d> {
         }
     }
 
-    /// Refuses keys that this version does not know: what they ask for would be left out.
+    /// Rejects keys that this version does not know: their effect would be ignored.
     fn check_known_keys(&self, known: &[&str]) -> Result<(), ProposalError> {
         let mut keys = self.fields.keys();
         keys.find(|key| !known.contains(&key.as_str()))
@@ -165,7 +165,7 @@ impl<'d> FieldReader<'d> {
             })
     }
 
-    /// The value of a key; null is the same as no value.
+    /// Returns the value of a key; null is the same as no value.
     fn optional(&self, key: &str) -> Option<&'d Value> {
         self.fields.get(key).filter(|value| !value.is_null())
     }
@@ -247,7 +247,7 @@ impl<'d> FieldReader<'d> {
     }
 }
 
-/// Whether a text is a moment in just the form of RFC 3339; the reader of moments takes others, too.
+/// Returns true if a text is a timestamp in strict RFC 3339 form; the timestamp parser accepts others too.
 fn is_rfc_3339(text: &str) -> bool {
     let fits = |shape: &str, part: &str| {
         let same = |(sign, c): (char, char)| match sign {
@@ -274,7 +274,7 @@ fn is_rfc_3339(text: &str) -> bool {
     fits("0000-00-00T00:00:00", moment) && is_zone && is_valid_timestamp(moment, rest)
 }
 
-/// Whether there is such a day and such a time; fractions of a second cannot be wrong.
+/// Returns true if the date and time exist; fractions of a second are always valid.
 fn is_valid_timestamp(moment: &str, zone: &str) -> bool {
     let zone = if zone.eq_ignore_ascii_case("z") {
         "+00:00"

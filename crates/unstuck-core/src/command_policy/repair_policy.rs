@@ -1,4 +1,4 @@
-//! The owner's rules: the `[recovery]` section as far as it says what may run.
+//! The owner's rules: the part of the `[recovery]` section that decides what may run.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -6,43 +6,43 @@ use serde_json::Value;
 use super::charset::{is_blank, trim_ascii_whitespace};
 use super::sanitize::sanitize;
 
-/// What the owner allows. What is written here by hand counts as it stands, so [check](Self::check) it.
+/// The owner's rules. Values constructed in code are not validated, so [check](Self::check) them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RepairPolicy {
-    /// Whether repairs are done at all; true by default.
+    /// If set, repairs are enabled; true by default.
     pub enabled: bool,
-    /// Commands that may run without asking, byte for byte; none by default.
+    /// Commands that may run without approval, byte for byte; none by default.
     pub auto_approve: Vec<String>,
-    /// Patterns of commands that a person must approve; `["*"]` by default.
+    /// Patterns of commands that need approval; `["*"]` by default.
     pub require_human: Vec<String>,
-    /// How many repairs may run by themselves in one run; 3 by default.
+    /// Maximum number of automatic repairs in one run; 3 by default.
     pub max_auto_recoveries_per_run: u32,
-    /// How many seconds lie between two of them at least; 60 by default.
+    /// Minimum number of seconds between two of them; 60 by default.
     pub cooldown_seconds: u64,
-    /// What happens to a command that is in no list; a person is asked by default.
+    /// The rule for commands in no list; by default they need approval.
     pub on_unknown: OnUnknown,
 }
 
-/// What happens to a command that is in no list.
+/// The rule for commands in no list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnUnknown {
-    /// A person is asked.
+    /// Needs approval.
     #[default]
     Escalate,
-    /// It is refused.
+    /// Denied.
     Deny,
-    /// It runs if it is plain.
+    /// Allowed if simple.
     Allow,
 }
 
-/// What is wrong with a `[recovery]` section; then nothing of it counts.
+/// An error in a `[recovery]` section; the whole section is then ignored.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{key}` {problem}")]
 pub struct RepairPolicyError {
     /// The key, such as `auto_approve`.
     pub key: String,
-    /// What is wrong with it.
+    /// The problem.
     pub problem: String,
 }
 
@@ -55,7 +55,7 @@ impl RepairPolicyError {
     }
 }
 
-/// Nothing is approved, and everything asks.
+/// Approves nothing, and requires approval for everything.
 impl Default for RepairPolicy {
     fn default() -> Self {
         Self {
@@ -70,7 +70,7 @@ impl Default for RepairPolicy {
 }
 
 impl RepairPolicy {
-    /// Reads the section strictly: one mistake and nothing of it counts.
+    /// Parses the section strictly: a single error invalidates all of it.
     ///
     /// ```
     /// use serde_json::json;
@@ -105,8 +105,8 @@ impl RepairPolicy {
             }
             "cooldown_seconds" => self.cooldown_seconds = parse_integer(key, value)?,
             "on_unknown" => self.on_unknown = parse_keyword(key, value, &ON_UNKNOWN)?,
-            // What follows decides how a command runs, not whether; a mistake in it still makes the section one
-            // that nobody has thought through.
+            // The remaining keys decide how a command runs, not whether; an error in them still shows a section that
+            // was not thought through.
             "network" | "guard_files" | "preview" => {
                 parse_bool(key, value)?;
             }
@@ -124,7 +124,7 @@ impl RepairPolicy {
         Ok(())
     }
 
-    /// Finds entries in which there is nothing to see.
+    /// Rejects entries without visible characters.
     pub fn check(&self) -> Result<(), RepairPolicyError> {
         check_not_blank("auto_approve", &self.auto_approve)?;
         check_not_blank("require_human", &self.require_human)

@@ -1,11 +1,11 @@
-//! Does an entry of `require_human` cover a command? Generously: being too generous only asks.
+//! Matches commands against entries of `require_human`. Generously: a false match only requires approval.
 
 use super::program_knowledge::ProgramKnowledge;
 use super::split_commands::{AssignmentValues, split_commands};
 
-/// Signs between commands; a pattern that contains one is compared with whole lines.
+/// Operators between commands; a pattern that contains one is compared with whole lines.
 const OPERATORS: &[char] = &[';', '&', '|', '<', '>', '(', ')', '`', '{', '}'];
-/// Words after which `values_at_path` and `fd` name a program.
+/// Words after which `find` and `fd` name a program.
 const EXECS: [&str; 6] = [
     "-exec",
     "-execdir",
@@ -15,11 +15,11 @@ const EXECS: [&str; 6] = [
     "--exec-batch",
 ];
 
-/// A command line, ready to be compared with entries.
+/// A command line prepared for comparison.
 pub(super) struct MatchableCommand {
     /// The whole line in one piece.
     whole: String,
-    /// Whole lines from each command on, without blanks around operators.
+    /// The rest of the line from each command on, without blanks around operators.
     tight: String,
     /// Each command from each word on that may be its program.
     candidates: Vec<String>,
@@ -48,7 +48,7 @@ impl MatchableCommand {
         }
     }
 
-    /// Whether an entry covers the line or one of its commands.
+    /// Returns true if an entry matches the line or one of its commands.
     pub(super) fn matches(&self, entry: &str) -> bool {
         let lower = entry.to_lowercase();
         let pattern = normalize(&lower);
@@ -73,7 +73,7 @@ impl MatchableCommand {
     }
 }
 
-/// Adds what a command may be called: from each word on that may be its program, with and without folder.
+/// Adds the possible readings of a command: from each word on that may be its program, with and without directory.
 fn add_candidates(command: &str, candidates: &mut Vec<String>) {
     let words: Vec<_> = command.split_whitespace().collect();
     for start in program_positions(&words) {
@@ -86,7 +86,7 @@ fn add_candidates(command: &str, candidates: &mut Vec<String>) {
     }
 }
 
-/// Which words of a command may be its program: the first, and those that wrappers and assignments stand before.
+/// Returns the words of a command that may be its program: the first, and those after wrappers and assignments.
 fn program_positions(words: &[&str]) -> Vec<usize> {
     let mut is_start = vec![false; words.len() + 1];
     is_start[0] = true;
@@ -118,9 +118,9 @@ fn wrapper_operands(words: &[&str]) -> Option<usize> {
     ProgramKnowledge::built_in().launcher_operands(&words)
 }
 
-/// Which of the words behind a wrapper may be the program that it starts.
+/// Returns the words after a wrapper that may be the program it starts.
 ///
-/// A word behind an option may be the option's value, so the next one counts, too.
+/// A word after an option may be the option's value, so the next one is included too.
 fn wrapped_program_positions(words: &[&str], mut operands: usize) -> Vec<usize> {
     let mut found = Vec::new();
     let mut after_option = false;
@@ -150,7 +150,7 @@ fn is_assignment(word: &str) -> bool {
     })
 }
 
-/// A command without the folder of its program.
+/// Returns a command without the directory of its program.
 fn without_directory(command: &str) -> &str {
     let program = command.split(' ').next().unwrap_or_default();
     if program.contains('*') {
@@ -159,13 +159,13 @@ fn without_directory(command: &str) -> &str {
     program.rfind('/').map_or(command, |at| &command[at + 1..])
 }
 
-/// A text without quotes and backslashes, with single blanks.
+/// Returns a text without quotes and backslashes, with single blanks.
 fn normalize(text: &str) -> String {
     let text = text.replace(['\'', '"', '\\'], "");
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The same without blanks around operators; the end of a line is one.
+/// Returns the same without blanks around operators; a line end is an operator.
 fn normalize_operators(text: &str) -> String {
     let lines: Vec<_> = text.lines().map(normalize).collect();
     let mut text = lines.join(";");
@@ -176,18 +176,19 @@ fn normalize_operators(text: &str) -> String {
     text
 }
 
-/// Whether a pattern covers a text: `*` is any run of characters; without one it may also be the first words of the text.
+/// Returns true if a pattern matches a text: `*` is any run of characters; without one it may also be the first words
+/// of the text.
 fn pattern_matches(pattern: &str, text: &str) -> bool {
     if !pattern.contains('*') {
         let rest = text.strip_prefix(pattern);
         return rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(' '));
     }
-    // `curl *` is also meant for `curl` alone.
+    // `curl *` also covers `curl` alone.
     let alone = pattern.strip_suffix(" *");
     alone.is_some_and(|pattern| wildcard_matches(pattern, text)) || wildcard_matches(pattern, text)
 }
 
-/// Each part between stars is looked for where the last one ended; the earliest place is always good enough.
+/// Finds each part between stars after the previous one; the earliest match is always sufficient.
 fn wildcard_matches(pattern: &str, text: &str) -> bool {
     let Some((first, rest)) = pattern.split_once('*') else {
         return pattern == text;

@@ -1,4 +1,4 @@
-//! Texts of a proposal as they may be shown: nothing in them that a terminal, a log or an eye would take for something else.
+//! Makes texts of a proposal safe to display: nothing in them can mislead a terminal, a log or a reader.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -7,17 +7,17 @@ use std::sync::LazyLock;
 use super::charset::is_hidden;
 use crate::redact::Redactor;
 
-/// More characters of one text than this are not shown.
+/// Maximum number of characters displayed.
 const MAX_CHARS: usize = 2000;
 
-/// A text on one line without secrets; what cannot be seen is spelled out, such as `\n` and `\u{202e}`.
+/// Returns a text on one line without secrets; invisible characters are escaped, such as `\n` and `\u{202e}`.
 ///
-/// Whoever puts it into a page or a table still has to escape it for that.
+/// Output for HTML or tables must still be escaped for that format.
 ///
 /// ```
-/// use unstuck_core::command_policy::show;
+/// use unstuck_core::command_policy::sanitize;
 ///
-/// assert_eq!(show("Größe\n\u{1b}[2J"), r"Größe\n\u{1b}[2J");
+/// assert_eq!(sanitize("Größe\n\u{1b}[2J"), r"Größe\n\u{1b}[2J");
 /// ```
 pub fn sanitize(text: &str) -> String {
     let text = without_secrets(text);
@@ -34,12 +34,13 @@ pub fn sanitize(text: &str) -> String {
     shown
 }
 
-/// A command on one line, whole and without secrets; everything beyond ASCII is spelled out, so that no letter passes for another.
+/// Returns a command on one line, complete and without secrets; all non-ASCII characters are escaped, so that no letter
+/// passes for another.
 ///
 /// ```
-/// use unstuck_core::command_policy::show_command;
+/// use unstuck_core::command_policy::sanitize_command;
 ///
-/// assert_eq!(show_command("n\u{440}m install"), r"n\u{440}m install");
+/// assert_eq!(sanitize_command("n\u{440}m install"), r"n\u{440}m install");
 /// ```
 pub fn sanitize_command(command: &str) -> String {
     let command = without_secrets(command);
@@ -68,7 +69,7 @@ fn without_secrets(text: &str) -> Cow<'_, str> {
     SECRETS.redact(text)
 }
 
-/// Whether there is something in a text that looks like a secret.
+/// Returns true if a text contains something that looks like a secret.
 pub(super) fn contains_secret(text: &str) -> bool {
     SECRETS.contains_secret(text)
 }

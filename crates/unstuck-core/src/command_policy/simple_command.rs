@@ -1,13 +1,13 @@
-//! Plain commands: those that may run under `on_unknown = "allow"` although nobody listed them.
+//! Simple commands: those that may run under `on_unknown = "allow"` without being listed.
 //!
-//! This does not approve by itself: the owner has allowed what is unknown, and this takes back all but one known program
-//! with arguments by which it executes nothing of the project.
+//! This does not approve by itself: the owner has allowed unknown commands, and this restricts them to one known
+//! program with arguments that execute nothing of the project.
 
 use super::execution_plan::is_shell_neutral;
 use super::program_knowledge::ProgramKnowledge;
 use super::sanitize::{contains_secret, sanitize_command};
 
-/// What keeps a command from being plain; nothing if it is.
+/// Returns why a command is not simple; none if it is.
 pub(super) fn simple_command_objection(command: &str) -> Option<String> {
     let odd = command.chars().find(|c| !is_shell_neutral(*c) && *c != ' ');
     if let Some(odd) = odd {
@@ -30,7 +30,7 @@ pub(super) fn simple_command_objection(command: &str) -> Option<String> {
     ProgramKnowledge::built_in().objection(program, arguments)
 }
 
-/// Whether a word names a program that is looked for in the owner's PATH.
+/// Returns true if a word is a program name that is searched in the owner's PATH.
 fn is_bare_name(word: &str) -> bool {
     word.starts_with(|c: char| c.is_ascii_alphanumeric())
         && word
@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn every_pattern_can_be_read() {
+    fn every_pattern_is_valid() {
         let file = include_str!("../../data/programs.toml");
         let (known, _) = file.split_once("# --- samples ---").unwrap();
         let known: toml::Table = toml::from_str(known).unwrap();
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn every_sample_is_judged_as_it_says() {
+    fn every_sample_is_evaluated_as_stated() {
         let file = include_str!("../../data/programs.toml");
         let (_, samples) = file.split_once("# --- samples ---").unwrap();
         let samples: Samples = toml::from_str(samples).unwrap();

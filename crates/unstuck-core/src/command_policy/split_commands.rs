@@ -1,18 +1,20 @@
-//! Takes a command line apart into its commands, as generously as can be: for `require_human`, which only ever asks.
+//! Splits a command line into its commands, as generously as possible: for `require_human`, where a match only requires
+//! approval.
 //!
-//! Quotes and backslashes are dropped, so what is quoted counts as if it were not. Nothing here is nested calls, so no
-//! text is too deep for it, and every character is looked at once.
+//! Quotes and backslashes are dropped, so quoted text is treated as unquoted. Nothing here recurses, so no nesting is
+//! too deep, and every character is read once.
 
-/// What is in the quotes of an assignment, such as `A='x y'`.
+/// How quoted text in an assignment is read, such as `A='x y'`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum AssignmentValues {
-    /// Words and commands like everything else: the safe reading, as nobody knows which quote opens and which one closes.
+    /// As words and commands like everything else: the safe reading, since it is unclear which quote opens and which
+    /// closes.
     Split,
-    /// One word, so that the program behind it is found.
+    /// As one word, so that the program after it is found.
     Whole,
 }
 
-/// The commands of a line, those in substitutions and subshells included. The line has to be in lower case.
+/// Returns the commands of a line, including those in substitutions and subshells. The line must be in lower case.
 pub(super) fn split_commands(line: &str, values: AssignmentValues) -> Vec<String> {
     let mut splitter = CommandLineSplitter {
         rest: line,
@@ -36,11 +38,11 @@ pub(super) fn split_commands(line: &str, values: AssignmentValues) -> Vec<String
 struct CommandLineSplitter<'l> {
     rest: &'l str,
     values: AssignmentValues,
-    /// The command that is being read.
+    /// The current command.
     current: String,
-    /// What is open, and the command that goes on behind it.
+    /// The open constructs, and the command that continues after each.
     open: Vec<(SubstitutionKind, String)>,
-    /// The quote that ends the value of an assignment, and how much was open before it.
+    /// The quote that ends the value of an assignment, and the number of constructs open before it.
     value: Option<(char, usize)>,
     done: Vec<String>,
 }
@@ -58,7 +60,7 @@ impl CommandLineSplitter<'_> {
         Some(c)
     }
 
-    /// Passes over a beginning, if it is there.
+    /// Skips a prefix, if present.
     fn skip_prefix(&mut self, start: &str) -> bool {
         let found = self.rest.strip_prefix(start);
         self.rest = found.unwrap_or(self.rest);
@@ -82,7 +84,7 @@ impl CommandLineSplitter<'_> {
 
     fn push_char(&mut self, c: char) {
         match c {
-            // Written so, a substitution in backticks holds another one.
+            // In this notation, a substitution in backticks contains another one.
             '\\' if self.skip_prefix("`") => self.end_command(),
             '\\' => {
                 self.skip_prefix("\n");
@@ -107,7 +109,7 @@ impl CommandLineSplitter<'_> {
         }
     }
 
-    /// Drops a quote; what is in the quotes of an assignment stays one word.
+    /// Drops a quote; quoted text of an assignment stays one word.
     fn quote(&mut self, quote: char) {
         match self.value {
             Some((open, _)) if open == quote => self.value = None,
@@ -137,7 +139,7 @@ impl CommandLineSplitter<'_> {
         }
     }
 
-    /// What follows a `$`: a substitution is a command, and a variable counts as empty, or as a blank if it is IFS.
+    /// Handles the text after a `$`: a substitution is a command, and a variable is empty, or a blank if it is IFS.
     fn expansion(&mut self) {
         if self.skip_prefix("(") {
             self.substitution(SubstitutionKind::Round);
@@ -161,7 +163,7 @@ impl CommandLineSplitter<'_> {
         }
     }
 
-    /// Text in `$'…'`, in which characters may be written by their number.
+    /// Handles text in `$'…'`, which may contain character escapes.
     fn escapes(&mut self) {
         while let Some(c) = self.next() {
             match c {
@@ -199,7 +201,7 @@ impl CommandLineSplitter<'_> {
         digits
     }
 
-    /// Leaves out a redirection and where it goes; a text after `<<<` counts as a command.
+    /// Skips a redirection and its target; a text after `<<<` is a command.
     fn redirection(&mut self, first: char) {
         let words = self.current.trim_end_matches(|c: char| c.is_ascii_digit());
         if words.is_empty() || words.ends_with(char::is_whitespace) {

@@ -1,4 +1,5 @@
-//! Strict JSON: one object, bounded in size and depth, no key twice. Every value is looked at, also those that nobody uses.
+//! Strict JSON: one object, bounded in size and depth, without duplicate keys. Every value is checked, including unused
+//! ones.
 
 use std::fmt;
 
@@ -8,7 +9,7 @@ use serde_json::{Map, Number, Value};
 use super::proposal::{MAX_BYTES, MAX_DEPTH, ProposalError};
 use super::sanitize::sanitize;
 
-/// Reads a document that is exactly one JSON object.
+/// Parses a document that is exactly one JSON object.
 pub(super) fn parse_object(bytes: &[u8]) -> Result<Map<String, Value>, ProposalError> {
     if bytes.len() > MAX_BYTES {
         return Err(ProposalError::TooLarge { bytes: bytes.len() });
@@ -25,7 +26,7 @@ pub(super) fn parse_object(bytes: &[u8]) -> Result<Map<String, Value>, ProposalE
     }
 }
 
-/// A value at some depth; `serde_json::Value` by itself takes the last of equal keys without a word.
+/// Visits a value at some depth; `serde_json::Value` itself silently accepts the last of duplicate keys.
 #[derive(Clone, Copy)]
 struct StrictJsonVisitor {
     depth: usize,

@@ -1,4 +1,4 @@
-//! What the guard says of a command, and why.
+//! The verdict on a command, and its reasons.
 
 use std::time::Duration;
 
@@ -6,45 +6,45 @@ use serde::Serialize;
 
 use super::approved_command::ApprovedCommand;
 
-/// Where a command would run, as far as that matters here.
+/// The kind of directory in which a command would run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DirectoryKind {
-    /// A folder like any other.
+    /// An ordinary directory.
     Ordinary,
-    /// A folder in which no approval counts, and what makes it one, such as `.git`.
+    /// A directory in which no approval is valid, and its reason, such as `.git`.
     Protected(String),
 }
 
-/// All else that can make a verdict stricter. Its default makes nothing stricter.
+/// Further conditions that can make a verdict stricter. The default makes nothing stricter.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PolicyContext {
-    /// How many repairs ran by themselves in this run.
+    /// Number of automatic repairs in this run.
     pub auto_repairs_this_run: u32,
-    /// How long it is until the next one may run by itself.
+    /// Time until the next automatic repair is permitted.
     pub cooldown_left: Option<Duration>,
-    /// The configuration that was left out of the rules because nobody has trusted it, such as `unstuck.toml`.
+    /// The configuration file that was ignored because it is not trusted, such as `unstuck.toml`.
     pub untrusted_config: Option<String>,
-    /// Files that decide what the command does, and that differ from what was last accepted.
+    /// Watched files that affect the command and differ from what was last accepted.
     pub changed_watched_files: Vec<String>,
-    /// What is missing for a complete sandbox, where nobody has said that less is enough.
+    /// The missing parts of the sandbox, unless an incomplete one was accepted.
     pub incomplete_sandbox: Option<String>,
 }
 
-/// What happens to a command.
+/// The verdict on a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
-    /// It runs by itself.
+    /// It runs automatically.
     Run(ApprovedCommand),
-    /// A person is asked, for all of these reasons.
+    /// It needs approval, for all of these reasons.
     RequireApproval(Vec<ApprovalReason>),
-    /// It does not run, and nobody is asked.
+    /// It does not run, and no approval is requested.
     Deny,
-    /// The proposal is refused as a whole.
+    /// The proposal is rejected as a whole.
     RejectProposal,
 }
 
 impl Verdict {
-    /// The name of the verdict: `run`, `escalation`, `deny` or `reject_proposal`.
+    /// The name of the verdict: `run`, `ask`, `deny` or `reject_proposal`.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Run(_) => "run",
@@ -55,47 +55,47 @@ impl Verdict {
     }
 }
 
-/// Why a person is asked.
+/// A reason why a command needs approval.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ApprovalReason {
     /// It is in no list.
     Unknown,
-    /// An entry of `require_human` covers it.
+    /// It matches an entry of `require_human`.
     RequireHuman(String),
-    /// It stands in `auto_approve` and in `require_human`.
+    /// It matches both `auto_approve` and `require_human`.
     BothLists,
-    /// Unknown commands may run, but only plain ones; what is not plain about it.
+    /// Unknown commands may run, but only simple ones; the reason why it is not.
     #[serde(rename = "not_plain")]
     NotSimple(String),
-    /// It would run inside `.git`, `node_modules` or the like.
+    /// It would run inside `.git`, `node_modules` or a similar directory.
     #[serde(rename = "protected_folder")]
     ProtectedDirectory(String),
-    /// As many repairs ran by themselves as may in one run.
+    /// The limit of automatic repairs per run is reached.
     LimitReached,
-    /// The last one was too short a time ago; how long to wait.
+    /// The cooldown after the last repair has not elapsed; the time left.
     #[serde(rename = "cooling")]
     Cooldown(Duration),
-    /// These files decide what it does, and they have changed.
+    /// These watched files affect it and have changed.
     #[serde(rename = "guard_files")]
     WatchedFiles(Vec<String>),
-    /// The sandbox is not complete here; what is missing.
+    /// The sandbox is incomplete; the missing parts.
     Sandbox(String),
 }
 
-/// What the guard says of a command.
+/// The evaluation of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Evaluation {
-    /// What happens to it.
+    /// The verdict.
     pub verdict: Verdict,
-    /// Why, in one sentence: the step that decided.
+    /// The reason in one sentence, from the deciding step.
     pub reason: String,
-    /// Every step in order.
+    /// All steps in order.
     pub steps: Vec<PolicyStep>,
 }
 
 impl Evaluation {
-    /// The judgement on a proposal that is refused as a whole: the rule that it breaks, and how.
+    /// Returns the evaluation of a proposal that is rejected as a whole: the violated rule, and how.
     pub fn rejected(rule: &'static str, says: impl Into<String>) -> Self {
         Self::from_steps(vec![PolicyStep {
             rule,
@@ -105,7 +105,7 @@ impl Evaluation {
         }])
     }
 
-    /// What all steps together come to: the strictest of them decides, and what no step approves asks.
+    /// Combines the steps: the strictest one decides, and a command that no step approves needs approval.
     pub(super) fn from_steps(steps: Vec<PolicyStep>) -> Self {
         let strictest = steps.iter().max_by_key(|step| step.effect.strictness());
         let strictest = strictest.map_or(0, |step| step.effect.strictness());
@@ -144,31 +144,31 @@ fn verdict(steps: &[PolicyStep], strictest: u8) -> Verdict {
     }
 }
 
-/// One step of the way to a verdict.
+/// A step of the evaluation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PolicyStep {
-    /// The rule that it follows, such as `R4`; see the guide.
+    /// The rule it applies, such as `R4`; see the guide.
     pub rule: &'static str,
-    /// What it looks at.
+    /// The subject of the check.
     pub subject: &'static str,
-    /// What it does to the verdict.
+    /// The effect on the verdict.
     pub effect: StepEffect,
-    /// What was found, in a sentence.
+    /// The finding, as a sentence.
     pub finding: String,
 }
 
-/// What a step does to the verdict.
+/// The effect of a step on the verdict.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StepEffect {
-    /// Nothing.
+    /// None.
     Passes,
-    /// It may run, if no other step minds.
+    /// Approves, unless another step objects.
     Approves(ApprovedCommand),
-    /// A person is asked.
+    /// Requires approval.
     Asks(ApprovalReason),
-    /// It does not run.
+    /// Denies.
     Denies,
-    /// The proposal is refused.
+    /// Rejects the proposal.
     Rejects,
 }
 
@@ -176,7 +176,7 @@ const DENY_STRICTNESS: u8 = 3;
 const REJECT_STRICTNESS: u8 = 4;
 
 impl StepEffect {
-    /// The name of the effect, for machines.
+    /// The wire name of the effect.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Passes => "passes",

@@ -1,6 +1,6 @@
-//! How long to wait before the next try.
+//! Delays before the next retry.
 //!
-//! A wait that the server stated comes first and is never undercut; only without one does the curve count,
+//! A delay stated by the server takes precedence and is never undercut; only without one the backoff curve applies,
 //! bounded by its cap and spread by jitter.
 
 use std::time::Duration;
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::randomness::{RandomDraw, SeededRng};
 
-/// How waits grow from try to try.
+/// The growth of delays over retries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BackoffCurve {
@@ -21,41 +21,41 @@ pub enum BackoffCurve {
     Fixed,
 }
 
-/// How waits are spread, so that many sessions do not try again in the same instant.
+/// The spread of delays, so that many sessions do not retry at the same instant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Jitter {
-    /// Exactly the wait of the curve.
+    /// Exactly the delay of the curve.
     None,
-    /// Evenly between 0 (exclusive) and the wait of the curve.
+    /// Uniform between 0 (exclusive) and the delay of the curve.
     Full,
-    /// Evenly between half of the wait of the curve and the whole.
+    /// Uniform between half of the delay of the curve and the whole.
     Equal,
-    /// Evenly between the base and three times the wait before this one.
+    /// Uniform between the base and three times the previous delay.
     Decorrelated,
 }
 
-/// The shape of the waits.
+/// The backoff parameters.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Backoff {
-    /// How waits grow.
+    /// The growth of delays.
     pub curve: BackoffCurve,
-    /// How waits are spread.
+    /// The spread of delays.
     pub jitter: Jitter,
-    /// The first wait, in seconds.
+    /// The first delay, in seconds.
     pub base: f64,
-    /// What each wait is multiplied by.
+    /// The factor between consecutive delays.
     pub multiplier: f64,
-    /// The longest wait, in seconds.
+    /// The maximum delay, in seconds.
     pub cap: f64,
 }
 
-/// The least and the most that is added to a stated reset, so that a clock that runs a little ahead does
-/// not come too early and waiting sessions do not all wake at once.
+/// The minimum and maximum added to a stated reset, so that a clock that is slightly fast does not retry too early and
+/// waiting sessions do not all wake at once.
 const RESET_SKEW: (f64, f64) = (2.0, 30.0);
 
 impl Backoff {
-    /// The wait of the curve before the `n`-th retry (counted from 1), before jitter.
+    /// Returns the delay of the curve before the `n`-th retry (from 1), before jitter.
     pub fn curve_delay(&self, n: u32) -> Duration {
         let n = n.max(1);
         let seconds = match self.curve {
@@ -71,7 +71,7 @@ impl Backoff {
         self.capped_seconds(seconds)
     }
 
-    /// The wait before the `n`-th retry, spread by the draw; `previous` is the wait before this one.
+    /// Returns the delay before the `n`-th retry, spread by the draw; `previous` is the delay before this one.
     pub fn delay(&self, n: u32, previous: Option<Duration>, draw: RandomDraw) -> Duration {
         let whole = self.curve_delay(n);
         match self.jitter {
@@ -86,7 +86,7 @@ impl Backoff {
         }
     }
 
-    /// All the waits in order, without end.
+    /// Returns an endless iterator over the delays.
     pub fn delays(self, seed: u64) -> impl Iterator<Item = Duration> {
         let mut dice = SeededRng::seeded(seed);
         let mut previous = None;
@@ -97,16 +97,16 @@ impl Backoff {
         })
     }
 
-    /// Seconds as a duration, within the cap; what is not a number is the cap.
+    /// Converts seconds to a duration within the cap; NaN becomes the cap.
     fn capped_seconds(&self, seconds: f64) -> Duration {
         let cap = Duration::try_from_secs_f64(self.cap).unwrap_or(Duration::ZERO);
         Duration::try_from_secs_f64(seconds).map_or(cap, |wait| wait.min(cap))
     }
 }
 
-/// The wait for a stated reset: the stated time plus 2 s, and up to 28 s more by the draw.
+/// Returns the delay until a stated reset: the stated time plus 2 s, and up to 28 s more by the draw.
 ///
-/// The spread is never more than a tenth of the wait, so that a short one stays short.
+/// The spread is at most a tenth of the delay, so that a short one stays short.
 pub fn delay_until_reset(stated: Duration, draw: RandomDraw) -> Duration {
     let (least, most) = RESET_SKEW;
     let spread = (most - least).min(stated.as_secs_f64() / 10.0);
@@ -136,14 +136,14 @@ mod tests {
 
     /// S4-02, S4-24: 1, 2, 4, 8 s and never more than 30 s.
     #[test]
-    fn exponential_waits_double_up_to_the_cap() {
+    fn exponential_delays_double_up_to_the_cap() {
         let waits = first_seconds(standard(), 7);
         assert_eq!(waits, [1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0]);
     }
 
     /// S1-27: multiplier × n seconds.
     #[test]
-    fn linear_waits_are_the_multiplier_times_the_try() {
+    fn linear_delays_are_the_multiplier_times_the_retry_number() {
         let linear = Backoff {
             curve: BackoffCurve::Linear,
             multiplier: 1.5,
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn fixed_waits_stay_the_same() {
+    fn fixed_delays_stay_the_same() {
         let fixed = Backoff {
             curve: BackoffCurve::Fixed,
             base: 7.0,
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_timed_reset_is_never_undercut_and_is_spread_by_seconds_only() {
+    fn a_stated_reset_is_never_undercut_and_is_spread_by_seconds_only() {
         let day = Duration::from_secs(86_400);
         assert!(delay_until_reset(day, RandomDraw(0)) >= day + Duration::from_secs(2));
         assert!(delay_until_reset(day, RandomDraw(u64::MAX)) <= day + Duration::from_secs(30));
@@ -173,7 +173,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_wait_exceeds_the_cap_and_full_jitter_is_never_longer_than_the_curve(
+        fn no_delay_exceeds_the_cap_and_full_jitter_is_never_longer_than_the_curve(
             curve in prop_oneof![Just(BackoffCurve::Exponential), Just(BackoffCurve::Linear), Just(BackoffCurve::Fixed)],
             jitter in prop_oneof![
                 Just(Jitter::None), Just(Jitter::Full), Just(Jitter::Equal), Just(Jitter::Decorrelated),

@@ -1,22 +1,22 @@
-//! The order in which a kind's strategies are tried.
+//! Ranking of a kind's strategies.
 
 use crate::failure::{Kind, Layer};
 use crate::knowledge::ChainEntry;
 
 use super::success_rates::SuccessRates;
 
-/// A link of a chain with what speaks for it.
+/// A chain entry with its rank.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RankedStrategy<'a> {
-    /// The link.
+    /// The chain entry.
     pub entry: &'a ChainEntry,
-    /// The chance that it helps, after what was learned.
+    /// The chance that it helps, adjusted by learned success rates.
     pub confidence: f64,
-    /// What it is ordered by: the chance over the root of the turns it takes, so that the simple comes first.
+    /// The sort key: the confidence divided by the square root of its turns, so that simple strategies come first.
     pub score: f64,
 }
 
-/// Orders the links of a kind that are for a layer: the best first, none twice, those that ask a person last.
+/// Ranks the entries of a kind for a layer: the best first, without duplicates, those that escalate last.
 ///
 /// Equal scores keep the given order.
 pub fn rank_chain<'a>(
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn the_simple_and_sure_come_first_and_questions_last() {
+    fn simple_and_confident_strategies_come_first_and_escalations_last() {
         let links = [
             link("ask_user", 0.95, 1, &[]),
             link("slow", 0.9, 9, &[]),
@@ -89,9 +89,9 @@ mod tests {
         assert_eq!(names(&ranked), ["quick", "equal", "slow", "ask_user"]);
     }
 
-    /// S2-24: what worked before moves up.
+    /// S2-24: strategies that worked before move up.
     #[test]
-    fn what_was_learned_changes_the_order() {
+    fn learned_success_rates_change_the_order() {
         let links = [link("first", 0.7, 1, &[]), link("second", 0.6, 1, &[])];
         let mut odds = SuccessRates::empty();
         odds.record(Kind::Timeout, "second", true);
@@ -103,7 +103,7 @@ mod tests {
     proptest! {
         /// S2-20: no strategy twice.
         #[test]
-        fn no_strategy_comes_twice_and_none_is_lost(
+        fn ranking_neither_duplicates_nor_drops_strategies(
             given in proptest::collection::vec((0_u8..6, 0.0..1.0_f64, 0_u32..9), 0..12),
         ) {
             let links: Vec<_> = given.iter().map(|(id, c, i)| link(&format!("s{id}"), *c, *i, &[])).collect();

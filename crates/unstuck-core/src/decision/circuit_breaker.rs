@@ -1,8 +1,8 @@
-//! The circuit breaker of one upstream: after several failures in a row nobody asks it again for a while, then
-//! one probe finds out whether it is back.
+//! The circuit breaker of one upstream: after consecutive failures it is unavailable for a while, then one probe finds
+//! out if it is back.
 //!
-//! An upstream that still answers now and then is not dead: in much traffic a row of failures comes by chance, so the row
-//! must also have lasted. The longer the row, the shorter the silence that is enough.
+//! An upstream that still answers now and then is not down: under heavy traffic consecutive failures occur by chance,
+//! so the series must also have lasted for some time. The longer the series, the shorter the required silence.
 
 use std::time::Duration;
 
@@ -11,24 +11,24 @@ use serde::{Deserialize, Serialize};
 use crate::failure::Kind;
 use crate::time::Timestamp;
 
-/// When a breaker opens and for how long.
+/// The settings of a circuit breaker.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct CircuitBreakerSettings {
-    /// How many failures in a row open it; 8 by default.
+    /// The number of consecutive failures that open it; 8 by default.
     pub failures: u32,
-    /// How long a row of just so many must have gone without an answer, in milliseconds; 15 s by default.
+    /// The time without a success that exactly so many failures need, in milliseconds; 15 s by default.
     ///
-    /// A row of ten times as many opens it after a tenth of that. Where there never was an answer, the row is enough.
+    /// Ten times as many failures open it after a tenth of that. If there never was a success, the failures are enough.
     #[serde(
         with = "crate::duration::millis",
         rename = "silence_ms",
         default = "default_silence"
     )]
     pub silence: Duration,
-    /// How long it stays open the first time, in milliseconds; 15 s by default.
+    /// The time for which it stays open at first, in milliseconds; 15 s by default.
     #[serde(with = "crate::duration::millis", rename = "cool_down_ms")]
     pub cool_down: Duration,
-    /// The longest that it stays open, in milliseconds; 5 min by default. It doubles with each failed probe.
+    /// The maximum time for which it stays open, in milliseconds; 5 min by default. It doubles with each failed probe.
     #[serde(with = "crate::duration::millis", rename = "max_cool_down_ms")]
     pub max_cool_down: Duration,
 }
@@ -48,45 +48,45 @@ const fn default_silence() -> Duration {
     Duration::from_secs(15)
 }
 
-/// What a breaker lets through.
+/// The state of a circuit breaker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "name")]
 pub enum CircuitState {
-    /// Everything.
+    /// Everything is admitted.
     Closed {
-        /// Failures in a row so far.
+        /// The consecutive failures so far.
         failures: u32,
     },
-    /// Nothing until the moment.
+    /// Nothing is admitted until the timestamp.
     Open {
-        /// When a probe may go through.
+        /// The time from which a probe is admitted.
         until: Timestamp,
-        /// How often it has opened since it was last closed.
+        /// The number of times it has opened since it was last closed.
         #[serde(rename = "times")]
         openings: u32,
     },
-    /// One probe is on its way.
+    /// One probe is in progress.
     HalfOpen {
-        /// When the probe counts as lost and another may go.
+        /// The time at which the probe is considered lost and another is admitted.
         until: Timestamp,
-        /// How often it has opened since it was last closed.
+        /// The number of times it has opened since it was last closed.
         times: u32,
     },
 }
 
-/// The breaker of one upstream.
+/// The circuit breaker of one upstream.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CircuitBreaker {
     settings: CircuitBreakerSettings,
     state: CircuitState,
-    /// When it last answered.
+    /// The time of the last success.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(rename = "answered")]
     last_success: Option<Timestamp>,
 }
 
 impl CircuitBreaker {
-    /// A closed breaker.
+    /// Creates a closed breaker.
     pub fn new(settings: CircuitBreakerSettings) -> Self {
         Self {
             settings,
@@ -95,12 +95,12 @@ impl CircuitBreaker {
         }
     }
 
-    /// What it lets through at present.
+    /// Returns the current state.
     pub fn state(&self) -> CircuitState {
         self.state
     }
 
-    /// Whether a failure of this kind says that the upstream itself is down.
+    /// True if a failure of this kind indicates that the upstream itself is down.
     ///
     /// Rate limits do not: they belong to one key, not to the upstream.
     pub fn counts_as_outage(kind: Kind) -> bool {
@@ -114,7 +114,7 @@ impl CircuitBreaker {
         )
     }
 
-    /// How long until a try may go through; nothing if it may go now.
+    /// Returns the time until an attempt is admitted; zero if it is admitted now.
     pub fn time_until_admission(&self, now: Timestamp) -> Duration {
         match self.state {
             CircuitState::Closed { .. } => Duration::ZERO,
@@ -124,7 +124,7 @@ impl CircuitBreaker {
         }
     }
 
-    /// Lets a try through if it may go; after an open time only the first becomes the probe.
+    /// Admits an attempt if possible; after the open time only the first becomes the probe.
     pub fn admit(&mut self, now: Timestamp) -> bool {
         match self.state {
             CircuitState::Closed { .. } => true,
@@ -143,13 +143,13 @@ impl CircuitBreaker {
         }
     }
 
-    /// Takes note that a try succeeded, or failed in a way that shows that the upstream is up.
+    /// Records an attempt that succeeded, or failed in a way that shows that the upstream is up.
     pub fn on_success(&mut self, now: Timestamp) {
         self.state = CircuitState::Closed { failures: 0 };
         self.last_success = Some(now);
     }
 
-    /// Takes note that a try ended without saying anything about the upstream: if it was the probe, another may go.
+    /// Records an attempt that says nothing about the upstream: if it was the probe, another is admitted.
     pub fn on_inconclusive(&mut self, now: Timestamp) {
         if let CircuitState::HalfOpen { until, times } = self.state {
             let until = until.min(now);
@@ -157,9 +157,9 @@ impl CircuitBreaker {
         }
     }
 
-    /// Takes note that a try failed because of the upstream.
+    /// Records an attempt that failed because of the upstream.
     ///
-    /// A failure that arrives while it is open belongs to a try from before, and changes nothing.
+    /// A failure that arrives while it is open belongs to an earlier attempt and is ignored.
     pub fn on_failure(&mut self, now: Timestamp) {
         match self.state {
             CircuitState::Closed { failures } => {
@@ -228,7 +228,7 @@ mod tests {
 
     /// S4-35: the circuit breaker.
     #[test]
-    fn failures_in_a_row_open_it_and_a_success_between_them_does_not() {
+    fn consecutive_failures_open_it_and_a_success_resets_them() {
         let mut breaker = CircuitBreaker::default();
         for _ in 0..7 {
             breaker.on_failure(at(0));
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn one_probe_goes_through_and_closes_it() {
+    fn one_probe_is_admitted_and_closes_it() {
         let mut breaker = opened();
         assert!(breaker.admit(at(15)));
         assert!(!breaker.admit(at(15)), "only one probe");
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn each_failed_probe_doubles_the_cool_down_up_to_its_limit() {
+    fn each_failed_probe_doubles_the_open_time_up_to_its_limit() {
         let mut breaker = opened();
         let mut now = at(0);
         let mut waits = Vec::new();
@@ -267,14 +267,14 @@ mod tests {
     }
 
     #[test]
-    fn a_lost_probe_does_not_block_for_ever() {
+    fn a_lost_probe_does_not_block_forever() {
         let mut breaker = opened();
         assert!(breaker.admit(at(15)));
         assert!(breaker.admit(at(30)));
     }
 
     #[test]
-    fn a_probe_that_says_nothing_makes_room_for_another() {
+    fn an_inconclusive_probe_admits_another() {
         let mut breaker = opened();
         assert!(breaker.admit(at(15)));
         breaker.on_inconclusive(at(16));
@@ -282,9 +282,9 @@ mod tests {
         assert!(!breaker.admit(at(16)));
     }
 
-    /// Eighty calls a second of which three in ten succeed: rows of eight failures are common there.
+    /// Eighty calls a second of which 30 % succeed: series of eight failures are common there.
     #[test]
-    fn a_brownout_does_not_open_it_and_an_outage_in_much_traffic_does_within_two_seconds() {
+    fn a_brownout_does_not_open_it_and_an_outage_in_heavy_traffic_does_within_two_seconds() {
         let mut breaker = CircuitBreaker::default();
         let mut dice = crate::decision::SeededRng::seeded(3);
         let moments = (0..60_000).step_by(12).map(Timestamp::from_millis);
@@ -306,14 +306,14 @@ mod tests {
     }
 
     #[test]
-    fn what_was_stored_before_there_was_a_silence_is_still_read() {
+    fn an_older_state_without_the_silence_field_can_be_read() {
         let old = r#"{"settings":{"failures":8,"cool_down_ms":15000,"max_cool_down_ms":300000},"state":{"name":"closed","failures":2}}"#;
         let breaker: CircuitBreaker = serde_json::from_str(old).unwrap();
         assert_eq!(breaker.state(), CircuitState::Closed { failures: 2 });
     }
 
     #[test]
-    fn it_can_be_stored() {
+    fn the_state_round_trips_through_json() {
         let json = serde_json::to_string(&opened()).unwrap();
         assert_eq!(
             serde_json::from_str::<CircuitBreaker>(&json).unwrap(),

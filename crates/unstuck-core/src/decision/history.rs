@@ -1,4 +1,4 @@
-//! What has been done about this failure so far: plain data that decisions read.
+//! The recovery history of a failure, as plain data that decisions read.
 
 use std::time::Duration;
 
@@ -7,77 +7,77 @@ use serde::{Deserialize, Serialize};
 use crate::failure::{Kind, Level};
 use crate::time::Timestamp;
 
-/// One retry that was decided on and made.
+/// A retry that was decided on and made.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RetryRecord {
-    /// The kind of failure that it was an answer to.
+    /// The failure kind.
     pub kind: Kind,
-    /// The level of that answer.
+    /// The recovery level.
     pub level: Level,
-    /// The strategy, where one of the chain was used.
+    /// The strategy, if one of the chain was used.
     pub strategy: Option<String>,
-    /// When it was decided on.
+    /// The time of the decision.
     pub at: Timestamp,
-    /// How long was waited before it.
+    /// The delay before it.
     #[serde(with = "crate::duration::millis", rename = "delay_ms")]
     pub delay: Duration,
-    /// Whether that wait was one for a reset that the server stated.
+    /// True if it waited for a reset stated by the server.
     #[serde(default)]
     #[serde(rename = "stated")]
     pub is_stated_reset: bool,
-    /// What it cost, in USD, as far as is known.
+    /// The known cost in USD.
     #[serde(default)]
     pub cost: f64,
-    /// What a dearer model was estimated to cost more, in USD.
+    /// The estimated extra cost of a more expensive model, in USD.
     #[serde(default)]
     #[serde(rename = "extra")]
     pub extra_cost: f64,
-    /// Whether time bounded it, so that it does not count against a number of attempts.
+    /// True if it was bounded by time, so that it does not use up a number of attempts.
     #[serde(default)]
     #[serde(rename = "timed")]
     pub is_time_bound: bool,
-    /// Whether it waited for the network to come back, which counts against nothing.
+    /// True if it waited for the network, which uses up no limit.
     #[serde(default)]
     #[serde(rename = "offline")]
     pub waited_for_network: bool,
 }
 
-/// A stretch of time in which nobody tried: the machine slept, or the supervisor was gone.
+/// An interval without attempts: the machine slept, or the supervisor was not running.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IdleInterval {
-    /// When it began.
+    /// The start of the interval.
     pub at: Timestamp,
-    /// How long it lasted.
+    /// The duration of the interval.
     #[serde(with = "crate::duration::millis", rename = "lasted_ms")]
     pub duration: Duration,
 }
 
-/// So many waits for a stated reset do not count as time without progress; a reset that is stated again and again without
-/// a single success is none.
+/// The number of waits for stated resets that are excluded from the time without progress; a reset that is stated again
+/// and again without a single success is not a real one.
 const MAX_FREE_RESETS: usize = 3;
 
-/// What has been done in this episode so far.
+/// The recovery history of the current episode.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RecoveryHistory {
-    /// When the first failure was seen: the time that the work took before does not count as recovery.
+    /// The time of the first failure: working time before it is not recovery time.
     pub started: Timestamp,
-    /// What the first try cost, and whatever else belongs to no retry, in USD.
+    /// The cost of the first attempt and everything else outside of retries, in USD.
     #[serde(default)]
     pub spent_before: f64,
     /// The retries, in order.
     #[serde(default)]
     pub attempts: Vec<RetryRecord>,
-    /// When there was progress last: a successful API call, or a completed tool result.
+    /// The time of the last progress: a successful API call, or a completed tool result.
     #[serde(default)]
     pub last_progress: Option<Timestamp>,
-    /// When nobody tried.
+    /// The intervals without attempts.
     #[serde(default)]
     #[serde(rename = "gaps")]
     pub idle_intervals: Vec<IdleInterval>,
 }
 
 impl RecoveryHistory {
-    /// The history of an episode in which nothing has been done yet.
+    /// Creates an empty history.
     pub fn new(started: Timestamp) -> Self {
         Self {
             started,
@@ -88,12 +88,12 @@ impl RecoveryHistory {
         }
     }
 
-    /// Takes note of progress.
+    /// Records progress.
     pub fn record_progress(&mut self, at: Timestamp) {
         self.last_progress = self.last_progress.max(Some(at));
     }
 
-    /// Takes note of a time in which nobody tried.
+    /// Records an interval without attempts.
     pub fn record_idle(&mut self, at: Timestamp, lasted: Duration) {
         self.idle_intervals.push(IdleInterval {
             at,
@@ -101,9 +101,9 @@ impl RecoveryHistory {
         });
     }
 
-    /// The newest retry began at this moment, earlier or later than it was to: what was really waited counts.
+    /// Records when the latest retry actually started, earlier or later than planned: the actual delay is used.
     pub fn record_actual_start(&mut self, at: Timestamp) {
-        /// A wait that is over a little late is a busy machine, not one that slept.
+        /// A wait that ends slightly late is caused by a busy machine, not by one that slept.
         const LATE: Duration = Duration::from_secs(30);
         let Some(newest) = self.attempts.last_mut() else {
             return;
@@ -116,13 +116,13 @@ impl RecoveryHistory {
         }
     }
 
-    /// When the time without progress began: with the first failure, or the newest progress after it.
+    /// Returns the start of the time without progress: the first failure, or the latest progress after it.
     pub fn progress_or_start(&self) -> Timestamp {
         self.last_progress
             .map_or(self.started, |at| at.max(self.started))
     }
 
-    /// How long there has been no progress, without waits for stated resets and times in which nobody tried.
+    /// Returns the time without progress, excluding waits for stated resets and intervals without attempts.
     pub fn time_without_progress(&self, now: Timestamp) -> Duration {
         let since = self.progress_or_start();
         let newer = || self.attempts.iter().filter(|one| one.at >= since);
@@ -135,7 +135,7 @@ impl RecoveryHistory {
             .saturating_sub(self.idle_time_since(since))
     }
 
-    /// How many retries there were for a kind since the newest progress.
+    /// Counts the retries of a kind since the latest progress.
     pub fn retries_without_progress(&self, kind: Kind) -> u32 {
         let since = self.progress_or_start();
         count(
@@ -145,14 +145,14 @@ impl RecoveryHistory {
         )
     }
 
-    /// How long the network was waited for.
+    /// Returns the time spent waiting for the network.
     pub fn time_offline(&self) -> Duration {
         let waits = self.attempts.iter().filter(|one| one.waited_for_network);
         sum(waits.map(|one| one.delay))
     }
 
-    /// How long nobody could try, or nobody did: waits for the network and gaps, of which others may have noted the same
-    /// time. Each moment counts once.
+    /// Returns the time without attempts: waits for the network and idle intervals, which may overlap. Overlapping time
+    /// is included once.
     fn idle_time_since(&self, since: Timestamp) -> Duration {
         let offline = self.attempts.iter().filter(|one| one.waited_for_network);
         let offline = offline.map(|one| (one.at, one.at.after(one.delay)));
@@ -168,28 +168,28 @@ impl RecoveryHistory {
         }))
     }
 
-    /// Takes in one more retry.
+    /// Adds a retry.
     pub fn record(&mut self, attempt: RetryRecord) {
         self.attempts.push(attempt);
     }
 
-    /// How often it has been executed, the first try included.
+    /// Returns the number of executions, including the first.
     pub fn execution_count(&self) -> u32 {
         count(self.attempts.len()).saturating_add(1)
     }
 
-    /// How often it has been executed, the first try included, without what only time bounds.
+    /// Returns the number of executions, including the first, without time-bounded retries.
     pub fn counted_execution_count(&self) -> u32 {
         let counted = self.attempts.iter().filter(|one| !one.is_time_bound);
         count(counted.count()).saturating_add(1)
     }
 
-    /// How many retries there were for a kind.
+    /// Returns the number of retries of a kind.
     pub fn retry_count(&self, kind: Kind) -> u32 {
         count(self.retries_of_kind(kind).count())
     }
 
-    /// How many retries there were for a kind at a level.
+    /// Returns the number of retries of a kind at a level.
     pub fn retry_count_at(&self, kind: Kind, level: Level) -> u32 {
         count(
             self.retries_of_kind(kind)
@@ -198,34 +198,34 @@ impl RecoveryHistory {
         )
     }
 
-    /// How often a strategy was used for a kind.
+    /// Returns the number of uses of a strategy for a kind.
     pub fn strategy_use_count(&self, kind: Kind, strategy: &str) -> u32 {
         let used = |one: &&RetryRecord| one.strategy.as_deref() == Some(strategy);
         count(self.retries_of_kind(kind).filter(used).count())
     }
 
-    /// The wait before the newest retry for a kind.
+    /// Returns the delay before the latest retry of a kind.
     pub fn last_delay(&self, kind: Kind) -> Option<Duration> {
         self.retries_of_kind(kind).last().map(|one| one.delay)
     }
 
-    /// What it has cost so far, in USD.
+    /// Returns the cost so far in USD.
     pub fn spent(&self) -> f64 {
         self.spent_before + self.attempts.iter().map(|one| one.cost).sum::<f64>()
     }
 
-    /// What dearer models were estimated to cost more so far, in USD.
+    /// Returns the estimated extra cost of more expensive models so far, in USD.
     pub fn extra_cost(&self) -> f64 {
         self.attempts.iter().map(|one| one.extra_cost).sum()
     }
 
-    /// How long it has been going on.
+    /// Returns the time since the first failure.
     pub fn elapsed(&self, now: Timestamp) -> Duration {
         now.since(self.started)
     }
 
-    /// How long it has been going on, without the waits for resets that the server stated and for the network, and without
-    /// the times in which nobody tried.
+    /// Returns the time since the first failure, excluding waits for stated resets and for the network, and intervals
+    /// without attempts.
     pub fn active_time(&self, now: Timestamp) -> Duration {
         let stated = self.attempts.iter().filter(|one| one.is_stated_reset);
         self.elapsed(now)
@@ -233,7 +233,7 @@ impl RecoveryHistory {
             .saturating_sub(self.idle_time_since(self.started))
     }
 
-    /// The retries for a kind; waits for the network are none.
+    /// Returns the retries of a kind without waits for the network.
     fn retries_of_kind(&self, kind: Kind) -> impl Iterator<Item = &RetryRecord> {
         let counts = move |one: &&RetryRecord| one.kind == kind && !one.waited_for_network;
         self.attempts.iter().filter(counts)
@@ -248,21 +248,21 @@ fn count(n: usize) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
 }
 
-/// One try as the REST API and the session stream tell it.
+/// A failed attempt in the form of the REST API and the session stream.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RetryAttempt {
-    /// The number of the try, from 1.
+    /// The attempt number, from 1.
     pub attempt_number: u32,
-    /// What went wrong.
+    /// The failure kind.
     pub error: Kind,
-    /// What was said about it.
+    /// The failure message.
     pub error_message: String,
-    /// When it failed.
+    /// The time of the failure.
     pub timestamp: Timestamp,
-    /// How long is waited before the next try, in milliseconds.
+    /// The delay before the next attempt, in milliseconds.
     pub delay_ms: u64,
-    /// Whether the try that followed succeeded.
+    /// True if the next attempt succeeded.
     pub succeeded: bool,
 }
 
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn the_history_counts_what_was_done_per_kind() {
+    fn the_history_counts_retries_per_kind() {
         let mut history = RecoveryHistory::new(Timestamp::from_seconds(0));
         history.record(attempt(Kind::Timeout, Level::Same, None));
         history.record(attempt(Kind::Timeout, Level::Alternative, Some("simplify")));
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn waits_for_a_stated_reset_are_not_busy_time() {
+    fn waits_for_a_stated_reset_are_not_active_time() {
         let mut history = RecoveryHistory::new(Timestamp::from_seconds(0));
         history.record(RetryRecord {
             is_stated_reset: true,
@@ -312,9 +312,9 @@ mod tests {
         assert_eq!(history.elapsed(now), Duration::from_secs(3700));
     }
 
-    /// S18: only what was tried without progress counts, not stated resets, a network that was gone, or a machine that slept.
+    /// S18: stated resets, network outages and sleep of the machine are not time without progress.
     #[test]
-    fn the_time_without_progress_leaves_out_what_was_not_tried() {
+    fn time_without_progress_excludes_time_without_attempts() {
         let at = Timestamp::from_seconds;
         let minutes = |n: u64| Duration::from_secs(n * 60);
         let mut history = RecoveryHistory::new(at(0));
@@ -368,9 +368,9 @@ mod tests {
         assert_eq!(history.progress_or_start(), at(7950));
     }
 
-    /// What a wait for the network and a gap have in common counts once.
+    /// The overlap of a network wait and an idle interval is excluded once.
     #[test]
-    fn the_same_time_is_left_out_once() {
+    fn overlapping_time_is_excluded_once() {
         let at = Timestamp::from_seconds;
         let seconds = Duration::from_secs;
         let mut history = RecoveryHistory::new(at(0));
@@ -386,9 +386,9 @@ mod tests {
         assert_eq!(history.active_time(at(400)), seconds(150));
     }
 
-    /// A server that states one reset after the other without ever answering is not waited for without end.
+    /// A server that states one reset after another without ever succeeding is not waited for forever.
     #[test]
-    fn resets_that_never_bring_progress_count_after_a_while() {
+    fn resets_without_progress_are_included_after_a_while() {
         let mut history = RecoveryHistory::new(Timestamp::from_seconds(0));
         for n in 0..5 {
             history.record(RetryRecord {
@@ -402,7 +402,7 @@ mod tests {
         assert_eq!(history.time_without_progress(now), Duration::from_secs(200));
     }
 
-    /// S4-20: the record of one try.
+    /// S4-20: the record of one attempt.
     #[test]
     fn a_retry_attempt_has_the_agreed_names() {
         let record = RetryAttempt {

@@ -1,7 +1,7 @@
-//! Stage 3: what to do about a failure: level, strategy, wait, and why, in one sentence.
+//! Stage 3: the decision about a failure: level, strategy, delay, and a reason in one sentence.
 //!
-//! [`decide`] is a pure function of its [`DecisionInput`] and one random [`RandomDraw`]: the same arguments always give the same
-//! [`Decision`], so that it can be tested by properties, replayed from the log, and asked "what if".
+//! [`decide`] is a pure function of its [`DecisionInput`] and one [`RandomDraw`]: the same arguments always give the
+//! same [`Decision`], so that it can be tested by properties, replayed from the log, and used for what-if questions.
 
 mod backoff;
 mod chain;

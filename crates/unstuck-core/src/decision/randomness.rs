@@ -1,23 +1,23 @@
-//! Chance, as an argument: one draw per decision, recorded with it, so that a decision can be made again.
+//! Randomness as an argument: one draw per decision, recorded with it, so that a decision can be replayed.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// One random number, drawn by the caller.
+/// A random number drawn by the caller.
 ///
-/// On the wire it is sixteen hexadecimal digits, since JSON readers lose the low bits of large numbers.
+/// On the wire it is sixteen hexadecimal digits, since JSON parsers lose the low bits of large numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct RandomDraw(pub u64);
 
-/// The text is not a draw.
+/// The text is not a valid draw.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a random draw of up to sixteen hexadecimal digits")]
 pub struct ParseRandomDrawError(String);
 
 impl RandomDraw {
-    /// A number in (0, 1]: never 0, so that a full jitter never becomes "at once".
+    /// Returns a number in (0, 1]: never 0, so that full jitter never means "immediately".
     pub fn fraction(self) -> f64 {
         const STEPS: f64 = (1_u64 << 53) as f64;
         ((self.0 >> 11) as f64 + 1.0) / STEPS
@@ -59,12 +59,12 @@ impl<'de> Deserialize<'de> for RandomDraw {
 pub struct SeededRng(u64);
 
 impl SeededRng {
-    /// A source that gives the same draws for the same seed.
+    /// Creates a source that gives the same draws for the same seed.
     pub const fn seeded(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// The next draw.
+    /// Returns the next draw.
     pub const fn next_draw(&mut self) -> RandomDraw {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn a_draw_survives_the_wire_with_every_bit() {
+    fn a_draw_round_trips_with_every_bit() {
         let draw = SeededRng::seeded(7).next_draw();
         let json = serde_json::to_string(&draw).unwrap();
         assert_eq!(serde_json::from_str::<RandomDraw>(&json).unwrap(), draw);

@@ -1,7 +1,7 @@
-//! The retry budget of one upstream: retries stay a share of first tries, so that they never multiply an outage.
+//! The retry budget of one upstream: retries stay a share of first attempts, so that they never amplify an outage.
 //!
-//! It is one bucket per upstream, shared by all sessions that use it. A floor refills it slowly even when nobody
-//! makes first tries, so that a lone session is never starved.
+//! One token bucket per upstream is shared by all its sessions. A floor refills it slowly even without first attempts,
+//! so that a single session is never starved.
 
 use std::time::Duration;
 
@@ -9,14 +9,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::time::Timestamp;
 
-/// How a budget fills.
+/// The settings of a retry budget.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct RetryBudgetSettings {
-    /// The most retries that can be saved up; 10 by default.
+    /// The maximum number of saved retries; 10 by default.
     pub capacity: f64,
-    /// What each first try adds; 0.2 by default, so one retry for five first tries.
+    /// The amount added by each first attempt; 0.2 by default, so one retry for five first attempts.
     pub deposit: f64,
-    /// What each minute adds in any case; 6 by default, so one retry every 10 s.
+    /// The amount added by each minute; 6 by default, so one retry every 10 s.
     pub floor_per_minute: f64,
 }
 
@@ -30,7 +30,7 @@ impl Default for RetryBudgetSettings {
     }
 }
 
-/// What is left of one upstream's retry budget.
+/// The retry budget of one upstream.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RetryBudget {
     settings: RetryBudgetSettings,
@@ -40,7 +40,7 @@ pub struct RetryBudget {
 }
 
 impl RetryBudget {
-    /// A full budget; one that could not hold a single retry is given room for one.
+    /// Creates a full budget; a capacity below one retry is raised to one.
     pub fn full(mut settings: RetryBudgetSettings, now: Timestamp) -> Self {
         settings.capacity = settings.capacity.max(1.0);
         Self {
@@ -50,18 +50,18 @@ impl RetryBudget {
         }
     }
 
-    /// How many retries it holds at a moment.
+    /// Returns the number of available retries at this time.
     pub fn tokens(&self, now: Timestamp) -> f64 {
         let minutes = now.since(self.updated_at).as_secs_f64() / 60.0;
         (self.tokens + minutes * self.settings.floor_per_minute).min(self.settings.capacity)
     }
 
-    /// Takes note of a first try.
+    /// Records a first attempt.
     pub fn on_first_attempt(&mut self, now: Timestamp) {
         self.set(self.tokens(now) + self.settings.deposit, now);
     }
 
-    /// Takes one retry out; `false` and nothing taken if there is none.
+    /// Takes one retry; returns `false` and takes nothing if there is none.
     pub fn try_spend(&mut self, now: Timestamp) -> bool {
         let tokens = self.tokens(now);
         let enough = tokens >= 1.0 - f64::EPSILON;
@@ -69,16 +69,16 @@ impl RetryBudget {
         enough
     }
 
-    /// How long until the next retry may be taken; nothing if it may be taken now.
+    /// Returns the time until a retry is available; zero if one is available now.
     ///
-    /// Without a floor the wait is a minute: someone's first try may have added to it by then.
+    /// Without a floor the wait is a minute: other first attempts may have added to it by then.
     pub fn time_until_retry(&self, now: Timestamp) -> Duration {
         let missing = 1.0 - self.tokens(now);
         if missing <= f64::EPSILON {
             return Duration::ZERO;
         }
         let seconds = missing * 60.0 / self.settings.floor_per_minute;
-        // Rounded up to a whole millisecond: a moment too early would find the token still missing.
+        // Rounded up to a whole millisecond: slightly too early, the token would still be missing.
         Duration::try_from_secs_f64(seconds)
             .map_or(Duration::from_secs(60), |wait| {
                 Duration::from_millis(u64::try_from(wait.as_millis()).unwrap_or(u64::MAX - 1) + 1)
@@ -102,7 +102,7 @@ mod tests {
         Timestamp::from_seconds(seconds)
     }
 
-    /// S4-35: retries are a share of first tries.
+    /// S4-35: retries are a share of first attempts.
     #[test]
     fn a_storm_of_failures_gets_few_retries() {
         let mut budget = RetryBudget::full(RetryBudgetSettings::default(), at(0));
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lone_session_is_never_starved() {
+    fn a_single_session_is_never_starved() {
         let mut budget = RetryBudget::full(RetryBudgetSettings::default(), at(0));
         while budget.try_spend(at(0)) {}
         let wait = budget.time_until_retry(at(0));
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn it_can_be_stored() {
+    fn the_budget_round_trips_through_json() {
         let budget = RetryBudget::full(RetryBudgetSettings::default(), at(5));
         let json = serde_json::to_string(&budget).unwrap();
         assert_eq!(serde_json::from_str::<RetryBudget>(&json).unwrap(), budget);

@@ -1,4 +1,4 @@
-//! What was learned: how often each strategy helped against each kind.
+//! Learned success rates of strategies by failure kind.
 
 use std::collections::BTreeMap;
 
@@ -6,19 +6,19 @@ use serde::{Deserialize, Serialize};
 
 use crate::failure::Kind;
 
-/// How much the chain's own confidence weighs: as much as this many observations.
+/// The weight of the chain's own confidence, as a number of observations.
 const PRIOR_WEIGHT: f64 = 4.0;
 
-/// How often a strategy helped and how often it did not.
+/// The successes and failures of a strategy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct SuccessCount {
-    /// How often it helped.
+    /// The number of successes.
     pub worked: u32,
-    /// How often it did not.
+    /// The number of failures.
     pub failed: u32,
 }
 
-/// How often each strategy helped against each kind; empty odds change nothing.
+/// The success counts of each strategy by failure kind; empty ones change nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct SuccessRates {
@@ -26,14 +26,14 @@ pub struct SuccessRates {
 }
 
 impl SuccessRates {
-    /// Odds from which nothing was learned yet.
+    /// Creates empty success rates.
     pub const fn empty() -> Self {
         Self {
             tallies: BTreeMap::new(),
         }
     }
 
-    /// Takes note of how a strategy ended.
+    /// Records the result of a strategy.
     pub fn record(&mut self, kind: Kind, strategy: &str, worked: bool) {
         let of_kind = self.tallies.entry(kind).or_default();
         let tally = of_kind.entry(strategy.to_owned()).or_default();
@@ -44,7 +44,7 @@ impl SuccessRates {
         }
     }
 
-    /// How often a strategy was seen to help against a kind.
+    /// Returns the success counts of a strategy for a kind.
     pub fn counts_for(&self, kind: Kind, strategy: &str) -> SuccessCount {
         let of_kind = self.tallies.get(&kind);
         of_kind
@@ -53,7 +53,7 @@ impl SuccessRates {
             .unwrap_or_default()
     }
 
-    /// What was learned about one kind alone.
+    /// Returns the success rates of one kind alone.
     #[must_use]
     pub fn for_kind(&self, kind: Kind) -> Self {
         let tallies = self.tallies.get(&kind).cloned();
@@ -62,8 +62,8 @@ impl SuccessRates {
         }
     }
 
-    /// The chance that a strategy helps: the mean of a Beta distribution that starts at the chain's
-    /// confidence and is moved by what was seen.
+    /// Returns the adjusted confidence of a strategy: the mean of a Beta distribution that starts at the chain's
+    /// confidence and is updated by observations.
     pub fn adjusted_confidence(&self, kind: Kind, strategy: &str, confidence: f64) -> f64 {
         let SuccessCount { worked, failed } = self.counts_for(kind, strategy);
         let (worked, failed) = (f64::from(worked), f64::from(failed));
@@ -77,16 +77,16 @@ mod tests {
 
     use super::*;
 
-    /// S2-28: without history the chain's confidence stands.
+    /// S2-28: without history the chain's confidence is unchanged.
     #[test]
-    fn empty_odds_change_nothing() {
+    fn empty_success_rates_change_nothing() {
         assert_eq!(
             SuccessRates::empty().adjusted_confidence(Kind::Timeout, "simplify", 0.8),
             0.8
         );
     }
 
-    /// S2-24, S2-28: what helped rises, what did not falls.
+    /// S2-24, S2-28: successes raise it, failures lower it.
     #[test]
     fn successes_raise_and_failures_lower_the_confidence() {
         let mut odds = SuccessRates::empty();
@@ -103,7 +103,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_confidence_stays_a_chance(
+        fn the_confidence_stays_a_probability(
             confidence in 0.0..=1.0_f64, results in proptest::collection::vec(any::<bool>(), 0..50),
         ) {
             let mut odds = SuccessRates::empty();

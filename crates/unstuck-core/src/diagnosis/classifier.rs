@@ -1,4 +1,4 @@
-//! Puts the rules together and picks the one that explains a failure best.
+//! Combines the rules and selects the one that explains a failure best.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -14,7 +14,7 @@ use crate::failure::{Failure, Kind};
 use crate::knowledge::{FailureAdmission, FailureStream, IgnoredLines, Knowledge, KnowledgeError};
 use crate::time::ClockReading;
 
-/// Tells what kind of failure it is.
+/// Classifies failures.
 ///
 /// ```
 /// use unstuck_core::{Classifier, Failure, Kind, ClockReading, Timestamp};
@@ -29,9 +29,9 @@ pub struct Classifier {
     knowledge: Cow<'static, Knowledge>,
     pattern_index: PatternIndex,
     rules: Vec<CompiledRule>,
-    /// Rules that need no text: they are tried on every failure.
+    /// Rules without text triggers, tried on every failure.
     untriggered_rules: Vec<usize>,
-    /// For each pattern that triggers rules, those rules; sorted by pattern.
+    /// Pairs of a trigger pattern and its rule, sorted by pattern.
     triggered: Vec<(PatternId, usize)>,
     admissions: Vec<CompiledAdmissions>,
     asides: Vec<CompiledAsides>,
@@ -41,7 +41,7 @@ pub struct Classifier {
     waits: Vec<PatternId>,
 }
 
-/// Lines with which a run admits that it failed.
+/// Lines with which a run admits its failure.
 #[derive(Debug)]
 struct CompiledAdmissions {
     spec: FailureAdmission,
@@ -49,7 +49,7 @@ struct CompiledAdmissions {
     none: Vec<PatternId>,
 }
 
-/// Lines that talk of failures without reporting one.
+/// Lines that mention failures without reporting one.
 #[derive(Debug)]
 struct CompiledAsides {
     spec: IgnoredLines,
@@ -58,18 +58,18 @@ struct CompiledAsides {
 }
 
 impl Classifier {
-    /// The classifier of the embedded knowledge.
+    /// Returns the classifier of the embedded knowledge.
     pub fn built_in() -> &'static Self {
         static BUILT_IN: LazyLock<Classifier> =
             LazyLock::new(|| match Classifier::new(Knowledge::built_in()) {
                 Ok(classifier) => classifier,
-                // The embedded rules are tested; this can only be reached by a build that skipped its tests.
+                // The embedded rules are tested; only a build that skipped its tests can get here.
                 Err(error) => unreachable!("embedded rules: {error}"),
             });
         &BUILT_IN
     }
 
-    /// Compiles the rules of some knowledge.
+    /// Compiles the rules of the knowledge.
     pub fn new(knowledge: impl Into<Cow<'static, Knowledge>>) -> Result<Self, KnowledgeError> {
         let knowledge = knowledge.into();
         let mut builder = PatternIndexBuilder::default();
@@ -153,7 +153,7 @@ impl Classifier {
         })
     }
 
-    /// Compiles every pattern, which otherwise happens when it is first needed, and tells what is wrong.
+    /// Compiles every pattern, which otherwise happens on first use, and returns the first error.
     pub fn check(&self) -> Result<(), KnowledgeError> {
         self.pattern_index.check().map_err(|error| KnowledgeError {
             location: "rules".into(),
@@ -161,12 +161,12 @@ impl Classifier {
         })
     }
 
-    /// What the classifier knows.
+    /// The knowledge of the classifier.
     pub fn knowledge(&self) -> &Knowledge {
         &self.knowledge
     }
 
-    /// Tells what kind of failure it is, why, and when it may pass.
+    /// Returns the kind of a failure, the evidence, and when it may pass.
     pub fn diagnose(&self, failure: &Failure, now: &ClockReading) -> Diagnosis {
         let mut view = PreparedFailure::new(failure, &self.knowledge.text_rules);
         if view.reports_success() && self.admits_failure(&view) {
@@ -186,7 +186,7 @@ impl Classifier {
         self.conclude(&candidates, &view, &seen, now)
     }
 
-    /// Leaves out the lines that talk of failures without reporting one.
+    /// Removes the lines that mention failures without reporting one.
     fn without_ignored_lines<'a>(
         &self,
         seen: Matches<'a>,
@@ -365,14 +365,14 @@ impl Classifier {
     }
 }
 
-/// Every place at which one of the patterns matches.
+/// Returns every match of the patterns.
 fn match_spans(patterns: &[PatternId], seen: &Matches<'_>) -> Vec<TextSpan> {
     let found = patterns.iter();
     let found = found.flat_map(|pattern| seen.captures(*pattern, &[]));
     found.map(|(place, _)| place).collect()
 }
 
-/// The lines on which one of the patterns matches.
+/// Returns the lines on which one of the patterns matches.
 fn match_lines(
     patterns: &[PatternId],
     seen: &Matches<'_>,

@@ -1,4 +1,4 @@
-//! Rules made ready: their patterns are in the automaton, their conditions can be asked.
+//! Compiled rules: their patterns are in the pattern index, their conditions can be evaluated.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::pattern_index::{Matches, PatternId, PatternIndexBuilder, TextSpan};
 use crate::failure::{Kind, Layer};
 use crate::knowledge::{Condition, FailureStream, RuleSpec, ValuePattern};
 
-/// One rule, ready to be tried.
+/// A compiled rule.
 #[derive(Debug)]
 pub(crate) struct CompiledRule {
     pub(crate) kind: Kind,
@@ -23,23 +23,23 @@ pub(crate) struct CompiledRule {
     none: Vec<PatternId>,
     /// For each field the patterns of its values, of which one must match.
     fields: Vec<Vec<PatternId>>,
-    /// The patterns that capture how long to wait.
+    /// The patterns that capture the time to wait.
     pub(crate) waits: Vec<PatternId>,
-    /// What must have been seen for the rule to be worth trying; empty means always.
+    /// Patterns of which one must be found before the rule is tried; empty means always.
     triggers: Vec<PatternId>,
 }
 
-/// An HTTP status that a text states.
+/// An HTTP status stated in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct StatedStatus {
     pub(crate) status: u16,
     pub(crate) span: TextSpan,
 }
 
-/// That a rule holds, and where.
+/// The match of a rule.
 pub(crate) struct RuleMatch {
     pub(crate) span: Option<TextSpan>,
-    /// Whether the status was only stated in a text.
+    /// True if the status was only stated in a text.
     pub(crate) by_stated_status: bool,
 }
 
@@ -65,7 +65,7 @@ impl CompiledRule {
         };
         let captures = |source: &&String| source.contains("(?P<");
         let waits = add_all(spec.any.iter().chain(&spec.all).filter(captures), builder)?;
-        // What a check says of an output is not what the program said: only rules that ask for it read it.
+        // The finding of an output check is not the program's own text: only rules that ask for it read it.
         let streams = match spec.stream.as_slice() {
             [] => vec![
                 FailureStream::Body,
@@ -88,12 +88,12 @@ impl CompiledRule {
         })
     }
 
-    /// What must have been seen for the rule to be worth trying; empty means always.
+    /// Patterns of which one must be found before the rule is tried; empty means always.
     pub(crate) fn triggers(&self) -> &[PatternId] {
         &self.triggers
     }
 
-    /// Whether all conditions hold.
+    /// Matches a failure if all conditions hold.
     pub(crate) fn match_failure(
         &self,
         view: &PreparedFailure<'_>,
@@ -134,7 +134,7 @@ impl CompiledRule {
         })
     }
 
-    /// Every place at which one of its patterns matches.
+    /// Returns every match of the rule's patterns.
     pub(crate) fn match_spans<'s>(
         &'s self,
         seen: &'s Matches<'_>,
@@ -194,7 +194,8 @@ impl CompiledRule {
         })
     }
 
-    /// `Some(None)` if there is no such condition or the answer's own status fits, else where a text states it.
+    /// Returns `Some(None)` if there is no such condition or the response's own status matches, else the place where a
+    /// text states it.
     fn status_holds(
         &self,
         view: &PreparedFailure<'_>,
@@ -235,7 +236,7 @@ fn add_all<'s>(
     sources.map(|source| builder.add(source)).collect()
 }
 
-/// Names compare without regard to case; a known name also covers its variants (`gemini` covers `gemini-cli`).
+/// Compares names, ignoring case; a known name also covers its variants (`gemini` covers `gemini-cli`).
 pub(crate) fn is_same_name(known: &str, name: &str) -> bool {
     let (known, name) = (known.to_ascii_lowercase(), name.to_ascii_lowercase());
     let base = name.rsplit(['/', '\\']).next().unwrap_or(&name);
@@ -246,7 +247,7 @@ pub(crate) fn is_same_name(known: &str, name: &str) -> bool {
         })
 }
 
-/// The values that a rule wants in documents must stand in the text, so they can trigger it.
+/// Returns triggers from required document values: these must appear in the text.
 fn json_triggers(
     spec: &RuleSpec,
     builder: &mut PatternIndexBuilder,
@@ -345,7 +346,7 @@ fn value_matches(value: &Value, wanted: &Value) -> bool {
     }
 }
 
-/// Whole text, letter case aside, or a regular expression between slashes.
+/// Compares the whole text, ignoring case, or matches a regular expression between slashes.
 fn text_matches(wanted: &str, text: &str) -> bool {
     match wanted
         .strip_prefix('/')
@@ -364,7 +365,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn pointers_go_through_arrays_and_keys() {
+    fn pointers_traverse_arrays_and_keys() {
         let doc = json!({"error":{"details":[{"a":1},{"reason":"QUOTA"}],"code":"429"}});
         let one = |value: Value| ValuePattern::One(value);
         assert!(pointer_matches(
@@ -383,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_covers_its_variants() {
+    fn name_covers_its_variants() {
         assert!(
             is_same_name("python", "python3.11")
                 && is_same_name("gemini", "gemini-cli")

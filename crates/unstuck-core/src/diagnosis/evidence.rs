@@ -1,18 +1,18 @@
-//! What a diagnosis rests on, as a person reads it.
+//! The evidence of a diagnosis, in human-readable form.
 
 use super::evidence_input::PreparedFailure;
 use super::lenient_json;
 use super::pattern_index::TextSpan;
 use crate::knowledge::FailureStream;
 
-/// A line of evidence is cut to this many characters.
+/// Maximum length of an evidence line, in characters.
 const MAX_LINE: usize = 300;
 
-/// How far before a line that only points elsewhere the message may begin, in lines.
+/// Maximum number of lines between the start of a message and a line that only points to it.
 const MAX_LINES_BEFORE_POINTER: usize = 30;
-/// Of how many lines at the end the one that tells of a failure is looked for.
+/// Number of final lines that are searched for a failure.
 const LAST_LINES: usize = 12;
-/// What lines that tell of a failure contain.
+/// Words in lines that report a failure.
 const FAILURE_WORDS: [&str; 14] = [
     "error",
     "fail",
@@ -30,10 +30,9 @@ const FAILURE_WORDS: [&str; 14] = [
     "panic",
 ];
 
-/// The line that matched and the byte at which it did, or else the last line that says anything.
+/// Returns the matching line and the byte offset of the match, or else the last non-blank line.
 ///
-/// A line that only points elsewhere is passed over for the first of the others near it at which the kind was
-/// recognised.
+/// A line that only points elsewhere is replaced by the first nearby line on which the kind was recognized.
 pub(crate) fn evidence_line(
     place: Option<&TextSpan>,
     others: impl Iterator<Item = TextSpan>,
@@ -63,8 +62,8 @@ fn is_pointer(place: &TextSpan, pointers: &[TextSpan]) -> bool {
         .any(|pointer| pointer.stream == place.stream && pointer.range.contains(&place.range.start))
 }
 
-/// Where else the kind was recognised: at the begin of what the pointer ends, else at the last place in its stream, else
-/// in another one.
+/// Returns a better match of the same kind: the start of the message that the pointer ends, else the last match in its
+/// stream, else one in another stream.
 fn better_span(
     place: &TextSpan,
     others: impl Iterator<Item = TextSpan>,
@@ -85,7 +84,7 @@ fn better_span(
     found.or(rest.first()).cloned()
 }
 
-/// What a line says, if it is a JSON document: people should not have to read that.
+/// Returns the message in a line that is a JSON document, so that users need not read JSON.
 fn json_message(line: &str) -> Option<String> {
     const MESSAGES: [&str; 6] = [
         "/error/message",
@@ -107,7 +106,7 @@ fn json_message(line: &str) -> Option<String> {
         .find(|text| !text.is_empty())
 }
 
-/// The last line that says anything, where it most likely tells of a failure.
+/// Returns the last non-blank line that most likely reports a failure.
 pub(crate) fn last_telling_line(
     view: &PreparedFailure<'_>,
     pointers: &[TextSpan],
@@ -145,7 +144,7 @@ fn mentions_failure(line: &str) -> bool {
     FAILURE_WORDS.iter().any(|word| line.contains(word))
 }
 
-/// The part of a very long line around the byte that matters.
+/// Returns the part of a very long line around the byte offset.
 pub(crate) fn excerpt_around(line: &str, at: usize) -> String {
     if line.chars().count() <= MAX_LINE {
         return line.to_owned();
@@ -160,7 +159,7 @@ pub(crate) fn excerpt_around(line: &str, at: usize) -> String {
     format!("{}{part}…", if skip > 0 { "…" } else { "" })
 }
 
-/// One sentence for a person.
+/// Returns a one-sentence summary for display.
 pub(crate) fn summary_sentence(title: &str, reporter: &str, line: &str) -> String {
     let who = if reporter.is_empty() {
         String::new()

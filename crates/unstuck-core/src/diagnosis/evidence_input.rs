@@ -1,5 +1,4 @@
-//! A failure made ready for matching: its texts as seen on a screen, the documents in them, and whether
-//! the run itself says that all is well.
+//! Prepares a failure for matching: normalizes its texts, finds the documents in them, and detects reported success.
 
 use serde_json::Value;
 
@@ -8,7 +7,7 @@ use super::normalize::{NormalizedText, without_escapes};
 use crate::failure::{Failure, Layer};
 use crate::knowledge::{FailureStream, TextRules};
 
-/// A failure made ready for matching.
+/// A failure prepared for matching.
 pub(crate) struct PreparedFailure<'f> {
     pub(crate) failure: &'f Failure,
     texts: [Option<NormalizedText>; 4],
@@ -41,7 +40,7 @@ impl<'f> PreparedFailure<'f> {
         view
     }
 
-    /// Finds the documents and, where a text is a stream of events, leaves out the events that went well.
+    /// Finds the documents and, if a text is an event stream, removes the successful events.
     fn read_documents(&mut self) {
         for stream in [
             FailureStream::Body,
@@ -84,23 +83,23 @@ impl<'f> PreparedFailure<'f> {
                         .iter()
                         .any(|doc| document_outcome(doc) == Some(true))
             }
-            // Without an exit code only the agent's own word can tell a success.
+            // Without an exit code only the agent's own report can indicate success.
             (None, None) => self.failure.layer == Layer::Agent && verdict == Some(false),
         };
         said && !self.failure.timed_out && self.failure.signal.is_none()
     }
 
-    /// Whether the exit code or status, and what the agent says of itself, tell that all is well.
+    /// Returns true if the exit code or status, and the agent's own report, indicate success.
     pub(crate) fn reports_success(&self) -> bool {
         self.succeeded && !self.admits_failure
     }
 
-    /// What to assume where nothing explains a failure: a run that ended well and only hinted at one did not fail.
+    /// Returns the assumption if nothing explains a failure: a run that ended well and only hinted at one did not fail.
     pub(crate) fn is_presumed_success(&self) -> bool {
         self.succeeded
     }
 
-    /// Takes note that a line of its own admits a failure.
+    /// Records that one of its own lines admits a failure.
     pub(crate) fn admit_failure(&mut self) {
         self.admits_failure = true;
     }
@@ -113,22 +112,22 @@ impl<'f> PreparedFailure<'f> {
         &self.documents
     }
 
-    /// Whether a stream may show a failure: the output of a program that shows files does not.
+    /// Returns true if a stream may contain a failure: the output of a program that displays files does not.
     pub(crate) fn may_show_failure(&self, stream: FailureStream) -> bool {
         !(self.shows_content && stream == FailureStream::Stdout)
     }
 
-    /// Whether a stream is empty, or not known.
+    /// Returns true if a stream is empty or unknown.
     pub(crate) fn is_blank(&self, stream: FailureStream) -> bool {
         self.text(stream).is_none_or(NormalizedText::is_blank)
     }
 
-    /// Whether a stream is known to be empty.
+    /// Returns true if a stream is known to be empty.
     pub(crate) fn is_empty(&self, stream: FailureStream) -> bool {
         self.text(stream).is_some_and(NormalizedText::is_blank)
     }
 
-    /// The signal that ended the process, also if only a shell's exit code tells it.
+    /// Returns the signal that ended the process, also if only a shell's exit code shows it.
     pub(crate) fn signal(&self) -> Option<i32> {
         self.failure.signal.or_else(|| {
             self.failure
@@ -139,7 +138,7 @@ impl<'f> PreparedFailure<'f> {
     }
 }
 
-/// Whether the tool's standard output is what it was asked to show.
+/// Returns true if the tool's stdout is the content it was asked to display.
 fn shows_content(failure: &Failure, reading: &TextRules) -> bool {
     let Some(tool) = &failure.tool else {
         return false;
@@ -148,7 +147,7 @@ fn shows_content(failure: &Failure, reading: &TextRules) -> bool {
         || (reading.reporters.contains(tool) && failure.exit_code == Some(0))
 }
 
-/// Of a text that is a stream of JSON events: those that failed, and the last; `None` if it is no such text.
+/// Returns the failed events and the last event of a JSON event stream; `None` for other texts.
 fn failed_events(lines: &str) -> Option<String> {
     let (mut events, mut others) = (Vec::new(), 0);
     for line in lines.lines().filter(|line| !line.is_empty()) {
@@ -177,8 +176,7 @@ fn failed_events(lines: &str) -> Option<String> {
     Some(kept.join("\n"))
 }
 
-/// Whether a document says that something failed (`Some(true)`), that a whole turn went well
-/// (`Some(false)`), or neither.
+/// Returns `Some(true)` if a document reports a failure, `Some(false)` if it reports a successful turn, or none.
 fn document_outcome(document: &Value) -> Option<bool> {
     let text = |key: &str| {
         document
@@ -224,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_that_reports_an_error_did_not_succeed_even_with_exit_code_0() {
+    fn agent_that_reports_an_error_failed_despite_exit_code_0() {
         let result = |flag| {
             Failure::agent("claude")
                 .with_exit_code(0)
@@ -237,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_event_in_a_200_stream_is_no_success() {
+    fn error_event_in_a_200_stream_is_a_failure() {
         let stream = "event: message_start\ndata: {\"type\":\"message_start\"}\n\nevent: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\"}}\n";
         assert!(!succeeded(
             &Failure::api("anthropic").with_status(200).with_body(stream)
@@ -250,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_stream_of_events_only_the_failed_ones_are_read() {
+    fn only_failed_events_of_a_stream_are_read() {
         let events = "{\"type\":\"assistant\",\"text\":\"got a 429 and moved on\"}\n{\"type\":\"turn.failed\",\"error\":{\"message\":\"boom\"}}\n";
         assert_eq!(
             failed_events(events).as_deref(),

@@ -1,4 +1,4 @@
-//! Recognises the same failure again: what varies from one time to the next is masked.
+//! Recognizes repeated failures by masking the variable parts of their lines.
 
 use std::borrow::Cow;
 use std::hash::Hasher;
@@ -8,15 +8,15 @@ use regex::bytes::{Regex, RegexBuilder};
 
 use crate::failure::Kind;
 
-/// A masked line that is longer than this is cut.
+/// Maximum length of a masked line.
 const MAX_MASKED_LEN: usize = 300;
-/// No more than this many bytes of a line are masked.
+/// Maximum number of bytes of a line that are masked.
 const MAX_MASKED_BYTES: usize = 4096;
 
-/// Something that varies.
+/// A mask for one kind of variable text.
 struct Mask {
     regex: &'static str,
-    /// A match contains one of these bytes; empty means that nothing of the kind is known.
+    /// A match contains one of these bytes; empty means no restriction.
     required_bytes: &'static [u8],
     replacement: &'static str,
 }
@@ -29,7 +29,7 @@ const fn mask(stands_in: &'static str, needs: &'static [u8], regex: &'static str
     }
 }
 
-/// What varies, and what stands for it; the order matters, since the wider come first.
+/// The masks and their placeholders; the order matters, wider ones come first.
 static MASKS: [Mask; 9] = [
     mask("<url>", b"/", r"https?://[^\s\x22'<>)]+"),
     mask(
@@ -59,13 +59,13 @@ static MASKS: [Mask; 9] = [
         b"\"`'",
         r#""[^"]{1,200}"|`[^`]{1,200}`|'[^']{1,200}'"#,
     ),
-    // Times of day, addresses with their ports, lines with their columns: they look alike.
+    // Times of day, addresses with ports, lines with columns: they look alike.
     mask("<n>", b"", r"\d+(?:[.,:]\d+)*(?:\s?[ap]m\b)?"),
 ];
 
 type CompiledMasks = [OnceLock<Option<Regex>>; MASKS.len()];
 
-/// Nearly all lines are ASCII, and for these the expressions compile several times as fast.
+/// Masks for ASCII lines: nearly all lines are ASCII, and these regexes compile several times as fast.
 static FOR_ASCII: CompiledMasks = [const { OnceLock::new() }; MASKS.len()];
 static FOR_ALL: CompiledMasks = [const { OnceLock::new() }; MASKS.len()];
 
@@ -89,19 +89,19 @@ impl Mask {
     }
 }
 
-/// A text for people with everything that varies masked, cut to so many characters.
+/// Masks all variable parts of a text for display, truncated to this many characters.
 ///
 /// ```
-/// use unstuck_core::diagnosis::masked_text;
+/// use unstuck_core::diagnosis::mask_text;
 ///
-/// assert_eq!(masked_text("Fix  issue 17 in src/cart.rs", 200), "Fix issue <n> in <path>");
+/// assert_eq!(mask_text("Fix  issue 17 in src/cart.rs", 200), "Fix issue <n> in <path>");
 /// ```
 pub fn mask_text(text: &str, longest: usize) -> String {
     let near = &text[..text.floor_char_boundary(MAX_MASKED_BYTES)];
     mask_all(near.to_owned()).chars().take(longest).collect()
 }
 
-/// The line with everything that varies masked.
+/// Masks all variable parts of a line.
 pub(crate) fn mask_line(line: &str) -> String {
     mask_all(line.to_lowercase())
 }
@@ -127,8 +127,8 @@ fn mask_all(text: String) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The masked line; of a very long one only what follows the byte that matters. Where it is cut must not
-/// depend on how long the things are that vary.
+/// Masks a line; of a very long one only the part after the byte offset. The cut must not depend on the length of the
+/// variable parts.
 fn mask_around(line: &str, at: usize) -> String {
     let near = &line[..line.floor_char_boundary(MAX_MASKED_BYTES)];
     let whole = mask_line(near);
@@ -140,7 +140,7 @@ fn mask_around(line: &str, at: usize) -> String {
     masked.chars().take(MAX_MASKED_LEN).collect()
 }
 
-/// Names a failure by its kind, who reported it and the masked line around the byte that matters.
+/// Returns the fingerprint of a failure: its kind, its reporter and the masked line around the byte offset.
 pub(crate) fn fingerprint(kind: Kind, reporter: &str, line: &str, at: usize) -> String {
     let mut hash = FnvHasher::default();
     for part in [kind.name(), reporter, &mask_around(line, at)] {
@@ -176,7 +176,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_varies_is_masked() {
+    fn variable_parts_are_masked() {
         for (line, masked) in [
             (
                 "Rate limit reached for gpt-5.1 in organization org-AAA: Limit 30000, Used 22999. Try again in 11.054s",
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn every_mask_compiles_and_other_alphabets_are_masked_alike() {
+    fn masks_compile_and_treat_other_alphabets_alike() {
         for mask in &MASKS {
             assert!(
                 mask.compile(RegexAlphabet::Ascii).is_some()
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_failure_tomorrow_has_the_same_fingerprint_and_another_has_not() {
+    fn repeated_failure_has_the_same_fingerprint_and_another_has_not() {
         let of = |line| fingerprint(Kind::FileNotFound, "cat", line, 0);
         assert_eq!(
             of("cat: a/b.txt: No such file or directory"),
@@ -228,7 +228,7 @@ mod tests {
             of("cat: a/b.txt: No such file or directory"),
             of("cannot open a/b.txt")
         );
-        // The same on every machine and in every version: stored fingerprints must still be recognised.
+        // The same on every machine and in every version: stored fingerprints must still match.
         assert_eq!(of("x"), "file_not_found:0d5c4822c3be77fe");
     }
 }

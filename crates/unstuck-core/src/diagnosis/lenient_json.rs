@@ -1,14 +1,14 @@
-//! Reads values that look like JSON wherever they stand: real JSON, the way Python, Node and Elixir print
-//! their dictionaries, JSON inside a string, JSON that was cut off. What cannot be read is left out.
+//! Parses JSON-like values anywhere in a text: JSON, dictionaries as printed by Python, Node and Elixir, JSON inside a
+//! string, truncated JSON. Unparsable parts are skipped.
 
 use serde_json::{Map, Value};
 
 const MAX_DEPTH: usize = 32;
 const MAX_DOCUMENTS: usize = 64;
-/// Documents that matter stand near the end of a long log.
+/// Maximum number of bytes parsed: relevant documents are near the end of a long log.
 const MAX_BYTES: usize = 256 << 10;
 
-/// The objects in a text, in the order in which they end; those inside strings follow the one they are in.
+/// Returns the objects in a text, in the order in which they end; those inside strings follow their container.
 pub(crate) fn find_documents(text: &str) -> Vec<Value> {
     let mut found = Vec::new();
     collect(tail(text), 2, &mut found);
@@ -49,7 +49,7 @@ fn collect(text: &str, nesting: usize, found: &mut Vec<Value>) {
     }
 }
 
-/// Objects that are hidden in strings come before the one that holds them.
+/// Collects objects hidden in strings before the one that contains them.
 fn nested(value: &Value, nesting: usize, found: &mut Vec<Value>) {
     match value {
         Value::String(text) if text.contains('{') && text.contains(':') => {
@@ -150,7 +150,7 @@ impl LenientJsonParser<'_> {
         Some(Value::Array(items))
     }
 
-    /// A string in either kind of quotes, or in escaped ones as inside another string.
+    /// Parses a string in either kind of quotes, or in escaped ones as inside another string.
     fn string(&mut self) -> Option<String> {
         let escaped = self.peek() == Some('\\');
         if escaped {
@@ -211,7 +211,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn json_is_read_wherever_it_stands() {
+    fn json_is_found_anywhere_in_a_text() {
         assert_eq!(
             find_documents("API Error: 400 {\"error\":{\"type\":\"x\"}} · bye"),
             [json!({"error":{"type":"x"}})]
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn other_ways_to_print_it_are_read_too() {
+    fn other_notations_are_parsed() {
         assert_eq!(
             find_documents("{'error': {'code': None, 'ok': True}}"),
             [json!({"error":{"code":null,"ok":true}})]
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_cut_off_is_read_as_far_as_it_goes() {
+    fn truncated_json_is_parsed_as_far_as_possible() {
         assert_eq!(
             find_documents("{\"error\":{\"type\":\"overloaded_error\",\"mess"),
             [json!({"error":{"type":"overloaded_error"}})]
@@ -247,13 +247,13 @@ mod tests {
     }
 
     #[test]
-    fn json_in_a_string_is_found_inside() {
+    fn json_inside_a_string_is_found() {
         let found = find_documents(r#"{"message":"{\"error\":{\"code\":429}}"}"#);
         assert_eq!(found[0], json!({"error":{"code":429}}));
     }
 
     #[test]
-    fn source_code_and_garbage_are_no_documents() {
+    fn source_code_and_garbage_are_not_documents() {
         assert_eq!(
             find_documents("fn main() { let x = 5; }"),
             Vec::<Value>::new()

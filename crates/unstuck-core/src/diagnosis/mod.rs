@@ -1,9 +1,9 @@
-//! Stage 2: which kind of failure it is, how sure that is, and when it may pass.
+//! Stage 2: the kind of a failure, the confidence, and when it may pass.
 //!
-//! Rules are data (`data/kinds/<kind>.toml`). A failure's texts are first made
-//! as a person would see them on a screen; one automaton looks for the literals of all patterns at once; the
-//! rules whose literals were seen are tried; what holds is weighed: structure beats text, text beats a
-//! mere number, and the last error in a log beats early noise unless the earlier one explains more.
+//! Rules are data (`data/kinds/<kind>.toml`). A failure's texts are first normalized to what appears on a screen; one
+//! pattern index searches for the literals of all patterns at once; rules whose literals were found are tried; matches
+//! are scored: structure beats text, text beats a mere number, and the last error in a log beats early noise unless the
+//! earlier one explains more.
 
 mod classifier;
 mod compiled_rule;
@@ -35,46 +35,46 @@ use crate::failure::{Category, Failure, Kind, Layer, Level};
 use crate::knowledge::Knowledge;
 use crate::time::ClockReading;
 
-/// What a failure was found to be.
+/// The diagnosis of a failure.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Diagnosis {
-    /// What went wrong, in one word.
+    /// The kind of failure.
     pub kind: Kind,
-    /// Where it was observed.
+    /// The layer where it was observed.
     pub layer: Layer,
     /// The level at which recovery starts; none for `code` and `none`.
     pub level: Option<Level>,
-    /// How sure this is, from 0 to 1.
+    /// The confidence, from 0 to 1.
     pub confidence: f32,
-    /// How long to wait, where the failure states it; milliseconds on the wire.
+    /// The time to wait, if stated by the failure; in milliseconds on the wire.
     #[serde(
         with = "crate::duration::optional_millis",
         rename = "retry_after_ms",
         default
     )]
     pub retry_after: Option<Duration>,
-    /// Where that wait is stated.
+    /// The source of that time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after_source: Option<RetryAfterSource>,
-    /// What it was recognised by.
+    /// The evidence.
     pub evidence: Evidence,
-    /// Recognises the same failure again.
+    /// The fingerprint, which identifies repetitions of the same failure.
     pub fingerprint: String,
-    /// One sentence for a person.
+    /// A one-sentence summary.
     pub message: String,
-    /// What to do about it.
+    /// The recommended action.
     pub hint: String,
-    /// Whether an answer was cut off at its length limit.
+    /// True if a response was truncated at its length limit.
     pub truncated: bool,
 }
 
 impl Diagnosis {
-    /// How this kind is treated at first.
+    /// Returns the category, which determines the initial treatment.
     pub fn category(&self) -> Category {
         self.kind.category()
     }
 
-    /// What was seen to fail and needs no words to be known: certain, with a sentence that says what was seen.
+    /// Creates a certain diagnosis from an observation without text, with a sentence that describes it.
     pub fn from_observation(kind: Kind, layer: Layer, what: &str, sentence: &str) -> Self {
         let known = Knowledge::built_in().kind(kind);
         let rule = format!("{kind}.{what}");
@@ -96,7 +96,7 @@ impl Diagnosis {
         }
     }
 
-    /// What was said, with what varies masked; short enough for a list.
+    /// Returns the evidence with variable parts masked, short enough for a list.
     pub fn masked_evidence(&self) -> String {
         const LONGEST: usize = 200;
         match mask_text(&self.evidence.line, LONGEST) {
@@ -105,22 +105,22 @@ impl Diagnosis {
         }
     }
 
-    /// Whether the very same call may succeed later.
+    /// Returns true if the very same call may succeed later.
     pub fn is_retryable(&self) -> bool {
         self.level == Some(Level::Same)
     }
 }
 
-/// What a diagnosis rests on.
+/// The evidence of a diagnosis.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Evidence {
-    /// The rule that decided.
+    /// The rule that matched.
     pub rule: String,
-    /// The line that it matched, as a person would see it.
+    /// The matching line, normalized.
     pub line: String,
 }
 
-/// Tells what kind of failure it is, by the embedded rules.
+/// Classifies a failure by the embedded rules.
 ///
 /// ```
 /// use unstuck_core::{Failure, Kind, ClockReading, Timestamp, classify};

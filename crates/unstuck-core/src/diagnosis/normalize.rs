@@ -1,23 +1,23 @@
-//! The text as a person would see it on a screen, made easy to match.
+//! Normalizes text to what appears on a screen, for matching.
 //!
-//! Terminal colours and window titles go, frames of boxes become blanks, every run of blanks becomes one
-//! space, every way to end a line (also the `\r` of a progress bar) becomes `\n`, and typographic quotes
-//! become plain ones. What is not UTF-8 is replaced.
+//! Removes terminal colors and window titles, turns box-drawing characters into blanks, runs of blanks into one space,
+//! every kind of line end (including the `\r` of a progress bar) into `\n`, and typographic quotes into plain ones.
+//! Invalid UTF-8 is replaced.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// Beyond this much, the middle of a text is left out: failures stand at the start or at the end.
+/// Maximum size of a text; beyond it the middle is removed, since failures are at the start or the end.
 const MAX_BYTES: usize = 4 << 20;
 
-/// A text made ready for matching.
+/// A text normalized for matching.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct NormalizedText {
     /// The lines, each ended by `\n`.
     lines: String,
-    /// The same bytes with blanks for line ends, so that a phrase that was wrapped is still found.
+    /// The same bytes with blanks for line ends, so that a wrapped phrase is still found.
     flat: String,
-    /// Where the lines end.
+    /// The ends of the lines.
     ends: Vec<usize>,
 }
 
@@ -48,7 +48,7 @@ impl NormalizedText {
         self.lines.trim().is_empty()
     }
 
-    /// The lines that a range of bytes touches.
+    /// Returns the lines that overlap a byte range.
     pub(crate) fn line_range(&self, range: &Range<usize>) -> Range<usize> {
         let start = match self.line_number(range.start) {
             0 => 0,
@@ -60,7 +60,7 @@ impl NormalizedText {
         start..end.unwrap_or(len).max(range.end)
     }
 
-    /// Whether a range is a part of a path or an address, without being one itself.
+    /// Returns true if a range is inside a path or URL, but is not a whole one.
     pub(crate) fn is_inside_a_path(&self, range: &Range<usize>) -> bool {
         let ends_word =
             |byte: &u8| byte.is_ascii_whitespace() || b"\"'`,;(){}[]<>=|".contains(byte);
@@ -82,7 +82,7 @@ impl NormalizedText {
         before.chain(after).any(|byte| matches!(byte, b'/' | b'\\'))
     }
 
-    /// How many lines come before this byte.
+    /// Returns the number of lines before this byte.
     pub(crate) fn line_number(&self, at: usize) -> usize {
         self.ends.partition_point(|end| *end < at)
     }
@@ -142,7 +142,7 @@ fn end_line(out: &mut String) {
     out.push('\n');
 }
 
-/// White space, and the frames that terminal programs draw around their messages.
+/// Returns true for white space and the box-drawing characters of terminal programs.
 fn is_blank(c: char) -> bool {
     c == ' '
         || c == '\t'
@@ -151,7 +151,7 @@ fn is_blank(c: char) -> bool {
         || c == '\u{feff}'
 }
 
-/// The text without terminal control sequences, else as it is.
+/// Returns the text without terminal control sequences.
 pub(crate) fn without_escapes(text: &str) -> Cow<'_, str> {
     if !text.contains('\u{1b}') {
         return Cow::Borrowed(text);
@@ -171,17 +171,17 @@ pub(crate) fn without_escapes(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Where a terminal control sequence leaves the cursor.
+/// The effect of a terminal control sequence on the cursor.
 enum CursorMove {
-    /// Where it was.
+    /// It does not move.
     Nowhere,
-    /// Further along the line: what programs do instead of writing blanks.
+    /// It moves along the line: some programs do so instead of writing blanks.
     Along,
-    /// On another line, or at the begin of this one.
+    /// It moves to another line, or to the start of this one.
     Elsewhere,
 }
 
-/// Skips a terminal control sequence whose escape character was just read.
+/// Skips a terminal control sequence after its escape character.
 fn skip_escape(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) -> CursorMove {
     match chars.next() {
         Some('[') => {
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn colours_frames_and_line_ends_do_not_matter() {
+    fn colors_box_drawing_and_line_ends_are_normalized() {
         assert_eq!(
             seen("\u{1b}[91m\u{1b}[1mError: \u{1b}[0mno  key\r\n"),
             "Error: no key\n\n"
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn movements_of_the_cursor_part_words_and_lines() {
+    fn cursor_movements_separate_words_and_lines() {
         assert_eq!(
             seen("Failed\u{1b}[1Cto\u{1b}[11Gconnect:\u{1b}[CENOTFOUND\u{1b}[2B\u{1b}[1Gbye"),
             "Failed to connect: ENOTFOUND\nbye\n"
@@ -249,12 +249,12 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_no_text_are_replaced() {
+    fn invalid_utf8_is_replaced() {
         assert_eq!(NormalizedText::new(b"a\xff\x00b").lines, "a\u{fffd}b\n");
     }
 
     #[test]
-    fn of_a_huge_text_the_start_and_the_end_are_kept() {
+    fn start_and_end_of_a_huge_text_are_kept() {
         let huge = format!("first\n{}\nlast", "x".repeat(6 << 20));
         let screen = NormalizedText::new(huge.as_bytes());
         assert!(screen.lines.len() <= MAX_BYTES + 10);
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_in_a_path_or_an_address_is_told_from_the_word() {
+    fn words_inside_a_path_or_url_are_distinguished() {
         let text =
             "cat: src/timeout.rs: gone, see https://x.org/rate-limits, timeout after \"dist/x.js\"";
         let screen = NormalizedText::new(text.as_bytes());
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn the_lines_of_a_range_are_whole_lines() {
+    fn line_range_covers_whole_lines() {
         let screen = NormalizedText::new(b"one\ntwo three\nfour");
         assert_eq!(screen.line_range(&(4..7)), 4..13);
         assert_eq!(screen.line_range(&(8..16)), 4..18);

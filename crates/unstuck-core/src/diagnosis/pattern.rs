@@ -1,11 +1,11 @@
 //! Patterns: a literal, or a regular expression between slashes.
 //!
-//! Every pattern has literals of which any match of it must contain one. One automaton looks for all those
-//! literals at once; a regular expression is compiled only when its literal was seen, and is tried only
-//! on the lines around it. So the cost of a text does not grow with the number of patterns.
+//! Every pattern has literals of which any match contains one. One index searches for all literals at once; a regular
+//! expression is compiled only when its literal was found, and is tried only on the lines around it. So the cost of a
+//! text does not grow with the number of patterns.
 //!
-//! Patterns ignore letter case. They are matched against the [screened](super::screen) text, in which
-//! every run of blanks is one space.
+//! Patterns are case-insensitive. They are matched against [normalized](super::normalize) text, in which every run of
+//! blanks is one space.
 
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -18,49 +18,49 @@ use regex_automata::util::syntax;
 
 use crate::regex_literals;
 
-/// Why a pattern cannot be used.
+/// An error in a pattern.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PatternError {
-    /// Nothing to look for.
+    /// The pattern is empty.
     #[error("the pattern is empty")]
     Empty,
-    /// There is no literal to look for.
+    /// The pattern contains no literal to search for.
     #[error("`{0}` has no plain text of two characters or more that every match contains")]
     NoLiteral(String),
-    /// Not a regular expression.
+    /// The regular expression is invalid.
     #[error("`{0}` is not a regular expression: {1}")]
     Syntax(String, String),
 }
 
-/// What to look for in a text.
+/// A text pattern.
 #[derive(Debug)]
 pub(crate) struct TextPattern {
     literals: Vec<String>,
     regex: Option<LazyRegex>,
 }
 
-/// A regular expression that is compiled when it is needed, and well when it is needed often.
+/// A regular expression that is compiled on first use, and optimized when used often.
 #[derive(Debug)]
 struct LazyRegex {
     source: String,
-    /// Further literals: of each set a match contains one.
+    /// Further literal sets; a match contains one literal of each.
     required: OnceLock<Vec<Vec<String>>>,
     uses: AtomicU32,
-    /// Soon compiled, and quick enough on a line.
+    /// Compiles quickly, and is fast enough on a single line.
     quick_to_compile: OnceLock<Option<Regex>>,
-    /// Takes longer to compile and to get going, then is several times as fast.
+    /// Compiles slowly, then matches several times as fast.
     fast: OnceLock<Option<Regex>>,
 }
 
-/// After so many uses it pays to compile well.
+/// The number of uses after which optimized compilation pays off.
 const FAST_AFTER_USES: u32 = 24;
-/// In a longer text it pays at once.
+/// The length of a text for which it pays off at once.
 const FAST_FROM_LEN: usize = 512;
-/// An expression may take up so many bytes when compiled.
+/// Maximum size of a compiled expression, in bytes.
 const SIZE_LIMIT: usize = 10 << 20;
 
 impl TextPattern {
-    /// Reads a pattern as it is written in a knowledge file.
+    /// Parses a pattern from a knowledge file.
     pub(crate) fn parse(source: &str) -> Result<Self, PatternError> {
         let inner = source
             .strip_prefix('/')
@@ -75,7 +75,7 @@ impl TextPattern {
         }
     }
 
-    /// A regular expression of which every match contains one of the literals.
+    /// Creates a regular expression of which every match contains one of the literals.
     pub(crate) fn regex(source: &str, literals: Option<Vec<String>>) -> Result<Self, PatternError> {
         let literals = literals.ok_or_else(|| PatternError::NoLiteral(source.to_owned()))?;
         let regex = LazyRegex {
@@ -91,12 +91,12 @@ impl TextPattern {
         })
     }
 
-    /// What any match contains one of, in lower case.
+    /// The literals of which any match contains one, in lower case.
     pub(crate) fn literals(&self) -> &[String] {
         &self.literals
     }
 
-    /// Compiles the regular expression now, to find its mistakes.
+    /// Compiles the regular expression now, to find errors.
     pub(crate) fn check(&self) -> Result<(), PatternError> {
         match &self.regex {
             Some(regex) => regex
@@ -113,12 +113,12 @@ impl TextPattern {
         }
     }
 
-    /// Whether the literal is all there is to it.
+    /// Returns true if the pattern is a plain literal.
     pub(crate) fn is_literal(&self) -> bool {
         self.regex.is_none()
     }
 
-    /// The first match of the regular expression within `read_limit_status`.
+    /// Returns the first match of the regular expression within `window`.
     pub(crate) fn find(&self, text: &[u8], window: Range<usize>) -> Option<Range<usize>> {
         let regex = self.regex.as_ref()?.compiled_for(&text[window.clone()])?;
         regex
@@ -126,7 +126,7 @@ impl TextPattern {
             .map(|found| found.range())
     }
 
-    /// The first match of the regular expression within `read_limit_status`, with the named groups that are wanted.
+    /// Returns the first match of the regular expression within `window`, with the requested named groups.
     pub(crate) fn captures(
         &self,
         text: &[u8],
@@ -150,11 +150,11 @@ impl TextPattern {
     }
 }
 
-/// Named groups, each with what it matched.
+/// Named groups and the text they matched.
 pub(crate) type NamedGroups = Vec<(&'static str, String)>;
 
-/// The window's end is cut off but its start is only where the search begins, so that `^` still means the start of
-/// a line.
+/// Limits a search to the window. Its end is a real end, but its start is only where the search begins, so that `^`
+/// still means the start of a line.
 fn window_input(text: &[u8], window: Range<usize>) -> Input<'_> {
     Input::new(&text[..window.end]).range(window.start..)
 }
@@ -166,8 +166,8 @@ enum CompileEffort {
 }
 
 impl LazyRegex {
-    /// Without the searches for prefixes that the `regex` crate prepares: a window is short, and its literal is
-    /// known to be there.
+    /// Compiles without the prefix searches of the `regex` crate: a window is short, and its literal is known to be
+    /// present.
     fn build(&self, effort: CompileEffort) -> Result<Regex, Box<BuildError>> {
         let is_named = ["(?P<", "(?<"]
             .iter()
@@ -197,7 +197,7 @@ impl LazyRegex {
             .map_err(Box::new)
     }
 
-    /// The expression, compiled for this window; none if something that it needs is not there.
+    /// Returns the expression compiled for this window; none if a required literal is missing.
     fn compiled_for(&self, window: &[u8]) -> Option<&Regex> {
         let required = self
             .required
@@ -217,7 +217,7 @@ impl LazyRegex {
     }
 }
 
-/// Whether a text contains a literal, letter case aside.
+/// Returns true if a text contains a literal, ignoring case.
 fn contains(text: &[u8], literal: &[u8]) -> bool {
     let Some(first) = literal.first() else {
         return true;
@@ -233,7 +233,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_has_nothing_to_look_for_is_refused() {
+    fn pattern_without_a_literal_is_rejected() {
         assert!(matches!(
             TextPattern::parse(r"/\d+/"),
             Err(PatternError::NoLiteral(_))

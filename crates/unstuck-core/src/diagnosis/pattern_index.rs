@@ -1,4 +1,4 @@
-//! Looks for the literals of all patterns at once, and for the patterns where a literal was seen.
+//! Searches for the literals of all patterns at once, then for the patterns around them.
 
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
@@ -11,20 +11,20 @@ use super::pattern::{PatternError, TextPattern};
 use crate::knowledge::FailureStream;
 use crate::literal_index::LiteralIndex;
 
-/// A pattern in the automaton.
+/// The index of a pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct PatternId(u32);
 
-/// More hits than this are not kept: those at the start and at the end of a text tell enough.
+/// Maximum number of hits kept: those at the start and end of a text suffice.
 const MAX_HITS: usize = 20_000;
-/// So many hits of one pattern are tried, from the last one on.
+/// Maximum number of hits tried per pattern, starting from the last one.
 const MAX_TRIES: usize = 16;
-/// A pattern is tried this far around its literal, where lines are very long.
+/// The distance around a literal in which a pattern is tried on very long lines.
 const MATCH_RADIUS: usize = 2048;
-/// A line of at least this many bytes may have been wrapped.
+/// Minimum length of a line that may have been wrapped.
 const MIN_WRAPPED_LINE: usize = 56;
 
-/// Collects patterns.
+/// Collects patterns for an index.
 #[derive(Debug, Default)]
 pub(crate) struct PatternIndexBuilder {
     patterns: Vec<TextPattern>,
@@ -63,7 +63,7 @@ impl PatternIndexBuilder {
     }
 }
 
-/// All patterns, ready to be looked for.
+/// A searchable index of all patterns.
 #[derive(Debug)]
 pub(crate) struct PatternIndex {
     patterns: Vec<TextPattern>,
@@ -71,7 +71,7 @@ pub(crate) struct PatternIndex {
     patterns_of_literal: Vec<Vec<PatternId>>,
 }
 
-/// Where something was found.
+/// The position of a match.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TextSpan {
     pub(crate) stream: FailureStream,
@@ -87,7 +87,7 @@ struct LiteralHit {
 }
 
 impl PatternIndex {
-    /// Looks for every literal in every text that counts.
+    /// Searches for every literal in every relevant text.
     pub(crate) fn scan<'a>(&'a self, view: &'a PreparedFailure<'a>) -> Matches<'a> {
         let mut hits = Vec::new();
         for stream in FailureStream::ALL
@@ -111,7 +111,7 @@ impl PatternIndex {
                 }
             });
         }
-        // Within one pattern in the order of the text.
+        // Hits of one pattern are in text order.
         hits.sort_unstable_by_key(|hit| (hit.pattern, hit.stream, hit.end, hit.start));
         Matches::new(self, view, hits)
     }
@@ -121,18 +121,18 @@ impl PatternIndex {
         &self.patterns
     }
 
-    /// Compiles every regular expression, to find mistakes early.
+    /// Compiles every regular expression, to find errors early.
     pub(crate) fn check(&self) -> Result<(), PatternError> {
         self.patterns.iter().try_for_each(TextPattern::check)
     }
 }
 
-/// The literals that were seen in a failure's texts.
+/// The literals found in a failure's texts.
 pub(crate) struct Matches<'a> {
     index: &'a PatternIndex,
     failure: &'a PreparedFailure<'a>,
     hits: Vec<LiteralHit>,
-    /// For each pattern where its hits are, since rules ask for many patterns that were not seen.
+    /// The range of hits per pattern, since rules ask for many patterns that were not found.
     of_pattern: Vec<Range<u32>>,
 }
 
@@ -158,7 +158,7 @@ impl<'a> Matches<'a> {
         }
     }
 
-    /// The patterns whose literal was seen.
+    /// Returns the patterns whose literal was found.
     pub(crate) fn hit_patterns(&self) -> impl Iterator<Item = PatternId> + '_ {
         self.hits
             .chunk_by(|a, b| a.pattern == b.pattern)
@@ -170,7 +170,7 @@ impl<'a> Matches<'a> {
         &self.hits[range.start as usize..range.end as usize]
     }
 
-    /// The same without what stands in some lines.
+    /// Returns the matches outside these lines.
     pub(crate) fn excluding_lines(self, lines: &[TextSpan]) -> Self {
         let is_inside = |hit: &LiteralHit, line: &TextSpan| {
             hit.stream == line.stream && line.range.contains(&hit.start)
@@ -180,12 +180,12 @@ impl<'a> Matches<'a> {
         Self::new(self.index, self.failure, hits)
     }
 
-    /// The last place in one of the streams at which a pattern matches.
+    /// Returns the last match of a pattern in one of the streams.
     pub(crate) fn find(&self, pattern: PatternId, streams: &[FailureStream]) -> Option<TextSpan> {
         self.match_spans(pattern, streams).next()
     }
 
-    /// Every place in one of the streams at which a pattern matches, from the last one on.
+    /// Returns every match of a pattern in one of the streams, starting from the last one.
     pub(crate) fn match_spans<'s>(
         &'s self,
         pattern: PatternId,
@@ -204,7 +204,7 @@ impl<'a> Matches<'a> {
                 hit.start..hit.end
             } else {
                 let windows = match_windows(screen, hit);
-                // A literal often stands twice in one line.
+                // A literal often occurs twice in one line.
                 let trying = Some((hit.stream, windows));
                 if tried_before == trying {
                     return None;
@@ -220,7 +220,7 @@ impl<'a> Matches<'a> {
         })
     }
 
-    /// Every place at which a pattern matches, from the last one on, with the named groups that are wanted.
+    /// Returns every match of a pattern, starting from the last one, with the requested named groups.
     pub(crate) fn captures(
         &self,
         pattern: PatternId,
@@ -257,7 +257,7 @@ fn find_within(
         .or_else(|| pattern.find(screen.flat(), wrapped.clone()?))
 }
 
-/// The line of a hit, and that line with the one that opened it and the ones it may have been wrapped to.
+/// The line of a hit, and that line with the one that opened it and its possible continuation lines.
 type MatchWindows = (Range<usize>, Option<Range<usize>>);
 
 fn match_windows(screen: &NormalizedText, hit: &LiteralHit) -> MatchWindows {
@@ -274,7 +274,7 @@ fn match_windows(screen: &NormalizedText, hit: &LiteralHit) -> MatchWindows {
         }
         wrapped.end = screen.line_range(&(next..next)).end;
     }
-    // What a line opens with a brace stands on the next one.
+    // Text after an opening brace is on the next line.
     let before = &screen.lines()[..lines.start];
     if before.ends_with("{\n") {
         wrapped.start = screen.line_range(&(lines.start - 1..lines.start)).start;

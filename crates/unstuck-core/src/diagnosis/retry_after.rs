@@ -1,8 +1,7 @@
-//! How long a failure says to wait.
+//! The wait that a failure states.
 //!
-//! The most exact word counts first: `retry-after-ms`, then `retry-after`, then what the body or the text
-//! says, then the reset headers. What a text says is meant from the moment at which it was printed, not from the moment at
-//! which it is read.
+//! The most precise source comes first: `retry-after-ms`, then `retry-after`, then the body or text, then the reset
+//! headers. A time in a text is relative to when it was printed, not to when it is read.
 
 use std::time::Duration;
 
@@ -16,14 +15,14 @@ use crate::failure::{Category, Headers, Kind, Layer};
 use crate::knowledge::{FailureStream, RetryAfterSpec};
 use crate::time::{ClockReading, Timestamp};
 
-/// A wait longer than this is a misreading.
+/// Maximum plausible wait; longer ones are misreadings.
 const MAX_WAIT: Duration = Duration::from_secs(400 * 24 * 3600);
 
 const GROUPS: &[&str] = &[
     "wait", "seconds", "millis", "epoch", "clock", "date", "zone",
 ];
 
-/// How long the failure says to wait, and where it says so.
+/// Returns the stated wait and its source.
 pub(crate) fn stated_wait(
     waits: &[PatternId],
     rule: Option<&CompiledRule>,
@@ -47,7 +46,7 @@ pub(crate) fn stated_wait(
         }
         None => {}
     }
-    // The rule that decided knows best what its own words mean.
+    // The rule that matched knows the meaning of its own words best.
     let in_header = |wait: Duration| (wait, RetryAfterSource::Header);
     rule.and_then(|rule| from_text(&rule.waits, view, seen, now))
         .or_else(|| from_retry_headers(headers, now).map(in_header))
@@ -55,7 +54,7 @@ pub(crate) fn stated_wait(
         .or_else(|| from_reset_headers(headers, now).map(in_header))
 }
 
-/// Where a text was found: in a response, in an event of an agent, or among what a program printed.
+/// Returns the source of a text: a response, an agent's event, or a program's output.
 fn source_of(place: &TextSpan, view: &PreparedFailure<'_>) -> RetryAfterSource {
     if place.stream == FailureStream::Body || view.failure.layer == Layer::Api {
         return RetryAfterSource::Body;
@@ -71,7 +70,8 @@ fn source_of(place: &TextSpan, view: &PreparedFailure<'_>) -> RetryAfterSource {
     }
 }
 
-/// No wait at all is not worth stating, and one beyond all measure was misread: another word may know better.
+/// Returns the wait if plausible. Zero is not a statement, and an excessive value is a misreading: another source may
+/// be right.
 fn plausible_wait(wait: Duration) -> Option<Duration> {
     (!wait.is_zero() && wait < MAX_WAIT).then_some(wait)
 }
@@ -113,7 +113,7 @@ fn seconds(value: f64) -> Option<Duration> {
         .and_then(plausible_wait)
 }
 
-/// The last wait that the text states.
+/// Returns the last wait stated in the text.
 fn from_text(
     waits: &[PatternId],
     view: &PreparedFailure<'_>,
@@ -135,16 +135,16 @@ fn from_text(
         .map(|(place, wait)| (wait, source_of(&place, view)))
 }
 
-/// When the line that states a wait was printed.
+/// The times at which the line with the wait was printed.
 struct PrintTimes {
-    /// For the first time: a banner that stays on the screen states what it stated when it came.
+    /// The first time: a banner that stays on the screen is relative to its first appearance.
     first: ClockReading,
-    /// For the last time: a wait that is counted down is stated anew.
+    /// The last time: a countdown is restated.
     last: ClockReading,
 }
 
 impl PrintTimes {
-    /// When the line of this place was printed; now, where that is not known.
+    /// Returns when the line of this match was printed; now, if unknown.
     fn for_span(place: &TextSpan, view: &PreparedFailure<'_>, now: &ClockReading) -> Self {
         let times = Self::find(place, view);
         let (first, last) = times.unwrap_or((now.at, now.at));
@@ -172,7 +172,7 @@ impl PrintTimes {
         if let Some(first) = at.next() {
             return Some((first, at.next_back().unwrap_or(first)));
         }
-        // A line that came in pieces was printed when the last of them came.
+        // A line that arrived in pieces was printed with the last of them.
         let pieces = parts.windows(2).find_map(|two| match two {
             [(one, _), (other, at)] => found(&[*one, *other].concat()).then_some(*at),
             _ => None,
@@ -218,7 +218,7 @@ fn from_groups(
         })
 }
 
-/// Epochs come in seconds and in milliseconds; the size tells which.
+/// Parses an epoch in seconds or milliseconds, by its size.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "a cut-off fraction of a millisecond does not matter, and casts saturate"
@@ -231,7 +231,7 @@ fn from_epoch(epoch: f64) -> Timestamp {
     }
 }
 
-/// Reset headers tell when a bucket is full again: only the bucket that is empty counts.
+/// Returns the wait of the exhausted bucket; reset headers state when a bucket is full again.
 fn from_reset_headers(headers: &Headers, now: &ClockReading) -> Option<Duration> {
     if let Some(reset) = headers.get("anthropic-ratelimit-unified-reset") {
         return reset_value(reset, now);

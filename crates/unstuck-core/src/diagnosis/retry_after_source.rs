@@ -1,12 +1,12 @@
-//! Where the end of a wait is known from.
+//! Sources of a stated wait.
 
 use serde::{Deserialize, Serialize};
 
-/// Where the end of a wait is known from; a later variant is a better source.
+/// The source of a stated wait; a later variant is a better source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RetryAfterSource {
-    /// Nothing states it: the policy's backoff, or what is known of the service.
+    /// Not stated: the policy's backoff, or knowledge about the service.
     Guess,
     /// A text that a program printed.
     Screen,
@@ -19,7 +19,7 @@ pub enum RetryAfterSource {
 }
 
 impl RetryAfterSource {
-    /// Every source.
+    /// All sources.
     pub const ALL: [Self; 5] = [
         Self::Guess,
         Self::Screen,
@@ -28,7 +28,7 @@ impl RetryAfterSource {
         Self::Header,
     ];
 
-    /// The name used on every wire.
+    /// The wire name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Guess => "guess",

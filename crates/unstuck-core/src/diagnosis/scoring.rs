@@ -1,20 +1,20 @@
-//! Which of several rules that hold explains a failure best.
+//! Scores matching rules to find the one that explains a failure best.
 
 use super::compiled_rule::{CompiledRule, RuleMatch};
 use super::evidence_input::PreparedFailure;
 use super::pattern_index::TextSpan;
 use crate::knowledge::FailureStream;
 
-/// What a rule loses for a match on a line that only warns.
+/// Penalty for a match on a line that is only a warning.
 const NOISE_PENALTY: i32 = 30;
-/// What a rule loses for a match inside a path or an address: a file called `timeout.rs` is no timeout.
+/// Penalty for a match inside a path or URL: a file called `timeout.rs` is not a timeout.
 const PATH_PENALTY: i32 = 25;
-/// What a rule loses at most for a match that was followed by others much later.
+/// Maximum penalty for a match followed by others much later.
 const MAX_EARLY_PENALTY: usize = 20;
-/// What a rule loses if only the text states the status.
+/// Penalty if only the text states the status.
 const STATED_STATUS_PENALTY: i32 = 3;
 
-/// A rule that holds, where, and what speaks for it.
+/// A matching rule, its match, and its score.
 pub(crate) struct ScoredRule<'c> {
     pub(crate) rule: &'c CompiledRule,
     pub(crate) span: Option<TextSpan>,
@@ -22,7 +22,7 @@ pub(crate) struct ScoredRule<'c> {
     pub(crate) score: i32,
 }
 
-/// What speaks for a rule that holds, before the others are looked at.
+/// Scores a matching rule by itself.
 pub(crate) fn score_rule<'c>(
     rule: &'c CompiledRule,
     finding: RuleMatch,
@@ -46,7 +46,7 @@ pub(crate) fn score_rule<'c>(
     }
 }
 
-/// By the weight of the rule, less if another kind explains it nearly as well.
+/// Returns the confidence: the weight of the rule, less if another kind explains the failure nearly as well.
 pub(crate) fn confidence(candidates: &[ScoredRule<'_>], view: &PreparedFailure<'_>) -> f32 {
     let Some(best) = candidates.first() else {
         return if view.is_presumed_success() { 0.9 } else { 0.2 };
@@ -68,7 +68,7 @@ pub(crate) fn confidence(candidates: &[ScoredRule<'_>], view: &PreparedFailure<'
     }
 }
 
-/// The last error in a log wins over early noise, unless the earlier one explains more.
+/// Ranks the rules: the last error in a log beats early noise, unless the earlier one explains more.
 pub(crate) fn rank_rules(
     candidates: &mut [ScoredRule<'_>],
     view: &PreparedFailure<'_>,

@@ -1,4 +1,4 @@
-//! Durations, dates and times of day as failures write them.
+//! Parses durations, dates and times of day in failure messages.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use jiff::tz::TimeZone;
 
 use crate::time::{ClockReading, Timestamp};
 
-/// A duration such as `6m0s`, `1.5s`, `2m 13s`, `58 hours`, `5 hours and 30 minutes`, `900ms`.
+/// Parses a duration such as `6m0s`, `1.5s`, `2m 13s`, `58 hours`, `5 hours and 30 minutes`, `900ms`.
 pub(crate) fn parse_duration(text: &str) -> Option<Duration> {
     let text = text
         .trim()
@@ -46,16 +46,16 @@ fn unit_seconds(name: &str) -> Option<f64> {
     })
 }
 
-/// The moment of an HTTP date such as `Sun, 06 Nov 1994 08:49:37 GMT`.
+/// Parses an HTTP date such as `Sun, 06 Nov 1994 08:49:37 GMT`.
 pub(crate) fn parse_http_date(text: &str) -> Option<Timestamp> {
     jiff::fmt::rfc2822::parse(text)
         .ok()
         .map(|zoned| zoned.timestamp().into())
 }
 
-/// The next moment at which clocks show this time of day, in the named zone or here.
+/// Returns the next occurrence of a time of day, in the named zone or the local one.
 ///
-/// A time without seconds that clocks show right now means the rest of this minute, not tomorrow.
+/// A time without seconds that equals the current minute means the rest of this minute, not tomorrow.
 pub(crate) fn next_time_of_day(
     time: &str,
     zone: Option<&str>,
@@ -72,7 +72,7 @@ pub(crate) fn next_time_of_day(
     }
     let days = [Ok(here.date()), here.date().tomorrow()];
     let moments = days.into_iter().flatten().flat_map(|day| {
-        // In the night in which clocks go back, a time of day comes twice.
+        // When clocks are set back, a time of day occurs twice.
         let shown = || here.time_zone().to_ambiguous_zoned(day.to_datetime(time));
         [shown().compatible(), shown().later()]
     });
@@ -101,7 +101,7 @@ fn parse_zone(name: Option<&str>, now: &ClockReading) -> Option<TimeZone> {
     }
 }
 
-/// `GMT-3`, `UTC+8`, `UTC+05:30`.
+/// Parses an offset: `GMT-3`, `UTC+8`, `UTC+05:30`.
 fn parse_offset(name: &str) -> Option<TimeZone> {
     let name = name.to_ascii_lowercase();
     let stated = name
@@ -119,7 +119,7 @@ fn parse_offset(name: &str) -> Option<TimeZone> {
     Some(TimeZone::fixed(offset))
 }
 
-/// The zones that American providers write by their letters.
+/// Returns the time zone of an American abbreviation.
 fn zone_of_abbreviation(name: &str) -> Option<TimeZone> {
     let full = match name.to_ascii_uppercase().as_str() {
         "PT" | "PST" | "PDT" => "America/Los_Angeles",
@@ -135,7 +135,7 @@ fn zone_of_abbreviation(name: &str) -> Option<TimeZone> {
     TimeZone::get(full).ok()
 }
 
-/// `3pm`, `11:30am`, `8:36 PM`, `15:00`, `15:00:30`, `midnight`, `noon`.
+/// Parses a time of day: `3pm`, `11:30am`, `8:36 PM`, `15:00`, `15:00:30`, `midnight`, `noon`.
 fn parse_time_of_day(text: &str) -> Option<Time> {
     let text = text.trim().to_ascii_lowercase().replace('.', "");
     match text.as_str() {
@@ -163,7 +163,8 @@ fn parse_time_of_day(text: &str) -> Option<Time> {
     Time::new(hour, minute, second, 0).ok()
 }
 
-/// A date with or without a time: `2026-09-01 at 00:00`, `2026-09-01T00:00:00Z`, `Oct 9 at 5pm`, `9 Oct 2026, 17:00`, `Thursday 3pm`.
+/// Parses a date with or without a time: `2026-09-01 at 00:00`, `2026-09-01T00:00:00Z`, `Oct 9 at 5pm`, `9 Oct 2026,
+/// 17:00`, `Thursday 3pm`.
 pub(crate) fn parse_date(text: &str, zone: Option<&str>, now: &ClockReading) -> Option<Timestamp> {
     let text = text.trim().trim_end_matches(['.', ',']);
     if let Ok(exact) = text.replace(' ', "T").parse::<Timestamp>() {
@@ -177,7 +178,7 @@ pub(crate) fn parse_date(text: &str, zone: Option<&str>, now: &ClockReading) -> 
     Some(moment.timestamp().into())
 }
 
-/// The parts of a date, as far as they are stated.
+/// The stated parts of a date.
 #[derive(Default)]
 struct DateParts {
     year: Option<i16>,
@@ -224,7 +225,7 @@ impl DateParts {
         }
     }
 
-    /// The stated day, or the next one of that name.
+    /// Returns the stated day, or the next day of that name.
     fn resolve(&self, here: &Zoned) -> Option<Zoned> {
         let time = self.time.unwrap_or_else(Time::midnight);
         if let Some(days) = self.days_ahead {
@@ -253,7 +254,7 @@ fn parse_month(word: &str) -> Option<i8> {
     i8::try_from(at + 1).ok()
 }
 
-/// How many days it is to the next day of that name; "tomorrow" is one.
+/// Returns the number of days until the next day of that name; "tomorrow" is one.
 fn days_until(word: &str, here: &Zoned) -> Option<i64> {
     const DAYS: [&str; 7] = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
     if word == "tomorrow" {
@@ -281,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn durations_are_read_in_every_form() {
+    fn durations_are_parsed_in_every_notation() {
         for (text, seconds) in [
             ("6m0s", 360.0),
             ("1.5s", 1.5),
@@ -305,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_of_day_is_the_next_such_moment_here_or_in_the_stated_zone() {
+    fn time_of_day_is_its_next_occurrence_in_the_stated_or_local_zone() {
         assert_eq!(
             shown(next_time_of_day("3pm", None, &berlin())),
             "2026-11-16T14:00:00Z"
@@ -333,9 +334,9 @@ mod tests {
         assert_eq!(next_time_of_day("25:00", None, &berlin()), None);
     }
 
-    /// Agents cut off the seconds of a reset: in its own minute it is still to come.
+    /// Agents truncate the seconds of a reset time: in its own minute it is still in the future.
     #[test]
-    fn the_minute_that_clocks_show_now_is_not_tomorrow() {
+    fn current_minute_is_not_tomorrow() {
         let now = ClockReading::utc("2026-11-15T20:36:21Z".parse().unwrap());
         assert_eq!(
             shown(next_time_of_day("8:36 PM", None, &now)),
@@ -348,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn dates_are_read_with_and_without_year_and_time() {
+    fn dates_are_parsed_with_and_without_year_and_time() {
         for (text, moment) in [
             ("2026-12-01 at 00:00", "2026-12-01T00:00:00Z"),
             ("2026-12-01T00:00:00Z", "2026-12-01T00:00:00Z"),
@@ -367,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn http_dates_are_read() {
+    fn http_dates_are_parsed() {
         assert_eq!(
             shown(parse_http_date("Sun, 15 Nov 2026 20:31:00 GMT")),
             "2026-11-15T20:31:00Z"

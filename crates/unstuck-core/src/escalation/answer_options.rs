@@ -1,38 +1,38 @@
-//! Which answers make sense for a question, and what each will do.
+//! The possible answers of an escalation and their effects.
 
 use super::{AnswerOption, EscalationAnswer};
 use crate::decision::{ConcreteChange, EscalationReason};
 use crate::event::{BudgetReached, EscalationOpened};
 
-/// What decides which answers make sense.
+/// The context that determines the possible answers.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct EscalationContext<'a> {
-    /// The repair that is proposed.
+    /// The proposed repair.
     pub repair: Option<&'a str>,
-    /// The role that it is about; none where it is about a single command or the run as a whole.
+    /// The role; none if it is about a single command or the whole run.
     pub role: Option<&'a str>,
-    /// How many further iterations may be allowed, where it is about a loop.
+    /// The number of further iterations that may be approved, if it is about a loop.
     pub iterations: Option<u32>,
-    /// Whether the command cannot be run again, so that nothing is left but to end the run.
+    /// True if the command cannot be run again, so that only aborting is possible.
     pub is_unrepeatable: bool,
-    /// Whether a person's words can be handed on.
+    /// True if a person's message can be passed to the agent.
     pub accepts_message: bool,
-    /// The next stronger model, and what it is expected to cost more.
+    /// The next stronger model with its expected extra cost.
     pub model: Option<NextModel<'a>>,
-    /// The budget that is used up, where it is about one.
+    /// The reached budget, if it is about one.
     pub budget: Option<&'a BudgetReached>,
-    /// How many settings of the project were changed, where it is about them.
+    /// The number of changed project settings, if it is about them.
     pub settings: usize,
 }
 
 /// The next stronger model.
 #[derive(Debug, Clone, Copy)]
 pub struct NextModel<'a> {
-    /// The model so far.
+    /// The current model.
     pub from: &'a str,
-    /// The stronger one.
+    /// The stronger model.
     pub to: &'a str,
-    /// What it is expected to cost more, in USD.
+    /// The expected extra cost in USD.
     pub cost: Option<f64>,
 }
 
@@ -45,7 +45,7 @@ impl NextModel<'_> {
     }
 }
 
-/// The answers that make sense, the likeliest first.
+/// Returns the possible answers, most likely first.
 pub fn answer_options(why: EscalationReason, of: &EscalationContext<'_>) -> Vec<AnswerOption> {
     let approve = of
         .approve_effect(why)
@@ -54,7 +54,7 @@ pub fn answer_options(why: EscalationReason, of: &EscalationContext<'_>) -> Vec<
         .reject_effect(why)
         .map(|does| (EscalationAnswer::Reject, does));
     let is_about_trust = why == EscalationReason::Trust;
-    // To try again without more money would only ask the same again.
+    // A retry without a higher budget would only escalate again.
     let is_about_money = why == EscalationReason::MaxCost;
     let rest = [
         (!is_about_money && of.settings == 0)
@@ -71,7 +71,7 @@ pub fn answer_options(why: EscalationReason, of: &EscalationContext<'_>) -> Vec<
         (!is_about_trust).then(|| (EscalationAnswer::Abort, "ends the run".to_owned())),
     ];
     let all = [approve, reject].into_iter().chain(rest).flatten();
-    // Nobody is offered an answer that cannot work.
+    // An answer that cannot work is not offered.
     let all =
         all.filter(|(answer, _)| !of.is_unrepeatable || is_about_trust || !answer.continues());
     let model = |answer| match answer {
@@ -88,7 +88,7 @@ pub fn answer_options(why: EscalationReason, of: &EscalationContext<'_>) -> Vec<
     .collect()
 }
 
-/// The answers that make sense for a question; one from before they were written down has the usual ones.
+/// Returns the offered answers of an escalation; an older one without recorded options has the usual ones.
 pub fn offered_options(asked: &EscalationOpened) -> Vec<AnswerOption> {
     let shown = &asked.details;
     if !shown.options.is_empty() {
@@ -160,7 +160,7 @@ impl EscalationContext<'_> {
         }
     }
 
-    /// A dearer model that is asked about is approved or not.
+    /// Describes a switch to a more expensive model, which is approved or rejected.
     fn switch_model_effect(&self, why: EscalationReason) -> Option<String> {
         if matches!(
             why,

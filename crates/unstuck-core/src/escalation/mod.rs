@@ -1,8 +1,7 @@
-//! What a person is asked, and what they can answer.
+//! Escalations to a person and their answers.
 //!
-//! A question tells on one screen all that is needed for an answer, so that whoever shows it, be it a terminal, a page
-//! or a message on a phone, has to look nothing up. Only answers that make sense for it are offered, each with what it
-//! will do.
+//! An escalation shows everything needed for an answer on one screen, so that a terminal, a web page or a phone message
+//! needs no further lookup. Only answers that can work are offered, each with its effect.
 
 mod answer_options;
 mod open_escalations;
@@ -21,17 +20,17 @@ use crate::decision::EscalationReason;
 use crate::event::EscalationKind;
 use crate::time::Timestamp;
 
-/// How long is waited for a person, and what counts as answered then; by what is asked.
+/// The deadlines and default answers of escalations, by kind.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct DeadlinePolicy {
-    /// For each kind of question that is not waited for without end.
+    /// The deadline and default answer for each escalation kind that has one.
     pub deadlines: BTreeMap<EscalationKind, (Duration, EscalationAnswer)>,
 }
 
 impl DeadlinePolicy {
-    /// What counts when nobody answers a question that is asked now; only what makes sense for it.
+    /// Returns the deadline and default answer of an escalation opened now; only an offered answer can be the default.
     ///
-    /// A budget is raised by a person and never by the lack of one.
+    /// A budget is raised by a person's answer and never by default.
     pub fn deadline_for(
         &self,
         question: EscalationKind,
@@ -49,10 +48,11 @@ impl DeadlinePolicy {
     }
 }
 
-/// How long the escalation of a plain command stays open, unless the configuration says otherwise.
+/// The time after which the escalation of a plain command expires, unless configured otherwise.
 const PLAIN_COMMAND_EXPIRY: Duration = Duration::from_secs(24 * 3600);
 
-/// When the escalation of a plain command, which is no agent's conversation, expires by default: it is aborted then.
+/// Returns the default deadline of the escalation of a plain command, which is not an agent's conversation: it is
+/// aborted then.
 pub fn plain_command_deadline(
     now: Timestamp,
     choices: &[AnswerOption],
@@ -66,7 +66,7 @@ pub fn plain_command_deadline(
     })
 }
 
-/// What an answer binds to: everything about a question that decides what the answer does.
+/// Returns the hash that an answer binds to: it covers everything that determines the effect of the answer.
 pub fn binding_hash(
     why: EscalationReason,
     reason: &str,
@@ -77,7 +77,7 @@ pub fn binding_hash(
     for choice in choices {
         text.push_str(&format!("\0{}\0{}", choice.answer, choice.effect));
     }
-    // FNV-1a: it tells two questions apart; what may run is bound by the guard's own hash.
+    // FNV-1a is enough to distinguish escalations; the command policy's own hash binds what may run.
     let mixed = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });

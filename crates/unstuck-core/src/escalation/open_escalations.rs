@@ -1,15 +1,15 @@
-//! The questions of a run that wait for an answer, as a fold over its events.
+//! The open escalations of a run, as a fold over its events.
 
 use crate::event::{EscalationOpened, EscalationResolved, Event, EventRecord};
 
-/// The questions of a run that wait for an answer, the oldest first.
+/// The open escalations of a run, oldest first.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct OpenEscalations {
     open: Vec<EscalationOpened>,
 }
 
 impl OpenEscalations {
-    /// Takes in what happened.
+    /// Applies an event.
     pub fn apply(&mut self, recorded: &EventRecord) {
         match &recorded.event {
             Event::EscalationOpened(asked) => {
@@ -19,25 +19,26 @@ impl OpenEscalations {
             Event::EscalationResolved(resolved) if resolved.is_by_person() => {
                 self.open.retain(|asked| !is_resolution_of(resolved, asked));
             }
-            // To take a run up again answers what it asked, but never a question about a budget.
+            // Resuming a run answers its escalations, but never a budget escalation.
             Event::RunResumed(_) => self.open.retain(EscalationOpened::is_about_budget),
             Event::RunFinished(end) if !end.outcome.is_resumable() => self.open.clear(),
             _ => {}
         }
     }
 
-    /// Each of them.
+    /// Returns an iterator over the open escalations.
     pub fn iter(&self) -> impl Iterator<Item = &EscalationOpened> {
         self.open.iter()
     }
 
-    /// Whether none waits.
+    /// True if there are none.
     pub fn is_empty(&self) -> bool {
         self.open.is_empty()
     }
 }
 
-/// Whether an answer is about a question: one that names neither a question nor a session is about all but budgets.
+/// True if the resolution applies to an escalation: without an id and a session it applies to all but budget
+/// escalations.
 fn is_resolution_of(resolved: &EscalationResolved, asked: &EscalationOpened) -> bool {
     match (&resolved.id, &resolved.session) {
         (Some(id), _) => *id == asked.id,

@@ -9,7 +9,7 @@ fn offered(why: EscalationReason, of: &EscalationContext<'_>) -> Vec<EscalationA
 }
 
 #[test]
-fn every_answer_has_a_name_and_a_key_of_its_own() {
+fn every_answer_has_a_unique_name_and_key() {
     for answer in EscalationAnswer::ALL {
         assert_eq!(EscalationAnswer::from_name(answer.name()), Some(answer));
         assert_eq!(EscalationAnswer::from_name(answer.method()), Some(answer));
@@ -20,7 +20,7 @@ fn every_answer_has_a_name_and_a_key_of_its_own() {
     }
 }
 
-/// S0-14: of skip, retry with words, by hand and ours, those that make sense.
+/// S0-14: of skip, retry with a message, manual fix and approval, only those that make sense are offered.
 #[test]
 fn only_answers_that_make_sense_are_offered() {
     let command = EscalationContext::default();
@@ -52,7 +52,7 @@ fn only_answers_that_make_sense_are_offered() {
         offered(EscalationReason::Trust, &agent),
         [EscalationAnswer::Resolve]
     );
-    // Nothing but more money lets it go on, and whoever tries again without would be asked the same.
+    // Only a higher budget lets it continue; a retry without it would escalate again.
     let money = [
         EscalationAnswer::Approve,
         EscalationAnswer::Skip,
@@ -62,7 +62,7 @@ fn only_answers_that_make_sense_are_offered() {
 }
 
 #[test]
-fn each_answer_says_what_it_does() {
+fn each_answer_describes_its_effect() {
     let of = EscalationContext {
         repair: Some("npm ci"),
         role: Some("tester"),
@@ -84,9 +84,9 @@ fn each_answer_says_what_it_does() {
     );
 }
 
-/// W1: the lack of an answer raises no budget.
+/// W1: a missing answer never raises a budget.
 #[test]
-fn nobody_who_does_not_answer_allows_money() {
+fn a_missing_answer_never_raises_a_budget() {
     let after = Duration::from_secs(60);
     let kind = EscalationKind::CostConfirmation;
     let deadline = |answer, why| {

@@ -1,32 +1,32 @@
-//! What a person can answer.
+//! The answers to an escalation.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// What a person can answer.
+/// An answer to an escalation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EscalationAnswer {
-    /// Do what is proposed.
+    /// Run the proposed action.
     Approve,
-    /// Do not do it, and go on.
+    /// Reject the proposed action and continue.
     Reject,
-    /// It was seen to by hand: go on.
+    /// Continue after a manual fix.
     Resolve,
-    /// Again, with their words.
+    /// Retry with additional instructions.
     Retry,
-    /// Again, with a stronger model.
+    /// Retry with a stronger model.
     #[serde(rename = "escalate")]
     SwitchModel,
-    /// Leave this part out, and go on without it.
+    /// Skip this step and continue.
     Skip,
-    /// End the run.
+    /// Abort the run.
     Abort,
 }
 
 impl EscalationAnswer {
-    /// Every answer.
+    /// All answers.
     pub const ALL: [Self; 7] = [
         Self::Approve,
         Self::Reject,
@@ -37,7 +37,7 @@ impl EscalationAnswer {
         Self::Abort,
     ];
 
-    /// The name used on every wire, which is also the command.
+    /// Returns the wire name, which is also the CLI command.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Approve => "approve",
@@ -50,7 +50,7 @@ impl EscalationAnswer {
         }
     }
 
-    /// How the event says it: what was seen to by hand is `manual`.
+    /// Returns the method name in the event; a manual fix is `manual`.
     pub const fn method(self) -> &'static str {
         match self {
             Self::Resolve => "manual",
@@ -58,13 +58,13 @@ impl EscalationAnswer {
         }
     }
 
-    /// The answer of that name, or of that method.
+    /// Returns the answer with this name or method.
     pub fn from_name(name: &str) -> Option<Self> {
         let mut all = Self::ALL.into_iter();
         all.find(|answer| answer.name() == name || answer.method() == name)
     }
 
-    /// The key that gives it.
+    /// Returns the key that gives this answer.
     pub const fn key(self) -> char {
         match self {
             Self::Approve => 'a',
@@ -77,12 +77,12 @@ impl EscalationAnswer {
         }
     }
 
-    /// Whether the work goes on afterwards with what the question is about.
+    /// True if the subject of the escalation continues after this answer.
     pub const fn continues(self) -> bool {
         !matches!(self, Self::Skip | Self::Abort)
     }
 
-    /// What was answered, in the past.
+    /// Returns the answer in the past tense.
     pub const fn past_tense(self) -> &'static str {
         match self {
             Self::Approve => "approved",

@@ -1,4 +1,4 @@
-//! Events about one try of a session.
+//! Events about one attempt of a session.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,133 +9,133 @@ use crate::failure::{Failure, Kind, Layer, Level};
 use crate::planner::shell_quote;
 use crate::time::Timestamp;
 
-/// What an attempt is an answer to.
+/// The reason for an attempt: the failure before it and the decision about that.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AttemptCause {
-    /// The kind of the failure before.
+    /// The kind of the previous failure.
     pub kind: Kind,
-    /// The level of the answer.
+    /// The recovery level.
     pub level: Level,
-    /// The strategy, where one of the chain was used.
+    /// The strategy from the chain, if one was used.
     #[serde(default)]
     pub strategy: Option<String>,
 }
 
-/// One try began.
+/// An attempt started.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AttemptStarted {
-    /// The session that it belongs to.
+    /// The session of the attempt.
     pub session: SessionId,
-    /// Its number in the session, from 1.
+    /// The attempt number in the session, from 1.
     pub number: u32,
-    /// The command line, as it was changed for this attempt.
+    /// The command line of this attempt.
     pub command: Vec<String>,
-    /// The model that it uses, as far as is known.
+    /// The model, if known.
     #[serde(default)]
     pub model: Option<String>,
-    /// How long it may take, in milliseconds.
+    /// The timeout in milliseconds.
     #[serde(default)]
     pub timeout_ms: Option<u64>,
-    /// What it is an answer to; none for the first.
+    /// The cause of the attempt; none for the first.
     #[serde(default)]
     #[serde(rename = "answering")]
     pub cause: Option<AttemptCause>,
-    /// What was changed about it, in words for a person.
+    /// The changes in this attempt, as text for people.
     #[serde(default)]
     pub changes: Vec<String>,
-    /// The id of the conversation that the agent was told to use.
+    /// The conversation id assigned to the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_session: Option<String>,
-    /// The process that ends everything if unstuck itself ends: its id and when it started.
+    /// The reaper process, which ends all processes if unstuck itself dies: its id and start time.
     #[serde(default)]
     pub reaper: Option<(u32, u64)>,
-    /// The work tree before it, as the id of a git tree.
+    /// The work tree before the attempt, as the id of a git tree.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tree: Option<String>,
 }
 
-/// What an attempt used, as far as the agent tells, or else as its calls were seen.
+/// The usage of an attempt as reported by the agent, otherwise as seen by the gateway.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct AttemptUsage {
-    /// What it cost, in USD.
+    /// The cost in USD.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
-    /// How many tokens it used.
+    /// The token usage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens: Option<TokenUsage>,
-    /// The agent's own id of the conversation.
+    /// The agent's own conversation id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_session: Option<String>,
-    /// How many turns the agent took.
+    /// The number of turns of the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turns: Option<u32>,
-    /// Whether the agent told neither cost nor tokens, and they are what the gateway saw.
+    /// True if the agent reported neither cost nor tokens, and the gateway's figures are used.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     #[serde(rename = "is_counted")]
     pub is_from_gateway: bool,
-    /// How long the conversation is, in tokens, as far as the agent tells.
+    /// The length of the conversation in tokens, if reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_tokens: Option<u64>,
 }
 
 impl AttemptUsage {
-    /// How long the conversation is, in tokens: as it was told, or else as long as a request was on average.
+    /// Returns the length of the conversation in tokens: the reported one, or the average length of its requests.
     pub fn context_len(&self) -> Option<u64> {
         let average = self.tokens.map(TokenUsage::average_conversation);
         self.context_tokens.or(average).filter(|tokens| *tokens > 0)
     }
 }
 
-/// How the process of an attempt ended.
+/// The end of an attempt's process.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AttemptEnd {
-    /// The session that it belongs to.
+    /// The session of the attempt.
     pub session: SessionId,
-    /// Its number in the session.
+    /// The attempt number in the session.
     pub number: u32,
     /// The exit code, unless a signal ended it.
     #[serde(default)]
     pub exit_code: Option<i32>,
-    /// The signal that ended it.
+    /// The signal that ended the process.
     #[serde(default)]
     pub signal: Option<i32>,
     /// The limit that was reached: `timeout` or `idle_timeout`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<String>,
-    /// How long it took, in milliseconds.
+    /// The duration in milliseconds.
     pub duration_ms: u64,
-    /// How much it wrote to its standard output, in bytes.
+    /// The number of bytes written to standard output.
     pub stdout_bytes: u64,
-    /// How much it wrote to its standard error, in bytes.
+    /// The number of bytes written to standard error.
     pub stderr_bytes: u64,
-    /// How many of its processes were left and had to be ended.
+    /// The number of leftover processes that had to be ended.
     #[serde(default)]
     #[serde(rename = "left")]
     pub leftover_processes: u32,
-    /// The model that answered, as far as is known.
+    /// The model that answered, if known.
     #[serde(default)]
     pub model: Option<String>,
-    /// What it was an answer to.
+    /// The cause of the attempt.
     #[serde(default)]
     #[serde(rename = "answering")]
     pub cause: Option<AttemptCause>,
-    /// What it used.
+    /// The usage of the attempt.
     #[serde(default)]
     #[serde(rename = "used")]
     pub usage: AttemptUsage,
-    /// The work tree after it, as the id of a git tree.
+    /// The work tree after the attempt, as the id of a git tree.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tree: Option<String>,
-    /// When there was progress last: a successful API call, or a completed tool result.
+    /// The time of the last progress: a successful API call, or a completed tool result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_progress: Option<Timestamp>,
-    /// Since when its API calls had been failing when it ended, one after the other, as the gateway saw them.
+    /// The time since which its API calls had been failing without interruption, as the gateway saw them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failing_since: Option<Timestamp>,
 }
 
 impl AttemptEnd {
-    /// Whether it used something whose price nobody knows: tokens without a price, or an agent's work of which nothing is told.
+    /// True if the price of some usage is unknown: tokens without a price, or an agent that reported nothing.
     pub fn is_unpriced(&self, agent: Option<&str>) -> bool {
         let is_agent = agent.is_some_and(|agent| agent != GENERIC_COMMAND_AGENT);
         let has_begun = !matches!(self.exit_code, Some(126 | 127));
@@ -147,43 +147,43 @@ impl AttemptEnd {
     }
 }
 
-/// The agent of a role that is any program: that it costs nothing is known.
+/// The agent name of a role that runs any program; such a program costs nothing.
 const GENERIC_COMMAND_AGENT: &str = "command";
 
-/// The last that an attempt wrote, short enough to be kept for ever.
+/// The end of an attempt's output, short enough to be kept permanently.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct OutputExcerpt {
-    /// The end of its standard output.
+    /// The end of standard output.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub stdout: String,
-    /// The end of its standard error.
+    /// The end of standard error.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub stderr: String,
 }
 
-/// A try failed.
+/// An attempt failed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AttemptFailed {
-    /// How the process ended.
+    /// The end of the process.
     #[serde(flatten)]
     pub end: AttemptEnd,
-    /// What the failure was found to be.
+    /// The diagnosis of the failure.
     pub diagnosis: Diagnosis,
-    /// What the checks of its output found wrong.
+    /// The errors found by the checks of its output.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub validation_errors: Vec<String>,
-    /// The last that it wrote.
+    /// The end of its output.
     #[serde(default)]
     pub excerpt: OutputExcerpt,
-    /// The check that did not pass afterwards, where that is what failed.
+    /// The failed check, if a check is the failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub check: Option<FailedCheck>,
-    /// Whether the conversation that was to go on is not there any more, so that a new one is begun at once.
+    /// True if the conversation to resume no longer exists, so that a new one is started at once.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub lost_conversation: bool,
 }
 
-/// A check that did not pass after an attempt.
+/// A check that failed after an attempt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FailedCheck {
     /// The command line.
@@ -191,13 +191,13 @@ pub struct FailedCheck {
     pub command: String,
     /// Its exit code.
     pub exit_code: i32,
-    /// The last that it wrote.
+    /// The end of its output.
     #[serde(flatten)]
     pub excerpt: OutputExcerpt,
 }
 
 impl FailedCheck {
-    /// What was seen of it, as far as it is kept.
+    /// Returns the failure as far as it is recorded.
     pub fn to_failure(&self) -> Failure {
         Failure {
             command: Some(self.command.clone()),
@@ -210,7 +210,7 @@ impl FailedCheck {
 }
 
 impl AttemptFailed {
-    /// What was seen of it, as far as it is kept: of the check where that is what failed.
+    /// Returns the failure as far as it is recorded: that of the check if a check failed.
     pub fn to_failure(&self, command: &[String]) -> Failure {
         let seen = |text: &str| Some(text.to_owned().into());
         let failure = match &self.check {
@@ -228,7 +228,7 @@ impl AttemptFailed {
     }
 }
 
-/// What was seen, with the line that told the kind of it, which may be long before what is kept.
+/// Adds the evidence line to a failure, which may be outside of the kept excerpt.
 pub(super) fn with_evidence(mut failure: Failure, diagnosis: &Diagnosis) -> Failure {
     let line = diagnosis.evidence.line.as_str();
     let stderr = failure
@@ -252,46 +252,46 @@ fn quote_command(command: &[String]) -> String {
     words.join(" ")
 }
 
-/// A try did what it should.
+/// An attempt succeeded.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AttemptSucceeded {
-    /// How the process ended.
+    /// The end of the process.
     #[serde(flatten)]
     pub end: AttemptEnd,
-    /// Whether its answer was cut off at its length limit.
+    /// True if the answer was truncated at its length limit.
     #[serde(default)]
     pub truncated: bool,
 }
 
-/// What cut an attempt off.
+/// The cause of an interruption.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum InterruptionCause {
-    /// A person, by Ctrl-C or a request to stop.
+    /// A person, by Ctrl-C or a stop request.
     Person,
-    /// SIGTERM to the process that supervised it.
+    /// SIGTERM to the supervising process.
     Sigterm,
-    /// SIGHUP to the process that supervised it.
+    /// SIGHUP to the supervising process.
     Sighup,
-    /// Its output could not be written.
+    /// The output could not be written.
     Output,
-    /// The end of the process that supervised it.
+    /// A crash of the supervising process.
     Crash,
 }
 
-/// A try was cut off from outside; it says nothing about the work, and is not a retry.
+/// An attempt was interrupted from outside; this says nothing about the work and is not a retry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AttemptInterrupted {
-    /// The session that it belongs to.
+    /// The session of the attempt.
     pub session: SessionId,
-    /// Its number in the session.
+    /// The attempt number in the session.
     pub number: u32,
-    /// What cut it off.
+    /// The cause of the interruption.
     pub by: InterruptionCause,
-    /// The agent's conversation, where there is one to go on in.
+    /// The agent's conversation to resume, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_session: Option<String>,
-    /// Whether it had written something by then, which shows that it was well until it was cut off.
+    /// True if it had written output, which shows that it worked until the interruption.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     #[serde(rename = "progressed")]
     pub has_output: bool,

@@ -1,27 +1,27 @@
-//! A budget that is used up, as the event that asks about it carries it.
+//! A reached budget, as recorded in the event that escalates it.
 
 use serde::{Deserialize, Serialize};
 
 use crate::money::format_usd;
 
-/// Which budget.
+/// The scope of a budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BudgetScope {
-    /// Of one run (`[budget] per_run`).
+    /// One run (`[budget] per_run`).
     Run,
-    /// Of all runs of the last 24 hours (`[budget] per_day`).
+    /// All runs of the last 24 hours (`[budget] per_day`).
     Day,
-    /// Of one session (`[gateway.budgets] per_session`).
+    /// One session (`[gateway.budgets] per_session`).
     Session,
-    /// Of all sessions of a day in UTC (`[gateway.budgets] per_day`).
+    /// All sessions of a day in UTC (`[gateway.budgets] per_day`).
     GatewayDay,
-    /// Of the policy (`maxCost`).
+    /// The policy (`maxCost`).
     Policy,
 }
 
 impl BudgetScope {
-    /// Whose money it is, as the subject of "has used".
+    /// Returns the subject of "has used".
     const fn subject(self) -> &'static str {
         match self {
             Self::Run => "this run",
@@ -32,13 +32,13 @@ impl BudgetScope {
         }
     }
 
-    /// Whether all sessions of a run share it.
+    /// True if all sessions of a run share the budget.
     pub const fn is_shared_by_run(self) -> bool {
         matches!(self, Self::Run | Self::Day)
     }
 }
 
-/// What a budget counts.
+/// The unit of a budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BudgetUnit {
@@ -57,23 +57,23 @@ impl BudgetUnit {
     }
 }
 
-/// A budget that is used up.
+/// A budget that is exhausted.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct BudgetReached {
-    /// Which one.
+    /// The scope of the budget.
     pub scope: BudgetScope,
-    /// What it counts.
+    /// The unit of the budget.
     pub unit: BudgetUnit,
-    /// What has been used.
+    /// The amount used.
     pub used: f64,
-    /// What was allowed.
+    /// The limit.
     pub limit: f64,
-    /// What is allowed in all once a person approves.
+    /// The new limit after approval.
     pub raise_to: f64,
 }
 
 impl BudgetReached {
-    /// A budget of which so much is used; approval allows the configured amount once more, from here on.
+    /// Creates a reached budget; approval allows the configured amount once more from the current usage.
     pub fn new(
         scope: BudgetScope,
         unit: BudgetUnit,
@@ -90,7 +90,7 @@ impl BudgetReached {
         }
     }
 
-    /// What is used up, in one sentence without a full stop.
+    /// Describes the reached budget in one sentence without a full stop.
     pub fn description(&self) -> String {
         let tokens = match self.unit {
             BudgetUnit::Usd => "",
@@ -104,7 +104,7 @@ impl BudgetReached {
         )
     }
 
-    /// What approval does.
+    /// Describes the effect of approval.
     pub fn approval_effect(&self) -> String {
         let tokens = match self.unit {
             BudgetUnit::Usd => "",
@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn approval_says_the_amount_that_it_allows() {
+    fn approval_shows_the_new_limit() {
         let reached = BudgetReached::new(BudgetScope::Run, BudgetUnit::Usd, 41.6, 20.0, 20.0);
         assert_eq!(
             reached.description(),
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_small_budget_is_not_told_as_nothing() {
+    fn a_small_budget_is_not_shown_as_zero() {
         let reached = BudgetReached::new(BudgetScope::Run, BudgetUnit::Usd, 0.08, 0.001, 0.001);
         assert!(
             reached.description().contains("$0.08 of $0.0010"),

@@ -1,4 +1,4 @@
-//! Events about calls of LLM APIs that did not simply work.
+//! Events about API calls that needed recovery.
 
 use std::fmt;
 
@@ -10,74 +10,74 @@ use crate::diagnosis::{Diagnosis, RetryAfterSource};
 use crate::failure::Kind;
 use crate::time::Timestamp;
 
-/// One try of a call failed, and it was decided what to do about it.
+/// An API attempt failed, and a decision was made.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CallFailed {
-    /// The session that it belongs to.
+    /// The session of the call.
     pub session: SessionId,
-    /// The call.
+    /// The id of the call.
     pub call: String,
-    /// The number of the try, from 1.
+    /// The number of the API attempt, from 1.
     pub number: u32,
-    /// Who was asked.
+    /// The upstream.
     pub upstream: String,
-    /// The model that was asked.
+    /// The requested model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// The HTTP status, where there was an answer.
+    /// The HTTP status, if there was a response.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
-    /// What it was found to be.
+    /// The diagnosis of the failure.
     pub diagnosis: Diagnosis,
-    /// What was decided about it.
+    /// The decision about it.
     pub decision: Decision,
-    /// Who is asked instead from now on.
+    /// The upstream used from now on instead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fallback: Option<String>,
-    /// Who could have been asked instead and was not, in the order in which they were looked at.
+    /// The fallback upstreams that were skipped, in the order considered.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[serde(rename = "passed_over")]
     pub skipped_upstreams: Vec<SkippedUpstream>,
-    /// The fingerprint of the policy that it was decided by.
+    /// The fingerprint of the policy used for the decision.
     pub policy_hash: String,
-    /// The agent's own id of the conversation that it belongs to, where its requests name one.
+    /// The agent's own conversation id, if its requests name one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conversation: Option<String>,
 }
 
-/// A call waits for its turn without having failed just now: for a limit that others met, or for a probe that all who wait share.
+/// A call waits without a failure of its own: for a limit that other calls met, or for a shared probe.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallHeld {
-    /// The session that it belongs to.
+    /// The session of the call.
     pub session: SessionId,
-    /// The call.
+    /// The id of the call.
     pub call: String,
-    /// When it is sent, as far as is known.
+    /// The expected time of sending.
     pub until: Timestamp,
-    /// The failure that is waited out.
+    /// The failure kind that is waited out.
     pub kind: Kind,
-    /// Where the end of the wait is known from.
+    /// The source of the end of the wait.
     pub source: RetryAfterSource,
 }
 
-/// A call that waited is sent now.
+/// A held call is sent now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallResumed {
-    /// The session that it belongs to.
+    /// The session of the call.
     pub session: SessionId,
-    /// The call.
+    /// The id of the call.
     pub call: String,
 }
 
-/// Somebody who could have been asked instead and was not.
+/// A fallback upstream that was skipped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SkippedUpstream {
-    /// Who.
+    /// The upstream.
     pub upstream: String,
-    /// What the model is called there.
+    /// The name of the model at that upstream.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// Why not; completes "it is not asked: …".
+    /// The reason; completes "it is not asked: …".
     pub why: String,
 }
 

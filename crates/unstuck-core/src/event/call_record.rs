@@ -1,4 +1,4 @@
-//! One call of an LLM API through the gateway, from the client's request to the end of the answer.
+//! One API call through the gateway, from the client's request to the end of the response.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,27 +7,27 @@ use crate::decision::TokenUsage;
 use crate::failure::Kind;
 use crate::time::Timestamp;
 
-/// What came of a call.
+/// The outcome of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CallOutcome {
-    /// It was answered at the first try.
+    /// The first API attempt succeeded.
     Answered,
-    /// It was answered after something had failed.
+    /// It succeeded after a failure.
     Recovered,
-    /// It failed, and the client was told.
+    /// It failed, and the client received an error.
     Failed,
-    /// Its answer broke off after some of it had been passed on, and the client was told.
+    /// The response broke off after a part of it had been sent, and the client was informed.
     #[serde(rename = "cut")]
     Truncated,
-    /// The client went away.
+    /// The client disconnected.
     Cancelled,
-    /// It was not let through: a budget, a limit of ours, or an agent that goes in circles.
+    /// It was refused: by a budget, a limit of unstuck, or loop detection.
     Refused,
 }
 
 impl CallOutcome {
-    /// Every outcome.
+    /// All outcomes.
     pub const ALL: [Self; 6] = [
         Self::Answered,
         Self::Recovered,
@@ -37,17 +37,17 @@ impl CallOutcome {
         Self::Refused,
     ];
 
-    /// The outcome of that name.
+    /// Returns the outcome with this name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|outcome| outcome.name() == name)
     }
 
-    /// Whether the client got the whole answer.
+    /// True if the client received the whole response.
     pub const fn is_success(self) -> bool {
         matches!(self, Self::Answered | Self::Recovered)
     }
 
-    /// The name used on every wire.
+    /// Returns the wire name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Answered => "answered",
@@ -60,97 +60,97 @@ impl CallOutcome {
     }
 }
 
-/// A call that is over.
+/// A finished call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CallRecord {
-    /// Its id.
+    /// The id of the call.
     pub call: String,
-    /// The run that it belongs to.
+    /// The run of the call.
     pub run: RunId,
-    /// The session that it belongs to.
+    /// The session of the call.
     pub session: SessionId,
-    /// When the client asked.
+    /// The time of the client's request.
     pub at: Timestamp,
-    /// What was spoken: `anthropic`, `openai`, `gemini`.
+    /// The protocol: `anthropic`, `openai`, `gemini`.
     pub protocol: String,
-    /// What was asked for: `messages`, `chat`, `responses`, `generate`, `other`.
+    /// The endpoint: `messages`, `chat`, `responses`, `generate`, `other`.
     pub endpoint: String,
-    /// Who was asked last.
+    /// The last upstream used.
     pub upstream: String,
-    /// The model that the client asked for.
+    /// The model requested by the client.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(rename = "asked_model")]
     pub requested_model: Option<String>,
-    /// The model that answered, or was asked last.
+    /// The model that answered, or the last one requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// Whether the answer came in pieces.
+    /// True if the response was streamed.
     #[serde(rename = "stream")]
     pub is_stream: bool,
-    /// What came of it.
+    /// The outcome.
     pub outcome: CallOutcome,
-    /// The HTTP status that the client got.
+    /// The HTTP status sent to the client.
     pub status: u16,
-    /// The kind of the newest failure.
+    /// The kind of the latest failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<Kind>,
-    /// How often an upstream was asked.
+    /// The number of API attempts.
     pub attempts: u32,
-    /// How long was waited between tries and for leave to go, in milliseconds.
+    /// The time spent in backoff and admission, in milliseconds.
     pub waited_ms: u64,
-    /// How long until the client got the first byte, in milliseconds.
+    /// The time until the client received the first byte, in milliseconds.
     pub first_byte_ms: u64,
-    /// How long it took in all, in milliseconds.
+    /// The total duration in milliseconds.
     pub duration_ms: u64,
-    /// How many bytes of the answer were passed on.
+    /// The number of response bytes sent to the client.
     pub sent_bytes: u64,
-    /// How many tokens it used, where the answer tells.
+    /// The token usage, if the response includes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens: Option<TokenUsage>,
-    /// What it cost, in USD, where that is known.
+    /// The cost in USD, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
 }
 
-/// Why an answer ended.
+/// The reason why a response ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FinishReason {
-    /// It was done.
+    /// It was complete.
     Stop,
-    /// It was cut because it was too long.
+    /// It reached the length limit.
     MaxTokens,
-    /// It waits for tools.
+    /// It waits for tool results.
     ToolUse,
-    /// The provider kept it back.
+    /// The provider's content filter withheld it.
     ContentFilter,
-    /// The model would not.
+    /// The model refused.
     Refusal,
-    /// In a way that has no name here.
+    /// Another reason.
     Other(String),
 }
 
-/// How the newest call of a session ended: evidence of whether its client got a usable answer.
+/// The end of a session's latest call: evidence of whether the client received a usable response.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LastCall {
-    /// When it ended.
+    /// The time of the end.
     pub at: Timestamp,
-    /// What came of it.
+    /// The outcome.
     pub outcome: CallOutcome,
-    /// The kind of its newest failure, one that was recovered from included.
+    /// The kind of its latest failure, including one it recovered from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<Kind>,
-    /// Why the answer ended; none if it did not come to its end.
+    /// The reason why the response ended; none if it did not complete.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finish: Option<FinishReason>,
-    /// Whether the answer held neither text nor a call of a tool.
+    /// True if the response contained neither text nor a tool call.
     pub is_empty: bool,
-    /// Whether the client offered tools: agents do in their own turns, not in side calls such as one for a title.
+    /// True if the client offered tools: agents do in their own turns, not in side calls such as one for a title.
     pub has_tools: bool,
 }
 
 impl LastCall {
-    /// Whether the client got a whole answer with something in it.
+    /// True if the client received a complete, non-empty response.
     pub fn is_usable(&self) -> bool {
         self.outcome.is_success() && !self.is_empty
     }

@@ -1,4 +1,4 @@
-//! Events about what was decided, proposed, asked and repaired, and about the configuration.
+//! Events about decisions, waits, model switches, escalations and configuration changes.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -16,38 +16,38 @@ use crate::diagnosis::RetryAfterSource;
 use crate::failure::Kind;
 use crate::time::Timestamp;
 
-/// It was decided what to do about a failure.
+/// A decision about a failure was made.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DecisionMade {
-    /// The session that it is about; none in the log of a run that is only one.
+    /// The session; none in the log of a single-session run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionId>,
-    /// The number of the attempt that failed.
+    /// The number of the failed attempt.
     pub number: u32,
-    /// What was decided.
+    /// The decision.
     pub decision: Decision,
-    /// What it was made from, beside the events before it.
+    /// The inputs of the decision, besides the events before it.
     #[serde(rename = "made_from")]
     pub inputs: DecisionInputs,
 }
 
-/// What a decision was made from, beside the events before it, so that it can be explained and made again.
+/// The inputs of a decision besides the events before it, recorded so that it can be explained and replayed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DecisionInputs {
     /// The version of the knowledge.
     pub knowledge: String,
     /// The fingerprint of the policy.
     pub policy_hash: String,
-    /// The limits that held for this kind.
+    /// The limits in effect for this kind.
     pub limits: EffectiveLimits,
-    /// What was learned about the strategies of this kind.
+    /// The learned success rates of this kind's strategies.
     #[serde(default, skip_serializing_if = "is_empty")]
     #[serde(rename = "odds")]
     pub success_rates: SuccessRates,
-    /// What was possible here: `prompt`, `timeout`, `model`, `resume`, `fresh`, `repair`, `split_commands`.
+    /// The available capabilities: `prompt`, `timeout`, `model`, `resume`, `fresh`, `repair`, `steps`.
     #[serde(rename = "can")]
     pub capabilities: Vec<String>,
-    /// The state of the upstream's breaker and budget, where one is known.
+    /// The state of the upstream's circuit breaker and retry budget, if known.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub upstream: Value,
 }
@@ -56,112 +56,112 @@ fn is_empty(odds: &SuccessRates) -> bool {
     *odds == SuccessRates::empty()
 }
 
-/// The limits that held for a kind of failure, and where they came from.
+/// The effective limits for a failure kind, and their sources.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct EffectiveLimits {
-    /// How many retries each level had.
+    /// The number of retries per level.
     pub retries: u32,
-    /// How long it was repeated unchanged without progress, in milliseconds, where that counted instead of their number.
+    /// The time without progress until unchanged retries stop, in milliseconds, if it applies instead of their number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub give_up_after_ms: Option<u64>,
-    /// Where that number came from.
+    /// The source of the number of retries.
     pub retries_from: String,
-    /// The first wait, in seconds.
+    /// The first delay, in seconds.
     pub backoff_base: f64,
-    /// What each wait is multiplied by.
+    /// The factor between consecutive delays.
     pub backoff_multiplier: f64,
-    /// The longest wait, in seconds.
+    /// The maximum delay, in seconds.
     pub max_backoff: f64,
 }
 
-/// A wait began.
+/// A wait started.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WaitStarted {
-    /// The session that it is about; none in the log of a run that is only one.
+    /// The session; none in the log of a single-session run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionId>,
-    /// When it is over.
+    /// The end of the wait.
     pub until: Timestamp,
-    /// What it is for.
+    /// The reason for the wait.
     pub reason: String,
-    /// Whether the server stated the moment.
+    /// True if the server stated the time.
     #[serde(default)]
     #[serde(rename = "stated")]
     pub is_stated: bool,
-    /// Where the moment is known from; none in a log of an older version.
+    /// The source of the end of the wait; none in a log of an older version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<RetryAfterSource>,
-    /// What is waited for.
+    /// The purpose of the wait.
     #[serde(default, skip_serializing_if = "WaitPurpose::is_retry")]
     #[serde(rename = "wait_for")]
     pub wait_purpose: WaitPurpose,
-    /// When it is given up if there is no progress until then, where time bounds the retries.
+    /// The time at which retries end if there is no progress, if retries are bounded by time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub give_up_at: Option<Timestamp>,
-    /// What waking the conversation costs when it is over, where that is worth telling.
+    /// The cost of rereading the conversation after the wait, if significant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reread: Option<RereadCost>,
 }
 
-/// A wait was over before its time.
+/// A wait ended early.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WaitEnded {
-    /// The session that it is about; none in the log of a run that is only one.
+    /// The session; none in the log of a single-session run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionId>,
-    /// What ended it.
+    /// The cause of the end.
     pub by: WaitEndCause,
 }
 
-/// What ended a wait before its time.
+/// The cause of a wait's early end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WaitEndCause {
-    /// The network was back.
+    /// The network became available.
     Network,
-    /// A person who wanted it to be tried at once.
+    /// A person requested an immediate retry.
     Person,
 }
 
-/// There was no progress for so long that it is only probed now and then.
+/// A session was parked: after too long without progress it is only probed now and then.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionParked {
-    /// The session that it is about; none in the log of a run that is only one.
+    /// The session; none in the log of a single-session run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionId>,
-    /// The kind of failure that it is about.
+    /// The failure kind.
     pub kind: Kind,
-    /// Why, in one sentence.
+    /// The reason, in one sentence.
     pub reason: String,
-    /// Since when there was no progress.
+    /// The time of the last progress.
     pub since: Timestamp,
-    /// When a person is asked if it does not work until then; none if it is probed without end.
+    /// The time at which it is escalated if probes keep failing; none if it is probed without end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
 }
 
-/// A session went over to another model.
+/// A session switched to another model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ModelSwitched {
-    /// The session that it is about; none in the log of a run that is only one.
+    /// The session; none in the log of a single-session run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionId>,
-    /// From which, to which, and why.
+    /// The models and the reason of the switch.
     #[serde(flatten)]
     pub switch: ModelSwitch,
 }
 
-/// What kind of question a person is asked.
+/// The kind of an escalation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EscalationKind {
-    /// A failure that is fatal, or whose chain is used up.
+    /// A failure that is fatal, or whose strategies are exhausted.
     Hiccup,
-    /// A repair that nobody has allowed yet.
+    /// A repair that needs approval.
     RecoveryApprovalRequired,
-    /// Something would cost more than may be spent without asking.
+    /// An action that exceeds the cost limit without approval.
     CostConfirmation,
-    /// An agent goes in circles.
+    /// An agent stuck in a loop.
     Stuck,
 }
 
@@ -177,7 +177,7 @@ impl From<EscalationTrigger> for EscalationKind {
 }
 
 impl EscalationKind {
-    /// Every kind.
+    /// All kinds.
     pub const ALL: [Self; 4] = [
         Self::Hiccup,
         Self::RecoveryApprovalRequired,
@@ -185,7 +185,7 @@ impl EscalationKind {
         Self::Stuck,
     ];
 
-    /// The name used on every wire.
+    /// Returns the wire name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Hiccup => "hiccup",
@@ -195,7 +195,7 @@ impl EscalationKind {
         }
     }
 
-    /// What made unstuck ask, in the word of the checkpoint file.
+    /// Returns the trigger name of the checkpoint file.
     pub const fn trigger(self) -> &'static str {
         match self {
             Self::Hiccup => "HICCUP",
@@ -206,93 +206,93 @@ impl EscalationKind {
     }
 }
 
-/// A person was asked.
+/// An escalation was opened.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct EscalationOpened {
-    /// The session that it is about; none in the log of a run that is only one.
+    /// The session; none in the log of a single-session run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionId>,
-    /// The id of the question.
+    /// The id of the escalation.
     pub id: String,
-    /// What kind of question it is.
+    /// The kind of the escalation.
     #[serde(rename = "type")]
     pub escalation_kind: EscalationKind,
-    /// What made unstuck ask, `HICCUP` for instance.
+    /// The trigger, for instance `HICCUP`.
     pub trigger: String,
-    /// The kind of failure that it is about.
+    /// The failure kind.
     pub kind: Kind,
-    /// Why a person is needed.
+    /// The reason why a person is needed.
     #[serde(rename = "why")]
     pub reason_code: EscalationReason,
-    /// Why, in one sentence.
+    /// The reason, in one sentence.
     pub reason: String,
-    /// Who is waited for: `human`.
+    /// The party whose answer is awaited: `human`.
     pub awaiting: String,
-    /// What is done if they agree, where there is a proposal.
+    /// The proposed action, if there is one.
     #[serde(default)]
     pub proposed: Option<ProposedAction>,
-    /// What that is expected to cost more.
+    /// The expected extra cost of the proposed action.
     #[serde(default)]
     pub cost: Option<CostEstimate>,
-    /// The repair that it is about.
+    /// The proposed repair.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repair: Option<String>,
-    /// The budget that is used up, where it is about one.
+    /// The reached budget, if it is about one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<BudgetReached>,
-    /// What else is shown of it.
+    /// The details shown to people.
     #[serde(flatten)]
     pub details: EscalationDetails,
 }
 
 impl EscalationOpened {
-    /// Whether what it is about goes on meanwhile.
+    /// True if the run continues while the escalation is open.
     pub fn is_non_blocking(&self) -> bool {
         self.reason_code == EscalationReason::Trust
     }
 
-    /// Whether a person is asked because the project's files have changed since the run began.
+    /// True if it is about changes to the project's files since the run started.
     pub fn is_about_settings(&self) -> bool {
         self.reason_code == EscalationReason::Trust && self.details.accepted_settings.is_some()
     }
 
-    /// Whether a person is asked because what a run may use is used up.
+    /// True if it is about a reached budget.
     pub fn is_about_budget(&self) -> bool {
         self.escalation_kind == EscalationKind::CostConfirmation
             && self.reason_code == EscalationReason::MaxCost
     }
 }
 
-/// How a question is settled whose subject is not there any more.
+/// The resolver name of an escalation whose subject no longer exists.
 const WITHDRAWN: &str = "withdrawn";
 
-/// A person's question was settled.
+/// An escalation was resolved.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct EscalationResolved {
-    /// The session that it is about; none in the log of a run that is only one.
+    /// The session; none in the log of a single-session run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionId>,
-    /// The id of the question, where there was one.
+    /// The id of the escalation, if there was one.
     #[serde(default)]
     pub id: Option<String>,
-    /// By whom: `human`, `deadline` where nobody answered in time, `unstuck` where a repair has helped, or `withdrawn` where
-    /// what was asked about is not there any more.
+    /// The resolver: `human`, `deadline` if the default answer applied, `unstuck` if a repair helped, or `withdrawn` if
+    /// the subject no longer exists.
     pub by: String,
-    /// How: an answer (`approve`, `reject`, `manual`, `retry`, `escalate`, `skip`, `abort`), or `repair`.
+    /// The method: an answer (`approve`, `reject`, `manual`, `retry`, `escalate`, `skip`, `abort`), or `repair`.
     pub method: String,
-    /// What they said about it.
+    /// The person's note.
     #[serde(default)]
     pub note: String,
-    /// Who it was, where that is known.
+    /// The name of the person, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub who: Option<String>,
-    /// What is different from now on.
+    /// The changes that take effect.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<ConcreteChange>,
 }
 
 impl EscalationResolved {
-    /// A repair has helped: what had failed works.
+    /// Creates the resolution by a repair that helped.
     pub fn by_repair(session: Option<SessionId>, repair: &str) -> Self {
         Self {
             id: Some(repair.to_owned()),
@@ -302,7 +302,7 @@ impl EscalationResolved {
         }
     }
 
-    /// What was asked about is not there any more.
+    /// Creates the resolution of an escalation whose subject no longer exists.
     pub fn withdrawal_of(question: &EscalationOpened) -> Self {
         Self {
             id: Some(question.id.clone()),
@@ -312,17 +312,17 @@ impl EscalationResolved {
         }
     }
 
-    /// Whether a person has settled it, or what they want when they do not answer.
+    /// True if a person resolved it, or the default answer applied.
     pub fn is_by_person(&self) -> bool {
         self.by != "unstuck"
     }
 
-    /// What a person has answered; none where nobody did.
+    /// Returns the answer; none if nobody answered.
     pub fn answer(&self) -> Option<EscalationAnswer> {
         EscalationAnswer::from_name(&self.method).filter(|_| self.is_by_person())
     }
 
-    /// What was answered and by whom, in words.
+    /// Describes the answer and who gave it.
     pub fn summary(&self) -> String {
         let how = self
             .answer()
@@ -337,7 +337,7 @@ impl EscalationResolved {
         }
     }
 
-    /// A person has seen to it by hand.
+    /// Creates the resolution by a manual fix.
     pub fn by_hand(session: Option<SessionId>) -> Self {
         Self {
             session,
@@ -350,7 +350,7 @@ impl EscalationResolved {
         }
     }
 
-    /// The answer to a question.
+    /// Creates the resolution by an answer.
     pub fn answer_to(question: &EscalationOpened, answer: EscalationAnswer) -> Self {
         Self {
             id: Some(question.id.clone()),
@@ -361,24 +361,24 @@ impl EscalationResolved {
     }
 }
 
-/// A changed configuration was taken over.
+/// A changed configuration was applied.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ConfigReloaded {
-    /// The file.
+    /// The path of the file.
     pub path: String,
-    /// What changed, in words.
+    /// The changes, as text.
     #[serde(default)]
     pub changes: Vec<String>,
-    /// What a pipeline is from now on.
+    /// The new pipeline settings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pipeline: Option<Box<PipelineStarted>>,
 }
 
-/// A changed configuration was refused.
+/// A changed configuration was rejected.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConfigRejected {
-    /// The file.
+    /// The path of the file.
     pub path: String,
-    /// What is wrong with it.
+    /// The error.
     pub error: String,
 }

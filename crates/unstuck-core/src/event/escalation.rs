@@ -1,4 +1,4 @@
-//! A question to a person, as its event carries it: all that is needed for an answer.
+//! The payload of an escalation event: everything needed for an answer.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,103 +8,103 @@ use crate::decision::{ConcreteChange, RereadCost};
 use crate::project_settings::SettingChange;
 use crate::time::Timestamp;
 
-/// What is shown of a question beside its kind and its reason.
+/// The details of an escalation besides its kind and reason.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct EscalationDetails {
-    /// What was being done.
+    /// The activity of the session at that time.
     #[serde(skip_serializing_if = "String::is_empty")]
     #[serde(rename = "doing")]
     pub activity: String,
-    /// The role that it is about, where it is about one.
+    /// The role, if it is about one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub role: Option<String>,
-    /// The line of the failure that tells most.
+    /// The most significant line of the failure.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub evidence: String,
-    /// What was tried before, and why it did not help.
+    /// The prior attempts, and why they failed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[serde(rename = "tried")]
     pub prior_attempts: Vec<PriorAttempt>,
-    /// The command that is proposed, where one is.
+    /// The proposed command, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
-    /// What can be answered, the likeliest first.
+    /// The possible answers, most likely first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[serde(rename = "choices")]
     pub options: Vec<AnswerOption>,
-    /// The same failure has the same fingerprint.
+    /// The fingerprint of the failure.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub fingerprint: String,
-    /// What an answer binds to: where it is different, something else is asked.
+    /// The hash that an answer binds to: it differs whenever the answer would do something else.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub hash: String,
-    /// What counts as answered when nobody answers in time.
+    /// The default answer and its deadline.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deadline: Option<EscalationDeadline>,
-    /// Why the command cannot be run again, if it cannot: then the run can only be ended.
+    /// The reason why the command cannot be run again, if it cannot: then the run can only be aborted.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[serde(rename = "unrepeatable")]
     pub unrepeatable_reason: Option<String>,
-    /// What the project's files say differently than when the run began, where it is about that.
+    /// The changed settings of the project's files, if it is about those.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub settings: Vec<SettingChange>,
-    /// The hash of what counts of the project's files once that is approved.
+    /// The hash of the project settings that take effect on approval.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[serde(rename = "accepts")]
     pub accepted_settings: Option<String>,
-    /// What it costs to wake the conversation, where an answer continues one.
+    /// The cost of rereading the conversation, if an answer continues one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reread: Option<RereadCost>,
-    /// Under which conditions the command would run, where it is about a repair.
+    /// The conditions under which the proposed repair would run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub conditions: Option<RepairConditions>,
 }
 
 impl EscalationDetails {
-    /// What is different after this answer.
+    /// Returns the changes that this answer makes.
     pub fn changes(&self, answer: EscalationAnswer) -> Vec<ConcreteChange> {
         let choice = self.options.iter().find(|one| one.answer == answer);
         choice.map_or_else(Vec::new, |one| one.changes.clone())
     }
 
-    /// Whether this answer makes sense; any does where nothing is said.
+    /// True if this answer is offered; every answer is if no options are recorded.
     pub fn allows(&self, answer: EscalationAnswer) -> bool {
         self.options.is_empty() || self.options.iter().any(|one| one.answer == answer)
     }
 }
 
-/// Something that was tried.
+/// An attempt before an escalation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PriorAttempt {
-    /// What.
+    /// The action.
     pub what: String,
-    /// Why it did not help.
+    /// The reason why it failed.
     #[serde(rename = "why")]
     pub failure_reason: String,
 }
 
-/// An answer that makes sense, and what it will do.
+/// A possible answer and its effect.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AnswerOption {
     /// The answer.
     pub answer: EscalationAnswer,
-    /// What will happen.
+    /// The effect.
     #[serde(rename = "does")]
     pub effect: String,
-    /// What is different then.
+    /// The changes that it makes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<ConcreteChange>,
-    /// What that is expected to cost more, in USD, where it is known.
+    /// The expected extra cost in USD, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<f64>,
 }
 
-/// What counts as answered when nobody answers in time.
+/// The default answer of an escalation and its deadline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EscalationDeadline {
-    /// When the time is over.
+    /// The deadline.
     pub at: Timestamp,
-    /// The answer that counts then.
+    /// The default answer.
     pub answer: EscalationAnswer,
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::decision::RandomDraw;
 
-/// The letters of ids: Crockford's, without those that are easily mistaken for another.
+/// The alphabet of ids: Crockford's, without easily confused letters.
 const LETTERS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 
 /// The id of a run: ten letters and digits, of which people type the first few.
@@ -15,28 +15,28 @@ const LETTERS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 pub struct RunId(String);
 
 impl RunId {
-    /// The id that chance gives.
+    /// Creates a random id.
     pub fn random(draw: RandomDraw) -> Self {
         let letter = |place: u32| char::from(LETTERS[(draw.0 >> (place * 5)) as usize % 32]);
         Self((0..10).map(letter).collect())
     }
 
-    /// The id that is written like this.
+    /// Creates an id from its text.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 
-    /// It as a text.
+    /// Returns the id as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Its first letters, which people see.
+    /// Returns the short form that people see.
     pub fn short(&self) -> &str {
         self.0.get(..6).unwrap_or(&self.0)
     }
 
-    /// The id of its session of that number.
+    /// Returns the id of the session with this number.
     pub fn session_id(&self, number: u32) -> SessionId {
         SessionId(format!("{}-{number}", self.0))
     }
@@ -48,18 +48,18 @@ impl fmt::Display for RunId {
     }
 }
 
-/// The id of a session: that of its run, and a number.
+/// The id of a session: the run's id and a number.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct SessionId(String);
 
 impl SessionId {
-    /// The id that is written like this.
+    /// Creates an id from its text.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 
-    /// It as a text.
+    /// Returns the id as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -71,7 +71,7 @@ mod tests {
     use crate::decision::SeededRng;
 
     #[test]
-    fn ids_are_short_to_read_and_hard_to_mistake() {
+    fn ids_are_short_and_unambiguous() {
         let id = RunId::random(SeededRng::seeded(1).next_draw());
         assert_eq!(id.as_str().len(), 10);
         assert!(id.as_str().bytes().all(|letter| LETTERS.contains(&letter)));

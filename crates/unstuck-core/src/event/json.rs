@@ -1,4 +1,4 @@
-//! How a recorded event stands in a line of JSON: `{"v":1,"run":…,"seq":…,"at":…,"event":…, …}`.
+//! JSON serialization of event records: `{"v":1,"run":…,"seq":…,"at":…,"event":…, …}`.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
@@ -6,11 +6,11 @@ use serde_json::{Map, Value};
 use super::{Event, EventRecord, RunId, UnknownEvent};
 use crate::time::Timestamp;
 
-/// The name of the event whose own fields include a `run` and an `values_at`.
+/// The name of the event whose own fields include `run` and `at`.
 const CALL_FINISHED: &str = "call_finished";
 
 impl Event {
-    /// What it says, as a JSON object with its name under `event`.
+    /// Returns the event as a JSON object with its name under `event`.
     pub fn to_value(&self) -> Result<Map<String, Value>, serde_json::Error> {
         if let Self::Unknown(unknown) = self {
             return Ok(unknown.fields.clone());
@@ -21,11 +21,11 @@ impl Event {
         }
     }
 
-    /// Reads what [`to_value`](Self::to_value) wrote; what is not understood is kept as [`UnknownEvent`].
+    /// Parses the output of [`to_value`](Self::to_value); unknown events are kept as [`UnknownEvent`].
     pub fn from_value(fields: Map<String, Value>) -> Self {
         let name = fields.get("event").and_then(Value::as_str);
         let name = name.unwrap_or_default().to_owned();
-        // Only an event of a known name can be understood, so the rest need not be copied for the attempt.
+        // Only an event with a known name can be parsed; others need no copy of their fields.
         let known = Self::NAMES.contains(&&*name);
         let read = known.then(|| Self::deserialize(Value::Object(fields.clone())));
         match read {
@@ -54,7 +54,7 @@ impl<'de> Deserialize<'de> for EventRecord {
         let mut take = |key: &'static str| line.shift_remove(key).unwrap_or(Value::Null);
         let (version, run) = (take("v"), take("run"));
         let (seq, at) = (take("seq"), take("at"));
-        // A call has both as fields of its own, which were written over those of the line.
+        // A call record has both as its own fields, which overwrote those of the line.
         if line.get("event").and_then(Value::as_str) == Some(CALL_FINISHED) {
             line.insert("run".into(), run.clone());
             line.insert("at".into(), at.clone());

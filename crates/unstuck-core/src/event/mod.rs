@@ -1,7 +1,7 @@
-//! What happened, as values: one enum of typed events, the same in the core, in the store and in `events.jsonl`.
+//! Typed events: one enum shared by the core, the store and `events.jsonl`.
 //!
-//! Events are past tense and never changed. All state is a fold over them. An event that a newer unstuck wrote is
-//! kept as it is and skipped by every fold.
+//! Events are past tense and never changed. All state is a fold over them. An event from a newer version is kept
+//! unchanged and skipped by every fold.
 
 mod answer;
 mod attempt;
@@ -50,51 +50,51 @@ use serde::{Deserialize, Serialize};
 use crate::failure::Kind;
 use crate::time::Timestamp;
 
-/// The version of the events that this program writes.
+/// The event schema version that this program writes.
 pub const VERSION: u32 = 1;
 
-/// An event with its place in the log: which run, which number, when.
+/// An event with its position in the log: run, sequence number and time.
 ///
 /// ```
 /// use unstuck_core::event::EventRecord;
 ///
 /// let line = r#"{"v":1,"run":"k3v9x0m2qa","seq":4,"at":"2026-11-16T02:00:00Z","event":"moon_landed","crew":3}"#;
 /// let recorded: EventRecord = serde_json::from_str(line)?;
-/// assert_eq!(recorded.event.name(), "moon_landed"); // not known here, and kept all the same
+/// assert_eq!(recorded.event.name(), "moon_landed"); // an unknown event is kept
 /// assert_eq!(serde_json::to_string(&recorded)?, line);
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct EventRecord {
-    /// The version in which it was written.
+    /// The schema version of the record.
     pub version: u32,
-    /// The run that it belongs to.
+    /// The run of the event.
     pub run: RunId,
-    /// Its number in that run, from 1.
+    /// The sequence number in the run, from 1.
     pub seq: u64,
-    /// When it happened.
+    /// The time of the event.
     pub at: Timestamp,
-    /// What happened.
+    /// The event.
     pub event: Event,
 }
 
 macro_rules! events {
     ($($(#[$doc:meta])+ $variant:ident $name:literal $payload:ty;)+) => {
-        /// What happened.
+        /// An event.
         #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
         #[serde(tag = "event")]
         pub enum Event {
             $($(#[$doc])+ #[serde(rename = $name)] $variant($payload),)+
-            /// Something that only a newer unstuck knows, kept word for word.
+            /// An event of a newer version, kept verbatim.
             #[serde(skip)]
             Unknown(UnknownEvent),
         }
 
         impl Event {
-            /// The names of all events that are known here.
+            /// The names of all known events.
             pub const NAMES: &[&str] = &[$($name),+];
 
-            /// Its name on every wire.
+            /// Returns the wire name.
             pub fn name(&self) -> &str {
                 match self {
                     $(Self::$variant(_) => $name,)+
@@ -112,72 +112,72 @@ macro_rules! events {
 }
 
 events! {
-    /// A run began.
+    /// A run started.
     RunStarted "run_started" Box<RunStarted>;
-    /// A run was taken up again after its process had ended.
+    /// A run was resumed after its process had ended.
     RunResumed "run_resumed" RunResumed;
-    /// An iteration of a loop began.
+    /// A loop iteration started.
     IterationStarted "iteration_started" IterationStarted;
-    /// An iteration of a loop is over.
+    /// A loop iteration finished.
     IterationFinished "iteration_finished" IterationFinished;
-    /// The output of an earlier run was taken over.
+    /// An output of an earlier run was reused.
     OutputReused "output_reused" OutputReused;
-    /// A role of a pipeline began.
+    /// A role of a pipeline started.
     SessionStarted "session_started" Box<SessionStarted>;
-    /// A role of a pipeline came to its end, or to a stop.
+    /// A role of a pipeline finished or stopped.
     SessionFinished "session_finished" Box<SessionFinished>;
-    /// One try of a session began.
+    /// An attempt of a session started.
     AttemptStarted "attempt_started" Box<AttemptStarted>;
-    /// A try failed, and it is known what kind of failure it was.
+    /// An attempt failed and was diagnosed.
     AttemptFailed "attempt_failed" Box<AttemptFailed>;
-    /// A try did what it should.
+    /// An attempt succeeded.
     AttemptSucceeded "attempt_succeeded" Box<AttemptSucceeded>;
-    /// A try was cut off from outside: by a person, or with the process that supervised it.
+    /// An attempt was interrupted from outside: by a person, or with its supervising process.
     AttemptInterrupted "attempt_interrupted" AttemptInterrupted;
-    /// It was decided what to do about a failure.
+    /// A decision about a failure was made.
     DecisionMade "decision_made" Box<DecisionMade>;
-    /// A wait began.
+    /// A wait started.
     WaitStarted "waiting_until" WaitStarted;
-    /// A wait was over before its time.
+    /// A wait ended early.
     WaitEnded "wait_ended" WaitEnded;
-    /// There was no progress for so long that a session is only probed now and then.
+    /// A session was parked: it is only probed now and then.
     SessionParked "session_parked" SessionParked;
-    /// One try of a call of an LLM API failed.
+    /// An API attempt failed.
     CallFailed "call_failed" Box<CallFailed>;
-    /// A call of an LLM API waits for its turn.
+    /// An API call is held.
     CallHeld "call_held" CallHeld;
-    /// A call of an LLM API that waited is sent now.
+    /// A held API call is sent now.
     CallResumed "call_resumed" CallResumed;
-    /// A call of an LLM API that did not simply work is over.
+    /// An API call that needed recovery finished.
     CallFinished "call_finished" Box<CallRecord>;
-    /// A session went over to another model.
+    /// A session switched to another model.
     ModelSwitched "model_escalated" ModelSwitched;
     /// A repair was proposed.
     RepairProposed "recovery_proposed" Box<RepairProposed>;
-    /// A proposal was refused as a whole.
+    /// A repair document was rejected.
     RepairRejected "recovery_rejected" RepairRejected;
-    /// A repair was allowed.
+    /// A repair was approved.
     RepairApproved "recovery_approved" RepairApproved;
-    /// A repair began.
+    /// A repair started.
     RepairStarted "recovery_started" RepairStarted;
-    /// A repair was run.
+    /// A repair was executed.
     RepairExecuted "recovery_executed" RepairExecuted;
-    /// A repair did not work.
+    /// A repair failed.
     RepairFailed "recovery_failed" RepairFailed;
-    /// A person was asked.
+    /// An escalation was opened.
     EscalationOpened "recovery_escalated" Box<EscalationOpened>;
-    /// A person's question was settled.
+    /// An escalation was resolved.
     EscalationResolved "recovery_resolved" EscalationResolved;
-    /// A changed configuration was taken over.
+    /// A changed configuration was applied.
     ConfigReloaded "config_reloaded" ConfigReloaded;
-    /// A changed configuration was refused.
+    /// A changed configuration was rejected.
     ConfigRejected "config_rejected" ConfigRejected;
-    /// A run came to its end, or to a stop.
+    /// A run finished or stopped.
     RunFinished "run_finished" RunFinished;
 }
 
 impl Event {
-    /// The session that it belongs to, where it belongs to one.
+    /// Returns the session of the event, if it belongs to one.
     pub fn session(&self) -> Option<&SessionId> {
         match self {
             Self::RunStarted(run) => run.sole_session().map(|spec| &spec.session),
@@ -208,7 +208,7 @@ impl Event {
         }
     }
 
-    /// The kind of failure that it is about, where it is about one.
+    /// Returns the failure kind of the event, if it has one.
     pub fn kind(&self) -> Option<Kind> {
         match self {
             Self::AttemptFailed(attempt) => Some(attempt.diagnosis.kind),
@@ -221,12 +221,12 @@ impl Event {
     }
 }
 
-/// An event that only a newer unstuck knows.
+/// An event of a newer version.
 #[derive(Debug, Clone, PartialEq)]
 pub struct UnknownEvent {
-    /// Its name.
+    /// The name of the event.
     pub name: String,
-    /// All that it says.
+    /// All its fields.
     pub fields: serde_json::Map<String, serde_json::Value>,
 }
 

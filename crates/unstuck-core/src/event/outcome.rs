@@ -1,4 +1,4 @@
-//! How a run or a session came to its end.
+//! The outcomes of runs and sessions.
 
 use std::fmt;
 
@@ -6,24 +6,24 @@ use serde::{Deserialize, Serialize};
 
 use crate::failure::Level;
 
-/// How a run ended.
+/// The outcome of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunOutcome {
-    /// It did what it should at the first try.
+    /// The first attempt succeeded.
     Succeeded,
-    /// It did what it should after something had failed.
+    /// It succeeded after a failure.
     Recovered,
-    /// It failed, and that was passed on: the policy is off, or the failure is the agent's own to work on.
+    /// It failed without further retries: the policy is off, or the agent has to fix its own work.
     Failed,
-    /// A person has been asked, and nothing goes on without them.
+    /// It waits for a person's answer.
     AwaitingHuman,
     /// A person stopped it.
     Interrupted,
 }
 
 impl RunOutcome {
-    /// The name used on every wire.
+    /// Returns the wire name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Succeeded => "succeeded",
@@ -34,12 +34,12 @@ impl RunOutcome {
         }
     }
 
-    /// Whether the work was done.
+    /// True if the work was done.
     pub const fn is_success(self) -> bool {
         matches!(self, Self::Succeeded | Self::Recovered)
     }
 
-    /// Whether there is something left to take up again.
+    /// True if the run can be resumed.
     pub const fn is_resumable(self) -> bool {
         matches!(self, Self::AwaitingHuman | Self::Interrupted)
     }
@@ -51,25 +51,25 @@ impl fmt::Display for RunOutcome {
     }
 }
 
-/// How a run came to its end, or to a stop.
+/// A run finished or stopped.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunFinished {
-    /// How it ended.
+    /// The outcome.
     pub outcome: RunOutcome,
-    /// The exit code that the caller got.
+    /// The exit code returned to the caller.
     pub exit_code: i32,
-    /// Why, in one sentence.
+    /// The reason, in one sentence.
     pub reason: String,
-    /// How many attempts there were.
+    /// The number of attempts.
     pub attempts: u32,
-    /// How many of them were retries that had been decided on.
+    /// The number of retries that were decided on.
     pub retry_count: u32,
-    /// The highest level that was reached.
+    /// The highest recovery level reached.
     #[serde(default)]
     pub recovery_level: Option<Level>,
-    /// What it cost, in USD, as far as is known; null where nothing of it is known.
+    /// The known cost in USD; null if none of it is known.
     #[serde(default)]
     pub cost_usd: Option<f64>,
-    /// How long it took, waits included, in milliseconds.
+    /// The duration in milliseconds, including waits.
     pub duration_ms: u64,
 }

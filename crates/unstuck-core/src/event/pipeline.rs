@@ -1,4 +1,4 @@
-//! Events about a pipeline: roles that build on each other, perhaps in a loop.
+//! Events about a pipeline: roles that depend on each other, optionally in a loop.
 
 use std::collections::BTreeMap;
 
@@ -10,42 +10,42 @@ use crate::diagnosis::Diagnosis;
 use crate::failure::Failure;
 use crate::usage_budget::UsageBudget;
 
-/// What a pipeline is, as far as a later process needs to know.
+/// The settings of a pipeline that are needed to resume it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PipelineStarted {
-    /// The folder that it works in.
+    /// The working directory.
     pub cwd: String,
-    /// The command line that began it.
+    /// The command line that started it.
     pub command: Vec<String>,
-    /// The roles, in the order of the configuration.
+    /// The roles, in configuration order.
     pub roles: Vec<RoleStarted>,
-    /// The roles of the configuration that are no part of this run.
+    /// The configured roles that are excluded from this run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[serde(rename = "left_out")]
     pub excluded_roles: Vec<String>,
-    /// What is to be done.
+    /// The task.
     #[serde(default)]
     pub task: String,
-    /// The configuration file that the roles come from.
+    /// The configuration file of the roles.
     #[serde(default)]
     pub config_path: Option<String>,
-    /// The id of the policy that counts where a role has none of its own.
+    /// The id of the default policy of the roles.
     pub policy: String,
-    /// How many roles may run side by side.
+    /// The maximum number of roles that run in parallel.
     pub parallel: u32,
-    /// Whether `checkpoint.json` is written when something failed.
+    /// True if `checkpoint.json` is written after a failure.
     #[serde(default = "default_true")]
     pub checkpoint: bool,
-    /// How often it is repeated, and until when; none for once.
+    /// The loop settings; none if it runs once.
     #[serde(default, rename = "loop", skip_serializing_if = "Option::is_none")]
     pub loop_settings: Option<LoopStarted>,
-    /// What it and all runs of a day may use; none in a log of an older version.
+    /// The usage budget of this run and of all runs of a day; none in a log of an older version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<UsageBudget>,
-    /// The hash of what it goes by of the project's own files; none in a log of an older version.
+    /// The hash of the project files that it depends on; none in a log of an older version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project_settings: Option<String>,
-    /// The version of the knowledge that decisions are made with.
+    /// The version of the knowledge used for decisions.
     pub knowledge: String,
 }
 
@@ -53,112 +53,112 @@ const fn default_true() -> bool {
     true
 }
 
-/// A role, as far as a later process needs to know.
+/// The settings of a role that are needed to resume it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RoleStarted {
-    /// Its id.
+    /// The id of the role.
     pub id: String,
-    /// The roles that must be done before.
+    /// The roles that must be done first.
     #[serde(default)]
     pub needs: Vec<String>,
-    /// How many play it at the same time.
+    /// The number of parallel instances.
     pub instances: u32,
-    /// Whether others go on if it fails.
+    /// True if other roles continue when it fails.
     #[serde(default)]
     pub optional: bool,
-    /// Its configuration, by name, to tell later what was changed; what is long is a hash.
+    /// The configuration by setting name, used to detect changes; long values are hashed.
     #[serde(default)]
     pub settings: BTreeMap<String, String>,
-    /// What one session of it may cost, in USD, by its policy.
+    /// The cost limit of one session in USD, by its policy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_cost: Option<f64>,
 }
 
-/// How often a pipeline is repeated, and until when.
+/// The loop settings of a pipeline.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LoopStarted {
-    /// The most iterations.
+    /// The maximum number of iterations.
     pub max_iterations: u32,
-    /// When it is done, in words for people; none if it is repeated for as often as it may.
+    /// The stop condition as text; none if all iterations run.
     #[serde(default)]
     pub until: Option<String>,
-    /// After how many iterations without any change it is stuck.
+    /// The number of iterations without change after which the loop is stuck.
     pub stuck_after: u32,
-    /// What is done then.
+    /// The action when the loop is stuck.
     pub on_stuck: OnStuck,
 }
 
-/// What is done about a loop that does not get on.
+/// The action when a loop is stuck.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnStuck {
-    /// A person is asked.
+    /// Escalate to a person.
     #[default]
     Escalate,
-    /// It ends.
+    /// Stop the loop.
     Stop,
-    /// It goes on all the same, up to its limit.
+    /// Continue up to the iteration limit.
     Continue,
 }
 
-/// An iteration of a loop began.
+/// A loop iteration started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IterationStarted {
-    /// Its number, from 1.
+    /// The iteration number, from 1.
     pub iteration: u32,
-    /// What the iteration before left undone, for the roles of this one.
+    /// The unfinished work of the previous iteration, as input for the roles.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub feedback: String,
 }
 
-/// An iteration of a loop is over, and was judged.
+/// A loop iteration finished and was evaluated.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct IterationFinished {
-    /// Its number.
+    /// The iteration number.
     pub iteration: u32,
-    /// Whether what the loop is for is done.
+    /// True if the loop's goal is reached.
     pub done: bool,
-    /// What is left undone, in words for people and for the next iteration.
+    /// The unfinished work, as text for people and for the next iteration.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub feedback: String,
-    /// By what the same thing left undone is known again.
+    /// The fingerprint of the unfinished work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fingerprint: Option<String>,
-    /// The state of the work tree, as far as it can be told.
+    /// The state of the work tree, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tree: Option<String>,
-    /// How many iterations, this one included, left the same undone and changed nothing.
+    /// The number of consecutive iterations, including this one, with the same unfinished work and no change.
     #[serde(default)]
     pub unchanged: u32,
-    /// The check that did not pass, where there is one.
+    /// The failed check, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed_check: Option<Box<DiagnosedCheck>>,
 }
 
-/// A check of a loop that did not pass, and why.
+/// A failed check of a loop with its diagnosis.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DiagnosedCheck {
-    /// What was seen of it.
+    /// The check.
     pub check: FailedCheck,
-    /// What that was found to be.
+    /// The diagnosis.
     pub diagnosis: Diagnosis,
 }
 
 impl DiagnosedCheck {
-    /// What was seen of it, as far as it is kept.
+    /// Returns the failure as far as it is recorded.
     pub fn to_failure(&self) -> Failure {
         with_evidence(self.check.to_failure(), &self.diagnosis)
     }
 }
 
-/// The output of a role of an earlier run was taken over.
+/// An output of a role from an earlier run was reused.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutputReused {
-    /// Which role it is the output of.
+    /// The role instance.
     #[serde(flatten)]
     pub part: RoleInstance,
     /// The hash of the content.
     pub output: String,
-    /// The run that it comes from.
+    /// The run that produced it.
     pub from_run: String,
 }

@@ -1,210 +1,210 @@
-//! Events about repairs: proposed, allowed, begun, run, and what came of them.
+//! Events about repairs: proposed, approved, started, executed and failed.
 
 use serde::{Deserialize, Serialize};
 
 use super::id::SessionId;
 use crate::command_policy::{Confidence, RepairCategory};
 
-/// A repair was proposed, by whomever, and judged.
+/// A repair was proposed and evaluated.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RepairProposed {
-    /// The session that it is about; none where it is about the run as a whole.
+    /// The session; none if it is about the whole run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionId>,
-    /// What it is called in this run.
+    /// The id of the repair in this run.
     pub id: String,
-    /// What is broken.
+    /// The category of the problem.
     pub category: RepairCategory,
     /// The command.
     pub command: String,
-    /// How sure the proposer is.
+    /// The proposer's confidence.
     pub confidence: Confidence,
-    /// The folder to run it in, below the root of the project.
+    /// The working directory, relative to the project root.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub working_dir: Option<String>,
-    /// How long it may take.
+    /// The timeout in seconds.
     pub timeout_seconds: u32,
-    /// Who proposed it.
+    /// The proposer.
     pub by: Proposer,
-    /// What is behind the failure, in the proposer's words.
+    /// The root cause, as stated by the proposer.
     #[serde(default)]
     pub root_cause: String,
-    /// Where that is seen, in the proposer's words.
+    /// The evidence, as stated by the proposer.
     #[serde(default)]
     pub evidence: Vec<String>,
-    /// What is hoped for, in the proposer's words.
+    /// The expected outcome, as stated by the proposer.
     #[serde(default)]
     pub expected_outcome: String,
-    /// What it is an answer to: the fingerprint of the failure.
+    /// The fingerprint of the failure that it is for.
     #[serde(default)]
     pub fingerprint: String,
-    /// What is proposed if it does not help.
+    /// The fallback command if it does not help.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fallback: Option<String>,
-    /// The content of the document that it was read from, by its hash.
+    /// The hash of the document that contained it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub document: Option<String>,
-    /// What the guard says to it.
+    /// The verdict of the command policy.
     pub verdict: PolicyVerdict,
-    /// Why, in one sentence.
+    /// The reason, in one sentence.
     pub reason: String,
-    /// What an answer binds to: the hash of all that would run.
+    /// The hash that an answer binds to: it covers everything that would run.
     pub hash: String,
 }
 
-/// Who proposed a repair.
+/// The proposer of a repair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Proposer {
     /// An agent, in its `recovery.json`.
     Agent,
-    /// The fallback of what an agent had proposed.
+    /// The fallback of an agent's proposal.
     Fallback,
-    /// What has helped here before.
+    /// The history of repairs that helped here.
     Remembered,
-    /// The owner's list, where the failure fits an entry.
+    /// A matching entry of the owner's list.
     Owner,
-    /// What unstuck knows.
+    /// The built-in repair catalog.
     BuiltIn,
 }
 
-/// What the guard says to a proposal.
+/// The verdict of the command policy about a proposal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PolicyVerdict {
     /// It may run.
     Run,
-    /// A person must be asked.
+    /// It needs approval.
     Ask,
     /// It must not run.
     Deny,
 }
 
-/// A document was refused as a whole: nothing of it counts.
+/// A repair document was rejected as a whole.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RepairRejected {
     /// The session that wrote it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionId>,
-    /// Why.
+    /// The reason.
     pub reason: String,
-    /// Its content, by its hash, where it could be read.
+    /// The hash of its content, if it could be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub document: Option<String>,
 }
 
-/// Who allowed a repair.
+/// The source of a repair's approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ApprovalSource {
-    /// The owner, by an entry of their list.
+    /// An entry of the owner's list.
     Auto,
-    /// A person, about this very proposal.
+    /// A person's approval of this proposal.
     Human,
 }
 
-/// A repair was allowed.
+/// A repair was approved.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RepairApproved {
-    /// The session that it is about; none where it is about the run as a whole.
+    /// The session; none if it is about the whole run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionId>,
-    /// What it is called in this run.
+    /// The id of the repair in this run.
     pub id: String,
-    /// By whom.
+    /// The source of the approval.
     pub source: ApprovalSource,
-    /// What runs.
+    /// The command that runs.
     pub command: String,
 }
 
-/// A repair began; only what began may have changed anything.
+/// A repair started; only a started repair can have changed anything.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RepairStarted {
-    /// The session that it is about; none where it is about the run as a whole.
+    /// The session; none if it is about the whole run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionId>,
-    /// What it is called in this run.
+    /// The id of the repair in this run.
     pub id: String,
-    /// Who allowed it.
+    /// The source of the approval.
     pub source: ApprovalSource,
-    /// What runs.
+    /// The command that runs.
     pub command: String,
-    /// The work tree before it, where it was kept.
+    /// The work tree before it, if a snapshot was taken.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tree: Option<String>,
-    /// Whether nobody listed it, and it ran because `on_unknown` is `allow`.
+    /// True if it is not listed and ran because `on_unknown` is `allow`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     #[serde(rename = "unlisted")]
     pub is_unlisted: bool,
 }
 
-/// A repair was run.
+/// A repair was executed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RepairExecuted {
-    /// The session that it is about; none where it is about the run as a whole.
+    /// The session; none if it is about the whole run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionId>,
-    /// What it is called in this run.
+    /// The id of the repair in this run.
     pub id: String,
-    /// What ran.
+    /// The command that ran.
     pub command: String,
-    /// Its exit code.
+    /// The exit code.
     pub exit_code: i32,
-    /// How long it took, in milliseconds.
+    /// The duration in milliseconds.
     pub duration_ms: u64,
-    /// How it was confined: `full`, `partial`, `none`.
+    /// The confinement: `full`, `partial`, `none`.
     #[serde(default)]
     pub sandbox: String,
-    /// The end of what it wrote.
+    /// The end of its output.
     #[serde(default)]
     pub output: String,
-    /// The work tree after it, where it was kept.
+    /// The work tree after it, if a snapshot was taken.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tree: Option<String>,
-    /// What else is worth knowing about how it ran.
+    /// The side effects of the execution.
     #[serde(default, skip_serializing_if = "RepairSideEffects::is_empty")]
     #[serde(rename = "traces")]
     pub side_effects: RepairSideEffects,
 }
 
-/// What a sandbox lacked, and what a repair left that was taken away or could not be kept.
+/// Missing sandbox features, and effects of a repair that were removed or could not be kept.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RepairSideEffects {
-    /// What was missing for a complete sandbox.
+    /// The features missing for a complete sandbox.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<String>,
-    /// What else was different about the sandbox.
+    /// Other notes about the sandbox.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-    /// What it put where unstuck or git would obey it; that was removed or put back.
+    /// Files that it created where unstuck or git would obey them; they were removed or restored.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[serde(rename = "planted")]
     pub injected_files: Vec<String>,
-    /// What it wrote to the home folder, which was a private copy and is gone; a few of it.
+    /// Some files that it wrote to the home directory, a private copy that was discarded.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub discarded: Vec<String>,
-    /// What others changed in git's folder meanwhile, so that its own change was not kept.
+    /// Files in git's directory that others changed at the same time, so that the repair's change was not kept.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[serde(rename = "overtaken")]
     pub overwritten_by_others: Vec<String>,
-    /// How many processes it left behind that had to be ended.
+    /// The number of leftover processes that had to be ended.
     #[serde(skip_serializing_if = "is_zero")]
     #[serde(rename = "left")]
     pub leftover_processes: u32,
-    /// How many of those could not be ended.
+    /// The number of those that could not be ended.
     #[serde(skip_serializing_if = "is_zero")]
     #[serde(rename = "survivors")]
     pub surviving_processes: u32,
 }
 
 impl RepairSideEffects {
-    /// Whether there is nothing to tell.
+    /// True if there are no side effects.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// All of it in words, one thing after the other.
+    /// Returns one line of text per side effect.
     pub fn lines(&self) -> Vec<String> {
         let lists = [
             ("sandbox lacks", &self.missing, "; "),
@@ -246,27 +246,27 @@ fn is_zero(count: &u32) -> bool {
     *count == 0
 }
 
-/// Under which conditions a repair would run, for whoever has to approve it.
+/// The conditions under which a repair would run, shown for approval.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RepairConditions {
-    /// How far it would be confined: `full`, `partial` or `none`.
+    /// The confinement: `full`, `partial` or `none`.
     pub sandbox: String,
-    /// What is missing for a complete sandbox.
+    /// The features missing for a complete sandbox.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<String>,
-    /// Whether it would reach the network.
+    /// True if it would have network access.
     pub network: bool,
-    /// The names of the environment variables that it would see.
+    /// The names of the environment variables it would see.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub variables: Vec<String>,
-    /// What it is known to change where git would obey it.
+    /// Known changes that it makes where git would obey them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub effects: Vec<String>,
 }
 
 impl RepairConditions {
-    /// How far it would be confined, in one line.
+    /// Describes the confinement in one line.
     pub fn confinement(&self) -> String {
         match (self.sandbox.as_str(), self.missing.is_empty()) {
             (level, true) => level.to_owned(),
@@ -274,28 +274,28 @@ impl RepairConditions {
         }
     }
 
-    /// Whether it would reach the network, in a word.
+    /// Returns a label for the network access.
     pub fn network_label(&self) -> &'static str {
         if self.network { "on" } else { "off" }
     }
 }
 
-/// A repair did not work.
+/// A repair failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RepairFailed {
-    /// The session that it is about; none where it is about the run as a whole.
+    /// The session; none if it is about the whole run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionId>,
-    /// What it is called in this run.
+    /// The id of the repair in this run.
     pub id: String,
     /// The command.
     pub command: String,
-    /// Its exit code, where it came to one.
+    /// The exit code, if there is one.
     #[serde(default)]
     pub exit_code: Option<i32>,
-    /// What went wrong.
+    /// The error.
     pub error: String,
-    /// Whether it was cut off, so that nobody knows what it had done.
+    /// True if it was interrupted, so that its effects are unknown.
     #[serde(default)]
     #[serde(rename = "cut_off")]
     pub was_interrupted: bool,

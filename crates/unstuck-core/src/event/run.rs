@@ -5,32 +5,32 @@ use serde::{Deserialize, Serialize};
 use super::pipeline::PipelineStarted;
 use super::session::{RoleInstance, SessionSpec};
 
-/// How a run began, with all that is needed to take it up again.
+/// A run started; contains everything needed to resume it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunStarted {
-    /// The root folder of its project.
+    /// The project root.
     pub project: String,
-    /// The commit that was checked out when it began: what agents commit later, nobody has accepted. Empty where there
-    /// was none, absent in a log of an older version.
+    /// The commit checked out at the start: later commits by agents are not accepted by anybody. Empty if there was
+    /// none, absent in a log of an older version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub head: Option<String>,
-    /// What it does.
+    /// The kind of run.
     #[serde(flatten)]
     pub kind: RunKind,
 }
 
-/// What a run does.
+/// The kind of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum RunKind {
-    /// Roles that build on each other.
+    /// A pipeline of roles.
     Pipeline(Box<PipelineStarted>),
-    /// One command, which is its only session.
+    /// A single command, which is the only session.
     Command(Box<SessionSpec>),
 }
 
 impl RunStarted {
-    /// Its only session, unless it is a pipeline.
+    /// Returns the only session, unless it is a pipeline.
     pub fn sole_session(&self) -> Option<&SessionSpec> {
         match &self.kind {
             RunKind::Command(spec) => Some(spec),
@@ -38,7 +38,7 @@ impl RunStarted {
         }
     }
 
-    /// Its roles, if it is a pipeline.
+    /// Returns the pipeline, if it is one.
     pub fn pipeline(&self) -> Option<&PipelineStarted> {
         match &self.kind {
             RunKind::Pipeline(pipeline) => Some(pipeline),
@@ -46,7 +46,7 @@ impl RunStarted {
         }
     }
 
-    /// How many play the role of a part at the same time.
+    /// Returns the number of parallel instances of a role.
     pub fn instances(&self, part: Option<&RoleInstance>) -> u32 {
         let roles = self.pipeline().map_or(&[][..], |plan| &plan.roles);
         let role = roles
@@ -55,7 +55,7 @@ impl RunStarted {
         role.map_or(1, |role| role.instances)
     }
 
-    /// The command line that began it.
+    /// Returns the command line that started it.
     pub fn command(&self) -> &[String] {
         match &self.kind {
             RunKind::Command(spec) => &spec.command,
@@ -63,7 +63,7 @@ impl RunStarted {
         }
     }
 
-    /// The folder that it works in.
+    /// Returns the working directory.
     pub fn cwd(&self) -> &str {
         match &self.kind {
             RunKind::Command(spec) => &spec.cwd,
@@ -71,7 +71,7 @@ impl RunStarted {
         }
     }
 
-    /// The id of the policy that counts where nothing else is said.
+    /// Returns the id of the default policy.
     pub fn policy(&self) -> &str {
         match &self.kind {
             RunKind::Command(spec) => &spec.policy.id,
@@ -79,36 +79,36 @@ impl RunStarted {
         }
     }
 
-    /// Why it cannot be taken up again, if it cannot.
+    /// Returns the reason why it cannot be resumed, if it cannot.
     pub fn unrepeatable_reason(&self) -> Option<&str> {
         self.sole_session()?.unrepeatable_reason.as_deref()
     }
 }
 
-/// A run was taken up again.
+/// A run was resumed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunResumed {
-    /// Why it had stopped.
+    /// The reason why it had stopped.
     #[serde(rename = "after")]
     pub stop_reason: String,
-    /// The process that goes on with it.
+    /// The process that continues it.
     pub pid: u32,
-    /// What a pipeline is from now on, where its configuration was changed.
+    /// The new pipeline settings, if the configuration changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pipeline: Option<Box<PipelineStarted>>,
-    /// Roles whose outputs count no more and which are run again.
+    /// Roles whose outputs are invalid and that are run again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub restarted: Vec<String>,
-    /// How long a person wants it to be tried from now on, in milliseconds.
+    /// The requested time to keep retrying, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep_trying_ms: Option<u64>,
-    /// The hash of what a single command goes by of the project's own files from now on, where a person has accepted them.
+    /// The hash of the project files that a single command now depends on, if a person accepted their changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project_settings: Option<String>,
 }
 
 impl RunResumed {
-    /// A run that goes on as it was.
+    /// Creates a resumption without changes.
     pub fn unchanged(after: impl Into<String>, pid: u32) -> Self {
         Self {
             stop_reason: after.into(),

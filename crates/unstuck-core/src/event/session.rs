@@ -10,56 +10,56 @@ use super::outcome::{RunFinished, RunOutcome};
 use crate::decision::RetryPolicy;
 use crate::failure::Level;
 
-/// What a session runs, and how far it may go.
+/// The specification of a session: its command, policy and limits.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SessionSpec {
-    /// Its id.
+    /// The id of the session.
     pub session: SessionId,
-    /// The folder that it works in.
+    /// The working directory.
     pub cwd: String,
     /// The command line.
     pub command: Vec<String>,
-    /// The agent that this is known to be.
+    /// The recognized agent.
     #[serde(default)]
     pub agent: Option<String>,
-    /// The model that it uses, as far as is known.
+    /// The model, if known.
     #[serde(default)]
     pub model: Option<String>,
-    /// How far to go.
+    /// The retry policy.
     pub policy: RetryPolicy,
-    /// Where the values of the policy come from, by their names; `policy` for all that are not named.
+    /// The sources of the policy's values by name; `policy` for those not listed.
     #[serde(default)]
     pub origins: BTreeMap<String, String>,
-    /// How long one attempt may take, in milliseconds.
+    /// The timeout of one attempt, in milliseconds.
     #[serde(default)]
     pub timeout_ms: Option<u64>,
-    /// How long one attempt may be silent, in milliseconds.
+    /// The idle timeout of one attempt, in milliseconds.
     #[serde(default)]
     pub idle_timeout_ms: Option<u64>,
-    /// What else the one who runs it has to know; only they read it.
+    /// Other options, read only by the runner.
     #[serde(default)]
     pub options: Value,
-    /// Why it cannot be taken up again, if it cannot.
+    /// The reason why it cannot be repeated, if it cannot.
     #[serde(default)]
     #[serde(rename = "unrepeatable")]
     pub unrepeatable_reason: Option<String>,
-    /// The version of the knowledge that decisions are made with.
+    /// The version of the knowledge used for decisions.
     pub knowledge: String,
 }
 
-/// Which role a session plays, and when.
+/// The instance of a role in one iteration.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct RoleInstance {
     /// The role.
     pub role: String,
-    /// The iteration of the loop, from 1.
+    /// The loop iteration, from 1.
     pub iteration: u32,
-    /// Which of several that play the same role at the same time, from 1.
+    /// The number among parallel instances of the role, from 1.
     pub instance: u32,
 }
 
 impl RoleInstance {
-    /// Its name for people: the role, and its instance where there are several.
+    /// Returns the display name: the role, and the instance number if there are several.
     pub fn display_name(&self, instances: u32) -> String {
         match instances {
             0 | 1 => self.role.clone(),
@@ -68,56 +68,56 @@ impl RoleInstance {
     }
 }
 
-/// A role of a pipeline began, or goes on with what its configuration has become.
+/// A role of a pipeline started, or continues with a changed configuration.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SessionStarted {
-    /// Which role it plays, and when.
+    /// The role instance.
     #[serde(flatten)]
     pub part: RoleInstance,
-    /// What it runs.
+    /// The session specification.
     #[serde(flatten)]
     pub spec: SessionSpec,
-    /// The outputs of others that its prompt was made from, by role: their content's hashes.
+    /// The outputs of other roles used in its prompt, by role: hashes of their content.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub inputs: BTreeMap<String, Vec<String>>,
-    /// Its prompt as it is written in the configuration, with what varies masked, and cut.
+    /// The configured prompt, with variable parts masked, truncated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
 }
 
-/// A role of a pipeline came to its end, or to a stop.
+/// A role of a pipeline finished or stopped.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SessionFinished {
     /// The session.
     pub session: SessionId,
-    /// Which role it played, and when.
+    /// The role instance.
     #[serde(flatten)]
     pub part: RoleInstance,
-    /// How it ended.
+    /// The outcome.
     pub outcome: RunOutcome,
-    /// The exit code of its last attempt.
+    /// The exit code of the last attempt.
     pub exit_code: i32,
-    /// Why, in one sentence.
+    /// The reason, in one sentence.
     pub reason: String,
-    /// How many attempts there were.
+    /// The number of attempts.
     pub attempts: u32,
-    /// How many of them were retries that had been decided on.
+    /// The number of retries that were decided on.
     pub retry_count: u32,
-    /// The highest level that was reached.
+    /// The highest recovery level reached.
     #[serde(default)]
     pub recovery_level: Option<Level>,
-    /// What it cost, in USD, as far as is known; null where nothing of it is known.
+    /// The known cost in USD; null if none of it is known.
     #[serde(default)]
     pub cost_usd: Option<f64>,
-    /// How long it took, waits included, in milliseconds.
+    /// The duration in milliseconds, including waits.
     pub duration_ms: u64,
-    /// Its output: the hash of the content, by which it is kept.
+    /// The hash of its output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<String>,
 }
 
 impl SessionFinished {
-    /// The end of a role, with its output.
+    /// Creates the end of a role, with its output.
     pub fn new(
         session: SessionId,
         part: RoleInstance,
@@ -139,7 +139,7 @@ impl SessionFinished {
         }
     }
 
-    /// How it ended, as a run of a single session would tell it.
+    /// Returns the end as that of a single-session run.
     pub fn to_run_finished(&self) -> RunFinished {
         RunFinished {
             outcome: self.outcome,

@@ -33,7 +33,7 @@ fn recorded(event: Event) -> EventRecord {
 }
 
 #[test]
-fn an_event_is_one_line_and_read_back_the_same() {
+fn an_event_is_one_line_and_round_trips() {
     let one = recorded(started());
     let line = serde_json::to_string(&one).unwrap();
     assert!(line.starts_with(
@@ -44,7 +44,7 @@ fn an_event_is_one_line_and_read_back_the_same() {
 }
 
 #[test]
-fn an_event_of_a_newer_unstuck_is_kept_word_for_word() {
+fn an_event_of_a_newer_version_is_kept_verbatim() {
     let line = r#"{"v":2,"run":"r","seq":9,"at":"2026-11-15T21:10:00Z","event":"run_started","shape":["new"]}"#;
     let one: EventRecord = serde_json::from_str(line).unwrap();
     assert!(
@@ -56,7 +56,7 @@ fn an_event_of_a_newer_unstuck_is_kept_word_for_word() {
 }
 
 #[test]
-fn a_line_that_is_no_event_is_refused() {
+fn a_line_without_an_event_is_rejected() {
     for line in [
         "{}",
         "[]",
@@ -68,7 +68,7 @@ fn a_line_that_is_no_event_is_refused() {
 
 /// S3-31 to S3-36: the names of the events about repairs.
 #[test]
-fn the_events_have_the_agreed_names() {
+fn repair_events_have_the_agreed_names() {
     for name in [
         "run_started",
         "attempt_started",

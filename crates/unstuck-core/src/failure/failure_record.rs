@@ -1,4 +1,4 @@
-//! A failure as one flat record, as it comes in a line of JSON or in a sample of a knowledge file.
+//! A failure as one flat record, from a line of JSON or a sample of a knowledge file.
 
 use std::collections::BTreeMap;
 
@@ -7,34 +7,34 @@ use serde_json::Value;
 
 use super::{Failure, Headers, Layer, LossyText};
 
-/// What is known about one failure; every field may be absent or null, unknown ones are ignored.
+/// A failure record; every field may be absent or null, unknown ones are ignored.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct FailureRecord {
-    /// Names the case in the answer.
+    /// Identifies the record in the output.
     pub id: Option<Value>,
-    /// Where it was observed; if absent, told from the other fields.
+    /// The layer where it was observed; if absent, derived from the other fields.
     pub layer: Option<Layer>,
     /// The LLM provider.
     pub provider: Option<String>,
-    /// The tool's or agent's name.
+    /// The name of the tool or agent.
     pub tool: Option<String>,
     /// The command line.
     pub command: Option<String>,
-    /// The HTTP status, as a number or as text.
+    /// The HTTP status, as a number or a string.
     #[serde(deserialize_with = "deserialize_status")]
     pub status: Option<u16>,
     /// The HTTP headers.
     pub headers: Option<BTreeMap<String, Value>>,
-    /// The exit code; those of Windows that are too large for 32 bits with a sign become negative.
+    /// The exit code; Windows codes that exceed a signed 32-bit integer become negative.
     #[serde(deserialize_with = "deserialize_exit_code")]
     pub exit_code: Option<i32>,
-    /// The signal that ended the process, by number or by name.
+    /// The signal that ended the process, by number or name.
     #[serde(deserialize_with = "deserialize_signal")]
     pub signal: Option<i32>,
-    /// Whether its time was up.
+    /// True if it timed out.
     pub timed_out: Option<bool>,
-    /// The body, as text or as JSON.
+    /// The body, as a string or JSON.
     #[serde(deserialize_with = "deserialize_text")]
     pub body: Option<LossyText>,
     /// The standard output.
@@ -43,16 +43,16 @@ pub struct FailureRecord {
     /// The standard error.
     #[serde(deserialize_with = "deserialize_text")]
     pub stderr: Option<LossyText>,
-    /// What the checks of the output found wrong.
+    /// The findings of the output checks.
     pub validation_errors: Option<Vec<String>>,
-    /// Whether the output had to contain a diff.
+    /// True if the output had to contain a diff.
     pub expects_diff: Option<bool>,
-    /// The moment at which it was observed, in RFC 3339, for stated clock times.
+    /// The time of observation, in RFC 3339, to which stated clock times are relative.
     pub now: Option<String>,
 }
 
 impl FailureRecord {
-    /// The failure that this record describes.
+    /// Converts the record to a failure.
     pub fn into_failure(self) -> Failure {
         let layer = self.layer.unwrap_or_else(|| self.guess_layer());
         Failure {
@@ -116,7 +116,7 @@ fn deserialize_text<'de, D: Deserializer<'de>>(
         .map(|value| value_as_text(&value).into()))
 }
 
-/// A whole number, also if it is written as text.
+/// Parses an integer, possibly given as a string.
 fn deserialize_integer<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<i64>, D::Error> {
@@ -163,7 +163,7 @@ fn deserialize_signal<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Opti
     }
 }
 
-/// The number of a signal that is given by name (`SIGKILL`, `kill`) or number.
+/// Returns the number of a signal given by name (`SIGKILL`, `kill`) or number.
 pub fn signal_number(name: &str) -> Option<i32> {
     const NAMES: [(&str, i32); 11] = [
         ("HUP", 1),
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn nulls_unknown_fields_and_json_bodies_are_fine() {
+    fn nulls_unknown_fields_and_json_bodies_are_accepted() {
         let failure = read(
             r#"{"id":"a","status":429,"body":{"error":1},"stdout":null,"headers":{"Retry-After":7,"x":["a","b"]},"family":"z"}"#,
         );
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_may_be_texts_and_codes_of_windows_are_fine() {
+    fn numbers_as_strings_and_windows_codes_are_accepted() {
         assert_eq!(read(r#"{"status":"429"}"#).status, Some(429));
         assert_eq!(
             read(r#"{"exit_code":3221225477}"#).exit_code,
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn the_layer_is_told_from_what_is_there() {
+    fn layer_is_derived_from_the_fields() {
         assert_eq!(read(r#"{"stderr":"x"}"#).layer, Layer::Tool);
         assert_eq!(
             read(r#"{"stdout":"x","validation_errors":["y"]}"#).layer,

@@ -1,6 +1,6 @@
-//! HTTP headers: names compare without regard to case, a name may occur more than once.
+//! HTTP headers: names are case-insensitive, a name may occur more than once.
 
-/// The headers of an answer.
+/// The headers of a response.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Headers(Vec<(String, String)>);
 
@@ -11,21 +11,21 @@ impl Headers {
             .push((name.to_ascii_lowercase(), value.trim().to_owned()));
     }
 
-    /// The first value of a header; the name must be in lower case.
+    /// Returns the first value of a header; the name must be in lower case.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.iter()
             .find(|(known, _)| *known == name)
             .map(|(_, value)| value)
     }
 
-    /// All headers, names in lower case.
+    /// Returns all headers, names in lower case.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0
             .iter()
             .map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
-    /// Whether there are none.
+    /// Returns true if there are no headers.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -1,33 +1,33 @@
-//! The vocabulary: every kind of failure, its category, and the names it goes by.
+//! Failure kinds, their categories and names.
 //!
-//! Names are final: they stand in configuration, events, the REST API and analytics.
-//! What is known *about* a kind (rules, chain, samples) is data in `data/kinds/<name>.toml`.
+//! Names are stable: they appear in configuration, events, the REST API and analytics. The knowledge *about* a kind
+//! (rules, chain, samples) is data in `data/kinds/<name>.toml`.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// How a kind of failure is treated at first.
+/// The category of a failure kind, which determines its initial treatment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Category {
-    /// Passes by itself: the same thing again after a wait.
+    /// Passes without changes: retry after a wait.
     Transient,
-    /// Comes back unless something is changed.
+    /// Recurs unless something is changed.
     Systematic,
-    /// Needs a human at once.
+    /// Needs a human immediately.
     Fatal,
-    /// The normal work of an agent or developer: not ours to repair.
+    /// The normal work of an agent or developer: not repaired by unstuck.
     Code,
-    /// Could not be told.
+    /// Unrecognized.
     Unknown,
-    /// Not a failure at all.
+    /// Not a failure.
     None,
 }
 
 impl Category {
-    /// The name used on every wire.
+    /// The wire name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Transient => "transient",
@@ -48,22 +48,22 @@ impl fmt::Display for Category {
 
 macro_rules! kinds {
     ($($variant:ident $name:literal $category:ident;)+) => {
-        /// What went wrong, in one word.
+        /// A kind of failure.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum Kind {
             $(#[doc = concat!("`", $name, "`")] $variant,)+
         }
 
         impl Kind {
-            /// Every kind, in the order of the table.
+            /// All kinds, in the order of the table.
             pub const ALL: &[Self] = &[$(Self::$variant),+];
 
-            /// The name used in configuration, events and every wire.
+            /// The name used in configuration, events and on the wire.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name),+ }
             }
 
-            /// How this kind is treated at first.
+            /// The category of this kind.
             pub const fn category(self) -> Category {
                 match self { $(Self::$variant => Category::$category),+ }
             }
@@ -130,7 +130,7 @@ kinds! {
     None               "none"                None;
 }
 
-/// Other names for a kind that are accepted on input, never written.
+/// Alternative names accepted on input, never written.
 const ALIASES: &[(&str, Kind)] = &[
     ("rate_limited", Kind::RateLimit),
     ("auth_error", Kind::AuthRequired),
@@ -140,13 +140,13 @@ const ALIASES: &[(&str, Kind)] = &[
     ("network", Kind::NetworkError),
 ];
 
-/// The name is not that of a kind.
+/// An unknown kind name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("there is no kind `{name}`{}", suggestion.map(|kind| format!(", did you mean `{kind}`?")).unwrap_or_default())]
 pub struct UnknownKind {
-    /// What was asked for.
+    /// The unknown name.
     pub name: String,
-    /// The kind with the nearest name, if one is near.
+    /// The kind with the most similar name, if there is one.
     pub suggestion: Option<Kind>,
 }
 
@@ -196,7 +196,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_aliases_and_old_spellings_are_read() {
+    fn names_aliases_and_old_spellings_are_parsed() {
         assert_eq!("rate_limit".parse(), Ok(Kind::RateLimit));
         assert_eq!("RATE_LIMIT_TIMED".parse(), Ok(Kind::RateLimitTimed));
         assert_eq!("rate_limited".parse(), Ok(Kind::RateLimit));
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_typing_error_gets_a_suggestion() {
+    fn typo_gets_a_suggestion() {
         let error = "rate_limt".parse::<Kind>().unwrap_err();
         assert_eq!(
             error.to_string(),
@@ -216,9 +216,9 @@ mod tests {
         );
     }
 
-    /// S0-02, S0-04, S0-05, S0-06, S0-25 to S0-27: the three categories and who belongs to them.
+    /// S0-02, S0-04, S0-05, S0-06, S0-25 to S0-27: the categories and their kinds.
     #[test]
-    fn the_categories_hold_the_agreed_kinds() {
+    fn categories_contain_the_specified_kinds() {
         let of = |category| {
             Kind::ALL
                 .iter()

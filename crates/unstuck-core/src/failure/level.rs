@@ -4,22 +4,22 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// How far recovery goes.
+/// The level of a recovery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Level {
-    /// Level 1: the same thing again after a wait.
+    /// Level 1: an unchanged retry after a wait.
     Same,
     /// Level 2: the next strategy of the kind's chain.
     Alternative,
-    /// Level 3: again with a human's words as new context; only a human chooses it.
+    /// Level 3: a retry with a human's message as new context; only a human chooses it.
     Clarify,
-    /// Level 4: a human is asked.
+    /// Level 4: an escalation to a human.
     Escalate,
 }
 
 impl Level {
-    /// The name used on every wire.
+    /// The wire name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Same => "same",
@@ -40,9 +40,9 @@ impl fmt::Display for Level {
 mod tests {
     use super::*;
 
-    /// S0-01: exactly four levels with these names, which the episode log stores.
+    /// S0-01: exactly four levels with these names, which are stored in the event log.
     #[test]
-    fn the_four_levels_have_their_names() {
+    fn four_levels_have_stable_names() {
         let names = [
             Level::Same,
             Level::Alternative,

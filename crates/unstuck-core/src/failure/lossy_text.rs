@@ -1,4 +1,4 @@
-//! Text as it came: any bytes.
+//! Text as received: any bytes.
 
 use std::borrow::Cow;
 
@@ -6,27 +6,27 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::time::Timestamp;
 
-/// Bytes that are most probably text; what is not UTF-8 is replaced when it is read.
+/// Bytes that are most probably text; invalid UTF-8 is replaced when read.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct LossyText {
     bytes: Vec<u8>,
-    /// When its parts were printed: each from a byte on, in order.
+    /// Print times of its parts: each from a byte offset on, in order.
     printed: Vec<(usize, Timestamp)>,
 }
 
 impl LossyText {
-    /// The bytes as they came.
+    /// The bytes as received.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// The same text, and when its parts were printed: each from a byte on, in order.
+    /// Returns the same text with the print times of its parts: each from a byte offset on, in order.
     #[must_use]
     pub fn with_print_times(self, printed: Vec<(usize, Timestamp)>) -> Self {
         Self { printed, ..self }
     }
 
-    /// The parts of which it is known when they were printed, in order.
+    /// Returns the parts with known print times, in order.
     pub(crate) fn timed_parts(&self) -> impl Iterator<Item = (&[u8], Timestamp)> {
         let ends = self.printed.iter().skip(1).map(|(at, _)| *at);
         let ends = ends.chain([self.bytes.len()]);
@@ -34,12 +34,12 @@ impl LossyText {
         parts.filter_map(|((from, at), to)| Some((self.bytes.get(*from..to)?, *at)))
     }
 
-    /// The text, with U+FFFD for what is not UTF-8.
+    /// Returns the text, with U+FFFD in place of invalid UTF-8.
     pub fn to_str(&self) -> Cow<'_, str> {
         String::from_utf8_lossy(&self.bytes)
     }
 
-    /// Whether there is nothing but white space in it.
+    /// Returns true if it contains only white space.
     pub fn is_blank(&self) -> bool {
         self.bytes.iter().all(u8::is_ascii_whitespace)
     }

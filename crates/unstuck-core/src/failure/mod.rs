@@ -1,7 +1,7 @@
-//! Stage 1: what was observed, raw.
+//! Stage 1: raw observations.
 //!
-//! A [`Failure`] is data about what happened to an agent, never an `Err` of ours. It says nothing about
-//! what kind of failure it is: that is the [diagnosis](crate::diagnosis).
+//! A [`Failure`] is data about an event at an agent, never an `Err` of unstuck itself. It does not state the kind of
+//! failure: that is the [diagnosis](crate::diagnosis).
 
 mod failure_record;
 mod headers;
@@ -17,22 +17,22 @@ pub use lossy_text::LossyText;
 
 use serde::{Deserialize, Serialize};
 
-/// Where a failure was observed.
+/// The layer where a failure was observed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Layer {
-    /// An LLM API answer or transport error.
+    /// An LLM API response or transport error.
     Api,
     /// A command or tool call.
     Tool,
-    /// An agent process and what it wrote.
+    /// An agent process and its output.
     Agent,
     /// The environment: a test or build run.
     Infra,
 }
 
 impl Layer {
-    /// The name used on every wire.
+    /// The wire name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Api => "api",
@@ -43,9 +43,9 @@ impl Layer {
     }
 }
 
-/// What was observed when something failed, or might have.
+/// The observations about a failure, or a possible one.
 ///
-/// A text that is `None` is not known; one that is empty is known to be empty.
+/// A text that is `None` is unknown; an empty one is known to be empty.
 ///
 /// ```
 /// use unstuck_core::Failure;
@@ -57,38 +57,38 @@ impl Layer {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
-    /// Where it was observed.
+    /// The layer where it was observed.
     pub layer: Layer,
-    /// The LLM provider, if one is known to be involved.
+    /// The LLM provider, if known to be involved.
     pub provider: Option<String>,
-    /// The tool's or agent's name.
+    /// The name of the tool or agent.
     pub tool: Option<String>,
     /// The command line that was run.
     pub command: Option<String>,
     /// The HTTP status.
     pub status: Option<u16>,
-    /// The HTTP headers of the answer.
+    /// The HTTP headers of the response.
     pub headers: Headers,
-    /// The body of the answer, the events of its stream, or the transport error's text.
+    /// The body of the response, the events of its stream, or the text of the transport error.
     pub body: Option<LossyText>,
     /// The exit code of the process.
     pub exit_code: Option<i32>,
     /// The signal that ended the process.
     pub signal: Option<i32>,
-    /// Whether the supervisor ended it because its time was up.
+    /// True if the supervisor stopped it at its time limit.
     pub timed_out: bool,
-    /// What the process wrote to its standard output.
+    /// The stdout of the process.
     pub stdout: Option<LossyText>,
-    /// What the process wrote to its standard error.
+    /// The stderr of the process.
     pub stderr: Option<LossyText>,
-    /// What the checks of an agent's output found wrong.
+    /// The findings of the checks of an agent's output.
     pub validation_errors: Vec<String>,
-    /// Whether the agent's output had to contain a diff.
+    /// True if the agent's output had to contain a diff.
     pub expects_diff: bool,
 }
 
 impl Failure {
-    /// A failure of a layer about which nothing else is known yet.
+    /// Creates a failure of a layer without further observations.
     pub fn new(layer: Layer) -> Self {
         Self {
             layer,
@@ -108,7 +108,7 @@ impl Failure {
         }
     }
 
-    /// A failed call of a provider's API.
+    /// Creates a failed call of a provider's API.
     pub fn api(provider: impl Into<String>) -> Self {
         Self {
             provider: Some(provider.into()),
@@ -116,7 +116,7 @@ impl Failure {
         }
     }
 
-    /// A failed tool call.
+    /// Creates a failed tool call.
     pub fn tool(name: impl Into<String>) -> Self {
         Self {
             tool: Some(name.into()),
@@ -124,7 +124,7 @@ impl Failure {
         }
     }
 
-    /// A failed agent process.
+    /// Creates a failed agent process.
     pub fn agent(name: impl Into<String>) -> Self {
         Self {
             tool: Some(name.into()),
@@ -132,7 +132,7 @@ impl Failure {
         }
     }
 
-    /// A failed test or build run.
+    /// Creates a failed test or build run.
     pub fn infra(tool: impl Into<String>) -> Self {
         Self {
             tool: Some(tool.into()),
@@ -156,7 +156,7 @@ impl Failure {
         self
     }
 
-    /// Sets the answer's body, its stream, or the transport error's text.
+    /// Sets the body of the response, its stream, or the text of the transport error.
     #[must_use]
     pub fn with_body(self, body: impl Into<LossyText>) -> Self {
         Self {
@@ -192,7 +192,7 @@ impl Failure {
         }
     }
 
-    /// Says that the supervisor ended it because its time was up.
+    /// Sets that the supervisor stopped it at its time limit.
     #[must_use]
     pub fn with_timeout(self) -> Self {
         Self {
@@ -201,7 +201,7 @@ impl Failure {
         }
     }
 
-    /// Sets the standard output.
+    /// Sets the stdout.
     #[must_use]
     pub fn with_stdout(self, text: impl Into<LossyText>) -> Self {
         Self {
@@ -210,7 +210,7 @@ impl Failure {
         }
     }
 
-    /// Sets the standard error.
+    /// Sets the stderr.
     #[must_use]
     pub fn with_stderr(self, text: impl Into<LossyText>) -> Self {
         Self {
@@ -219,7 +219,7 @@ impl Failure {
         }
     }
 
-    /// Sets what the checks of the output found wrong.
+    /// Sets the findings of the output checks.
     #[must_use]
     pub fn with_validation_errors(
         self,
@@ -231,7 +231,7 @@ impl Failure {
         }
     }
 
-    /// Says that the output had to contain a diff.
+    /// Sets that the output had to contain a diff.
     #[must_use]
     pub fn with_diff_expected(self) -> Self {
         Self {

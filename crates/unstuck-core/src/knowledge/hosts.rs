@@ -1,16 +1,16 @@
-//! What is known about hosts: where forges keep tarballs, which mirrors exist (`data/hosts.toml`).
+//! Knowledge about hosts: tarballs of forges, mirrors (`data/hosts.toml`).
 
 use serde::Deserialize;
 
-/// What is known about hosts.
+/// Knowledge about hosts.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HostKnowledge {
-    /// Where forges keep tarballs of repositories; the first that fits counts.
+    /// Forges and their tarball URLs; the first match applies.
     pub forge: Vec<Forge>,
-    /// Other addresses of the same content.
+    /// Mirrors of the same content.
     pub mirror: Vec<Mirror>,
-    /// The packages that hold commands, where the names differ.
+    /// Packages that contain commands, where the names differ.
     pub package: std::collections::BTreeMap<String, String>,
 }
 
@@ -18,18 +18,18 @@ pub struct HostKnowledge {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Forge {
-    /// Parts of a host's name by which it is recognised; empty means every host.
+    /// Parts of a host name by which it is recognized; empty means every host.
     pub hosts: Vec<String>,
-    /// The address of a tarball: a template over `host`, `failed_path`, `repo` and `branch`.
+    /// The URL of a tarball: a template over `host`, `path`, `repo` and `branch`.
     pub archive: String,
 }
 
-/// Another address of the same content.
+/// A mirror of the same content.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Mirror {
-    /// A regular expression for addresses that it knows.
+    /// A regular expression for the URLs it mirrors.
     pub from: String,
-    /// The other address, with `$1`, `$2` … from the expression.
+    /// The mirror's URL, with `$1`, `$2` … from the expression.
     pub to: String,
 }

@@ -1,7 +1,7 @@
-//! What unstuck knows, as data: one file per kind, and one each for strategies and the like.
+//! The knowledge base, as data: one file per failure kind, and one each for strategies and the like.
 //!
-//! The files are embedded; a user's configuration [adds to them or overrides them](NetworkKnowledge::overlaid).
-//! This module only reads and checks the data. What it means is the business of the stages that use it.
+//! The files are embedded; a user's configuration [extends or overrides them](Knowledge::with_overlay). This module
+//! only parses and validates the data; other modules interpret it.
 
 mod hosts;
 mod kind_file;
@@ -27,37 +27,37 @@ pub use text_rules::{FailureAdmission, IgnoredLines, TextRules};
 
 use crate::failure::Kind;
 
-/// Why knowledge could not be read.
+/// An error in a knowledge file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{location}: {problem}")]
 pub struct KnowledgeError {
     /// The file, and the part of it.
     pub location: String,
-    /// What is wrong with it.
+    /// The problem.
     pub problem: String,
 }
 
-/// What is known about kinds and texts: enough to diagnose.
+/// The knowledge about kinds and texts that diagnosis needs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Knowledge {
-    /// What is known about each kind.
+    /// The knowledge about each kind.
     pub kinds: BTreeMap<Kind, KindKnowledge>,
-    /// How texts are read in general.
+    /// The general rules for reading texts.
     pub text_rules: TextRules,
-    /// The strategies that a user added or changed.
+    /// The strategies added or changed by the user.
     pub strategies: BTreeMap<String, Strategy>,
 }
 
 impl Knowledge {
-    /// What is embedded in the program, the samples aside.
+    /// Returns the embedded knowledge without samples.
     pub fn built_in() -> &'static Self {
         static BUILT_IN: LazyLock<Knowledge> = LazyLock::new(|| load_embedded(without_samples));
         &BUILT_IN
     }
 
-    /// What is embedded in the program, with the samples by which the rules are tested.
+    /// Returns the embedded knowledge with the samples that test the rules.
     ///
-    /// They are half of the text and nothing but tests and people need them, so a cold start leaves them out.
+    /// They are half of the text and only needed by tests and people, so a cold start skips them.
     pub fn with_samples() -> &'static Self {
         static WHOLE: LazyLock<Knowledge> = LazyLock::new(|| load_embedded(|text| text));
         &WHOLE
@@ -78,13 +78,13 @@ impl Knowledge {
         })
     }
 
-    /// What is known about a kind.
+    /// Returns the knowledge about a kind.
     pub fn kind(&self, kind: Kind) -> &KindKnowledge {
         &self.kinds[&kind]
     }
 }
 
-/// The line that parts the rules of an embedded kind file from its samples.
+/// The line that separates the rules of an embedded kind file from its samples.
 const SAMPLES_SEPARATOR: &str = "\n# --- samples ---\n";
 
 fn without_samples(text: &str) -> &str {
@@ -95,12 +95,12 @@ fn without_samples(text: &str) -> &str {
 fn load_embedded(part: impl Fn(&str) -> &str) -> Knowledge {
     match Knowledge::embedded(part) {
         Ok(knowledge) => knowledge,
-        // The embedded files are tested; this can only be reached by a build that skipped its tests.
+        // The embedded files are tested; only a build that skipped its tests can get here.
         Err(error) => unreachable!("embedded knowledge: {error}"),
     }
 }
 
-/// Reads one knowledge file.
+/// Parses a knowledge file.
 pub(crate) fn parse_file<T: serde::de::DeserializeOwned>(
     place: &str,
     text: &str,

@@ -1,4 +1,4 @@
-//! What a user's configuration adds to the knowledge or overrides in it.
+//! User configuration that extends or overrides the knowledge.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::failure::{FailureRecord, Kind, Level};
 ///     any = ["the gateway is taking a breather"]
 /// "#;
 /// let overlay: KnowledgeOverlay = toml::from_str(config)?;
-/// let classifier = Classifier::new(Knowledge::built_in().overlaid(overlay))?;
+/// let classifier = Classifier::new(Knowledge::built_in().with_overlay(overlay))?;
 /// let failure = Failure::tool("deploy").with_exit_code(1).with_stderr("The gateway is taking a breather.");
 /// let now = ClockReading::utc(Timestamp::from_seconds(0));
 /// assert_eq!(classifier.diagnose(&failure, &now).kind, Kind::RateLimit);
@@ -29,42 +29,42 @@ use crate::failure::{FailureRecord, Kind, Level};
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct KnowledgeOverlay {
-    /// What changes about kinds.
+    /// Changes to kinds.
     pub kinds: BTreeMap<Kind, KindOverlay>,
-    /// Strategies that are added or replaced.
+    /// Added or replaced strategies.
     pub strategies: BTreeMap<String, Strategy>,
 }
 
-/// What changes about one kind; what is absent stays as it is.
+/// Changes to one kind; absent fields stay unchanged.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct KindOverlay {
-    /// What it is called in a heading.
+    /// The title.
     pub title: Option<String>,
-    /// What a person can do about it.
+    /// The recommended action.
     pub hint: Option<String>,
     /// The level at which recovery starts.
     pub level: Option<Level>,
-    /// What holds for failures of LLM API calls.
+    /// The defaults for failures of LLM API calls.
     pub api: Option<LayerDefaults>,
-    /// What holds for failures of tool calls.
+    /// The defaults for failures of tool calls.
     pub tool: Option<LayerDefaults>,
-    /// What holds for failures of agent processes.
+    /// The defaults for failures of agent processes.
     pub agent: Option<LayerDefaults>,
-    /// What holds for failures of the environment.
+    /// The defaults for failures of the environment.
     pub infra: Option<LayerDefaults>,
-    /// The ways to recover, instead of the known ones.
+    /// Strategies that replace the built-in ones.
     pub chain: Option<Vec<ChainEntry>>,
-    /// Further rules; one with a known id replaces that one.
+    /// Additional rules; one with a known id replaces that one.
     pub rule: Vec<RuleSpec>,
-    /// Further failures that must be diagnosed as this kind.
+    /// Additional failures that must be diagnosed as this kind.
     pub sample: Vec<FailureRecord>,
-    /// Further failures that must not be.
+    /// Additional failures that must not be diagnosed as this kind.
     pub decoy: Vec<FailureRecord>,
 }
 
 impl Knowledge {
-    /// The knowledge with a user's additions.
+    /// Returns the knowledge with the user's changes.
     #[must_use]
     pub fn with_overlay(&self, overlay: KnowledgeOverlay) -> Self {
         let mut knowledge = self.clone();
@@ -84,7 +84,7 @@ impl KindOverlay {
             .title
             .unwrap_or_else(|| std::mem::take(&mut file.title));
         if let Some(hint) = self.hint {
-            // What a user says counts everywhere.
+            // A user's value applies to all layers.
             file.hint = hint;
             file.login_hint = None;
             for own in [
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_of_a_known_id_replaces_it_and_another_is_added() {
+    fn rule_with_a_known_id_is_replaced_and_another_is_added() {
         let rules = |config| overlaid(config).kind(Kind::DiskFull).rule.len();
         let known = Knowledge::built_in().kind(Kind::DiskFull).rule.len();
         assert_eq!(
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_kinds_and_keys_are_refused() {
+    fn unknown_kinds_and_keys_are_rejected() {
         let error = |config: &str| {
             toml::from_str::<KnowledgeOverlay>(config)
                 .unwrap_err()

@@ -1,4 +1,4 @@
-//! The playbook: all that is known about recovering, read and checked once.
+//! The playbook: the knowledge about recovery, parsed and validated once.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -11,14 +11,14 @@ use super::{
 };
 use crate::failure::{Kind, Layer};
 
-/// All that is known about recovering.
+/// The knowledge about recovery.
 ///
 /// ```
 /// use unstuck_core::knowledge::Playbook;
 /// use unstuck_core::{Kind, Layer};
 ///
 /// let playbook = Playbook::built_in();
-/// let first = playbook.chain(Kind::CommandNotFound, Layer::WatchedTool).next().unwrap();
+/// let first = playbook.chain(Kind::CommandNotFound, Layer::Tool).next().unwrap();
 /// assert_eq!((first.strategy.as_str(), first.confidence), ("alternative_command", 0.9));
 /// ```
 #[derive(Debug, Clone, PartialEq)]
@@ -28,7 +28,7 @@ pub struct Playbook {
     variants: Vec<StrategyVariant>,
     tools: Vec<KnownTool>,
     options: BTreeMap<String, Vec<String>>,
-    /// What is known about hosts.
+    /// Knowledge about hosts.
     pub hosts: HostKnowledge,
 }
 
@@ -44,18 +44,18 @@ struct ToolFile {
 }
 
 impl Playbook {
-    /// The embedded playbook.
+    /// Returns the embedded playbook.
     pub fn built_in() -> &'static Self {
         static BUILT_IN: LazyLock<Playbook> =
             LazyLock::new(|| match Playbook::new(Knowledge::built_in()) {
                 Ok(playbook) => playbook,
-                // The embedded files are tested; this can only be reached by a build that skipped its tests.
+                // The embedded files are tested; only a build that skipped its tests can get here.
                 Err(error) => unreachable!("embedded playbook: {error}"),
             });
         &BUILT_IN
     }
 
-    /// The embedded steps for the kinds and strategies of some knowledge.
+    /// Combines the embedded steps with the kinds and strategies of some knowledge.
     pub fn new(knowledge: &Knowledge) -> Result<Self, KnowledgeError> {
         let steps: VariantFile = parse_file("steps.toml", include_str!("../../data/steps.toml"))?;
         let alternatives = include_str!("../../data/alternatives.toml");
@@ -77,7 +77,7 @@ impl Playbook {
         playbook.check().map(|()| playbook)
     }
 
-    /// The playbook with other chains and further strategies.
+    /// Returns the playbook with other chains and additional strategies.
     pub fn with_overlay(&self, overlay: KnowledgeOverlay) -> Result<Self, KnowledgeError> {
         let mut playbook = self.clone();
         playbook.strategies.extend(overlay.strategies);
@@ -111,12 +111,12 @@ impl Playbook {
         }
     }
 
-    /// What is known about a kind.
+    /// Returns the knowledge about a kind.
     pub fn kind(&self, kind: Kind) -> Option<&KindKnowledge> {
         self.kinds.get(&kind)
     }
 
-    /// The ways to recover from a kind in a layer, in the given priority.
+    /// Returns the strategies for a kind in a layer, by priority.
     pub fn chain(&self, kind: Kind, layer: Layer) -> impl Iterator<Item = &ChainEntry> {
         let links = self.kinds.get(&kind).into_iter();
         links
@@ -124,34 +124,34 @@ impl Playbook {
             .filter(move |link| link.layers.is_empty() || link.layers.contains(&layer))
     }
 
-    /// The strategy of this id.
+    /// Returns the strategy with this id.
     pub fn strategy(&self, id: &str) -> Option<&Strategy> {
         self.strategies.get(id)
     }
 
-    /// Every strategy by its id.
+    /// Returns every strategy with its id.
     pub fn strategies(&self) -> impl Iterator<Item = (&str, &Strategy)> {
         let all = self.strategies.iter();
         all.map(|(id, strategy)| (id.as_str(), strategy))
     }
 
-    /// The ways to do a strategy by tool calls, the most special first.
+    /// Returns the variants of a strategy that use tool calls, most specific first.
     pub fn variants<'a>(&'a self, strategy: &'a str) -> impl Iterator<Item = &'a StrategyVariant> {
         let all = self.variants.iter();
         all.filter(move |variant| variant.strategy == strategy)
     }
 
-    /// The tool that an agent calls by this name.
+    /// Returns the tool that an agent calls by this name.
     pub fn tool(&self, name: &str) -> Option<&KnownTool> {
         self.tools.iter().find(|tool| tool.name == name)
     }
 
-    /// The known tools of a role, the usual one first.
+    /// Returns the known tools of a role, the most common first.
     pub fn tools(&self, role: ToolRole) -> impl Iterator<Item = &KnownTool> {
         self.tools.iter().filter(move |tool| tool.role == role)
     }
 
-    /// The options of a program that take the next word as their value.
+    /// Returns the options of a program that take the next word as their value.
     pub fn options_with_value(&self, program: &str) -> &[String] {
         self.options.get(program).map_or(&[], Vec::as_slice)
     }

@@ -1,4 +1,4 @@
-//! Rules: how a kind is recognised, as data.
+//! Rules that recognize failure kinds, as data.
 
 use std::collections::BTreeMap;
 
@@ -7,67 +7,67 @@ use serde_json::Value;
 
 use crate::failure::{Layer, Level};
 
-/// One way to recognise a kind. All conditions that are given must hold; an absent one always does.
+/// A rule that recognizes a kind. All conditions must hold; an absent one always does.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct RuleSpec {
-    /// Names the rule; unique within its kind.
+    /// The id of the rule; unique within its kind.
     pub id: String,
-    /// The layers in which it may be used.
+    /// The layers to which it applies.
     pub layer: Vec<Layer>,
-    /// The providers for which it may be used.
+    /// The providers to which it applies.
     pub provider: Vec<String>,
-    /// The tools or agents for which it may be used.
+    /// The tools or agents to which it applies.
     pub tool: Vec<String>,
-    /// HTTP statuses: that of the answer, or one that the text states.
+    /// HTTP statuses: that of the response, or one stated in the text.
     pub status: Vec<u16>,
     /// Exit codes.
     pub exit_code: Vec<i32>,
-    /// Signals that ended the process; exit code 128 + n counts as signal n.
+    /// Signals that ended the process; exit code 128 + n is treated as signal n.
     pub signal: Vec<i32>,
     /// Headers, each with a pattern that its value must match.
     pub header: BTreeMap<String, String>,
-    /// Values in a JSON document of the text, by pointer; `*` stands for any key or index.
+    /// Values in a JSON document of the text, by pointer; `*` matches any key or index.
     pub json: BTreeMap<String, ValuePattern>,
-    /// Values of a named field, wherever and however it is printed (`"code": "x"`, `code='x'`, `code: x`).
+    /// Values of a named field, in any notation (`"code": "x"`, `code='x'`, `code: x`).
     pub field: BTreeMap<String, ValuePattern>,
-    /// Patterns of which one must match; a group named `retry_delay` (`1h 5m`), `seconds`, `millis`, `epoch`, `clock` or
-    /// `parse_date` (perhaps with `zone`) captures how long to wait.
+    /// Patterns of which one must match; a group named `wait` (`1h 5m`), `seconds`, `millis`, `epoch`, `clock` or
+    /// `date` (possibly with `zone`) captures the time to wait.
     pub any: Vec<String>,
     /// Patterns that all must match.
     pub all: Vec<String>,
     /// Patterns that must not match.
     pub none: Vec<String>,
-    /// The streams in which the patterns are looked for; empty means all that the program itself wrote.
+    /// The streams searched by the patterns; empty means all that the program itself wrote.
     pub stream: Vec<FailureStream>,
     /// Streams that must be empty or unknown.
     pub blank: Vec<FailureStream>,
     /// Streams that must be known to be empty.
     pub empty: Vec<FailureStream>,
-    /// What must hold about the run itself.
+    /// Conditions on the run itself.
     pub when: Vec<Condition>,
-    /// Whether it also holds when the exit code or status says that all is well.
+    /// If set, it also applies when the exit code or status reports success.
     pub on_success: bool,
-    /// The layers in which `on_success` holds; empty means all.
+    /// The layers in which `on_success` applies; empty means all.
     pub success_layer: Vec<Layer>,
-    /// Whether it holds just as well on a line that only warns.
+    /// If set, a line that is only a warning is not penalized.
     pub on_warning: bool,
-    /// What else has to be weighed: the higher one wins (see [`RuleSpec::rank`]).
+    /// The weight against other rules: the highest wins (see [`RuleSpec::rank`]).
     pub priority: Option<i32>,
-    /// The level at which recovery starts, where it differs from that of the kind.
+    /// The level at which recovery starts, if it differs from that of the kind.
     pub level: Option<Level>,
-    /// How sure it is, from 0 to 1; by default told from the priority.
+    /// The confidence, from 0 to 1; by default derived from the priority.
     pub confidence: Option<f32>,
-    /// How to find out how long to wait, where the usual ways mislead.
+    /// How to determine the time to wait, where the usual ways mislead.
     pub wait: Option<RetryAfterSpec>,
-    /// Whether it says that an answer was cut off at its length limit.
+    /// True if it means that a response was truncated at its length limit.
     pub truncated: bool,
-    /// Switches the rule off (for overriding a built-in one).
+    /// If set, the rule is disabled (for overriding a built-in one).
     pub disabled: bool,
 }
 
 impl RuleSpec {
-    /// What the rule weighs if it does not say so itself: structure beats text, text beats a mere number.
+    /// Returns the weight of the rule, by default: structure beats text, text beats a mere number.
     pub fn rank(&self) -> i32 {
         let typed = !self.json.is_empty() || !self.field.is_empty() || !self.header.is_empty();
         let text = !self.any.is_empty() || !self.all.is_empty();
@@ -81,7 +81,7 @@ impl RuleSpec {
 }
 
 impl RuleSpec {
-    /// What is wrong with the rule apart from its patterns.
+    /// Returns the problem of the rule, apart from its patterns.
     pub(crate) fn problem(&self) -> Option<&'static str> {
         let confident = self
             .confidence
@@ -110,7 +110,7 @@ impl RuleSpec {
     }
 }
 
-/// One value or several alternatives: a text (`/…/` is a regular expression, `*` anything at all), number or bool.
+/// One value or alternatives: a string (`/…/` is a regular expression, `*` matches anything), number or bool.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(untagged)]
 pub enum ValuePattern {
@@ -121,7 +121,7 @@ pub enum ValuePattern {
 }
 
 impl ValuePattern {
-    /// The alternatives.
+    /// Returns the alternatives.
     pub fn alternatives(&self) -> &[Value] {
         match self {
             Self::Any(values) => values,
@@ -134,40 +134,40 @@ impl ValuePattern {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FailureStream {
-    /// The body of an answer.
+    /// The body of a response.
     Body,
     /// The standard output.
     Stdout,
     /// The standard error.
     Stderr,
-    /// What the checks of the output found wrong.
+    /// The findings of the output checks.
     Validation,
 }
 
 impl FailureStream {
-    /// Every stream.
+    /// All streams.
     pub const ALL: [Self; 4] = [Self::Body, Self::Stdout, Self::Stderr, Self::Validation];
 }
 
-/// Something that is known about a run beside its texts.
+/// A condition on a run besides its texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Condition {
-    /// The supervisor ended it because its time was up.
+    /// The supervisor stopped it at its time limit.
     TimedOut,
-    /// Checks of the output found something wrong.
+    /// Output checks found a problem.
     Invalid,
-    /// A diff was expected and the output has none.
+    /// A diff was expected, but the output contains none.
     DiffMissing,
-    /// The exit code or status says that all is well.
+    /// The exit code or status reports success.
     Succeeded,
 }
 
-/// How to find out how long to wait, where the usual ways mislead.
+/// How to determine the time to wait, where the usual ways mislead.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RetryAfterSpec {
-    /// Nothing that is stated can be trusted.
+    /// Stated times cannot be trusted.
     Unstated,
     /// Until the next such time of day, written `00:00 America/Los_Angeles`.
     Daily(String),

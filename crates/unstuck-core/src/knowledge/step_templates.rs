@@ -1,43 +1,43 @@
 //! Templates of the steps of strategies (`data/steps.toml`, `data/alternatives.toml`).
 //!
-//! A strategy has variants; the first whose condition holds, whose programs and tools exist and that nobody
-//! forbade is taken. Templates are minijinja; what is put into a `command` is quoted for the shell by itself.
+//! A strategy has variants; the first is used whose condition holds, whose programs and tools exist and that is not
+//! forbidden. Templates are minijinja; values inserted into a `command` are quoted for the shell automatically.
 
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-/// One way to do a strategy by tool calls.
+/// A variant of a strategy that uses tool calls.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StrategyVariant {
-    /// The strategy that it does.
+    /// The strategy it belongs to.
     pub strategy: String,
-    /// What it is called, to tell it from its siblings.
+    /// The name that distinguishes it from other variants.
     pub id: String,
     /// The programs whose call it replaces; empty means any.
     #[serde(default)]
     pub programs: Vec<String>,
-    /// A condition over the facts of the failed call; none means always.
+    /// A condition over the variables of the failed call; none means always.
     pub when: Option<String>,
-    /// The programs that it runs and that must exist.
+    /// The programs it runs, which must exist.
     #[serde(default)]
     pub needs: Vec<String>,
-    /// Words that a user may forbid it by.
+    /// Risk words by which a user may forbid it.
     #[serde(default)]
     pub risks: Vec<String>,
-    /// What to do, in order.
+    /// The steps, in order.
     #[serde(rename = "step")]
     pub steps: Vec<StepTemplate>,
 }
 
-/// One tool call to be filled with the facts of the failed call.
+/// A tool call template, filled with the variables of the failed call.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StepTemplate {
-    /// What it does, in the imperative.
+    /// A description, in the imperative.
     pub action: String,
-    /// The kind of tool that it needs; a `command` needs a shell.
+    /// The required kind of tool; a `command` needs a shell.
     #[serde(default)]
     pub role: ToolRole,
     /// The shell command.
@@ -45,16 +45,16 @@ pub struct StepTemplate {
     /// The arguments of the tool, by their canonical names.
     #[serde(default)]
     pub args: BTreeMap<String, String>,
-    /// The fact that holds all arguments of the call.
+    /// The variable that holds all arguments of the call.
     #[serde(rename = "with")]
     pub args_var: Option<String>,
-    /// The fact that lists what to repeat this step for; each is `item` in the templates.
+    /// The variable that lists the repetitions of this step; each is `item` in the templates.
     pub each: Option<String>,
-    /// What shows that it worked.
+    /// The sign of success.
     pub outcome: String,
 }
 
-/// What a tool is for, whatever an agent calls it.
+/// The purpose of a tool, whatever an agent calls it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolRole {
@@ -69,40 +69,40 @@ pub enum ToolRole {
     WriteFile,
     /// Searches in files.
     Search,
-    /// Fetches an address.
+    /// Fetches a URL.
     Http,
     /// The tool of the failed call.
     Same,
-    /// Another tool that was found for the failed call.
+    /// A substitute found for the failed call's tool.
     Substitute,
     /// The supervisor waits.
     Wait,
-    /// A person is asked.
+    /// Asks a human.
     Ask,
 }
 
-/// A tool that some agent has.
+/// A known tool of some agent.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct KnownTool {
-    /// What the agent calls it.
+    /// The agent's name for it.
     pub name: String,
-    /// What it is for.
+    /// Its purpose.
     pub role: ToolRole,
-    /// Canonical names of arguments and what this tool calls them, where they differ.
+    /// Canonical names of arguments and the tool's own names, where they differ.
     #[serde(default)]
     pub args: BTreeMap<String, String>,
-    /// How long a call may take unless it says otherwise, in milliseconds.
+    /// The default time limit of a call, in milliseconds.
     pub timeout_ms: Option<u64>,
 }
 
 impl KnownTool {
-    /// What this tool calls the argument.
+    /// Returns the tool's own name of an argument.
     pub fn own_arg_name<'a>(&'a self, canonical: &'a str) -> &'a str {
         self.args.get(canonical).map_or(canonical, String::as_str)
     }
 
-    /// What the argument that this tool calls `rank_name` is called canonically.
+    /// Returns the canonical name of an argument.
     pub fn canonical_arg_name<'a>(&'a self, name: &'a str) -> &'a str {
         self.args
             .iter()

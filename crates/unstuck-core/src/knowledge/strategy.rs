@@ -1,45 +1,45 @@
-//! Strategies: the ways to recover, as data (`data/strategies.toml`).
+//! Recovery strategies, as data (`data/strategies.toml`).
 
 use serde::{Deserialize, Serialize};
 
-/// One way to recover.
+/// A recovery strategy.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Strategy {
-    /// What it does, in a few words, in the imperative.
+    /// A short description, in the imperative.
     pub title: String,
-    /// What it changes about the next attempt; empty for "the same again" and for steps of tool calls.
+    /// The changes to the next attempt; empty for a plain retry and for steps of tool calls.
     #[serde(default)]
     pub changes: Vec<AttemptChange>,
-    /// Words that a user may forbid it by, such as `sudo`, `install`, `delete`, `network`.
+    /// Risk words by which a user may forbid it, such as `sudo`, `install`, `delete`, `network`.
     #[serde(default)]
     pub risks: Vec<String>,
-    /// Whether a person has to do it.
+    /// If set, a human has to do it.
     #[serde(default)]
     #[serde(rename = "asks")]
     pub asks_person: bool,
 }
 
-/// One thing that a strategy changes about the next attempt.
+/// A change to the next attempt.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AttemptChange {
-    /// Add the named prompt template.
+    /// Adds the named prompt template.
     Prompt(String),
-    /// Multiply the time allowed.
+    /// Multiplies the time limit.
     Timeout(f64),
-    /// Multiply the allowed length of the output.
+    /// Multiplies the maximum output length.
     OutputLimit(f64),
-    /// Use another model.
+    /// Uses another model.
     Model(ModelChoice),
-    /// Go on in the same conversation or start a new one.
+    /// Continues the same conversation or starts a new one.
     #[serde(rename = "session")]
     Conversation(ConversationMode),
-    /// Run a repair command that a human allowed.
+    /// Runs a repair command approved by a human.
     Repair,
 }
 
-/// Which other model to use.
+/// The choice of another model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ModelChoice {
@@ -47,16 +47,16 @@ pub enum ModelChoice {
     Next,
     /// The next one with a larger context window.
     LargerContext,
-    /// Another one of about the same price.
+    /// Another one at about the same price.
     Sibling,
 }
 
-/// Which conversation the next attempt belongs to.
+/// The conversation of the next attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ConversationMode {
-    /// The one that failed, resumed.
+    /// Resumes the failed one.
     Resume,
-    /// A new one that starts with a summary of the old.
+    /// Starts a new one with a summary of the old.
     Fresh,
 }

@@ -1,4 +1,4 @@
-//! Watches what an agent writes while it works, and says when it goes round in circles.
+//! Watches an agent's output and detects loops.
 
 use std::time::Duration;
 
@@ -15,38 +15,38 @@ use super::repeated_calls::{CallHistory, CallNovelty, text_signature};
 use super::signal::LoopSignal;
 use crate::agent::{Agent, AgentEvent};
 
-/// More of a message that comes in pieces is not kept.
+/// Maximum size kept of a message that arrives in pieces.
 const LONGEST_MESSAGE: usize = 64 << 10;
-/// A message of fewer words must come so many times as often.
+/// Messages with fewer words must be repeated more often.
 const FEW_WORDS: usize = 3;
 const MORE_OFTEN: u32 = 3;
 
-/// Watches what one attempt of an agent writes. Its memory is bounded, and it takes little time for a line.
+/// Watches the output of one attempt of an agent. Its memory is bounded, and a line takes little time.
 ///
 /// ```
-/// use unstuck_core::stuck::{LoopLimits, LoopDetector};
+/// use unstuck_core::loop_detection::{LoopDetector, LoopLimits};
 ///
-/// let mut watcher = LoopDetector::new(&LoopLimits::default(), None);
+/// let mut detector = LoopDetector::new(&LoopLimits::default(), None);
 /// for _ in 0..40 {
-///     watcher.stdout(b"I will now read the file again, in order to see what is in it.\n");
+///     detector.push_stdout(b"I will now read the file again, in order to see what is in it.\n");
 /// }
-/// assert!(watcher.verdict().is_some_and(|sign| sign.to_string().contains("read the file again")));
+/// assert!(detector.signal().is_some_and(|signal| signal.to_string().contains("read the file again")));
 /// ```
 #[derive(Debug)]
 pub struct LoopDetector {
     limits: LoopLimits,
-    /// Whose stream tells of its doings.
+    /// The agent, if its stream contains events.
     agent: Option<Agent>,
     stdout: StreamLoopDetector,
     stderr: StreamLoopDetector,
-    /// Whether the standard error was written to last.
+    /// True if stderr was written to last.
     error_is_last: bool,
     calls: CallHistory,
     messages: MessageHistory,
     signal: Option<LoopSignal>,
 }
 
-/// One of the two streams.
+/// The detector of one stream.
 #[derive(Debug)]
 struct StreamLoopDetector {
     lines: LineSplitter,
@@ -65,7 +65,7 @@ impl StreamLoopDetector {
 }
 
 impl LoopDetector {
-    /// Watches an attempt of the agent, or of any other program.
+    /// Creates a detector for an attempt of the agent, or of any other program.
     pub fn new(limits: &LoopLimits, agent: Option<&Agent>) -> Self {
         let agent = agent.filter(|agent| agent.reports_events()).cloned();
         let records = match agent {
@@ -84,7 +84,7 @@ impl LoopDetector {
         }
     }
 
-    /// Takes in what was written to the standard output.
+    /// Processes bytes of stdout.
     pub fn push_stdout(&mut self, bytes: &[u8]) {
         if bytes.is_empty() || !self.limits.enabled {
             return;
@@ -113,7 +113,7 @@ impl LoopDetector {
         });
     }
 
-    /// Takes in what was written to the standard error.
+    /// Processes bytes of stderr.
     pub fn push_stderr(&mut self, bytes: &[u8]) {
         if bytes.is_empty() || !self.limits.enabled {
             return;
@@ -135,12 +135,12 @@ impl LoopDetector {
         });
     }
 
-    /// Whether the agent is stuck, by what it has written so far. What was seen first stays.
+    /// Returns the first loop signal in the output so far.
     pub fn signal(&self) -> Option<LoopSignal> {
         self.signal.clone()
     }
 
-    /// Whether the agent is stuck, by what it wrote last, if it has been silent for so long.
+    /// Returns a signal if the output ends with a question and the agent has been silent for this long.
     pub fn signal_after_silence(&self, silence: Duration) -> Option<LoopSignal> {
         if !self.limits.enabled || silence < self.limits.waiting_for_input {
             return None;
@@ -153,7 +153,7 @@ impl LoopDetector {
     }
 }
 
-/// The line as a record of the agent's stream, if it is one.
+/// Parses the line as a record of the agent's stream, if it is one.
 pub(super) fn record_of<'a>(agent: Option<&'a Agent>, line: &[u8]) -> Option<(&'a Agent, Value)> {
     let agent = agent.filter(|_| line.starts_with(b"{"))?;
     serde_json::from_slice(line)
@@ -161,7 +161,7 @@ pub(super) fn record_of<'a>(agent: Option<&'a Agent>, line: &[u8]) -> Option<(&'
         .map(|record| (agent, record))
 }
 
-/// Takes in what a record tells.
+/// Processes the events of a record.
 fn on_events(
     doings: Vec<AgentEvent>,
     actions: &mut CallHistory,
@@ -198,13 +198,13 @@ fn on_events(
     None
 }
 
-/// What an agent says.
+/// The recent messages of an agent.
 #[derive(Debug)]
 struct MessageHistory {
     max_repeats: u32,
     last: u64,
     times: u32,
-    /// A message that comes in pieces.
+    /// A message that arrives in pieces.
     partial: String,
     lines: LineSplitter,
     repeats: BlockRepeats,
@@ -222,12 +222,12 @@ impl MessageHistory {
         }
     }
 
-    /// Something new was done: what is said now is about that.
+    /// Forgets earlier messages: after a new action, repeating one is not a loop.
     fn forget(&mut self) {
         (self.last, self.times) = (0, 0);
     }
 
-    /// Takes in a piece of a message.
+    /// Processes a piece of a message.
     fn push_piece(&mut self, piece: &str) -> Option<LoopSignal> {
         let room = LONGEST_MESSAGE.saturating_sub(self.partial.len());
         self.partial
@@ -235,7 +235,7 @@ impl MessageHistory {
         self.repeating_lines(piece)
     }
 
-    /// Ends the message that came in pieces.
+    /// Ends the message that arrived in pieces.
     fn end_message(&mut self) -> Option<LoopSignal> {
         if self.partial.is_empty() {
             return None;
@@ -244,13 +244,13 @@ impl MessageHistory {
         self.check_message(&text)
     }
 
-    /// Takes in a whole message.
+    /// Processes a whole message.
     fn push_message(&mut self, text: &str) -> Option<LoopSignal> {
         let sign = self.repeating_lines(text);
         sign.or_else(|| self.check_message(text))
     }
 
-    /// Whether one message says the same again and again.
+    /// Returns a signal if one message repeats its own lines.
     fn repeating_lines(&mut self, text: &str) -> Option<LoopSignal> {
         let mut sign = None;
         let repeats = &mut self.repeats;

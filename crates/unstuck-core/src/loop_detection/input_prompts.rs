@@ -1,11 +1,11 @@
-//! Questions to which nobody will answer: on the screen while an agent waits, and in place of its work.
+//! Questions nobody will answer: prompts on the screen, and answers that only ask.
 
 use super::kind::LoopKind;
 use super::line_signature::visible_text;
 use super::loop_patterns::LoopPatterns;
 use super::signal::LoopSignal;
 
-/// So much of the end of a stream is kept.
+/// Number of bytes kept from the end of a stream.
 const TAIL_LEN: usize = 1024;
 
 /// The end of a stream.
@@ -20,7 +20,7 @@ impl OutputTail {
         self.0.extend_from_slice(new);
     }
 
-    /// The question that the stream ends with.
+    /// Returns the question at the end of the stream.
     pub(super) fn question(&self) -> Option<LoopSignal> {
         let known = &LoopPatterns::built_in().questions;
         let mut lines = self.0.split(|byte| *byte == b'\n').map(visible_text).rev();
@@ -38,13 +38,13 @@ impl OutputTail {
     }
 }
 
-/// Whether a final answer only asks, and tells of no work.
+/// Returns a signal if a final answer only asks a question and reports no work.
 ///
 /// ```
-/// use unstuck_core::loop_detection::asks_back;
+/// use unstuck_core::loop_detection::detect_question_answer;
 ///
-/// assert!(asks_back("I found two ways to do it. EscalationSelector one do you prefer?").is_some());
-/// assert!(asks_back("I have fixed the bug. Shall I also add a test?").is_none());
+/// assert!(detect_question_answer("I found two ways to do it. Which one do you prefer?").is_some());
+/// assert!(detect_question_answer("I have fixed the bug. Shall I also add a test?").is_none());
 /// ```
 pub fn detect_question_answer(text: &str) -> Option<LoopSignal> {
     let known = &LoopPatterns::built_in().answers;
@@ -60,7 +60,7 @@ pub fn detect_question_answer(text: &str) -> Option<LoopSignal> {
         .then(|| LoopSignal::new(LoopKind::AsksBack, 1, question, ""))
 }
 
-/// The last sentence of a line.
+/// Returns the last sentence of a line.
 fn last_sentence(line: &str) -> &str {
     let inner = line.trim_end_matches(['.', '!', '?', '*', '_', '"', ')', ' ']);
     let start = [". ", "! ", "? ", ": "]

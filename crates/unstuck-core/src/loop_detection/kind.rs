@@ -1,33 +1,33 @@
-//! The ways to be stuck.
+//! The kinds of loops.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// In which way an agent is stuck.
+/// A kind of loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LoopKind {
-    /// It writes the same again and again.
+    /// The agent writes the same output repeatedly.
     RepeatingOutput,
-    /// It says the same again and again, and does nothing new.
+    /// The agent repeats the same message without doing anything new.
     RepeatingMessage,
-    /// It makes the same call again and again, which fails each time in the same way.
+    /// The agent repeats the same call, which always fails in the same way.
     RepeatingAction,
-    /// It makes ever other calls that all fail in the same way.
+    /// The agent makes different calls that all fail in the same way.
     RepeatingError,
-    /// It makes the same call again and again, and learns nothing new from it.
+    /// The agent repeats the same call, which always returns the same result.
     RepeatingResult,
-    /// It waits for an answer that nobody will give.
+    /// The agent waits for input that nobody will give.
     WaitingForInput,
-    /// It ended with a question instead of the work.
+    /// The agent ended with a question instead of the work.
     AsksBack,
-    /// It goes in circles, seen from the calls to its API.
+    /// A loop in the calls to the agent's API.
     InCircles,
 }
 
 impl LoopKind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 8] = [
         Self::RepeatingOutput,
         Self::RepeatingMessage,
@@ -39,7 +39,7 @@ impl LoopKind {
         Self::InCircles,
     ];
 
-    /// The name used on every wire.
+    /// The wire name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::RepeatingOutput => "repeating_output",

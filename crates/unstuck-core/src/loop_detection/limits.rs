@@ -1,24 +1,24 @@
-//! How often is too often, as configuration (`[stuck]`).
+//! The limits of loop detection, as configuration (`[stuck]`).
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// When an agent counts as stuck; what is left out keeps its default.
+/// The limits of loop detection; omitted ones keep their default.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LoopLimits {
-    /// Whether agents are watched at all; on by default.
+    /// If set, loop detection is enabled; on by default.
     pub enabled: bool,
-    /// The same call failing in the same way so often; 5 by default. What may well be work needs twice as many.
+    /// Number of times the same call fails in the same way; 5 by default. Possible work needs twice as many.
     pub repeats: u32,
-    /// The same block of written lines so often in a row; 8 by default. Short ones need more.
+    /// Number of times the same block of lines is written in a row; 8 by default. Short ones need more.
     pub output_repeats: u32,
-    /// The same message of the agent so often in a row, with nothing new done in between; 4 by default.
+    /// Number of times the same message is repeated in a row without a new action; 4 by default.
     pub message_repeats: u32,
-    /// How many of the last calls are looked at; 20 by default.
+    /// Number of latest calls examined; 20 by default.
     pub window: usize,
-    /// How long a question on the screen may stand without an answer; `60s` by default.
+    /// Time a question on the screen may remain unanswered; `60s` by default.
     #[serde(with = "crate::duration::text")]
     pub waiting_for_input: Duration,
 }
@@ -37,7 +37,7 @@ impl Default for LoopLimits {
 }
 
 impl LoopLimits {
-    /// Nobody is watched.
+    /// Returns limits that disable loop detection.
     pub fn off() -> Self {
         Self {
             enabled: false,
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_left_out_keeps_its_default() {
+    fn omitted_limits_keep_their_default() {
         let limits: LoopLimits = toml::from_str("repeats = 3\nwaiting_for_input = '2m'").unwrap();
         let expected = LoopLimits {
             repeats: 3,
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn the_defaults_are_these() {
+    fn default_limits_are_stable() {
         let LoopLimits {
             enabled,
             repeats,

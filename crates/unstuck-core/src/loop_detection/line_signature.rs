@@ -1,17 +1,17 @@
-//! Recognises the same line again, quickly: what differs by chance (times, durations, ids, colours, spinners) does not
-//! count. Plain numbers do, because a number that goes on is work that goes on.
+//! Fast signatures of lines that ignore random differences (times, durations, ids, colors, spinners). Plain numbers are
+//! significant, because a changing number shows progress.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
 use memchr::memmem;
 
-/// What a byte may begin.
+/// The construct a byte may begin.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ByteClass {
     Nothing,
     Number,
-    /// What is only there for the eye: colours, drawings, lines that are written anew.
+    /// Purely visual: colors, box drawing, rewritten lines.
     Show,
 }
 
@@ -28,39 +28,39 @@ const BEGINS: [ByteClass; 256] = {
     table
 };
 const ESCAPE: u8 = 0x1b;
-/// Frames, bars and spinners are three bytes long and begin with this one.
+/// First byte of box-drawing characters, bars and spinners, which are three bytes long.
 const DRAWING: u8 = 0xe2;
 
-/// A number of so many digits counts something that nobody counts by hand.
+/// Minimum number of digits of a number too long to be a count.
 const LONG_NUMBER: usize = 9;
-/// A commit may be named by so few characters.
+/// Minimum length of an abbreviated commit hash.
 const SHORT_HASH: usize = 7;
 const LONG_ID: usize = 12;
 const UUID: [usize; 5] = [8, 4, 4, 4, 12];
 
-/// Stands for a masked part in the hash.
+/// Replaces a masked part in the hash.
 const MASKED: u64 = 0x6d61_736b;
 
-/// What else is masked, or is not, in one sort of text.
+/// Additional masking for one kind of text.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum MaskingMode {
-    /// What an agent writes: a share or a size that grows is the same line.
+    /// Output of an agent: a growing percentage or size does not make a new line.
     Output,
-    /// What a tool answered: a share or a size that grows is progress, and what stands after the word for an id is one, however
-    /// short it is.
+    /// Result of a tool: a growing percentage or size is progress, and a word that follows an id label is an id,
+    /// however short.
     Result,
 }
 
-/// Names a line; 0 if it has nothing but blanks.
+/// Returns the signature of a line; 0 if it is blank.
 pub(super) fn line_signature(line: &[u8]) -> u64 {
     masked_signature(line, MaskingMode::Output)
 }
 
-/// What agents put around their own notes to the model, which they add to the result of a tool.
+/// Markers around notes to the model that agents add to tool results.
 const NOTE: (&[u8], &[u8]) = (b"<system-reminder>", b"</system-reminder>");
 
-/// Names what a tool answered: the same for two results that differ in nothing but ids, times and durations, in white space at
-/// the ends of lines, and in what an agent has added for the model.
+/// Returns the signature of a tool result: equal for two results that differ only in ids, times, durations, trailing
+/// white space, and notes that an agent added for the model.
 ///
 /// ```
 /// use unstuck_core::loop_detection::result_signature;
@@ -80,7 +80,7 @@ pub fn result_signature(text: &[u8]) -> u64 {
     })
 }
 
-/// A result without the agent's own notes; one that is not ended reaches to the end.
+/// Returns a result without the agent's own notes; an unterminated note extends to the end.
 fn without_notes(text: &[u8]) -> Cow<'_, [u8]> {
     let (open, close) = NOTE;
     let Some(mut at) = memmem::find(text, open) else {
@@ -109,7 +109,7 @@ fn masked_signature(line: &[u8], of: MaskingMode) -> u64 {
         .unwrap_or_else(|| plain_signature(&without_escapes(line), of).unwrap_or_default())
 }
 
-/// Names a line, unless it has first to be made plain.
+/// Returns the signature of a line, unless escapes must be removed first.
 fn plain_signature(line: &[u8], of: MaskingMode) -> Option<u64> {
     let mut hash = LineHash::default();
     let mut from = 0;
@@ -139,7 +139,7 @@ fn plain_signature(line: &[u8], of: MaskingMode) -> Option<u64> {
     Some(hash.0)
 }
 
-/// The part to be masked around a digit, or where to go on if the number counts.
+/// Returns the range to mask around a digit, or where to continue if the number is significant.
 fn masked_range(
     line: &[u8],
     from: usize,
@@ -192,7 +192,7 @@ fn masked_range(
     }
 }
 
-/// Whether what stands here before a word says that the word is an id: `Chunk ID: `, `<shellId: `, `session_id="`, `pid `.
+/// Returns true if the text before a word labels it as an id: `Chunk ID: `, `<shellId: `, `session_id="`, `pid `.
 fn is_after_id(before: &[u8]) -> bool {
     let parts = |byte: &u8| b" :=#\"'".contains(byte);
     let between = before.iter().rev().take_while(|byte| parts(byte)).count();
@@ -206,7 +206,7 @@ fn is_after_id(before: &[u8]) -> bool {
     let is_own_word = ["id", "uuid", "guid", "pid"]
         .iter()
         .any(|name| word.eq_ignore_ascii_case(name.as_bytes()));
-    // The last word of a name such as `shellId`, but not that of `valid`.
+    // The last part of a name such as `shellId`, but not that of `valid`.
     is_own_word || word.ends_with(b"Id") || word.ends_with(b"ID") || word.ends_with(b"Uuid")
 }
 
@@ -221,7 +221,7 @@ fn follows_unit(rest: &[u8], of: MaskingMode) -> bool {
     is_unit(&rest[..len], of)
 }
 
-/// Whether a number before this word is a duration, or a size where that is masked too.
+/// Returns true if a number before this word is a duration, or a size if sizes are masked too.
 fn is_unit(word: &[u8], of: MaskingMode) -> bool {
     let mut lower = [0; 8];
     let Some(lower) = lower.get_mut(..word.len()) else {
@@ -258,7 +258,7 @@ fn is_size(word: &[u8]) -> bool {
     )
 }
 
-/// Whether a word that begins with digits is a duration, a size or a moment: `3s`, `1h5m`, `12kB`, `15T10`.
+/// Returns true if a word that begins with digits is a duration, a size or a time: `3s`, `1h5m`, `12kB`, `15T10`.
 fn is_amount(word: &[u8], digits: usize, of: MaskingMode) -> bool {
     if digits == 0 {
         return false;
@@ -281,7 +281,7 @@ fn is_amount(word: &[u8], digits: usize, of: MaskingMode) -> bool {
     true
 }
 
-/// Whether a word with digits in it is an id: a hash, an address, a random name.
+/// Returns true if a word with digits is an id: a hash, an address, a random name.
 fn is_id(word: &[u8]) -> bool {
     if let Some(hex) = word.strip_prefix(b"0x") {
         return hex.iter().all(u8::is_ascii_hexdigit);
@@ -312,12 +312,12 @@ fn uuid_end(line: &[u8], start: usize) -> Option<usize> {
     Some(at)
 }
 
-/// Frames, blocks and braille dots, U+2500 to U+25FF and U+2800 to U+28FF.
+/// Returns true for box-drawing characters, blocks and braille dots: U+2500 to U+25FF and U+2800 to U+28FF.
 fn is_drawing(text: &[u8]) -> bool {
     matches!(text, [0xe2, 0x94..=0x97 | 0xa0..=0xa3, _, ..])
 }
 
-/// How long a terminal's escape sequence is.
+/// Returns the length of a terminal escape sequence.
 fn escape_len(text: &[u8]) -> usize {
     match text.get(1) {
         Some(b'[') => {
@@ -331,7 +331,7 @@ fn escape_len(text: &[u8]) -> usize {
     }
 }
 
-/// A line without the sequences and drawings of a terminal; of one that was written anew only what is left.
+/// Returns a line without escape sequences and drawings; of a rewritten line only the final text.
 fn without_escapes(line: &[u8]) -> Vec<u8> {
     let line = line
         .rsplit(|byte| *byte == b'\r')
@@ -352,14 +352,14 @@ fn without_escapes(line: &[u8]) -> Vec<u8> {
     plain.trim_ascii().to_vec()
 }
 
-/// A line as a person would see it.
+/// Returns a line as it appears on a screen.
 pub(super) fn visible_text(line: &[u8]) -> String {
     let plain = without_escapes(line.strip_suffix(b"\r").unwrap_or(line));
     let text = String::from_utf8_lossy(&plain);
     text.chars().filter(|c| !c.is_control()).collect()
 }
 
-/// A quick hash, eight bytes at a time; it never leaves the process. Blanks at either end do not count.
+/// A fast hash, eight bytes at a time; never leaves the process. Leading and trailing blanks are ignored.
 #[derive(Default)]
 struct LineHash(u64);
 
@@ -388,7 +388,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_differs_by_chance_is_the_same_line() {
+    fn lines_with_random_differences_have_the_same_signature() {
         for (one, other) in [
             ("done in 312 ms", "done in 4 ms"),
             ("done in 0.31s", "done in 12.7s"),
@@ -420,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_on_is_another_line() {
+    fn progress_changes_the_signature() {
         for (one, other) in [
             ("ok 1", "ok 2"),
             ("ok 1 - adds", "ok 2 - adds"),
@@ -441,7 +441,7 @@ mod tests {
     }
 
     #[test]
-    fn results_that_differ_in_ids_only_are_the_same() {
+    fn results_that_differ_in_ids_only_have_the_same_signature() {
         for (one, other) in [
             ("Chunk ID: 27c99a\nok", "Chunk ID: b04e17\nok"),
             (
@@ -488,7 +488,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_shown_as_it_is_seen() {
+    fn visible_text_is_what_appears_on_the_screen() {
         assert_eq!(
             visible_text(b"\x1b[1m? \x1b[0mOverwrite\x1b[K \r"),
             "? Overwrite"

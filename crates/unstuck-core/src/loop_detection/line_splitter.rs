@@ -1,28 +1,28 @@
-//! Cuts a stream into lines as it comes, with bounded memory. How it came in pieces makes no difference.
+//! Splits a stream into lines with bounded memory, independent of how it is chunked.
 
-/// A line that is longer than this is cut at the end of its next sentence, so that text without line ends has lines too.
+/// Longer lines are cut at the end of the next sentence, so that text without line ends has lines too.
 const SENTENCE_CUT_LEN: usize = 160;
-/// A line that is longer than this is cut at its next blank.
+/// Longer lines are cut at the next blank.
 const BLANK_CUT_LEN: usize = 512;
-/// A line is cut here in any case.
+/// Lines are cut at this length in any case.
 const MAX_LINE: usize = 4096;
-/// A longer JSON object is left out.
+/// Longer JSON objects are skipped.
 const MAX_RECORD: usize = 1 << 20;
 
-/// Whether lines that begin like a JSON object are kept whole.
+/// How lines that start like a JSON object are handled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum JsonRecords {
     Whole,
     Cut,
 }
 
-/// Cuts a stream into lines.
+/// Splits a stream into lines.
 #[derive(Debug)]
 pub(super) struct LineSplitter {
     records: JsonRecords,
-    /// The beginning of a line whose end has not come yet.
+    /// An unfinished line.
     partial: Vec<u8>,
-    /// Whether what comes up to the next line end is left out.
+    /// If set, everything up to the next line end is skipped.
     is_skipping: bool,
 }
 
@@ -35,7 +35,7 @@ impl LineSplitter {
         }
     }
 
-    /// Takes in what was written and calls for each line that is complete.
+    /// Processes written bytes and calls back for each complete line.
     pub(super) fn feed(&mut self, mut bytes: &[u8], mut call: impl FnMut(&[u8])) {
         while !bytes.is_empty() {
             if self.is_skipping {
@@ -51,7 +51,7 @@ impl LineSplitter {
                 return;
             };
             if self.is_skipping {
-                // Of a record that is too long nothing is told.
+                // An oversized record is skipped silently.
             } else if self.partial.is_empty() {
                 call(&bytes[..len]);
             } else {
@@ -63,7 +63,7 @@ impl LineSplitter {
         }
     }
 
-    /// Calls for the last line, which nothing ended.
+    /// Calls back for the last, unterminated line.
     pub(super) fn finish(&mut self, call: impl FnOnce(&[u8])) {
         if !self.partial.is_empty() {
             call(&self.partial);
@@ -71,7 +71,7 @@ impl LineSplitter {
         self.partial.clear();
     }
 
-    /// How many bytes belong to the line, and how many are taken with its end; none if more is to come.
+    /// Returns the length of the line and the bytes consumed including its end; none if it is incomplete.
     fn find_line_end(&mut self, bytes: &[u8]) -> Option<(usize, usize)> {
         let first = self.partial.first().or(bytes.first());
         let is_record = self.records == JsonRecords::Whole && first == Some(&b'{');
@@ -98,7 +98,7 @@ impl LineSplitter {
         Some((room, room))
     }
 
-    /// The blank at which a long line is cut.
+    /// Returns the blank at which a long line is cut.
     fn find_blank(&self, near: &[u8]) -> Option<usize> {
         let before = self.partial.len();
         let from = SENTENCE_CUT_LEN.saturating_sub(before);
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_is_kept_whole_unless_it_is_enormous() {
+    fn record_is_kept_whole_unless_it_is_enormous() {
         let record = |len: usize| [b"{ ".repeat(len / 2), b"\nab\n".to_vec()].concat();
         assert_eq!(lines(JsonRecords::Whole, &[&record(9000)]), [9000, 2]);
         let enormous = record(MAX_RECORD + 10);

@@ -1,4 +1,4 @@
-//! What is known about being stuck, as data (`data/stuck.toml`).
+//! The knowledge about loops, as data (`data/stuck.toml`).
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{LazyLock, OnceLock};
@@ -9,15 +9,15 @@ use serde::Deserialize;
 use super::kind::LoopKind;
 use crate::knowledge::{self, KnowledgeError};
 
-/// The line that parts what is known from the samples, which only tests read.
+/// The line that separates the definitions from the samples, which only tests read.
 const SAMPLES: &str = "\n# --- samples ---\n";
 const FILE: &str = include_str!("../../data/stuck.toml");
 
-/// The data file, the samples aside.
+/// The data file without its samples.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct LoopPatterns {
-    /// How each way to be stuck is told.
+    /// The message for each kind of loop.
     #[serde(rename = "what")]
     messages: BTreeMap<LoopKind, LoopMessage>,
     pub(super) lines: LinePatterns,
@@ -26,26 +26,26 @@ pub(super) struct LoopPatterns {
     pub(super) answers: AnswerPatterns,
 }
 
-/// How a way to be stuck is told.
+/// The message for a kind of loop.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct LoopMessage {
     /// The sentence, with `{times}` and `{repeated}`.
     #[serde(rename = "says")]
     pub(super) sentence: String,
-    /// What to do about it.
+    /// The recommended action.
     pub(super) hint: String,
 }
 
-/// Lines that may be repeated.
+/// Patterns of lines that may be repeated.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct LinePatterns {
-    /// Lines of work that goes on or waits: no block with one of them counts.
+    /// Lines of ongoing work or waiting: a block with one of them is not a loop.
     pub(super) progress: PatternSet,
-    /// Lines that say nothing of being stuck: the others of their block count.
+    /// Lines that say nothing about loops: only the other lines of their block are evaluated.
     pub(super) harmless: PatternSet,
-    /// Lines that tell what went wrong, where only one of many is shown.
+    /// Lines that describe an error, for selecting one line to show.
     #[serde(rename = "telling")]
     pub(super) error_lines: PatternSet,
 }
@@ -54,39 +54,39 @@ pub(super) struct LinePatterns {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct CallPatterns {
-    /// Arguments that only tell why, or how long it may take.
+    /// Arguments that only explain a call or set its timeout.
     #[serde(rename = "aside")]
     pub(super) ignored_arguments: HashSet<String>,
-    /// Arguments by which a call is shown, the first that there is.
+    /// Arguments shown in the summary of a call; the first present one is used.
     #[serde(rename = "shown")]
     pub(super) summary_arguments: Vec<String>,
     /// Calls that wait for something, by name and arguments.
     pub(super) waiting: PatternSet,
-    /// Results that say that something is not yet over.
+    /// Results that report that something is still in progress.
     pub(super) pending: PatternSet,
 }
 
-/// Questions on the screen that wait for a key or a line.
+/// Prompts on the screen that wait for a key or a line.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct QuestionPatterns {
-    /// At the end of the last line, whether or not it is ended.
+    /// At the end of the last line, terminated or not.
     pub(super) any: PatternSet,
-    /// Only where the last line is not ended.
+    /// Only at the end of an unterminated last line.
     pub(super) unended: PatternSet,
-    /// Lines that are no questions, although they look like some.
+    /// Lines that look like prompts but are not.
     pub(super) never: PatternSet,
 }
 
-/// Final answers that only ask.
+/// Final answers that only ask a question.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct AnswerPatterns {
     /// Questions that hand the work back.
     pub(super) asking: PatternSet,
-    /// Words of an answer that tells of work done.
+    /// Words of an answer that reports finished work.
     pub(super) done: PatternSet,
-    /// A longer answer is one, whatever it asks in the end.
+    /// Maximum length; a longer answer is an answer, whatever it asks at the end.
     pub(super) longest: usize,
 }
 
@@ -94,7 +94,7 @@ impl LoopPatterns {
     pub(super) fn built_in() -> &'static Self {
         static READ: LazyLock<LoopPatterns> = LazyLock::new(|| match LoopPatterns::embedded() {
             Ok(data) => data,
-            // The embedded file is tested; this can only be reached by a build that skipped its tests.
+            // The embedded file is tested; only a build that skipped its tests can get here.
             Err(error) => unreachable!("embedded data: {error}"),
         });
         &READ
@@ -110,7 +110,7 @@ impl LoopPatterns {
     }
 }
 
-/// Regular expressions in any letter case, compiled together when the first text comes.
+/// Case-insensitive regular expressions, compiled together on first use.
 #[derive(Debug, Deserialize)]
 #[serde(from = "Vec<String>")]
 pub(super) struct PatternSet {
@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_way_to_be_stuck_has_words_and_every_pattern_compiles() {
+    fn every_loop_kind_has_a_message_and_every_pattern_compiles() {
         let data = LoopPatterns::embedded().unwrap();
         for what in LoopKind::ALL {
             assert!(data.message_for(what).hint.ends_with('.'), "{what}");

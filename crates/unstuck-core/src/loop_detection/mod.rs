@@ -1,9 +1,9 @@
-//! Stuck: the same thing again and again, or nothing at all. What shows it, and when it is too much (`data/stuck.toml`).
+//! Loop detection in an agent's output: repetition, or waiting without end (`data/stuck.toml`).
 //!
-//! A [`LoopDetector`] is fed what an agent writes while it works, and gives a [`LoopSignal`], which says in a sentence what was
-//! repeated and how often, and is a diagnosis like any other. Iterations that change nothing are seen by the
-//! [pipeline](crate::Pipeline).
-//! Work that only looks repetitive goes on: the limits are generous, and what is known of it is data with samples.
+//! A [`LoopDetector`] reads what an agent writes while it works and returns a [`LoopSignal`], which states in one
+//! sentence what was repeated and how often, and can be turned into a diagnosis. Iterations without changes are
+//! detected by the [pipeline](crate::Pipeline). Work that merely looks repetitive is not interrupted: the limits are
+//! generous, and the patterns are data with samples.
 
 mod detector;
 mod input_prompts;

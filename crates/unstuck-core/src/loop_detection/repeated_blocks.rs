@@ -1,8 +1,8 @@
-//! Finds blocks of lines that are written again and again.
+//! Detects repeated blocks of lines.
 //!
-//! Only names of lines are kept. For each length of a block one number tells how many lines in a row have been the same
-//! as the line that is so far back; that is all there is to do for a line. What a block says is looked at only once it has
-//! been repeated often enough.
+//! Only signatures of lines are kept. For each block length, one number counts the consecutive lines that equal the
+//! line one block earlier; a line costs nothing more. The text of a block is examined only once it has been repeated
+//! often enough.
 
 use std::collections::VecDeque;
 
@@ -12,27 +12,28 @@ use super::line_signature::visible_text;
 use super::signal::LoopSignal;
 use super::text_weight::text_weight;
 
-/// The most lines of a block.
+/// Maximum number of lines of a block.
 const MAX_BLOCK_LINES: usize = 40;
-/// How many names are kept before the newest are moved to the front.
+/// Number of signatures kept before the newest are moved to the front.
 const BUFFER_LEN: usize = 1024;
-/// So much of a line is kept for its meaning.
+/// Number of bytes of a line kept for evaluating its text.
 const MAX_REMEMBERED_LINE: usize = 512;
-/// A block that is as long as this needs no more than the usual number of repeats.
+/// Minimum text of a block that needs no extra repeats.
 const SUBSTANTIAL_BLOCK: usize = 200;
 
-/// Finds blocks that are repeated.
+/// Detects repeated blocks.
 #[derive(Debug)]
 pub(super) struct BlockRepeats {
-    /// How often at least.
+    /// Minimum number of repeats.
     min_repeats: u32,
     names: Box<[u32; BUFFER_LEN]>,
     end: usize,
-    /// How many lines in a row have been like the one before by so many lines; the longest block comes first.
+    /// For each block length, the number of consecutive lines equal to the line one block earlier; longest blocks
+    /// first.
     runs: [u32; MAX_BLOCK_LINES],
-    /// The newest lines, as long as they are like earlier ones.
+    /// The newest lines, while they repeat earlier ones.
     texts: VecDeque<Vec<u8>>,
-    /// The block that was looked at, and how often it would have to come.
+    /// The last block evaluated, and the number of repeats it needs.
     last_weighed: Option<(usize, u32, u32)>,
 }
 
@@ -48,7 +49,7 @@ impl BlockRepeats {
         }
     }
 
-    /// Forgets all that was written.
+    /// Forgets all lines.
     pub(super) fn clear(&mut self) {
         self.runs = [0; MAX_BLOCK_LINES];
         self.names.fill(0);
@@ -57,12 +58,12 @@ impl BlockRepeats {
         self.last_weighed = None;
     }
 
-    /// Takes in a line by its name and says whether that is too much.
+    /// Adds a line by its signature and returns a signal if it is repeated too often.
     pub(super) fn push_line(&mut self, name: u64, line: &[u8]) -> Option<LoopSignal> {
         if name == 0 {
             return None;
         }
-        // The upper half is the better one.
+        // The upper half has better bits.
         let name = (name >> 32) as u32 | 1;
         let runs = self.count_line(name);
         if runs == 0 {
@@ -81,7 +82,7 @@ impl BlockRepeats {
         (times >= needed).then(|| self.signal(block, times))
     }
 
-    /// Counts a line. The answer is at least the longest run, and 0 if there is none.
+    /// Counts a line. Returns at least the longest run, and 0 if there is none.
     fn count_line(&mut self, name: u32) -> u32 {
         if self.end == BUFFER_LEN {
             self.names.copy_within(BUFFER_LEN - MAX_BLOCK_LINES.., 0);
@@ -95,7 +96,7 @@ impl BlockRepeats {
             } else {
                 0
             };
-            // Processors do this to many at once, other than looking for the largest.
+            // Unlike a search for the maximum, this can be vectorized.
             runs |= *run;
         }
         self.names[self.end] = name;
@@ -113,7 +114,7 @@ impl BlockRepeats {
         self.texts.push_back(text);
     }
 
-    /// The shortest block that ends here and came often enough in a row, and how often.
+    /// Returns the shortest block that ends here with enough repeats in a row, and their number.
     fn repeated_block(&self) -> Option<(usize, u32)> {
         (1_u32..)
             .zip(self.runs.iter().rev())
@@ -124,7 +125,7 @@ impl BlockRepeats {
             })
     }
 
-    /// How often the block would have to come: short ones more often.
+    /// Returns the number of repeats a block needs: more for short ones.
     fn required_repeats(&self, block: usize) -> u32 {
         match u32::try_from(text_weight(self.block_lines(block))) {
             Ok(0) | Err(_) => u32::MAX,

@@ -1,7 +1,7 @@
-//! Counts what an agent does: the same call with the same result again and again is no work.
+//! Detects repeated tool calls: the same call with the same result is not progress.
 //!
-//! Two things keep work from being taken for a circle. A call that was not made before, and succeeded, is something
-//! new: where there is any between the repeats, twice as many are needed. And whoever waits for something asks for it again and again.
+//! Two rules keep work from being mistaken for a loop. A successful call that was not made before is new: with any such
+//! call between the repeats, twice as many are needed. And calls that wait for something may be repeated.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -15,16 +15,16 @@ use super::signal::LoopSignal;
 use crate::agent::{ToolCall, ToolOutcome};
 use crate::diagnosis::mask_line;
 
-/// So many calls may be open at a time.
+/// Maximum number of pending calls.
 const MAX_OPEN_CALLS: usize = 64;
-/// An error that is masked to less than this says too little to be told from another.
+/// Minimum length of a masked error; a shorter one cannot be told from another.
 const MIN_ERROR_LEN: usize = 16;
-/// A longer result is content, whatever words are in it.
+/// Maximum length of a result that can be a status; a longer one is content, whatever words it contains.
 const MAX_SHORT_RESULT: usize = 600;
-/// More of a call or a result is not read for its meaning.
+/// Number of bytes read of a call or a result.
 const MAX_READ: usize = 8 << 10;
 
-/// What the agent did lately.
+/// The recent calls of an agent.
 #[derive(Debug)]
 pub(super) struct CallHistory {
     repeats: usize,
@@ -33,24 +33,24 @@ pub(super) struct CallHistory {
     done: VecDeque<ObservedCall>,
 }
 
-/// Whether something new was done.
+/// The novelty of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CallNovelty {
     Some,
     None,
 }
 
-/// A call and what came of it.
+/// A call and its result.
 #[derive(Debug)]
 struct ObservedCall {
     name: String,
     summary: String,
     result_excerpt: String,
-    /// Names the call with its arguments.
+    /// The signature of the call with its arguments.
     call: u64,
-    /// Names the result.
+    /// The signature of the result.
     result: u64,
-    /// Names the error, whatever the arguments; none where it says too little.
+    /// The signature of the error, independent of the arguments; none if it is too short.
     error: Option<u64>,
     failed: bool,
     is_wait: bool,
@@ -67,7 +67,7 @@ impl CallHistory {
         }
     }
 
-    /// Takes in a call whose result is still to come.
+    /// Records a call whose result is pending.
     pub(super) fn on_call(&mut self, id: String, call: ToolCall) {
         if self.open.len() == MAX_OPEN_CALLS {
             self.open.pop_front();
@@ -75,7 +75,7 @@ impl CallHistory {
         self.open.push_back((id, call));
     }
 
-    /// Takes in the result of a call.
+    /// Records the result of a call.
     pub(super) fn on_result(
         &mut self,
         id: &str,
@@ -88,7 +88,7 @@ impl CallHistory {
         }
     }
 
-    /// Takes in a call with its result.
+    /// Records a call with its result.
     pub(super) fn on_completed_call(
         &mut self,
         call: &ToolCall,
@@ -101,7 +101,7 @@ impl CallHistory {
             earlier.call == action.call && (earlier.result == action.result || action.failed)
         });
         action.is_new = !is_known && !action.failed;
-        // What was never seen before need not be read any closer.
+        // Results not seen before need no closer look.
         action.is_wait = !action.is_new && is_wait(&spelt, outcome, known);
         let news = if action.is_new || action.is_wait {
             CallNovelty::Some
@@ -135,7 +135,7 @@ impl CallHistory {
         }
         let error = last.error?;
         let alike = |one: &ObservedCall| one.name == last.name && one.error == Some(error);
-        // The same call with other errors may well be work, so only different calls count.
+        // The same call with other errors may well be work, so only different calls are relevant.
         let calls: HashSet<u64> = self
             .done
             .iter()
@@ -147,7 +147,7 @@ impl CallHistory {
             .then(|| LoopSignal::new(sign, count(calls.len()), &last.name, &last.result_excerpt))
     }
 
-    /// How often there was one like the last, and what was in between.
+    /// Returns the number of calls like the last one, and the new calls in between.
     fn repeats_of(&self, is_like: impl Fn(&ObservedCall) -> bool) -> RepeatCount {
         let mut repeated = RepeatCount::default();
         let mut news = 0;
@@ -166,7 +166,7 @@ impl CallHistory {
 #[derive(Debug, Default, Clone, Copy)]
 struct RepeatCount {
     times: usize,
-    /// How many new things were done in between.
+    /// The number of new calls in between.
     new_calls: usize,
 }
 
@@ -196,7 +196,7 @@ impl ObservedCall {
     }
 }
 
-/// Whether a call waits for something.
+/// Returns true if a call waits for something.
 fn is_wait(spelt: &str, outcome: &ToolOutcome, known: &CallPatterns) -> bool {
     known.waiting.match_any(cut_to_read_limit(spelt).as_bytes())
         || !outcome.failed
@@ -208,7 +208,7 @@ fn cut_to_read_limit(text: &str) -> &str {
     &text[..text.floor_char_boundary(MAX_READ)]
 }
 
-/// A call as one line, without the arguments that only tell why.
+/// Returns a call as one line, without explanatory arguments.
 fn canonical_call(call: &ToolCall, known: &CallPatterns) -> String {
     let arguments = call
         .arguments
@@ -217,7 +217,7 @@ fn canonical_call(call: &ToolCall, known: &CallPatterns) -> String {
     format!("{} {}", call.name, Value::Array(arguments.collect()))
 }
 
-/// Names a text of several lines.
+/// Returns the signature of a multi-line text.
 pub(super) fn text_signature(text: &str) -> u64 {
     text.lines()
         .fold(1, |hash: u64, line| match line_signature(line.as_bytes()) {
@@ -226,7 +226,7 @@ pub(super) fn text_signature(text: &str) -> u64 {
         })
 }
 
-/// Arguments without those that only tell why.
+/// Returns arguments without explanatory ones.
 fn without_explanations(value: &Value, known: &CallPatterns) -> Value {
     match value {
         Value::Object(fields) => fields
@@ -238,7 +238,7 @@ fn without_explanations(value: &Value, known: &CallPatterns) -> Value {
     }
 }
 
-/// A call as a person would write it.
+/// Returns a call in human-readable form.
 fn call_summary(call: &ToolCall, known: &CallPatterns) -> String {
     let first = call.arguments.first();
     let named = known.summary_arguments.iter().find_map(|name| {
@@ -256,7 +256,7 @@ fn call_summary(call: &ToolCall, known: &CallPatterns) -> String {
     }
 }
 
-/// The line that tells most of what went wrong: the first that sounds like it, else the last.
+/// Returns the most informative line of an error: the first that matches an error pattern, else the last.
 fn error_line(text: &str) -> String {
     let known = &LoopPatterns::built_in().lines.error_lines;
     let lines = || text.lines().filter(|line| !line.trim().is_empty());

@@ -1,4 +1,4 @@
-//! What shows that an agent is stuck, and what that comes to as a diagnosis.
+//! The signal of a detected loop, and its diagnosis.
 
 use std::fmt;
 
@@ -10,20 +10,20 @@ use crate::diagnosis::{Diagnosis, Evidence, fingerprint};
 use crate::failure::{Kind, Layer};
 use crate::knowledge::Knowledge;
 
-/// A longer text is cut to so many characters before it is shown.
+/// Maximum number of characters shown of a text.
 const MAX_SHOWN_LEN: usize = 160;
 
-/// What shows that an agent is stuck. Shown, it is a sentence about "it", the agent.
+/// A detected loop. Its display is a sentence about "it", the agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoopSignal {
-    /// In which way it is stuck.
+    /// The kind of loop.
     #[serde(rename = "what")]
     pub kind: LoopKind,
-    /// How often it was seen.
+    /// The number of repetitions.
     pub times: u32,
-    /// What was repeated, short: the call, the text, the question, the failure.
+    /// An excerpt of what was repeated: the call, the text, the question, the failure.
     pub repeated: String,
-    /// What came of it each time, short; empty if that is all the same.
+    /// An excerpt of the result each time; empty if it is irrelevant.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub result: String,
 }
@@ -38,8 +38,8 @@ impl LoopSignal {
         }
     }
 
-    /// The diagnosis: [`TreeEntryKind::StuckSection`], certain, with the sentence as its evidence. The same repetition has the same
-    /// fingerprint, however often it was seen.
+    /// Returns the diagnosis: [`Kind::Stuck`], certain, with the sentence as its evidence. The same repetition has the
+    /// same fingerprint, regardless of the count.
     pub fn diagnosis(&self) -> Diagnosis {
         let known = Knowledge::built_in().kind(Kind::Stuck);
         let rule = format!("{}.{}", Kind::Stuck, self.kind);
@@ -75,7 +75,7 @@ impl fmt::Display for LoopSignal {
     }
 }
 
-/// A text on one line, cut where it is long.
+/// Returns a text on one line, truncated if long.
 pub(super) fn shorten(text: &str) -> String {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     match text.char_indices().nth(MAX_SHOWN_LEN) {

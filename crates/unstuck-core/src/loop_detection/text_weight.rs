@@ -1,17 +1,17 @@
-//! How much a block of lines says in words. Data, drawings, code and progress say nothing, however often they come.
+//! Measures how much prose a block of lines contains. Data, drawings, code and progress weigh nothing.
 
 use std::collections::HashSet;
 
 use super::line_signature::visible_text;
 use super::loop_patterns::LoopPatterns;
 
-/// A sentence has at least so many words, and so many different ones.
+/// Minimum number of words, and of different words, in a sentence.
 const MIN_WORDS: usize = 4;
 const MIN_DIFFERENT_WORDS: usize = 3;
-/// In scripts without blanks so many bytes are about a word.
+/// Number of bytes that equal a word in scripts without blanks.
 const BYTES_OF_A_WORD: usize = 6;
 
-/// How many bytes of the lines are sentences that count; none if one of them tells of progress.
+/// Returns the number of bytes in relevant sentences; 0 if a line reports progress.
 pub(super) fn text_weight<'l>(lines: impl Iterator<Item = &'l [u8]>) -> usize {
     let known = &LoopPatterns::built_in().lines;
     let mut sum = 0;
@@ -27,7 +27,7 @@ pub(super) fn text_weight<'l>(lines: impl Iterator<Item = &'l [u8]>) -> usize {
     sum
 }
 
-/// Whether a line is words rather than data, code or a drawing.
+/// Returns true if a line is prose rather than data, code or a drawing.
 fn is_sentence(line: &str) -> bool {
     let line = line.trim();
     if line.starts_with(begins_data) || is_field_row(line) {
@@ -58,7 +58,7 @@ fn is_sentence(line: &str) -> bool {
     words >= MIN_WORDS && many && words * 2 >= others * 3
 }
 
-/// Whether a line is a row of fields, with nothing after what parts them.
+/// Returns true if a line is a row of fields, with nothing after the separator.
 fn is_field_row(line: &str) -> bool {
     let bytes = line.as_bytes();
     let parts = bytes.windows(2).filter(|pair| {
@@ -67,7 +67,7 @@ fn is_field_row(line: &str) -> bool {
     parts.count() >= 2
 }
 
-/// Whether lines that begin like this are data, code, a difference or a table.
+/// Returns true if lines that begin with this character are data, code, a diff or a table.
 fn begins_data(first: char) -> bool {
     matches!(
         first,
@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sentences_say_something_and_data_does_not() {
+    fn sentences_have_weight_and_data_has_none() {
         for line in [
             "I will now try to read the file again.",
             "Error: connect ECONNREFUSED, the database cannot be reached",

@@ -1,10 +1,10 @@
-//! Tool results in the stream of an agent: a sign that it gets on.
+//! Tool results in the stream of an agent: a sign of progress.
 
 use super::detector::record_of;
 use super::line_splitter::{JsonRecords, LineSplitter};
 use crate::agent::{Agent, AgentEvent};
 
-/// Counts the completed tool results in what an agent writes.
+/// Detects completed tool results in an agent's output.
 #[derive(Debug)]
 pub struct ToolResultCounter {
     agent: Agent,
@@ -13,7 +13,7 @@ pub struct ToolResultCounter {
 }
 
 impl ToolResultCounter {
-    /// For an agent whose stream tells what it does; none for any other.
+    /// Creates a counter for an agent whose stream contains events; none for any other.
     pub fn for_agent(agent: &Agent) -> Option<Self> {
         agent.reports_events().then(|| Self {
             agent: agent.clone(),
@@ -22,7 +22,7 @@ impl ToolResultCounter {
         })
     }
 
-    /// Takes in what was written to the standard output, and tells whether a tool result was among it.
+    /// Processes bytes of stdout; returns true if they contained a tool result.
     pub fn push_stdout(&mut self, bytes: &[u8]) -> bool {
         let before = self.count;
         let Self {
@@ -52,7 +52,7 @@ mod tests {
     use crate::agent::Agents;
 
     #[test]
-    fn only_completed_tool_results_count() {
+    fn only_completed_tool_results_are_detected() {
         let agents = Agents::built_in();
         let mut results = ToolResultCounter::for_agent(agents.get("claude").unwrap()).unwrap();
         let call = br#"{"type":"assistant","message":{"content":[{"type":"tool_use","id":"t1","name":"Bash","input":{"command":"ls"}}]}}"#;

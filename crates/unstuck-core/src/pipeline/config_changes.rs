@@ -1,22 +1,22 @@
-//! What was changed about a pipeline since it ran: by role and setting, in words.
+//! Changes of a pipeline's configuration since it ran, by role and setting, as text.
 
 use std::collections::BTreeSet;
 
 use crate::event::{PipelineStarted, RoleStarted};
 
-/// What is said of a role that was taken out.
+/// The text for a removed role.
 pub const ROLE_REMOVED: &str = "it is not there any more";
 
-/// What was changed about one role.
+/// The changes of one role.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RoleChange {
-    /// The role; none for what all roles share.
+    /// The role; none for settings shared by all roles.
     pub role: Option<String>,
-    /// What was changed, in words.
+    /// The changes, as text.
     pub descriptions: Vec<String>,
 }
 
-/// What was changed about a pipeline since it ran, in the order of its roles.
+/// Returns the changes of a pipeline since it ran, in the order of its roles.
 pub fn role_changes(then: &PipelineStarted, now: &PipelineStarted) -> Vec<RoleChange> {
     let mut changes = Vec::new();
     let mut shared = Vec::new();
@@ -71,7 +71,7 @@ fn differences(then: &RoleStarted, now: &RoleStarted) -> Vec<String> {
     what
 }
 
-/// A change in words; of what is kept as a hash only that it was changed.
+/// Describes a change; for a hashed value only that it changed.
 fn describe_change(name: &str, then: &str, now: &str) -> String {
     let hashed = |value: &str| value.starts_with("sha256:");
     match (then, now) {

@@ -1,7 +1,7 @@
-//! Where a pipeline stands: which roles are done, which are to run, and when it is over, as a fold over its events.
+//! The state machine of a pipeline, as a fold over its events.
 //!
-//! Whoever drives a pipeline asks [`Pipeline::next`] what is to be done, does it, and records what happened. After a
-//! crash the stored events are recorded again, and the drive goes on from there: what succeeded is not run again.
+//! The driver asks [`Pipeline::next`] for the next step, executes it, and records the resulting events. After a crash
+//! the stored events are applied again and the driver continues from there: roles that succeeded do not run again.
 
 mod config_changes;
 
@@ -16,52 +16,52 @@ use crate::event::{
 };
 use crate::money::BudgetRaises;
 
-/// What the one who drives a pipeline has to do next.
+/// The next step of a pipeline's driver.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PipelineStep {
-    /// Begin the iteration of this number.
+    /// Begin the iteration with this number.
     BeginIteration(u32),
-    /// Begin these parts, or go on with them; they do not depend on each other.
+    /// Start or continue these role instances; they do not depend on each other.
     Run(Vec<RoleInstance>),
-    /// Wait until a part that runs is at its end.
+    /// Wait until a running role instance ends.
     Wait,
-    /// Judge the iteration: all that could be run has run.
+    /// Evaluate the iteration: all roles that could run have run.
     EvaluateIteration,
-    /// Ask a person: the loop does not get on.
+    /// Escalate to a person: the loop makes no progress.
     EscalateLoop(LoopProblem),
-    /// Bring the run to this end.
+    /// Finish the run with this outcome.
     Finish(RunOutcome),
-    /// Nothing: the run has come to its end.
+    /// Nothing: the run has finished.
     Finished,
 }
 
-/// Why a loop does not get on.
+/// The reason why a loop makes no progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LoopProblem {
-    /// Iteration after iteration leaves the same undone and changes nothing.
+    /// Consecutive iterations leave the same work unfinished and change nothing.
     Stuck {
-        /// How many iterations.
+        /// The number of iterations.
         iterations: u32,
     },
-    /// The allowed number of iterations is reached.
+    /// The iteration limit is reached.
     IterationLimit {
-        /// How many.
+        /// The number of iterations.
         iterations: u32,
     },
 }
 
-/// Where a part stands.
+/// The state of a role instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum RoleInstanceState {
-    /// It began, and is not at its end.
+    /// It started and has not ended.
     Open(SessionId),
-    /// It did what it should, and this is its output.
+    /// It succeeded with this output.
     Done(Option<String>),
-    /// It stopped without having done what it should.
+    /// It stopped without success.
     Stopped(SessionId, RunOutcome),
 }
 
-/// Where a pipeline stands.
+/// The state of a pipeline.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pipeline {
     id: RunId,
@@ -69,32 +69,32 @@ pub struct Pipeline {
     iteration: u32,
     feedback: String,
     parts: BTreeMap<RoleInstance, RoleInstanceState>,
-    /// The outputs of the iteration before, by role.
+    /// The outputs of the previous iteration, by role.
     previous_outputs: BTreeMap<String, Vec<String>>,
     last_iteration: Option<IterationFinished>,
-    /// How often a person has allowed as many iterations again.
+    /// The number of extensions of the iteration limit that people approved.
     extensions: u32,
     sessions: u32,
-    /// What people have allowed beyond the budgets.
+    /// The budget raises that people approved.
     budget_raises: BudgetRaises,
-    /// Whether a person was asked about the run as a whole, and has not seen to it.
+    /// True if an escalation about the whole run is open.
     has_open_escalation: bool,
-    /// Questions beside which the run goes on, and the project's settings that count once one of them is approved.
+    /// Escalations that do not block the run, with the project settings that apply once one of them is approved.
     non_blocking_escalations: BTreeMap<String, Option<String>>,
-    /// The hash of the project's settings that a person has approved, and that are to be taken over.
+    /// The hash of the project settings that a person approved and that are not applied yet.
     approved_settings: Option<String>,
-    /// The sessions that a person wants to be left out.
+    /// The sessions that a person skipped.
     skipped: BTreeSet<SessionId>,
-    /// What a person said to the loop, for the next iteration.
+    /// People's messages to the loop, for the next iteration.
     user_messages: Vec<String>,
-    /// Why a person wants it to end as it is.
+    /// The reason why a person aborted it.
     abort_reason: Option<String>,
     has_recovered: bool,
     finished: Option<RunFinished>,
 }
 
 impl Pipeline {
-    /// Begins with the event that began the run; none if it is no pipeline.
+    /// Creates the state from the event that started the run; `None` if it is not a pipeline.
     pub fn from_first_event(first: &EventRecord) -> Option<Self> {
         match &first.event {
             Event::RunStarted(run) => Some(Self::new(&first.run, run.pipeline()?)),
@@ -102,7 +102,7 @@ impl Pipeline {
         }
     }
 
-    /// Where a pipeline stands that began like this.
+    /// Creates the initial state of a pipeline.
     pub fn new(id: &RunId, plan: &PipelineStarted) -> Self {
         Self {
             id: id.clone(),
@@ -126,7 +126,7 @@ impl Pipeline {
         }
     }
 
-    /// The whole fold; none if there is no beginning, or it is no pipeline.
+    /// Folds all events; `None` if the starting event is missing or it is not a pipeline.
     pub fn from_events<'a>(events: impl IntoIterator<Item = &'a EventRecord>) -> Option<Self> {
         let mut events = events.into_iter();
         let mut pipeline = Self::from_first_event(events.next()?)?;
@@ -134,7 +134,7 @@ impl Pipeline {
         Some(pipeline)
     }
 
-    /// Takes in what happened.
+    /// Applies an event.
     pub fn apply(&mut self, recorded: &EventRecord) {
         self.budget_raises.apply(recorded);
         match &recorded.event {
@@ -171,7 +171,7 @@ impl Pipeline {
                     .insert(started.part.clone(), RoleInstanceState::Open(session));
             }
             Event::SessionFinished(end) => {
-                // A person who stops it is no failure.
+                // A stop by a person is not a failure.
                 let fine = [RunOutcome::Succeeded, RunOutcome::Interrupted];
                 self.has_recovered |= !fine.contains(&end.outcome);
                 let state = if end.outcome.is_success() {
@@ -199,7 +199,7 @@ impl Pipeline {
         }
     }
 
-    /// A person has answered: what waited for it goes on, is left out, or everything ends.
+    /// Handles an answer: what waited for it continues, is skipped, or the run is aborted.
     fn on_escalation_resolved(&mut self, resolved: &EscalationResolved) {
         let answer = resolved.answer().unwrap_or(EscalationAnswer::Resolve);
         let beside = resolved
@@ -240,7 +240,7 @@ impl Pipeline {
         }
     }
 
-    /// A loop that did not get on may try as often again.
+    /// Extends the iteration limit of a loop that made no progress.
     fn extend_iterations(&mut self) {
         if self.is_iteration_limit_reached() {
             self.extensions += 1;
@@ -250,11 +250,11 @@ impl Pipeline {
         }
     }
 
-    /// A person has taken it up again: what had stopped goes on, and what is to be run again is forgotten. What waits for
-    /// money stays as it is until a person has answered.
+    /// Handles a resume: stopped roles continue, and roles to run again are reset. Roles that wait for a budget stay
+    /// stopped until a person answers.
     fn on_resumed(&mut self, restarted: &[String]) {
         self.extend_iterations();
-        // Whoever has ended it and takes it up again has changed their mind.
+        // Resuming an aborted run revokes the abort.
         if self.is_failed() {
             self.abort_reason = None;
         }
@@ -278,7 +278,7 @@ impl Pipeline {
         end.is_some_and(|end| end.outcome == RunOutcome::Failed)
     }
 
-    /// What is to be done, while these parts run.
+    /// Returns the next step while these role instances run.
     pub fn next(&self, running: &BTreeSet<RoleInstance>) -> PipelineStep {
         if self.finished.is_some() {
             return PipelineStep::Finished;
@@ -306,7 +306,7 @@ impl Pipeline {
         self.step_when_settled()
     }
 
-    /// What follows when nothing of an iteration can be run any more.
+    /// Returns the next step when nothing in an iteration can run any more.
     fn step_when_settled(&self) -> PipelineStep {
         let stopped = |wanted: RunOutcome| {
             let mut parts = self.parts.iter();
@@ -367,7 +367,7 @@ impl Pipeline {
         })
     }
 
-    /// The most iterations, with those that a person has allowed since.
+    /// Returns the iteration limit with the extensions that people approved.
     pub fn max_iterations(&self) -> u32 {
         let looping = self.plan.loop_settings.as_ref();
         let most = looping.map_or(1, |looping| looping.max_iterations);
@@ -379,7 +379,7 @@ impl Pipeline {
         judged.is_some_and(|judged| !judged.done) && self.iteration >= self.max_iterations()
     }
 
-    /// The parts that can be run now: not begun, or begun and not at their end.
+    /// Returns the role instances that can run now: not started, or started and not ended.
     fn ready_instances(&self, running: &BTreeSet<RoleInstance>) -> Vec<RoleInstance> {
         let mut ready = Vec::new();
         for role in &self.plan.roles {
@@ -408,10 +408,10 @@ impl Pipeline {
         })
     }
 
-    /// Whether those that need a role can go on.
+    /// True if the roles that depend on this role can continue.
     fn is_settled(&self, role: &str) -> bool {
         let Some(role) = self.role(role) else {
-            // A role that was left out of this run.
+            // A role that is excluded from this run.
             return true;
         };
         let optional = role.optional;
@@ -425,22 +425,22 @@ impl Pipeline {
             })
     }
 
-    /// Whether a person wants a session to be left out.
+    /// True if a person skipped the session.
     pub fn is_skipped(&self, session: &SessionId) -> bool {
         self.skipped.contains(session)
     }
 
-    /// The hash of the project's settings that a person has approved since the configuration was last taken over.
+    /// Returns the hash of the project settings that a person approved since the configuration was last applied.
     pub fn approved_settings(&self) -> Option<&str> {
         self.approved_settings.as_deref()
     }
 
-    /// What a person said to the loop, for the next iteration.
+    /// Returns people's messages to the loop, for the next iteration.
     pub fn user_messages(&self) -> &[String] {
         &self.user_messages
     }
 
-    /// Why a person wants it to end as it is, if they do.
+    /// Returns the reason why a person aborted it, if they did.
     pub fn abort_reason(&self) -> Option<&str> {
         self.abort_reason.as_deref()
     }
@@ -449,12 +449,12 @@ impl Pipeline {
         self.role(role).is_some_and(|role| role.optional)
     }
 
-    /// The role of that id.
+    /// Returns the role with this id.
     pub fn role(&self, id: &str) -> Option<&RoleStarted> {
         self.plan.roles.iter().find(|role| role.id == id)
     }
 
-    /// The outputs of this iteration, by role, as hashes.
+    /// Returns the outputs of this iteration by role, as hashes.
     pub fn current_outputs(&self) -> BTreeMap<String, Vec<String>> {
         let mut outputs: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for (part, state) in &self.parts {
@@ -466,14 +466,14 @@ impl Pipeline {
         outputs
     }
 
-    /// The outputs that can be built on, by role, as hashes: those of this iteration, else of the one before.
+    /// Returns the available outputs by role, as hashes: those of this iteration, otherwise of the previous one.
     pub fn available_outputs(&self) -> BTreeMap<String, Vec<String>> {
         let mut outputs = self.previous_outputs.clone();
         outputs.extend(self.current_outputs());
         outputs
     }
 
-    /// How many iterations, one more included, left the same undone and changed nothing.
+    /// Counts the consecutive iterations, including one more, with the same unfinished work and no change.
     pub fn unchanged_iterations_with(
         &self,
         newest: &IterationFinished,
@@ -491,32 +491,32 @@ impl Pipeline {
         }
     }
 
-    /// The id of the run.
+    /// Returns the id of the run.
     pub fn id(&self) -> &RunId {
         &self.id
     }
 
-    /// What it is.
+    /// Returns the pipeline's settings.
     pub fn plan(&self) -> &PipelineStarted {
         &self.plan
     }
 
-    /// The iteration under way; 0 before the first.
+    /// Returns the current iteration; 0 before the first.
     pub fn iteration(&self) -> u32 {
         self.iteration
     }
 
-    /// What the iteration before left undone.
+    /// Returns the unfinished work of the previous iteration.
     pub fn feedback(&self) -> &str {
         &self.feedback
     }
 
-    /// How the newest iteration was judged, if it was.
+    /// Returns the evaluation of the latest iteration, if there is one.
     pub fn last_iteration(&self) -> Option<&IterationFinished> {
         self.last_iteration.as_ref()
     }
 
-    /// The session of a part that has begun and is not done.
+    /// Returns the session of a role instance that has started and is not done.
     pub fn session_of(&self, part: &RoleInstance) -> Option<&SessionId> {
         match self.parts.get(part)? {
             RoleInstanceState::Open(session) | RoleInstanceState::Stopped(session, _) => {
@@ -526,17 +526,17 @@ impl Pipeline {
         }
     }
 
-    /// Whether a part has begun and is not at its end.
+    /// True if a role instance has started and not ended.
     pub fn is_open(&self, part: &RoleInstance) -> bool {
         matches!(self.parts.get(part), Some(RoleInstanceState::Open(_)))
     }
 
-    /// What people have allowed beyond the budgets.
+    /// Returns the budget raises that people approved.
     pub fn budget_raises(&self) -> &BudgetRaises {
         &self.budget_raises
     }
 
-    /// The question about a budget without whose answer nothing of it can go on, and why it is asked.
+    /// Returns the budget escalation that blocks the whole pipeline: its id and its reason.
     pub fn blocking_budget_escalation(&self, restarted: &[String]) -> Option<(&str, &str)> {
         let question = self.budget_raises.oldest_open_escalation()?;
         let is_restarted = self.parts.iter().any(|(part, state)| match state {
@@ -553,12 +553,12 @@ impl Pipeline {
         (is_restarted || is_held).then_some(question)
     }
 
-    /// How many sessions there were.
+    /// Returns the number of sessions.
     pub fn session_count(&self) -> u32 {
         self.sessions
     }
 
-    /// The roles of which every part of this iteration is done.
+    /// Returns the roles whose instances of this iteration are all done.
     pub fn completed_roles(&self) -> Vec<&str> {
         let done = |role: &&RoleStarted| {
             self.instances_of(role)
@@ -568,7 +568,7 @@ impl Pipeline {
         roles.map(|role| role.id.as_str()).collect()
     }
 
-    /// The parts that stopped without having done what they should, and how.
+    /// Returns the role instances that stopped without success, with their outcomes.
     pub fn stopped_instances(&self) -> impl Iterator<Item = (&RoleInstance, RunOutcome)> {
         self.parts.iter().filter_map(|(part, state)| match state {
             RoleInstanceState::Stopped(_, outcome) => Some((part, *outcome)),
@@ -576,19 +576,19 @@ impl Pipeline {
         })
     }
 
-    /// The roles of this iteration that are not done, in the order in which they are run.
+    /// Returns the roles of this iteration that are not done, in execution order.
     pub fn remaining_roles(&self) -> Vec<&str> {
         let done = self.completed_roles();
         let roles = self.plan.roles.iter().map(|role| role.id.as_str());
         roles.filter(|id| !done.contains(id)).collect()
     }
 
-    /// How the run came to its end, if it did.
+    /// Returns the end of the run, if it has ended.
     pub fn run_finished(&self) -> Option<&RunFinished> {
         self.finished.as_ref()
     }
 
-    /// These roles and all that depend on them, directly or not.
+    /// Returns these roles and all that depend on them, directly or indirectly.
     pub fn with_dependents(&self, roles: &[String]) -> Vec<String> {
         let mut all: BTreeSet<&str> = roles.iter().map(String::as_str).collect();
         loop {
@@ -613,7 +613,7 @@ impl Pipeline {
     }
 }
 
-/// The number in a session's id.
+/// Returns the number in a session's id.
 fn session_number(session: &SessionId) -> u32 {
     let number = session.as_str().rsplit_once('-').map(|(_, number)| number);
     number.and_then(|number| number.parse().ok()).unwrap_or(0)

@@ -43,7 +43,7 @@ fn plan(roles: Vec<RoleStarted>, iterations: Option<u32>) -> PipelineStarted {
     }
 }
 
-/// A pipeline that is driven by hand; its log is kept, so that it can be folded again.
+/// A pipeline that is driven by hand; its log is kept so that it can be folded again.
 struct Driven {
     log: Vec<EventRecord>,
     pipeline: Pipeline,
@@ -144,7 +144,7 @@ impl Driven {
         self.stop(role, &session, outcome);
     }
 
-    /// A session of this iteration comes to its end.
+    /// Ends a session of this iteration.
     fn stop(&mut self, role: &str, session: &SessionId, outcome: RunOutcome) {
         let part = RoleInstance {
             role: role.to_owned(),
@@ -199,9 +199,9 @@ impl Driven {
     }
 }
 
-/// S1-34: roles run in the order of what they need; those that do not depend on each other run side by side.
+/// S1-34: roles run after the roles they need; independent roles run in parallel.
 #[test]
-fn roles_run_when_what_they_need_is_done() {
+fn roles_run_when_their_needs_are_done() {
     let roles = vec![
         role("architect", &[]),
         role("tester", &["implementer"]),
@@ -223,9 +223,10 @@ fn roles_run_when_what_they_need_is_done() {
     );
 }
 
-/// S1-38: what succeeded is reused, also out of order; the failed role goes on in its session, then those after it.
+/// S1-38: outputs of succeeded roles are reused, even out of order; the failed role continues in its session, then its
+/// dependents.
 #[test]
-fn a_resumed_run_goes_on_at_the_failed_role() {
+fn a_resumed_run_continues_at_the_failed_role() {
     let roles = vec![
         role("architect", &[]),
         role("tester", &["architect"]),
@@ -248,7 +249,7 @@ fn a_resumed_run_goes_on_at_the_failed_role() {
 }
 
 #[test]
-fn a_role_that_was_cut_off_is_run_again_and_those_that_were_done_are_not() {
+fn an_interrupted_role_runs_again_and_completed_ones_do_not() {
     let roles = vec![role("a", &[]), role("b", &["a"])];
     let mut run = Driven::new(plan(roles, None));
     run.iterate();
@@ -260,7 +261,7 @@ fn a_role_that_was_cut_off_is_run_again_and_those_that_were_done_are_not() {
 }
 
 #[test]
-fn a_loop_goes_on_until_it_is_done_or_its_iterations_are_used_up() {
+fn a_loop_runs_until_it_is_done_or_reaches_its_iteration_limit() {
     let mut run = Driven::new(plan(vec![role("a", &[])], Some(2)));
     for tree in ["t1", "t2"] {
         run.iterate();
@@ -295,7 +296,7 @@ fn a_loop_that_changes_nothing_is_stuck() {
 }
 
 #[test]
-fn what_was_changed_is_said_by_role() {
+fn config_changes_are_listed_by_role() {
     let mut then = plan(vec![role("a", &[]), role("b", &["a"])], None);
     let set = |role: &mut RoleStarted, name: &str, value: &str| {
         role.settings.insert(name.into(), value.into());
@@ -314,7 +315,7 @@ fn what_was_changed_is_said_by_role() {
     assert_eq!(told[1].descriptions, ["it is not there any more"]);
 }
 
-/// A question of a role about the budget of the run, or about something else.
+/// Creates an escalation of a role about the budget of the run, or with another reason.
 fn question(session: &SessionId, id: &str, why: EscalationReason) -> Box<EscalationOpened> {
     let question = EscalationKind::CostConfirmation;
     let (scope, unit) = (BudgetScope::Run, BudgetUnit::Usd);
@@ -336,7 +337,7 @@ fn question(session: &SessionId, id: &str, why: EscalationReason) -> Box<Escalat
     })
 }
 
-/// Two roles that stopped because the budget of their run is used up.
+/// Creates a pipeline with two roles that stopped because the run's budget is reached.
 fn out_of_money() -> (Driven, SessionId, SessionId) {
     let mut driven = Driven::new(plan(vec![role("a", &[]), role("b", &[])], None));
     driven.iterate();
@@ -354,9 +355,9 @@ fn limit(driven: &Driven, session: &SessionId) -> f64 {
     budgets.effective_limit(BudgetScope::Run, BudgetUnit::Usd, session, 20.0, now)
 }
 
-/// W1: neither a resume, nor a restart, nor a retry of a role answers a question about money.
+/// W1: neither a resume, nor a restart, nor a retry of a role answers a budget escalation.
 #[test]
-fn to_take_a_run_up_again_raises_no_budget() {
+fn resuming_a_run_raises_no_budget() {
     let (mut driven, a, b) = out_of_money();
     assert_eq!(
         driven.pipeline.blocking_budget_escalation(&[]),
@@ -378,9 +379,9 @@ fn to_take_a_run_up_again_raises_no_budget() {
     );
 }
 
-/// Only approval by a person with a name raises it, and to the amount that was shown.
+/// Only approval by a named person raises the budget, and only to the amount shown.
 #[test]
-fn approval_with_a_name_raises_the_budget_to_what_was_shown() {
+fn approval_by_a_named_person_raises_the_budget_to_the_amount_shown() {
     for (by, who, answer, raised) in [
         ("human", Some("ann"), EscalationAnswer::Approve, 61.6),
         ("human", None, EscalationAnswer::Approve, 20.0),
@@ -400,9 +401,9 @@ fn approval_with_a_name_raises_the_budget_to_what_was_shown() {
     }
 }
 
-/// A role that waits for something else goes on, and the one that waits for money does not.
+/// A role that waits for something else continues; a role that waits for a budget does not.
 #[test]
-fn the_rest_goes_on_while_one_role_waits_for_money() {
+fn other_roles_continue_while_one_waits_for_a_budget() {
     let mut driven = Driven::new(plan(vec![role("a", &[]), role("b", &[])], None));
     driven.iterate();
     let ((a, _), (b, part)) = (driven.start("a"), driven.start("b"));

@@ -1,4 +1,4 @@
-//! The arguments of a tool call, corrected: types, required and unknown names, time, size and amount.
+//! Corrections of tool call arguments: types, required and unknown names, timeouts, sizes and amounts.
 
 use serde_json::{Map, Value, json};
 
@@ -7,13 +7,13 @@ use super::message_values;
 /// The arguments of a tool call.
 pub(crate) type ToolArgs = Map<String, Value>;
 
-/// The most files, lines or the like that a reduced call asks for.
+/// The maximum number of files, lines or similar in a reduced call.
 pub(crate) const REDUCED_COUNT: usize = 10;
 
-/// The arguments with the types that the message asks for.
+/// Converts the arguments to the types that the message asks for.
 ///
-/// Arguments that the message names are converted; if it names none, all that can be. Without an expected type
-/// in the message, texts that are numbers or truth values become those.
+/// Arguments named in the message are converted; if it names none, all that can be. Without an expected type in the
+/// message, strings that are numbers or booleans are converted to those.
 pub(crate) fn with_expected_types(args: &ToolArgs, message: &str) -> ToolArgs {
     let expected = message_values::expected_type(message);
     let named = |name: &str| contains_word(message, name);
@@ -29,7 +29,7 @@ pub(crate) fn with_expected_types(args: &ToolArgs, message: &str) -> ToolArgs {
     args.iter().map(convert).collect()
 }
 
-/// Whether the text contains the name, not as a part of another.
+/// True if the text contains the name as a whole word.
 pub(crate) fn contains_word(text: &str, word: &str) -> bool {
     let part = |c: char| c.is_alphanumeric() || c == '_';
     let starts = word.chars().next().is_some_and(part);
@@ -93,7 +93,7 @@ fn guess_type(value: &Value) -> Option<Value> {
     }
 }
 
-/// The arguments with a place for each one that the message says is missing.
+/// Adds a placeholder for each argument that the message reports as missing.
 pub(crate) fn with_missing_required(args: &ToolArgs, message: &str) -> ToolArgs {
     let mut all = with_expected_types(args, message);
     for name in message_values::required(message) {
@@ -103,7 +103,7 @@ pub(crate) fn with_missing_required(args: &ToolArgs, message: &str) -> ToolArgs 
     all
 }
 
-/// Names of arguments without which a call means nothing.
+/// Names of arguments without which a call is meaningless.
 const ESSENTIAL_ARGS: [&str; 16] = [
     "path",
     "file_path",
@@ -123,7 +123,7 @@ const ESSENTIAL_ARGS: [&str; 16] = [
     "input",
 ];
 
-/// Parts of names of options that keep a call from doing harm, such as `--dry-run`.
+/// Parts of option names that keep a call from doing harm, such as `--dry-run`.
 const SAFETY_OPTION_PARTS: [&str; 11] = [
     "dry",
     "check",
@@ -138,13 +138,13 @@ const SAFETY_OPTION_PARTS: [&str; 11] = [
     "plan",
 ];
 
-/// Whether an argument may be all that keeps the call from doing harm, and so must never be left out.
+/// True if an argument may be what keeps the call from doing harm, so that it must never be removed.
 pub(crate) fn is_safety_option(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     SAFETY_OPTION_PARTS.iter().any(|part| name.contains(part)) || name == "-n"
 }
 
-/// Only the arguments that are needed: without those that are unknown, or else without the optional ones.
+/// Keeps only the needed arguments: removes the unknown ones, or otherwise the optional ones.
 pub(crate) fn with_essential_only(args: &ToolArgs, message: &str) -> ToolArgs {
     let unknown = message_values::unknown(message);
     let required = message_values::required(message);
@@ -166,7 +166,7 @@ pub(crate) fn with_essential_only(args: &ToolArgs, message: &str) -> ToolArgs {
     }
 }
 
-/// The arguments with the named time doubled, or with twice the usual time where none is given.
+/// Doubles the named timeout; sets twice the usual one if there is none.
 pub(crate) fn with_doubled_timeout(args: &ToolArgs, name: &str, usual: u64) -> ToolArgs {
     let mut all = args.clone();
     let given = args.iter().find(|(key, value)| {
@@ -179,7 +179,7 @@ pub(crate) fn with_doubled_timeout(args: &ToolArgs, name: &str, usual: u64) -> T
     all
 }
 
-/// The arguments for a smaller amount, if one of them is a long list or a limit.
+/// Reduces the amount, if an argument is a long list or a limit.
 pub(crate) fn with_reduced_amount(args: &ToolArgs) -> Option<ToolArgs> {
     let mut all = args.clone();
     let mut changed = false;
@@ -203,7 +203,7 @@ pub(crate) fn with_reduced_amount(args: &ToolArgs) -> Option<ToolArgs> {
     changed.then_some(all)
 }
 
-/// The arguments with half of the content, if there is one.
+/// Halves the content, if there is one.
 pub(crate) fn with_half_content(args: &ToolArgs) -> Option<ToolArgs> {
     let (name, text) = ["content", "text", "file_text"]
         .iter()
@@ -214,7 +214,7 @@ pub(crate) fn with_half_content(args: &ToolArgs) -> Option<ToolArgs> {
     Some(all)
 }
 
-/// The name of the argument that holds this text.
+/// Returns the name of the argument that contains this text.
 pub(crate) fn argument_containing<'a>(args: &'a ToolArgs, text: &str) -> Option<&'a str> {
     let found = args.iter().find(|(_, value)| value.as_str() == Some(text));
     found.map(|(name, _)| name.as_str())
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn required_arguments_get_a_place_and_unknown_ones_go() {
+    fn required_arguments_get_a_placeholder_and_unknown_ones_are_removed() {
         let given = args(json!({"path": "a", "colour": "red"}));
         let all = with_missing_required(&given, "missing required parameter 'content'");
         assert_eq!(all["content"], "<content>");
@@ -259,9 +259,9 @@ mod tests {
         assert_eq!(Value::from(simple), json!({"path": "a"}));
     }
 
-    /// S2-06: `timeout_ms` 15000 becomes 30000, and 10 files are taken instead of 100.
+    /// S2-06: `timeout_ms` 15000 becomes 30000, and 100 files become 10.
     #[test]
-    fn time_doubles_and_amounts_shrink() {
+    fn timeouts_double_and_amounts_shrink() {
         let longer = |given| Value::from(with_doubled_timeout(&args(given), "timeout_ms", 15_000));
         assert_eq!(
             longer(json!({"timeout_ms": 15000})),

@@ -1,38 +1,38 @@
-//! What a strategy changes about the next attempt, applied to concrete settings.
+//! The changes of a strategy, applied to the settings of the next attempt.
 
 use serde::Serialize;
 
 use crate::knowledge::{AttemptChange, ConversationMode, ModelChoice};
 
-/// How much time an attempt gets that had no limit, once it is said to need more, in seconds.
+/// The timeout of an attempt that had none and is found to need more time, in seconds.
 pub const DEFAULT_TIMEOUT_SECONDS: u64 = 1800;
 
 /// The settings of an attempt that strategies change.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct AttemptSettings {
-    /// How long it may take, in seconds; none means as long as it likes.
+    /// The timeout in seconds; unlimited if absent.
     pub timeout: Option<u64>,
-    /// How long its output may be; none means as long as it likes.
+    /// The output limit; unlimited if absent.
     pub output_limit: Option<u64>,
-    /// The prompt template to add; the latest one counts.
+    /// The prompt template to add; the latest one applies.
     pub prompt: Option<String>,
-    /// Which other model to use; none means the same.
+    /// The choice of another model; none means the same.
     pub model: Option<ModelChoice>,
-    /// Which conversation to use; none means as the attempt before did.
+    /// The choice of conversation; none means as in the previous attempt.
     pub session: Option<ConversationMode>,
-    /// Whether to run an allowed repair before it.
+    /// True if an approved repair runs first.
     pub repair: bool,
 }
 
 impl AttemptSettings {
-    /// The settings with all these changes made, one after the other.
+    /// Returns the settings with all these changes applied in order.
     ///
     /// ```
     /// use unstuck_core::planner::AttemptSettings;
     /// use unstuck_core::knowledge::AttemptChange;
     ///
     /// let before = AttemptSettings { timeout: Some(1200), ..AttemptSettings::default() };
-    /// assert_eq!(before.changed(&[AttemptChange::Timeout(1.5)]).timeout, Some(1800));
+    /// assert_eq!(before.with_changes(&[AttemptChange::Timeout(1.5)]).timeout, Some(1800));
     /// ```
     #[must_use]
     pub fn with_changes(&self, changes: &[AttemptChange]) -> Self {
@@ -59,7 +59,7 @@ impl AttemptSettings {
     }
 }
 
-/// The value times a factor, cut to a whole number; a factor that makes no sense changes nothing.
+/// Multiplies the value and truncates to a whole number; an invalid factor changes nothing.
 fn scale(value: u64, factor: f64) -> u64 {
     if !factor.is_finite() || factor <= 0.0 {
         return value;
@@ -79,9 +79,9 @@ mod tests {
         }
     }
 
-    /// S1-19: the new timeout is int(old × 1.5), and 1800 s when there was none; 1200 s become 1800 s.
+    /// S1-19: the new timeout is int(old × 1.5), and 1800 s if there was none; 1200 s become 1800 s.
     #[test]
-    fn a_timeout_grows_by_half_and_starts_at_half_an_hour() {
+    fn a_timeout_grows_by_half_and_defaults_to_half_an_hour() {
         let longer = [AttemptChange::Timeout(1.5)];
         assert_eq!(
             timeout(Some(1200)).with_changes(&longer).timeout,
@@ -101,7 +101,7 @@ mod tests {
         );
     }
 
-    /// S1-20: the output limit shrinks to 0.85 of itself and never to nothing.
+    /// S1-20: the output limit shrinks by the factor 0.85 and never to zero.
     #[test]
     fn an_output_limit_shrinks() {
         let limited = |limit| AttemptSettings {
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_factor_without_meaning_changes_nothing() {
+    fn an_invalid_factor_changes_nothing() {
         for factor in [f64::NAN, f64::INFINITY, -1.0, 0.0] {
             assert_eq!(
                 timeout(Some(9))
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn the_other_changes_are_kept_as_they_are() {
+    fn other_changes_are_kept_unchanged() {
         let all = AttemptSettings::default().with_changes(&[
             AttemptChange::Prompt("focus".into()),
             AttemptChange::Model(ModelChoice::Next),

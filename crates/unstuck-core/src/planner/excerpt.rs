@@ -1,11 +1,11 @@
-//! Texts cut to a length, with a visible mark where something was left out.
+//! Truncation of texts, with a visible mark at the omission.
 
-/// About how many tokens a text has: four characters each.
+/// Estimates the number of tokens of a text: four characters each.
 pub fn estimate_tokens(text: &str) -> usize {
     text.chars().count().div_ceil(4)
 }
 
-/// The beginning and the end of a text, of at most `most` characters with the mark between them.
+/// Cuts the middle of a text, so that it has at most `most` characters including the mark.
 ///
 /// ```
 /// use unstuck_core::planner::cut_middle;
@@ -19,7 +19,7 @@ pub fn cut_middle(text: &str, most: usize) -> String {
         return text.to_owned();
     }
     let longest_mark = omission_mark(length).chars().count();
-    // Where not even the mark fits, the beginning says more than a part of the mark.
+    // If not even the mark fits, the beginning is more useful than a part of the mark.
     let Some(room) = most.checked_sub(longest_mark) else {
         return text.chars().take(most).collect();
     };
@@ -41,19 +41,19 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_cut_text_is_never_longer_than_allowed(text in "\\PC{0,300}", most in 0_usize..200) {
+        fn a_truncated_text_is_never_longer_than_allowed(text in "\\PC{0,300}", most in 0_usize..200) {
             let cut = cut_middle(&text, most);
             prop_assert!(cut.chars().count() <= most.max(text.chars().count().min(most)));
         }
     }
 
     #[test]
-    fn the_mark_counts_what_is_gone() {
+    fn the_mark_shows_how_much_is_omitted() {
         let text = format!("{}{}{}", "a".repeat(50), "b".repeat(100), "c".repeat(50));
         let cut = cut_middle(&text, 100);
         let kept = cut.chars().filter(|c| "abc".contains(*c)).count();
         assert!(cut.starts_with("aaa") && cut.ends_with("ccc"));
-        // The mark's own words hold five of these letters: c, a, a, c in "characters", and none elsewhere.
+        // The mark itself contains five of these letters: c, a, a, c in "characters", and none elsewhere.
         assert!(cut.contains(&format!("[… {} characters left out …]", 200 - (kept - 4))));
     }
 

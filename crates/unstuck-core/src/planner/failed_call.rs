@@ -1,4 +1,4 @@
-//! The failed call understood: its tool and arguments, or the words of its command.
+//! The failed call, parsed: its tool and arguments, or the words of its command.
 
 use std::ops::Range;
 
@@ -8,12 +8,12 @@ use super::shell::{ShellToken, ShellTokenKind, UnclosedQuote, shell_tokens};
 use crate::failure::{Failure, Layer};
 use crate::knowledge::{Playbook, ToolRole};
 
-/// The failed call.
+/// A failed call.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct FailedCall {
-    /// What the agent calls the tool.
+    /// The tool's name, as the agent knows it.
     pub tool: Option<String>,
-    /// What the tool is for, where that is known.
+    /// The role of the tool, if known.
     pub role: Option<ToolRole>,
     /// The arguments of the tool.
     pub args: Map<String, Value>,
@@ -21,39 +21,39 @@ pub struct FailedCall {
     pub command: Option<String>,
     /// The simple commands of the shell command, in order.
     pub commands: Vec<SimpleCommand>,
-    /// The quotation that the command does not close.
+    /// The unclosed quote in the command.
     pub unclosed_quote: Option<UnclosedQuote>,
 }
 
-/// One program with its arguments, as it stands in a command.
+/// A simple command: a program with its arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SimpleCommand {
     /// The name of the program.
     pub program: String,
-    /// Its arguments.
+    /// The arguments.
     pub arguments: Vec<ShellToken>,
-    /// Where program and arguments stand in the command.
+    /// The position of program and arguments in the command.
     pub span: Range<usize>,
-    /// The seconds or the like that a `timeout` before it allows, and where they stand.
+    /// The duration argument of a preceding `timeout`.
     pub timeout: Option<ShellToken>,
 }
 
-/// Words that may stand before the program.
+/// Words that may precede the program.
 const PREFIX_WORDS: [&str; 17] = [
     "sudo", "env", "time", "nohup", "exec", "command", "nice", "if", "then", "else", "elif", "do",
     "while", "until", "!", "{", "stdbuf",
 ];
 
 impl FailedCall {
-    /// Reads the failed call from the failure and, where the caller has them, the arguments of the tool.
+    /// Parses the failed call from the failure and the arguments of the tool, if the caller has them.
     ///
     /// ```
     /// use unstuck_core::Failure;
-    /// use unstuck_core::planner::Call;
+    /// use unstuck_core::planner::FailedCall;
     /// use unstuck_core::knowledge::Playbook;
     ///
     /// let failure = Failure::tool("Bash").with_command("cd app && rg 'fn main' src");
-    /// let call = Call::read(Playbook::built_in(), &failure, None);
+    /// let call = FailedCall::from_failure(Playbook::built_in(), &failure, None);
     /// let programs: Vec<_> = call.commands.iter().map(|one| one.program.as_str()).collect();
     /// assert_eq!(programs, ["cd", "rg"]);
     /// ```
@@ -63,7 +63,7 @@ impl FailedCall {
         let parsed = written.and_then(|text| serde_json::from_str::<Value>(text).ok());
         let args = args.or(parsed.as_ref()).and_then(Value::as_object);
         let args = args.cloned().unwrap_or_default();
-        // What is called by a command line and by no arguments is a program such as `cargo`, not a tool of the agent.
+        // A call with a command line and no arguments is a program such as `cargo`, not a tool of the agent.
         let is_program = known.is_none() && args.is_empty() && written.is_some();
         let is_tool = failure.layer != Layer::Infra && !is_program;
         let is_shell = known.is_none_or(|tool| tool.role == ToolRole::Shell);
@@ -87,7 +87,7 @@ impl FailedCall {
         call
     }
 
-    /// The simple command that runs this program, or the last one that is not a `cd` or the like.
+    /// Returns the simple command that runs this program, or the last one that is not a `cd` or similar.
     pub fn failed_command(&self, program: Option<&str>) -> Option<&SimpleCommand> {
         let all = || self.commands.iter();
         let named = program.and_then(|name| all().find(|command| command.program == name));
@@ -100,7 +100,7 @@ impl FailedCall {
     }
 }
 
-/// The simple commands among the tokens of a command.
+/// Returns the simple commands among the tokens of a command.
 pub(crate) fn simple_commands(tokens: &[ShellToken]) -> Vec<SimpleCommand> {
     let parts = tokens.split(|token| token.kind == ShellTokenKind::Control);
     parts.filter_map(simple_command).collect()
@@ -153,7 +153,7 @@ pub(crate) fn is_assignment(word: &str) -> bool {
 }
 
 impl SimpleCommand {
-    /// The program as it is written in the command.
+    /// Returns the program as written in the command.
     pub fn program_text<'a>(&self, command: &'a str) -> &'a str {
         let end = self
             .arguments
@@ -165,7 +165,7 @@ impl SimpleCommand {
             .trim_end()
     }
 
-    /// The arguments that are neither options nor the values of the options that take one.
+    /// Returns the arguments that are neither options nor values of options that take one.
     pub fn operands<'a>(
         &'a self,
         with_value: &'a [String],
@@ -177,7 +177,7 @@ impl SimpleCommand {
         })
     }
 
-    /// The value that follows one of these options.
+    /// Returns the value that follows one of these options.
     pub fn option_value(&self, names: &[&str]) -> Option<&str> {
         let at = self
             .arguments
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_is_not_taken_for_a_tool_of_the_agent() {
+    fn a_program_is_not_mistaken_for_a_tool_of_the_agent() {
         let call = read(&Failure::tool("cargo").with_command("cargo test"), None);
         assert_eq!(
             (call.tool, call.command.as_deref()),
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn an_open_quote_is_kept_for_the_repair() {
+    fn an_unclosed_quote_is_kept_for_the_correction() {
         let call = read(&Failure::tool("Bash").with_command("echo 'a"), None);
         assert_eq!(call.unclosed_quote.unwrap().quote, '\'');
     }

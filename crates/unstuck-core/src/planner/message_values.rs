@@ -1,6 +1,6 @@
-//! Values that messages name: the missing program, the path, the argument, the port.
+//! Values extracted from messages: the missing program, the path, the argument, the port.
 //!
-//! Messages are untrusted text. What is found here only ever becomes a quoted value.
+//! Messages are untrusted text: extracted values are only ever used quoted.
 
 use std::sync::LazyLock;
 
@@ -9,10 +9,10 @@ use regex::Regex;
 use crate::diagnosis::Diagnosis;
 use crate::failure::{Failure, LossyText};
 
-/// How much of each text is looked at.
+/// The maximum length of text that is searched.
 const MAX_TEXT_LEN: usize = 8_000;
 
-/// All that the failure says, the decisive line first.
+/// Returns the complete failure text, the decisive line first.
 pub(crate) fn failure_message(failure: &Failure, diagnosis: &Diagnosis) -> String {
     let texts = [&failure.stderr, &failure.body, &failure.stdout];
     let mut all = diagnosis.evidence.line.clone();
@@ -33,7 +33,7 @@ fn tail(text: &LossyText) -> String {
     text.chars().skip(skip).collect()
 }
 
-/// A list of expressions whose first group is the value; the first that matches counts.
+/// A list of regexes whose first group is the value; the first match is used.
 struct ValuePatterns(Vec<Regex>);
 
 impl ValuePatterns {
@@ -121,17 +121,17 @@ macro_rules! mention {
 }
 
 mention! {
-    /// The program that does not exist.
+    /// Returns the program that does not exist.
     missing_program first PROGRAM -> Option<String>;
-    /// The path that the failure is about.
+    /// Returns the path that the failure is about.
     path first PATH -> Option<String>;
-    /// The arguments that are missing.
+    /// Returns the missing arguments.
     required all REQUIRED -> Vec<String>;
-    /// The arguments that are not known.
+    /// Returns the unknown arguments.
     unknown all UNKNOWN -> Vec<String>;
-    /// The type that was expected.
+    /// Returns the expected type.
     expected_type first TYPE -> Option<String>;
-    /// The port that is taken.
+    /// Returns the port that is in use.
     port first PORT -> Option<String>;
 }
 
@@ -140,14 +140,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_expression_compiles() {
+    fn every_regex_compiles() {
         for list in [&PROGRAM[..], &PATH, &REQUIRED, &UNKNOWN, &TYPE, &PORT] {
             assert_eq!(ValuePatterns::new(list).0.len(), list.len());
         }
     }
 
     #[test]
-    fn the_missing_program_is_found_in_the_words_of_several_shells() {
+    fn the_missing_program_is_found_in_messages_of_several_shells() {
         for text in [
             "bash: line 1: rg: command not found",
             "sh: 1: rg: not found",
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn the_path_is_found_in_the_words_of_several_programs() {
+    fn the_path_is_found_in_messages_of_several_programs() {
         for text in [
             "cat: conf/app.yaml: No such file or directory",
             "ENOENT: no such file or directory, open 'conf/app.yaml'",
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn names_and_types_of_arguments_are_found() {
+    fn argument_names_and_types_are_found() {
         assert_eq!(required("missing required parameter 'path'"), ["path"]);
         assert_eq!(
             unknown("error: unexpected argument '--foo' found"),

@@ -1,6 +1,6 @@
-//! Stage 4: what to do, as a value. Plans of concrete steps, changed settings, changed prompts.
+//! Stage 4: recovery plans as values: concrete steps, changed settings and changed prompts.
 //!
-//! Nothing here runs anything; whoever drives the recovery performs what it says.
+//! Nothing is executed here; the driver of the recovery does that.
 
 mod argument_fixes;
 mod attempt_settings;

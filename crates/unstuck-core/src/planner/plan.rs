@@ -1,6 +1,6 @@
-//! The plan: from a diagnosis to the strategies worth trying, each with concrete tool calls.
+//! The planner: turns a diagnosis into strategies, each with concrete tool calls.
 //!
-//! A plan is a proposal. Nothing in it has been run or approved.
+//! A plan is a proposal: nothing in it has been executed or approved.
 
 use serde_json::{Value as Json, json};
 
@@ -15,18 +15,18 @@ use crate::knowledge::{AttemptChange, ChainEntry, Strategy, StrategyVariant};
 
 struct PlanCandidate<'a> {
     ranked: RankedStrategy<'a>,
-    /// What its score is multiplied by, for the task at hand.
+    /// The factor of its score for the current task.
     fitness: f64,
     variant: Option<String>,
     steps: Vec<PlanStep>,
 }
 
-/// Plans how to recover: at most four strategies, the most promising first, and then a person.
+/// Plans the recovery: at most four strategies, the most promising first, and then an escalation.
 ///
-/// The plan is empty only when there is nothing to recover: code of the agent's own, or no failure.
+/// The plan is empty only if there is nothing to recover: code of the agent's own, or no failure.
 ///
 /// ```
-/// use unstuck_core::action::{PlanRequest, plan};
+/// use unstuck_core::planner::{PlanRequest, plan};
 /// use unstuck_core::knowledge::Playbook;
 /// # use unstuck_core::{Diagnosis, Evidence, Layer, Level};
 /// use unstuck_core::{Failure, Kind};
@@ -91,7 +91,8 @@ fn has_write_risk(strategy: &Strategy, variant: Option<&StrategyVariant>) -> boo
         .any(|risk| ["write", "install", "delete"].contains(&risk.as_str()))
 }
 
-/// The directory that a failure is about, if it is about a path: its names belong into the request's listing.
+/// Returns the directory that a failure is about, if it is about a path: the request's listing should contain its
+/// names.
 pub fn failure_directory(request: &PlanRequest<'_>) -> Option<String> {
     template_vars::failure_directory(request)
 }
@@ -132,7 +133,7 @@ impl<'a> Planner<'a> {
             .any(|forbidden| forbidden.eq_ignore_ascii_case(word))
     }
 
-    /// The steps of the first variant that fits, or the changed attempt of a strategy that is no tool call.
+    /// Returns the steps of the first matching variant, or the changed attempt of a strategy without tool calls.
     fn steps(
         &self,
         id: &'a str,
@@ -165,7 +166,7 @@ impl<'a> Planner<'a> {
             .any(|word| contains_word(&text, word.trim().to_lowercase().as_str()))
     }
 
-    /// The kind's own way of asking, or the general one.
+    /// Returns the kind's own escalation strategy, or the general one.
     fn ask_user_strategy(&self) -> PlannedStrategy {
         let (playbook, diagnosis) = (self.request.playbook, self.request.diagnosis);
         let asks = |link: &&ChainEntry| {
@@ -192,7 +193,7 @@ impl<'a> Planner<'a> {
     }
 }
 
-/// All texts of a value, one after the other.
+/// Concatenates all strings of a value.
 fn all_strings(value: &Json) -> String {
     match value {
         Json::String(text) => format!("{text}\n"),

@@ -1,4 +1,4 @@
-//! What a plan is made from, and what it is made of.
+//! The input and output of the planner.
 
 use serde::Serialize;
 use serde_json::Value as Json;
@@ -8,54 +8,54 @@ use crate::diagnosis::Diagnosis;
 use crate::failure::Failure;
 use crate::knowledge::{KnownTool, Playbook, ToolRole};
 
-/// The most strategies that a plan holds before it asks a person.
+/// The maximum number of strategies in a plan before it escalates.
 pub const MAX_STRATEGIES: usize = 4;
 
-/// Where the agent may always write, unless the request names another directory.
+/// The directory that is always writable for the agent, unless the request names another one.
 pub const DEFAULT_SCRATCH_DIR: &str = ".unstuck/sandbox";
 
-/// What the task is like.
+/// The type of the task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TaskType {
-    /// Looking round: strategies that change nothing come first.
+    /// Exploration: strategies that change nothing come first.
     Exploratory,
-    /// Building something.
+    /// Implementation work.
     Implementation,
 }
 
-/// What a plan is made from.
+/// The input of a plan.
 #[derive(Debug, Clone)]
 pub struct PlanRequest<'a> {
-    /// What is known about recovering.
+    /// The recovery knowledge.
     pub playbook: &'a Playbook,
-    /// What was observed.
+    /// The observed failure.
     pub failure: &'a Failure,
-    /// What it was found to be.
+    /// Its diagnosis.
     pub diagnosis: &'a Diagnosis,
     /// The arguments of the failed tool call.
     pub args: Option<&'a Json>,
-    /// The names of the tools that the agent has; none means that they are not known.
+    /// The names of the agent's tools; none if unknown.
     pub tools: Option<Vec<String>>,
-    /// The programs that exist; none means that they are not known.
+    /// The available programs; none if unknown.
     pub programs: Option<Vec<String>>,
-    /// What must not be: ids of strategies, risks, or words of a command.
+    /// The forbidden strategies: their ids, risks, or words of a command.
     pub forbid: Vec<String>,
-    /// What is allowed though it is not by default: `sudo`.
+    /// Permissions that are not granted by default: `sudo`.
     pub allow: Vec<String>,
     /// The directory that the agent may work in.
     pub root: Option<String>,
-    /// Where the agent may always write.
+    /// The directory that is always writable for the agent.
     pub sandbox: String,
-    /// The names in the [directory](super::directory) that the failure is about.
+    /// The names in the [directory](super::failure_directory) that the failure is about.
     pub listing: Vec<String>,
-    /// What was learnt from what happened before.
+    /// The learned success rates.
     pub odds: SuccessRates,
-    /// What the task is like.
+    /// The type of the task.
     pub task: Option<TaskType>,
 }
 
 impl<'a> PlanRequest<'a> {
-    /// A request about which nothing but the failure is known.
+    /// Creates a request with only the failure known.
     pub fn new(playbook: &'a Playbook, failure: &'a Failure, diagnosis: &'a Diagnosis) -> Self {
         Self {
             playbook,
@@ -74,7 +74,7 @@ impl<'a> PlanRequest<'a> {
         }
     }
 
-    /// The tool that the agent has for a role, the most usual one if there are several.
+    /// Returns the agent's tool for a role, the most common one if there are several.
     pub(super) fn tool_for(&self, role: ToolRole) -> Option<&'a KnownTool> {
         let listed = |tool: &&KnownTool| {
             let tools = self.tools.as_ref();
@@ -84,37 +84,37 @@ impl<'a> PlanRequest<'a> {
     }
 }
 
-/// One strategy of a plan.
+/// A strategy of a plan.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PlannedStrategy {
-    /// Its place in the plan, from 1.
+    /// The position in the plan, from 1.
     pub priority: u32,
     /// The id of the strategy.
     pub strategy: String,
-    /// Which way of doing it was chosen.
+    /// The chosen variant of the strategy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub variant: Option<String>,
     /// The chance that it helps, from 0 to 1.
     pub confidence: f64,
-    /// How many turns of the agent it takes.
+    /// The estimated number of turns of the agent.
     pub estimated_iterations: u32,
-    /// What to do, in order.
+    /// The steps, in order.
     pub steps: Vec<PlanStep>,
     /// The strategies to try if this one fails, in order.
     pub fallback_chain: Vec<String>,
 }
 
-/// One tool call of a strategy.
+/// A tool call of a strategy.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PlanStep {
-    /// What it does, in the imperative.
+    /// The description, in the imperative.
     pub action: String,
-    /// The tool to call; `ask_user`, `retry_delay`, `retry` and `repair` are the supervisor's own.
+    /// The tool to call; `ask_user`, `wait`, `retry` and `repair` are provided by the supervisor.
     pub tool: String,
     /// The arguments of the call.
     pub args: Json,
-    /// What shows that it worked.
+    /// The expected outcome if it works.
     pub expected_outcome: String,
 }

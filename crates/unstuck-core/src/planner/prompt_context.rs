@@ -1,4 +1,4 @@
-//! What prompt templates are filled with, and how it is read from a failure.
+//! The variables of prompt templates, extracted from a failure.
 
 use std::collections::BTreeMap;
 
@@ -7,43 +7,43 @@ use serde::Serialize;
 use crate::diagnosis::Diagnosis;
 use crate::failure::{Failure, LossyText};
 
-/// What a prompt template is filled with; what is not known is empty.
+/// The variables of a prompt template; unknown ones are empty.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct PromptContext {
-    /// What went wrong.
+    /// The error.
     pub error: String,
-    /// The kind of failure.
+    /// The failure kind.
     pub kind: String,
-    /// What the failed attempt wrote.
+    /// The output of the failed attempt.
     pub output: String,
     /// The stack trace.
     pub trace: String,
-    /// What to do about it.
+    /// The suggested fix.
     pub suggestion: String,
-    /// The sections that are missing.
+    /// The missing sections.
     pub sections: Vec<String>,
-    /// What was done in the conversation before.
+    /// A summary of the conversation so far.
     pub summary: String,
-    /// What a person says.
+    /// A person's message.
     #[serde(rename = "words")]
     pub user_message: String,
-    /// What is required.
+    /// The requirements.
     pub expected: String,
-    /// What the agent was asked to do.
+    /// The task of the agent.
     pub task: String,
-    /// The step that it was at when it was cut off.
+    /// The step at which it was interrupted.
     pub step: String,
-    /// What else happened meanwhile, such as to the files that it works on.
+    /// Other changes in the meantime, such as to the files that it works on.
     #[serde(rename = "meanwhile")]
     pub concurrent_changes: String,
-    /// The number of the attempt.
+    /// The attempt number.
     pub attempt: u32,
-    /// Values for placeholders of a user's own templates.
+    /// Values for variables of a user's own templates.
     #[serde(flatten)]
     pub extra: BTreeMap<String, String>,
 }
 
-/// Lines with which stack traces begin.
+/// Prefixes of the first line of a stack trace.
 const TRACE_STARTS: [&str; 5] = [
     "Traceback (most recent call last)",
     "stack backtrace:",
@@ -53,7 +53,7 @@ const TRACE_STARTS: [&str; 5] = [
 ];
 
 impl PromptContext {
-    /// Reads what a failure says: the error, the output, the stack trace, the missing sections.
+    /// Extracts the error, the output, the stack trace and the missing sections from a failure.
     ///
     /// ```
     /// use unstuck_core::Failure;
@@ -90,7 +90,7 @@ impl PromptContext {
     }
 }
 
-/// The stack trace in a text, from its first line to its end.
+/// Returns the stack trace in a text, from its first line to its end.
 fn find_stack_trace(text: &str) -> String {
     let starts = |line: &&str| TRACE_STARTS.iter().any(|mark| line.contains(mark));
     let first = text.lines().find(starts).and_then(|line| text.find(line));
@@ -99,7 +99,7 @@ fn find_stack_trace(text: &str) -> String {
         .unwrap_or_default()
 }
 
-/// The section that an error of the output's checks says is missing.
+/// Returns the section that a validation error reports as missing.
 fn missing_section(error: &str) -> Option<String> {
     let lower = error.to_ascii_lowercase();
     let after = lower.find("missing section")? + "missing section".len();
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn missing_sections_are_read_from_the_errors() {
+    fn missing_sections_are_parsed_from_the_errors() {
         assert_eq!(
             missing_section("Missing section: # Tests").as_deref(),
             Some("# Tests")

@@ -1,4 +1,4 @@
-//! The block that is added to a prompt: its tags, its place, its text within a limit.
+//! The marked block that is added to a prompt: its tags, its position, and its text within a limit.
 
 use minijinja::{Environment, ErrorKind, UndefinedBehavior};
 
@@ -8,12 +8,12 @@ use super::prompt_template::{NotePosition, PromptError, PromptTemplate};
 
 const OPEN: &str = "<unstuck-note>";
 const CLOSE: &str = "</unstuck-note>";
-/// How much work a template may make.
+/// The execution limit of a template.
 const TEMPLATE_FUEL: u64 = 20_000;
-/// Texts are not cut below this length in the hope that the addition fits.
+/// The length below which texts are not truncated to make the block fit.
 const MIN_TEXT_LEN: usize = 60;
 
-/// The prompt as it was before an addition was made.
+/// Returns the prompt without the added block.
 pub fn without_note(prompt: &str, markers: &[String]) -> String {
     let ends_before_marker = |at: usize| {
         let after = prompt[at..].trim_start_matches('\n');
@@ -23,7 +23,7 @@ pub fn without_note(prompt: &str, markers: &[String]) -> String {
     };
     let open = prompt.match_indices(OPEN).find_map(|(start, _)| {
         let end = start + prompt[start..].find(CLOSE)? + CLOSE.len();
-        // A block anywhere else is part of somebody's text, perhaps a forged one.
+        // A block anywhere else is part of other text, perhaps a forged one.
         (start == 0 || ends_before_marker(end)).then_some((start, end))
     });
     let Some((start, end)) = open else {
@@ -37,7 +37,7 @@ pub fn without_note(prompt: &str, markers: &[String]) -> String {
     )
 }
 
-/// The prompt with the block in its place.
+/// Returns the prompt with the block inserted at its position.
 pub(super) fn insert_note(
     prompt: &str,
     note: &str,
@@ -55,7 +55,7 @@ pub(super) fn insert_note(
     format!("{before}{note}\n\n{after}")
 }
 
-/// Where the context begins, if one of the markers occurs exactly once.
+/// Returns the start of the context, if one of the markers occurs exactly once.
 fn find_marker(prompt: &str, markers: &[String]) -> Option<usize> {
     let places = |marker: &String| {
         let mut found = whole_word_matches(prompt, marker);
@@ -64,7 +64,7 @@ fn find_marker(prompt: &str, markers: &[String]) -> Option<usize> {
     markers.iter().find_map(places)
 }
 
-/// Where a marker stands that is not the end of a longer word.
+/// Returns the positions of a marker that is not the end of a longer word.
 fn whole_word_matches<'a>(prompt: &'a str, marker: &'a str) -> impl Iterator<Item = usize> + 'a {
     let all = prompt
         .match_indices(marker)
@@ -73,7 +73,7 @@ fn whole_word_matches<'a>(prompt: &'a str, marker: &'a str) -> impl Iterator<Ite
         .filter(|at| !prompt[..*at].ends_with(char::is_alphanumeric))
 }
 
-/// A text that stands alone, of at most so many tokens.
+/// Renders a standalone message of at most the given number of tokens.
 pub(super) fn render_message(
     name: &str,
     template: &PromptTemplate,
@@ -85,7 +85,7 @@ pub(super) fn render_message(
     Ok(cut_middle(&body, room))
 }
 
-/// The block, of at most so many tokens; empty if not even its tags fit.
+/// Renders the block with at most the given number of tokens; empty if not even its tags fit.
 pub(super) fn render_note(
     name: &str,
     template: &PromptTemplate,
@@ -106,7 +106,7 @@ pub(super) fn render_note(
     Ok(format!("{OPEN}\n{}\n{CLOSE}", cut_middle(&body, room)))
 }
 
-/// The context with every text cut, and without anything that looks like our tags.
+/// Returns the context with every text truncated, and without anything that looks like the block's tags.
 fn shorten_context(context: &PromptContext, longest: usize) -> PromptContext {
     let cut = |text: &String| neutralize_tags(&cut_middle(text.trim(), longest));
     let mut sections: Vec<String> = context.sections.iter().map(cut).collect();
@@ -133,7 +133,7 @@ fn shorten_context(context: &PromptContext, longest: usize) -> PromptContext {
     }
 }
 
-/// The text with the name of our tags broken, whatever its letter case.
+/// Breaks the names of the block's tags in a text, case-insensitively.
 fn neutralize_tags(text: &str) -> String {
     let lower = text.to_ascii_lowercase();
     let mut safe = String::with_capacity(text.len());

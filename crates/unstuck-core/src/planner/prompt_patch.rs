@@ -1,7 +1,7 @@
 //! Prompts for the next attempt: the old prompt with one marked addition.
 //!
-//! The addition is a block between two tags. A later retry replaces it, so that prompts do not grow. Texts that
-//! come from agents and tools cannot close the block, and are cut so that it never exceeds its limit.
+//! The addition is a block between two tags. A later retry replaces it, so that prompts do not grow. Text from agents
+//! and tools cannot close the block, and is truncated so that the block never exceeds its limit.
 
 use std::collections::BTreeMap;
 
@@ -11,14 +11,14 @@ use super::prompt_note::{insert_note, render_message, render_note, without_note}
 use super::prompt_template::{PromptError, PromptTemplate};
 use crate::suggest::nearest;
 
-/// How long additions may be and where they go.
+/// The length limits and positions of additions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PromptLimits {
-    /// The most tokens of the addition; 2000 by default.
+    /// The maximum number of tokens of the addition; 2000 by default.
     pub addition: usize,
-    /// The most tokens of the whole prompt; none means that only the addition is limited.
+    /// The maximum number of tokens of the whole prompt; if absent, only the addition is limited.
     pub prompt: Option<usize>,
-    /// Texts that mark where the context of a prompt begins; `CONTEXT:` and `KONTEXT:` by default.
+    /// Texts that mark the start of a prompt's context; `CONTEXT:` and `KONTEXT:` by default.
     pub markers: Vec<String>,
 }
 
@@ -37,7 +37,7 @@ impl Default for PromptLimits {
 pub struct PromptTemplates(BTreeMap<String, PromptTemplate>);
 
 impl PromptTemplates {
-    /// Reads the embedded templates.
+    /// Loads the embedded templates.
     pub fn load_embedded() -> Result<Self, PromptError> {
         let read = toml::from_str(include_str!("../../data/prompts.toml"));
         read.map(Self).map_err(|error| PromptError::Broken {
@@ -46,36 +46,36 @@ impl PromptTemplates {
         })
     }
 
-    /// The embedded templates; a test makes sure that they can be read.
+    /// Returns the embedded templates; a test ensures that they can be parsed.
     pub fn embedded() -> Self {
         match Self::load_embedded() {
             Ok(prompts) => prompts,
-            // The embedded file is tested; this can only be reached by a build that skipped its tests.
+            // The embedded file is tested; only a build that skipped its tests can get here.
             Err(error) => unreachable!("embedded prompts: {error}"),
         }
     }
 
-    /// Adds a template, or replaces the one of this name.
+    /// Adds a template, or replaces the one with the same name.
     #[must_use]
     pub fn with(mut self, name: impl Into<String>, template: PromptTemplate) -> Self {
         self.0.insert(name.into(), template);
         self
     }
 
-    /// The names of all templates.
+    /// Returns the names of all templates.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.0.keys().map(String::as_str)
     }
 
-    /// What using a template does, in words for a person, where it says so.
+    /// Returns the description of a template, as text for people, if it has one.
     pub fn description(&self, name: &str) -> Option<&str> {
         self.0.get(name)?.description.as_deref()
     }
 
-    /// Changes a prompt by a template; an addition that was made before is replaced.
+    /// Applies a template to a prompt; an earlier addition is replaced.
     ///
     /// ```
-    /// use unstuck_core::action::{PromptContext, PromptLimits, PromptTemplates};
+    /// use unstuck_core::planner::{PromptContext, PromptLimits, PromptTemplates};
     ///
     /// let prompts = PromptTemplates::load_embedded()?;
     /// let changed = prompts.apply("Task: X", "focus", &PromptContext::default(), &PromptLimits::default())?;
@@ -104,7 +104,7 @@ impl PromptTemplates {
         ))
     }
 
-    /// A message of its own, for a conversation that goes on.
+    /// Renders a standalone message for a resumed conversation.
     pub fn message(
         &self,
         name: &str,

@@ -1,59 +1,59 @@
-//! Prompt templates, and what can be wrong with them.
+//! Prompt templates and their errors.
 
 use serde::Deserialize;
 
-/// A prompt cannot be changed.
+/// A prompt could not be changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PromptError {
-    /// There is no template of this name.
+    /// There is no template with this name.
     #[error("there is no prompt template `{name}`{}", suggestion.as_ref().map(|known| format!(", did you mean `{known}`?")).unwrap_or_default())]
     Unknown {
-        /// What was asked for.
+        /// The requested name.
         name: String,
-        /// The template with the nearest name.
+        /// The most similar template name.
         suggestion: Option<String>,
     },
-    /// The template has a placeholder for which there is no value.
+    /// The template uses an undefined variable.
     #[error("the prompt template `{template}` needs `{placeholder}`, which has no value")]
     MissingPlaceholder {
-        /// The template.
+        /// The name of the template.
         template: String,
-        /// The placeholder.
+        /// The variable.
         placeholder: String,
     },
-    /// The template is not one.
+    /// The template is invalid.
     #[error("the prompt template `{template}` is broken: {reason}")]
     Broken {
-        /// The template.
+        /// The name of the template.
         template: String,
-        /// What is wrong with it.
+        /// The error.
         reason: String,
     },
 }
 
-/// Where an addition goes.
+/// The position of an addition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NotePosition {
     /// In front of the prompt.
     #[default]
     Front,
-    /// Before the context marker if there is exactly one, else in front.
+    /// Before the context marker if there is exactly one, otherwise in front.
     Context,
 }
 
-/// One prompt template.
+/// A prompt template.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PromptTemplate {
-    /// What using it does, in words for a person, such as `simplifying the prompt`.
+    /// The description of its effect, as text for people, such as `simplifying the prompt`.
     #[serde(default)]
     #[serde(rename = "doing")]
     pub description: Option<String>,
-    /// Where the addition goes.
+    /// The position of the addition.
     #[serde(default)]
     #[serde(rename = "place")]
     pub position: NotePosition,
-    /// The text, with placeholders.
+    /// The text, with variables.
     pub text: String,
 }

@@ -1,23 +1,23 @@
-//! Addresses: their parts, the tarball of a repository, and mirrors.
+//! Remote URLs: their parts, the tarball of a repository, and mirrors.
 
 use minijinja::{Environment, context};
 use regex::Regex;
 
 use crate::knowledge::HostKnowledge;
 
-/// An address taken apart; a user name or key in it is left out.
+/// A parsed remote URL, without user name or key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RemoteUrl {
-    /// The address as it was written.
+    /// The URL as written.
     pub(crate) text: String,
     /// The host, with its port.
     pub(crate) host: String,
-    /// The path without slashes at its ends, without query.
+    /// The path without leading and trailing slashes, and without query.
     pub(crate) path: String,
 }
 
 impl RemoteUrl {
-    /// Reads `https://host/path`, `ssh://git@host/path` and `git@host:path`.
+    /// Parses `https://host/path`, `ssh://git@host/path` and `git@host:path`.
     pub(crate) fn parse(word: &str) -> Option<Self> {
         let schemes = ["https://", "http://", "ssh://", "git://"];
         let after = schemes.iter().find_map(|scheme| word.strip_prefix(scheme));
@@ -38,22 +38,22 @@ impl RemoteUrl {
         })
     }
 
-    /// The first address among words.
+    /// Returns the first URL among words.
     pub(crate) fn first_in<'a>(words: impl IntoIterator<Item = &'a str>) -> Option<Self> {
         words.into_iter().find_map(Self::parse)
     }
 
-    /// The last part of the path.
+    /// Returns the last segment of the path.
     pub(crate) fn last_segment(&self) -> &str {
         self.path.rsplit('/').next().unwrap_or_default()
     }
 
-    /// The name of the repository.
+    /// Returns the name of the repository.
     pub(crate) fn repository_name(&self) -> &str {
         self.last_segment().trim_end_matches(".git")
     }
 
-    /// Where the forge keeps the tarball of a branch.
+    /// Returns the forge's tarball URL of a branch.
     pub(crate) fn archive_url(&self, hosts: &HostKnowledge, branch: &str) -> Option<String> {
         let forge = hosts.forge.iter().find(|forge| {
             forge.hosts.is_empty() || forge.hosts.iter().any(|part| self.host.contains(part))
@@ -65,7 +65,7 @@ impl RemoteUrl {
         Environment::new().render_str(&forge.archive, values).ok()
     }
 
-    /// Other addresses of the same content.
+    /// Returns other URLs of the same content.
     pub(crate) fn mirrors(&self, hosts: &HostKnowledge) -> Vec<String> {
         let found = hosts.mirror.iter().filter_map(|mirror| {
             let from = Regex::new(&mirror.from).ok()?;
@@ -76,7 +76,7 @@ impl RemoteUrl {
     }
 }
 
-/// Whether an address can stand in a command in or without quotes.
+/// True if a URL can be used in a command with or without quotes.
 fn is_quote_safe(url: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-._~:/@%+=,".contains(c);
     url.chars().all(plain)
@@ -88,7 +88,7 @@ mod tests {
     use crate::knowledge::Playbook;
 
     #[test]
-    fn forges_keep_their_tarballs_in_their_own_places() {
+    fn each_forge_has_its_own_tarball_urls() {
         let hosts = Playbook::built_in().hosts.clone();
         let archive = |url: &str| {
             RemoteUrl::parse(url)
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_in_an_address_is_left_out() {
+    fn a_key_in_a_url_is_removed() {
         let link = RemoteUrl::parse("https://user:key@github.com/u/r").unwrap();
         assert_eq!(
             (link.host.as_str(), link.path.as_str()),
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn mirrors_are_found_for_what_agents_download_most() {
+    fn mirrors_exist_for_common_downloads() {
         let hosts = Playbook::built_in().hosts.clone();
         let mirrors = |url: &str| RemoteUrl::parse(url).unwrap().mirrors(&hosts);
         assert_eq!(

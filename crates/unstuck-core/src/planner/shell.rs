@@ -1,47 +1,47 @@
-//! Shell commands as words and operators: enough to understand a failed command and to write a new one.
+//! Shell commands as words and operators: enough to parse a failed command and to write a new one.
 //!
-//! Nothing here runs or approves anything. A word keeps its raw text, so that a command can be put together
-//! again without changing what the shell would make of it.
+//! Nothing is executed or approved here. A word keeps its raw text, so that a command can be reassembled without
+//! changing its meaning for the shell.
 
 use std::ops::Range;
 
-/// A quotation that is opened and never closed.
+/// A quote that is never closed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{quote}` at byte {at} is not closed")]
 pub struct UnclosedQuote {
-    /// What opens it: a quote or a bracket.
+    /// The opening character: a quote or a bracket.
     pub quote: char,
-    /// Where it is opened.
+    /// The position of the opening character.
     pub at: usize,
 }
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ShellTokenKind {
     /// A word of a command.
     Word,
-    /// Ends a command: `;`, `&&`, `|` and the like.
+    /// A command terminator: `;`, `&&`, `|` and similar.
     Control,
-    /// Redirects a stream: `>`, `2>&` and the like; the word after it belongs to it.
+    /// A redirection: `>`, `2>&` and similar; the following word belongs to it.
     Redirect,
 }
 
-/// One word or operator of a command.
+/// A word or operator of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShellToken {
-    /// What it is.
+    /// The kind.
     pub kind: ShellTokenKind,
-    /// Its text without quotes.
+    /// The text without quotes.
     pub value: String,
-    /// Where it stands in the command.
+    /// The position in the command.
     pub span: Range<usize>,
-    /// Whether the shell takes it as it is: no variable, substitution or pattern in it.
+    /// True if the shell uses it literally, without variables, substitutions or patterns.
     pub literal: bool,
 }
 
-/// Puts a value in such quotes that a POSIX shell takes it as exactly one word.
+/// Quotes a value so that a POSIX shell parses it as exactly one word.
 ///
-/// A NUL, which no word can hold, is left out.
+/// A NUL, which no word can contain, is removed.
 ///
 /// ```
 /// use unstuck_core::planner::shell_quote;
@@ -60,9 +60,9 @@ pub fn shell_quote(value: &str) -> String {
 /// Splits a command into words and operators.
 ///
 /// ```
-/// use unstuck_core::planner::shell_words;
+/// use unstuck_core::planner::shell_tokens;
 ///
-/// let values: Vec<_> = shell_words("echo 'a b' && ls")?.into_iter().map(|token| token.value).collect();
+/// let values: Vec<_> = shell_tokens("echo 'a b' && ls")?.into_iter().map(|token| token.value).collect();
 /// assert_eq!(values, ["echo", "a b", "&&", "ls"]);
 /// # Ok::<(), unstuck_core::planner::UnclosedQuote>(())
 /// ```
@@ -217,7 +217,7 @@ impl<'a> ShellLexer<'a> {
         }
     }
 
-    /// Reads what follows a `$`; a substitution in brackets is taken as a whole.
+    /// Parses an expansion after a `$`; a substitution in brackets is taken as a whole.
     fn expansion(&mut self, word: &mut WordBuilder, at: usize) -> Result<(), UnclosedQuote> {
         word.expands = true;
         if let Some(open @ ('(' | '{')) = self.peek() {
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn words_quotes_and_operators_are_told_apart() {
+    fn words_quotes_and_operators_are_distinguished() {
         assert_eq!(
             values(r#"FOO=1 rg "a b" 'c d' e\ f|wc -l;x 2>/dev/null"#),
             [
@@ -293,14 +293,14 @@ mod tests {
     }
 
     #[test]
-    fn what_the_shell_would_expand_is_not_literal() {
+    fn text_that_the_shell_would_expand_is_not_literal() {
         let literal = |command: &str| shell_tokens(command).unwrap()[0].literal;
         assert!(literal("plain") && literal("'*.rs'") && literal("\"a b\""));
         assert!(!literal("*.rs") && !literal("\"$HOME\"") && !literal("~/x") && !literal("`id`"));
     }
 
     #[test]
-    fn an_open_quote_is_named() {
+    fn an_unclosed_quote_is_reported() {
         let open = |command: &str| shell_tokens(command).unwrap_err();
         assert_eq!(open("echo 'a"), UnclosedQuote { quote: '\'', at: 5 });
         assert_eq!(open("echo \"a").to_string(), "`\"` at byte 5 is not closed");
@@ -308,7 +308,7 @@ mod tests {
     }
 
     proptest! {
-        /// A quoted value is always exactly one literal word of the same value.
+        /// A quoted value is always exactly one literal word with the same value.
         #[test]
         fn quoting_round_trips(value in "[^\0]{0,40}") {
             let tokens = shell_tokens(&shell_quote(&value)).unwrap();
@@ -318,7 +318,7 @@ mod tests {
         }
 
         #[test]
-        fn any_text_is_read_without_panic(command in "\\PC{0,60}") {
+        fn any_text_is_parsed_without_panic(command in "\\PC{0,60}") {
             if let Ok(tokens) = shell_tokens(&command) {
                 for token in tokens {
                     prop_assert!(command.get(token.span).is_some());

@@ -1,10 +1,10 @@
-//! Shell commands rewritten: corrected, split, in portable syntax, with less to do or more time.
+//! Rewrites of shell commands: corrected, split, in portable syntax, with less to do or more time.
 //!
-//! Every function takes the text of a command and returns another text; nothing is run.
+//! Every function takes a command text and returns another one; nothing is executed.
 
 use super::shell::{ShellToken, ShellTokenKind, shell_tokens};
 
-/// The command with its most usual slips corrected, if it has one.
+/// Corrects the most common mistakes of a command, if it has any.
 pub(crate) fn fix_common_mistakes(command: &str) -> Option<String> {
     let mut text = command
         .replace(['\u{201c}', '\u{201d}'], "\"")
@@ -33,7 +33,7 @@ pub(crate) fn fix_common_mistakes(command: &str) -> Option<String> {
 fn trim_dangling_operators(text: &str) -> String {
     let ends: &[char] = &[' ', '\n', '|', '&', '\\'];
     let mut text = text.trim_end();
-    // A single `&` at the end is a wish, not a slip.
+    // A single `&` at the end is intended, not a mistake.
     if !text.ends_with('&') || text.ends_with("&&") {
         text = text.trim_end_matches(ends);
     }
@@ -41,7 +41,7 @@ fn trim_dangling_operators(text: &str) -> String {
     text.trim_start_matches(start).to_owned()
 }
 
-/// Adds the words that close what `if`, `for` and the like open.
+/// Adds the keywords that close `if`, `for` and similar blocks.
 fn close_blocks(text: String) -> String {
     let Ok(tokens) = shell_tokens(&text) else {
         return text;
@@ -59,13 +59,13 @@ fn close_blocks(text: String) -> String {
     }
 }
 
-/// Words that bind what follows to them: apart from them it would mean something else.
+/// Words that the following text depends on: split apart it would mean something else.
 const BINDING_WORDS: [&str; 24] = [
     "if", "for", "while", "until", "case", "do", "{", "(", ")", "||", "cd", "pushd", "export",
     "set", "unset", "source", ".", "[", "[[", "test", "read", "trap", "umask", "eval",
 ];
 
-/// The parts of a command that can be run one after the other; none if it has only one.
+/// Returns the parts of a command that can run one after the other; `None` if it has only one.
 ///
 /// A command whose parts depend on each other is not split: without its first part, `D=/tmp/x; rm -rf $D/*` would
 /// remove everything.
@@ -91,7 +91,7 @@ pub(crate) fn split_commands(command: &str) -> Option<Vec<String>> {
     (parts.len() > 1).then_some(parts)
 }
 
-/// The stages of a pipeline, each reading what the one before wrote to a file in `dir`.
+/// Returns the stages of a pipeline, each reading the output of the previous one from a file in `dir`.
 pub(crate) fn split_pipeline(command: &str, dir: &str) -> Option<Vec<String>> {
     let tokens = shell_tokens(command).ok()?;
     let only_pipes = tokens.iter().all(|token| match token.kind {
@@ -124,7 +124,7 @@ pub(crate) fn split_pipeline(command: &str, dir: &str) -> Option<Vec<String>> {
     Some(stages.iter().enumerate().map(stage).collect())
 }
 
-/// The command in the syntax that every POSIX shell knows, if that is another one.
+/// Returns the command in POSIX syntax, if that is different.
 pub(crate) fn to_posix(command: &str) -> Option<String> {
     let tokens = shell_tokens(command).ok()?;
     let mut text = String::new();
@@ -178,7 +178,7 @@ fn to_posix_token<'a>(
     }
 }
 
-/// The command with this range replaced.
+/// Returns the command with this range replaced.
 pub(crate) fn replace_span(
     command: &str,
     span: &std::ops::Range<usize>,
@@ -191,7 +191,7 @@ pub(crate) fn replace_span(
     ))
 }
 
-/// A number with a unit such as `60`, `30s` or `2m`, doubled.
+/// Doubles a duration with a unit such as `60`, `30s` or `2m`.
 pub(crate) fn double_time(time: &str) -> Option<String> {
     let unit = time.trim_start_matches(|c: char| c.is_ascii_digit());
     let number: u64 = time[..time.len() - unit.len()].parse().ok()?;
@@ -203,9 +203,9 @@ pub(crate) fn double_time(time: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    /// S2-09: quotes are closed, loose pipes and typographic quotes go.
+    /// S2-09: quotes are closed, stray pipes and typographic quotes are removed.
     #[test]
-    fn usual_slips_are_corrected() {
+    fn common_mistakes_are_corrected() {
         for (wrong, right) in [
             ("echo 'a", "echo 'a'"),
             ("echo \"a b", "echo \"a b\""),
@@ -249,9 +249,9 @@ mod tests {
         );
     }
 
-    /// S2-09: what only bash knows is written as every shell knows it.
+    /// S2-09: bash-only syntax is replaced by portable syntax.
     #[test]
-    fn bash_becomes_portable() {
+    fn bash_syntax_becomes_portable() {
         for (bash, posix) in [
             ("[[ $a == b ]] && ls", "[ $a = b ] && ls"),
             ("source ./env", ". ./env"),
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn times_with_a_unit_double() {
+    fn durations_with_a_unit_double() {
         assert_eq!(double_time("60").as_deref(), Some("120"));
         assert_eq!(double_time("2m").as_deref(), Some("4m"));
         assert_eq!(double_time("soon"), None);

@@ -1,4 +1,4 @@
-//! Fills the steps of a variant with the facts of the failed call and the tools that exist.
+//! Builds the steps of a variant from the variables of the failed call and the available tools.
 
 use minijinja::{Environment, UndefinedBehavior, Value};
 use serde_json::{Map, Value as Json, json};
@@ -9,9 +9,9 @@ use super::shell::shell_quote;
 use super::template_vars::{RawShellWord, TemplateVars};
 use crate::knowledge::{KnownTool, StepTemplate, StrategyVariant, ToolRole};
 
-/// How much work a template may make.
+/// The execution limit of a template.
 const TEMPLATE_FUEL: u64 = 20_000;
-/// The longest pause, in seconds, that is made in the agent's shell.
+/// The maximum pause in the agent's shell, in seconds.
 const MAX_SLEEP_SECONDS: u64 = 600;
 
 /// Fills templates for one failed call.
@@ -47,7 +47,7 @@ impl<'a> StepBuilder<'a> {
         }
     }
 
-    /// The steps of a variant, if it fits the failed call and its tools exist.
+    /// Returns the steps of a variant, if it matches the failed call and its tools exist.
     pub(super) fn build_steps(&self, variant: &StrategyVariant) -> Option<Vec<PlanStep>> {
         let program = self.vars.program.as_deref().unwrap_or_default();
         let program = program.rsplit('/').next().unwrap_or_default();
@@ -171,7 +171,7 @@ impl<'a> StepBuilder<'a> {
         }
     }
 
-    /// A pause: in the shell if it is short, by the supervisor otherwise.
+    /// Returns a pause: in the shell if it is short, otherwise by the supervisor.
     fn wait_call(&self, seconds: u64) -> Option<(String, Json)> {
         let by_supervisor = || ("wait".to_owned(), json!({ "seconds": seconds }));
         let Some(tool) = self
@@ -181,7 +181,7 @@ impl<'a> StepBuilder<'a> {
             return Some(by_supervisor());
         };
         let (name, mut call) = self.shell_call(&format!("sleep {seconds}"))?;
-        // The shell tool must not end the pause before it is over.
+        // The shell tool must not time out during the pause.
         let needed = seconds.saturating_add(5).saturating_mul(1000);
         if tool.timeout_ms.is_some_and(|usual| usual < needed) {
             call[tool.own_arg_name("timeout_ms")] = json!(needed);
@@ -189,7 +189,7 @@ impl<'a> StepBuilder<'a> {
         Some((name, call))
     }
 
-    /// The tool that the agent has for a role: that of the failed call, or the most usual one.
+    /// Returns the agent's tool for a role: that of the failed call, or the most common one.
     fn tool_for(&self, role: ToolRole) -> Option<&KnownTool> {
         let own = self
             .call
@@ -206,7 +206,7 @@ impl<'a> StepBuilder<'a> {
         own.or_else(|| self.request.tool_for(role))
     }
 
-    /// Puts steps that stand for one program of a command in the place of that program.
+    /// Embeds steps that replace one program of a command at the position of that program.
     fn embed_in_command(&self, mut steps: Vec<PlanStep>) -> Option<Vec<PlanStep>> {
         let (Some(command), Some(failed)) = (&self.call.command, &self.vars.failed_command) else {
             return Some(steps);
@@ -221,7 +221,7 @@ impl<'a> StepBuilder<'a> {
         }
         let moves = self.cd_commands_before(command, failed.span.start);
         let rest = rest_of_command(after)?;
-        // What was set before is not there in a step of its own: `rm -rf $D/*` would remove everything.
+        // Variables set earlier are missing in a separate step: `rm -rf $D/*` would remove everything.
         let expands = |text: &&str| text.contains(['$', '`']);
         if !before.trim().is_empty() && moves.iter().chain([&rest]).any(expands) {
             return None;
@@ -235,7 +235,7 @@ impl<'a> StepBuilder<'a> {
         Some(steps)
     }
 
-    /// The changes of directory before this place, which every step has to make again.
+    /// Returns the directory changes before this position, which every step has to repeat.
     fn cd_commands_before<'c>(&self, command: &'c str, place: usize) -> Vec<&'c str> {
         let earlier = self
             .call
@@ -260,7 +260,7 @@ impl<'a> StepBuilder<'a> {
     }
 }
 
-/// What a command does after one of its programs; none if it depends on that program's output.
+/// Returns the rest of a command after one of its programs; `None` if it depends on that program's output.
 fn rest_of_command(after: &str) -> Option<&str> {
     let after = after.trim_start_matches([' ', '\t']);
     let rest = after
@@ -270,7 +270,7 @@ fn rest_of_command(after: &str) -> Option<&str> {
         .map(str::trim)
 }
 
-/// Rewrites the shell command of a step; other steps stay as they are.
+/// Rewrites the shell command of a step; other steps are unchanged.
 fn map_command(step: &mut PlanStep, rewrite: impl Fn(&str) -> String) {
     for key in ["command", "script", "cmd"] {
         if let Some(text) = step.args.get(key).and_then(Json::as_str) {
@@ -280,7 +280,7 @@ fn map_command(step: &mut PlanStep, rewrite: impl Fn(&str) -> String) {
     }
 }
 
-/// A value as it stands in a command: quoted, unless it comes from the agent's own command.
+/// Quotes a value for a command, unless it comes from the agent's own command.
 fn quote_value(value: &Value) -> String {
     if let Some(raw) = value.downcast_object_ref::<RawShellWord>() {
         return raw.0.clone();

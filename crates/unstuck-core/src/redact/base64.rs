@@ -1,11 +1,10 @@
-//! Base64, as far as secrets are written in it.
+//! Base64 encodings of secrets.
 
 const STANDARD: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 const FOR_ADDRESSES: &[u8; 64] =
     b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-/// What a text looks like wherever it stands in a longer one: what its neighbours have no part in, for each place that it may
-/// begin at, in both alphabets.
+/// Returns the stable part of a text's encoding inside a longer one, for each alignment, in both alphabets.
 pub(super) fn encodings_inside(text: &str) -> Vec<String> {
     let mut forms = Vec::new();
     for before in 0..3 {
@@ -20,12 +19,12 @@ pub(super) fn encodings_inside(text: &str) -> Vec<String> {
     forms
 }
 
-/// How a text begins that begins with this one.
+/// Returns how the encoding of a text with this prefix begins.
 pub(super) fn encoded_prefix(text: &str) -> String {
     encode_stable(text.as_bytes(), STANDARD)
 }
 
-/// The digits that are known, without one that depends on what follows.
+/// Encodes the known digits, without one that depends on what follows.
 fn encode_stable(bytes: &[u8], alphabet: &[u8; 64]) -> String {
     let mut digits = String::new();
     let (mut bits, mut count) = (0_u32, 0);
@@ -41,12 +40,12 @@ fn encode_stable(bytes: &[u8], alphabet: &[u8; 64]) -> String {
     digits
 }
 
-/// Whether a byte is a digit of either alphabet.
+/// Returns true if a byte is a digit of either alphabet.
 pub(super) fn is_digit(byte: u8) -> bool {
     digit(byte).is_some()
 }
 
-/// The text; none if it is not base64.
+/// Decodes base64; none if it is invalid.
 pub(super) fn decode(base64: &[u8]) -> Option<Vec<u8>> {
     let digits = base64.iter().filter(|byte| **byte != b'=');
     let (mut out, mut bits, mut count) = (Vec::new(), 0_u32, 0);
@@ -78,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_is_known_wherever_it_stands() {
+    fn encoded_text_is_found_at_any_alignment() {
         let forms = encodings_inside("hunter2-hunter2");
         for around in ["", "a", "ab", "abc", "user:"] {
             let whole = format!("{around}hunter2-hunter2{around}");

@@ -1,11 +1,11 @@
-//! Widens a range so that it cuts neither a character nor an escape such as `\n` or `\u00e9` in two.
+//! Widens a range so that it does not split a character or an escape such as `\n` or `\u00e9`.
 //!
-//! Serialised JSON must still be JSON when a part of a string was replaced. In other texts at most a backslash
-//! or the character after it goes as well.
+//! Serialized JSON must still be JSON after part of a string was replaced. In other texts, at most a backslash or the
+//! character after it is replaced as well.
 
 use std::ops::Range;
 
-/// The range, widened where it would cut something in two.
+/// Returns the range, widened where it would split something.
 pub(super) fn widen_to_escapes(text: &[u8], range: Range<usize>) -> Range<usize> {
     let start = escape_start(text, range.start).unwrap_or(range.start);
     let mut start = start.min(range.start);
@@ -24,7 +24,7 @@ fn is_continuation(text: &[u8], at: usize) -> bool {
         .is_some_and(|byte| byte & 0b1100_0000 == 0b1000_0000)
 }
 
-/// The start of the escape that the place is inside of.
+/// Returns the start of the escape around a position.
 fn escape_start(text: &[u8], at: usize) -> Option<usize> {
     let nearest = at.saturating_sub(5)..at;
     let start = nearest.rev().find(|start| text[*start] == b'\\')?;
@@ -32,13 +32,13 @@ fn escape_start(text: &[u8], at: usize) -> Option<usize> {
     (escapes && start + escape_len(&text[start..]) > at).then_some(start)
 }
 
-/// The end of the escape that the place is inside of.
+/// Returns the end of the escape around a position.
 fn escape_end(text: &[u8], at: usize) -> Option<usize> {
     let start = escape_start(text, at)?;
     Some((start + escape_len(&text[start..])).min(text.len()))
 }
 
-/// How many backslashes stand together up to this one.
+/// Returns the number of consecutive backslashes up to this one.
 fn backslashes_up_to(text: &[u8], at: usize) -> usize {
     let run = text[..=at].iter().rev();
     run.take_while(|byte| **byte == b'\\').count()
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn an_escape_is_hidden_as_a_whole() {
+    fn escape_is_redacted_as_a_whole() {
         assert_eq!(widened(r#"{"a":"x\nabc"}"#, "nabc"), r"\nabc");
         assert_eq!(widened(r#"{"a":"x\\nabc"}"#, "nabc"), "nabc");
         assert_eq!(widened(r#"{"a":"x\u00e9bc"}"#, "e9b"), r"\u00e9b");
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn a_character_is_hidden_as_a_whole() {
+    fn character_is_redacted_as_a_whole() {
         let text = "aé€b".as_bytes();
         assert_eq!(widen_to_escapes(text, 2..4), 1..6);
     }

@@ -1,11 +1,11 @@
-//! Whether a value looks like a secret, and not like a count, a name, a path or a placeholder.
+//! Heuristics that tell secrets from counts, names, paths and placeholders.
 
 use std::sync::LazyLock;
 
 use super::base64::decode;
 use super::secrets_file::{HarmlessValues, SecretClass, SecretsFile};
 
-/// Knows what secrets look like.
+/// Heuristics for secrets.
 #[derive(Debug)]
 pub(super) struct SecretHeuristics {
     innocent: &'static HarmlessValues,
@@ -32,7 +32,7 @@ impl SecretHeuristics {
         }
     }
 
-    /// Letters and digits in a way in which no word has them.
+    /// Returns true if letters and digits are mixed in a way that words do not have.
     pub(super) fn is_random(&self, text: &str) -> bool {
         let count = |is: fn(&u8) -> bool| text.bytes().filter(is).count();
         let (digits, letters) = (count(u8::is_ascii_digit), count(u8::is_ascii_alphabetic));
@@ -43,7 +43,7 @@ impl SecretHeuristics {
             && self.is_secret_word(text)
     }
 
-    /// Anything but a placeholder, a number, a path or a common word.
+    /// Returns true for anything but a placeholder, a number, a path or a common word.
     pub(super) fn is_secret_word(&self, text: &str) -> bool {
         let bare = text.trim_matches(|c: char| ",.;:!?()".contains(c));
         bare.len() >= 4
@@ -53,13 +53,14 @@ impl SecretHeuristics {
             && !self.is_placeholder(bare)
     }
 
-    /// As [`split_word`](Self::word), but a long number may be a password. Several words are rather a message about one.
+    /// Like [`is_secret_word`](Self::is_secret_word), but a long number may be a password. Several words are rather a
+    /// message about one.
     pub(super) fn is_password(&self, text: &str) -> bool {
         let is_long_number = text.len() >= 6 && text.bytes().all(|byte| byte.is_ascii_digit());
         is_long_number || !text.contains(char::is_whitespace) && self.is_secret_word(text)
     }
 
-    /// What stands for a value, or computes one.
+    /// Returns true for a placeholder, or an expression that computes a value.
     fn is_placeholder(&self, text: &str) -> bool {
         let mut chars = text.chars();
         let first = chars.next();
@@ -69,7 +70,7 @@ impl SecretHeuristics {
     }
 }
 
-/// Capitals, small letters and digits, more than a hash in hexadecimal digits or a name has.
+/// Returns true for a mix of capitals, lower case and digits, beyond that of a hexadecimal hash or a name.
 fn is_mixed(bytes: &[u8]) -> bool {
     let has = |is: fn(&u8) -> bool| bytes.iter().any(is);
     let is_hex = bytes.iter().all(u8::is_ascii_hexdigit);
@@ -90,7 +91,7 @@ fn is_path(text: &str) -> bool {
     has_drive || is_rooted && !text.contains(['+', '='])
 }
 
-/// Whether it is base64 of `user:password`.
+/// Returns true if it is base64 of `user:password`.
 fn is_basic_auth_pair(base64: &[u8]) -> bool {
     decode(base64).is_some_and(|text| {
         text.contains(&b':') && text.iter().all(|byte| *byte >= b' ' && *byte != 0x7f)
@@ -102,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counts_names_paths_and_placeholders_are_no_secrets() {
+    fn counts_names_paths_and_placeholders_are_not_secrets() {
         let looks = SecretHeuristics::built_in();
         for text in [
             "4096",
@@ -126,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pair_of_user_and_password_is_told_from_a_word() {
+    fn basic_auth_pair_is_distinguished_from_a_word() {
         assert!(is_basic_auth_pair(b"dXNlcjpwYXNz") && is_basic_auth_pair(b"dXNlcjpwYXNzMQ=="));
         assert!(!is_basic_auth_pair(b"authentication") && !is_basic_auth_pair(b"understanding"));
     }

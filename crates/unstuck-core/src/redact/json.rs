@@ -1,4 +1,4 @@
-//! Secrets in JSON values and command lines, where names tell more than texts do.
+//! Redacts JSON values and command lines, using key and flag names.
 
 use serde_json::{Map, Value as Json};
 
@@ -8,12 +8,12 @@ use super::secrets_file::SecretsFile;
 use super::{Redactor, marker, rank_name};
 
 impl Redactor {
-    /// Takes secrets out of every string of a value, also those that only their key betrays.
+    /// Redacts every string of a value, including those that only their key identifies as secret.
     pub fn redact_value(&self, value: &mut Json) {
         self.redact_under(None, value);
     }
 
-    /// Takes secrets out of a command line, also the value that follows `--api-key` and the like.
+    /// Redacts a command line, including the value after `--api-key` and the like.
     pub fn redact_command(&self, command: &[String]) -> Vec<String> {
         let mut flag = None;
         let mut redacted = Vec::with_capacity(command.len());
@@ -40,7 +40,7 @@ impl Redactor {
         }
     }
 
-    /// An array may be a command line.
+    /// Redacts an array, which may be a command line.
     fn redact_items(&self, key: Option<&str>, items: &mut [Json]) {
         let mut flag: Option<String> = None;
         for item in items {
@@ -73,7 +73,7 @@ impl Redactor {
     }
 }
 
-/// A long flag whose value is the next word.
+/// Returns the name of a long flag whose value is the next word.
 fn as_flag(word: &str) -> Option<&str> {
     word.strip_prefix("--").filter(|name| !name.contains('='))
 }

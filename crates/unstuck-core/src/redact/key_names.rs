@@ -1,17 +1,17 @@
-//! Which names say that their value is secret.
+//! Names whose value is secret.
 
 use super::heuristics::SecretHeuristics;
 use super::secrets_file::{SecretClass, SecretNameLists, SecretsFile};
 
-/// Knows which names say that their value is secret.
+/// Recognizes names whose value is secret.
 #[derive(Debug)]
 pub(super) struct SecretNames {
     lists: &'static SecretNameLists,
 }
 
-/// Shorter values of the environment are found in too many places.
+/// Minimum length of an environment value; shorter ones occur in too many places.
 const MIN_ENV_VALUE_LEN: usize = 8;
-/// Letters alone are a word, such as a database's default password, unless there are as many.
+/// Minimum length of a value without digits; a shorter one is a word, such as a database's default password.
 const MIN_LETTERS_ONLY_LEN: usize = 20;
 
 impl SecretNames {
@@ -21,7 +21,7 @@ impl SecretNames {
         }
     }
 
-    /// What the value under a name must look like to be a secret; none if the name says nothing.
+    /// Returns the required form of a secret value under a name; none if the name does not indicate a secret.
     pub(super) fn value_class(&self, name: &str) -> Option<SecretClass> {
         let name = normalize_name(name);
         let lists = self.lists;
@@ -42,7 +42,7 @@ impl SecretNames {
     }
 }
 
-/// A name in small letters with `_` between its words.
+/// Returns a name in lower case with `_` between its words.
 fn normalize_name(name: &str) -> String {
     let mut plain = String::with_capacity(name.len() + 4);
     let mut after_small = false;
@@ -59,8 +59,8 @@ fn normalize_name(name: &str) -> String {
     plain
 }
 
-/// The values of an environment that are secret: those of names such as `*_TOKEN` or `PGPASSWORD` which are at least eight
-/// characters long and are no path, number, address or word.
+/// Returns the secret values of an environment: those of names such as `*_TOKEN` or `PGPASSWORD` with at least eight
+/// characters that are not a path, number, address or word.
 pub fn secret_values(env: impl Iterator<Item = (String, String)>) -> Vec<String> {
     let is_secret = |(name, value): &(String, String)| {
         let value = value.trim();
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_of_the_environment_are_told_by_name_and_value() {
+    fn environment_secrets_are_recognized_by_name_and_value() {
         for (name, value) in [
             ("GITHUB_TOKEN", "abcd1234efgh"),
             ("PGPASSWORD", "Tr0ub4dor&3"),

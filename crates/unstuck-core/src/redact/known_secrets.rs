@@ -1,14 +1,14 @@
-//! Values that the caller knows to be secret, in every way in which they may be written.
+//! Secrets known to the caller, in all their encodings.
 
 use super::SecretSpan;
 use super::base64;
 use super::heuristics::SecretHeuristics;
 use crate::literal_index::LiteralIndex;
 
-/// Shorter values would be found everywhere.
+/// Minimum length; shorter values would match everywhere.
 const MIN_LEN: usize = 4;
 
-/// Values that the caller knows to be secret.
+/// Secrets known to the caller.
 #[derive(Debug)]
 pub(super) struct KnownSecrets {
     values: Vec<String>,
@@ -34,7 +34,7 @@ impl KnownSecrets {
         }
         self.index.for_each_match(text, |place| {
             let range = place.start..place.end;
-            // The search ignores letter case, a secret does not.
+            // The search is case-insensitive, a secret is not.
             if text[range.clone()] == *self.values[place.literal].as_bytes() {
                 found.push(SecretSpan { range, rank: 0 });
             }
@@ -42,10 +42,10 @@ impl KnownSecrets {
     }
 }
 
-/// Shorter values would be found everywhere in base64.
+/// Minimum length for base64; shorter values would match everywhere.
 const SHORTEST_IN_BASE64: usize = 8;
 
-/// A value as it is, in JSON, in an address, in base64, and line by line.
+/// Returns a value verbatim, in JSON, in a URL, in base64, and line by line.
 fn encodings_of(value: &str) -> Vec<String> {
     let value = value.trim();
     let mut written = vec![value.to_owned(), json_escaped(value), url_encoded(value)];

@@ -1,34 +1,34 @@
-//! Secrets that a terminal, a mail or a log has wrapped over several lines.
+//! Secrets wrapped over several lines by a terminal, a mail or a log.
 //!
-//! The end of a long line and the beginning of the next are joined where no blank parts them, and looked at as one.
+//! The end of a long line and the beginning of the next are joined if no blank separates them, and searched as one.
 
 use std::ops::Range;
 
 use super::SecretSpan;
 
-/// A line of so many bytes may have been wrapped.
+/// Minimum length of a line that may be wrapped.
 const LONG_LINE: usize = 60;
-/// So may one that ends with so many characters of a secret.
+/// Minimum number of secret characters at the end of a shorter line that may be wrapped.
 const LONG_END: usize = 16;
-/// Fewer characters on both sides are no secret.
+/// Minimum number of characters on both sides of a secret.
 const SHORTEST: usize = 16;
-/// As many without a digit are no two words.
+/// Minimum number of characters without a digit that are not two words.
 const NO_WORDS: usize = 24;
-/// More are not looked at.
+/// Maximum number of characters examined.
 const LONGEST: usize = 16 << 10;
-/// Deeper lines are not taken for the continuation of another.
+/// Maximum indentation of a continuation line.
 const DEEPEST: usize = 40;
 
-/// What may be secrets that were wrapped, each on a line of its own.
+/// Possible wrapped secrets, each on its own line.
 #[derive(Debug, Default)]
 pub(super) struct JoinedLines {
     pub(super) text: Vec<u8>,
-    /// Where the parts begin in it, and where they are in the original.
+    /// The start of each part, and its range in the original.
     parts: Vec<(usize, Range<usize>)>,
 }
 
 impl JoinedLines {
-    /// All that a text may have wrapped.
+    /// Collects all possibly wrapped parts of a text.
     pub(super) fn from_text(text: &[u8]) -> Self {
         let mut joined = Self::default();
         for_each_chain(text, |chain| joined.add(text, chain));
@@ -40,7 +40,7 @@ impl JoinedLines {
         if chain.len() < 2 || !(SHORTEST..=LONGEST).contains(&length) {
             return;
         }
-        // Two words of a text that was wrapped are most of what touches.
+        // Most adjacent line ends and beginnings are two words of wrapped prose.
         let has_digit = |part: &Range<usize>| text[part.clone()].iter().any(u8::is_ascii_digit);
         if length < NO_WORDS && !chain.iter().any(has_digit) {
             return;
@@ -52,8 +52,8 @@ impl JoinedLines {
         self.text.push(b'\n');
     }
 
-    /// Adds a secret that was found in the joined text, if it was wrapped. What follows a secret that is `known_cost` without its
-    /// continuation is a part of it only if it looks like one.
+    /// Adds a secret found in the joined text, if it was wrapped. The continuation of a secret that is also found
+    /// without it is included only if it looks like a secret.
     pub(super) fn add_to(&self, secret: &SecretSpan, text: &[u8], found: &mut Vec<SecretSpan>) {
         let first = self
             .parts
@@ -88,21 +88,22 @@ impl JoinedLines {
     }
 }
 
-/// The end of a text that what follows may belong to.
+/// The end of a text that may continue in what follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct OpenTail {
-    /// Where its first line begins.
+    /// The start of its first line.
     pub(super) line: usize,
-    /// Where it begins in that line.
+    /// Its start within that line.
     pub(super) start: usize,
 }
 
-/// The end of a text that may be wrapped; none if what follows it does not matter.
+/// Returns the end of a text that may be wrapped; none if what follows does not matter.
 pub(super) fn find_open_tail(text: &[u8]) -> Option<OpenTail> {
     for_each_chain(text, |_| {})
 }
 
-/// Calls for each chain of line ends and beginnings that touch. Gives the last one, where what comes next may belong to it.
+/// Calls back for each chain of adjacent line ends and beginnings. Returns the last one, if the following text may
+/// belong to it.
 fn for_each_chain(text: &[u8], mut call: impl FnMut(&[Range<usize>])) -> Option<OpenTail> {
     let mut chain: Vec<Range<usize>> = Vec::new();
     let (mut chain_from, mut start) = (0, 0);
@@ -110,7 +111,7 @@ fn for_each_chain(text: &[u8], mut call: impl FnMut(&[Range<usize>])) -> Option<
         let rest = &text[start..];
         let length = memchr::memchr2(b'\n', b'\r', rest);
         let end = start + length.unwrap_or(rest.len());
-        // Most lines of most outputs: too short to be wrapped, and nothing goes on in them.
+        // Most lines of most outputs: too short to be wrapped, and not a continuation.
         if chain.is_empty() && end - start < LONG_END {
             start = end + 1;
             continue;
@@ -149,14 +150,14 @@ fn is_open(line: Range<usize>, tail: &Range<usize>) -> bool {
     tail.len() >= LONG_END || line.len() >= LONG_LINE && !tail.is_empty()
 }
 
-/// The characters of a secret at the end of a line.
+/// Returns the characters of a secret at the end of a line.
 fn line_tail(text: &[u8], line: Range<usize>) -> Range<usize> {
     let bytes = text[line.clone()].iter().rev();
     let length = bytes.take_while(|byte| is_secret_byte(**byte)).count();
     line.end - length..line.end
 }
 
-/// The characters of a secret at the beginning of a line that may be indented.
+/// Returns the characters of a secret at the beginning of a possibly indented line.
 fn line_head(text: &[u8], line: Range<usize>) -> Range<usize> {
     let blanks = text[line.clone()].iter();
     let depth = blanks
@@ -175,7 +176,7 @@ fn is_secret_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-_.=+/~:%$".contains(&byte)
 }
 
-/// Whether a text is as no word is: letters with digits, or capitals behind small letters.
+/// Returns true if a text is not like a word: letters with digits, or capitals after lower case.
 fn is_random(text: &[u8]) -> bool {
     let has = |is: fn(&u8) -> bool| text.iter().any(is);
     let is_humped = text

@@ -1,4 +1,4 @@
-//! What stands where a secret was. Markers are never redacted again.
+//! Markers that replace secrets. Markers are never redacted again.
 
 use std::ops::Range;
 
@@ -7,12 +7,12 @@ use super::secrets_file::SecretsFile;
 
 const OPEN: &[u8] = b"[redacted:";
 
-/// The marker for a secret of that name.
+/// Returns the marker for a secret of that name.
 pub(super) fn marker_for(name: &str) -> String {
     format!("[redacted:{name}]")
 }
 
-/// Where markers stand already.
+/// Returns the ranges of existing markers.
 pub(super) fn find_markers(text: &[u8]) -> Vec<Range<usize>> {
     let mut places = Vec::new();
     let mut at = 0;
@@ -29,7 +29,7 @@ pub(super) fn find_markers(text: &[u8]) -> Vec<Range<usize>> {
     places
 }
 
-/// What of a range comes before the first marker that it touches; none if nothing is left.
+/// Returns the part of a range before the first marker it touches; none if nothing is left.
 pub(super) fn before_first_marker(
     places: &[Range<usize>],
     range: Range<usize>,

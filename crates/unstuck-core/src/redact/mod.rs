@@ -1,9 +1,9 @@
-//! Takes secrets out of texts before anything is stored or shown.
+//! Redacts secrets before anything is stored or shown.
 //!
-//! A secret is a value that the caller [knows](secret_values) to be one, or what one of the patterns in `data/secrets.toml` describes:
-//! provider keys, bearer tokens, passwords in addresses and arguments, private keys. Each is replaced by `[redacted:<pattern>]`,
-//! also where it is written in base64, wrapped over several lines, or comes in pieces.
-//! Redacting twice changes nothing, and JSON text stays JSON. A text without secrets is handed back as it is.
+//! A secret is a value that the caller [knows](secret_values) to be one, or a match of a pattern in
+//! `data/secrets.toml`: provider keys, bearer tokens, passwords in URLs and arguments, private keys. Each is replaced
+//! by `[redacted:<pattern>]`, even if encoded in base64, wrapped over several lines, or arriving in pieces. Redaction
+//! is idempotent, and JSON stays JSON. A text without secrets is returned unchanged.
 //!
 //! ```
 //! use unstuck_core::redact::{Redactor, secret_values};
@@ -39,32 +39,32 @@ use pem::PemTracker;
 use secrets_file::SecretsFile;
 pub use stream_redactor::StreamRedactor;
 
-/// The name under which values that the caller knows are hidden.
+/// The marker name of secrets known to the caller.
 const KNOWN_SECRET_NAME: &str = "environment";
 
-/// Takes secrets out of texts.
+/// Redacts secrets in texts.
 #[derive(Debug)]
 pub struct Redactor {
     known: KnownSecrets,
 }
 
-/// A place that must not be shown, and what it is called.
+/// The range of a secret, and its name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct SecretSpan {
     range: Range<usize>,
-    /// Of several that overlap the lowest gives the name.
+    /// The lowest rank of overlapping secrets determines the name.
     rank: usize,
 }
 
 impl Redactor {
-    /// Hides what looks like a secret, and these values wherever they are; shorter ones than four bytes are ignored.
+    /// Creates a redactor for the built-in patterns and these values; values shorter than four bytes are ignored.
     pub fn new(known: impl IntoIterator<Item = String>) -> Self {
         Self {
             known: KnownSecrets::new(known),
         }
     }
 
-    /// The text without secrets; borrowed where there is none.
+    /// Redacts a text; borrowed if it contains no secret.
     pub fn redact<'t>(&self, text: &'t str) -> Cow<'t, str> {
         match self.redact_bytes(text.as_bytes()) {
             Cow::Borrowed(_) => Cow::Borrowed(text),
@@ -75,24 +75,24 @@ impl Redactor {
         }
     }
 
-    /// The bytes without secrets; borrowed where there is none. They need not be text.
+    /// Redacts bytes, which need not be UTF-8; borrowed if they contain no secret.
     pub fn redact_bytes<'t>(&self, bytes: &'t [u8]) -> Cow<'t, [u8]> {
         self.redact_continued(bytes, &mut PemTracker::default())
     }
 
-    /// Whether there is a secret in the text.
+    /// Returns true if the text contains a secret.
     pub fn contains_secret(&self, text: &str) -> bool {
         !self
             .find_secrets(text.as_bytes(), &mut PemTracker::default())
             .is_empty()
     }
 
-    /// A text that comes in pieces.
+    /// Returns a redactor for a text that arrives in pieces.
     pub fn stream(&self) -> StreamRedactor<'_> {
         StreamRedactor::new(self)
     }
 
-    /// Redacts what follows on lines that may have begun a private key.
+    /// Redacts text whose preceding lines may have begun a private key.
     fn redact_continued<'t>(&self, bytes: &'t [u8], pem: &mut PemTracker) -> Cow<'t, [u8]> {
         let before = pem.clone();
         let found = self.find_secrets(bytes, pem);
@@ -100,7 +100,7 @@ impl Redactor {
             return Cow::Borrowed(bytes);
         }
         let mut bytes = insert_markers(bytes, &found);
-        // What stood beside a secret may only now begin like one. Each round hides some bytes more, so this ends.
+        // Text next to a redacted secret may now look like one. Each round redacts more bytes, so this terminates.
         loop {
             let found = self.find_secrets(&bytes, &mut before.clone());
             if found.is_empty() {
@@ -110,7 +110,7 @@ impl Redactor {
         }
     }
 
-    /// Adds the secrets that go on on the next line.
+    /// Adds the secrets that continue on the next line.
     fn find_wrapped(&self, text: &[u8], found: &mut Vec<SecretSpan>) {
         let joined = JoinedLines::from_text(text);
         if joined.text.is_empty() {
@@ -124,7 +124,7 @@ impl Redactor {
         }
     }
 
-    /// All secrets, in order, none overlapping another.
+    /// Returns all secrets, in order, without overlaps.
     fn find_secrets(&self, text: &[u8], pem: &mut PemTracker) -> Vec<SecretSpan> {
         let mut found = Vec::new();
         self.known.find(text, &mut found);
@@ -161,7 +161,7 @@ fn merge_overlapping(mut secrets: Vec<SecretSpan>) -> Vec<SecretSpan> {
     merged
 }
 
-/// The text with markers in place of secrets.
+/// Replaces the secrets by markers.
 fn insert_markers(text: &[u8], secrets: &[SecretSpan]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     let mut at = 0;
@@ -174,7 +174,7 @@ fn insert_markers(text: &[u8], secrets: &[SecretSpan]) -> Vec<u8> {
     out
 }
 
-/// The name of a rank: known values come first, then the patterns in their order.
+/// Returns the name of a rank: known values come first, then the patterns in order.
 fn rank_name(rank: usize) -> &'static str {
     match rank.checked_sub(1) {
         None => KNOWN_SECRET_NAME,

@@ -1,4 +1,4 @@
-//! The patterns of `data/secrets.toml`, each compiled when one of its literals is first seen.
+//! The patterns of `data/secrets.toml`, each compiled when one of its literals is first found.
 
 use std::ops::Range;
 use std::sync::{LazyLock, OnceLock};
@@ -12,12 +12,12 @@ use super::pem::PemTracker;
 use super::secrets_file::{SecretPatternSpec, SecretsFile};
 use crate::literal_index::LiteralIndex;
 
-/// What secrets look like.
+/// The patterns of secrets.
 #[derive(Debug)]
 pub(super) struct SecretPatterns {
     patterns: Vec<SecretPattern>,
     index: LiteralIndex,
-    /// For each literal what it is.
+    /// The meaning of each literal.
     literals: Vec<PatternLiteral>,
 }
 
@@ -35,18 +35,18 @@ struct PatternLiteral {
     meaning: LiteralMeaning,
 }
 
-/// What it means that a literal is there.
+/// The meaning of a literal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum LiteralMeaning {
     /// The pattern may match.
     MayMatch,
-    /// The pattern may match, if the letter case is the same.
+    /// The pattern may match if the case is equal.
     MayMatchInThisCase,
-    /// A secret may begin here in base64.
+    /// The base64 encoding of a secret may begin here.
     BeginsInBase64,
 }
 
-/// Shorter beginnings in base64 are found everywhere.
+/// Minimum length of a prefix in base64; shorter ones occur everywhere.
 const SHORTEST_IN_BASE64: usize = 4;
 
 impl SecretPatterns {
@@ -91,21 +91,21 @@ impl SecretPatterns {
         }
     }
 
-    /// Adds every place at which a pattern matches.
+    /// Adds every match of a pattern.
     pub(super) fn find(&self, text: &[u8], pem: &mut PemTracker, found: &mut Vec<SecretSpan>) {
         let seen = self.find_if(text, found, |_| true);
-        // The first pattern is the one for private keys, which go on over many lines.
+        // The first pattern is for private keys, which span many lines.
         if pem.is_inside() || seen.first() == Some(&true) {
             pem.find_key_lines(text, found);
         }
     }
 
-    /// The same for secrets that are known by themselves.
+    /// Adds every match of a pattern that needs no context.
     pub(super) fn find_unnamed(&self, text: &[u8], found: &mut Vec<SecretSpan>) {
         self.find_if(text, found, |spec| !spec.needs_context);
     }
 
-    /// Adds what the patterns find that are wanted. Gives which have been seen.
+    /// Adds the matches of the selected patterns. Returns which patterns were found.
     fn find_if(
         &self,
         text: &[u8],
@@ -117,7 +117,7 @@ impl SecretPatterns {
             let Some(literal) = self.literals.get(place.literal) else {
                 return;
             };
-            // The search ignores letter case, most secrets do not.
+            // The search is case-insensitive, most secrets are not.
             let is_same_case = text[place.start..place.end] == *literal.text.as_bytes();
             match literal.meaning {
                 LiteralMeaning::MayMatch => seen[literal.pattern] = true,
@@ -145,7 +145,7 @@ impl SecretPattern {
         found.extend(self.places(text).map(|range| SecretSpan { range, rank }));
     }
 
-    /// Adds the base64 that begins here, if it is that of a secret.
+    /// Adds the base64 that begins here, if it decodes to a secret.
     fn decode(&self, text: &[u8], start: usize, rank: usize, found: &mut Vec<SecretSpan>) {
         let before = text[..start].iter().rev();
         let mut before = before.copied();
@@ -199,7 +199,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_expression_compiles_and_every_pattern_has_literals() {
+    fn every_regex_compiles_and_every_pattern_has_literals() {
         let file = SecretsFile::built_in();
         for spec in &file.pattern {
             assert!(

@@ -1,18 +1,18 @@
-//! Private keys that go on over many lines.
+//! Private keys that span many lines.
 
 use super::SecretSpan;
 use super::marker;
 use super::secrets_file::SecretsFile;
 
-/// As many lines without anything of a key end it, should its last line be missing.
+/// Number of lines without key material that end a key whose last line is missing.
 const MAX_NON_KEY_LINES: u8 = 3;
-/// A run of as many base64 digits is a part of a key.
+/// Minimum length of a run of base64 digits that is part of a key.
 const MIN_KEY_RUN: usize = 16;
 
-/// Whether the lines that were seen last are inside a private key.
+/// Tracks whether the current line is inside a private key.
 #[derive(Debug, Clone, Default)]
 pub(super) struct PemTracker {
-    /// How many more lines without anything of a key are waited for; none outside a key.
+    /// Number of further lines without key material before the key ends; none outside a key.
     lines_left: Option<u8>,
 }
 
@@ -21,7 +21,7 @@ impl PemTracker {
         self.lines_left.is_some()
     }
 
-    /// Adds what belongs to a private key, line by line.
+    /// Adds the lines of private keys.
     pub(super) fn find_key_lines(&mut self, text: &[u8], found: &mut Vec<SecretSpan>) {
         let rank = SecretsFile::built_in().rank("private_key");
         let mut start = 0;
@@ -36,7 +36,7 @@ impl PemTracker {
         }
     }
 
-    /// What of a line belongs to a key.
+    /// Returns the part of a line that belongs to a key.
     fn key_range(&mut self, line: &[u8]) -> Option<(usize, usize)> {
         if is_begin_line(line) {
             self.lines_left = Some(MAX_NON_KEY_LINES);
@@ -60,13 +60,13 @@ impl PemTracker {
     }
 }
 
-/// Whether a private key begins on the next line.
+/// Returns true if a private key begins on the next line.
 fn is_begin_line(line: &[u8]) -> bool {
     let line = line.trim_ascii_end();
     line.ends_with(b"-----") && contains(line, b"-----BEGIN ") && contains(line, b"PRIVATE KEY")
 }
 
-/// The longest run of base64 in a line, if it is long, or all there is and no word.
+/// Returns the longest run of base64 in a line, if it is long, or the whole line unless it is a word.
 fn longest_run(line: &[u8]) -> Option<(usize, usize)> {
     let is_digit = |byte: &u8| byte.is_ascii_alphanumeric() || b"+/=".contains(byte);
     let (mut best, mut start) = ((0, 0), 0);

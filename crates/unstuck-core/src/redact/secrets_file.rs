@@ -1,15 +1,15 @@
-//! The file `data/secrets.toml` as it is read: patterns and lists of words, and the names and ranks of the patterns.
+//! The format of `data/secrets.toml`: patterns and word lists, and the names and ranks of the patterns.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-/// The line that parts the patterns from their samples, which only tests read.
+/// The line that separates the patterns from their samples, which only tests read.
 const SAMPLES: &str = "\n# --- samples ---\n";
 const FILE: &str = include_str!("../../data/secrets.toml");
 
-/// The data file, the samples aside.
+/// The data file without its samples.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SecretsFile {
@@ -20,7 +20,7 @@ pub(super) struct SecretsFile {
     pub(super) pattern: Vec<SecretPatternSpec>,
 }
 
-/// One pattern as it is written.
+/// One pattern as written in the file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SecretPatternSpec {
@@ -29,19 +29,19 @@ pub(super) struct SecretPatternSpec {
     pub(super) regex: Vec<String>,
     #[serde(default)]
     pub(super) value: SecretClass,
-    /// Whether only what stands before a secret tells that it is one.
+    /// If set, only the text before a value identifies it as a secret.
     #[serde(default)]
     #[serde(rename = "named")]
     pub(super) needs_context: bool,
 }
 
 impl SecretPatternSpec {
-    /// True if it finds secrets also where their letters have another case than its literals.
+    /// Returns true if it also finds secrets whose case differs from its literals.
     pub(super) fn ignores_case(&self) -> bool {
         self.regex.iter().any(|regex| regex.contains("(?i"))
     }
 
-    /// The literals, one for each character that a class in them stands for.
+    /// Returns the literals, one for each character of their classes.
     pub(super) fn each_literal(&self) -> impl Iterator<Item = String> {
         self.literals
             .iter()
@@ -49,7 +49,7 @@ impl SecretPatternSpec {
     }
 }
 
-/// The literals that one with classes such as `[a-f0-9]` stands for.
+/// Expands a literal with classes such as `[a-f0-9]`.
 fn expand_classes(literal: &str) -> Vec<String> {
     let Some((before, rest)) = literal.split_once('[') else {
         return vec![literal.to_owned()];
@@ -67,7 +67,7 @@ fn expand_classes(literal: &str) -> Vec<String> {
         .collect()
 }
 
-/// What a secret must look like besides what its pattern says.
+/// The required form of a secret, in addition to its pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum SecretClass {
@@ -81,7 +81,7 @@ pub(super) enum SecretClass {
     Pair,
 }
 
-/// Names that say that their value is secret, and those that do not.
+/// Names whose value is secret, and exceptions.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SecretNameLists {
@@ -94,7 +94,7 @@ pub(super) struct SecretNameLists {
     pub(super) harmless: HashSet<String>,
 }
 
-/// Values that are no secrets.
+/// Values that are not secret.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct HarmlessValues {
@@ -111,14 +111,14 @@ impl SecretsFile {
                 .map_or(FILE, |(patterns, _)| patterns);
             match toml::from_str(patterns) {
                 Ok(file) => file,
-                // The embedded file is tested; this can only be reached by a build that skipped its tests.
+                // The embedded file is tested; only a build that skipped its tests can get here.
                 Err(error) => unreachable!("secrets.toml: {error}"),
             }
         });
         &FILE_READ
     }
 
-    /// The regular expression with the named parts in it.
+    /// Expands the named parts in a regular expression.
     pub(super) fn expand_parts(&self, regex: &str) -> String {
         self.parts
             .iter()
@@ -127,7 +127,7 @@ impl SecretsFile {
             })
     }
 
-    /// The id of a pattern, by its place.
+    /// Returns the id of a pattern by its index.
     pub(super) fn id(&self, pattern: usize) -> &str {
         self.pattern
             .get(pattern)
@@ -140,7 +140,7 @@ impl SecretsFile {
             .any(|pattern| pattern.id.as_bytes() == id)
     }
 
-    /// The rank of a pattern, by its id.
+    /// Returns the rank of a pattern by its id.
     pub(super) fn rank(&self, id: &str) -> usize {
         let at = self.pattern.iter().position(|pattern| pattern.id == id);
         at.unwrap_or(self.pattern.len()) + 1
@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_class_in_a_literal_stands_for_each_of_its_characters() {
+    fn class_in_a_literal_expands_to_each_of_its_characters() {
         assert_eq!(expand_classes("plain-"), ["plain-"]);
         assert_eq!(
             expand_classes("a[xy0-2]b"),

@@ -1,16 +1,16 @@
-//! A text that comes in pieces: a secret that is split over two of them is found all the same.
+//! Redacts a text that arrives in pieces: a secret split between two pieces is still found.
 
 use super::pem::PemTracker;
 use super::{Redactor, SecretSpan, insert_markers, line_wraps};
 
-/// So much of an unfinished line is kept before a part of it is let through.
+/// Maximum length of an unfinished line before part of it is released.
 const MAX_PENDING: usize = 64 << 10;
-/// So much of it stays, so that a secret at the cut is seen as a whole.
+/// Length that is then retained, so that a secret at the cut is seen as a whole.
 const LOOKAHEAD: usize = 8 << 10;
-/// So much of what was let through is kept, since what stands before a secret tells that it is one.
+/// Length of released text that is kept, since the text before a secret may identify it.
 const LOOKBEHIND: usize = 512;
 
-/// Redacts a text that comes in pieces, line by line.
+/// Redacts a text that arrives in pieces, line by line.
 ///
 /// ```
 /// use unstuck_core::redact::Redactor;
@@ -18,7 +18,7 @@ const LOOKBEHIND: usize = 512;
 /// let redactor = Redactor::new([]);
 /// let mut stream = redactor.stream();
 /// assert_eq!(stream.push(b"hello\npassword=hunt"), b"hello\n");
-/// // It may go on on the next line.
+/// // It may continue on the next line.
 /// assert_eq!(stream.push(b"er2\n"), b"");
 /// assert_eq!(stream.finish(), b"password=[redacted:password]\n");
 /// ```
@@ -27,9 +27,9 @@ pub struct StreamRedactor<'r> {
     redactor: &'r Redactor,
     /// The unfinished line.
     pending: Vec<u8>,
-    /// How many bytes of it were let through already.
+    /// Number of its bytes already released.
     released: usize,
-    /// Whether the rest of an endless secret is being dropped.
+    /// If set, the rest of an oversized secret is being dropped.
     dropping: bool,
     pem: PemTracker,
 }
@@ -45,7 +45,7 @@ impl<'r> StreamRedactor<'r> {
         }
     }
 
-    /// Takes in the next piece and returns what may be shown by now: all finished lines, but for those at the end that may be
+    /// Adds a piece and returns the text that is safe to show: all finished lines, except the last ones if they may be
     /// wrapped.
     pub fn push(&mut self, chunk: &[u8]) -> Vec<u8> {
         let mut out = Vec::new();
@@ -65,13 +65,13 @@ impl<'r> StreamRedactor<'r> {
         out
     }
 
-    /// The unfinished last line, when no more comes.
+    /// Returns the unfinished last line at the end of the text.
     pub fn finish(mut self) -> Vec<u8> {
         self.take_finished_lines()
     }
 
-    /// Lets finished lines through, but for the last ones if a secret may be wrapped from there to the next line. They stay
-    /// without what is known of them to be secret.
+    /// Releases finished lines, except the last ones if a secret may be wrapped onto the next line. The retained lines
+    /// exclude what is already known to be secret.
     fn take_safe_lines(&mut self) -> Vec<u8> {
         let open = line_wraps::find_open_tail(&self.pending).filter(|_| self.released == 0);
         let is_short = |open: &line_wraps::OpenTail| self.pending.len() - open.line < LOOKAHEAD;
@@ -89,7 +89,7 @@ impl<'r> StreamRedactor<'r> {
         if secrets.iter().any(is_cut) {
             return self.take_finished_lines();
         }
-        // What may go on is looked at again, with its continuation.
+        // A possible prefix of a secret is searched again with its continuation.
         secrets.retain(|secret| secret.range.end <= open.start);
         let first = secrets.partition_point(|secret| secret.range.end <= open.line);
         let shown = insert_markers(&self.pending[..open.line], &secrets[..first]);
@@ -100,7 +100,7 @@ impl<'r> StreamRedactor<'r> {
             .into_owned()
     }
 
-    /// Lets finished lines through.
+    /// Releases finished lines.
     fn take_finished_lines(&mut self) -> Vec<u8> {
         let lines = std::mem::take(&mut self.pending);
         let shown = std::mem::take(&mut self.released);
@@ -117,7 +117,7 @@ impl<'r> StreamRedactor<'r> {
             .into_owned()
     }
 
-    /// Lets the first part of a very long line through.
+    /// Releases the first part of a very long line.
     fn take_line_prefix(&mut self) -> Vec<u8> {
         let secrets = self
             .redactor
@@ -147,7 +147,7 @@ impl<'r> StreamRedactor<'r> {
         self.redactor.redact_bytes(&shown).into_owned()
     }
 
-    /// Drops what still belongs to a secret that was too long to be kept.
+    /// Drops the rest of a secret that was too long to be retained.
     fn drop_rest(&mut self) {
         if self.dropping {
             let is_end = |byte: &u8| byte.is_ascii_whitespace() || b"\"'`\\".contains(byte);
@@ -158,7 +158,7 @@ impl<'r> StreamRedactor<'r> {
     }
 }
 
-/// The secrets of what comes after a place, counted from there.
+/// Returns the secrets after a position, relative to it.
 fn secrets_after(place: usize, secrets: &[SecretSpan]) -> Vec<SecretSpan> {
     let later = secrets.iter().filter(|secret| secret.range.end > place);
     let counted = later.map(|secret| SecretSpan {

@@ -1,6 +1,6 @@
-//! How an agent proposes a repair.
+//! The instructions that teach an agent to propose a repair.
 
-/// The text that tells an agent when and how to propose a repair, for its prompt.
+/// Returns the prompt text that tells an agent when and how to propose a repair.
 pub fn agent_instructions() -> &'static str {
     include_str!("../../data/recovery_instructions.md")
 }
@@ -10,9 +10,9 @@ mod tests {
     use super::agent_instructions;
     use crate::command_policy::Proposal;
 
-    /// S3-28 to S3-30: what agents are told to write is taken.
+    /// S3-28 to S3-30: the example given to agents is a valid proposal.
     #[test]
-    fn the_example_that_agents_are_shown_is_a_proposal() {
+    fn agent_instructions_example_is_a_valid_proposal() {
         let text = agent_instructions();
         let from = text.find("```json\n").unwrap() + 8;
         let to = from + text[from..].find("```").unwrap();

@@ -1,8 +1,8 @@
-//! The words of one call: its options, its operands, and which known call of the program it is.
+//! The arguments of one call: its options, its operands, and the matching known call of the program.
 
 use super::repair_file::{CallRule, ProgramSpec};
 
-/// Words of the shell that may stand before a program.
+/// Shell words that may precede a program.
 const PREFIX_WORDS: [&str; 14] = [
     "if", "then", "else", "elif", "do", "while", "until", "!", "{", "exec", "command", "time",
     "nohup", "builtin",
@@ -11,7 +11,7 @@ const PREFIX_WORDS: [&str; 14] = [
 /// The options and operands of a call.
 pub(super) struct CallArguments<'a> {
     pub(super) operands: Vec<&'a str>,
-    /// Where each operand stands among the arguments.
+    /// Index of each operand among the arguments.
     positions: Vec<usize>,
     options: Vec<(&'a str, Option<&'a str>)>,
 }
@@ -55,7 +55,7 @@ impl<'a> CallArguments<'a> {
             || self.has_letter(option)
     }
 
-    /// Whether a short option stands among several that were written as one word, such as the `f` in `-rf`.
+    /// Returns true if a short option is part of a combined word, such as the `f` in `-rf`.
     fn has_letter(&self, option: &str) -> bool {
         let letter = option.strip_prefix('-').filter(|rest| rest.len() == 1);
         let in_word = |(name, _): &(&str, _), letter: &str| {
@@ -69,12 +69,12 @@ impl<'a> CallArguments<'a> {
         options.iter().any(|option| self.has_option(option))
     }
 
-    /// The value of one of the options.
+    /// Returns the value of the first of these options.
     pub(super) fn value(&self, options: &[String]) -> Option<&'a str> {
         self.values(options).next()
     }
 
-    /// The values of the options.
+    /// Returns the values of these options.
     pub(super) fn values<'s>(
         &'s self,
         options: &'s [String],
@@ -84,18 +84,18 @@ impl<'a> CallArguments<'a> {
         named.filter_map(|(_, value)| *value)
     }
 
-    /// The operands after the verb.
+    /// Returns the operands after the verb.
     pub(super) fn operands_after(&self, verb: usize) -> Vec<&'a str> {
         self.operands.get(verb..).unwrap_or_default().to_vec()
     }
 
-    /// Where an operand stands among the arguments.
+    /// Returns the index of an operand among the arguments.
     pub(super) fn operand_position(&self, number: usize) -> Option<usize> {
         self.positions.get(number).copied()
     }
 }
 
-/// The known call of a program that fits best, and how many operands its verb has.
+/// Returns the best-matching known call of a program and the number of operands in its verb.
 pub(super) fn best_call_rule<'p>(
     program: &'p ProgramSpec,
     words: &CallArguments<'_>,
@@ -111,7 +111,7 @@ pub(super) fn best_call_rule<'p>(
     best.map(|(_, does, verb)| (does, verb))
 }
 
-/// How many of the operands are the verb; none if they are another one.
+/// Returns the number of operands that form the verb, or none if they do not match.
 fn verb_length(verbs: &str, operands: &[&str]) -> Option<usize> {
     let lengths = verbs.split('|').filter_map(|verb| {
         let words: Vec<&str> = verb.split_whitespace().collect();
@@ -120,7 +120,7 @@ fn verb_length(verbs: &str, operands: &[&str]) -> Option<usize> {
     lengths.max()
 }
 
-/// The words without assignments and what else may stand before a program.
+/// Returns the words without assignments and other prefixes of the program.
 pub(super) fn without_prefixes<'w, 'a>(words: &'w [&'a str]) -> &'w [&'a str] {
     let is_before =
         |word: &&&str| PREFIX_WORDS.contains(*word) || crate::planner::is_assignment(word);
@@ -128,31 +128,31 @@ pub(super) fn without_prefixes<'w, 'a>(words: &'w [&'a str]) -> &'w [&'a str] {
     &words[skipped..]
 }
 
-/// The arguments that are no options.
+/// Returns the arguments that are not options.
 pub(super) fn plain_operands<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
     let all = arguments.iter().copied();
     all.filter(|word| !word.starts_with('-')).collect()
 }
 
-/// Whether an operand of an installer is the name of a package, and not a folder or file.
+/// Returns true if an operand of an installer is a package name and not a directory or file.
 pub(super) fn is_package(word: &str) -> bool {
     let is_path = word.starts_with(['.', '/', '~']) || word.ends_with(['/', '.']);
     let is_file = [".txt", ".whl", ".tgz", ".gz", ".toml"];
     !is_path && !is_file.iter().any(|end| word.ends_with(end))
 }
 
-/// Whether an operand of an installer is a folder.
+/// Returns true if an operand of an installer is a directory.
 pub(super) fn is_directory(word: &str) -> bool {
     let is_file = [".txt", ".whl", ".tgz", ".gz", ".zip", ".toml"];
     word.starts_with(['.', '/']) && !is_file.iter().any(|end| word.ends_with(end))
 }
 
-/// A folder without the extras that may follow it, such as `.[dev]`.
+/// Returns a directory without the extras that may follow it, such as `.[dev]`.
 pub(super) fn without_extras(word: &str) -> &str {
     word.split_once('[').map_or(word, |(folder, _)| folder)
 }
 
-/// The name of a package without the version that may follow it.
+/// Returns a package name without its version.
 pub(super) fn package_name(word: &str) -> &str {
     let (scope, rest) = match word.strip_prefix('@') {
         Some(rest) => (1, rest),

@@ -1,4 +1,4 @@
-//! Built-in commands for a need: from its rule, from the package manager, from the scripts of the project.
+//! Built-in commands for a requirement: from its rule, the package manager or the project's scripts.
 
 use super::effects::CommandAnalysis;
 use super::failure_message::FailureMessage;
@@ -12,19 +12,19 @@ use super::requirement::Requirement;
 use crate::failure::Kind;
 use crate::planner::shell_quote;
 
-/// The programs that built-in commands begin with, beside package managers and those in the data.
+/// Programs of built-in commands, in addition to package managers and those in the data.
 pub(super) const PROGRAMS: [&str; 3] = ["cp", "make", "just"];
 
-/// A command that may be offered for a need.
+/// A command that may be suggested for a requirement.
 pub(super) struct CommandCandidate {
     pub(super) command: String,
     pub(super) directory: String,
-    /// Whether it still has to show that it fits.
+    /// If set, the command must still be shown to match the requirement.
     pub(super) needs_proof: bool,
 }
 
 impl CommandCandidate {
-    /// The command, run in its folder from the root of the project.
+    /// Returns the command, run in its directory from the project root.
     pub(super) fn with_cd(&self) -> String {
         if self.directory.is_empty() {
             return self.command.clone();
@@ -33,7 +33,7 @@ impl CommandCandidate {
     }
 }
 
-/// The commands that a message advises and that run scripts of the project, and nothing else.
+/// Returns the commands that a message advises and that only run scripts of the project.
 pub(super) fn advised_commands(
     book: &RepairCatalog,
     facts: &ProjectFacts,
@@ -53,7 +53,7 @@ pub(super) fn advised_commands(
         .collect()
 }
 
-/// The built-in commands for a need. Where it is about rights, a full disk or memory there are none.
+/// Returns the built-in commands for a requirement. There are none for permissions, a full disk or memory.
 pub(super) fn builtin_candidates(
     book: &RepairCatalog,
     facts: &ProjectFacts,
@@ -99,7 +99,7 @@ fn from_rule<'n>(
     })
 }
 
-/// Fills a template with what the need is about; none if that is not known.
+/// Fills a template with the values of the requirement; none if a value is unknown.
 pub(super) fn fill_template(
     template: &str,
     need: &Requirement<'_>,
@@ -128,7 +128,7 @@ pub(super) fn fill_template(
     Some(text)
 }
 
-/// Copies of templates that are not there yet.
+/// Returns commands that copy templates whose target does not exist yet.
 fn from_templates(book: &RepairCatalog, facts: &ProjectFacts) -> Vec<CommandCandidate> {
     let copy = |file: &String| {
         let mut marks = book.template_marks();
@@ -173,7 +173,7 @@ fn from_package_manager(
     candidates.filter(can_work).take(1).collect()
 }
 
-/// The manager that the project uses, or the usual one where its wishes are there.
+/// Returns the manager that the project uses, or the default one if its manifests exist.
 fn manager_for<'b>(
     book: &'b RepairCatalog,
     facts: &ProjectFacts,
@@ -187,7 +187,7 @@ fn manager_for<'b>(
     chosen.or_else(usual)
 }
 
-/// Scripts and targets of the project, each as the command that runs it.
+/// Returns the scripts and targets of the project, each as the command that runs it.
 fn from_scripts(book: &RepairCatalog, facts: &ProjectFacts) -> Vec<CommandCandidate> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_:.-".contains(c);
     let mut all = Vec::new();
@@ -211,7 +211,7 @@ fn from_scripts(book: &RepairCatalog, facts: &ProjectFacts) -> Vec<CommandCandid
     all
 }
 
-/// What runs the scripts of a runner.
+/// Returns the command prefix that runs the scripts of a runner.
 fn runner_prefix(book: &RepairCatalog, facts: &ProjectFacts, runner: &str) -> Option<String> {
     match runner {
         "package.json" => {

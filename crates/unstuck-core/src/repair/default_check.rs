@@ -1,4 +1,4 @@
-//! How a project is checked, where nobody says it.
+//! The default check of a project that has none configured.
 
 use std::sync::LazyLock;
 
@@ -25,8 +25,8 @@ struct DefaultCheck {
 static CHECKS: LazyLock<DefaultChecks> =
     LazyLock::new(|| toml::from_str(include_str!("../../data/checks.toml")).unwrap_or_default());
 
-/// What has to be looked at in a project before [`default_check`] can tell: also files in folders that are not listed, such as
-/// the interpreter of a virtual environment.
+/// Returns the probes that [`default_check`] needs: also files in directories that are not listed, such as the
+/// interpreter of a virtual environment.
 pub fn default_check_probes() -> ProjectProbes {
     let files = CHECKS.check.iter().flat_map(|check| &check.has);
     let plain = files.filter(|name| !name.contains('*'));
@@ -36,7 +36,7 @@ pub fn default_check_probes() -> ProjectProbes {
     }
 }
 
-/// The command that tells whether a project is healthy, by what it has; none if it does not tell.
+/// Returns the command that checks whether a project is healthy, derived from its files; none if they do not tell.
 pub fn default_check(facts: &ProjectFacts) -> Option<Vec<String>> {
     let fits = |check: &&DefaultCheck| {
         let named = check.script.as_ref().is_none_or(|(runner, name)| {
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn the_lockfile_tells_who_runs_the_tests() {
+    fn lockfile_selects_the_test_runner() {
         let test = Some(("package.json", "test"));
         let run = |files: &[&str]| default_check(&facts(files, test)).unwrap().join(" ");
         assert_eq!(run(&["package.json", "package-lock.json"]), "npm test");
@@ -78,14 +78,14 @@ mod tests {
     }
 
     #[test]
-    fn every_file_that_decides_is_asked_for() {
+    fn every_deciding_file_is_probed() {
         let asked = default_check_probes().paths;
         assert!(asked.contains(".venv/bin/python") && asked.contains("Cargo.toml"));
         assert!(asked.iter().all(|path| !path.contains('*')));
     }
 
     #[test]
-    fn a_script_that_is_not_there_is_not_run() {
+    fn missing_script_is_not_run() {
         assert_eq!(default_check(&facts(&["package.json"], None)), None);
         let both = facts(&["package.json", "Cargo.toml"], None);
         assert_eq!(default_check(&both).unwrap()[0], "cargo");

@@ -1,4 +1,4 @@
-//! What is never repaired by a command, and which commands are never offered.
+//! Failures that no command may repair, and commands that are never suggested.
 
 use super::effects::CommandAnalysis;
 use super::failure_message::FailureMessage;
@@ -9,7 +9,7 @@ use super::suggestion::RepairRefusal;
 use crate::diagnosis::Diagnosis;
 use crate::failure::{Category, Failure, Kind, Layer};
 
-/// Why a failure is not repaired by any command.
+/// Returns why no command may repair a failure.
 pub(super) fn refuse_failure(
     book: &RepairCatalog,
     failure: &Failure,
@@ -49,7 +49,7 @@ fn refuse_by_category(failure: &Failure, diagnosis: &Diagnosis) -> Option<Repair
             "code",
             "the project's own code is wrong, and no command repairs that",
         ),
-        // A project may have made the certificate itself, for its tests.
+        // The project may have created the certificate itself, for its tests.
         (_, Category::Fatal) if diagnosis.kind != Kind::CertificateError => {
             ("person", "only a person can give what is missing")
         }
@@ -64,7 +64,7 @@ fn refuse_by_category(failure: &Failure, diagnosis: &Diagnosis) -> Option<Repair
     })
 }
 
-/// Why a command is never offered; what its scripts run counts, too.
+/// Returns why a command is never suggested; the scripts it runs are checked too.
 pub(super) fn refuse_command(
     book: &RepairCatalog,
     facts: &ProjectFacts,

@@ -1,6 +1,6 @@
-//! What a command does, read from its words: which files it makes and removes, what it installs, runs and stops.
+//! Effects of a command, derived from its words: files created and removed, packages installed, processes stopped.
 //!
-//! Nothing here approves anything. Reading a command wrongly can only lead to a worse offer, never to a permission.
+//! Nothing here approves anything. Misreading a command can only produce a worse suggestion, never a permission.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -14,59 +14,59 @@ use super::repair_file::{CallRule, EffectKind, OperandSelection, ProgramSpec};
 use super::{call_arguments, paths};
 use crate::planner::{ShellToken, ShellTokenKind, shell_tokens};
 
-/// So deep scripts are followed into the commands that they run.
+/// Maximum depth of scripts that are followed into the commands they run.
 const MAX_SCRIPT_DEPTH: u8 = 2;
 
-/// A command, understood as far as possible.
+/// A command, analyzed as far as possible.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct CommandAnalysis {
     /// The command.
     pub(super) text: String,
-    /// What it does, in order.
+    /// Its effects, in order.
     pub(super) effects: Vec<CommandEffect>,
     /// Numbers in it that may be ports.
     pub(super) ports: BTreeSet<u16>,
 }
 
-/// One thing that a command does.
+/// An effect of a command.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct CommandEffect {
-    /// The program, without its folder.
+    /// The program, without its directory.
     pub(super) program: String,
-    /// Where the program is, if it is one of the project.
+    /// The path of the program, if it belongs to the project.
     pub(super) program_path: Option<String>,
     pub(super) kinds: Vec<EffectKind>,
     pub(super) ecosystem: Option<String>,
     pub(super) manager: Option<String>,
-    /// The folder that it works in, relative to the root.
+    /// The working directory, relative to the root.
     pub(super) directory: String,
-    /// The paths that it works on.
+    /// The affected paths.
     pub(super) targets: Vec<String>,
-    /// Other things that it works on, and words that may name some.
+    /// Other affected objects, and words that may name some.
     pub(super) things: Vec<String>,
-    /// The packages that it names.
+    /// The packages it names.
     pub(super) packages: Vec<String>,
-    /// The paths that it reads.
+    /// The paths it reads.
     pub(super) reads: Vec<String>,
-    /// The folders of the project that it takes packages from.
+    /// Project directories it takes packages from.
     pub(super) sources: Vec<String>,
-    /// The folders of the project that it installs as packages.
+    /// Project directories it installs as packages.
     pub(super) projects: Vec<String>,
-    /// Whether it works in the other packages of the workspace.
+    /// True if it affects the other packages of the workspace.
     pub(super) members: bool,
-    /// The script of the project that it runs: the runner and the name.
+    /// The project script it runs: runner and name.
     pub(super) script: Option<(String, String)>,
-    /// The file of the project that it runs.
+    /// The project file it runs.
     pub(super) file: Option<String>,
-    /// Files of which the project must have one, in whatever folder.
+    /// Files of which the project must have one, in any directory.
     pub(super) required_files: Vec<String>,
-    /// Whether the file that it runs is a script of a shell.
+    /// True if the file it runs is a shell script.
     pub(super) shell: bool,
-    /// Whether the program is known, and not only guessed from names.
+    /// True if the program is known and not only guessed from names.
     pub(super) is_known_program: bool,
-    /// Whether every shell has the program built in.
+    /// True if the program is a shell builtin.
     pub(super) builtin: bool,
-    /// How deep in scripts it stands; 0 for the command itself.
+    /// Script nesting depth; 0 for the command itself.
     pub(super) depth: u8,
     pub(super) frozen: bool,
     pub(super) offline: bool,
@@ -85,7 +85,7 @@ impl CommandEffect {
 }
 
 impl CommandAnalysis {
-    /// Reads a command; of one that cannot be read nothing is known.
+    /// Analyzes a command; nothing is known about one that cannot be parsed.
     pub(super) fn analyze(book: &RepairCatalog, facts: &ProjectFacts, text: &str) -> Self {
         let mut reader = EffectReader {
             book,
@@ -107,14 +107,14 @@ impl CommandAnalysis {
         self.effects.iter().any(|deed| deed.has_effect(work))
     }
 
-    /// The deeds that do such work.
+    /// Returns the effects of this kind.
     pub(super) fn effects_of_kind(&self, work: EffectKind) -> impl Iterator<Item = &CommandEffect> {
         self.effects
             .iter()
             .filter(move |deed| deed.has_effect(work))
     }
 
-    /// Whether it removes what covers a path.
+    /// Returns true if it removes something that covers a path.
     pub(super) fn removes(&self, path: &str) -> bool {
         let removing =
             |deed: &&CommandEffect| deed.has_any_effect(&[EffectKind::Remove, EffectKind::Clean]);
@@ -126,7 +126,7 @@ impl CommandAnalysis {
         of.any(|one| paths::covers(one, path))
     }
 
-    /// The files of the project that it consists of.
+    /// Returns the project files it consists of.
     pub(super) fn files(&self) -> BTreeSet<&str> {
         let all = self.effects.iter();
         all.filter_map(|deed| deed.file.as_deref()).collect()
@@ -144,7 +144,7 @@ struct EffectReader<'a> {
     facts: &'a ProjectFacts,
     directory: String,
     depth: u8,
-    /// Whether the next program is found by its launcher.
+    /// True if the next program is located by its launcher.
     finds: bool,
     effects: Vec<CommandEffect>,
 }
@@ -159,7 +159,7 @@ impl EffectReader<'_> {
         }
     }
 
-    /// One simple command with its redirections.
+    /// Analyzes one simple command with its redirections.
     fn read_simple_command(&mut self, tokens: &[ShellToken]) {
         let mut words = Vec::new();
         let mut rest = tokens.iter();
@@ -205,7 +205,7 @@ impl EffectReader<'_> {
         }
         let name = paths::base_name(program);
         let known = self.book.program(name);
-        // Who finds a program itself may be told its version, too.
+        // A launcher that locates the program may also be given its version.
         let known = known.or_else(|| {
             let bare = self.finds.then(|| call_arguments::package_name(name))?;
             self.book.program(bare)
@@ -229,7 +229,7 @@ impl EffectReader<'_> {
         }
     }
 
-    /// A program of which only its name is known, or a file of the project.
+    /// Analyzes a program of which only the name is known, or a file of the project.
     fn read_unknown_program(&mut self, program: &str, arguments: &[&str]) {
         let mut deed = self.new_effect(program);
         let operands: Vec<&str> = call_arguments::plain_operands(arguments);
@@ -302,7 +302,7 @@ impl EffectReader<'_> {
         self.follow_scripts(deed, does, &operands);
     }
 
-    /// Adds a deed once for each script that it names.
+    /// Adds an effect for each script that it names.
     fn follow_scripts(&mut self, deed: CommandEffect, does: &CallRule, operands: &[&str]) {
         let named = does.script.iter().flat_map(|_| operands);
         let count = if does.each { operands.len() } else { 1 };
@@ -319,7 +319,7 @@ impl EffectReader<'_> {
         }
     }
 
-    /// Reads the command that a call launches; false if it launches none.
+    /// Analyzes the command that a call launches; false if it launches none.
     fn read_launched(
         &mut self,
         does: &CallRule,
@@ -354,7 +354,8 @@ impl EffectReader<'_> {
         false
     }
 
-    /// Reads a known program that an interpreter runs as a file, such as `node yarn-1.22.cjs`; false if it is none.
+    /// Analyzes a known program that an interpreter runs as a file, such as `node yarn-1.22.cjs`; false if there is
+    /// none.
     fn read_interpreted_program(
         &mut self,
         does: &CallRule,
@@ -444,7 +445,7 @@ impl EffectReader<'_> {
         deed.reads.extend(values(&does.reads_options));
     }
 
-    /// Adds a deed and, where it runs a script of the project, what that does.
+    /// Adds an effect and, if it runs a project script, the effects of that script.
     fn push_with_script(&mut self, mut deed: CommandEffect) {
         let named = deed.script.as_ref().map(|(_, name)| name.clone());
         let name = named.or_else(|| {
@@ -468,7 +469,7 @@ impl EffectReader<'_> {
         }
     }
 
-    /// What the script or file consists of that a deed runs, each part with the folder that it runs in.
+    /// Returns the bodies of the script or file that an effect runs, each with its working directory.
     fn script_bodies(&self, deed: &CommandEffect) -> Vec<(String, String)> {
         if self.depth >= MAX_SCRIPT_DEPTH {
             return Vec::new();
@@ -492,7 +493,7 @@ impl EffectReader<'_> {
             .collect()
     }
 
-    /// The text of a file, if it is a shell script.
+    /// Returns the text of a file, if it is a shell script.
     fn shell_text(&self, file: &str, by_shell: bool) -> Option<String> {
         let text = self.facts.path_fact(file)?.text.as_deref()?;
         let first = text.lines().next().unwrap_or_default();
@@ -501,7 +502,7 @@ impl EffectReader<'_> {
     }
 }
 
-/// The file of the project that a known program is, unless it belongs to what was installed.
+/// Returns the project file that is this known program, unless it belongs to installed packages.
 fn project_file(
     book: &RepairCatalog,
     facts: &ProjectFacts,
@@ -513,7 +514,7 @@ fn project_file(
         .then(|| path.to_owned())
 }
 
-/// The files that are read within a word, such as `$(cat app.pid)`.
+/// Returns the files that are read within a word, such as `$(cat app.pid)`.
 fn inner_reads(folder: &str, words: &[&str]) -> Vec<String> {
     static READ: LazyLock<Option<Regex>> =
         LazyLock::new(|| Regex::new(r"[$`]\(?\s*(?:cat|<)\s+([A-Za-z0-9_./-]+)").ok());

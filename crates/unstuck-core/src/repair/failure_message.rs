@@ -1,6 +1,6 @@
-//! What a failure says, made ready for reading: the text as seen on a screen, and the commands that it advises.
+//! The message of a failure: its text as seen on a screen, and the commands it advises.
 //!
-//! Messages are untrusted text. What is found here is only compared with what a person wrote or the project has.
+//! Messages are untrusted text. Values found here are only compared with the owner's entries and the project.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -10,25 +10,25 @@ use regex::Regex;
 use crate::diagnosis::NormalizedText;
 use crate::failure::Failure;
 
-/// So much of the end of each stream is read.
+/// Maximum number of bytes read from the end of each stream.
 const MAX_TEXT_LEN: usize = 64 << 10;
-/// So many words of an advised command are read.
+/// Maximum number of words read of an advised command.
 const MAX_COMMAND_WORDS: usize = 24;
 
-/// What a failure says.
+/// The message of a failure.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct FailureMessage {
     /// The text, line by line.
     pub(super) text: String,
-    /// What follows each advice to run something.
+    /// The text after each advice to run something.
     advice: Vec<AdvisedCommand>,
 }
 
-/// What stands where a message advises a command: some words, of which the first ones may be the command.
+/// A passage where a message advises a command; its first words may be the command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct AdvisedCommand {
     words: Vec<String>,
-    /// Whether the words are all of it, as they stood in quotes or on a line of their own.
+    /// True if the words are the whole command, as they were quoted or on their own line.
     is_complete: bool,
 }
 
@@ -44,20 +44,20 @@ impl FailureMessage {
         Self { text, advice }
     }
 
-    /// The line that a place in the text belongs to.
+    /// Returns the line that contains a position of the text.
     pub(super) fn line_at(&self, place: &Range<usize>) -> &str {
         let start = self.text[..place.start].rfind('\n').map_or(0, |at| at + 1);
         let rest = &self.text[start..];
         rest.split('\n').next().unwrap_or(rest).trim()
     }
 
-    /// Whether the message advises to run just this command.
+    /// Returns true if the message advises exactly this command.
     pub(super) fn advises(&self, command: &str) -> bool {
         let words: Vec<&str> = command.split_whitespace().collect();
         self.advice.iter().any(|advice| advice.is_command(&words))
     }
 
-    /// Whether the message advises to remove this file.
+    /// Returns true if the message advises removing this file.
     pub(super) fn advises_removing(&self, name: &str) -> bool {
         let mut lines = self.text.lines().filter(|line| line.contains(name));
         lines.any(|line| {
@@ -66,14 +66,14 @@ impl FailureMessage {
         })
     }
 
-    /// The commands that the message advises, as far as it is clear where they end.
+    /// Returns the advised commands whose end is clear.
     pub(super) fn advised_commands(&self) -> impl Iterator<Item = String> {
         self.advice.iter().filter_map(AdvisedCommand::command)
     }
 }
 
 impl AdvisedCommand {
-    /// The command, up to where it clearly ends.
+    /// Returns the command, up to where it clearly ends.
     fn command(&self) -> Option<String> {
         if self.is_complete {
             return Some(self.words.join(" "));
@@ -109,7 +109,7 @@ fn is_same_word(word: &str, wanted: &str) -> bool {
     word == wanted || word.trim_end_matches(ENDS) == wanted
 }
 
-/// Whether a command may end with this word, as it is followed by these.
+/// Returns true if a command may end with this word, given the words that follow.
 fn ends_a_command(last: &str, rest: &[String]) -> bool {
     const AFTER: [&str; 30] = [
         "to",
@@ -156,7 +156,7 @@ static VERB: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(&format!(r#"(?i)\b(?:{verbs})\b{filler}\s{{1,3}}"#)).ok()
 });
 
-/// What may stand before such a word and turns it into something else.
+/// Words before such a verb that make it something other than advice.
 static NOT_ADVICE: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(
         r"(?i)(?:\bnot|n't|\bnever|\bwithout|\bwhile|\bwhen|\bwas|\bwere|\berror|\bfail(?:ed|ure)?|\bunable|\bcannot|\bcould|\binstead of|\bafter|\bavoid|\bstop|\bexpected|\bbut|\byou)(?: to| ever)?\s*$",
@@ -179,7 +179,7 @@ fn find_advised_commands(text: &str) -> Vec<AdvisedCommand> {
     all
 }
 
-/// The command at the start of a text: up to the closing quote, or the words of the line.
+/// Parses the command at the start of a text: up to the closing quote, or the words of the line.
 fn command_at_start(text: &str) -> Option<AdvisedCommand> {
     let quote = text.chars().next().filter(|c| "'\"`".contains(*c));
     let line = text.lines().next()?;
@@ -195,7 +195,7 @@ fn command_at_start(text: &str) -> Option<AdvisedCommand> {
     })
 }
 
-/// Lines that are nothing but a command, announced by a line that ends with a colon.
+/// Returns lines that are only a command, announced by a line that ends with a colon.
 fn announced_commands(text: &str) -> Vec<AdvisedCommand> {
     static ANNOUNCES: LazyLock<Option<Regex>> = LazyLock::new(|| {
         Regex::new(r"(?i)\b(?:run|try|execute|use|call|command|fix|resolve|add|install|sync|update|solve)\b.*:$").ok()
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_is_advised_however_it_is_written() {
+    fn advised_commands_are_found_in_any_notation() {
         for text in [
             "Please run \"npm run generate\" and try to import it again.",
             "client missing (run npm run generate first)",
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_that_failed_or_is_warned_of_is_not_advised() {
+    fn failed_commands_and_warnings_are_not_advice() {
         for text in [
             "error: failed to run npm run generate",
             "do not run npm run generate",

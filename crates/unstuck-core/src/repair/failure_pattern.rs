@@ -1,4 +1,4 @@
-//! Patterns of the repair knowledge: a literal, or a regular expression between slashes; letter case aside.
+//! Patterns of the repair knowledge: a literal, or a regular expression between slashes; case-insensitive.
 
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -8,11 +8,11 @@ use serde::{Deserialize, Deserializer};
 
 use crate::regex_literals;
 
-/// What to look for in a text; compiled when it is first needed.
+/// A text pattern, compiled on first use.
 #[derive(Debug, Clone)]
 pub(super) struct FailurePattern {
     source: String,
-    /// In lower case: a text without any of them does not match. None if there are no good ones.
+    /// Lower-case literals of which a matching text contains at least one. None if there are no useful ones.
     literals: OnceLock<Option<Vec<String>>>,
     compiled: OnceLock<Option<Regex>>,
 }
@@ -26,13 +26,13 @@ impl FailurePattern {
         }
     }
 
-    /// Every place where it matches.
+    /// Returns every match.
     pub(super) fn all_captures<'t>(&self, text: &'t str) -> impl Iterator<Item = Captures<'t>> {
         let regex = self.regex_for(text).into_iter();
         regex.flat_map(move |regex| regex.captures_iter(text))
     }
 
-    /// The first place where it matches.
+    /// Returns the first match.
     pub(super) fn find(&self, text: &str) -> Option<Range<usize>> {
         self.regex_for(text)?.find(text).map(|found| found.range())
     }
@@ -42,7 +42,7 @@ impl FailurePattern {
             .is_some_and(|regex| regex.is_match(text))
     }
 
-    /// What is wrong with it.
+    /// Returns the error of an invalid pattern.
     pub(super) fn problem(&self) -> Option<String> {
         let wrong = |error: regex::Error| format!("`{}`: {error}", self.source);
         match self.source.trim() {
@@ -51,7 +51,7 @@ impl FailurePattern {
         }
     }
 
-    /// The expression, if it may match the text: most never do, and compiling is what costs.
+    /// Returns the regex if it can match the text. Most never do, and compiling is the expensive part.
     fn regex_for(&self, text: &str) -> Option<&Regex> {
         let literals = self.literals.get_or_init(|| match self.expression() {
             Some(regex) => regex_literals::required_literals(regex),
@@ -64,7 +64,7 @@ impl FailurePattern {
         may_match.then(compiled).flatten()
     }
 
-    /// What stands between the slashes.
+    /// Returns the expression between the slashes.
     fn expression(&self) -> Option<&str> {
         self.source.strip_prefix('/')?.strip_suffix('/')
     }
@@ -82,7 +82,7 @@ impl FailurePattern {
     }
 }
 
-/// Whether a text contains a literal that is in lower case, in any letter case.
+/// Returns true if a text contains a lower-case literal, in any letter case.
 fn contains(text: &[u8], literal: &[u8]) -> bool {
     let Some((first, rest)) = literal.split_first() else {
         return true;

@@ -1,10 +1,10 @@
-//! Which repair fits a failure.
+//! Selects the repairs that match a failure.
 //!
-//! A failure *needs* something: packages, a folder, a free port. A command *does* something. Both are read by the
-//! knowledge in `data/repairs/`, and the [facts](Facts) of the project tell whether they go together. The owner's
-//! entries come first, and only those that the evidence supports; nothing is ever tried just because it is allowed.
+//! A failure has *requirements*: packages, a directory, a free port. A command has *effects*. Both come from the
+//! knowledge in `data/repairs/`, and the [facts](ProjectFacts) of the project decide whether they match. The owner's
+//! entries come first, but only those the evidence supports; nothing is tried just because it is allowed.
 //!
-//! Offering is not allowing: whether a command may run is decided by [`guard`](crate::command_policy), whatever is offered here.
+//! A suggestion is not an approval: [`command_policy`](crate::command_policy) decides whether a command may run.
 
 mod agent_instructions;
 mod call_arguments;
@@ -50,13 +50,13 @@ use crate::command_policy::{Confidence, RepairCategory};
 use crate::diagnosis::Diagnosis;
 use crate::failure::{Failure, Kind};
 
-/// How long a repair may take that installs or builds.
+/// Timeout of a repair that installs or builds.
 const LONG_TIMEOUT_SECONDS: u32 = 900;
-/// How long any other may take.
+/// Timeout of any other repair.
 const SHORT_TIMEOUT_SECONDS: u32 = 120;
 
-/// The repairs that fit a failure of a project, the best first: the owner's entries that the evidence supports, then
-/// what is built in.
+/// Returns the repairs that match a failure, best first: the owner's entries that the evidence supports, then built-in
+/// commands.
 pub fn suggest_repairs(
     book: &RepairCatalog,
     failure: &Failure,
@@ -103,17 +103,17 @@ pub fn suggest_repairs(
     }
 }
 
-/// What an offer is ranked by, the better the smaller.
+/// Sort key of a suggestion; smaller is better.
 type SuggestionRank = (bool, i32, u8, bool, usize, PackageOrigin, usize, usize);
 
-/// Where packages come from, the surest first.
+/// Origin of packages, most reliable first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum PackageOrigin {
-    /// From a folder of the project.
+    /// A directory of the project.
     Project,
-    /// From wherever the manager finds them.
+    /// Any source the manager uses.
     Anywhere,
-    /// From what happens to be on this machine.
+    /// Whatever is present on this machine.
     Machine,
 }
 
@@ -122,7 +122,7 @@ struct RankedSuggestion {
     offer: RepairSuggestion,
 }
 
-/// Where offers are made.
+/// Builds the suggestions for a failure.
 struct SuggestionBuilder<'a> {
     judge: RequirementMatcher<'a>,
     kind: Kind,
@@ -244,7 +244,7 @@ impl<'a> SuggestionBuilder<'a> {
         all
     }
 
-    /// What the message itself says to run, if it is a script of the project.
+    /// Returns the suggestion for a project script that the message itself advises.
     fn advised_suggestion(&self, entry: &CommandAnalysis) -> Option<RankedSuggestion> {
         let judge = &self.judge;
         let forbidden = denylist::refuse_command(judge.book, judge.facts, entry).is_some();
@@ -346,7 +346,7 @@ impl<'a> SuggestionBuilder<'a> {
     }
 }
 
-/// The category of a failure for which no need was found.
+/// Returns the category of a failure without a known requirement.
 fn default_category(kind: Kind) -> RepairCategory {
     match kind {
         Kind::MissingDependency | Kind::DependencyConflict | Kind::LockfileDrift => {

@@ -1,11 +1,11 @@
-//! Whether a command needs the network.
+//! Network access of commands.
 
 use super::effects::{CommandAnalysis, CommandEffect};
 use super::project_facts::ProjectFacts;
 use super::repair_catalog::RepairCatalog;
 use super::repair_file::EffectKind;
 
-/// Whether a command is known to fetch something from the network: packages of a manager, or what git only points to.
+/// Returns true if a command is known to fetch packages, submodules or LFS files from the network.
 pub fn needs_network(command: &str) -> bool {
     let entry =
         CommandAnalysis::analyze(RepairCatalog::built_in(), &ProjectFacts::default(), command);
@@ -47,7 +47,7 @@ mod tests {
     }
 
     #[test]
-    fn what_works_on_files_does_not() {
+    fn file_commands_do_not_need_the_network() {
         for command in [
             "mkdir -p out/reports",
             "rm -rf node_modules",

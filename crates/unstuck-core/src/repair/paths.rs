@@ -1,14 +1,14 @@
-//! Paths as messages and commands write them.
+//! Paths as written in messages and commands.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use regex::Regex;
 
-/// So many paths of a text are looked at, the last ones.
+/// Maximum number of paths examined in a text, counted from the end.
 const MAX_PATHS: usize = 150;
 
-/// The path relative to the root; none if it leads elsewhere. What is relative already starts at the folder `values_at`.
+/// Returns the path relative to the root; none if it is outside. Relative paths start at the directory `at`.
 pub(super) fn relative(roots: &[String], at: &str, path: &str) -> Option<String> {
     let path = path.strip_prefix("file://").unwrap_or(path);
     let path = path.replace('\\', "/");
@@ -24,7 +24,7 @@ pub(super) fn relative(roots: &[String], at: &str, path: &str) -> Option<String>
     normalize("", &rest)
 }
 
-/// The path, begun at a folder, without `.` and `..`; none if it leads above the root.
+/// Resolves a path from a directory, without `.` and `..`; none if it leads above the root.
 pub(super) fn normalize(folder: &str, path: &str) -> Option<String> {
     let mut parts: Vec<&str> = Vec::new();
     for part in folder.split('/').chain(path.split('/')) {
@@ -39,7 +39,7 @@ pub(super) fn normalize(folder: &str, path: &str) -> Option<String> {
     Some(parts.join("/"))
 }
 
-/// A name in a folder; the empty folder is the root.
+/// Joins a directory and a name; the empty directory is the root.
 pub(super) fn join(folder: &str, name: &str) -> String {
     match folder {
         "" => name.to_owned(),
@@ -47,17 +47,17 @@ pub(super) fn join(folder: &str, name: &str) -> String {
     }
 }
 
-/// The folder that a relative path lies in; empty for the root.
+/// Returns the parent directory of a relative path; empty for the root.
 pub(super) fn parent(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(folder, _)| folder)
 }
 
-/// The last part of a path.
+/// Returns the last component of a path.
 pub(super) fn base_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// The path and every folder above it, the nearest first.
+/// Returns the path and its parent directories, nearest first.
 pub(super) fn ancestors(path: &str) -> impl Iterator<Item = &str> {
     std::iter::successors(Some(path), |path| {
         let (folder, _) = path.rsplit_once('/')?;
@@ -65,7 +65,7 @@ pub(super) fn ancestors(path: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Whether a path is covered by another: it is that one, lies in it, or is like its pattern.
+/// Returns true if a path equals another, lies in it or matches its pattern.
 pub(super) fn covers(outer: &str, inner: &str) -> bool {
     if outer.is_empty() {
         return false;
@@ -81,7 +81,7 @@ pub(super) fn covers(outer: &str, inner: &str) -> bool {
         || ancestors(inner).any(|one| matches_glob(outer, one))
 }
 
-/// Whether a text is like a pattern in which `*` stands for any characters and `?` for one.
+/// Returns true if a text matches a pattern of `*` and `?`.
 pub(super) fn matches_glob(pattern: &str, text: &str) -> bool {
     fn like(pattern: &[u8], text: &[u8]) -> bool {
         match (pattern.split_first(), text.split_first()) {
@@ -97,7 +97,7 @@ pub(super) fn matches_glob(pattern: &str, text: &str) -> bool {
     pattern.len() <= 200 && text.len() <= 500 && like(pattern.as_bytes(), text.as_bytes())
 }
 
-/// What looks like a path in a text, as it is written there.
+/// Returns the substrings of a text that look like paths.
 pub(super) fn find_paths(text: &str) -> BTreeSet<String> {
     static WORD: LazyLock<Option<Regex>> = LazyLock::new(|| {
         Regex::new(r#"'([^'\n]{2,200})'|"([^"\n]{2,200})"|`([^`\n]{2,200})`|([^\s'"`()<>\[\]{},;=|]{2,300})"#).ok()
@@ -120,7 +120,7 @@ pub(super) fn find_paths(text: &str) -> BTreeSet<String> {
     found.into_iter().skip(skip).collect()
 }
 
-/// The path that a word is, without what commonly stands around it.
+/// Returns the path in a word, without surrounding punctuation.
 pub(super) fn path_in(word: &str) -> Option<String> {
     let around = |c: char| "'\"`()<>[]{},;:!".contains(c);
     let word = word.trim_matches(around).trim_end_matches('.');
@@ -130,7 +130,7 @@ pub(super) fn path_in(word: &str) -> Option<String> {
     (is_path && word.chars().all(plain) && !word.contains("://")).then(|| word.to_owned())
 }
 
-/// The word without the line and column that may follow a path.
+/// Returns the word without a trailing line and column.
 fn without_position(word: &str) -> &str {
     let mut word = word;
     while let Some((before, last)) = word.rsplit_once(':') {
@@ -142,7 +142,7 @@ fn without_position(word: &str) -> &str {
     word
 }
 
-/// Whether a word may be the name of a file or folder without any extension.
+/// Returns true if a word may be the name of a file or directory without extension.
 fn is_plain_name(word: &str) -> bool {
     let letters = |c: char| c.is_ascii_alphanumeric() || "_-.@+".contains(c);
     word.len() < 60 && word.chars().all(letters)
@@ -162,7 +162,7 @@ fn is_file_name(word: &str) -> bool {
             .is_some_and(|(_, extension)| named(extension))
 }
 
-/// The path without a part of its name that stands before a dot or at the end.
+/// Returns the path without a part of its name that precedes a dot or the end.
 pub(super) fn without_mark(path: &str, mark: &str) -> Option<String> {
     let (before, after) = base_name(path).split_once(mark)?;
     let is_whole = after.is_empty() || after.starts_with('.');
@@ -170,7 +170,7 @@ pub(super) fn without_mark(path: &str, mark: &str) -> Option<String> {
     (is_whole && is_name).then(|| join(parent(path), &format!("{before}{after}")))
 }
 
-/// The Python of the environment in whose `bin` folder a program lies.
+/// Returns the Python interpreter of the environment whose `bin` directory contains a program.
 pub(super) fn interpreter_beside(program: &str) -> Option<String> {
     let folder = parent(program);
     folder.ends_with("/bin").then(|| join(folder, "python"))
@@ -181,7 +181,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_are_found_however_they_are_written() {
+    fn paths_are_found_in_any_notation() {
         let text = "Error: /w/app/node_modules/x/package.json: bad\n  File \"/w/app/a.py\", line 2\nsrc/b.ts(1,17): gone\nsee https://x.org/y and 'out/reports/summary.txt' or .env";
         let found = find_paths(text);
         for path in [
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn what_leads_out_of_the_root_is_not_relative() {
+    fn paths_outside_the_root_are_not_relative() {
         let roots = ["/w/app".to_owned()];
         let relative = |path| relative(&roots, "web", path);
         assert_eq!(relative("/w/app/src/a.rs").as_deref(), Some("src/a.rs"));
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_covers_what_lies_in_it_and_a_pattern_what_is_like_it() {
+    fn directory_covers_its_contents_and_pattern_its_matches() {
         assert!(
             covers("dist", "dist/a.js") && covers("dist", "dist") && covers("dist/*", "dist/a")
         );

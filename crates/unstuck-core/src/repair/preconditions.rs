@@ -1,4 +1,4 @@
-//! Whether a command can work at all in this project: its programs, scripts and files are there.
+//! Preconditions of a command in this project: its programs, scripts and files must exist.
 
 use super::effects::{CommandAnalysis, CommandEffect};
 use super::paths;
@@ -6,7 +6,7 @@ use super::project_facts::{FsEntry, ProjectFacts};
 use super::repair_catalog::RepairCatalog;
 use super::repair_file::{EffectKind, PackageManager};
 
-/// What keeps a command from working; none if nothing is known to.
+/// Returns what prevents a command from working; none if nothing is known to.
 pub(super) fn unmet_precondition(
     book: &RepairCatalog,
     facts: &ProjectFacts,
@@ -52,7 +52,7 @@ fn missing_program(
     }
 }
 
-/// A program in a folder whose interpreter is gone cannot run either.
+/// Returns true if the program lies in an environment whose interpreter is missing.
 fn is_unusable(facts: &ProjectFacts, path: &str) -> bool {
     let interpreter = paths::interpreter_beside(path);
     facts.is_missing(path)
@@ -80,7 +80,7 @@ fn missing_file(
     missing.map(|path| format!("there is no `{path}`"))
 }
 
-/// A folder that is to be installed as a package and is none.
+/// Returns a directory that is to be installed as a package but is not one.
 fn directory_without_package(
     book: &RepairCatalog,
     facts: &ProjectFacts,
@@ -94,7 +94,7 @@ fn directory_without_package(
     Some(format!("there is no `{wanted}`"))
 }
 
-/// A package manager that the project does not use, or that contradicts its lockfile.
+/// Returns a package manager that the project does not use, or that contradicts its lockfile.
 fn wrong_manager(
     book: &RepairCatalog,
     facts: &ProjectFacts,
@@ -123,7 +123,7 @@ fn wrong_manager(
     (!is_it).then(|| format!("the project uses {}", chosen.name))
 }
 
-/// Whether it only works on what the manager keeps for all projects, such as its cache.
+/// Returns true if it only affects data the manager keeps for all projects, such as its cache.
 fn affects_manager_only(deed: &CommandEffect) -> bool {
     deed.has_effect(EffectKind::Clean) && deed.targets.is_empty() && !deed.things.is_empty()
 }
@@ -132,7 +132,7 @@ fn has_base_name(path: &str, name: &str) -> bool {
     paths::matches_glob(name, paths::base_name(path))
 }
 
-/// The package manager of a folder: the one whose lockfile is there, or that the project names itself.
+/// Returns the package manager of a directory: the one whose lockfile exists, or that the project declares.
 pub(super) fn chosen_manager<'b>(
     book: &'b RepairCatalog,
     facts: &ProjectFacts,

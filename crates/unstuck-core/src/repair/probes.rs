@@ -1,4 +1,4 @@
-//! What has to be looked at in a project before repairs can be offered.
+//! The probes of a project that suggesting repairs requires.
 
 use std::collections::BTreeSet;
 
@@ -13,24 +13,24 @@ use crate::diagnosis::Diagnosis;
 use crate::failure::Failure;
 use crate::planner::shell_tokens;
 
-/// What has to be looked at in a project before repairs can be offered.
+/// The parts of a project to inspect before repairs can be suggested.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProjectProbes {
-    /// Paths as messages and commands write them.
+    /// Paths as written in messages and commands.
     pub paths: BTreeSet<String>,
     /// Names to look for in the files of the project.
     pub names: BTreeSet<String>,
     /// Programs to look for outside the project.
     pub programs: BTreeSet<String>,
-    /// Ports of which to find out who listens.
+    /// Ports whose listeners to find.
     pub ports: BTreeSet<u16>,
-    /// Parts of names by which templates are known; see [`copy_of`](Self::template_target).
+    /// Name parts that identify templates; see [`template_target`](Self::template_target).
     pub template_marks: BTreeSet<String>,
-    /// Whether to find out on which ports processes of the project listen.
+    /// If set, find the ports on which processes of the project listen.
     pub processes: bool,
 }
 
-/// What has to be looked at for this failure and these entries of the owner.
+/// Returns the probes for this failure and these entries of the owner.
 pub fn probes_for(
     book: &RepairCatalog,
     failure: &Failure,
@@ -83,13 +83,14 @@ pub fn probes_for(
 }
 
 impl ProjectProbes {
-    /// What a file is the template of, by its name: `.env` for `.env.example`. It has to be known whether that is there.
+    /// Returns the file that this one is the template of, by name: `.env` for `.env.example`. Its existence must be
+    /// probed.
     pub fn template_target(&self, path: &str) -> Option<String> {
         let mut marks = self.template_marks.iter();
         marks.find_map(|mark| paths::without_mark(path, mark))
     }
 
-    /// A path, and the folders above it.
+    /// Adds a path and its parent directories.
     fn add_path(&mut self, path: &str) {
         for one in paths::ancestors(path).filter(|one| one.len() > 1).take(6) {
             self.paths.insert(one.to_owned());

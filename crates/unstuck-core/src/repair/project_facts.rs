@@ -1,66 +1,65 @@
-//! What a project really has, as far as a repair depends on it.
+//! Facts about a project that repairs depend on.
 //!
-//! Whoever can look at the machine fills this in; here it is only read. What nobody looked at counts as unknown, and
-//! what is unknown speaks neither for nor against a command.
+//! Collected elsewhere and only read here. Facts that were not collected are unknown, and unknown facts neither support
+//! nor rule out a command.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::paths;
 
-/// What a project really has.
+/// Facts about a project.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProjectFacts {
-    /// The folder of the project, in every spelling that a message may use; the first is the usual one.
+    /// The project directory, in every spelling that a message may use; the usual one first.
     pub roots: Vec<String>,
-    /// The folder in which the failed command ran, relative to the root; empty for the root itself.
+    /// The working directory of the failed command, relative to the root; empty for the root itself.
     pub working_dir: String,
-    /// The files and folders of the project by their relative paths, the deep ones left out.
+    /// The files and directories of the project by relative path, deeply nested ones left out.
     pub listed: BTreeSet<String>,
-    /// What is at the paths that were asked about, by relative path.
+    /// Facts about the probed paths, by relative path.
     pub paths: BTreeMap<String, PathFact>,
-    /// Scripts and targets of the project: for each runner, the names and what they run.
+    /// Scripts and targets of the project: for each runner, names and commands.
     pub scripts: BTreeMap<String, BTreeMap<String, String>>,
-    /// The programs that exist outside the project, of those asked about; none if nobody looked.
+    /// The probed programs that exist outside the project; none if they were not probed.
     pub programs: Option<BTreeSet<String>>,
-    /// For each name that was asked about, the files of the project that contain it.
+    /// For each probed name, the project files that contain it.
     pub named_in: BTreeMap<String, BTreeSet<String>>,
-    /// The files of the project that hold the number of a process.
+    /// The pid files of the project.
     pub pid_files: BTreeMap<String, PidFile>,
-    /// Who listens on the ports that were asked about, and on which ports processes of the project do; a port that
-    /// nobody could find out about is absent.
+    /// Listeners of the probed ports and of the ports of project processes; unknown ports are absent.
     pub ports: BTreeMap<u16, PortFact>,
     /// The paths of the submodules.
     pub submodules: BTreeSet<String>,
-    /// The package manager that the project names itself.
+    /// The package manager that the project declares.
     pub package_manager: Option<String>,
 }
 
-/// What is at a path.
+/// Facts about a path.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PathFact {
-    /// What it is.
+    /// Type of the entry.
     pub entry: FsEntry,
-    /// Whether somebody may execute it.
+    /// True if the file is executable for any user.
     pub executable: bool,
-    /// Whether we may change it.
+    /// True if this process may change it.
     pub writable: bool,
-    /// Whether a file or folder is empty.
+    /// True if a file or directory is empty.
     pub empty: bool,
-    /// Whether lines end with CR and LF.
+    /// True if lines end with CR and LF.
     pub crlf: bool,
-    /// Whether it starts with a byte order mark.
+    /// True if it starts with a byte order mark.
     pub has_bom: bool,
-    /// Whether it stands for a file that git LFS keeps elsewhere.
+    /// True if it is a git LFS pointer.
     pub lfs_pointer: bool,
-    /// Whether a process has it open; none if that could not be found out.
+    /// True if a process has it open; none if unknown.
     pub in_use: Option<bool>,
-    /// Where a link within the project leads, relative to the root.
+    /// Target of a link within the project, relative to the root.
     pub link: Option<String>,
     /// The start of a text file.
     pub text: Option<String>,
 }
 
-/// What a path leads to.
+/// Type of the entry at a path.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum FsEntry {
     /// Nothing.
@@ -68,48 +67,48 @@ pub enum FsEntry {
     Nothing,
     /// A file.
     File,
-    /// A folder.
+    /// A directory.
     Directory,
-    /// A symbolic link that leads nowhere.
+    /// A symbolic link without an existing target.
     DanglingLink,
     /// A socket, a pipe, a device.
     Other,
 }
 
-/// A file that holds the number of a process.
+/// A file that contains a process id.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PidFile {
-    /// The number.
+    /// The process id.
     pub pid: u32,
-    /// Whether such a process lives.
+    /// True if the process is alive.
     pub alive: bool,
-    /// Whether it works in the project; none if that could not be found out.
+    /// True if it runs in the project; none if unknown.
     pub in_project: Option<bool>,
 }
 
-/// Who listens on a port.
+/// The listener of a port.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PortFact {
-    /// The process; none if nobody listens.
+    /// The process; none if the port is free.
     pub pid: Option<u32>,
-    /// Whether it works in the project; none if that could not be found out.
+    /// True if it runs in the project; none if unknown.
     pub in_project: Option<bool>,
     /// Its command line.
     pub command: String,
 }
 
 impl ProjectFacts {
-    /// The path relative to the root; none if it leads elsewhere.
+    /// Returns the path relative to the root; none if it is outside.
     pub fn relative(&self, path: &str) -> Option<String> {
         paths::relative(&self.roots, &self.working_dir, path)
     }
 
-    /// What is at a relative path; none if nobody looked.
+    /// Returns the facts about a relative path; none if it was not probed.
     pub fn path_fact(&self, path: &str) -> Option<&PathFact> {
         self.paths.get(path)
     }
 
-    /// Notes what is known about each path also for the path that its links lead to.
+    /// Copies the facts about each path to the targets of its links.
     pub fn copy_facts_to_link_targets(&mut self) {
         let links = self
             .paths
@@ -120,7 +119,7 @@ impl ProjectFacts {
         self.paths.extend(targets);
     }
 
-    /// The relative path with the links on its way replaced by where they lead.
+    /// Resolves the links in a relative path.
     pub(super) fn resolve_links(&self, path: &str) -> String {
         let link = |folder: &str| self.path_fact(folder)?.link.clone();
         let found = paths::ancestors(path).find_map(|folder| Some((folder, link(folder)?)));
@@ -130,7 +129,7 @@ impl ProjectFacts {
         }
     }
 
-    /// What a relative path leads to; none if nobody looked.
+    /// Returns the entry type at a relative path; none if it was not probed.
     pub(super) fn entry_at(&self, path: &str) -> Option<FsEntry> {
         match self.path_fact(path) {
             Some(fact) => Some(fact.entry),
@@ -139,19 +138,19 @@ impl ProjectFacts {
         }
     }
 
-    /// Whether there is something at a relative path, as far as anybody looked.
+    /// Returns true if a relative path is known to exist.
     pub(super) fn exists(&self, path: &str) -> bool {
         let there = |thing| !matches!(thing, FsEntry::Nothing | FsEntry::DanglingLink);
         path.is_empty() || self.entry_at(path).is_some_and(there)
     }
 
-    /// Whether there is known to be nothing at a relative path.
+    /// Returns true if a relative path is known to be missing.
     pub(super) fn is_missing(&self, path: &str) -> bool {
         let gone = |thing| matches!(thing, FsEntry::Nothing | FsEntry::DanglingLink);
         self.entry_at(path).is_some_and(gone)
     }
 
-    /// Whether something of the project is at a path, or is like a pattern.
+    /// Returns true if a path or pattern matches something in the project.
     pub(super) fn has_matching(&self, pattern: &str) -> bool {
         if pattern.contains('*') {
             self.listed.iter().any(|path| paths::covers(pattern, path))
@@ -160,12 +159,12 @@ impl ProjectFacts {
         }
     }
 
-    /// Whether one of the names is a file of the folder.
+    /// Returns true if one of the names is a file of the directory.
     pub(super) fn has_any(&self, folder: &str, names: &[String]) -> bool {
         names.iter().any(|name| self.has_file(folder, name))
     }
 
-    /// Whether the folder has such a file; `*` stands for any characters.
+    /// Returns true if the directory has such a file; `*` matches any characters.
     pub(super) fn has_file(&self, folder: &str, name: &str) -> bool {
         let path = paths::join(folder, name);
         if !name.contains('*') {
@@ -175,12 +174,12 @@ impl ProjectFacts {
         all.any(|one| paths::parent(one) == folder && paths::matches_glob(&path, one))
     }
 
-    /// What a script of the project runs.
+    /// Returns the command of a project script.
     pub(super) fn script(&self, runner: &str, name: &str) -> Option<&str> {
         Some(self.scripts.get(runner)?.get(name)?.as_str())
     }
 
-    /// What a script runs in the other packages of the workspace, each with the folder of the package.
+    /// Returns the commands of a script in the other packages of the workspace, each with its package directory.
     pub(super) fn member_scripts(
         &self,
         runner: &str,
@@ -193,13 +192,13 @@ impl ProjectFacts {
         members.filter_map(move |(folder, scripts)| Some((folder, scripts.get(name)?.as_str())))
     }
 
-    /// Whether a program exists; also where nobody looked.
+    /// Returns true if a program exists or was not probed.
     pub(super) fn has_program(&self, name: &str) -> bool {
         let all = self.programs.as_ref();
         all.is_none_or(|all| all.contains(name))
     }
 
-    /// The files of the project that contain a name.
+    /// Returns the project files that contain a name.
     pub(super) fn files_naming(&self, name: &str) -> impl Iterator<Item = &str> {
         let files = self.named_in.get(name).into_iter().flatten();
         files.map(String::as_str)

@@ -1,4 +1,4 @@
-//! All that is known about repairs, read and checked once.
+//! The repair knowledge, parsed and validated once.
 
 use std::sync::LazyLock;
 
@@ -26,19 +26,19 @@ files! {
     "databases" "caches" "perl" "certificates"
 }
 
-/// All that is known about repairs.
+/// The repair knowledge.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RepairCatalog {
     files: Vec<RepairFile>,
 }
 
 impl RepairCatalog {
-    /// What is embedded in the program.
+    /// Returns the catalog embedded in the program.
     pub fn built_in() -> &'static Self {
         static BUILT_IN: LazyLock<RepairCatalog> =
             LazyLock::new(|| match RepairCatalog::embedded() {
                 Ok(book) => book,
-                // The embedded files are tested; this can only be reached by a build that skipped its tests.
+                // The embedded files are tested; only a build that skipped its tests can get here.
                 Err(error) => unreachable!("embedded repairs: {error}"),
             });
         &BUILT_IN
@@ -52,15 +52,15 @@ impl RepairCatalog {
         book.check().map(|()| book)
     }
 
-    /// The book with a user's additions; a need of a known id replaces that one. What is never repaired and never
-    /// offered can only become more.
+    /// Returns the catalog with a user's additions; a rule replaces the one with the same id. The denylists can only
+    /// grow.
     pub fn with_overlay(&self, own: RepairFile) -> Result<Self, KnowledgeError> {
         let mut book = self.clone();
         for file in &mut book.files {
             let is_kept = |known: &RequirementRule| own.need.iter().all(|new| new.id != known.id);
             file.need.retain(is_kept);
         }
-        // What the user says comes first where the first one counts.
+        // The user's rules come first where the first match wins.
         book.files.insert(0, own);
         book.check().map(|()| book)
     }
@@ -91,12 +91,12 @@ impl RepairCatalog {
         found.or_else(unclear).map_or(Ok(()), Err)
     }
 
-    /// The files, each about its subject.
+    /// The files, one per subject.
     pub fn files(&self) -> &[RepairFile] {
         &self.files
     }
 
-    /// The ids of all needs, in the order in which they are looked for.
+    /// Returns the ids of all requirement rules, in matching order.
     pub fn requirement_ids(&self) -> impl Iterator<Item = &str> {
         self.requirement_rules().map(|rule| rule.id.as_str())
     }
@@ -125,7 +125,7 @@ impl RepairCatalog {
         self.files.iter().flat_map(|file| &file.program)
     }
 
-    /// The program of this name; a version at its end does not matter.
+    /// Returns the program of this name, ignoring a version suffix.
     pub(super) fn program(&self, name: &str) -> Option<&ProgramSpec> {
         let bare = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
         let called = |wanted: &str| {
@@ -147,19 +147,19 @@ impl RepairCatalog {
         self.files.iter().flat_map(|file| &file.alias)
     }
 
-    /// The parts of names by which templates are known.
+    /// Returns the name parts that identify templates.
     pub(super) fn template_marks(&self) -> impl Iterator<Item = &str> {
         let marks = self.files.iter().flat_map(|file| &file.template);
         marks.map(String::as_str)
     }
 
-    /// Whether a text, be it a program or what one says, is about writing files.
+    /// Returns true if a text, a program or a message, is about writing files.
     pub(super) fn mentions_writing(&self, text: &str) -> bool {
         let mut patterns = self.files.iter().flat_map(|file| &file.writing);
         patterns.any(|pattern| pattern.is_match(text))
     }
 
-    /// The names under which a project may declare the package of a module.
+    /// Returns the names under which a project may declare the package of a module.
     pub(super) fn packages_of(&self, ecosystem: &str, module: &str) -> Vec<String> {
         let of_module = |alias: &&PackageAlias| {
             alias.ecosystem == ecosystem && alias.module.eq_ignore_ascii_case(module)
@@ -169,7 +169,7 @@ impl RepairCatalog {
         std::iter::once(module.to_owned()).chain(others).collect()
     }
 
-    /// What a script of this name does.
+    /// Returns the effects of a script with this name.
     pub(super) fn effects_of_script_name(&self, name: &str) -> Vec<EffectKind> {
         let parts = split_name(name);
         let any = |words: &[String]| words.iter().any(|one| parts.contains(one));
@@ -181,7 +181,7 @@ impl RepairCatalog {
             .collect()
     }
 
-    /// What the place holds that a relative path lies in; of several the innermost counts.
+    /// Returns the innermost generated path that contains a relative path.
     pub(super) fn generated_path_of(
         &self,
         facts: &ProjectFacts,
@@ -194,7 +194,7 @@ impl RepairCatalog {
         })
     }
 
-    /// Whether a path is the lockfile of some package manager.
+    /// Returns true if a path is the lockfile of some package manager.
     pub(super) fn is_lockfile(&self, path: &str) -> bool {
         let name = paths::base_name(path);
         let mut locks = self.managers().flat_map(|manager| &manager.locks);
@@ -203,7 +203,7 @@ impl RepairCatalog {
 }
 
 impl GeneratedPath {
-    /// Whether a relative path is such a place itself.
+    /// Returns true if a relative path is such a generated path itself.
     fn matches_path(&self, facts: &ProjectFacts, path: &str) -> bool {
         let named = |name: &String| {
             if name.contains('/') {
@@ -218,7 +218,7 @@ impl GeneratedPath {
     }
 }
 
-/// The words of a name, in lower case: parted by signs and by capital letters.
+/// Splits a name into lower-case words at punctuation and capital letters.
 fn split_name(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut was_small = false;

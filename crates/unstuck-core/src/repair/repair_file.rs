@@ -1,4 +1,4 @@
-//! The repair knowledge as it stands in its files (`data/repairs/*.toml`).
+//! The format of the repair knowledge files (`data/repairs/*.toml`).
 
 use serde::Deserialize;
 
@@ -7,7 +7,7 @@ use super::sample::Sample;
 use crate::command_policy::{Confidence, RepairCategory};
 use crate::failure::Kind;
 
-/// What one file knows about its subject; what a user's configuration adds has the same form.
+/// The knowledge of one file about its subject; additions in a user's configuration have the same format.
 ///
 /// ```
 /// use unstuck_core::repair::{RepairCatalog, RepairFile};
@@ -22,13 +22,13 @@ use crate::failure::Kind;
 ///     outcome = "The index is made again."
 /// "#;
 /// let own: RepairFile = toml::from_str(config)?;
-/// let book = RepairCatalog::built_in().overlaid(own)?;
+/// let book = RepairCatalog::built_in().with_overlay(own)?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct RepairFile {
-    /// What it is about.
+    /// The subject of the file.
     pub title: String,
     pub(super) manager: Vec<PackageManager>,
     pub(super) program: Vec<ProgramSpec>,
@@ -37,9 +37,9 @@ pub struct RepairFile {
     pub(super) generated_path: Vec<GeneratedPath>,
     pub(super) service: Vec<ServiceSpec>,
     pub(super) alias: Vec<PackageAlias>,
-    /// How programs write that they write files.
+    /// Patterns by which programs report writing files.
     pub(super) writing: Vec<FailurePattern>,
-    /// Parts of the names of files that are templates of others, such as `.example`.
+    /// Name parts of files that are templates of others, such as `.example`.
     pub(super) template: Vec<String>,
     pub(super) never: Vec<DenylistedFailure>,
     pub(super) forbidden: Vec<DenylistedCommand>,
@@ -47,35 +47,35 @@ pub struct RepairFile {
     pub(super) sample: Vec<Sample>,
 }
 
-/// A package manager: how a project shows that it uses it, and what it is told to do.
+/// A package manager: how a project shows that it uses it, and its commands.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PackageManager {
     pub(super) name: String,
     pub(super) ecosystem: String,
-    /// The program to run; the name where nothing is said.
+    /// The program to run; defaults to the name.
     #[serde(default)]
     pub(super) program: Option<String>,
-    /// Files that say what is wanted; one of them must be there.
+    /// Manifest files; one of them must exist.
     #[serde(default)]
     pub(super) manifests: Vec<String>,
     /// Files that only this manager writes.
     #[serde(default)]
     pub(super) locks: Vec<String>,
-    /// Folders that hold the packages.
+    /// Directories that hold installed packages.
     #[serde(default)]
     #[serde(rename = "folders")]
     pub(super) directories: Vec<String>,
-    /// Files of which a folder must have one to be installed as a package itself.
+    /// Files of which a directory must have one to be installable as a package.
     #[serde(default)]
     pub(super) packaging: Vec<String>,
-    /// Folders of the project that keep packages ready for installation.
+    /// Directories of the project with packages ready for installation.
     #[serde(default)]
     pub(super) stores: Vec<String>,
-    /// Whether it is taken where nothing tells the managers of the ecosystem apart.
+    /// If set, it is the default manager of its ecosystem.
     #[serde(default)]
     pub(super) usual: bool,
-    /// What is built in: the command for each state of the packages.
+    /// The built-in command for each state of the packages.
     #[serde(default)]
     pub(super) command: Vec<StateCommand>,
 }
@@ -86,16 +86,16 @@ pub(super) struct PackageManager {
 pub(super) struct StateCommand {
     pub(super) states: Vec<RequirementState>,
     pub(super) run: String,
-    /// Files that must be there; any of them.
+    /// Files of which one must exist.
     #[serde(default)]
     pub(super) has: Vec<String>,
-    /// Files that must not be there.
+    /// Files that must not exist.
     #[serde(default)]
     #[serde(rename = "lacks")]
     pub(super) has_not: Vec<String>,
 }
 
-/// A program, and what its calls do.
+/// A program and the effects of its calls.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ProgramSpec {
@@ -104,44 +104,44 @@ pub(super) struct ProgramSpec {
     pub(super) manager: Option<String>,
     #[serde(default)]
     pub(super) ecosystem: Option<String>,
-    /// Whether every shell has it built in.
+    /// True if it is a shell builtin.
     #[serde(default)]
     pub(super) builtin: bool,
-    /// Whether the files that it runs are scripts of a shell.
+    /// True if the files it runs are shell scripts.
     #[serde(default)]
     pub(super) shell: bool,
-    /// Files of which the project must have one, in whatever folder.
+    /// Files of which the project must have one, in any directory.
     #[serde(default)]
     #[serde(rename = "wants")]
     pub(super) required_files: Vec<String>,
-    /// Options whose value is the next word.
+    /// Options that take a value as the next word.
     #[serde(default)]
     #[serde(rename = "valued")]
     pub(super) value_options: Vec<String>,
-    /// Options whose value is the folder to work in.
+    /// Options whose value is the working directory.
     #[serde(default)]
     #[serde(rename = "folder")]
     pub(super) directory_options: Vec<String>,
-    /// Options and operands that mean: exactly what the lockfile says.
+    /// Options and operands that install exactly the lockfile.
     #[serde(default)]
     pub(super) frozen: Vec<String>,
-    /// Options that mean: without the network.
+    /// Options that disable the network.
     #[serde(default)]
     pub(super) offline: Vec<String>,
-    /// Options whose value is a folder that packages are taken from.
+    /// Options whose value is a directory that packages are taken from.
     #[serde(default)]
     pub(super) local: Vec<String>,
-    /// Options whose value is a folder that is installed as a package itself.
+    /// Options whose value is a directory that is installed as a package itself.
     #[serde(default)]
     pub(super) projects: Vec<String>,
-    /// Options that mean: in the other packages of the workspace.
+    /// Options that select the other packages of the workspace.
     #[serde(default)]
     pub(super) members: Vec<String>,
-    /// Options that mean: although the wishes contradict each other.
+    /// Options that ignore version conflicts.
     #[serde(default)]
     #[serde(rename = "loose")]
     pub(super) loose_options: Vec<String>,
-    /// Options that mean: again from nothing.
+    /// Options that start from scratch.
     #[serde(default)]
     pub(super) fresh: Vec<String>,
     #[serde(default)]
@@ -149,11 +149,11 @@ pub(super) struct ProgramSpec {
     pub(super) call_rules: Vec<CallRule>,
 }
 
-/// What one way to call a program does.
+/// The effect of one way to call a program.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct CallRule {
-    /// The first operands, alternatives parted by `|`; empty for any call.
+    /// The first operands, alternatives separated by `|`; empty for any call.
     pub(super) verb: String,
     /// Options of which one must be given.
     pub(super) with: Vec<String>,
@@ -161,44 +161,44 @@ pub(super) struct CallRule {
     pub(super) without: Vec<String>,
     #[serde(rename = "works")]
     pub(super) effects: Vec<EffectKind>,
-    /// Which operands it works on.
+    /// The affected operands.
     #[serde(rename = "of")]
     pub(super) targets: OperandSelection,
-    /// Options whose values it works on, too.
+    /// Options whose values are affected too.
     #[serde(rename = "of_options")]
     pub(super) target_options: Vec<String>,
-    /// Whether what it works on are names that may stand in any folder.
+    /// True if the affected operands are names that may appear in any directory.
     pub(super) anywhere: bool,
-    /// Paths that it works on without naming them.
+    /// Paths that are affected without being named.
     #[serde(rename = "places")]
     pub(super) target_paths: Vec<String>,
-    /// Other things that it works on, by name.
+    /// Other affected objects, by name.
     pub(super) things: Vec<String>,
     /// Which operands must exist beforehand.
     pub(super) reads: OperandSelection,
     /// Options whose values must exist beforehand.
     pub(super) reads_options: Vec<String>,
-    /// Whether operands are names of packages.
+    /// True if operands are package names.
     #[serde(rename = "named")]
     pub(super) names_packages: bool,
     /// The runner whose scripts the operands name.
     pub(super) script: Option<String>,
-    /// Whether the verb itself is the name of the script.
+    /// True if the verb itself is the script name.
     pub(super) verb_is_script: bool,
-    /// Whether each operand names a script.
+    /// True if each operand names a script.
     pub(super) each: bool,
-    /// Whether the operands tell by their words what it does.
+    /// True if the effect follows from the names of the operands.
     pub(super) by_name: bool,
-    /// Whether the first operand is a file of the project that is run.
+    /// True if the first operand is a project file that is run.
     pub(super) file: bool,
-    /// Whether the rest is another command, after so many operands.
+    /// If set, the rest is another command, after this number of operands.
     pub(super) launches: Option<usize>,
-    /// Whether the verb belongs to the command that is launched.
+    /// True if the verb belongs to the launched command.
     pub(super) keeps_verb: bool,
-    /// Whether it finds the program itself, wherever that is.
+    /// True if it locates the program itself.
     #[serde(rename = "finds")]
     pub(super) finds_program: bool,
-    /// The option whose value is the program that is launched.
+    /// The option whose value is the launched program.
     pub(super) launch_option: Option<String>,
     /// The option whose value is a shell command.
     pub(super) shell_option: Option<String>,
@@ -206,7 +206,7 @@ pub(super) struct CallRule {
     pub(super) fresh: bool,
 }
 
-/// Which operands of a call.
+/// A selection of the operands of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum OperandSelection {
@@ -219,92 +219,92 @@ pub(super) enum OperandSelection {
     ButLast,
 }
 
-/// What a command does.
+/// The kind of effect a command has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum EffectKind {
     /// Installs packages.
     Install,
-    /// Brings the lockfile in line with the wishes.
+    /// Updates the lockfile from the manifests.
     Lock,
-    /// Takes newer versions than the lockfile says.
+    /// Upgrades beyond the lockfile.
     Upgrade,
-    /// Compiles installed packages anew.
+    /// Recompiles installed packages.
     Rebuild,
     /// Builds the project.
     Build,
     /// Generates code or data.
     Generate,
-    /// Brings a database in line.
+    /// Migrates a database.
     Migrate,
-    /// Removes what was built or cached.
+    /// Removes build output or caches.
     Clean,
     /// Removes files.
     Remove,
-    /// Makes a folder.
+    /// Creates a directory.
     #[serde(rename = "make_folder")]
     MakeDirectory,
-    /// Makes a file or link.
+    /// Creates a file or link.
     Create,
-    /// Changes who may do what with a file.
+    /// Changes file permissions.
     Mode,
-    /// Changes the ends of lines.
+    /// Changes line endings.
     LineEnds,
     /// Stops a process or service.
     Stop,
     /// Starts a service.
     Start,
-    /// Fetches what git only points to.
+    /// Fetches submodules or LFS files.
     Fetch,
     /// Installs a tool.
     Provide,
-    /// Puts files back as git has them.
+    /// Restores files from git.
     Restore,
 }
 
-/// A word in the name of a script, and what such a script does.
+/// A word in the name of a script, and the effects of such a script.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ScriptNameRule {
     pub(super) words: Vec<String>,
-    /// Words of which one must stand beside it.
+    /// Words of which one must accompany it.
     #[serde(default)]
     pub(super) with: Vec<String>,
     pub(super) work: EffectKind,
 }
 
-/// A folder or file that a project makes itself, and can make again.
+/// A directory or file that a project generates and can regenerate.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct GeneratedPath {
-    /// Names of folders on the way, or patterns of the last part.
+    /// Names of directories in the path, or patterns of the last component.
     pub(super) names: Vec<String>,
     pub(super) holds: GeneratedContents,
     #[serde(default)]
     pub(super) ecosystem: Option<String>,
-    /// Files next to it of which one must be there.
+    /// Sibling files of which one must exist.
     #[serde(default)]
     #[serde(rename = "beside")]
     pub(super) siblings: Vec<String>,
-    /// Whether the next build or run makes it again by itself.
+    /// True if the next build or run regenerates it.
     #[serde(default)]
     #[serde(rename = "remade")]
     pub(super) is_rebuilt_automatically: bool,
 }
 
-/// What a place holds.
+/// The contents of a generated path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum GeneratedContents {
     /// Installed packages.
     Packages,
-    /// What a build makes.
+    /// Build output.
     Output,
-    /// What a generator makes.
+    /// Generator output.
     Generated,
-    /// What only saves time.
+    /// A cache.
     Cache,
-    /// Marks of a running process: locks, numbers of processes, sockets.
+    /// Markers of a running process: locks, pid files, sockets.
     Marks,
 }
 
@@ -325,7 +325,7 @@ pub(super) struct PackageAlias {
     pub(super) package: String,
 }
 
-/// A failure that is never repaired by a command.
+/// A failure that no command may repair.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct DenylistedFailure {
@@ -339,7 +339,7 @@ pub(super) struct DenylistedFailure {
     pub(super) reason: String,
 }
 
-/// A command that is never offered.
+/// A command that is never suggested.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct DenylistedCommand {
@@ -350,7 +350,7 @@ pub(super) struct DenylistedCommand {
     pub(super) reason: String,
 }
 
-/// A failure and what it needs.
+/// A failure and its requirement.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RequirementRule {
@@ -361,52 +361,51 @@ pub(super) struct RequirementRule {
     pub(super) state: RequirementState,
     #[serde(default)]
     pub(super) ecosystem: Option<String>,
-    /// The kinds of failure for which it may be used; empty for all that may be repaired.
+    /// The failure kinds it applies to; empty for all repairable kinds.
     #[serde(default)]
     pub(super) kinds: Vec<Kind>,
-    /// Patterns of which one must match; the groups `failed_path`, `rank_name` and `port` say what it is about.
+    /// Patterns of which one must match; the groups `path`, `name` and `port` capture the subject.
     pub(super) any: Vec<FailurePattern>,
     #[serde(default)]
     pub(super) all: Vec<FailurePattern>,
     #[serde(default)]
     pub(super) none: Vec<FailurePattern>,
-    /// The path that it is about, where the text does not say it.
+    /// The path of the subject, if the text does not name it.
     #[serde(default)]
     pub(super) path: Option<String>,
-    /// Whether every path of the matching line may be the one that it is about.
+    /// If set, every path of the matching line may be the subject.
     #[serde(default)]
     #[serde(rename = "mentioned")]
     pub(super) any_mentioned_path: bool,
-    /// Files of which one must be there.
+    /// Files of which one must exist.
     #[serde(default)]
     pub(super) has: Vec<String>,
-    /// Where the text names no path: patterns of the files that it may be about. `{name}` is the name that it is
-    /// about.
+    /// If the text names no path: patterns of the files it may concern. `{name}` is the name of the subject.
     #[serde(default)]
     #[serde(rename = "found")]
     pub(super) path_patterns: Vec<String>,
-    /// Texts that files of the project must contain; any of them.
+    /// Texts of which the project files must contain one.
     #[serde(default)]
     pub(super) contains: Vec<String>,
-    /// Whether the failed command itself makes again what was removed.
+    /// True if the failed command itself regenerates what was removed.
     #[serde(default)]
     #[serde(rename = "remade")]
     pub(super) is_rebuilt_automatically: bool,
-    /// What must hold about the path.
+    /// Conditions on the path.
     #[serde(default)]
     pub(super) path_is: Vec<PathCondition>,
-    /// Things by name that are needed.
+    /// Required objects, by name.
     #[serde(default)]
     pub(super) things: Vec<String>,
     pub(super) category: RepairCategory,
     #[serde(default = "default_confidence")]
     pub(super) confidence: Confidence,
-    /// Of several needs the one with the higher number counts more.
+    /// Precedence among several requirements; higher wins.
     #[serde(default = "default_priority")]
     pub(super) priority: i32,
     pub(super) cause: String,
     pub(super) outcome: String,
-    /// Built-in commands beside those that follow from the need.
+    /// Built-in commands in addition to those derived from the requirement.
     #[serde(default)]
     pub(super) command: Vec<RepairCommandTemplate>,
 }
@@ -425,74 +424,74 @@ fn default_priority() -> i32 {
 pub(super) struct RepairCommandTemplate {
     /// The command; `{{ path }}`, `{{ folder }}`, `{{ name }}` and `{{ port }}` are filled in, quoted for the shell.
     pub(super) run: String,
-    /// Files of which one must be there.
+    /// Files of which one must exist.
     #[serde(default)]
     pub(super) has: Vec<String>,
 }
 
-/// What a failure lacks.
+/// The kind of thing a failure requires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum RequirementKind {
     /// Packages of an ecosystem.
     Packages,
-    /// What a build makes.
+    /// Build output.
     Output,
-    /// What a generator makes.
+    /// Generator output.
     Generated,
-    /// A file that is missing.
+    /// A missing file.
     File,
-    /// A folder that is missing.
+    /// A missing directory.
     #[serde(rename = "folder")]
     Directory,
-    /// A database that is brought in line.
+    /// An up-to-date database schema.
     Schema,
-    /// A file that should be gone.
+    /// The absence of a stale file.
     #[serde(rename = "gone")]
     StaleFile,
-    /// A port that is free.
+    /// A free port.
     Port,
-    /// A service that runs.
+    /// A running service.
     Service,
-    /// A variable of the environment.
+    /// An environment variable.
     Variable,
-    /// Rights on a file.
+    /// File permissions.
     Mode,
-    /// Ends of lines that the system understands.
+    /// Line endings the system understands.
     LineEnds,
-    /// Something that is known by a name.
+    /// An object known by name.
     Thing,
     /// A tool.
     Tool,
-    /// A cache that is thrown away.
+    /// A cache to be cleared.
     Cache,
-    /// Room on the disk.
+    /// Disk space.
     #[serde(rename = "room")]
     DiskSpace,
-    /// Told by the path: packages, output, generated code or any file.
+    /// Derived from the path: packages, output, generated code or any file.
     ByPlace,
 }
 
-/// In what state it is.
+/// The state of the required thing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum RequirementState {
-    /// Not there.
+    /// Does not exist.
     #[default]
     Missing,
-    /// There, but damaged or of the wrong version.
+    /// Exists, but is damaged or has the wrong version.
     Broken,
-    /// Older than what is wanted.
+    /// Older than required.
     Outdated,
-    /// The lockfile does not say what the wishes say.
+    /// The lockfile does not match the manifests.
     Drifted,
-    /// The wishes contradict each other.
+    /// The manifests contradict each other.
     Unresolved,
     /// Compiled for another runtime.
     Native,
 }
 
-/// What must hold about a path.
+/// A condition on a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum PathCondition {
@@ -515,7 +514,7 @@ pub(super) enum PathCondition {
 }
 
 impl RepairFile {
-    /// Failures in projects, each with what must be offered for it.
+    /// Returns the samples: failures in projects, each with the expected suggestion.
     pub fn samples(&self) -> impl Iterator<Item = &Sample> {
         self.sample.iter()
     }

@@ -1,4 +1,4 @@
-//! What a failure needs: first what its text says, then what the project shows.
+//! Requirements of a failure: first derived from its text, then resolved against the project.
 
 use regex::Captures;
 
@@ -13,22 +13,22 @@ use super::repair_file::{
 use crate::failure::Kind;
 use crate::knowledge::KnowledgeError;
 
-/// So many places are looked at where one rule matches.
+/// Maximum number of matches examined per rule.
 const MAX_MATCHES: usize = 6;
 
-/// What the text of a failure says that is needed.
+/// A requirement as derived from the text of a failure.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct RequirementHint<'b> {
     pub(super) rule: &'b RequirementRule,
-    /// The path, as it is written.
+    /// The path as written in the text.
     pub(super) path: Option<String>,
     pub(super) name: Option<String>,
     pub(super) port: Option<u16>,
-    /// The line that says it.
+    /// The line it was derived from.
     pub(super) line: String,
 }
 
-/// What is needed, after a look at the project.
+/// A requirement, resolved against the project.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Requirement<'b> {
     pub(super) rule: &'b RequirementRule,
@@ -39,16 +39,16 @@ pub(super) struct Requirement<'b> {
     pub(super) path: Option<String>,
     pub(super) name: Option<String>,
     pub(super) port: Option<u16>,
-    /// The folder of the project that it is about.
+    /// The project directory it concerns.
     pub(super) directory: String,
-    /// What the place holds that the path lies in.
+    /// The generated path that contains the path.
     pub(super) generated_path: Option<&'b GeneratedPath>,
     pub(super) priority: i32,
     pub(super) line: String,
 }
 
 impl RequirementRule {
-    /// What is wrong with the rule apart from its patterns.
+    /// Returns the problem of the rule, apart from its patterns.
     pub(super) fn problem(&self) -> Option<KnowledgeError> {
         let problem = if self.id.trim().is_empty() {
             "it needs an `id`"
@@ -118,7 +118,7 @@ impl RequirementRule {
 }
 
 impl RequirementHint<'_> {
-    /// The same clue for each path of its line.
+    /// Returns the same hint for each path of its line.
     fn for_each_path(&self) -> Vec<Self> {
         let found = paths::find_paths(&self.line);
         let others = found
@@ -135,7 +135,7 @@ impl RequirementHint<'_> {
     }
 }
 
-/// What the text of a failure says that is needed.
+/// Returns the requirements stated by the text of a failure.
 pub(super) fn find_hints<'b>(
     book: &'b RepairCatalog,
     kind: Kind,
@@ -147,7 +147,7 @@ pub(super) fn find_hints<'b>(
     rules.flat_map(|rule| rule.hints(message)).collect()
 }
 
-/// What is needed, as far as the project bears it out.
+/// Resolves the hints to requirements that the project confirms.
 pub(super) fn resolve_requirements<'b>(
     book: &'b RepairCatalog,
     facts: &ProjectFacts,
@@ -202,7 +202,7 @@ impl<'b> RequirementResolver<'_, 'b> {
         })
     }
 
-    /// What is needed at a path, or wherever it is.
+    /// Resolves the requirements at a path, or independent of a path.
     fn resolve_at(&self, clue: &RequirementHint<'b>, path: Option<String>) -> Vec<Requirement<'b>> {
         let rule = clue.rule;
         if !self.path_holds(rule, path.as_deref()) {
@@ -235,7 +235,7 @@ impl<'b> RequirementResolver<'_, 'b> {
         needs
     }
 
-    /// The paths of the project that a rule may be about where the text names none.
+    /// Returns the project paths a rule may concern if the text names none.
     fn find_paths(&self, clue: &RequirementHint<'b>) -> Vec<String> {
         let mut found = Vec::new();
         for pattern in &clue.rule.path_patterns {
@@ -261,7 +261,7 @@ impl<'b> RequirementResolver<'_, 'b> {
         found
     }
 
-    /// A relative path may start at the file that names it.
+    /// Resolves a relative path, possibly relative to the file that names it.
     fn relative(&self, path: &str, line: &str) -> Option<String> {
         let plain = self.facts.relative(path);
         if !path.starts_with('.') || plain.as_deref().is_some_and(|path| self.facts.exists(path)) {
@@ -311,7 +311,7 @@ impl<'b> RequirementResolver<'_, 'b> {
         rule.path_is.iter().all(holds)
     }
 
-    /// Where the folder of a missing path is missing, too, the folder may be all that is needed.
+    /// If the parent directory of a missing path is missing too, the directory may be the whole requirement.
     fn parent_requirement(&self, need: &Requirement<'b>) -> Option<Requirement<'b>> {
         let path = need.path.as_deref()?;
         let above = paths::parent(path);
@@ -321,7 +321,7 @@ impl<'b> RequirementResolver<'_, 'b> {
         if need.state != RequirementState::Missing || packages || !self.facts.is_missing(above) {
             return None;
         }
-        // Who writes a file wants its folder; who reads one may want the file.
+        // Writing a file requires its directory; reading one may require the file.
         let is_writing = self.book.mentions_writing(&self.message.text);
         let change = if is_writing { 5 } else { -5 };
         Some(Requirement {
@@ -331,13 +331,13 @@ impl<'b> RequirementResolver<'_, 'b> {
         })
     }
 
-    /// Tells by the path what is needed; false if that cannot be told.
+    /// Sets the kind by the path; false if that is not possible.
     fn set_kind_by_path(&self, need: &mut Requirement<'b>) -> bool {
         let Some(path) = need.path.as_deref() else {
             return false;
         };
         let Some(place) = need.generated_path else {
-            // What is nobody's product is a person's file: it can be missing, but not repaired.
+            // A file that is not generated was written by a human: it can be missing, but not repaired.
             need.kind = RequirementKind::File;
             return need.state == RequirementState::Missing && self.facts.is_missing(path);
         };
@@ -353,7 +353,7 @@ impl<'b> RequirementResolver<'_, 'b> {
         true
     }
 
-    /// Adds what follows from the rest: the folder, and whether packages are missing or damaged.
+    /// Completes the derived fields: the directory, and whether packages are missing or damaged.
     fn complete(&self, need: &mut Requirement<'b>) {
         let start = match &need.path {
             Some(path) => path.clone(),
@@ -371,7 +371,7 @@ impl<'b> RequirementResolver<'_, 'b> {
         }
     }
 
-    /// Whether all that is wrong is a program that is not there, in an environment whose interpreter is.
+    /// Returns true if the only problem is a missing program in an environment whose interpreter exists.
     fn lacks_only_program(&self, need: &Requirement<'b>) -> bool {
         let Some(path) = need.path.as_deref() else {
             return false;
@@ -381,7 +381,7 @@ impl<'b> RequirementResolver<'_, 'b> {
             && interpreter.is_some_and(|interpreter| self.facts.exists(&interpreter))
     }
 
-    /// The nearest folder from which packages of the ecosystem are managed.
+    /// Returns the nearest directory from which packages of the ecosystem are managed.
     fn managed_directory(&self, ecosystem: Option<&str>, start: &str) -> String {
         let managers = || {
             let all = self.book.managers();
@@ -400,7 +400,7 @@ impl<'b> RequirementResolver<'_, 'b> {
             .to_owned()
     }
 
-    /// Whether something is left of the packages that are missing.
+    /// Returns true if parts of the missing packages are left.
     fn is_damaged(&self, need: &Requirement<'b>) -> bool {
         let dangling = |path: &str| self.facts.entry_at(path) == Some(FsEntry::DanglingLink);
         if let Some(path) = &need.path {

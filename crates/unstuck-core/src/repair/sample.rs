@@ -1,10 +1,10 @@
-//! A sample of the repair files: a failure in a project, and what must be offered for it.
+//! A sample of the repair files: a failure in a project and the expected suggestion.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 
-/// A failure in a project, and what must be offered for it.
+/// A failure in a project and the expected suggestion.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Sample {
@@ -14,13 +14,13 @@ pub struct Sample {
     pub(super) stderr: String,
     /// The files of the project.
     pub(super) files: BTreeSet<String>,
-    /// Empty folders.
+    /// Empty directories.
     pub(super) folders: BTreeSet<String>,
-    /// What files contain.
+    /// Contents of files.
     pub(super) texts: BTreeMap<String, String>,
-    /// Links that lead nowhere.
+    /// Dangling links.
     pub(super) dangling: BTreeSet<String>,
-    /// Links within the project, each with where it leads.
+    /// Links within the project and their targets.
     pub(super) links: BTreeMap<String, String>,
     pub(super) crlf: BTreeSet<String>,
     pub(super) executable: BTreeSet<String>,
@@ -28,18 +28,18 @@ pub struct Sample {
     pub(super) submodules: BTreeSet<String>,
     pub(super) in_use: BTreeSet<String>,
     pub(super) scripts: BTreeMap<String, BTreeMap<String, String>>,
-    /// Files with the number of a process that lives, or does not.
+    /// Pid files, and whether their process is alive.
     pub(super) pids: BTreeMap<String, bool>,
-    /// Ports that are held by a process of the project, or of somebody else.
+    /// Ports in use: true if held by a process of the project.
     pub(super) ports: BTreeMap<String, bool>,
-    /// The owner's list.
+    /// The owner's entries.
     pub(super) entries: Vec<String>,
-    /// The entry that must be offered first.
+    /// The entry that must be suggested first.
     pub(super) first: Option<String>,
-    /// The built-in command that must be offered first.
+    /// The built-in command that must be suggested first.
     pub(super) built_in: Option<String>,
-    /// Whether nothing may be offered; with `built_in` nothing of the owner's list.
+    /// If set, nothing may be suggested; with `built_in`, none of the owner's entries.
     pub(super) nothing: bool,
-    /// The rule that must forbid it.
+    /// The rule that must refuse it.
     pub(super) refused: Option<String>,
 }

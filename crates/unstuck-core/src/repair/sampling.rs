@@ -1,4 +1,4 @@
-//! What is offered for a sample, and whether it is what must be.
+//! Checks the suggestions for a sample.
 
 use std::collections::BTreeSet;
 
@@ -11,14 +11,14 @@ use crate::diagnosis::Classifier;
 use crate::failure::FailureRecord;
 use crate::time::ClockReading;
 
-/// The folder of the project in every sample.
+/// The project directory of every sample.
 const ROOT: &str = "/w/app";
 
-/// Folders whose files are known only if somebody asks for them, as in the survey of a real project.
+/// Directories whose files are known only if probed, as in a real project.
 const NOT_LISTED: [&str; 3] = ["node_modules", ".venv", "venv"];
 
 impl Sample {
-    /// What is wrong about what is offered for it.
+    /// Returns how the suggestions differ from the expected ones.
     pub fn problem(&self, book: &RepairCatalog) -> Option<String> {
         let offers = self.offers(book, &self.entries);
         let first = |offers: &RepairSuggestions, is_owner: bool| {
@@ -40,7 +40,7 @@ impl Sample {
         })
     }
 
-    /// What is offered for it.
+    /// Returns the suggestions for the sample.
     fn offers(&self, book: &RepairCatalog, entries: &[String]) -> RepairSuggestions {
         let failure = FailureRecord {
             tool: Some(self.tool.clone()),
@@ -170,7 +170,7 @@ impl Sample {
     }
 }
 
-/// Whether a survey lists a path by itself.
+/// Returns true if probing lists a path without being asked for it.
 fn is_listed(path: &str) -> bool {
     let mut above = paths::ancestors(path).skip(1);
     !above.any(|folder| NOT_LISTED.contains(&folder))

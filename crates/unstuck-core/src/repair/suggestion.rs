@@ -1,90 +1,90 @@
-//! What is offered: a command with the reasons for it, or why there is none.
+//! Suggestions: a command with its reasons, or the reason why there is none.
 
 use serde::{Deserialize, Serialize};
 
 use crate::command_policy::{Confidence, RepairCategory};
 
-/// The repairs that fit a failure, the best first.
+/// The repairs that match a failure, best first.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct RepairSuggestions {
-    /// The repairs: those of the owner's list first, then what is built in.
+    /// The suggestions: those of the owner's list first, then built-in ones.
     #[serde(rename = "offers")]
     pub suggestions: Vec<RepairSuggestion>,
-    /// Why there can be none, if a rule forbids it.
+    /// The refusal, if a rule forbids any repair.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(rename = "refused")]
     pub refusal: Option<RepairRefusal>,
-    /// The owner's entries that were looked at more closely and not offered, with the reason.
+    /// The owner's entries that were considered but not suggested, with the reason.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[serde(rename = "passed_over")]
     pub skipped_entries: Vec<SkippedOwnerEntry>,
 }
 
-/// A command that fits a failure.
+/// A command that matches a failure.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RepairSuggestion {
-    /// The command; of the owner's list exactly as it stands there.
+    /// The command; entries of the owner's list are verbatim.
     pub command: String,
-    /// The folder to run it in, relative to the root; none for the root itself.
+    /// The working directory, relative to the root; none for the root itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub working_dir: Option<String>,
-    /// Where it comes from.
+    /// The source of the command.
     pub source: SuggestionSource,
-    /// What is broken.
+    /// The category of the problem.
     pub category: RepairCategory,
-    /// How sure it is that this helps.
+    /// Confidence that the command helps.
     pub confidence: Confidence,
-    /// What is behind the failure.
+    /// The cause of the failure.
     pub root_cause: String,
-    /// The lines of the failure that show it.
+    /// The lines of the failure that support it.
     pub evidence: Vec<String>,
-    /// What it should bring about.
+    /// The expected outcome.
     pub expected_outcome: String,
-    /// How long it may take.
+    /// The time limit.
     pub timeout_seconds: u32,
 }
 
-/// Where an offered command comes from.
+/// The source of a suggested command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SuggestionSource {
-    /// The owner's list, with the rule of the knowledge that found the need.
+    /// The owner's list, with the knowledge rule that found the requirement.
     Owner(String),
     /// Built-in knowledge, with its rule.
     BuiltIn(String),
 }
 
 impl SuggestionSource {
-    /// The rule that found the need.
+    /// Returns the rule that found the requirement.
     pub fn rule(&self) -> &str {
         match self {
             Self::Owner(rule) | Self::BuiltIn(rule) => rule,
         }
     }
 
-    /// Whether it is an entry of the owner's list.
+    /// Returns true if it is an entry of the owner's list.
     pub fn is_owner(&self) -> bool {
         matches!(self, Self::Owner(_))
     }
 }
 
-/// Why nothing is offered for a failure.
+/// A refusal to suggest repairs for a failure.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RepairRefusal {
-    /// The rule that forbids it.
+    /// The rule that refuses it.
     pub rule: String,
     /// The reason in one sentence.
     pub reason: String,
-    /// The line of the failure that shows it, if it is one.
+    /// The line of the failure that matched, if there is one.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub line: String,
 }
 
-/// An entry of the owner's list that is not offered.
+/// An entry of the owner's list that is not suggested.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SkippedOwnerEntry {
     /// The entry.
     pub command: String,
-    /// Why it is not offered.
+    /// The reason.
     pub reason: String,
 }

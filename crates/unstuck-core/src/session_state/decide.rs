@@ -1,4 +1,4 @@
-//! What a decision about a session is made from: the session's own state, and the means of the one who drives it.
+//! Decisions about a session: combines the session's own state with the driver's inputs.
 
 use crate::decision::{
     Capabilities, Capability, CurrentModel, Decision, DecisionInput, ModelCatalog, NetworkStatus,
@@ -15,7 +15,7 @@ use crate::time::Timestamp;
 
 use super::SessionState;
 
-/// What the rest of a session is expected to use where nothing was measured yet.
+/// The expected usage of the rest of a session if nothing has been measured yet.
 const DEFAULT_EXPECTED_USAGE: TokenUsage = TokenUsage {
     input: 50_000,
     cached: 0,
@@ -23,33 +23,33 @@ const DEFAULT_EXPECTED_USAGE: TokenUsage = TokenUsage {
     requests: 10,
 };
 
-/// What the one who drives a session brings along.
+/// Driver-provided inputs for a decision.
 #[derive(Clone, Copy)]
 pub struct DriverContext<'a> {
-    /// What is known about kinds and strategies.
+    /// The knowledge about kinds and strategies.
     pub playbook: &'a Playbook,
-    /// The models and ladders.
+    /// The models and their ladders.
     pub catalog: &'a ModelCatalog,
-    /// What was learned so far.
+    /// The learned success rates.
     pub success_rates: &'a SuccessRates,
-    /// What can be changed here, apart from going on in a conversation, which the session itself knows.
+    /// The available capabilities, except for resuming a conversation, which the session itself knows.
     pub capabilities: Capabilities,
-    /// The hard caps of the session.
+    /// The hard limits of the session.
     pub session_limits: SessionLimits,
-    /// The tool that failed, for the policy's overrides per tool.
+    /// The tool that failed, for the policy's per-tool overrides.
     pub tool: Option<&'a str>,
-    /// Whether what failed can be done again at all.
+    /// Repeatability of the failed operation.
     pub repeatable: Repeatable,
-    /// The repair that fits, where there is one.
+    /// The matching repair, if there is one.
     pub repair: Option<RepairOffer<'a>>,
-    /// Whether no network can be reached and no name resolved at all.
+    /// True if no network is reachable and no name can be resolved.
     pub is_offline: bool,
-    /// Whether it goes on with rare probes when the time without progress is over.
+    /// True if the session can be parked after too long without progress.
     pub can_park: bool,
 }
 
 impl SessionState {
-    /// Decides what to do about the newest failure, and notes what the decision was made from; none if nothing failed.
+    /// Decides what to do about the latest failure and records the inputs; `None` if nothing failed.
     pub fn decide(
         &self,
         means: &DriverContext<'_>,
@@ -105,7 +105,7 @@ impl SessionState {
         Some(self.decision_made(failed.end.number, decision, made_from))
     }
 
-    /// What the newest failure was found to be, with what is left at a moment of the wait that it states.
+    /// Returns the diagnosis with the remaining part of its stated wait.
     fn diagnosis_at(&self, diagnosis: &Diagnosis, now: Timestamp) -> Diagnosis {
         let passed = now.since(self.failed_at);
         let stated = match (diagnosis.kind, self.resets.current_reset()) {
@@ -120,7 +120,7 @@ impl SessionState {
         }
     }
 
-    /// What the newest failure says about the network; none if that was not its trouble.
+    /// Returns the network symptom of the latest failure; `None` if it was not a network problem.
     pub fn network_symptom(&self) -> Option<NetworkSymptom> {
         let failed = self.last_failure.as_deref()?;
         if failed.diagnosis.kind.category() != Category::Transient {
@@ -176,7 +176,7 @@ impl SessionState {
         }
     }
 
-    /// Which word the number of retries comes from.
+    /// Returns the source of the number of retries.
     fn retries_origin(&self, kind: Kind, retries: u32) -> String {
         let policy = &self.spec.policy;
         let of_kind = policy.kinds.get(&kind).and_then(|one| one.max_retries);

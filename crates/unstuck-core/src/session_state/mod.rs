@@ -1,7 +1,7 @@
-//! The way from a failure to its outcome, as a fold over the events of one session.
+//! The state machine of a session, as a fold over its events.
 //!
-//! Whoever drives a run asks [`SessionState::next_step`] what is to be done, does it, and records what happened. After a crash
-//! the stored events are recorded again, and the drive goes on from there: there is no second way.
+//! The driver asks [`SessionState::next_step`] for the next step, executes it, and records the resulting events. After
+//! a crash the stored events are applied again and the driver continues from there: resuming uses the same code path.
 
 mod decide;
 mod next_attempt;
@@ -33,32 +33,32 @@ use crate::time::Timestamp;
 use next_attempt::AttemptOverrides;
 use stated_reset::StatedResets;
 
-/// So much of what was tried is kept: the first, and the newest.
+/// The number of prior attempts that are kept: the first one and the latest ones.
 const MAX_PRIOR_ATTEMPTS: usize = 6;
 
-/// For so long providers keep what was sent to them.
+/// The time for which providers keep a prompt cached.
 const PROMPT_CACHE_LIFETIME: Duration = Duration::from_secs(300);
 
-/// What the one who drives a run has to do next.
+/// The next step of the driver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SessionStep {
-    /// Make the attempt that [`SessionState::next_attempt`] describes.
+    /// Start the attempt that [`SessionState::next_attempt`] describes.
     Attempt,
-    /// Run the check again that failed after the newest attempt: a repair was run since, and the work itself is done.
+    /// Run the check again that failed after the latest attempt: a repair ran since, and the work itself is done.
     Check,
-    /// Note that the attempt under way was cut off; only ever after a crash.
+    /// Record that the attempt in progress was interrupted; only after a crash.
     RecordInterruption,
     /// Decide what to do about the failure.
     Decide,
     /// Run the repair that [`SessionState::pending_repair`] names.
     Repair,
-    /// Note that the repair under way was cut off; only ever after a crash.
+    /// Record that the repair in progress was interrupted; only after a crash.
     RecordInterruptedRepair,
-    /// Wait until the moment.
+    /// Wait until the timestamp.
     Wait(Timestamp),
-    /// Bring the run to this end.
+    /// Finish the run with this outcome.
     Finish(RunOutcome),
-    /// Nothing: the run has come to its end.
+    /// Nothing: the run has finished.
     Finished,
 }
 
@@ -74,7 +74,7 @@ enum SessionPhase {
     Done,
 }
 
-/// Where the recovery of a session stands.
+/// The recovery state of a session.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SessionState {
     id: RunId,
@@ -82,57 +82,57 @@ pub struct SessionState {
     started: Timestamp,
     phase: SessionPhase,
     attempts: u32,
-    /// Whether the newest attempt was cut off, and is to be made again under its number.
+    /// True if the latest attempt was interrupted and will run again under its number.
     was_interrupted: bool,
-    /// How often an attempt was cut off.
+    /// The number of interruptions of attempts.
     interruption_count: u32,
-    /// Whether only the check is to be run again.
+    /// True if only the check has to run again.
     recheck: bool,
-    /// The conversation that the agent was told to use in the newest attempt.
+    /// The conversation id assigned to the agent in the latest attempt.
     assigned_conversation: Option<String>,
-    /// The API calls of the newest attempt that wait for their next try, and until when.
+    /// The API calls of the latest attempt that are held, and until when.
     held_calls: BTreeMap<String, Timestamp>,
     retries: u32,
     level: Option<Level>,
     history: Option<RecoveryHistory>,
     overrides: AttemptOverrides,
     last_failure: Option<Box<AttemptFailed>>,
-    /// When the newest failure happened.
+    /// The time of the latest failure.
     failed_at: Timestamp,
-    /// When its conversation was last at work.
+    /// The time when its conversation was last active.
     idle_since: Timestamp,
-    /// What failures have stated about the reset of a limit.
+    /// The limit resets stated by failures.
     resets: StatedResets,
     last_end: Option<AttemptEnd>,
     usage: TokenUsage,
-    /// How long its conversation is, in tokens, as far as that was told last.
+    /// The last reported length of its conversation, in tokens.
     context: Option<u64>,
     spent: f64,
-    /// How many attempts used what has no known price.
+    /// The number of attempts with usage of unknown price.
     unpriced_count: u64,
     finished: Option<RunFinished>,
-    /// What a person was asked last.
+    /// The latest escalation.
     last_escalation: Option<Box<EscalationOpened>>,
-    /// How many questions there were.
+    /// The number of escalations.
     escalation_count: u32,
-    /// Why a person does not want it to go on.
+    /// The reason why a person aborted it.
     abort_reason: Option<String>,
-    /// What was tried since a person last saw to it, and why it did not help.
+    /// The attempts since the last resolution by a person, and why they failed.
     prior_attempts: Vec<PriorAttempt>,
-    /// What people have allowed beyond its budgets.
+    /// The budget raises that people approved.
     budget_raises: BudgetRaises,
-    /// When something happened last.
+    /// The time of the latest event.
     last_event_at: Timestamp,
-    /// What the newest wait is for.
+    /// The purpose of the latest wait.
     wait_for: WaitPurpose,
-    /// When it is given up if there is no progress until then, where time bounds the retries.
+    /// The time at which retries end if there is no progress, if retries are bounded by time.
     give_up_at: Option<Timestamp>,
-    /// Whether people were told that it is parked, and there was no progress since.
+    /// True if it was announced as parked and has made no progress since.
     is_parked: bool,
 }
 
 impl SessionState {
-    /// Begins with the event that began the session; none if it is another event.
+    /// Creates the state from the event that started the session; `None` for any other event.
     pub fn from_first_event(first: &EventRecord) -> Option<Self> {
         let spec = match &first.event {
             Event::RunStarted(run) => run.sole_session()?,
@@ -142,7 +142,7 @@ impl SessionState {
         Some(Self::new(&first.run, spec, first.at))
     }
 
-    /// Where a session stands that began like this.
+    /// Creates the initial state of a session.
     pub fn new(id: &RunId, spec: &SessionSpec, started: Timestamp) -> Self {
         Self {
             id: id.clone(),
@@ -181,7 +181,7 @@ impl SessionState {
         }
     }
 
-    /// The whole fold; none if there is no beginning.
+    /// Folds all events; `None` if the starting event is missing.
     pub fn from_events<'a>(events: impl IntoIterator<Item = &'a EventRecord>) -> Option<Self> {
         let mut events = events.into_iter();
         let mut recovery = Self::from_first_event(events.next()?)?;
@@ -189,7 +189,7 @@ impl SessionState {
         Some(recovery)
     }
 
-    /// Takes in what happened; what happened to other sessions is passed over.
+    /// Applies an event; events of other sessions are ignored.
     pub fn apply(&mut self, recorded: &EventRecord) {
         let about = recorded.event.session();
         if about.is_some_and(|session| *session != self.spec.session) {
@@ -261,7 +261,7 @@ impl SessionState {
         }
     }
 
-    /// It is taken up again: what nobody did meanwhile is no time without progress.
+    /// Handles a resume: the time in which it was not supervised is not time without progress.
     fn on_resumed(&mut self, before: Timestamp, at: Timestamp, resumed: &RunResumed) {
         self.finished = None;
         if let Some(time) = resumed.keep_trying_ms {
@@ -272,7 +272,7 @@ impl SessionState {
         if self.phase == SessionPhase::Running {
             self.idle_since = before;
         }
-        // A wait goes on by the clock on the wall.
+        // A wait continues by wall-clock time.
         if !matches!(self.phase, SessionPhase::Waiting(_))
             && let Some(history) = &mut self.history
         {
@@ -280,7 +280,7 @@ impl SessionState {
         }
     }
 
-    /// The wait that there was is over, at its time or not.
+    /// Ends the current wait, early or not.
     fn on_wait_ended(&mut self, at: Timestamp) {
         self.wait_for = WaitPurpose::Retry;
         self.give_up_at = None;
@@ -291,7 +291,7 @@ impl SessionState {
         }
     }
 
-    /// A person has seen to it: what follows is a new beginning with all its retries, or the end.
+    /// Handles a person's resolution: it starts over with all retries, or ends.
     fn on_escalation_resolved(&mut self, resolved: &EscalationResolved) {
         self.history = None;
         self.resets = StatedResets::default();
@@ -314,13 +314,13 @@ impl SessionState {
         }
     }
 
-    /// Whether it helped, the next attempt tells; one that costs money is not made where the repair itself says no.
+    /// The next attempt shows whether the repair helped; an expensive one is not started if the repair itself failed.
     fn on_repair_executed(&mut self, at: Timestamp, repair: &RepairExecuted) {
         self.overrides.clear_repair();
         self.proceed_after_repair(at, repair.exit_code == 0 || self.spec.agent.is_none());
     }
 
-    /// Either the attempt is made, or something else is decided about the failure that the repair was for.
+    /// Starts the attempt, or decides again about the failure that the repair was for.
     fn proceed_after_repair(&mut self, at: Timestamp, attempt: bool) {
         if attempt || self.last_failure.is_none() {
             let failed_check = self
@@ -346,7 +346,7 @@ impl SessionState {
         }
         self.record_prior_attempt(format!("the repair `{}`", repair.command), &repair.error);
         self.overrides.clear_repair();
-        // Nobody knows what it had done; the attempt tells.
+        // Its effects are unknown; the attempt will show them.
         self.proceed_after_repair(at, repair.was_interrupted);
     }
 
@@ -365,7 +365,7 @@ impl SessionState {
         self.last_end = Some(end.clone());
     }
 
-    /// One of its API calls failed; it may wait for its next try.
+    /// Handles a failed API call; it may be held until it is retried.
     fn on_call_failed(&mut self, call: &CallFailed, at: Timestamp) {
         if self.assigned_conversation.is_none() {
             self.assigned_conversation.clone_from(&call.conversation);
@@ -373,7 +373,7 @@ impl SessionState {
         let progress = self.history.as_ref().and_then(|one| one.last_progress);
         self.resets.on_failure(&call.diagnosis, at, progress);
         match call.decision.action {
-            // The network may be back long before its wait would end; the next attempt finds out.
+            // The network may be back long before the wait would end; the next attempt finds out.
             Action::Retry { until, .. } | Action::Change { until, .. }
                 if call.fallback.is_none()
                     && call.decision.wait_purpose != WaitPurpose::Network =>
@@ -389,7 +389,7 @@ impl SessionState {
         }
     }
 
-    /// What one of its API calls waited for when it was cut off is still waited for.
+    /// Returns the phase after an interruption: the wait of a held API call still applies.
     fn phase_while_held(&self, at: Timestamp) -> SessionPhase {
         match self.held_calls.values().max() {
             Some(until) if *until > at => SessionPhase::Waiting(*until),
@@ -408,7 +408,7 @@ impl SessionState {
         let spent = self.spent;
         let history = self.history.get_or_insert_with(|| RecoveryHistory {
             spent_before: spent,
-            // What the gateway tried in vain counts.
+            // Failed API attempts of the gateway are included.
             ..RecoveryHistory::new(attempt.end.failing_since.unwrap_or(at))
         });
         if let Some(progress) = attempt.end.last_progress {
@@ -453,7 +453,7 @@ impl SessionState {
         };
     }
 
-    /// What is to be done at this moment.
+    /// Returns the next step at this time.
     pub fn next_step(&self, now: Timestamp) -> SessionStep {
         if self.finished.is_some() {
             return SessionStep::Finished;
@@ -479,36 +479,36 @@ impl SessionState {
         }
     }
 
-    /// What the wait that is under way is for.
+    /// Returns the purpose of the current wait.
     pub fn wait_purpose(&self) -> WaitPurpose {
         self.wait_for
     }
 
-    /// When the wait that is under way began.
+    /// Returns the start of the current wait.
     pub fn waiting_since(&self) -> Option<Timestamp> {
         let newest = self.history.as_ref()?.attempts.last()?;
         matches!(self.phase, SessionPhase::Waiting(_)).then_some(newest.at)
     }
 
-    /// When its conversation was last at work.
+    /// Returns the time when its conversation was last active.
     pub fn idle_since(&self) -> Timestamp {
         self.idle_since
     }
 
-    /// Where the reset is stated that the newest failure is to be waited out until.
+    /// Returns the source of the reset that the latest failure waits for.
     pub fn reset_source(&self) -> Option<RetryAfterSource> {
         self.resets.current_reset().map(|reset| reset.source)
     }
 
-    /// What it costs to wake its conversation at a moment: all of it is read again, and nothing is cached any more. None where
-    /// no conversation continues, it was at work a moment ago, or nobody told how long it is.
+    /// Returns the cost of resuming its conversation at this time: all of it is read again without a cache. `None` if
+    /// no conversation continues, it was active a moment ago, or its length is unknown.
     pub fn reread_cost(&self, catalog: &ModelCatalog, at: Timestamp) -> Option<RereadCost> {
         let wakes = self.overrides.wakes_conversation();
         let is_cached = at.since(self.idle_since) < PROMPT_CACHE_LIFETIME;
         self.reread_cost_if(catalog, wakes && !is_cached)
     }
 
-    /// What it costs to wake its conversation if a person wants it to continue.
+    /// Returns the cost of resuming its conversation if a person chooses to continue.
     pub fn reread_cost_when_answered(&self, catalog: &ModelCatalog) -> Option<RereadCost> {
         let failed = self
             .last_failure
@@ -530,100 +530,100 @@ impl SessionState {
         Some(catalog.reread_cost(model, tokens))
     }
 
-    /// When it is given up if there is no progress until then, where time bounds the retries.
+    /// Returns the time at which retries end if there is no progress, if retries are bounded by time.
     pub fn give_up_at(&self) -> Option<Timestamp> {
         self.give_up_at
     }
 
-    /// Whether people were told that it is parked, and there was no progress since.
+    /// True if it was announced as parked and has made no progress since.
     pub fn is_parked(&self) -> bool {
         self.is_parked
     }
 
-    /// How the next attempt is to be made.
+    /// Returns the settings of the next attempt.
     pub fn next_attempt(&self) -> NextAttempt {
         let number = self.attempts + u32::from(!self.was_interrupted);
         self.overrides.next_attempt(number)
     }
 
-    /// The repair that is to be run before the next attempt.
+    /// Returns the repair to run before the next attempt.
     pub fn pending_repair(&self) -> Option<&str> {
         self.overrides.pending_repair()
     }
 
-    /// The repair that a person is asked about, if that is what they are asked.
+    /// Returns the repair that the open escalation is about, if there is one.
     pub fn escalated_repair(&self) -> Option<&str> {
         self.open_escalation()?.repair.as_deref()
     }
 
-    /// What a person is asked and has not answered.
+    /// Returns the open escalation.
     pub fn open_escalation(&self) -> Option<&EscalationOpened> {
         self.last_escalation
             .as_deref()
             .filter(|_| self.is_awaiting_human())
     }
 
-    /// The id of the run.
+    /// Returns the id of the run.
     pub fn id(&self) -> &RunId {
         &self.id
     }
 
-    /// What the session runs.
+    /// Returns the session's specification.
     pub fn spec(&self) -> &SessionSpec {
         &self.spec
     }
 
-    /// The newest failure.
+    /// Returns the latest failure.
     pub fn last_failure(&self) -> Option<&AttemptFailed> {
         self.last_failure.as_deref()
     }
 
-    /// How the newest attempt ended.
+    /// Returns the end of the latest attempt.
     pub fn last_attempt_end(&self) -> Option<&AttemptEnd> {
         self.last_end.as_ref()
     }
 
-    /// The conversation that the agent was told to use in the newest attempt.
+    /// Returns the conversation id assigned to the agent in the latest attempt.
     pub fn assigned_conversation(&self) -> Option<&str> {
         self.assigned_conversation.as_deref()
     }
 
-    /// How many attempts have begun.
+    /// Returns the number of attempts started.
     pub fn attempt_count(&self) -> u32 {
         self.attempts
     }
 
-    /// How often an attempt was cut off from outside.
+    /// Returns the number of interruptions of attempts.
     pub fn interruption_count(&self) -> u32 {
         self.interruption_count
     }
 
-    /// Whether an API call of the newest attempt waits for its next try.
+    /// True if an API call of the latest attempt is held.
     pub fn is_call_held(&self) -> bool {
         !self.held_calls.is_empty()
     }
 
-    /// Whether the newest attempt was cut off, so that nobody knows what it did.
+    /// True if the latest attempt was interrupted, so that its effects are unknown.
     pub fn was_interrupted(&self) -> bool {
         self.was_interrupted
     }
 
-    /// How many attempts have failed since a person last saw to it, the first included.
+    /// Returns the attempts that failed since the last resolution by a person, including the first.
     pub fn history(&self) -> Option<&RecoveryHistory> {
         self.history.as_ref()
     }
 
-    /// What it has cost so far, in USD, as far as is known.
+    /// Returns the known cost so far in USD.
     pub fn spent(&self) -> f64 {
         self.spent
     }
 
-    /// The question about a budget that it waits for, and why it is asked.
+    /// Returns the open budget escalation: its id and its reason.
     pub fn open_budget_escalation(&self) -> Option<(&str, &str)> {
         self.budget_raises.open_escalation_of(&self.spec.session)
     }
 
-    /// What it may cost in all, in USD: by its policy, and by what people have allowed since.
+    /// Returns the cost limit in USD: that of its policy with the raises that people approved.
     pub fn max_cost(&self, now: Timestamp) -> Option<f64> {
         let configured = self.spec.policy.max_cost?;
         let (scope, unit) = (BudgetScope::Policy, BudgetUnit::Usd);
@@ -634,7 +634,7 @@ impl SessionState {
         )
     }
 
-    /// The limit of its policy that is used up, if it is.
+    /// Returns the policy's cost limit if it is reached.
     pub fn cost_reached(&self, now: Timestamp) -> Option<BudgetReached> {
         let (configured, limit) = (self.spec.policy.max_cost?, self.max_cost(now)?);
         let (scope, unit) = (BudgetScope::Policy, BudgetUnit::Usd);
@@ -642,12 +642,12 @@ impl SessionState {
         (self.spent >= limit).then_some(reached)
     }
 
-    /// How the session came to its end, if it did.
+    /// Returns the end of the session, if it has ended.
     pub fn run_finished(&self) -> Option<&RunFinished> {
         self.finished.as_ref()
     }
 
-    /// Whether it goes on only if a person wants it: they were asked, or the failure was passed on.
+    /// True if only a person can continue it: it was escalated, or the failure was returned to the caller.
     pub fn needs_person(&self) -> bool {
         matches!(
             self.phase,
@@ -655,42 +655,42 @@ impl SessionState {
         )
     }
 
-    /// Whether a person wants it to be tried again, though it had come to its end.
+    /// True if a person requested a retry after it had ended.
     pub fn is_reopened(&self) -> bool {
         self.finished.is_some() && self.phase == SessionPhase::Ready
     }
 
-    /// Whether a person has been asked and has not seen to it.
+    /// True if an escalation is open.
     pub fn is_awaiting_human(&self) -> bool {
         self.phase == SessionPhase::AwaitingHuman
     }
 
-    /// The model in use, as far as is known.
+    /// Returns the current model, if known.
     pub fn model(&self) -> Option<&str> {
         self.overrides.model().or(self.spec.model.as_deref())
     }
 
-    /// What one model is expected to cost more than another.
+    /// Returns the expected extra cost of one model over another.
     pub fn extra_cost(&self, catalog: &ModelCatalog, from: &str, to: &str) -> CostEstimate {
         catalog.cost_difference(from, to, self.expected_usage())
     }
 
-    /// What was tried since a person last saw to it, and why it did not help.
+    /// Returns the attempts since the last resolution by a person, and why they failed.
     pub fn prior_attempts(&self) -> &[PriorAttempt] {
         &self.prior_attempts
     }
 
-    /// How many questions there were.
+    /// Returns the number of escalations.
     pub fn escalation_count(&self) -> u32 {
         self.escalation_count
     }
 
-    /// Why a person does not want it to go on, if they do not.
+    /// Returns the reason why a person aborted it, if they did.
     pub fn abort_reason(&self) -> Option<&str> {
         self.abort_reason.as_deref()
     }
 
-    /// The end of the session, and of the run if it is its only one.
+    /// Creates the end of the session, and of the run if it is the only session.
     pub fn finish(
         &self,
         outcome: RunOutcome,
@@ -711,8 +711,8 @@ impl SessionState {
     }
 }
 
-/// How often a run was cut off in a row by the end of its supervisor without any sign of health in between: an attempt that
-/// ended by itself after some progress or did its work, or one that had written something before it was cut off.
+/// Counts consecutive crashes of a run's supervisor without a sign of health in between: an attempt that ended by
+/// itself after some progress or succeeded, or one that had written output before it was interrupted.
 pub fn consecutive_crashes(events: &[EventRecord]) -> u32 {
     let mut crashes = 0;
     let mut is_running = false;
@@ -744,7 +744,7 @@ pub fn consecutive_crashes(events: &[EventRecord]) -> u32 {
             _ => {}
         }
     }
-    // One whose end nobody has noted yet was cut off, too.
+    // An attempt whose end has not been recorded yet was interrupted, too.
     crashes + u32::from(is_running)
 }
 

@@ -1,4 +1,4 @@
-//! How the next attempt is to be made: what decisions have changed about it so far.
+//! The settings of the next attempt: all changes that decisions have made so far.
 
 use std::time::Duration;
 
@@ -8,39 +8,39 @@ use crate::event::{AttemptCause, AttemptFailed, SessionSpec};
 use crate::failure::{Category, Kind, Level};
 use crate::knowledge::ConversationMode;
 
-/// How the next attempt is to be made.
+/// The settings of the next attempt.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NextAttempt {
-    /// Its number, from 1.
+    /// The attempt number, from 1.
     pub number: u32,
-    /// How long it may take.
+    /// The timeout.
     pub timeout: Option<Duration>,
-    /// How long it may be silent.
+    /// The idle timeout.
     pub idle_timeout: Option<Duration>,
-    /// The model to use, where it is not the one of the command line.
+    /// The model, if it differs from the command line.
     pub model: Option<String>,
     /// The prompt template to add.
     pub prompt: Option<String>,
-    /// What a person said, to be added to the prompt.
+    /// A person's message to add to the prompt.
     pub user_message: Option<String>,
-    /// The prompt as a person has written it, in the place of what would be sent.
+    /// The prompt written by a person, which replaces the generated one.
     pub prompt_text: Option<String>,
-    /// What the allowed length of the output is multiplied by.
+    /// The factor for the output limit.
     pub output_limit_factor: Option<f64>,
-    /// The agent's conversation to go on in.
+    /// The agent's conversation to resume.
     pub resume: Option<String>,
-    /// Whether a new conversation is wanted, though there is an old one.
+    /// True if a new conversation is wanted even though an old one exists.
     pub starts_fresh: bool,
-    /// Whether the attempt before was cut off from outside, so that nobody knows what it had done.
+    /// True if the previous attempt was interrupted from outside, so that its effects are unknown.
     pub after_interruption: bool,
-    /// What it is an answer to; none for the first.
+    /// The cause of the attempt; none for the first.
     pub cause: Option<AttemptCause>,
-    /// What was changed for it, in words for a person.
+    /// The changes in this attempt, as text for people.
     pub changes: Vec<String>,
 }
 
 impl NextAttempt {
-    /// The template by which an agent that goes on in its conversation is told what is to be different.
+    /// Returns the template that tells an agent what to change when its conversation is resumed.
     pub fn template_in_conversation(&self) -> Option<&str> {
         let is_strategy = |answering: &AttemptCause| answering.strategy.is_some();
         let has_strategy = self.cause.as_ref().is_some_and(is_strategy);
@@ -50,7 +50,7 @@ impl NextAttempt {
     }
 }
 
-/// Whether a conversation can still be used after such a failure.
+/// True if a conversation is still usable after a failure of this kind.
 fn keeps_conversation_usable(kind: Kind) -> bool {
     !matches!(
         kind,
@@ -58,7 +58,7 @@ fn keeps_conversation_usable(kind: Kind) -> bool {
     )
 }
 
-/// Whether only the answer was wrong, so that the work it should have told of is still in the conversation.
+/// True if only the answer was wrong, so that the conversation still contains the work.
 fn concerns_answer(kind: Kind) -> bool {
     matches!(
         kind,
@@ -70,13 +70,13 @@ fn concerns_answer(kind: Kind) -> bool {
     )
 }
 
-/// Whether a decision says itself in which conversation it goes on.
+/// True if the decision itself chooses the conversation.
 fn chooses_conversation(decision: &Decision) -> bool {
     let is_choice = |change: &ConcreteChange| matches!(change, ConcreteChange::Conversation(_));
     matches!(&decision.action, Action::Change { changes, .. } if changes.iter().any(is_choice))
 }
 
-/// Whether a decision changes something, but nothing of what the agent is told.
+/// True if the decision changes something, but not the prompt.
 fn keeps_prompt(decision: &Decision) -> bool {
     let is_beside = |change: &ConcreteChange| {
         matches!(
@@ -87,12 +87,12 @@ fn keeps_prompt(decision: &Decision) -> bool {
     matches!(&decision.action, Action::Change { changes, .. } if !changes.is_empty() && changes.iter().all(is_beside))
 }
 
-/// What decisions have changed so far; what they leave alone stays as it was.
+/// The changes made by decisions so far; each stays until it is overridden.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct AttemptOverrides {
     timeout: Option<Duration>,
     idle_timeout: Option<Duration>,
-    /// Whether the newest failure was that it had been silent for too long.
+    /// True if the latest failure was an idle timeout.
     was_silent: bool,
     model: Option<String>,
     prompt: Option<String>,
@@ -101,15 +101,15 @@ pub(super) struct AttemptOverrides {
     output_limit_factor: Option<f64>,
     session: Option<ConversationMode>,
     agent_session: Option<String>,
-    /// Whether the agent had done some work in its conversation before it failed.
+    /// True if the agent had done work in its conversation before it failed.
     has_worked: bool,
-    /// Whether it may have, since nobody knows what it used.
+    /// True if it may have done work, since its usage is unknown.
     may_have_worked: bool,
-    /// Whether it had written anything that a summary could tell.
+    /// True if it had written output that a summary could use.
     has_output: bool,
-    /// Whether the newest attempt was cut off from outside.
+    /// True if the latest attempt was interrupted from outside.
     was_interrupted: bool,
-    /// The repair that is to be run first.
+    /// The repair to run first.
     repair: Option<String>,
     cause: Option<AttemptCause>,
     changes: Vec<String>,
@@ -138,7 +138,7 @@ impl AttemptOverrides {
         }
     }
 
-    /// Takes over what the session's configuration has become.
+    /// Applies a changed session specification.
     pub(super) fn apply_spec(&mut self, spec: &SessionSpec) {
         *self = Self {
             agent_session: self.agent_session.take(),
@@ -151,7 +151,8 @@ impl AttemptOverrides {
         };
     }
 
-    /// Nobody knows what the attempt had done; where there is a conversation, the agent itself does.
+    /// Handles an interruption: the effects are unknown, so an existing conversation is resumed, where the agent knows
+    /// them.
     pub(super) fn on_interrupted(&mut self, conversation: Option<&str>) {
         self.was_interrupted = true;
         if let Some(conversation) = conversation {
@@ -160,7 +161,7 @@ impl AttemptOverrides {
         }
     }
 
-    /// The conversation that was to go on is not there any more; nobody knows what was done in it.
+    /// Handles a conversation that no longer exists: the work done in it is unknown.
     pub(super) fn on_conversation_lost(&mut self) {
         self.agent_session = None;
         self.session = None;
@@ -171,7 +172,7 @@ impl AttemptOverrides {
         self.describe("new conversation, since the old one is gone".into());
     }
 
-    /// A person wants it to go on after a failure of this kind: in its conversation, if it worked there.
+    /// Handles a retry requested by a person: it resumes the conversation if the agent did work in it.
     pub(super) fn on_reopened(&mut self, failed: Option<Kind>) {
         let is_usable = failed.is_none_or(keeps_conversation_usable);
         let worked = self.has_worked || self.may_have_worked;
@@ -182,7 +183,7 @@ impl AttemptOverrides {
         self.changes = vec!["goes on in the same conversation".into()];
     }
 
-    /// Learns from a failed attempt which conversation there is and whether it is worth going on in.
+    /// Records which conversation a failed attempt used and whether it is worth resuming.
     pub(super) fn on_attempt_failed(&mut self, attempt: &AttemptFailed) {
         let used = &attempt.end.usage;
         self.was_interrupted = false;
@@ -192,7 +193,7 @@ impl AttemptOverrides {
         } else if self.session == Some(ConversationMode::Resume)
             && attempt.diagnosis.category() != Category::Transient
         {
-            // The conversation could not be resumed: it is no use to try that again.
+            // The conversation could not be resumed, so do not try that again.
             self.agent_session = None;
         }
         let written = used.tokens.map_or(0, |tokens| tokens.output);
@@ -222,8 +223,8 @@ impl AttemptOverrides {
         }
     }
 
-    /// A wait that is over goes on where the agent was, if that can be done and there is something to go on with. So does an
-    /// agent whose answer alone was wrong.
+    /// Returns the conversation mode if the decision does not set it: after a wait, the agent's conversation is resumed
+    /// if that is possible and it contains work. The same applies if only the answer was wrong.
     fn default_conversation_mode(&self, decision: &Decision) -> Option<ConversationMode> {
         let waited = decision.kind == Kind::RateLimitTimed
             || (decision.kind.category() == Category::Transient && self.has_worked);
@@ -284,12 +285,12 @@ impl AttemptOverrides {
         self.changes.push(change);
     }
 
-    /// The repair that is to be run before the next attempt.
+    /// Returns the repair to run before the next attempt.
     pub(super) fn pending_repair(&self) -> Option<&str> {
         self.repair.as_deref()
     }
 
-    /// A person has allowed a repair.
+    /// Handles the approval of a repair.
     pub(super) fn on_repair_approved(&mut self, id: &str, command: &str) {
         self.apply_change(&ConcreteChange::Repair {
             id: id.to_owned(),
@@ -297,7 +298,7 @@ impl AttemptOverrides {
         });
     }
 
-    /// How the attempt is made, in words for a person.
+    /// Describes the attempt as text for people.
     pub(super) fn summary(&self) -> String {
         match (self.changes.is_empty(), &self.cause) {
             (false, _) => self.changes.join(", "),
@@ -306,7 +307,7 @@ impl AttemptOverrides {
         }
     }
 
-    /// A person has said what is to be different.
+    /// Applies a person's changes.
     pub(super) fn apply_user_changes(&mut self, changes: &[ConcreteChange]) {
         if changes.is_empty() {
             return;
@@ -327,13 +328,13 @@ impl AttemptOverrides {
             )
         };
         if changes.iter().any(is_about_prompt) {
-            // Nothing is left of what was tried with it before.
+            // All previous changes are discarded.
             (self.prompt, self.user_message, self.prompt_text) = (None, None, None);
         }
         changes.iter().for_each(|change| self.apply_change(change));
     }
 
-    /// The repair was run, or cannot be.
+    /// Clears the repair after it ran or cannot be run.
     pub(super) fn clear_repair(&mut self) {
         self.repair = None;
     }
@@ -342,12 +343,12 @@ impl AttemptOverrides {
         self.agent_session.is_some()
     }
 
-    /// Whether the next attempt continues a conversation.
+    /// True if the next attempt resumes a conversation.
     pub(super) fn wakes_conversation(&self) -> bool {
         self.session == Some(ConversationMode::Resume) && self.agent_session.is_some()
     }
 
-    /// The limit that a longer time would be about.
+    /// Returns the timeout that an increase would apply to.
     pub(super) fn timeout(&self) -> Option<Duration> {
         if self.was_silent {
             self.idle_timeout

@@ -1,4 +1,4 @@
-//! The repairs of a run: what was proposed, what was allowed, and what came of it, as a fold over its events.
+//! The states of a run's repairs, as a fold over its events.
 
 use crate::event::{
     ApprovalSource, EscalationResolved, Event, EventRecord, PolicyVerdict, Proposer,
@@ -10,15 +10,15 @@ use crate::time::Timestamp;
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct RepairStates {
     repairs: Vec<RepairRecord>,
-    /// The contents of all documents that were read, by their hashes: one that comes again is no new one.
+    /// The hashes of all documents that were read: one with the same content is not processed again.
     documents: Vec<String>,
-    /// Why documents were refused in this iteration, by session; the agent of a new attempt has been told.
+    /// The reasons why documents were rejected in this iteration, by session; a new attempt's prompt contains them.
     refusals: Vec<DocumentRefusal>,
-    /// How many ran by themselves.
+    /// The number of automatic repairs.
     auto_count: u32,
-    /// When the newest of those began.
+    /// The start of the latest automatic repair.
     last_auto_start: Option<Timestamp>,
-    /// The commit that was checked out when the run began.
+    /// The commit checked out when the run started.
     head: Option<String>,
 }
 
@@ -29,48 +29,48 @@ struct DocumentRefusal {
     is_reported: bool,
 }
 
-/// One repair.
+/// A repair and its state.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RepairRecord {
-    /// What was proposed.
+    /// The proposal.
     pub proposed: RepairProposed,
-    /// When.
+    /// The time of the proposal.
     pub at: Timestamp,
-    /// How far it has come.
+    /// The status.
     pub status: RepairStatus,
-    /// Who allowed it, if somebody did.
+    /// The source of the approval, if it was approved.
     pub source: Option<ApprovalSource>,
-    /// Whether a person was asked about it.
+    /// True if it was escalated.
     pub was_escalated: bool,
-    /// Its exit code, where it came to one.
+    /// The exit code, if there is one.
     pub exit_code: Option<i32>,
-    /// When it was settled.
+    /// The time when it was settled.
     pub settled_at: Option<Timestamp>,
 }
 
-/// How far a repair has come.
+/// The status of a repair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RepairStatus {
     /// It is proposed.
     Proposed,
-    /// A person is asked about it.
+    /// An escalation about it is open.
     AwaitingApproval,
-    /// It may run.
+    /// It is approved.
     Approved,
-    /// It runs, or ran when everything ended.
+    /// It is running, or was running when the process crashed.
     Running,
-    /// It ran, and what failed before has not been tried again.
+    /// It ran, and the failed operation has not been retried.
     Executed,
-    /// What failed before works.
+    /// The failed operation works now.
     Helped,
-    /// It did not help.
+    /// It failed or did not help.
     Failed,
-    /// It will not be run.
+    /// It will not run.
     Dropped,
 }
 
 impl RepairStates {
-    /// Takes in what happened.
+    /// Applies an event.
     pub fn apply(&mut self, recorded: &EventRecord) {
         let at = recorded.at;
         match &recorded.event {
@@ -124,7 +124,7 @@ impl RepairStates {
         }
     }
 
-    /// The commit that was checked out when the run began; empty where there was none, none where nobody noted it.
+    /// Returns the commit checked out when the run started; empty if there was none, `None` if it was not recorded.
     pub fn head(&self) -> Option<&str> {
         self.head.as_deref()
     }
@@ -145,7 +145,7 @@ impl RepairStates {
         });
     }
 
-    /// Whoever says anything but yes does not want it to run.
+    /// Handles an answer: anything but approval drops the repair.
     fn on_escalation_resolved(&mut self, resolved: &EscalationResolved, at: Timestamp) {
         if !resolved.is_by_person() {
             let id = resolved.id.as_deref().unwrap_or_default();
@@ -164,7 +164,7 @@ impl RepairStates {
         }
     }
 
-    /// Whoever takes a run up again without an answer does not want it to run.
+    /// Drops repairs without an answer: resuming the run without one means that they are not wanted.
     fn drop_unanswered(&mut self, at: Timestamp) {
         let asked = |repair: &&mut RepairRecord| repair.status == RepairStatus::AwaitingApproval;
         for repair in self.repairs.iter_mut().filter(asked) {
@@ -188,32 +188,32 @@ impl RepairStates {
             .find(|one| one.proposed.id == id)
     }
 
-    /// The repair of that id.
+    /// Returns the repair with this id.
     pub fn get(&self, id: &str) -> Option<&RepairRecord> {
         self.repairs.iter().rev().find(|one| one.proposed.id == id)
     }
 
-    /// All of them, in the order in which they were proposed.
+    /// Returns all repairs, in the order of their proposals.
     pub fn all(&self) -> &[RepairRecord] {
         &self.repairs
     }
 
-    /// How many ran by themselves.
+    /// Returns the number of automatic repairs.
     pub fn auto_count(&self) -> u32 {
         self.auto_count
     }
 
-    /// When the newest that ran by itself began.
+    /// Returns the start of the latest automatic repair.
     pub fn last_auto_start(&self) -> Option<Timestamp> {
         self.last_auto_start
     }
 
-    /// Whether a document of this content was read before.
+    /// True if a document with this content was read before.
     pub fn has_read(&self, document: &str) -> bool {
         self.documents.iter().any(|one| one == document)
     }
 
-    /// What was run in this run, or must not be, whatever it is for: nothing is tried twice.
+    /// True if the command already ran in this run or must not run, whatever it is for: no command runs twice.
     pub fn is_settled(&self, command: &str) -> bool {
         let is_over = |repair: &RepairRecord| {
             !matches!(
@@ -225,7 +225,7 @@ impl RepairStates {
         self.repairs.iter().filter(same).any(is_over)
     }
 
-    /// Why documents of a session were refused since its newest attempt began.
+    /// Returns the reasons why documents of a session were rejected since its latest attempt started.
     pub fn refusals_for(&self, session: &SessionId) -> impl Iterator<Item = &str> {
         let is_its =
             move |one: &&DocumentRefusal| one.session.as_ref() == Some(session) && !one.is_reported;
@@ -235,13 +235,13 @@ impl RepairStates {
             .map(|one| one.why.as_str())
     }
 
-    /// Why documents were refused in this iteration, and the agent was not told by a further attempt.
+    /// Returns the reasons why documents were rejected in this iteration that no later attempt reported to the agent.
     pub fn unreported_refusals(&self) -> impl Iterator<Item = &str> {
         let untold = self.refusals.iter().filter(|one| !one.is_reported);
         untold.map(|one| one.why.as_str())
     }
 
-    /// The newest that was run for a session, and was followed by nothing that tells whether it helped.
+    /// Returns the session's latest executed repair whose effect is still unknown.
     pub fn last_executed(&self, session: Option<&SessionId>) -> Option<&RepairRecord> {
         let is_it = |repair: &&RepairRecord| {
             repair.status == RepairStatus::Executed && repair.proposed.session.as_ref() == session
@@ -249,7 +249,7 @@ impl RepairStates {
         self.repairs.iter().rev().find(is_it)
     }
 
-    /// What agents proposed and nobody has settled, in the order in which they did.
+    /// Returns the unsettled proposals of agents, in the order of their proposals.
     pub fn unsettled_proposals(&self) -> impl Iterator<Item = &RepairRecord> {
         let by_agent = |repair: &&RepairRecord| {
             matches!(repair.proposed.by, Proposer::Agent | Proposer::Fallback)
@@ -261,7 +261,7 @@ impl RepairStates {
         self.repairs.iter().filter(by_agent)
     }
 
-    /// What a person has allowed and nobody has begun, for the run as a whole.
+    /// Returns the next approved repair of the whole run that has not started.
     pub fn next_approved(&self) -> Option<&RepairRecord> {
         let is_it = |repair: &&RepairRecord| {
             repair.status == RepairStatus::Approved && repair.source == Some(ApprovalSource::Human)
@@ -269,13 +269,13 @@ impl RepairStates {
         self.repairs.iter().find(is_it)
     }
 
-    /// What had begun when everything ended.
+    /// Returns the repair that was running when the process crashed.
     pub fn interrupted(&self) -> Option<&RepairRecord> {
         let running = |repair: &&RepairRecord| repair.status == RepairStatus::Running;
         self.repairs.iter().find(running)
     }
 
-    /// The number of the next repair, for its id.
+    /// Returns the number for the next repair's id.
     pub fn next_number(&self) -> usize {
         self.repairs.len() + 1
     }

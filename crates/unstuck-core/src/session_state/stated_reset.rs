@@ -1,4 +1,4 @@
-//! The reset of a limit, as far as failures have stated it.
+//! The limit resets stated by failures.
 
 use std::time::Duration;
 
@@ -6,24 +6,24 @@ use crate::diagnosis::{Diagnosis, RetryAfterSource};
 use crate::failure::Kind;
 use crate::time::Timestamp;
 
-/// For so long after a reset the same words about it are not believed again without any progress: what was waited out once
-/// is an old banner, or yesterday's time of day.
+/// The time after a reset during which the same message about it is ignored without any progress: it is an old banner,
+/// or yesterday's time of day.
 const STALE_FOR: Duration = Duration::from_secs(3600);
-/// A time of day that has passed is read as tomorrow's; agents cut off its seconds.
+/// A time of day that has passed is parsed as tomorrow's; agents omit the seconds.
 const DAY: Duration = Duration::from_secs(24 * 3600);
 const MINUTES: Duration = Duration::from_secs(120);
 
-/// A reset that a failure stated.
+/// A reset stated by a failure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct StatedReset {
     pub(super) until: Timestamp,
     pub(super) source: RetryAfterSource,
-    /// The line that told it.
+    /// The line that stated it.
     line: String,
 }
 
 impl StatedReset {
-    /// The reset that a failure of a moment states; none if it states none.
+    /// Returns the reset that a failure states; `None` if it states none.
     pub(super) fn from_diagnosis(diagnosis: &Diagnosis, at: Timestamp) -> Option<Self> {
         let wait = diagnosis.retry_after?;
         (diagnosis.kind == Kind::RateLimitTimed).then(|| Self {
@@ -35,10 +35,10 @@ impl StatedReset {
         })
     }
 
-    /// Whether this one counts instead of one that has not come yet.
+    /// True if this reset replaces an earlier one that is still in the future.
     ///
-    /// Only an equal or better source makes it earlier. What a screen shows does not make it later: a banner that stays there
-    /// would push it forward for ever. When the earlier moment has come, one try tells.
+    /// Only an equal or better source makes it earlier. Screen output does not make it later: a banner that stays
+    /// visible would postpone it forever. One attempt at the earlier time shows which is right.
     fn replaces(&self, before: &Self) -> bool {
         if self.until <= before.until {
             self.source >= before.source
@@ -48,7 +48,7 @@ impl StatedReset {
         }
     }
 
-    /// Whether this one only repeats one that was waited out, and there was no progress since.
+    /// True if this only repeats a reset that was waited out, without progress since.
     fn repeats(&self, before: &Self, now: Timestamp, progress: Option<Timestamp>) -> bool {
         let is_recent = now.since(before.until) < STALE_FOR;
         let is_idle = progress.is_none_or(|progress| progress <= before.until);
@@ -59,16 +59,16 @@ impl StatedReset {
     }
 }
 
-/// What failures have stated about the reset of a limit, as a fold.
+/// The limit resets stated by failures, as a fold.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct StatedResets {
     newest: Option<StatedReset>,
-    /// The one that counts for the newest failure.
+    /// The effective reset of the latest failure.
     current: Option<StatedReset>,
 }
 
 impl StatedResets {
-    /// Takes in a failure and what it states.
+    /// Records a failure and the reset that it states.
     pub(super) fn on_failure(
         &mut self,
         diagnosis: &Diagnosis,
@@ -102,7 +102,7 @@ impl StatedResets {
         self.newest = self.current.clone();
     }
 
-    /// The reset that counts for the newest failure.
+    /// Returns the effective reset of the latest failure.
     pub(super) fn current_reset(&self) -> Option<&StatedReset> {
         self.current.as_ref()
     }
@@ -126,7 +126,8 @@ mod tests {
         diagnosis
     }
 
-    /// What counts after a reset in 60 minutes was stated by one source, and another moment by another source 10 minutes later.
+    /// Returns the effective reset after one source stated 60 minutes, and another source another time 10 minutes
+    /// later.
     fn then(before: RetryAfterSource, source: RetryAfterSource, minutes: u64) -> Timestamp {
         let mut resets = StatedResets::default();
         resets.on_failure(&stating(60, before, "before"), minute(0), None);
@@ -149,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_screen_shows_again_makes_a_reset_no_later() {
+    fn a_repeated_screen_banner_does_not_postpone_a_reset() {
         use RetryAfterSource::{Body, Guess, Header, Screen};
         for (before, source) in [(Screen, Screen), (Guess, Guess), (Header, Screen)] {
             assert_eq!(
@@ -168,27 +169,27 @@ mod tests {
     }
 
     #[test]
-    fn words_that_were_waited_out_are_not_believed_again_without_progress() {
+    fn a_waited_out_message_is_ignored_without_progress() {
         let banner = stating(60, RetryAfterSource::Screen, "resets in 1 hour");
         let mut resets = StatedResets::default();
         resets.on_failure(&banner, minute(0), None);
         resets.on_failure(&banner, minute(61), None);
         assert_eq!(resets.current_reset(), None);
-        // Nor when they are read once more.
+        // The same holds if they are read once more.
         resets.on_failure(&banner, minute(70), Some(minute(55)));
         assert_eq!(resets.current_reset(), None);
         resets.on_failure(&banner, minute(80), Some(minute(75)));
         assert_eq!(resets.current_reset().unwrap().until, minute(140));
-        // A response of the API is no old banner.
+        // A response of the API is not an old banner.
         let header = stating(60, RetryAfterSource::Header, "retry-after");
         resets.on_failure(&header, minute(140), None);
         resets.on_failure(&header, minute(201), None);
         assert_eq!(resets.current_reset().unwrap().until, minute(261));
     }
 
-    /// "resets 3pm", read a minute after 3 pm, is not tomorrow's.
+    /// "resets 3pm", read a minute after 3 pm, does not mean tomorrow.
     #[test]
-    fn a_time_of_day_that_was_waited_out_is_not_that_of_tomorrow() {
+    fn a_waited_out_time_of_day_does_not_mean_tomorrow() {
         let at = |minutes| stating(minutes, RetryAfterSource::Event, &format!("{minutes}"));
         let mut resets = StatedResets::default();
         resets.on_failure(&at(60), minute(0), None);
@@ -197,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_that_states_nothing_still_holds_until_the_stated_moment() {
+    fn a_limit_without_a_reset_keeps_the_one_stated_before() {
         let mut resets = StatedResets::default();
         resets.on_failure(&stating(60, RetryAfterSource::Body, "x"), minute(0), None);
         let mut silent = stating(1, RetryAfterSource::Body, "x");

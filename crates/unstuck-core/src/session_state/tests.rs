@@ -1,4 +1,4 @@
-//! A world in virtual time: an agent that fails as it is told to, driven as the supervisor drives it.
+//! A simulation in virtual time: a scripted agent, driven as the supervisor drives it.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -28,13 +28,13 @@ struct World {
     recovery: SessionState,
     dice: SeededRng,
     failures: VecDeque<(Kind, AttemptUsage)>,
-    /// Repairs that fit, with their exit codes.
+    /// Matching repairs with their exit codes.
     offers: VecDeque<(RepairPermission, i32)>,
     repairs: RepairStates,
     is_offline: bool,
-    /// The last that attempts write before they fail.
+    /// The last output of attempts before they fail.
     words: &'static str,
-    /// How long before their end attempts made progress.
+    /// The time from the last progress to the end of an attempt.
     progress: Option<Duration>,
 }
 
@@ -177,7 +177,7 @@ impl World {
         }
     }
 
-    /// One step of the drive; false when there is nothing more to do.
+    /// Executes one step; returns false if nothing is left to do.
     fn step(&mut self) -> bool {
         match self.recovery.next_step(self.now) {
             SessionStep::Attempt | SessionStep::Check => self.attempt(),
@@ -282,13 +282,13 @@ impl World {
         self.recovery.run_finished().unwrap()
     }
 
-    /// A crash: all that is left is the log.
+    /// Simulates a crash: only the log survives.
     fn crash(&mut self) {
         self.recovery = SessionState::from_events(&self.log).unwrap();
     }
 }
 
-/// A repair during which everything ends.
+/// A repair during which the process crashes.
 const CRASH: i32 = -9;
 const GRANTED: RepairPermission = RepairPermission::Granted {
     after: Duration::ZERO,
@@ -341,9 +341,9 @@ fn standard() -> &'static RetryPolicy {
     template("standard").unwrap()
 }
 
-/// S0-28, S0-32, S1-25: execute, classify, wait, repeat; the count and the level are kept.
+/// S0-28, S0-32, S1-25: execute, classify, wait, retry; the count and the level are recorded.
 #[test]
-fn a_passing_failure_is_repeated_until_it_has_passed() {
+fn a_transient_failure_is_retried_until_it_passes() {
     let world = World::new(standard(), [Kind::ServerOverloaded; 3]).run();
     let end = world.finished();
     assert_eq!((end.outcome, end.attempts), (RunOutcome::Recovered, 4));
@@ -359,9 +359,9 @@ fn resilient() -> &'static RetryPolicy {
     template("resilient").unwrap()
 }
 
-/// An outage of 20 minutes is survived by default, also if the supervisor dies in the middle of it.
+/// An outage of 20 minutes is survived by default, even if the supervisor crashes during it.
 #[test]
-fn an_outage_is_outlived_by_default_and_a_crash_changes_nothing() {
+fn an_outage_is_survived_by_default_even_with_a_crash() {
     let mut world = World::new(resilient(), [Kind::ServerOverloaded; 25]);
     while world.recovery.attempt_count() < 12 {
         assert!(world.step());
@@ -372,14 +372,14 @@ fn an_outage_is_outlived_by_default_and_a_crash_changes_nothing() {
     assert_eq!((end.outcome, end.attempts), (RunOutcome::Recovered, 26));
 }
 
-/// The time that an attempt worked, and in which nobody supervised it, is no time without progress.
+/// Working time of an attempt and unsupervised time are not time without progress.
 #[test]
-fn work_and_absence_are_no_time_without_progress() {
+fn work_and_unsupervised_time_are_not_time_without_progress() {
     let mut world = World::new(resilient(), [Kind::ServerError; 3]);
     while world.recovery.attempt_count() < 2 {
         assert!(world.step());
     }
-    // Attempt 2 works for three hours, then everything ends; it is taken up again the next morning.
+    // Attempt 2 works for three hours, then everything crashes; it is resumed the next morning.
     world.start();
     world.now = world.now.after(Duration::from_secs(10 * 3600));
     world.crash();
@@ -390,7 +390,7 @@ fn work_and_absence_are_no_time_without_progress() {
     let history = world.recovery.history().unwrap();
     let idle = history.time_without_progress(world.now);
     assert!(idle < Duration::from_secs(60), "{idle:?}");
-    // An attempt that worked until shortly before it failed begins the time anew.
+    // An attempt that made progress until shortly before it failed restarts the timer.
     world.progress = Some(Duration::from_secs(5));
     world.failures = [(Kind::ServerError, AttemptUsage::default())].into();
     assert!(world.step());
@@ -405,9 +405,9 @@ fn work_and_absence_are_no_time_without_progress() {
     );
 }
 
-/// The wait for the network ends with it, survives a crash, and does not count.
+/// The wait for the network ends early when it is back, survives a crash, and is not a retry.
 #[test]
-fn a_network_that_is_gone_is_waited_for() {
+fn a_network_outage_is_waited_out() {
     let mut world = World::new(resilient(), [Kind::NetworkError; 2]);
     world.words = "curl: (6) Could not resolve host: api.anthropic.com";
     world.is_offline = true;
@@ -430,9 +430,9 @@ fn a_network_that_is_gone_is_waited_for() {
     assert!(waited < Duration::from_secs(3 * 3600 + 60), "{waited:?}");
 }
 
-/// Words that name a host which nobody knows are not believed for half an hour; a provider's host is.
+/// An unresolvable host name is escalated before half an hour has passed; a provider's host is waited for.
 #[test]
-fn a_wrong_name_is_soon_asked_about_and_a_providers_is_not() {
+fn a_wrong_host_name_escalates_soon_and_a_providers_does_not() {
     let soon = |words: &'static str| {
         let mut world = World::new(resilient(), [Kind::NetworkError; 200]);
         world.words = words;
@@ -448,9 +448,9 @@ fn a_wrong_name_is_soon_asked_about_and_a_providers_is_not() {
     assert_eq!(soon("Could not resolve host: api.anthropic.com"), None);
 }
 
-/// Someone who takes a run up again can say how long it is to be tried.
+/// A person who resumes a run can set how long to keep retrying.
 #[test]
-fn a_run_can_be_taken_up_again_with_more_time() {
+fn a_run_can_be_resumed_with_more_time() {
     let mut world = World::new(standard(), [Kind::ServerError; 40]).run();
     assert_eq!(world.finished().outcome, RunOutcome::AwaitingHuman);
     world.happen(RunResumed {
@@ -466,9 +466,9 @@ fn a_run_can_be_taken_up_again_with_more_time() {
     );
 }
 
-/// S0-13, S0-31: a login that is missing asks at once.
+/// S0-13, S0-31: a missing login escalates at once.
 #[test]
-fn a_fatal_failure_ends_in_a_question_without_a_retry() {
+fn a_fatal_failure_escalates_without_a_retry() {
     let world = World::new(standard(), [Kind::AuthRequired]).run();
     let end = world.finished();
     assert_eq!((end.outcome, end.attempts), (RunOutcome::AwaitingHuman, 1));
@@ -476,7 +476,7 @@ fn a_fatal_failure_ends_in_a_question_without_a_retry() {
 }
 
 #[test]
-fn what_a_person_has_seen_to_begins_anew_with_all_its_retries() {
+fn after_a_manual_fix_all_retries_are_available_again() {
     let failures = [Kind::AuthRequired, Kind::ServerError, Kind::ServerError];
     let mut world = World::new(standard(), failures).run();
     world.happen(RunResumed::unchanged("a person logged in", 1));
@@ -487,7 +487,7 @@ fn what_a_person_has_seen_to_begins_anew_with_all_its_retries() {
 }
 
 #[test]
-fn an_attempt_that_was_cut_off_is_made_again_and_counts_once() {
+fn an_interrupted_attempt_runs_again_and_is_counted_once() {
     let mut world = World::new(standard(), [Kind::ServerError]);
     world.start();
     world.crash();
@@ -500,7 +500,7 @@ fn an_attempt_that_was_cut_off_is_made_again_and_counts_once() {
 }
 
 #[test]
-fn after_a_usage_limit_the_same_conversation_goes_on() {
+fn after_a_usage_limit_the_same_conversation_is_resumed() {
     let mut world = World::new(standard(), []);
     let used = AttemptUsage {
         agent_session: Some("abc".into()),
@@ -530,7 +530,7 @@ fn in_conversation(written: u64) -> AttemptUsage {
 }
 
 #[test]
-fn after_an_answered_question_the_conversation_goes_on_if_there_was_work_in_it() {
+fn after_an_answer_the_conversation_is_resumed_if_it_contains_work() {
     for (kind, written, goes_on) in [
         (Kind::AuthExpired, 10, true),
         (Kind::QuotaExhausted, 10, true),
@@ -547,9 +547,9 @@ fn after_an_answered_question_the_conversation_goes_on_if_there_was_work_in_it()
     }
 }
 
-/// What an agent has found out and done is in its conversation, also where its last answer is empty or has the wrong form.
+/// An agent's findings and work are in its conversation, even if its last answer is empty or malformed.
 #[test]
-fn an_agent_whose_answer_alone_was_wrong_is_asked_again_in_its_conversation() {
+fn a_wrong_answer_is_requested_again_in_the_same_conversation() {
     for (kind, written, goes_on) in [
         (Kind::EmptyOutput, 10, true),
         (Kind::MissingSections, 10, true),
@@ -574,9 +574,9 @@ fn an_agent_whose_answer_alone_was_wrong_is_asked_again_in_its_conversation() {
     assert_eq!(world.recovery.next_attempt().resume.as_deref(), Some("abc"));
 }
 
-/// The words of a person are told in the conversation.
+/// A person's message is sent in the conversation.
 #[test]
-fn what_a_person_says_is_told_in_the_conversation() {
+fn a_persons_message_is_sent_in_the_conversation() {
     let mut world = World::new(standard(), []);
     world.failures = [(Kind::AuthExpired, in_conversation(10))].into();
     let mut world = world.run();
@@ -606,9 +606,9 @@ fn call_failed(session: &crate::SessionId, kind: Kind, decision: Decision) -> Ca
     }
 }
 
-/// The time in which the gateway held a failing call is time without progress: it is not tried for as long once more.
+/// The time in which the gateway held a failing call is time without progress: it is not retried for as long again.
 #[test]
-fn what_the_gateway_has_tried_for_as_long_as_allowed_is_not_tried_for_as_long_again() {
+fn time_spent_on_retries_in_the_gateway_is_not_granted_again() {
     let half_an_hour = Duration::from_secs(1800);
     for (failing, idle) in [(Some(half_an_hour), half_an_hour), (None, Duration::ZERO)] {
         let mut world = World::new(resilient(), []);
@@ -623,9 +623,9 @@ fn what_the_gateway_has_tried_for_as_long_as_allowed_is_not_tried_for_as_long_ag
     }
 }
 
-/// An agent that does not print the id of its conversation may name it in its requests.
+/// An agent that does not print its conversation id may include it in its requests.
 #[test]
-fn a_conversation_that_only_the_calls_name_goes_on_after_a_crash() {
+fn a_conversation_known_only_from_calls_is_resumed_after_a_crash() {
     let mut world = World::new(standard(), []);
     world.start();
     let session = world.recovery.spec().session.clone();
@@ -648,7 +648,7 @@ fn a_conversation_that_only_the_calls_name_goes_on_after_a_crash() {
 
 /// A wait inside the gateway is as durable as any other.
 #[test]
-fn what_an_api_call_waited_for_is_waited_for_after_a_crash() {
+fn the_wait_of_a_held_api_call_survives_a_crash() {
     let mut world = World::new(standard(), []);
     world.start();
     let until = world.now.after(Duration::from_secs(5400));
@@ -664,7 +664,7 @@ fn what_an_api_call_waited_for_is_waited_for_after_a_crash() {
         until,
         delay: Duration::from_secs(5400),
     };
-    // Somebody else was asked instead: nobody waits.
+    // Another upstream was used instead: nothing waits.
     for (call, fallback) in [("c1", None), ("c2", Some("second".to_owned()))] {
         world.happen(Box::new(CallFailed {
             call: call.into(),
@@ -688,9 +688,9 @@ fn what_an_api_call_waited_for_is_waited_for_after_a_crash() {
     assert_eq!(world.finished().outcome, RunOutcome::Succeeded);
 }
 
-/// A conversation that is gone costs one attempt, never a question and never a circle.
+/// A lost conversation costs one attempt, and never causes an escalation or a loop.
 #[test]
-fn a_conversation_that_is_gone_is_replaced_at_once() {
+fn a_lost_conversation_is_replaced_at_once() {
     let mut world = World::new(standard(), []);
     world.failures = [(Kind::RateLimitTimed, in_conversation(10))].into();
     world.until_attempt(1);
@@ -707,9 +707,9 @@ fn a_conversation_that_is_gone_is_replaced_at_once() {
     assert_eq!(world.run().finished().outcome, RunOutcome::Recovered);
 }
 
-/// The work is done; only what the repair was for is looked at again.
+/// The work is done; only the repaired check runs again.
 #[test]
-fn after_a_repair_only_the_check_that_failed_is_run_again() {
+fn after_a_repair_only_the_failed_check_runs_again() {
     let mut world = World::new(standard(), []).offering([(GRANTED, 0)]);
     world.start();
     let failed = AttemptFailed {
@@ -736,7 +736,7 @@ fn after_a_repair_only_the_check_that_failed_is_run_again() {
     assert_eq!(world.run().finished().outcome, RunOutcome::Recovered);
 }
 
-/// S1-26, S1-36: a timeout of 1200 s becomes 1800 s, and stays so.
+/// S1-26, S1-36: a timeout of 1200 s becomes 1800 s and stays so.
 #[test]
 fn changes_accumulate_from_attempt_to_attempt() {
     let policy = standard()
@@ -756,9 +756,9 @@ fn changes_accumulate_from_attempt_to_attempt() {
     );
 }
 
-/// S3-38: what an allowed repair has healed goes on.
+/// S3-38: after an approved repair that helped, the session continues.
 #[test]
-fn a_granted_repair_runs_before_any_other_way() {
+fn an_approved_repair_runs_before_any_other_strategy() {
     let world = World::new(standard(), [Kind::MissingDependency]);
     let world = world.offering([(GRANTED, 0)]).run();
     assert_eq!(world.finished().outcome, RunOutcome::Recovered);
@@ -768,7 +768,7 @@ fn a_granted_repair_runs_before_any_other_way() {
 }
 
 #[test]
-fn an_agent_is_not_called_again_when_the_repair_itself_failed() {
+fn the_agent_is_not_called_again_if_the_repair_itself_failed() {
     let failures = [Kind::MissingDependency, Kind::MissingDependency];
     let world = World::new(standard(), failures);
     let world = world.offering([(GRANTED, 1), (GRANTED, 0)]).run();
@@ -779,9 +779,9 @@ fn an_agent_is_not_called_again_when_the_repair_itself_failed() {
     assert_eq!(attempts.count(), 1, "{names:?}");
 }
 
-/// S3-39: what nobody has allowed is asked, and what is asked waits.
+/// S3-39: a repair without approval is escalated, and an open escalation waits.
 #[test]
-fn a_repair_that_somebody_waits_for_is_asked_at_once_and_any_other_at_last() {
+fn a_repair_someone_waits_for_escalates_at_once_and_any_other_last() {
     let asked = |leave| {
         let world = World::new(standard(), [Kind::CliCrash; 9]).offering([(leave, 0)]);
         let world = world.run();
@@ -804,7 +804,7 @@ fn a_repair_that_somebody_waits_for_is_asked_at_once_and_any_other_at_last() {
 }
 
 #[test]
-fn a_repair_that_a_person_allowed_runs_once_and_then_the_attempt_is_made() {
+fn an_approved_repair_runs_once_and_then_the_attempt_starts() {
     let world = World::new(standard(), [Kind::MissingDependency]);
     let mut world = world.offering([(RepairPermission::AskNow, 0)]).run();
     assert_eq!(world.finished().outcome, RunOutcome::AwaitingHuman);
@@ -825,9 +825,9 @@ fn a_repair_that_a_person_allowed_runs_once_and_then_the_attempt_is_made() {
     assert_eq!(world.log.iter().filter(started).count(), 1);
 }
 
-/// What cannot be run although a person allowed it is a failure like any other, and the session goes on.
+/// An approved repair that cannot be run is an ordinary failure, and the session continues.
 #[test]
-fn an_allowed_repair_that_cannot_be_run_does_not_stop_everything() {
+fn an_approved_repair_that_cannot_run_does_not_stop_the_session() {
     let world = World::new(standard(), [Kind::MissingDependency]);
     let mut world = world.offering([(RepairPermission::AskNow, 0)]).run();
     world.offers.clear();
@@ -856,7 +856,7 @@ fn an_allowed_repair_that_cannot_be_run_does_not_stop_everything() {
 }
 
 #[test]
-fn a_repair_that_was_cut_off_is_not_run_again() {
+fn an_interrupted_repair_is_not_run_again() {
     let world = World::new(standard(), [Kind::MissingDependency]);
     let world = world.offering([(GRANTED, CRASH)]).run();
     assert_eq!(world.finished().outcome, RunOutcome::Recovered);
@@ -865,7 +865,7 @@ fn a_repair_that_was_cut_off_is_not_run_again() {
 }
 
 #[test]
-fn a_transient_failure_is_repeated_before_anything_is_repaired() {
+fn a_transient_failure_is_retried_before_a_repair() {
     let world = World::new(standard(), [Kind::NetworkError; 2]);
     let world = world.offering([(GRANTED, 0)]).run();
     let started = |one: &EventRecord| matches!(one.event, Event::RepairStarted(_));
@@ -873,9 +873,9 @@ fn a_transient_failure_is_repeated_before_anything_is_repaired() {
 }
 
 proptest! {
-    /// Whatever fails and wherever it crashes: the log tells the same state, and there is an end.
+    /// Whatever fails and wherever it crashes: a replay gives the same state, and every run ends.
     #[test]
-    fn a_replay_equals_the_life_and_every_run_ends(
+    fn replay_equals_live_and_every_run_ends(
         failures in proptest::collection::vec(0..Kind::ALL.len(), 0..40),
         crashes in proptest::collection::vec(0..60_usize, 0..6),
         offers in proptest::collection::vec((0..3_u8, 0..2_i32), 0..6),
@@ -902,9 +902,9 @@ proptest! {
     }
 }
 
-/// A restart counter is only reset by a sign of health.
+/// A crash counter is only reset by a sign of health.
 #[test]
-fn crashes_in_a_row_end_with_a_sign_of_health() {
+fn consecutive_crashes_are_reset_by_a_sign_of_health() {
     let policy = template("standard").unwrap();
     let mut world = World::new(policy, [Kind::ServerError]);
     let crash = |world: &mut World, progressed: bool| {
@@ -921,14 +921,14 @@ fn crashes_in_a_row_end_with_a_sign_of_health() {
     crash(&mut world, false);
     crash(&mut world, false);
     assert_eq!(consecutive_crashes(&world.log), 2);
-    // One that is under way and whose process is gone counts.
+    // A running attempt whose process is gone is included.
     world.start();
     assert_eq!(consecutive_crashes(&world.log), 3);
     crash(&mut world, true);
     assert_eq!(consecutive_crashes(&world.log), 0);
     crash(&mut world, false);
     assert_eq!(consecutive_crashes(&world.log), 1);
-    // A failure without progress shows nothing, one with progress does.
+    // A failure without progress is no sign of health, one with progress is.
     world.attempt();
     assert_eq!(consecutive_crashes(&world.log), 1);
     world

@@ -1,4 +1,4 @@
-//! What many failures say together.
+//! Failure analytics aggregated over many attempts.
 
 use std::collections::BTreeMap;
 
@@ -7,84 +7,84 @@ use serde::Serialize;
 use super::prompt_pattern::PromptPattern;
 use crate::time::Timestamp;
 
-/// Tries that came to the same, as far as analytics care.
+/// A group of attempts with the same analytics key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AttemptCount<'a> {
-    /// When they ended; the day of UTC counts.
+    /// The time when they ended, used by UTC day.
     pub at: Timestamp,
-    /// The root folder of their project; empty where there is none.
+    /// The project root; empty if there is none.
     pub project: &'a str,
-    /// The model that was used; empty where it is not known.
+    /// The model; empty if unknown.
     pub model: &'a str,
-    /// The kind of the failure; none where they did not fail.
+    /// The failure kind; none if they did not fail.
     pub kind: Option<&'a str>,
-    /// How many.
+    /// The number of attempts.
     pub count: u64,
 }
 
-/// What was said when something failed, and how often.
+/// A failure message with its count.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FailureMessageCount {
-    /// What was said, with its variable parts masked.
+    /// The message, with variable parts masked.
     pub message: String,
-    /// How often it came.
+    /// The number of occurrences.
     pub count: u64,
-    /// The kind of the failure.
+    /// The failure kind.
     pub error_type: String,
-    /// Recognises the same failure again.
+    /// The fingerprint of the failure.
     pub fingerprint: String,
-    /// When it came last.
+    /// The time of the last occurrence.
     pub last_seen: Timestamp,
 }
 
-/// A prompt and how often it failed.
+/// A prompt pattern with its failure count.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PromptPatternCount {
-    /// The prompt.
+    /// The pattern.
     #[serde(flatten)]
     pub pattern: PromptPattern,
-    /// How often it failed.
+    /// The number of failures.
     pub count: u64,
 }
 
-/// What was tried on one day.
+/// The attempt counts of one day.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct DailyAttemptCount {
-    /// How many tries failed.
+    /// The number of failed attempts.
     pub failures: u64,
-    /// How many tries there were.
+    /// The number of attempts.
     pub attempts: u64,
 }
 
-/// Failures by kind, model, project, prompt, message and day.
+/// Failure counts by kind, model, project, prompt, message and day.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FailureAnalytics {
-    /// How many tries failed.
+    /// The number of failed attempts.
     pub total_failures: u64,
-    /// How many tries there were.
+    /// The number of attempts.
     pub total_attempts: u64,
-    /// How many failed, by the kind of failure.
+    /// Failures by kind.
     pub by_error_type: BTreeMap<String, u64>,
-    /// How many failed, by model, as far as it is known.
+    /// Failures by model, if known.
     pub by_model: BTreeMap<String, u64>,
-    /// How many failed, by the root folder of the project.
+    /// Failures by project root.
     pub by_project: BTreeMap<String, u64>,
-    /// The prompts that failed most, the most frequent first.
+    /// The prompts that failed most, most frequent first.
     pub by_prompt_pattern: Vec<PromptPatternCount>,
-    /// What was said most, the most frequent first.
+    /// The most frequent messages, most frequent first.
     pub top_error_messages: Vec<FailureMessageCount>,
-    /// The share of tries that failed, from 0 to 1, by day (UTC).
+    /// The share of failed attempts, from 0 to 1, by day (UTC).
     pub failure_rate_by_day: BTreeMap<String, f64>,
-    /// The same as numbers.
+    /// The same as counts.
     pub by_day: BTreeMap<String, DailyAttemptCount>,
 }
 
 impl FailureAnalytics {
-    /// Takes in tries, successful or not: the rate by day needs both.
+    /// Adds attempts, successful or not: the daily rate needs both.
     pub fn record(&mut self, tried: &AttemptCount<'_>) {
-        // The day of an RFC 3339 moment is its first ten letters.
+        // The day of an RFC 3339 timestamp is its first ten characters.
         let mut day = tried.at.to_string();
         day.truncate(10);
         let on_day = self.by_day.entry(day.clone()).or_default();
@@ -122,7 +122,7 @@ mod tests {
         }
     }
 
-    /// S4-22: the analytics and their names.
+    /// S4-22: the analytics and their field names.
     #[test]
     fn failures_are_counted_by_kind_model_message_and_day() {
         let mut analytics = FailureAnalytics {

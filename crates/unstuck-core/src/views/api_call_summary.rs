@@ -1,4 +1,4 @@
-//! The calls of LLM APIs that did not simply work: what failed, what was done about it, and how they ended.
+//! Summaries of API calls that needed recovery: their failures, decisions and outcomes.
 
 use serde::Serialize;
 
@@ -6,42 +6,42 @@ use crate::event::{CallFailed, CallRecord, Event, EventRecord, SkippedUpstream};
 use crate::failure::Kind;
 use crate::time::Timestamp;
 
-/// A call of an LLM API that did not simply work.
+/// An API call that needed recovery.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ApiCallSummary {
-    /// Its id.
+    /// The id of the call.
     pub id: String,
-    /// The tries that failed.
+    /// The failed API attempts.
     #[serde(rename = "tries")]
     pub failed_attempts: Vec<FailedApiAttempt>,
-    /// How it ended; none while it goes on, or if nobody saw its end.
+    /// The end of the call; none while it is active, or if the end was not recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[serde(rename = "ended")]
     pub finished: Option<CallRecord>,
 }
 
-/// One try that failed.
+/// A failed API attempt.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FailedApiAttempt {
-    /// When.
+    /// The time of the failure.
     pub at: Timestamp,
-    /// The number of the try, from 1.
+    /// The number of the API attempt, from 1.
     pub number: u32,
-    /// Who was asked.
+    /// The upstream.
     pub upstream: String,
-    /// The model that was asked.
+    /// The requested model.
     pub model: Option<String>,
-    /// The HTTP status, where there was an answer.
+    /// The HTTP status, if there was a response.
     pub status: Option<u16>,
-    /// What it was found to be.
+    /// The failure kind.
     pub kind: Kind,
-    /// What happened, in one sentence.
+    /// The failure message, in one sentence.
     pub message: String,
-    /// What was decided, in one sentence.
+    /// The reason of the decision, in one sentence.
     pub reason: String,
-    /// Who was asked instead.
+    /// The upstream used instead.
     pub fallback: Option<String>,
-    /// Who could have been asked instead and was not, in the order in which they were looked at.
+    /// The fallback upstreams that were skipped, in the order considered.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[serde(rename = "passed_over")]
     pub skipped_upstreams: Vec<SkippedUpstream>,
@@ -65,14 +65,14 @@ impl FailedApiAttempt {
 }
 
 impl ApiCallSummary {
-    /// When something first went wrong, or when it was asked.
+    /// Returns the time of the first failure, or of the request.
     pub fn started_at(&self) -> Option<Timestamp> {
         let asked = self.finished.as_ref().map(|end| end.at);
         self.failed_attempts.first().map(|first| first.at).or(asked)
     }
 }
 
-/// Takes in what happened to one of these calls, or to a new one.
+/// Applies an event to the calls; adds a call if it is new.
 pub(super) fn apply(calls: &mut Vec<ApiCallSummary>, recorded: &EventRecord) {
     match &recorded.event {
         Event::CallFailed(failed) => {
@@ -86,7 +86,7 @@ pub(super) fn apply(calls: &mut Vec<ApiCallSummary>, recorded: &EventRecord) {
     }
 }
 
-/// The story of a call; it begins where there is none yet.
+/// Returns the summary of a call; creates it if it is new.
 fn summary_of<'a>(calls: &'a mut Vec<ApiCallSummary>, id: &str) -> &'a mut ApiCallSummary {
     let known = calls.iter().rposition(|one| one.id == id);
     let place = known.unwrap_or_else(|| {

@@ -1,4 +1,4 @@
-//! The state of a session after each of its events: what whoever follows the log is told beside the event.
+//! Events paired with the state of their session, for consumers that follow the log.
 
 use serde::{Serialize, Serializer};
 use serde_json::Value;
@@ -7,12 +7,12 @@ use super::run_projection::RunProjection;
 use super::session_status::SessionStatus;
 use crate::event::{Event, EventRecord};
 
-/// An event, and the state of its session after it; of its run where it belongs to no session.
+/// An event with the state of its session after it, or of its run if it belongs to no session.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EventWithState {
     /// The event.
     pub record: EventRecord,
-    /// The state after it.
+    /// The state after the event.
     pub state: SessionStatus,
 }
 
@@ -29,7 +29,7 @@ impl Serialize for EventWithState {
 }
 
 impl RunProjection {
-    /// The state of what an event belongs to, as the fold stands: somebody was there to write it.
+    /// Returns the state of an event's session or run in this projection, with a live supervisor: one wrote the event.
     pub fn status_of(&self, event: &Event) -> SessionStatus {
         let session = event.session().and_then(|id| self.session(Some(id)));
         match session {
@@ -38,13 +38,13 @@ impl RunProjection {
         }
     }
 
-    /// Takes in the next event, and gives it back with the state after it.
+    /// Applies the next event and returns it with the state after it.
     pub fn apply_with_state(&mut self, recorded: EventRecord) -> EventWithState {
         self.apply(&recorded);
         self.with_state(recorded)
     }
 
-    /// The whole fold, and each event with the state after it; none if there is no beginning.
+    /// Folds all events and returns each with the state after it; `None` if the starting event is missing.
     pub fn from_events_with_states(events: &[EventRecord]) -> Option<(Self, Vec<EventWithState>)> {
         let (first, rest) = events.split_first()?;
         let mut fold = Self::from_first_event(first)?;
@@ -55,7 +55,7 @@ impl RunProjection {
         Some((fold, with_states))
     }
 
-    /// An event with the state of what it belongs to, as the fold stands.
+    /// Returns an event with the current state of its session or run.
     pub fn with_state(&self, recorded: EventRecord) -> EventWithState {
         EventWithState {
             state: self.status_of(&recorded.event),

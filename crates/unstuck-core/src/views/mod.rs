@@ -1,4 +1,4 @@
-//! Stage 6: the whole story of one failure, and what many of them say together.
+//! Stage 6: read models of runs and sessions, and analytics over many of them.
 
 mod analytics;
 mod api_call_summary;
@@ -31,36 +31,36 @@ use serde::{Deserialize, Serialize};
 use crate::failure::Level;
 use crate::time::Timestamp;
 
-/// One line of `episodes.jsonl`: what was tried for one goal and how it ended.
+/// One line of `episodes.jsonl`: the attempts for one goal and their outcome.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Episode {
-    /// Its id.
+    /// The id of the episode.
     pub episode_id: String,
-    /// When it ended.
+    /// The time of the end.
     pub timestamp: Timestamp,
-    /// The goal, run or role that it was about.
+    /// The goal, run or role.
     pub goal_id: String,
-    /// Whether it ended well.
+    /// True if it succeeded.
     pub success: bool,
-    /// What it cost, in USD.
+    /// The cost in USD.
     #[serde(default)]
     pub cost_usd: Option<f64>,
-    /// How long it took.
+    /// The duration.
     #[serde(default)]
     pub duration_seconds: f64,
-    /// What a person was asked because of.
+    /// The triggers of its escalations.
     #[serde(default)]
     pub checkpoints_triggered: Vec<String>,
-    /// What went wrong, if it did not end well.
+    /// The error, if it did not succeed.
     #[serde(default)]
     pub error: Option<String>,
-    /// Whatever else is worth telling.
+    /// Other notes.
     #[serde(default)]
     pub notes: Option<String>,
-    /// How many retries there were; 0 in older records that do not say.
+    /// The number of retries; 0 in older records without it.
     #[serde(default)]
     pub retry_count: u32,
-    /// The highest level that was reached; none in older records that do not say.
+    /// The highest recovery level reached; none in older records without it.
     #[serde(default)]
     pub recovery_level: Option<Level>,
 }

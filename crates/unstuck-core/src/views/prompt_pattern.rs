@@ -1,4 +1,4 @@
-//! Which prompt a session was given, told so that the same prompt for other work is recognised.
+//! Prompt patterns: prompts with variable parts masked, so that the same prompt for other work is recognized.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,25 +6,25 @@ use crate::agent::{Agents, Invocation, PromptSource};
 use crate::diagnosis::mask_text;
 use crate::event::SessionStarted;
 
-/// A prompt of which what varies is masked, and who was given it.
+/// A masked prompt and the role that it was for.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct PromptPattern {
     /// The role in a pipeline.
     pub role: Option<String>,
-    /// The prompt with numbers, paths, ids and quoted words masked; the command line where the prompt is not known.
+    /// The prompt with numbers, paths, ids and quoted words masked; the command line if the prompt is unknown.
     pub template: String,
 }
 
 impl PromptPattern {
-    /// No template is longer, in characters.
+    /// The maximum length of a template, in characters.
     pub const MAX_LEN: usize = 200;
 
-    /// A prompt as it is written, masked and cut.
+    /// Masks and truncates a prompt.
     pub fn mask(prompt: &str) -> String {
         mask_text(prompt, Self::MAX_LEN)
     }
 
-    /// The pattern of a command line; only that of a known agent tells what the prompt is.
+    /// Creates the pattern of a command line; the prompt is only known for recognized agents.
     pub fn from_command(command: &[String], agent: Option<&str>) -> Self {
         let agent = agent.and_then(|id| Agents::built_in().get(id));
         let prompt = agent.map(|agent| Invocation::parse(agent, command).prompt());
@@ -38,7 +38,7 @@ impl PromptPattern {
         }
     }
 
-    /// The pattern of a role.
+    /// Creates the pattern of a role.
     pub fn from_role(started: &SessionStarted) -> Self {
         let spec = &started.spec;
         let template = match &started.prompt {
@@ -76,13 +76,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_agent_is_told_by_its_command_line() {
+    fn an_unknown_command_has_its_command_line_as_pattern() {
         let told = template(&["make", "-j", "8", "'all'"], None);
         assert_eq!(told, "make -j <n> <name>");
     }
 
     #[test]
-    fn a_long_prompt_is_cut() {
+    fn a_long_prompt_is_truncated() {
         let told = template(&["claude", "-p", &"ä ".repeat(9000)], Some("claude"));
         assert_eq!(told.chars().count(), PromptPattern::MAX_LEN);
     }

@@ -1,4 +1,4 @@
-//! A run and everything in it at a glance, as one fold over its events.
+//! The projection of a run with all its sessions, as one fold over its events.
 
 use super::run_summary::RunSummary;
 use super::session_summary::SessionSummary;
@@ -8,25 +8,25 @@ use crate::money::known_cost;
 use crate::pipeline::Pipeline;
 use crate::session_state::RepairStates;
 
-/// A run and everything in it at a glance.
+/// A run with all its sessions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunProjection {
-    /// How it began.
+    /// The start event of the run.
     pub run: RunStarted,
-    /// The run as a whole.
+    /// The summary of the run.
     pub summary: RunSummary,
-    /// Its sessions, in the order in which they began.
+    /// The sessions, in start order.
     pub sessions: Vec<SessionSummary>,
-    /// Where it stands as a pipeline, if it is one.
+    /// The pipeline, if it is one.
     pub pipeline: Option<Pipeline>,
-    /// The repairs that were proposed, and what came of them.
+    /// The repairs.
     pub repairs: RepairStates,
-    /// What people are asked and have not answered.
+    /// The open escalations.
     pub open_escalations: OpenEscalations,
 }
 
 impl RunProjection {
-    /// Begins with the event that began the run; none if it is another event.
+    /// Creates the projection from the event that started the run; `None` for any other event.
     pub fn from_first_event(first: &EventRecord) -> Option<Self> {
         let Event::RunStarted(run) = &first.event else {
             return None;
@@ -43,7 +43,7 @@ impl RunProjection {
         })
     }
 
-    /// The whole fold; none if there is no beginning.
+    /// Folds all events; `None` if the starting event is missing.
     pub fn from_events<'a>(events: impl IntoIterator<Item = &'a EventRecord>) -> Option<Self> {
         let mut events = events.into_iter();
         let mut fold = Self::from_first_event(events.next()?)?;
@@ -51,7 +51,7 @@ impl RunProjection {
         Some(fold)
     }
 
-    /// Takes in the next event.
+    /// Applies the next event.
     pub fn apply(&mut self, recorded: &EventRecord) {
         self.summary.apply(recorded);
         SessionSummary::apply_to_all(&mut self.sessions, recorded);
@@ -62,7 +62,7 @@ impl RunProjection {
         }
     }
 
-    /// What it cost, in USD, as far as is known; none where nothing of it is known.
+    /// Returns the known cost in USD; `None` if none of it is known.
     pub fn known_cost(&self) -> Option<f64> {
         let unpriced = self
             .sessions
@@ -72,7 +72,7 @@ impl RunProjection {
         known_cost(self.summary.cost_usd, unpriced)
     }
 
-    /// The session of that id; the newest where none is named.
+    /// Returns the session with this id; the latest one if `id` is `None`.
     pub fn session(&self, id: Option<&SessionId>) -> Option<&SessionSummary> {
         let mut sessions = self.sessions.iter().rev();
         sessions.find(|session| id.is_none_or(|id| session.id == *id))

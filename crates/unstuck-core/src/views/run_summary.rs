@@ -1,4 +1,4 @@
-//! A run at a glance: what a list of runs shows, as a fold over its events.
+//! The summary of a run as shown in lists, as a fold over its events.
 
 use std::fmt;
 
@@ -10,30 +10,30 @@ use crate::event::{AttemptEnd, Event, EventRecord, RunId, RunOutcome, RunStarted
 use crate::failure::{Kind, Level};
 use crate::time::Timestamp;
 
-/// Where a run stands.
+/// The status of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunStatus {
-    /// An attempt is under way, or about to be.
+    /// An attempt is in progress or about to start.
     Running,
-    /// It waits for a moment.
+    /// It waits until a timestamp.
     Waiting,
     /// It waits for a person.
     AwaitingHuman,
-    /// It did what it should at the first try.
+    /// The first attempt succeeded.
     Succeeded,
-    /// It did what it should after something had failed.
+    /// It succeeded after a failure.
     Recovered,
     /// It failed.
     Failed,
     /// A person stopped it.
     Interrupted,
-    /// It should continue, but the process that supervised it is gone. Events alone never tell this.
+    /// It should continue, but its supervising process is gone. Events alone never show this.
     Crashed,
 }
 
 impl RunStatus {
-    /// Every status.
+    /// All statuses.
     pub const ALL: [Self; 8] = [
         Self::Running,
         Self::Waiting,
@@ -45,7 +45,7 @@ impl RunStatus {
         Self::Crashed,
     ];
 
-    /// The name used on every wire.
+    /// Returns the wire name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Running => "running",
@@ -59,12 +59,12 @@ impl RunStatus {
         }
     }
 
-    /// The status of that name.
+    /// Returns the status with this name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|status| status.name() == name)
     }
 
-    /// The status of something whose supervisor is alive, or not: without one nothing runs and no wait ends.
+    /// Returns the status given the liveness of the supervisor: without one nothing runs and no wait ends.
     pub const fn with_liveness(self, is_alive: bool) -> Self {
         match self {
             Self::Running | Self::Waiting if !is_alive => Self::Crashed,
@@ -72,7 +72,7 @@ impl RunStatus {
         }
     }
 
-    /// Whether nothing more is going to happen by itself and nothing is left to do.
+    /// True if it has ended and nothing is left to do.
     pub const fn is_final(self) -> bool {
         matches!(self, Self::Succeeded | Self::Recovered | Self::Failed)
     }
@@ -96,82 +96,82 @@ impl From<RunOutcome> for RunStatus {
     }
 }
 
-/// A run at a glance.
+/// The summary of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunSummary {
-    /// Its id.
+    /// The id of the run.
     pub id: RunId,
-    /// The root folder of its project.
+    /// The project root.
     pub project: String,
     /// The command line.
     pub command: Vec<String>,
-    /// The agent that this is known to be.
+    /// The recognized agent.
     pub agent: Option<String>,
-    /// The model in use, as far as is known.
+    /// The current model, if known.
     pub model: Option<String>,
-    /// The model that a person moved its only session to.
+    /// The model that a person switched its only session to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(rename = "moved_to")]
     pub switched_to: Option<String>,
-    /// The policy's id.
+    /// The id of the policy.
     pub policy: String,
-    /// How many roles it has, if it is a pipeline.
+    /// The number of roles, if it is a pipeline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub roles: Option<usize>,
-    /// What is to be done, if it is a pipeline.
+    /// The task, if it is a pipeline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<String>,
-    /// The newest iteration, if it is a loop.
+    /// The latest iteration, if it is a loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub iteration: Option<u32>,
-    /// Where it stands.
+    /// The status.
     pub status: RunStatus,
-    /// The kind of the newest failure.
+    /// The kind of the latest failure.
     pub kind: Option<Kind>,
-    /// The highest level that was reached.
+    /// The highest recovery level reached.
     pub recovery_level: Option<Level>,
-    /// When it began.
+    /// The start time.
     pub started: Timestamp,
-    /// When something last happened.
+    /// The time of the latest event.
     pub updated: Timestamp,
-    /// When it ended, if it did.
+    /// The end time, if it has ended.
     pub finished: Option<Timestamp>,
-    /// When its wait is over, while it waits.
+    /// The end of the wait while it waits.
     pub until: Option<Timestamp>,
-    /// How many attempts there were.
+    /// The number of attempts.
     pub attempts: u32,
-    /// How many of them were cut off from outside and not made again so far.
+    /// The number of interrupted attempts that have not run again so far.
     #[serde(default, skip_serializing_if = "is_none")]
     #[serde(rename = "cut_off")]
     pub interrupted_count: u32,
-    /// How many of them failed.
+    /// The number of failed attempts.
     pub error_count: u32,
-    /// How many retries were decided on.
+    /// The number of retries that were decided on.
     pub retry_count: u32,
-    /// Whether a person had to be asked.
+    /// True if it was escalated.
     #[serde(rename = "is_hiccup")]
     pub was_escalated: bool,
-    /// What it cost, in USD, as far as is known.
+    /// The known cost in USD.
     pub cost_usd: f64,
-    /// How many tokens it used, as far as is known.
+    /// The known number of tokens.
     #[serde(default, skip_serializing_if = "is_none")]
     pub tokens: u64,
-    /// How many of its calls or attempts used what has no known price.
+    /// The number of calls or attempts with usage of unknown price.
     #[serde(default, rename = "unknown_price", skip_serializing_if = "is_none")]
     pub unpriced_count: u64,
-    /// The exit code that the caller got.
+    /// The exit code returned to the caller.
     pub exit_code: Option<i32>,
-    /// Why it stands where it stands, in one sentence.
+    /// The reason of its status, in one sentence.
     pub reason: Option<String>,
-    /// What it waits for, while it waits.
+    /// The wait state.
     #[serde(default, skip_serializing_if = "WaitState::is_empty")]
     pub wait: WaitState,
-    /// The number of its newest event.
+    /// The sequence number of its latest event.
     pub seq: u64,
 }
 
 impl RunSummary {
-    /// Begins the fold; none if the first event is not the beginning of a run.
+    /// Starts the fold; `None` if the first event does not start a run.
     pub fn from_first_event(first: &EventRecord) -> Option<Self> {
         let Event::RunStarted(run) = &first.event else {
             return None;
@@ -182,7 +182,7 @@ impl RunSummary {
         })
     }
 
-    /// Where a run stands that began like this.
+    /// Creates the initial summary of a run.
     pub fn new(id: &RunId, run: &RunStarted, at: Timestamp) -> Self {
         Self {
             id: id.clone(),
@@ -217,7 +217,7 @@ impl RunSummary {
         }
     }
 
-    /// The whole fold; none if there is no beginning.
+    /// Folds all events; `None` if the starting event is missing.
     pub fn from_events<'a>(events: impl IntoIterator<Item = &'a EventRecord>) -> Option<Self> {
         let mut events = events.into_iter();
         let mut view = Self::from_first_event(events.next()?)?;
@@ -225,7 +225,7 @@ impl RunSummary {
         Some(view)
     }
 
-    /// Takes in the next event.
+    /// Applies the next event.
     pub fn apply(&mut self, recorded: &EventRecord) {
         self.seq = recorded.seq;
         self.updated = recorded.at;
@@ -271,7 +271,7 @@ impl RunSummary {
                 self.reason = Some(asked.reason.clone());
             }
             Event::CallFailed(call) => {
-                // Of a run that is driven, its attempts tell how it stands.
+                // The status of a supervised run follows from its attempts.
                 if self.attempts == 0 {
                     self.error_count += 1;
                     self.retry_count += u32::from(call.decision.delay().is_some());
@@ -308,12 +308,12 @@ impl RunSummary {
     }
 
     fn begin_attempt(&mut self, model: Option<&String>) {
-        // One that was cut off is made again under its number.
+        // An interrupted attempt runs again under its number.
         match self.interrupted_count {
             0 => self.attempts += 1,
             _ => self.interrupted_count -= 1,
         }
-        // The gateway sends its calls to the model that a person moved it to, whatever its command line says.
+        // The gateway sends its calls to the model that a person switched to, whatever its command line says.
         let model = self.switched_to.as_ref().or(model);
         self.model = model.cloned().or(self.model.take());
         self.set_running();
@@ -321,7 +321,7 @@ impl RunSummary {
 
     fn switch_model(&mut self, change: &ModelSwitch) {
         let by_person = change.reason == ModelSwitchReason::Manual;
-        // What the gateway does for single calls of a session that is driven does not move the session.
+        // Model changes by the gateway for single calls of a supervised session do not switch the session.
         if by_person || self.attempts == 0 {
             self.switched_to = (by_person && self.roles.is_none()).then(|| change.to_model.clone());
             self.model = Some(change.to_model.clone());
@@ -342,7 +342,7 @@ impl RunSummary {
         self.wait = WaitState::default();
     }
 
-    /// A call waits in the gateway, so the agent that made it waits too.
+    /// Adds a held call: the agent waits while the gateway holds its call.
     fn add_held_call(&mut self, held: HeldCall) {
         let waits = self.status == RunStatus::Waiting && !self.wait.calls.is_empty();
         if self.status == RunStatus::Running || waits {
@@ -352,7 +352,7 @@ impl RunSummary {
         }
     }
 
-    /// The process that made the calls has ended.
+    /// Releases all held calls because the process that made them has ended.
     fn release_all_calls(&mut self) {
         if !self.wait.calls.is_empty() {
             self.set_running();

@@ -1,4 +1,4 @@
-//! The story of a run, attempt by attempt: what was tried, what came of it, what was decided and why.
+//! The timeline of a run: its attempts with outcomes, decisions and reasons.
 
 use std::collections::BTreeMap;
 
@@ -18,22 +18,22 @@ use super::api_call_summary::{self, ApiCallSummary};
 use super::run_summary::RunSummary;
 use super::session_summary::SessionSummary;
 
-/// What came of an attempt.
+/// The outcome of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AttemptOutcome {
-    /// It is under way, or nobody saw its end.
+    /// It is in progress, or its end was not recorded.
     Running,
-    /// It did what it should.
+    /// It succeeded.
     Succeeded,
     /// It failed.
     Failed,
-    /// It was cut off from outside.
+    /// It was interrupted from outside.
     Interrupted,
 }
 
 impl AttemptOutcome {
-    /// The name used on every wire.
+    /// Returns the wire name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Running => "running",
@@ -44,139 +44,139 @@ impl AttemptOutcome {
     }
 }
 
-/// The story of one attempt.
+/// One attempt in a timeline.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct AttemptView {
-    /// Its id: that of the run, and its place among all attempts of the run.
+    /// The id: that of the run, and the index among all attempts of the run.
     pub id: String,
-    /// Its place among all attempts of the run, from 1.
+    /// The index among all attempts of the run, from 1.
     pub index: u32,
-    /// Its session.
+    /// The session.
     pub session: SessionId,
-    /// Which role it plays, and when, in a pipeline.
+    /// The role instance, in a pipeline.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub part: Option<RoleInstance>,
-    /// Its number in the session, from 1.
+    /// The attempt number in the session, from 1.
     pub number: u32,
-    /// What came of it.
+    /// The outcome.
     pub outcome: AttemptOutcome,
-    /// How often it was cut off from outside and made again.
+    /// The number of interruptions after which it ran again.
     #[serde(rename = "cut_off")]
     pub interrupted_count: u32,
-    /// When it began.
+    /// The start time.
     pub started: Timestamp,
-    /// When it ended.
+    /// The end time.
     pub ended: Option<Timestamp>,
-    /// How long it took, in milliseconds.
+    /// The duration in milliseconds.
     pub duration_ms: Option<u64>,
     /// The command line.
     pub command: Vec<String>,
-    /// The model, as far as is known.
+    /// The model, if known.
     pub model: Option<String>,
-    /// What it was an answer to.
+    /// The cause of the attempt.
     #[serde(rename = "answering")]
     pub cause: Option<AttemptCause>,
-    /// What was changed about it, in words.
+    /// The changes in this attempt, as text.
     pub changes: Vec<String>,
-    /// The work tree before it, as the id of a git tree.
+    /// The work tree before the attempt, as the id of a git tree.
     pub tree: Option<String>,
-    /// The work tree after it, as the id of a git tree.
+    /// The work tree after the attempt, as the id of a git tree.
     pub tree_after: Option<String>,
     /// The exit code.
     pub exit_code: Option<i32>,
-    /// The signal that ended it.
+    /// The signal that ended the process.
     pub signal: Option<i32>,
     /// The limit that was reached.
     pub limit: Option<String>,
-    /// What it used.
+    /// The usage.
     #[serde(rename = "used")]
     pub usage: AttemptUsage,
-    /// What the failure was found to be.
+    /// The diagnosis of the failure.
     pub diagnosis: Option<Diagnosis>,
-    /// What the checks of its output found wrong.
+    /// The errors found by the checks of its output.
     pub validation_errors: Vec<String>,
-    /// The last that it wrote.
+    /// The end of its output.
     pub excerpt: Option<OutputExcerpt>,
-    /// What was decided about it.
+    /// The decision about it.
     pub decision: Option<DecisionMade>,
-    /// The calls of LLM APIs that did not simply work, as the gateway saw them.
+    /// The API calls that needed recovery, as the gateway saw them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<ApiCallSummary>,
-    /// The changes of the model that the gateway made meanwhile.
+    /// The model switches by the gateway during the attempt.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[serde(rename = "moved")]
     pub gateway_model_switches: Vec<ModelSwitch>,
-    /// The change of the model that followed.
+    /// The model switch that followed.
     #[serde(rename = "model_change")]
     pub model_switch: Option<ModelSwitch>,
     /// The wait that followed.
     pub wait: Option<WaitStarted>,
-    /// The question that followed.
+    /// The escalation that followed.
     pub escalation: Option<EscalationOpened>,
-    /// How that was settled.
+    /// The resolution of the escalation.
     #[serde(rename = "resolved")]
     pub resolution: Option<EscalationResolved>,
-    /// The repairs that were proposed because of it, and what came of them.
+    /// The repairs that were proposed because of it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub repairs: Vec<RepairView>,
 }
 
-/// What came of one repair.
+/// One repair in a timeline.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RepairView {
-    /// What was proposed, and what the guard said to it.
+    /// The proposal with its policy verdict.
     #[serde(flatten)]
     pub proposed: RepairProposed,
-    /// Who allowed it, if somebody did.
+    /// The source of the approval, if it was approved.
     #[serde(rename = "approved")]
     pub approved_by: Option<ApprovalSource>,
-    /// Its exit code, if it was run.
+    /// The exit code, if it ran.
     pub exit_code: Option<i32>,
-    /// How long it took, in milliseconds.
+    /// The duration in milliseconds.
     pub duration_ms: Option<u64>,
-    /// How it was confined.
+    /// The confinement.
     pub sandbox: Option<String>,
-    /// What the sandbox lacked, and what was taken away or not kept.
+    /// The side effects of the execution.
     #[serde(skip_serializing_if = "RepairSideEffects::is_empty")]
     pub traces: RepairSideEffects,
-    /// The end of what it wrote.
+    /// The end of its output.
     pub output: String,
-    /// Why it did not help, if it did not.
+    /// The reason why it did not help, if it did not.
     #[serde(rename = "failed")]
     pub failure_reason: Option<String>,
-    /// Whether what had failed works since.
+    /// True if the failed operation works since.
     #[serde(rename = "worked")]
     pub has_helped: bool,
 }
 
-/// The story of a run.
+/// The timeline of a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RunTimeline {
-    /// The run at a glance.
+    /// The summary of the run.
     #[serde(skip)]
     pub summary: RunSummary,
-    /// How it began.
+    /// The start event of the run.
     #[serde(skip)]
     pub run: RunStarted,
-    /// Its roles, in the order in which they began; empty unless it is a pipeline.
+    /// The sessions of its roles, in start order; empty unless it is a pipeline.
     #[serde(skip)]
     pub sessions: Vec<SessionSummary>,
-    /// What each session runs, as it was last configured.
+    /// The latest specification of each session.
     #[serde(skip)]
     pub specs: BTreeMap<SessionId, SessionSpec>,
-    /// Its attempts, in the order in which they began.
+    /// The attempts, in start order.
     pub attempts: Vec<AttemptView>,
-    /// The calls of LLM APIs that did not simply work and belong to no attempt: those of a client's own session.
+    /// The API calls that needed recovery and belong to no attempt: those of a client's own session.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<ApiCallSummary>,
-    /// The changes of the model that belong to no attempt.
+    /// The model switches that belong to no attempt.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[serde(rename = "moved")]
     pub model_switches: Vec<ModelSwitch>,
 }
 
 impl RunTimeline {
-    /// Tells the story that the events hold; none if they have no beginning.
+    /// Builds the timeline from events; `None` if the starting event is missing.
     pub fn from_events(events: &[EventRecord]) -> Option<Self> {
         let first = events.first()?;
         let Event::RunStarted(run) = &first.event else {
@@ -195,13 +195,13 @@ impl RunTimeline {
         Some(timeline)
     }
 
-    /// The newest attempt of a session; of any where none is named.
+    /// Returns the latest attempt of a session; of any session if `session` is `None`.
     fn newest_attempt(&mut self, session: Option<&SessionId>) -> Option<&mut AttemptView> {
         let is_it = |story: &&mut AttemptView| session.is_none_or(|id| story.session == *id);
         self.attempts.iter_mut().rev().find(is_it)
     }
 
-    /// The attempt of a session that was under way at a moment: what a gateway saw is written down a little later.
+    /// Returns the attempt of a session that was in progress at this time: gateway events are recorded a little later.
     fn attempt_at(
         &mut self,
         session: Option<&SessionId>,
@@ -213,7 +213,7 @@ impl RunTimeline {
         self.attempts.iter_mut().rev().find(is_it)
     }
 
-    /// Takes in what a gateway saw.
+    /// Applies an event of the gateway.
     fn on_api_call(&mut self, recorded: &EventRecord) {
         let (session, at) = (recorded.event.session().cloned(), recorded.at);
         let calls = match self.attempt_at(session.as_ref(), at) {
@@ -223,7 +223,7 @@ impl RunTimeline {
         api_call_summary::apply(calls, recorded);
     }
 
-    /// Takes in a change of the model: of the supervisor after an attempt, or of the gateway meanwhile.
+    /// Applies a model switch: by the supervisor after an attempt, or by the gateway during one.
     fn on_model_switched(&mut self, model: &ModelSwitched, at: Timestamp) {
         let change = model.switch.clone();
         match self.attempt_at(model.session.as_ref(), at) {

@@ -1,4 +1,4 @@
-//! The state of a session in five fields: the same in the CLI, over REST, in events and in webhooks.
+//! The state of a session in five fields: the same in the CLI, the REST API, events and webhooks.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,46 +14,46 @@ use crate::time::Timestamp;
 pub struct SessionStatus {
     /// The state.
     pub state: RunStatus,
-    /// The kind of failure that led to it; none if no failure did.
+    /// The failure kind that led to the state; none if no failure did.
     pub reason: Option<Kind>,
-    /// When the wait ends, while there is one.
+    /// The end of the wait, while there is one.
     pub until: Option<Timestamp>,
-    /// Where the end of the wait is known from, while there is one.
+    /// The source of the end of the wait, while there is one.
     pub source: Option<RetryAfterSource>,
-    /// Who acts next and when; none if nothing is left to do.
+    /// The expected next action; none if nothing is left to do.
     pub next: Option<ExpectedAction>,
 }
 
-/// Who acts next, what they do, and when.
+/// The expected next action: actor, action and time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExpectedAction {
-    /// Who acts.
+    /// The actor.
     pub who: Actor,
-    /// What they do.
+    /// The action.
     pub action: NextAction,
-    /// When, if that is known.
+    /// The time, if known.
     pub at: Option<Timestamp>,
 }
 
-/// Who acts next in a session.
+/// The actor of the next action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Actor {
     /// The agent or command itself.
     Agent,
-    /// The process of unstuck that supervises it.
+    /// The unstuck process that supervises it.
     Unstuck,
-    /// The gateway, with an API call that it holds.
+    /// The gateway, which holds an API call.
     Gateway,
     /// A person.
     Human,
 }
 
 impl Actor {
-    /// Every actor.
+    /// All actors.
     pub const ALL: [Self; 4] = [Self::Agent, Self::Unstuck, Self::Gateway, Self::Human];
 
-    /// The name used on every wire.
+    /// Returns the wire name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Agent => "agent",
@@ -64,15 +64,15 @@ impl Actor {
     }
 }
 
-/// What is done next in a session.
+/// The next action in a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NextAction {
     /// The agent works.
     Work,
-    /// What failed is tried again.
+    /// The failed operation is retried.
     Retry,
-    /// One request finds out whether the service is back.
+    /// One request probes if the service is back.
     Probe,
     /// An open escalation is answered.
     Answer,
@@ -81,7 +81,7 @@ pub enum NextAction {
 }
 
 impl NextAction {
-    /// Every action.
+    /// All actions.
     pub const ALL: [Self; 5] = [
         Self::Work,
         Self::Retry,
@@ -90,7 +90,7 @@ impl NextAction {
         Self::Resume,
     ];
 
-    /// The name used on every wire.
+    /// Returns the wire name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Work => "work",
@@ -102,7 +102,7 @@ impl NextAction {
     }
 }
 
-/// What the five fields are computed from.
+/// The inputs of the five fields.
 struct StatusInputs<'a> {
     status: RunStatus,
     kind: Option<Kind>,
@@ -111,7 +111,7 @@ struct StatusInputs<'a> {
 }
 
 impl SessionStatus {
-    /// The state of a run; `is_alive` tells whether a process supervises it at present.
+    /// Returns the state of a run; `is_alive` is true if a process supervises it.
     pub fn for_run(view: &RunSummary, is_alive: bool) -> Self {
         let is_abandoned = view.finished.is_none() && !is_alive;
         Self::from_inputs(
@@ -125,7 +125,7 @@ impl SessionStatus {
         )
     }
 
-    /// The state of a session; `is_abandoned` tells whether its run should continue and no process supervises it.
+    /// Returns the state of a session; `is_abandoned` is true if its run should continue and no process supervises it.
     pub fn for_session(view: &SessionSummary, is_abandoned: bool) -> Self {
         Self::from_inputs(
             &StatusInputs {
@@ -167,7 +167,7 @@ impl SessionStatus {
             | RunStatus::Interrupted
             | RunStatus::Crashed => facts.kind,
         };
-        // A limit that was being waited out when the process died still holds.
+        // A limit that was being waited out when the process died still applies.
         let waits = matches!(facts.status, RunStatus::Waiting);
         Self {
             state,

@@ -1,4 +1,4 @@
-//! A session at a glance: one agent's conversation within a run, as a fold over the events of the run.
+//! The summary of a session: one agent's conversation within a run, as a fold over the events of the run.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,69 +15,69 @@ use crate::failure::{Kind, Level};
 use crate::money::known_cost;
 use crate::time::Timestamp;
 
-/// A session at a glance.
+/// The summary of a session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SessionSummary {
-    /// Its id.
+    /// The id of the session.
     pub id: SessionId,
-    /// Which role it plays, and when, in a pipeline.
+    /// The role instance, in a pipeline.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub part: Option<RoleInstance>,
-    /// The agent that it is known to be.
+    /// The recognized agent.
     pub agent: Option<String>,
-    /// The model in use, as far as is known.
+    /// The current model, if known.
     pub model: Option<String>,
-    /// The model that a person moved it to.
+    /// The model that a person switched it to.
     #[serde(skip)]
     pub switched_to: Option<String>,
-    /// Where it stands.
+    /// The status.
     pub status: RunStatus,
-    /// When it began.
+    /// The start time.
     pub started: Timestamp,
-    /// When it ended, if it did.
+    /// The end time, if it has ended.
     pub finished: Option<Timestamp>,
-    /// When its wait is over, while it waits.
+    /// The end of the wait while it waits.
     pub until: Option<Timestamp>,
-    /// How many attempts there were.
+    /// The number of attempts.
     pub attempts: u32,
-    /// How many of them failed.
+    /// The number of failed attempts.
     pub error_count: u32,
-    /// How many retries were decided on.
+    /// The number of retries that were decided on.
     pub retry_count: u32,
-    /// Whether a person had to be asked.
+    /// True if it was escalated.
     #[serde(rename = "is_hiccup")]
     pub was_escalated: bool,
-    /// The kind of the newest failure.
+    /// The kind of the latest failure.
     pub last_error: Option<Kind>,
-    /// The highest level that was reached.
+    /// The highest recovery level reached.
     pub recovery_level: Option<Level>,
-    /// What it cost, in USD, as far as is known.
+    /// The known cost in USD.
     pub cost_usd: f64,
-    /// How many tokens it used, as far as is known.
+    /// The known number of tokens.
     pub tokens: u64,
-    /// How many of its calls or attempts used what has no known price.
+    /// The number of calls or attempts with usage of unknown price.
     #[serde(default, rename = "unknown_price", skip_serializing_if = "is_zero")]
     pub unpriced_count: u64,
-    /// The agent's own id of the conversation.
+    /// The agent's own conversation id.
     pub agent_session: Option<String>,
     /// The hash of its output, once it is done.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<String>,
-    /// Why it stands where it stands, in one sentence.
+    /// The reason of its status, in one sentence.
     pub reason: Option<String>,
-    /// What it waits for, while it waits.
+    /// The wait state.
     #[serde(default, skip_serializing_if = "WaitState::is_empty")]
     pub wait: WaitState,
-    /// What the newest failure was found to be.
+    /// The diagnosis of the latest failure.
     #[serde(skip)]
     pub diagnosis: Option<Box<Diagnosis>>,
-    /// What a person was asked because of.
+    /// The triggers of its escalations.
     #[serde(skip)]
     pub escalation_triggers: Vec<String>,
 }
 
 impl SessionSummary {
-    /// Where a session stands that began like this.
+    /// Creates the initial summary of a session.
     pub fn new(spec: &SessionSpec, part: Option<RoleInstance>, at: Timestamp) -> Self {
         Self {
             id: spec.session.clone(),
@@ -107,7 +107,7 @@ impl SessionSummary {
         }
     }
 
-    /// Every session of a run, in the order in which they began.
+    /// Returns all sessions of a run, in start order.
     pub fn from_events(events: &[EventRecord]) -> Vec<Self> {
         let mut sessions = Vec::new();
         for recorded in events {
@@ -116,7 +116,7 @@ impl SessionSummary {
         sessions
     }
 
-    /// Takes in the next event of the run that these are the sessions of.
+    /// Applies the next event of a run to its sessions.
     pub fn apply_to_all(sessions: &mut Vec<Self>, recorded: &EventRecord) {
         match &recorded.event {
             Event::RunStarted(run) => {
@@ -153,7 +153,7 @@ impl SessionSummary {
         match &recorded.event {
             Event::AttemptStarted(attempt) => {
                 self.attempts = attempt.number;
-                // The gateway sends its calls to the model that a person moved it to, whatever its command line says.
+                // The gateway sends its calls to the model that a person switched to, whatever its command line says.
                 let model = self.switched_to.as_ref().or(attempt.model.as_ref());
                 self.model = model.cloned().or(self.model.take());
                 self.finished = None;
@@ -185,7 +185,7 @@ impl SessionSummary {
             }
             Event::EscalationResolved(resolved) if resolved.is_by_person() => self.set_running(),
             Event::CallFailed(call) => {
-                // Of a session that is driven, its attempts tell how it stands.
+                // The status of a supervised session follows from its attempts.
                 if self.attempts == 0 {
                     self.error_count += 1;
                     self.retry_count += u32::from(call.decision.delay().is_some());
@@ -201,7 +201,7 @@ impl SessionSummary {
             Event::CallHeld(call) => self.add_held_call(call.into()),
             Event::CallResumed(call) => self.release_call(&call.call),
             Event::CallFinished(call) => self.release_call(&call.call),
-            // What the gateway does for single calls of a session that is driven does not move the session.
+            // Model changes by the gateway for single calls of a supervised session do not switch the session.
             Event::ModelSwitched(moved)
                 if self.attempts == 0 || moved.switch.reason == ModelSwitchReason::Manual =>
             {
@@ -256,7 +256,7 @@ impl SessionSummary {
         self.wait = WaitState::default();
     }
 
-    /// A call waits in the gateway, so the agent that made it waits too.
+    /// Adds a held call: the agent waits while the gateway holds its call.
     fn add_held_call(&mut self, held: HeldCall) {
         let waits = self.status == RunStatus::Waiting && !self.wait.calls.is_empty();
         if self.status == RunStatus::Running || waits {
@@ -266,7 +266,7 @@ impl SessionSummary {
         }
     }
 
-    /// The process that made the calls has ended.
+    /// Releases all held calls because the process that made them has ended.
     fn release_all_calls(&mut self) {
         if !self.wait.calls.is_empty() {
             self.set_running();
@@ -283,7 +283,7 @@ impl SessionSummary {
         }
     }
 
-    /// The story so far, as a line of `episodes.jsonl`.
+    /// Returns the summary as a line of `episodes.jsonl`.
     pub fn to_episode(&self, run: &str, end: &RunFinished, at: Timestamp) -> Episode {
         let failed = self.diagnosis.as_ref();
         let failed = failed.filter(|_| !end.outcome.is_success());

@@ -1,27 +1,27 @@
-//! The times in which nobody told what was used, so that what the gateway has counted then stands in for it.
+//! Usage gaps: intervals in which the agent did not report usage, so that the gateway's figures apply.
 //!
-//! An agent that tells what it used has counted its calls itself: what the gateway saw of them must not count again.
+//! An agent that reports usage has included its calls: the gateway's figures must not be added to them.
 
 use crate::event::{AttemptEnd, Event, EventRecord, SessionId};
 use crate::time::Timestamp;
 
-/// A time in which an agent ran that did not tell all that it used.
+/// An interval in which an agent ran that did not report all its usage.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UsageGap {
     /// The session.
     pub session: SessionId,
-    /// When the attempt began.
+    /// The start of the attempt.
     pub from: Timestamp,
-    /// When it ended; none while it runs.
+    /// The end of the attempt; none while it runs.
     pub to: Option<Timestamp>,
-    /// Whether it did not tell what it cost.
+    /// True if the agent did not report its cost.
     pub lacks_cost: bool,
-    /// Whether it did not tell how many tokens it used.
+    /// True if the agent did not report its tokens.
     pub lacks_tokens: bool,
 }
 
 impl UsageGap {
-    /// All such times of a run.
+    /// Returns all usage gaps of a run.
     pub fn from_events<'a>(events: impl IntoIterator<Item = &'a EventRecord>) -> Vec<Self> {
         let mut times = Vec::new();
         for recorded in events {

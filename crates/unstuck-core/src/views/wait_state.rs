@@ -1,4 +1,4 @@
-//! The waits of a session or run: its own, and those of API calls that the gateway holds.
+//! The waits of a session or run: its own, and those of API calls held by the gateway.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,29 +8,29 @@ use crate::event::{CallFailed, CallHeld, WaitStarted};
 use crate::failure::Kind;
 use crate::time::Timestamp;
 
-/// More calls of one session are never held at the same time; the newest count.
+/// The maximum number of held calls that are tracked per session; the latest are kept.
 const MAX_CALLS: usize = 64;
 
 /// The waits of a session or run.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct WaitState {
-    /// Where the end of the wait is known from.
+    /// The source of the end of the wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<RetryAfterSource>,
-    /// Whether regular retries ended and only a probe is sent from time to time.
+    /// True if regular retries have ended and only a probe is sent from time to time.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     #[serde(rename = "parked")]
     pub is_parked: bool,
-    /// The API calls that the gateway holds.
+    /// The API calls held by the gateway.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<HeldCall>,
-    /// When the open escalation is answered by its default, if it has one.
+    /// The deadline at which the default answer resolves the open escalation, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer_by: Option<Timestamp>,
-    /// When it is given up if there is no progress until then, where time bounds the retries.
+    /// The time at which retries end if there is no progress, if retries are bounded by time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub give_up_at: Option<Timestamp>,
-    /// What waking the conversation costs when it is over, where that is worth telling.
+    /// The cost of rereading the conversation after the wait, if significant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reread: Option<RereadCost>,
 }
@@ -40,21 +40,21 @@ pub struct WaitState {
 pub struct HeldCall {
     /// The id of the call.
     pub call: String,
-    /// When it is sent again.
+    /// The time when it is sent again.
     pub until: Timestamp,
-    /// The failure that it waits out, if one is known.
+    /// The failure kind that it waits out, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<Kind>,
-    /// Where the end of the wait is known from.
+    /// The source of the end of the wait.
     pub source: RetryAfterSource,
 }
 
 impl HeldCall {
-    /// The wait that follows from a failed try of a call; none if it is not sent again later.
+    /// Returns the wait that follows from a failed API attempt; `None` if it is not sent again later.
     pub(super) fn from_failure(failed: &CallFailed, at: Timestamp) -> Option<Self> {
         let until = failed.decision.wait_until().filter(|until| *until > at)?;
         let (decision, diagnosis) = (&failed.decision, &failed.diagnosis);
-        // What the server asked for is waited as it is, unless it is a reset, which many wait for.
+        // A server-stated delay is used unchanged, unless it is a reset, which many calls wait for.
         let asked = diagnosis.retry_after.is_some() && diagnosis.retry_after == decision.delay();
         let stated_in = diagnosis.retry_after_source;
         let stated_in = stated_in.filter(|_| decision.is_stated_reset || asked);
@@ -79,17 +79,17 @@ impl From<&CallHeld> for HeldCall {
 }
 
 impl WaitState {
-    /// Whether nothing is waited for.
+    /// True if nothing is waited for.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// The held call that is sent next.
+    /// Returns the held call that is sent next.
     pub fn next_call(&self) -> Option<&HeldCall> {
         self.calls.iter().min_by_key(|call| call.until)
     }
 
-    /// Takes in the failure of an attempt, which ends the calls of its process.
+    /// Applies the failure of an attempt, which ends the calls of its process.
     pub(super) fn on_attempt_failed(&mut self, diagnosis: &Diagnosis) {
         *self = Self {
             source: diagnosis.retry_after_source,
@@ -97,7 +97,7 @@ impl WaitState {
         };
     }
 
-    /// Takes in a wait of the session itself.
+    /// Starts a wait of the session itself.
     pub(super) fn begin(&mut self, wait: &WaitStarted) {
         self.is_parked = wait.wait_purpose == WaitPurpose::Probe;
         self.reread = wait.reread;
@@ -109,7 +109,7 @@ impl WaitState {
         }
     }
 
-    /// Takes in that a call is held.
+    /// Adds a held call.
     pub(super) fn add_held_call(&mut self, held: HeldCall) {
         self.release_call(&held.call);
         if self.calls.len() == MAX_CALLS {
@@ -118,7 +118,7 @@ impl WaitState {
         self.calls.push(held);
     }
 
-    /// Takes in that a call is no longer held; tells whether it was.
+    /// Removes a held call; returns true if it was held.
     pub(super) fn release_call(&mut self, call: &str) -> bool {
         let before = self.calls.len();
         self.calls.retain(|held| held.call != call);

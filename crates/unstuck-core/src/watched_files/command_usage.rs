@@ -1,4 +1,4 @@
-//! What one command uses: tools, folders, and files that it executes.
+//! The tools, directories and executed files of a command.
 
 use super::knowledge::{InterpreterSpec, WatchedFileKnowledge, WatchedTool};
 
@@ -9,18 +9,18 @@ pub struct SingleCommand {
     pub words: Vec<String>,
 }
 
-/// What one command uses.
+/// The tools, directories and executed files of a command.
 #[derive(Debug, Default)]
 pub struct CommandUsage<'k> {
     /// The tools.
     pub tools: Vec<&'k WatchedTool>,
-    /// Files that it executes, as far as they are there; each is one that may be meant.
+    /// Candidates of files that it executes.
     pub executes: Vec<String>,
-    /// Words that may name folders in which it works.
+    /// Words that may be working directories.
     pub directories: Vec<String>,
-    /// The folder in which the following commands work.
+    /// The working directory of the following commands.
     pub next_directory: Option<String>,
-    /// Words that may name scripts.
+    /// Words that may be script names.
     pub scripts: Vec<String>,
 }
 
@@ -29,7 +29,7 @@ impl SingleCommand {
         Self { words }
     }
 
-    /// What it uses.
+    /// Returns its usage.
     pub fn usage<'k>(&self, known: &'k WatchedFileKnowledge) -> CommandUsage<'k> {
         let Some(at) = self.program_position(known) else {
             return CommandUsage::default();
@@ -63,7 +63,7 @@ impl SingleCommand {
         found
     }
 
-    /// Where the program stands that is really run.
+    /// Returns the index of the program that is actually run.
     fn program_position(&self, known: &WatchedFileKnowledge) -> Option<usize> {
         let starts_another = |word: &str| {
             known
@@ -91,7 +91,7 @@ impl<'k> CommandUsage<'k> {
         let own = known.tools_named(name, arguments);
         let is_interpreter = known.interpreter_named(name).is_some();
         let carries = |word: &String| known.continuation_words.contains(word) || word == "-m";
-        // A program that nobody knows may start any of its words.
+        // An unknown program may run any of its words.
         if own.is_empty() || is_interpreter || arguments.iter().any(carries) {
             for word in arguments {
                 self.tools
@@ -107,7 +107,7 @@ impl<'k> CommandUsage<'k> {
         }
         for (at, word) in arguments.iter().enumerate() {
             let after = &arguments[at + 1..];
-            // One program may start another one.
+            // A program may start another one.
             if let Some(interpreter) = known.interpreter_named(program_base_name(word)) {
                 self.add_interpreted_files(known, interpreter, after);
             }
@@ -127,7 +127,7 @@ impl<'k> CommandUsage<'k> {
         }
     }
 
-    /// The files that an interpreter executes: what its options name, and the first word that is none.
+    /// Adds the files that an interpreter executes: values of its options, and the first word that is not an option.
     fn add_interpreted_files(
         &mut self,
         known: &WatchedFileKnowledge,
@@ -178,12 +178,12 @@ fn is_assignment(word: &str) -> bool {
     })
 }
 
-/// What comes after the sign in `--file=x`.
+/// Returns the value in `--file=x`.
 fn option_value(word: &str) -> Option<&str> {
     word.split_once('=').map(|(_, value)| value)
 }
 
-/// A program's name without its folder, and without what names a version of a package.
+/// Returns a program's name without its directory and package version.
 fn program_base_name(word: &str) -> &str {
     let name = word.rsplit('/').next().unwrap_or(word);
     match name.split('@').next() {

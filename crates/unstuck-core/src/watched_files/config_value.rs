@@ -1,4 +1,4 @@
-//! Settings as values with sorted keys, whatever their format.
+//! Configuration values with sorted keys, independent of the format.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,7 +6,7 @@ use std::fmt;
 use serde::de::{Error, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// A value. Keys are sorted, and no table has one twice: programs differ in which of them they take.
+/// A value. Keys are sorted and unique: programs differ in which duplicate they use.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub(super) enum ConfigValue {
@@ -18,17 +18,17 @@ pub(super) enum ConfigValue {
     Table(BTreeMap<String, Self>),
 }
 
-/// Reads JSON; none if it is none, or has a key twice.
+/// Parses JSON; none if it is invalid or has a duplicate key.
 pub(super) fn from_json(text: &str) -> Option<ConfigValue> {
     serde_json::from_str(text).ok()
 }
 
-/// Reads TOML; none if it is none.
+/// Parses TOML; none if it is invalid.
 pub(super) fn from_toml(text: &str) -> Option<ConfigValue> {
     toml::from_str(text).ok()
 }
 
-/// Values by their paths, as text; empty if there are none.
+/// Serializes values by path; empty if there are none.
 pub(super) fn to_text(parts: &BTreeMap<String, ConfigValue>) -> String {
     if parts.is_empty() {
         return String::new();
@@ -36,7 +36,7 @@ pub(super) fn to_text(parts: &BTreeMap<String, ConfigValue>) -> String {
     serde_json::to_string_pretty(parts).unwrap_or_default() + "\n"
 }
 
-/// The texts in a table of scripts; several for one name stand below each other.
+/// Returns the scripts of a table; several for one name are joined by line ends.
 pub(super) fn script_texts(value: ConfigValue) -> BTreeMap<String, String> {
     let ConfigValue::Table(table) = value else {
         return BTreeMap::new();
@@ -62,7 +62,7 @@ pub(super) fn script_texts(value: ConfigValue) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// The texts of a list, which may be in the table of a list of packages.
+/// Returns the strings of a list, which may be in the table of a package list.
 pub(super) fn string_list(value: ConfigValue) -> Vec<String> {
     match value {
         ConfigValue::List(list) => {

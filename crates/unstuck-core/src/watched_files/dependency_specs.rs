@@ -1,4 +1,4 @@
-//! Dependencies that come from elsewhere than a registry: folders, repositories, addresses.
+//! Dependencies that do not come from a registry: directories, repositories, URLs.
 
 use std::collections::BTreeMap;
 
@@ -6,16 +6,16 @@ use regex::Regex;
 
 use super::config_value::ConfigValue;
 
-/// How a dependency from a registry looks.
+/// The form of a registry dependency.
 pub(super) struct RegistrySpec<'r> {
-    /// Its text.
+    /// The pattern of a string.
     pub(super) pattern: Option<&'r Regex>,
-    /// The keys of its table; where there are none, a table holds further dependencies.
+    /// The permitted keys of a table; if empty, a table contains further dependencies.
     pub(super) keys: &'r [String],
 }
 
 impl RegistrySpec<'_> {
-    /// What of some dependencies does not look so; none if all of them do.
+    /// Returns the dependencies that do not match; none if all match.
     pub(super) fn non_registry_dependencies(
         &self,
         dependencies: &ConfigValue,

@@ -1,4 +1,4 @@
-//! What of a file counts.
+//! Rules for the relevant part of a watched file.
 
 use std::collections::BTreeMap;
 
@@ -9,54 +9,54 @@ use super::glob::{name_matches, path_matches};
 use super::regex_pattern::RegexPattern;
 use super::{config_value, lockfile_sources, value_path, xml};
 
-/// What of a file counts; the whole of it where nothing else is said.
+/// The rule for the relevant part of a file; the whole file by default.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct WatchedFileRule {
-    /// The files that are meant.
+    /// The matching file names.
     pub names: Vec<String>,
-    /// Names that are not meant after all.
+    /// Excluded names.
     pub ignore: Vec<String>,
     #[serde(rename = "read")]
     format: FileFormat,
-    /// What comments begin with.
+    /// Comment prefixes.
     comments: Vec<String>,
-    /// The lines that count; all where empty.
+    /// The relevant lines; all if empty.
     only: Vec<RegexPattern>,
-    /// The lines, or elements, that do not count.
+    /// The irrelevant lines or elements.
     except: Vec<RegexPattern>,
-    /// The keys that count.
+    /// The relevant keys.
     keys: Vec<String>,
-    /// Keys of dependencies: those that come from elsewhere than a registry count.
+    /// Keys of dependencies; those that do not come from a registry are relevant.
     specs: Vec<String>,
-    /// What a dependency from a registry looks like.
+    /// The pattern of a registry dependency.
     #[serde(rename = "plain")]
     registry_spec: Option<RegexPattern>,
-    /// The keys that the table of such a dependency may have.
+    /// The permitted keys in the table of a registry dependency.
     #[serde(rename = "plain_keys")]
     registry_spec_keys: Vec<String>,
     /// The key of the table of scripts.
     scripts: Option<String>,
-    /// Whether its lines call other files.
+    /// If set, its lines call other files.
     #[serde(rename = "calls")]
     pub calls_files: bool,
-    /// How lines name other files of the same kind, in the first group.
+    /// Patterns of references to other files of the same kind, in the first group.
     #[serde(rename = "follows")]
     file_references: Vec<RegexPattern>,
-    /// How lines name the folders of members, in the first group.
+    /// Patterns of member directories, in the first group.
     #[serde(rename = "lists")]
     member_lines: Vec<RegexPattern>,
-    /// Whether it may hold secrets, so that a difference is not shown.
+    /// If set, it may contain secrets, so differences are not shown.
     pub secret: bool,
-    /// The addresses from which packages usually come, of a lockfile.
+    /// The default registry URLs of a lockfile.
     registries: Vec<String>,
 }
 
-/// How a file is read.
+/// The format in which a file is read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum FileFormat {
-    /// As it is.
+    /// Unparsed.
     #[default]
     Whole,
     /// Line by line.
@@ -67,22 +67,22 @@ enum FileFormat {
     Toml,
     /// As XML.
     Xml,
-    /// As a lockfile: where its packages come from.
+    /// As a lockfile: the sources of its packages.
     Lock,
 }
 
 impl WatchedFileRule {
-    /// Whether only what is new in it counts.
+    /// Returns true if only additions to it are relevant.
     pub fn watches_additions_only(&self) -> bool {
         self.format == FileFormat::Lock
     }
 
-    /// Whether a file is meant.
+    /// Returns true if the rule applies to a file.
     pub(super) fn applies_to(&self, path: &str) -> bool {
         self.names.iter().any(|name| path_matches(name, path))
     }
 
-    /// Whether a file of that name does not count at all.
+    /// Returns true if a file of that name is ignored.
     pub fn ignores(&self, path: &str) -> bool {
         let name = path.rsplit('/').next().unwrap_or_default();
         self.ignore
@@ -90,13 +90,13 @@ impl WatchedFileRule {
             .any(|pattern| name_matches(pattern, name))
     }
 
-    /// The part that counts, in a form that no order and no comment changes; empty if there is none.
+    /// Returns the relevant part, independent of order and comments; empty if there is none.
     ///
-    /// What cannot be read as what it should be counts as a whole.
+    /// A file that cannot be parsed is relevant as a whole.
     pub fn relevant_part(&self, bytes: &[u8]) -> String {
         let text = String::from_utf8_lossy(bytes).replace("\r\n", "\n");
         if std::str::from_utf8(bytes).is_err() {
-            // Bytes that are no text must not become the same text.
+            // Different bytes that are not valid UTF-8 must not become the same text.
             return bytes.escape_ascii().to_string();
         }
         let read = match self.format {
@@ -157,7 +157,7 @@ impl WatchedFileRule {
         config_value::to_text(&parts)
     }
 
-    /// The scripts in it, by name.
+    /// Returns its scripts by name.
     pub fn scripts(&self, bytes: &[u8]) -> BTreeMap<String, String> {
         let text = std::str::from_utf8(bytes).unwrap_or_default();
         let (Some(key), Some(value)) = (&self.scripts, config_value::from_json(text)) else {
@@ -169,14 +169,14 @@ impl WatchedFileRule {
             .collect()
     }
 
-    /// The other files of the same kind that it names.
+    /// Returns the other files of the same kind that it references.
     pub fn referenced_files(&self, bytes: &[u8]) -> Vec<String> {
         first_groups(&self.file_references, bytes)
     }
 
-    /// The folders of members that it lists under a key, such as `workspaces`, or in its lines.
+    /// Returns the member directories listed under a key, such as `workspaces`, or in its lines.
     ///
-    /// None if there is no such list; empty if it cannot be read.
+    /// None if there is no such list; empty if it cannot be parsed.
     pub fn members(&self, bytes: &[u8], key: &str) -> Option<Vec<String>> {
         if key.is_empty() {
             return Some(first_groups(&self.member_lines, bytes));
@@ -193,13 +193,13 @@ impl WatchedFileRule {
         found.map(|(_, value)| config_value::string_list(value))
     }
 
-    /// Whether the whole of a file counts.
+    /// Returns true if the whole file is relevant.
     pub fn is_whole(&self) -> bool {
         self.format == FileFormat::Whole
     }
 }
 
-/// The first groups of all lines that match.
+/// Returns the first groups of all matching lines.
 fn first_groups(patterns: &[RegexPattern], bytes: &[u8]) -> Vec<String> {
     let text = String::from_utf8_lossy(bytes);
     let lines = text.lines().flat_map(|line| {

@@ -1,13 +1,14 @@
-//! Names of files with `*` in them.
+//! File name patterns with `*`.
 
-/// Whether the end of a path fits a pattern: part by part, `*` is any part of a name, `**` at the end everything below.
+/// Returns true if the end of a path matches a pattern: component by component, `*` is any part of a name, a final `**`
+/// everything below.
 ///
 /// ```
-/// use unstuck_core::watched_files::fits;
+/// use unstuck_core::watched_files::path_matches;
 ///
-/// assert!(fits("requirements*.txt", "api/requirements-dev.txt"));
-/// assert!(fits(".yarn/plugins/**", ".yarn/plugins/a/b.cjs"));
-/// assert!(!fits(".cargo/config", "config"));
+/// assert!(path_matches("requirements*.txt", "api/requirements-dev.txt"));
+/// assert!(path_matches(".yarn/plugins/**", ".yarn/plugins/a/b.cjs"));
+/// assert!(!path_matches(".cargo/config", "config"));
 /// ```
 pub fn path_matches(pattern: &str, path: &str) -> bool {
     let path: Vec<_> = path.split('/').filter(|part| !part.is_empty()).collect();
@@ -28,14 +29,14 @@ fn path_ends_with(pattern: &[&str], path: &[&str]) -> bool {
     parts.all(|(pattern, part)| name_matches(pattern, part))
 }
 
-/// Whether one name fits a pattern.
+/// Returns true if a name matches a pattern.
 pub(super) fn name_matches(pattern: &str, name: &str) -> bool {
     let mut pieces = pattern.split('*');
     let Some(mut rest) = pieces.next().and_then(|first| name.strip_prefix(first)) else {
         return false;
     };
     let Some(last) = pieces.next_back() else {
-        // Without a star the name must be it.
+        // Without a star the names must be equal.
         return rest.is_empty();
     };
     for piece in pieces {
@@ -47,7 +48,7 @@ pub(super) fn name_matches(pattern: &str, name: &str) -> bool {
     rest.ends_with(last)
 }
 
-/// Whether a folder fits a pattern of a workspace, such as `packages/*` or `apps/**`.
+/// Returns true if a directory matches a workspace pattern, such as `packages/*` or `apps/**`.
 pub fn directory_matches(pattern: &str, folder: &str) -> bool {
     let parts = |path: &str| -> Vec<String> {
         let parts = path.split('/').filter(|part| !matches!(*part, "" | "."));
@@ -78,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn folders_of_a_workspace_fit_its_patterns() {
+    fn workspace_directories_match_their_patterns() {
         for (pattern, folder) in [
             ("packages/*", "packages/a"),
             ("./packages/*/", "packages/build"),
@@ -96,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn stars_stand_for_parts_of_one_name() {
+    fn star_matches_part_of_one_name() {
         for (pattern, name) in [
             ("Makefile", "Makefile"),
             ("*.mk", "rules.mk"),

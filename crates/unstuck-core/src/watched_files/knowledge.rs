@@ -1,4 +1,4 @@
-//! What is known about tools and their files (`data/guard_files.toml`).
+//! Knowledge about tools and their files (`data/guard_files.toml`).
 
 use std::sync::OnceLock;
 
@@ -9,52 +9,52 @@ use super::regex_pattern::RegexPattern;
 
 const BUILT_IN: &str = include_str!("../../data/guard_files.toml");
 
-/// What is known about tools and their files.
+/// Knowledge about tools and their files.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WatchedFileKnowledge {
-    /// Programs that do not execute what they are given.
+    /// Programs that do not execute their arguments.
     pub harmless: Vec<String>,
     /// Programs that only start another one.
     pub wrappers: Vec<String>,
-    /// Words after which a command goes on with another program or file.
+    /// Words after which a command continues with another program or file.
     #[serde(rename = "carries")]
     pub continuation_words: Vec<String>,
-    /// Folders of installed packages.
+    /// Directories of installed packages.
     #[serde(rename = "installed")]
     pub package_directories: Vec<String>,
-    /// Folders of what is built from sources.
+    /// Directories of build output.
     #[serde(rename = "built")]
     pub build_directories: Vec<String>,
-    /// Scripts of `package.json` that installing runs.
+    /// Scripts of `package.json` that run on installation.
     pub lifecycle: Vec<String>,
-    /// Files that count with every tool.
+    /// Files that affect every tool.
     pub always: Vec<String>,
-    /// Programs that execute the files that they are given.
+    /// Programs that execute the files they are given.
     pub interpreter: Vec<InterpreterSpec>,
     /// Tools and their files.
     pub tool: Vec<WatchedTool>,
     /// Files that tools write themselves.
     #[serde(rename = "written")]
     pub self_written: Vec<SelfWrittenFiles>,
-    /// What of a file counts, where it is not the whole.
+    /// The rules for the relevant parts of files.
     pub file: Vec<WatchedFileRule>,
     #[serde(skip)]
     whole: WatchedFileRule,
 }
 
-/// A program that executes the files that it is given.
+/// A program that executes the files it is given.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct InterpreterSpec {
-    /// What it is called.
+    /// The program names.
     pub names: Vec<String>,
-    /// What the name of a file may leave out at its end.
+    /// File endings that may be omitted.
     pub endings: Vec<String>,
     /// The files of a module.
     #[serde(default)]
     pub modules: Vec<String>,
-    /// Options after which program text follows instead of a file.
+    /// Options followed by program text instead of a file.
     #[serde(default)]
     inline: Option<RegexPattern>,
 }
@@ -67,10 +67,10 @@ pub struct SelfWrittenFiles {
     pub programs: Vec<String>,
     /// The files.
     pub files: Vec<String>,
-    /// Words with which they do not; none where empty.
+    /// Words with which they do not write them; none if empty.
     #[serde(default)]
     pub unless: Vec<String>,
-    /// Words with one of which alone they do; all where empty.
+    /// Words of which one is required for writing them; none required if empty.
     #[serde(default)]
     pub only: Vec<String>,
 }
@@ -79,46 +79,46 @@ pub struct SelfWrittenFiles {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WatchedTool {
-    /// What it is called.
+    /// The program names.
     pub names: Vec<String>,
-    /// Its files in a folder and above.
+    /// Its files in a directory and its parents.
     pub files: Vec<String>,
-    /// Its files in folders below the project's root.
+    /// Its files in directories below the project root.
     #[serde(default)]
     #[serde(rename = "below")]
     pub files_below: Vec<String>,
-    /// The files, or `file#key`, that list the folders in which those below count; all folders where empty.
+    /// The files, or `file#key`, that list the directories for `files_below`; all directories if empty.
     #[serde(default)]
     pub members: Vec<String>,
-    /// Whether those below count also where they are no members.
+    /// If set, `files_below` apply outside of member directories too.
     #[serde(default)]
     pub everywhere: bool,
-    /// The words of which the command must have one; none where empty.
+    /// Words of which the command must contain one; none required if empty.
     #[serde(default)]
     pub words: Vec<String>,
     /// Options whose value is a file that it executes.
     #[serde(default)]
     pub options: Vec<String>,
-    /// Whether its arguments may name scripts of `package.json`.
+    /// If set, its arguments may name scripts of `package.json`.
     #[serde(default)]
     pub scripts: bool,
 }
 
 impl WatchedFileKnowledge {
-    /// What comes with the program.
+    /// Returns the embedded knowledge.
     pub fn built_in() -> &'static Self {
         static BUILT: OnceLock<WatchedFileKnowledge> = OnceLock::new();
-        // A test makes sure that it can be read.
+        // A test ensures that it is valid.
         BUILT.get_or_init(|| toml::from_str(BUILT_IN).unwrap_or_default())
     }
 
-    /// What of a file counts.
+    /// Returns the rule for a file.
     pub fn rule_for(&self, path: &str) -> &WatchedFileRule {
         let found = self.file.iter().find(|rule| rule.applies_to(path));
         found.unwrap_or(&self.whole)
     }
 
-    /// Whether a command itself writes a file that decides what it does.
+    /// Returns true if a command itself writes a file that decides what it does.
     pub fn writes_itself(&self, command: &str, path: &str) -> bool {
         super::split_commands(command).iter().any(|step| {
             self.self_written.iter().any(|one| {
@@ -137,18 +137,18 @@ impl WatchedFileKnowledge {
         })
     }
 
-    /// Whether a file is in a folder of installed packages, or of what is built.
+    /// Returns true if a file is in a directory of installed packages or build output.
     pub fn is_installed_or_built(&self, path: &str) -> bool {
         let mut names = parent_directories(path);
         names.any(|name| self.is_installed(name)) || self.is_built(path)
     }
 
-    /// Whether a folder of that name holds installed packages.
+    /// Returns true if a directory of that name contains installed packages.
     pub fn is_installed(&self, name: &str) -> bool {
         self.package_directories.iter().any(|known| known == name)
     }
 
-    /// Whether a file is in a folder of what is built.
+    /// Returns true if a file is in a directory of build output.
     pub fn is_built(&self, path: &str) -> bool {
         let mut names = parent_directories(path);
         names.any(|name| self.build_directories.iter().any(|known| known == name))
@@ -169,13 +169,13 @@ impl WatchedFileKnowledge {
     }
 }
 
-/// The names of the folders that a file is in.
+/// Returns the names of the parent directories of a file.
 fn parent_directories(path: &str) -> impl Iterator<Item = &str> {
     let folders = path.rsplit_once('/').map_or("", |(folders, _)| folders);
     folders.split('/')
 }
 
-/// Whether a program is one of these, in whatever version: `python3.11` is `python`.
+/// Returns true if a program is one of these, in any version: `python3.11` is `python`.
 fn is_one_of(names: &[String], program: &str) -> bool {
     let version = |c: char| c.is_ascii_digit() || c == '.' || c == '-';
     let short = program.trim_end_matches(version);
@@ -195,11 +195,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_knowledge_can_be_read() {
+    fn knowledge_is_valid() {
         let read: Result<WatchedFileKnowledge, _> = toml::from_str(BUILT_IN);
         let known = read.unwrap();
         assert!(known.tool.len() > 20 && !known.file.is_empty());
-        // A rule for a file that no tool names would never be used.
+        // A rule for a file that no tool uses would never apply.
         let named = |name: &String| {
             let mut files = known.tool.iter().flat_map(|tool| &tool.files);
             files.any(|file| {

@@ -1,11 +1,11 @@
-//! Where the packages of a lockfile come from, as far as that is not the usual registry.
+//! Package sources in a lockfile other than the default registry.
 //!
-//! Lockfiles are JSON, TOML, YAML or formats of their own. What matters is the same in all of them: addresses and paths.
-//! So they are read as text: whatever looks like a source counts, wherever it stands.
+//! Lockfiles are JSON, TOML, YAML or custom formats. All contain URLs and paths, so they are read as text: anything
+//! that looks like a source is relevant, wherever it occurs.
 
 use std::collections::BTreeSet;
 
-/// Beginnings of sources that are no registry, whatever host they name.
+/// Prefixes of sources that are not registries, whatever their host.
 const NON_REGISTRY_PREFIXES: [&str; 17] = [
     "file:",
     "link:",
@@ -25,9 +25,9 @@ const NON_REGISTRY_PREFIXES: [&str; 17] = [
     "path+",
     "patch:",
 ];
-/// The sources that are not the usual registry, each on a line of its own: a folder, a repository or a plain address as it
-/// stands with the contents it promises, any other address by its machine. Only lines with one of the keys count, and
-/// those that begin an entry; all of them where there are no keys.
+/// Returns the sources other than the default registry, one per line: a directory, a repository or a plain URL verbatim
+/// with its content hash, any other URL by its host. Only lines with one of the keys, and lines that begin an entry,
+/// are read; all lines if there are no keys.
 pub(super) fn non_registry_sources(text: &str, registries: &[String], keys: &[String]) -> String {
     let mut found = BTreeSet::new();
     let lines: Vec<&str> = text.lines().collect();
@@ -51,7 +51,7 @@ pub(super) fn non_registry_sources(text: &str, registries: &[String], keys: &[St
     found.into_iter().map(|line| line + "\n").collect()
 }
 
-/// The parts of a line between quotes, blanks, commas and brackets.
+/// Splits a line at quotes, blanks, commas and brackets.
 fn line_words(line: &str) -> impl Iterator<Item = &str> {
     let is_between = |c: char| c.is_whitespace() || "\"',(){}[]<>".contains(c);
     line.split(is_between).filter(|word| !word.is_empty())
@@ -83,7 +83,7 @@ fn is_registry(word: &str, registries: &[String]) -> bool {
     registries.iter().any(|known| word.contains(known.as_str()))
 }
 
-/// A source that is a file counts with the hash that follows it.
+/// Adds the hash that follows a file source.
 fn with_contents(source: String, lines: &[&str], at: usize) -> String {
     if source.starts_with("https://") {
         return source;
@@ -95,7 +95,7 @@ fn with_contents(source: String, lines: &[&str], at: usize) -> String {
     }
 }
 
-/// A key and its value, in whatever format.
+/// Parses a key and its value, in any format.
 fn key_value(line: &str) -> Option<(&str, &str)> {
     let line = line.trim().trim_end_matches(',');
     let line = line.trim_start_matches(['{', '-', ' ']);
@@ -110,7 +110,7 @@ fn unquoted(text: &str) -> &str {
     text.trim().trim_matches(['"', '\''])
 }
 
-/// Whether a word is a path that stands for itself.
+/// Returns true if a word is a path by itself.
 fn is_path(word: &str, key: &str) -> bool {
     let begins = ["./", "../", "/", "~/"]
         .iter()
@@ -118,7 +118,7 @@ fn is_path(word: &str, key: &str) -> bool {
     begins || key == "resolved" && word != key && word.contains('/') && !word.contains("://")
 }
 
-/// Whether a package of `package-lock.json` comes from a registry and nothing says what it must contain.
+/// Returns true if a registry package of `package-lock.json` has no integrity hash.
 fn lacks_integrity_hash(lines: &[&str], at: usize, registries: &[String]) -> bool {
     let Some(("resolved", address)) = lines[at]
         .trim()
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn packages_of_the_registry_do_not_count() {
+    fn registry_packages_are_ignored() {
         assert_eq!(
             npm(&entry("https://registry.npmjs.org/a/-/a-1.0.0.tgz")),
             ""
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn folders_repositories_and_other_machines_count() {
+    fn directories_repositories_and_other_hosts_are_relevant() {
         assert_eq!(
             npm(&entry("file:vendor.tgz")),
             "file:vendor.tgz sha512-x==\n"
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn every_format_is_read() {
+    fn every_lockfile_format_is_read() {
         for (text, expected) in [
             ("a@file:../a:\n", "file:../a"),
             (
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn usual_lockfiles_of_other_tools_do_not_count() {
+    fn ordinary_lockfiles_of_other_tools_are_ignored() {
         let cargo = "[[package]]\nname = \"a\"\nversion = \"1\"\nsource = \"registry+https://github.com/rust-lang/crates.io-index\"\nchecksum = \"x\"\ndependencies = [\n \"b\",\n]\n";
         let known = ["registry+https://github.com/rust-lang/crates.io-index".to_owned()];
         assert_eq!(non_registry_sources(cargo, &known, &[]), "");

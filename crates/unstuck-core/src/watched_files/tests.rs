@@ -18,7 +18,7 @@ fn part(path: &str, text: &str) -> String {
 }
 
 #[test]
-fn tools_are_found_wherever_they_are_called() {
+fn tools_are_found_in_any_call() {
     for (text, tool) in [
         ("npm install", "npm"),
         ("rm -rf node_modules && bun install", "bun"),
@@ -60,7 +60,7 @@ fn harmless_commands_use_nothing() {
 }
 
 #[test]
-fn files_that_are_executed_are_found() {
+fn executed_files_are_found() {
     for (text, file) in [
         ("sh ./fix.sh", "./fix.sh"),
         ("./fix.sh", "./fix.sh"),
@@ -94,7 +94,7 @@ fn data_of_inline_programs_is_not_executed() {
 }
 
 #[test]
-fn versions_of_dependencies_do_not_count_and_scripts_do() {
+fn dependency_versions_are_irrelevant_and_scripts_are_relevant() {
     let json = |scripts: &str, dependencies: &str| {
         let text = format!(
             "{{\"name\":\"a\",\"version\":\"1.0.0\",\"scripts\":{{{scripts}}},\"dependencies\":{{{dependencies}}}}}"
@@ -126,14 +126,14 @@ fn versions_of_dependencies_do_not_count_and_scripts_do() {
 }
 
 #[test]
-fn a_key_that_stands_there_twice_makes_the_whole_count() {
+fn duplicate_key_makes_the_whole_file_relevant() {
     let text = r#"{"scripts": {"a": "b"}, "scripts": {}}"#;
     assert_eq!(part("package.json", text), text);
     assert_eq!(part("package.json", "{ broken"), "{ broken");
 }
 
 #[test]
-fn of_cargo_only_what_is_executed_counts() {
+fn only_executed_parts_of_cargo_files_are_relevant() {
     let base = "[package]\nname = \"a\"\nversion = \"1.0.0\"\n[dependencies]\n";
     let read = |more: &str| part("Cargo.toml", &format!("{base}{more}"));
     assert_eq!(
@@ -153,7 +153,7 @@ fn of_cargo_only_what_is_executed_counts() {
 }
 
 #[test]
-fn of_python_only_what_is_executed_counts() {
+fn only_executed_parts_of_python_files_are_relevant() {
     let requirements = "six==1.16\nrequests[socks]>=2,<3 ; python_version > '3'\n# a comment\n\
         a==1.0 \\\n    --hash=sha256:0123abcd \\\n    --hash=sha256:0123\n";
     assert_eq!(part("requirements-dev.txt", requirements), "");
@@ -185,7 +185,7 @@ fn of_python_only_what_is_executed_counts() {
 }
 
 #[test]
-fn a_plain_git_config_runs_nothing() {
+fn plain_git_config_runs_nothing() {
     let plain = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n\tlogallrefupdates = true\n\
         [remote \"origin\"]\n\turl = git@github.com:a/b.git\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n\
         [branch \"main\"]\n\tremote = origin\n\tmerge = refs/heads/main\n[user]\n\temail = dev@example.com\n\tname = Dev\n\
@@ -220,7 +220,7 @@ fn a_plain_git_config_runs_nothing() {
 }
 
 #[test]
-fn other_tools_have_their_plain_changes_too() {
+fn harmless_changes_of_other_tools_are_ignored() {
     for (path, plain, other) in [
         (
             "go.mod",
@@ -261,7 +261,7 @@ fn other_tools_have_their_plain_changes_too() {
 }
 
 #[test]
-fn files_name_others_of_their_kind() {
+fn files_reference_others_of_their_kind() {
     let known = WatchedFileKnowledge::built_in();
     for (path, text, named) in [
         (
@@ -291,7 +291,7 @@ fn files_name_others_of_their_kind() {
 }
 
 #[test]
-fn line_ends_and_bytes_that_are_no_text() {
+fn line_ends_are_ignored_and_invalid_utf8_is_relevant() {
     assert_eq!(
         part("Makefile", "a:\r\n\tb\r\n"),
         part("Makefile", "a:\n\tb\n")
@@ -328,7 +328,7 @@ mod laws {
 
     use super::*;
 
-    /// Something like a path of a guard file.
+    /// Generates paths similar to those of watched files.
     fn path() -> impl Strategy<Value = String> {
         let names = WatchedFileKnowledge::built_in().file.iter();
         let names: Vec<_> = names
@@ -338,7 +338,7 @@ mod laws {
         prop::sample::select(names)
     }
 
-    /// Texts in which the marks of all formats come together.
+    /// Generates texts that mix the markers of all formats.
     fn text() -> impl Strategy<Value = String> {
         let pieces = [
             "{", "}", "[", "]", "\"", "'", "<", ">", "</", "/>", "<!--", "-->", "=", ":", ",",
@@ -349,9 +349,9 @@ mod laws {
     }
 
     proptest! {
-        /// Whatever stands in a file or a command, it is read to its end, and always in the same way.
+        /// Reading any file or command terminates, and is deterministic.
         #[test]
-        fn nothing_in_a_file_or_a_command_ends_the_reading(path in path(), text in text(), bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        fn reading_any_input_terminates_and_is_deterministic(path in path(), text in text(), bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             let known = WatchedFileKnowledge::built_in();
             let rule = known.rule_for(&path);
             prop_assert_eq!(rule.relevant_part(text.as_bytes()), rule.relevant_part(text.as_bytes()));
@@ -361,9 +361,9 @@ mod laws {
             }
         }
 
-        /// What cannot be read as what it should be counts as a whole: no two such texts are the same.
+        /// A file that cannot be parsed is relevant as a whole: no two such texts are equal.
         #[test]
-        fn a_broken_file_counts_as_a_whole(one in text(), other in text()) {
+        fn broken_file_is_relevant_as_a_whole(one in text(), other in text()) {
             let broken = |text: &str| format!("{{{text}");
             let rule = WatchedFileKnowledge::built_in().rule_for("package.json");
             let (first, second) = (broken(&one), broken(&other));

@@ -2,7 +2,7 @@
 
 use super::config_value::ConfigValue;
 
-/// The values at a path, each with its own path.
+/// Returns the values at a path, each with its own path.
 pub(super) fn values_at_path(value: &ConfigValue, path: &str) -> Vec<(String, ConfigValue)> {
     let mut found = vec![(String::new(), value)];
     for step in path.split('.') {

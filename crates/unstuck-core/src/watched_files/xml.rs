@@ -1,8 +1,8 @@
-//! XML without some of its elements, so that a changed version does not count.
+//! Removes elements from XML, so that a changed version is irrelevant.
 
-/// The text without comments and without the elements whose paths, such as `project.version`, are not wanted.
+/// Returns the text without comments and without the elements whose paths, such as `project.version`, are unwanted.
 ///
-/// None if it has anything that this does not understand: then the whole of it counts.
+/// None if it contains anything unsupported: the whole text is then relevant.
 pub(super) fn without_elements(text: &str, is_unwanted: impl Fn(&str) -> bool) -> Option<String> {
     if text.contains("<![CDATA[") || text.contains("<!DOCTYPE") || text.contains("<!ENTITY") {
         return None;
@@ -10,7 +10,7 @@ pub(super) fn without_elements(text: &str, is_unwanted: impl Fn(&str) -> bool) -
     let text = without_comments(text)?;
     let mut kept = String::new();
     let mut open: Vec<&str> = Vec::new();
-    // How deep the unwanted element is that we are in.
+    // Depth of the unwanted element around the current position.
     let mut unwanted: Option<usize> = None;
     let mut rest = text.as_str();
     while let Some(start) = rest.find('<') {
@@ -58,7 +58,7 @@ enum XmlTag<'t> {
     Open(&'t str),
     Empty(&'t str),
     Close(&'t str),
-    /// The line that says that it is XML.
+    /// The XML declaration.
     Other,
 }
 
@@ -84,7 +84,7 @@ impl<'t> XmlTag<'t> {
     }
 }
 
-/// Where a tag ends; a bracket in quotes does not end it.
+/// Returns the end of a tag; a bracket in quotes does not end it.
 fn end_of_tag(text: &str) -> Option<usize> {
     let mut quote = None;
     for (at, c) in text.char_indices() {
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_elements_at_their_very_place_are_left_out() {
+    fn only_elements_at_the_exact_path_are_removed() {
         let text = "<?xml version=\"1.0\"?>\n<project a=\"x>y\">\n<version>1</version>\n<dependencies><dependency/></dependencies>\n\
             <build><plugins><plugin><version>2</version><dependencies/></plugin></plugins></build>\n</project>";
         let kept = read(text).unwrap();
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn tricks_make_the_whole_count() {
+    fn unsupported_xml_makes_the_whole_file_relevant() {
         for text in [
             "<project><![CDATA[</project>]]></project>",
             "<project><dependencies><!-- </dependencies> -></project>",

@@ -1,4 +1,4 @@
-//! Every agent is called for a role as its samples say.
+//! Command lines of every agent for a role, as given in its samples.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ struct Samples {
     through: Vec<ThroughSample>,
 }
 
-/// A command line that asks its API through a gateway; without `gives` it must not.
+/// A command line that uses a gateway for API calls; without `gives` it must not.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct ThroughSample {
@@ -80,7 +80,7 @@ fn agent(id: &str) -> &'static Agent {
 }
 
 #[test]
-fn every_call_is_built_as_its_sample_says() {
+fn every_command_is_built_as_its_sample_states() {
     for (agent, sample) in samples() {
         let built = agent.build_command(&sample.call()).unwrap();
         let expected = BuiltCommand {
@@ -92,9 +92,9 @@ fn every_call_is_built_as_its_sample_says() {
     }
 }
 
-/// What `exec` reads in a command line is what a role has put there.
+/// `exec` parses a command line back to the inputs of the role.
 #[test]
-fn a_built_command_line_is_read_as_it_was_meant() {
+fn built_command_line_is_parsed_as_intended() {
     for (agent, sample) in samples() {
         if agent.id() == "command" {
             continue;
@@ -118,7 +118,7 @@ fn a_built_command_line_is_read_as_it_was_meant() {
 }
 
 #[test]
-fn every_agent_is_told_in_a_way_that_takes_long_prompts() {
+fn every_agent_receives_long_prompts() {
     let prompt = "x".repeat(1 << 20);
     for agent in Agents::built_in().iter() {
         let command: &[String] = match agent.id() {
@@ -137,7 +137,7 @@ fn every_agent_is_told_in_a_way_that_takes_long_prompts() {
 }
 
 #[test]
-fn no_agent_is_allowed_more_than_the_role_says() {
+fn no_agent_gets_more_tools_than_the_role_allows() {
     for agent in Agents::built_in().iter() {
         let call = format!("{:?}", agent.file().call.command);
         for word in ["dangerously", "yolo", "bypass", "full", "skip", "auto"] {
@@ -147,7 +147,7 @@ fn no_agent_is_allowed_more_than_the_role_says() {
 }
 
 #[test]
-fn what_can_be_changed_follows_from_the_placeholders() {
+fn capabilities_follow_from_the_placeholders() {
     let can = |line: &str| {
         let command = words(line);
         let call = CommandInputs {
@@ -178,7 +178,7 @@ fn what_can_be_changed_follows_from_the_placeholders() {
 }
 
 #[test]
-fn what_an_agent_cannot_be_told_is_refused_before_it_runs() {
+fn unsupported_inputs_are_rejected_before_the_run() {
     let of = |id: &str, call: CommandInputs<'_>| agent(id).build_command(&call).unwrap_err();
     let some = &["x".to_owned()][..];
     let resume = ConversationRef::Resume {
@@ -250,7 +250,7 @@ fn what_an_agent_cannot_be_told_is_refused_before_it_runs() {
 }
 
 #[test]
-fn a_command_without_a_program_is_none() {
+fn command_without_a_program_is_rejected() {
     for words in [&[][..], &[""], &["{model}"], &["{?resume}"]] {
         let command: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
         let call = CommandInputs {
@@ -267,7 +267,7 @@ fn a_command_without_a_program_is_none() {
 }
 
 #[test]
-fn a_prompt_is_never_run_by_a_shell_nor_longer_than_a_word_may_be() {
+fn prompt_is_never_executed_by_a_shell_nor_longer_than_an_argument() {
     let prompt = "x".repeat(128 * 1024);
     let build = |words: &[&str], prompt: &str| {
         let command: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
@@ -297,7 +297,7 @@ fn a_prompt_is_never_run_by_a_shell_nor_longer_than_a_word_may_be() {
 }
 
 #[test]
-fn the_embedded_agents_have_no_problems() {
+fn embedded_agents_have_no_problems() {
     for agent in Agents::built_in()
         .iter()
         .filter(|agent| agent.id() != "command")
@@ -307,7 +307,7 @@ fn the_embedded_agents_have_no_problems() {
 }
 
 #[test]
-fn a_users_agent_needs_no_more_than_its_command() {
+fn user_agent_needs_only_its_command() {
     let text = "call.command = ['/opt/ours', 'run', ['--llm', '{model}'], ['--go-on', '{resume}']]";
     let file = toml::from_str::<AgentFile>(text).unwrap().with_id("ours");
     assert_eq!(file.check(), []);
@@ -322,14 +322,14 @@ fn a_users_agent_needs_no_more_than_its_command() {
     let built = ours.build_command(&call).unwrap();
     assert_eq!(built.command, words("/opt/ours run --llm m"));
     assert_eq!(built.stdin.as_deref(), Some("fix it"));
-    // It is known by its first word.
+    // It is recognized by its first word.
     let known = |line: &str| agents.recognize(&words(line)).map(Agent::id);
     assert_eq!(known("/opt/ours run"), Some("ours"));
     assert_eq!(ours.read_output("Done.", "").text.as_deref(), Some("Done."));
 }
 
 #[test]
-fn a_users_agent_is_known_by_its_section_and_its_program() {
+fn user_agent_is_recognized_by_its_section_and_its_program() {
     let with = |id: &str, text: &str| {
         let file = toml::from_str::<AgentFile>(text).unwrap().with_id(id);
         Agents::built_in().clone().with(file)
@@ -344,16 +344,16 @@ fn a_users_agent_is_known_by_its_section_and_its_program() {
     for line in ["my-agent run", "mine x"] {
         assert_eq!(known(&own, line).as_deref(), Some("mine"), "{line}");
     }
-    // What starts it may start anything else too, and a name belongs to one agent.
+    // Its launcher may start anything else too, and a name belongs to one agent.
     let own = with("boxed", "call.command = ['docker', 'run', 'my-image']");
     assert_eq!(known(&own, "docker ps"), None);
     let own = with("other", "call.command = ['claude', '-p']");
     assert_eq!(known(&own, "claude -p x").as_deref(), Some("claude"));
 }
 
-/// On Bedrock and Vertex the API has another address; with a GitHub login there is none to set.
+/// On Bedrock and Vertex the API has another URL; with a GitHub login there is none to set.
 #[test]
-fn variables_say_whether_an_agent_can_be_sent_elsewhere() {
+fn variables_decide_whether_an_agent_can_be_redirected() {
     let allowed = |id: &str, set: &[(&str, &'static str)]| {
         let base_url = &agent(id).file().call.base_url;
         base_url.is_allowed_by(|name| {
@@ -376,7 +376,7 @@ fn variables_say_whether_an_agent_can_be_sent_elsewhere() {
 }
 
 #[test]
-fn what_cannot_work_in_a_users_agent_is_told() {
+fn problems_of_a_user_agent_are_reported() {
     let text = r#"
         call.command = ["{model}", "{promt}", [], "awk", "{print}", "bash", "-c", "x {prompt}"]
         call.base_url.env = { "A=B" = "{url}" }
@@ -403,7 +403,7 @@ fn what_cannot_work_in_a_users_agent_is_told() {
 }
 
 #[test]
-fn every_agent_goes_through_a_gateway_as_its_samples_say() {
+fn every_agent_uses_a_gateway_as_its_samples_state() {
     for text in FILES {
         let samples = toml::from_str::<Samples>(text).unwrap();
         let agent = agent(&samples.id);
@@ -425,7 +425,7 @@ fn every_agent_goes_through_a_gateway_as_its_samples_say() {
 }
 
 #[test]
-fn an_agent_may_be_like_another_one_but_for_its_program() {
+fn agent_inherits_everything_but_its_program() {
     let text = "like = 'claude'\ncall.command = ['docker', 'run', '-i', 'box', 'claude', '-p', ['--model', '{model}']]";
     let file = toml::from_str::<AgentFile>(text).unwrap().with_id("boxed");
     assert_eq!(file.check(), []);
@@ -445,9 +445,9 @@ fn an_agent_may_be_like_another_one_but_for_its_program() {
     );
 }
 
-/// The examples of the guide work as they stand there.
+/// The examples of the guide work unchanged.
 #[test]
-fn the_guides_agents_are_in_order() {
+fn agents_of_the_guide_are_valid() {
     #[derive(Deserialize)]
     struct Example {
         #[serde(default)]

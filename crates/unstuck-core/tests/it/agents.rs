@@ -1,4 +1,4 @@
-//! Every agent's command lines and outputs are read and changed as its samples say.
+//! Parsing and changing command lines, and reading outputs, of every agent, as given in its samples.
 
 use proptest::prelude::*;
 use serde::Deserialize;
@@ -82,7 +82,7 @@ fn samples() -> Vec<(&'static Agent, Samples)> {
     FILES.iter().map(read).map(with_agent).collect()
 }
 
-/// Words with blanks between them; in double quotes there may be blanks.
+/// Splits words at blanks; double quotes may contain blanks.
 pub(crate) fn words(line: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let (mut quoted, mut any) = (false, false);
@@ -113,7 +113,7 @@ fn read<'a>(agent: &'a Agent, sample: &Sample) -> Invocation<'a> {
 }
 
 #[test]
-fn every_command_line_is_read_as_its_sample_says() {
+fn every_command_line_is_parsed_as_its_sample_states() {
     for (agent, samples) in samples() {
         for sample in &samples.sample {
             let invocation = read(agent, sample);
@@ -162,7 +162,7 @@ fn every_command_line_is_read_as_its_sample_says() {
 }
 
 #[test]
-fn every_command_line_is_changed_as_its_sample_says() {
+fn every_command_line_is_changed_as_its_sample_states() {
     for (agent, samples) in samples() {
         for sample in &samples.sample {
             for change in &sample.changed {
@@ -185,7 +185,7 @@ fn every_command_line_is_changed_as_its_sample_says() {
 }
 
 #[test]
-fn a_resumed_command_line_is_read_as_resuming() {
+fn resumed_command_line_is_parsed_as_resuming() {
     for (agent, samples) in samples() {
         for sample in samples
             .sample
@@ -226,7 +226,7 @@ fn a_resumed_command_line_is_read_as_resuming() {
 }
 
 #[test]
-fn every_output_is_read_as_its_sample_says() {
+fn every_output_is_read_as_its_sample_states() {
     for (agent, samples) in samples() {
         for answer in samples.answer {
             let report = agent.read_output(&answer.stdout, &answer.stderr);
@@ -252,7 +252,7 @@ fn every_output_is_read_as_its_sample_says() {
 }
 
 #[test]
-fn a_run_that_broke_off_is_told_from_one_that_came_to_its_end() {
+fn interrupted_run_is_distinguished_from_a_finished_one() {
     let read = |id: &str, stdout: &str| {
         let agent = Agents::built_in().get(id).unwrap();
         agent.read_output(stdout, "")
@@ -263,12 +263,12 @@ fn a_run_that_broke_off_is_told_from_one_that_came_to_its_end() {
     let empty = read("codex", &format!("{begun}\n{ended}"));
     assert_eq!((empty.is_unfinished, empty.text), (false, None));
     assert!(!read("codex", "Done.").is_unfinished);
-    // JSON that is the answer itself is not the agent's own.
+    // JSON that is the answer itself is not a record of the agent.
     assert!(!read("claude", r#"{"colour":"red"}"#).is_unfinished);
 }
 
 #[test]
-fn the_step_that_was_not_finished_is_named() {
+fn unfinished_step_is_named() {
     let claude = Agents::built_in().get("claude").unwrap();
     let call = r#"{"type":"assistant","message":{"content":[{"type":"tool_use","id":"a","name":"Bash","input":{"command":"make"}}]}}"#;
     let result = r#"{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"a","content":"ok"}]}}"#;
@@ -284,7 +284,7 @@ fn the_step_that_was_not_finished_is_named() {
 }
 
 #[test]
-fn a_conversation_that_is_not_there_is_told_by_the_agents_words() {
+fn missing_conversation_is_recognized_by_the_agents_message() {
     for (id, words) in [
         ("claude", "No conversation found with session ID: 11-22"),
         (
@@ -308,7 +308,7 @@ fn a_conversation_that_is_not_there_is_told_by_the_agents_words() {
 }
 
 #[test]
-fn other_programs_are_no_agents() {
+fn other_programs_are_not_agents() {
     for line in [
         "cargo test",
         "npx vite",
@@ -329,7 +329,7 @@ fn other_programs_are_no_agents() {
 }
 
 #[test]
-fn what_a_person_works_with_cannot_be_changed() {
+fn interactive_command_cannot_be_changed() {
     let claude = Agents::built_in().get("claude").unwrap();
     let invocation = Invocation::parse(claude, &words("claude fix"));
     let changes = CommandChanges {
@@ -344,7 +344,7 @@ fn what_a_person_works_with_cannot_be_changed() {
 }
 
 #[test]
-fn a_conversation_can_be_resumed_once_it_is_known() {
+fn conversation_can_be_resumed_once_it_is_known() {
     let claude = Agents::built_in().get("claude").unwrap();
     let invocation = Invocation::parse(claude, &words("claude -p fix"));
     let can = invocation.capabilities();
@@ -360,7 +360,7 @@ fn a_conversation_can_be_resumed_once_it_is_known() {
 }
 
 #[test]
-fn a_user_may_add_an_agent() {
+fn user_can_add_an_agent() {
     let text = "id = 'ours'\ntitle = 'Ours'\nnames = ['ours']\n[prompt]\nflags = ['--do']\n[flags]\nmodel = ['--llm']";
     let file: AgentFile = toml::from_str(text).unwrap();
     let agents = Agents::built_in().clone().with(file);
@@ -420,9 +420,9 @@ fn any_command() -> impl Strategy<Value = Vec<String>> {
     prop::collection::vec(word, 0..10)
 }
 
-/// A flag at the end that lacks its value must not take a word that is added behind it for one.
+/// A trailing model flag without a value must not consume a word that is appended after it.
 #[test]
-fn a_model_flag_without_its_value_gives_way_to_the_new_model() {
+fn model_flag_without_a_value_is_replaced_by_the_new_model() {
     let claude = Agents::built_in().get("claude").unwrap();
     let command = ["claude", "--model", "x", "-p", "--model"].map(str::to_owned);
     let changes = CommandChanges {
@@ -442,7 +442,7 @@ fn a_model_flag_without_its_value_gives_way_to_the_new_model() {
 
 proptest! {
     #[test]
-    fn without_changes_every_command_line_stays_as_it_is(command in any_command()) {
+    fn command_line_without_changes_stays_as_it_is(command in any_command()) {
         for agent in Agents::built_in().iter() {
             let changed = Invocation::parse(agent, &command).with_changes(&CommandChanges::default()).unwrap();
             prop_assert_eq!((changed.command, changed.stdin), (command.clone(), None));
@@ -450,7 +450,7 @@ proptest! {
     }
 
     #[test]
-    fn any_command_line_may_be_changed_in_any_way(command in any_command(), what in 0_u8..16) {
+    fn any_command_line_can_be_changed_in_any_way(command in any_command(), what in 0_u8..16) {
         let session = match what & 3 {
             0 => None,
             1 => Some(ConversationChoice::Fresh),
@@ -468,7 +468,7 @@ proptest! {
     }
 
     #[test]
-    fn any_output_may_be_read(stdout in "[{}\\[\\]\":,a-z0-9\n ]{0,80}", stderr in ".{0,40}") {
+    fn any_output_can_be_read(stdout in "[{}\\[\\]\":,a-z0-9\n ]{0,80}", stderr in ".{0,40}") {
         for agent in Agents::built_in().iter() {
             agent.read_output(&stdout, &stderr);
         }

@@ -1,6 +1,6 @@
-//! Laws that hold for any input whatever: bytes, numbers, headers, and damaged texts of real failures.
+//! Invariants for any input: bytes, numbers, headers, and damaged texts of real failures.
 //!
-//! `UNSTUCK_CASES` says how many cases each law is tried on; 2000 if it is not set.
+//! `UNSTUCK_CASES` is the number of cases per invariant; 2000 by default.
 
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use unstuck_core::{
 use crate::damage::{damaged, each_text};
 use crate::texts;
 
-/// A wait beyond this is a misreading.
+/// Maximum plausible wait; longer ones are misreadings.
 const LONGEST: Duration = Duration::from_secs(400 * 24 * 3600);
 
 #[expect(
@@ -37,7 +37,7 @@ pub(crate) fn laws() -> ProptestConfig {
     }
 }
 
-/// Pieces that mean something to the rules: their own patterns, and numbers and dates at the edge.
+/// Pieces that are relevant to the rules: their own patterns, and numbers and dates at the limits.
 static PIECES: LazyLock<Vec<String>> = LazyLock::new(|| {
     let knowledge = Knowledge::built_in();
     let rules = knowledge.kinds.values().flat_map(|file| &file.rule);
@@ -198,7 +198,7 @@ fn any_moment() -> impl Strategy<Value = ClockReading> {
     })
 }
 
-/// A second classifier, so that nothing that the first one remembers can make two answers alike.
+/// A second classifier, so that no cached state of the first can make two results equal.
 static OTHER: LazyLock<Classifier> =
     LazyLock::new(|| Classifier::new(Knowledge::built_in().clone()).unwrap());
 
@@ -233,12 +233,12 @@ proptest! {
     }
 
     #[test]
-    fn a_damaged_failure_has_one_sound_diagnosis(failure in damaged(), now in any_moment()) {
+    fn damaged_failure_has_one_sound_diagnosis(failure in damaged(), now in any_moment()) {
         sound(&failure, &now)?;
     }
 
     #[test]
-    fn colours_do_not_change_the_kind(
+    fn colors_do_not_change_the_kind(
         failure in select(texts::failures()),
         places in vec(any::<(Index, u8)>(), 1..6),
     ) {
@@ -247,7 +247,7 @@ proptest! {
             let mut shown = String::from_utf8(text.clone()).unwrap();
             for (at, colour) in &places {
                 let mut at = at.index(shown.len() + 1);
-                // Not within a character, and not within a colour that was put there before.
+                // Not within a character, and not within a color inserted before.
                 while !shown.is_char_boundary(at) || unfinished_escape(&shown[..at]) {
                     at += 1;
                 }

@@ -1,4 +1,4 @@
-//! What a gateway notes of calls does not disturb what is known of a run that is driven at the same time.
+//! Call events of a gateway do not disturb the state of a supervised run.
 
 use std::time::Duration;
 
@@ -223,7 +223,7 @@ fn driven() -> Vec<(i64, Event)> {
     ]
 }
 
-/// The same without what only tells when something last happened.
+/// Returns the same without the times of the latest events.
 fn timeless(view: &RunSummary) -> RunSummary {
     RunSummary {
         seq: 0,
@@ -232,9 +232,9 @@ fn timeless(view: &RunSummary) -> RunSummary {
     }
 }
 
-/// A call that fails within an attempt changes nothing about the attempt, wherever it stands in the log.
+/// A call that fails during an attempt does not change the attempt, wherever it is in the log.
 #[test]
-fn calls_do_not_disturb_a_run_that_is_driven() {
+fn calls_do_not_disturb_a_supervised_run() {
     let plain = log(driven());
     let (fold, recovery) = (
         RunProjection::from_events(&plain).unwrap(),
@@ -264,9 +264,9 @@ fn calls_do_not_disturb_a_run_that_is_driven() {
     }
 }
 
-/// What a gateway notes comes a moment later, and is told with the attempt in which it happened.
+/// Call events arrive a moment later and are shown with the attempt in which they happened.
 #[test]
-fn calls_are_told_with_the_attempt_in_which_they_happened() {
+fn calls_are_shown_with_the_attempt_in_which_they_happened() {
     let mut events = driven();
     let late = [(5, call_failed()), (6, call_finished()), (6, moved())];
     events.splice(4..4, late);
@@ -287,9 +287,9 @@ fn calls_are_told_with_the_attempt_in_which_they_happened() {
     assert!(timeline.calls.is_empty());
 }
 
-/// A client's own session has no attempts: its calls tell how it stands.
+/// A client's own session has no attempts: its calls determine its status.
 #[test]
-fn a_clients_session_is_told_by_its_calls() {
+fn client_session_status_follows_from_its_calls() {
     let events = vec![
         (0, started("(gateway)")),
         (1, call_failed()),
@@ -309,9 +309,9 @@ fn a_clients_session_is_told_by_its_calls() {
     assert_eq!(timeline.model_switches.len(), 1);
 }
 
-/// An agent that tells what it cost has counted its calls itself.
+/// An agent that reports its cost has included its calls.
 #[test]
-fn only_what_nobody_told_is_counted_by_calls() {
+fn calls_are_counted_only_for_unreported_usage() {
     let times = UsageGap::from_events(&log(driven()));
     let told: Vec<_> = times
         .iter()
@@ -323,7 +323,7 @@ fn only_what_nobody_told_is_counted_by_calls() {
 }
 
 #[test]
-fn agents_are_known_by_what_they_call_themselves_to_apis() {
+fn agents_are_recognized_by_their_user_agent() {
     let agents = Agents::built_in();
     let id = |client: &str| {
         agents
@@ -357,9 +357,9 @@ fn agents_are_known_by_what_they_call_themselves_to_apis() {
     assert_eq!(id(""), None);
 }
 
-/// A client of the gateway, which nobody drives, is waiting while one of its calls is held, and running when it is sent.
+/// A gateway client without a supervisor is waiting while one of its calls is held, and running when it is sent.
 #[test]
-fn a_client_of_the_gateway_waits_with_its_calls() {
+fn gateway_client_waits_with_its_calls() {
     let held = |call: &str, until| {
         Event::from(CallHeld {
             session: run().session_id(1),

@@ -1,4 +1,4 @@
-//! Real failures that are kept outside the repository; without them the group `corpus` is not run.
+//! Real failures stored outside the repository; without them the group `corpus` is not run.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -6,10 +6,10 @@ use std::path::Path;
 use serde::Deserialize;
 use unstuck_core::{Diagnosis, FailureRecord, Kind};
 
-/// The least share of right answers, in percent: a little less than was measured.
+/// Minimum share of correct results in percent, slightly below the measured one.
 struct Least {
     kinds: usize,
-    /// Of what is no failure.
+    /// For texts that are not failures.
     none: usize,
     waits: usize,
 }
@@ -35,7 +35,7 @@ struct Labelled {
     retry_after_s: Option<f64>,
 }
 
-/// How many of some cases were right, and which were not.
+/// The number of correct results, and the wrong ones.
 #[derive(Default)]
 struct Tally {
     right: usize,
@@ -60,7 +60,7 @@ impl Tally {
     }
 }
 
-/// The cases of a file of the corpus beside the repository.
+/// Returns the labelled cases of a file in the corpus beside the repository.
 fn labelled(file: &str) -> Vec<Labelled> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus/v2");
     let text = std::fs::read_to_string(folder.join(file)).unwrap();
@@ -73,7 +73,7 @@ fn waits_right(stated: f64, read: &Diagnosis) -> bool {
         .is_some_and(|wait| (wait.as_secs_f64() - stated).abs() <= (0.05 * stated).max(1.0))
 }
 
-/// What was found in one file.
+/// The results for one file.
 #[derive(Default)]
 struct Measured {
     kinds: BTreeMap<Kind, Tally>,
@@ -110,7 +110,7 @@ impl Measured {
 }
 
 #[test]
-fn real_failures_are_told_apart() {
+fn real_failures_are_classified() {
     for (file, least) in FILES {
         let mut measured = Measured::default();
         for labelled in labelled(file) {

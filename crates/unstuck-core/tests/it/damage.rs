@@ -1,4 +1,4 @@
-//! What happens to texts on their way: cut, repeated, mixed with others, coloured, with other line ends.
+//! Damage to texts in transit: truncated, repeated, mixed with others, colored, with other line ends.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -7,10 +7,10 @@ use unstuck_core::{Failure, LossyText};
 
 use crate::texts;
 
-/// Texts are not let grow beyond this.
+/// Maximum size of a text.
 const MAX_BYTES: usize = 20_000;
 
-/// What may happen to a text on its way.
+/// A kind of damage to a text.
 #[derive(Debug, Clone)]
 enum Damage {
     Cut(Index, Index),
@@ -79,7 +79,7 @@ impl Damage {
     }
 }
 
-/// Ends every line in another way.
+/// Replaces every line end.
 fn replace(text: &mut Vec<u8>, end: &[u8]) {
     *text = text
         .split(|byte| *byte == b'\n')
@@ -89,7 +89,7 @@ fn replace(text: &mut Vec<u8>, end: &[u8]) {
 
 pub(crate) fn each_text(failure: &mut Failure, change: impl Fn(&mut Vec<u8>)) {
     for text in [&mut failure.body, &mut failure.stdout, &mut failure.stderr] {
-        // An empty text is a statement of its own; damage must not make something of it.
+        // An empty text is a statement by itself; damage must not fill it.
         if let Some(text) = text.as_mut().filter(|text| !text.is_blank()) {
             let mut bytes = text.bytes().to_vec();
             change(&mut bytes);

@@ -1,4 +1,4 @@
-//! Fingerprints: the same failure tomorrow has the same one, another failure has another.
+//! Fingerprints: repeated failures have the same one, different failures have different ones.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use unstuck_core::Failure;
 
 use crate::texts;
 
-/// Messages with slots for what varies from one time to the next.
+/// Messages with slots for their variable parts.
 const MESSAGES: &[(&str, &str)] = &[
     ("tac", "tac: {path}: No such file or directory"),
     ("server", "listen EADDRINUSE: address already in use :::{n}"),
@@ -34,7 +34,7 @@ const MESSAGES: &[(&str, &str)] = &[
     ),
 ];
 
-/// What stands in the slots this time.
+/// The values of the slots.
 #[derive(Debug, Clone)]
 struct Fill {
     n: u32,
@@ -82,7 +82,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn numbers_ids_paths_times_and_names_do_not_matter(one in fill(), two in fill()) {
+    fn numbers_ids_paths_times_and_names_are_ignored(one in fill(), two in fill()) {
         for (tool, message) in MESSAGES {
             let (one, two) = (one.put_into(message), two.put_into(message));
             prop_assert_eq!(fingerprint(tool, &one), fingerprint(tool, &two), "{} / {}", one, two);
@@ -90,7 +90,7 @@ proptest! {
     }
 
     #[test]
-    fn what_stands_around_the_line_does_not_matter(before in "(step zq[bcdfg]{1,9} done\n){0,4}", one in fill()) {
+    fn surrounding_lines_are_ignored(before in "(step zq[bcdfg]{1,9} done\n){0,4}", one in fill()) {
         for (tool, message) in MESSAGES {
             let message = one.put_into(message);
             let in_a_log = format!("{before}{message}\n");
@@ -98,9 +98,9 @@ proptest! {
         }
     }
 
-    /// A result of one long line is cut for display: where it is cut must not depend on how long its numbers are.
+    /// A result of one long line is truncated for display: the cut must not depend on the length of its numbers.
     #[test]
-    fn long_lines_are_recognised_too(one in fill(), two in fill()) {
+    fn long_lines_have_stable_fingerprints(one in fill(), two in fill()) {
         let result = |fill: &Fill| {
             let line = fill.put_into(r#"{"type":"result","duration_ms":{n},"duration_api_ms":{n},"session_id":"{uuid}","uuid":"{uuid}","usage":{"input_tokens":{n},"cache_creation_input_tokens":{n},"output_tokens":{n},"service_tier":"standard"},"modelUsage":{},"total_cost_usd":0.{n},"subtype":"success","is_error":true,"num_turns":{n},"result":"API Error: 529 Overloaded. This is a server-side issue, usually temporary."}"#);
             super::diagnose(&Failure::agent("claude").with_exit_code(1).with_stdout(line))
@@ -146,7 +146,7 @@ fn one_message_of_two_tools_has_two_fingerprints() {
 }
 
 #[test]
-fn failures_that_nobody_knows_are_told_apart_by_their_last_line() {
+fn unknown_failures_are_distinguished_by_their_last_line() {
     let one = fingerprint("frob", "the frobnicator is not aligned");
     assert_ne!(one, fingerprint("frob", "the gizmo came loose"));
     assert_eq!(

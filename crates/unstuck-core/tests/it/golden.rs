@@ -1,4 +1,4 @@
-//! Stored events as this version writes them: a file that every later version must still read.
+//! Stored events as written by this version: a file that every later version must still read.
 
 mod samples;
 
@@ -7,14 +7,14 @@ use std::path::Path;
 use unstuck_core::event::{Event, EventRecord, RunId, VERSION};
 use unstuck_testkit::golden::assert_golden;
 
-/// The events that version 1 wrote. Later versions read this file; they do not write it anew.
+/// The events that version 1 wrote. Later versions read this file; they do not rewrite it.
 const EVENTS_V1: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/events-v1.jsonl");
 
 fn recorded() -> String {
     std::fs::read_to_string(EVENTS_V1).unwrap()
 }
 
-/// The samples as lines of one run, one second apart.
+/// Returns the samples as lines of one run, one second apart.
 fn lines() -> String {
     let line = |(seq, event): (u64, Event)| {
         let at = samples::later(seq);
@@ -37,7 +37,7 @@ fn events_are_written_as_recorded() {
 }
 
 #[test]
-fn recorded_events_are_read_and_written_again_byte_for_byte() {
+fn recorded_events_round_trip_byte_for_byte() {
     for line in recorded().lines() {
         let read: EventRecord = serde_json::from_str(line).unwrap();
         assert!(!matches!(read.event, Event::Unknown(_)), "{line}");
@@ -71,7 +71,7 @@ fn every_kind_of_event_is_recorded() {
     assert_eq!(missing.map(|index| Event::NAMES[index]), None);
 }
 
-/// The place of an event's kind among [`Event::NAMES`]. A new kind does not compile until it has a sample.
+/// Returns the index of an event's kind in [`Event::NAMES`]. A new kind does not compile until it has a sample.
 fn index(event: &Event) -> Option<usize> {
     Some(match event {
         Event::RunStarted(_) => 0,

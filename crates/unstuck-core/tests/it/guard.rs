@@ -1,4 +1,4 @@
-//! May this command run? What the guard promises, each test with the rule or the requirement that it shows.
+//! Guarantees of the command policy, each test with its rule or requirement.
 
 mod documents;
 mod laws;
@@ -13,7 +13,7 @@ use unstuck_core::command_policy::{
     DirectoryKind, Evaluation, OnUnknown, PolicyContext, Proposal, RepairPolicy, evaluate,
 };
 
-/// A well-formed proposal of a command.
+/// Returns a well-formed proposal of a command.
 fn document(command: &str) -> Value {
     json!({
         "version": 1,
@@ -43,7 +43,7 @@ fn texts(texts: &[&str]) -> Vec<String> {
     texts.iter().map(|text| (*text).to_owned()).collect()
 }
 
-/// Rules with these lists, nothing else asked for.
+/// Returns rules with these lists and default settings otherwise.
 fn rules(auto_approve: &[&str], require_human: &[&str], on_unknown: OnUnknown) -> RepairPolicy {
     RepairPolicy {
         auto_approve: texts(auto_approve),

@@ -1,4 +1,4 @@
-//! Integration tests of the core: what it promises to whoever calls it, seen from outside.
+//! Integration tests of the core through its public API.
 #![cfg(test)]
 
 mod agent_calls;

@@ -1,4 +1,4 @@
-//! Secrets are gone before anything is stored or shown, and nothing else is.
+//! Secrets are removed before anything is stored or shown, and nothing else is.
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -26,7 +26,7 @@ fn streamed(redactor: &Redactor, text: &[u8], cuts: &[usize]) -> Vec<u8> {
 }
 
 #[test]
-fn known_values_are_hidden_wherever_they_are_and_however_they_are_written() {
+fn known_values_are_redacted_everywhere_in_any_encoding() {
     let env = [("APP_SECRET".to_owned(), "a\"b/c d1é".to_owned())];
     let redactor = Redactor::new(secret_values(env.into_iter()));
     let hidden = "x[redacted:environment]y";
@@ -36,9 +36,9 @@ fn known_values_are_hidden_wherever_they_are_and_however_they_are_written() {
     assert_eq!(redactor.redact("xA\"B/C D1éy"), "xA\"B/C D1éy");
 }
 
-/// M6: plain base64 of a value, alone or behind a user's name.
+/// M6: plain base64 of a value, alone or after a user name.
 #[test]
-fn known_values_are_hidden_in_base64() {
+fn known_values_are_redacted_in_base64() {
     let env = [("APP_SECRET".to_owned(), "hunter2-hunter2!?".to_owned())];
     let redactor = Redactor::new(secret_values(env.into_iter()));
     for around in ["", "u:", "a-longer-user:"] {
@@ -49,9 +49,9 @@ fn known_values_are_hidden_in_base64() {
     }
 }
 
-/// M6: plain base64 of every key that begins like one.
+/// M6: plain base64 of every key with a known prefix.
 #[test]
-fn keys_are_hidden_in_base64() {
+fn keys_are_redacted_in_base64() {
     let keys: Vec<_> = samples::unnamed()
         .into_iter()
         .filter(samples::Unnamed::begins_with_literal)
@@ -85,9 +85,9 @@ fn base64(bytes: &[u8]) -> String {
     text
 }
 
-/// What a terminal of 80 columns makes of a key at the end of a line: no part of it is left that is worth anything.
+/// A terminal of 80 columns wraps a key at the end of a line: no usable part of it remains.
 #[test]
-fn a_key_that_is_wrapped_anywhere_is_hidden() {
+fn key_wrapped_anywhere_is_redacted() {
     for key in samples::unnamed() {
         let secret = &key.secret;
         for cut in (1..secret.len()).filter(|cut| secret.is_char_boundary(*cut)) {
@@ -109,7 +109,7 @@ fn a_key_that_is_wrapped_anywhere_is_hidden() {
 }
 
 #[test]
-fn a_known_value_that_is_wrapped_is_hidden() {
+fn wrapped_known_value_is_redacted() {
     let redactor = Redactor::new(["Kn0wn-value-of-some-length".to_owned()]);
     let before = "x".repeat(70);
     let text = format!("{before} Kn0wn-value-\nof-some-length\nnext\n");
@@ -119,18 +119,18 @@ fn a_known_value_that_is_wrapped_is_hidden() {
     assert_eq!(String::from_utf8(pieces).unwrap(), hidden);
 }
 
-/// A key at the end of a line does not take the first word of the next one along.
+/// A key at the end of a line does not include the first word of the next one.
 #[test]
-fn what_follows_a_key_on_the_next_line_stays() {
+fn text_after_a_key_on_the_next_line_stays() {
     let key = "sk-ant-api03-Zx9_q8-W7vutsrq";
     let text = format!("Incorrect API key provided: {key}\nPlease check it.\n");
     let shown = redactor().redact(&text).into_owned();
     assert!(shown.ends_with("\nPlease check it.\n"), "{shown}");
 }
 
-/// Lock files, hashes and ids in masses: not one of them is taken for a key.
+/// Lock files, hashes and ids in bulk: none of them is mistaken for a key.
 #[test]
-fn hashes_and_ids_in_masses_stay() {
+fn hashes_and_ids_in_bulk_stay() {
     let lock = include_str!("../../../../Cargo.lock");
     assert_eq!(redactor().redact(lock), lock);
     let mut state = 88_172_645_463_325_252_u64;
@@ -159,7 +159,7 @@ fn hashes_and_ids_in_masses_stay() {
 }
 
 #[test]
-fn a_text_without_secrets_is_not_copied() {
+fn text_without_secrets_is_not_copied() {
     let text = "error: 3 tests failed, see token count and key facts";
     assert!(matches!(
         redactor().redact(text),
@@ -169,7 +169,7 @@ fn a_text_without_secrets_is_not_copied() {
 }
 
 #[test]
-fn a_key_betrays_the_value_of_a_json_field() {
+fn key_name_identifies_a_secret_json_field() {
     let mut value = json!({
         "api_key": "swordfish1", "password": "swordfish", "token": "hello", "max_tokens": 4096, "tokens": "12345678",
         "accessToken": "q7h2k9zt4m", "nested": [{"Authorization": "Bearer q7h2k9zt4m"}],
@@ -185,7 +185,7 @@ fn a_key_betrays_the_value_of_a_json_field() {
 }
 
 #[test]
-fn the_value_after_a_secret_flag_is_hidden_in_a_command_line() {
+fn value_after_a_secret_flag_is_redacted_in_a_command_line() {
     let command = ["tool", "--token", "q7h2k9zt4m", "--model", "gpt-4o-mini"].map(str::to_owned);
     let expected = [
         "tool",
@@ -198,7 +198,7 @@ fn the_value_after_a_secret_flag_is_hidden_in_a_command_line() {
 }
 
 #[test]
-fn a_secret_at_the_cut_of_a_very_long_line_is_hidden() {
+fn secret_at_the_cut_of_a_very_long_line_is_redacted() {
     let redactor = redactor();
     for before in (56 * 1024 - 40..56 * 1024 + 40).step_by(9) {
         let line = format!(
@@ -213,7 +213,7 @@ fn a_secret_at_the_cut_of_a_very_long_line_is_hidden() {
 }
 
 #[test]
-fn a_secret_that_does_not_end_is_dropped_without_being_kept_in_memory() {
+fn endless_secret_is_dropped_without_buffering() {
     let redactor = redactor();
     let line = format!("a password={} b", "x1y2".repeat(100_000));
     let out = streamed(&redactor, line.as_bytes(), &[]);
@@ -224,14 +224,14 @@ fn a_secret_that_does_not_end_is_dropped_without_being_kept_in_memory() {
 }
 
 #[test]
-fn progress_that_never_ends_a_line_is_shown_as_it_goes() {
+fn progress_without_line_ends_is_shown_incrementally() {
     let redactor = redactor();
     let mut stream = redactor.stream();
     assert_eq!(stream.push(b"10%\r20%\r3"), b"10%\r20%\r");
     assert_eq!(stream.finish(), b"3");
 }
 
-/// Anything that stands around a secret without being a part of it.
+/// Generates text around a secret that is not part of it.
 fn around() -> impl Strategy<Value = String> {
     prop_oneof![
         "[ a-z0-9é€\"\\\\{}:,=\n-]{0,60}".prop_map(|text| text),
@@ -243,7 +243,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
     #[test]
-    fn a_secret_is_gone_wherever_it_is_and_however_the_stream_is_cut(
+    fn secret_is_redacted_anywhere_in_any_chunking(
         (secret, before, after) in (samples::any_secret(), around(), around()),
         cuts in prop::collection::vec(0_usize..40, 0..12),
     ) {
@@ -256,14 +256,14 @@ proptest! {
     }
 
     #[test]
-    fn a_known_value_is_gone_wherever_it_is(before in ".{0,40}", after in ".{0,40}", cut in 0_usize..60) {
+    fn known_value_is_redacted_anywhere(before in ".{0,40}", after in ".{0,40}", cut in 0_usize..60) {
         let text = format!("{before}Kn0wn-value{after}");
         let out = streamed(&redactor(), text.as_bytes(), &[cut]);
         prop_assert!(!String::from_utf8_lossy(&out).contains("Kn0wn-value"));
     }
 
     #[test]
-    fn redacting_twice_changes_nothing(secrets in prop::collection::vec((samples::any_secret(), around()), 1..4)) {
+    fn redaction_is_idempotent(secrets in prop::collection::vec((samples::any_secret(), around()), 1..4)) {
         let text: String = secrets.iter().map(|(secret, after)| format!("{}{after}", secret.text)).collect();
         let once = redactor().redact(&text).into_owned();
         prop_assert_eq!(redactor().redact(&once), once.as_str());
@@ -288,7 +288,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_may_come(bytes in prop::collection::vec(any::<u8>(), 0..300), cuts in prop::collection::vec(0_usize..50, 0..6)) {
+    fn any_bytes_are_accepted(bytes in prop::collection::vec(any::<u8>(), 0..300), cuts in prop::collection::vec(0_usize..50, 0..6)) {
         streamed(&redactor(), &bytes, &cuts);
     }
 }

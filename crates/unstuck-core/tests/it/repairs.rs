@@ -1,8 +1,8 @@
-//! The repair files' own samples, each against the whole book.
+//! The samples of the repair files, each against the whole catalog.
 
 use unstuck_core::repair::RepairCatalog;
 
-/// S3-45, S3-46: the package manager comes from the lockfile, and every sample gets the repair that fits it.
+/// S3-45, S3-46: the package manager comes from the lockfile, and every sample gets the repair that matches it.
 #[test]
 fn every_sample_gets_its_repair_and_no_other() {
     let book = RepairCatalog::built_in();

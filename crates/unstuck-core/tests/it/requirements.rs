@@ -1,4 +1,4 @@
-//! The requirements on classification, each test with their ids, and what else must not go wrong.
+//! The classification requirements, each test with its ids, and known pitfalls.
 
 mod agents;
 mod answers;
@@ -13,7 +13,7 @@ fn category(failure: &Failure) -> Category {
     diagnose(failure).category()
 }
 
-/// An agent that ran in a pipeline: its code, what it wrote, and what the checks found wrong.
+/// Returns the failure of an agent in a pipeline: its exit code, its output, and the findings of the checks.
 fn agent(code: i32, stdout: &str, stderr: &str, checks: &[&str]) -> Failure {
     Failure::agent("implementer")
         .with_exit_code(code)

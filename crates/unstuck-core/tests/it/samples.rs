@@ -1,4 +1,4 @@
-//! The knowledge files' own samples and decoys, each against all rules.
+//! The samples and decoys of the knowledge files, each against all rules.
 
 use unstuck_core::knowledge::{KindKnowledge, Knowledge};
 use unstuck_core::{Classifier, ClockReading, Diagnosis, Failure, FailureRecord, Kind, Level};
@@ -37,7 +37,7 @@ fn misread(kind: Kind, file: &KindKnowledge) -> Vec<String> {
 }
 
 #[test]
-fn every_sample_lands_on_its_kind_and_no_decoy_does() {
+fn every_sample_is_classified_and_no_decoy_is() {
     let misread: Vec<_> = Knowledge::with_samples()
         .kinds
         .iter()
@@ -75,9 +75,9 @@ fn every_kind_but_unknown_has_three_samples_and_a_decoy() {
     );
 }
 
-/// Claude Code tells of a used-up plan in a record of its own, which has no words for people.
+/// Claude Code reports an exhausted plan in a separate record without human-readable text.
 #[test]
-fn a_failure_told_by_fields_alone_is_shown_in_the_words_of_the_last_record() {
+fn failure_without_text_shows_the_message_of_the_last_record() {
     let records = r#"{"type":"rate_limit_event","rate_limit_info":{"status":"rejected","resetsAt":1794805680}}
 {"duration_api_ms":0,"usage":{"input_tokens":0},"is_error":true,"result":"You've hit your 5-hour limit · resets 5:08am (UTC)","type":"result"}
 "#;
@@ -92,9 +92,9 @@ fn a_failure_told_by_fields_alone_is_shown_in_the_words_of_the_last_record() {
     );
 }
 
-/// Money is a person's to allow; steps are not.
+/// More money needs approval; more steps do not.
 #[test]
-fn a_budget_that_is_used_up_is_asked_about_and_a_limit_of_steps_is_gone_on_after() {
+fn exhausted_budget_escalates_and_a_step_limit_continues() {
     let level = |subtype: &str| {
         let record = format!(r#"{{"type":"result","subtype":"{subtype}","is_error":true}}"#);
         let failure = Failure::agent("claude")
@@ -108,9 +108,9 @@ fn a_budget_that_is_used_up_is_asked_about_and_a_limit_of_steps_is_gone_on_after
     assert_eq!(level("error_max_turns"), Some(Level::Alternative));
 }
 
-/// Waiting for half an hour helps neither a certificate that is not trusted nor a merge.
+/// Waiting half an hour does not help with an untrusted certificate or a merge conflict.
 #[test]
-fn what_waiting_cannot_cure_is_never_plainly_repeated() {
+fn failures_that_waiting_cannot_fix_are_never_plainly_retried() {
     for (tool, text, kind) in [
         (
             "curl",
@@ -129,9 +129,9 @@ fn what_waiting_cannot_cure_is_never_plainly_repeated() {
     }
 }
 
-/// The line that a person would point at: neither a path of a log nor where to read more.
+/// The line a human would point at: neither the path of a log nor a link to documentation.
 #[test]
-fn the_evidence_is_the_line_that_tells_the_cause() {
+fn evidence_is_the_line_that_states_the_cause() {
     for (tool, text, line) in [
         (
             "npm",
@@ -160,7 +160,7 @@ fn the_evidence_is_the_line_that_tells_the_cause() {
 }
 
 #[test]
-fn a_hint_fits_who_reads_it() {
+fn hint_matches_its_reader() {
     let hint = |failure: Failure| super::diagnose(&failure.with_exit_code(1)).hint;
     let crash = "Segmentation fault (core dumped)";
     assert!(!hint(Failure::tool("sh").with_stderr(crash)).contains("agent"));

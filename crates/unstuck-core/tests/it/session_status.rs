@@ -1,4 +1,4 @@
-//! The state of a session in five fields, from its events and whether its supervisor is alive.
+//! The five status fields of a session, derived from its events and whether its supervisor is alive.
 
 use unstuck_core::decision::WaitPurpose;
 use unstuck_core::diagnosis::RetryAfterSource;
@@ -13,7 +13,7 @@ use crate::calls::{
 };
 use crate::diagnose;
 
-/// The state of the run, which is that of its only session.
+/// Returns the status of the run, which is that of its only session.
 fn status(events: &[EventRecord], is_alive: bool) -> SessionStatus {
     let view = RunSummary::from_events(events).unwrap();
     let of_run = SessionStatus::for_run(&view, is_alive);
@@ -60,7 +60,7 @@ fn step(who: Actor, action: NextAction, at: Option<i64>) -> Option<ExpectedActio
 }
 
 #[test]
-fn a_stated_limit_is_a_wait_with_its_source() {
+fn stated_limit_is_a_wait_with_its_source() {
     let limit = Failure::agent("claude")
         .with_exit_code(1)
         .with_stdout("Claude usage limit reached. Your limit will reset in 5 hours.");
@@ -78,7 +78,7 @@ fn a_stated_limit_is_a_wait_with_its_source() {
         next: step(Actor::Unstuck, NextAction::Retry, Some(18_000)),
     };
     assert_eq!(status(&events, true), expected);
-    // The limit still holds when the process is gone, but nobody acts at its end.
+    // The limit still applies when the process is gone, but nothing happens at its end.
     let crashed = SessionStatus {
         state: RunStatus::Crashed,
         next: step(Actor::Human, NextAction::Resume, None),
@@ -88,7 +88,7 @@ fn a_stated_limit_is_a_wait_with_its_source() {
 }
 
 #[test]
-fn a_wait_that_nothing_states_is_a_guess() {
+fn unstated_wait_is_a_guess() {
     let reset = Failure::tool("curl")
         .with_exit_code(56)
         .with_stderr("curl: (56) Recv failure: Connection reset by peer");
@@ -104,7 +104,7 @@ fn a_wait_that_nothing_states_is_a_guess() {
 }
 
 #[test]
-fn a_parked_session_waits_for_a_probe() {
+fn parked_session_waits_for_a_probe() {
     let events = log(vec![
         (0, started("claude")),
         (1, attempt(1)),
@@ -116,7 +116,7 @@ fn a_parked_session_waits_for_a_probe() {
 }
 
 #[test]
-fn a_call_that_the_gateway_holds_is_a_wait_until_it_ends() {
+fn call_held_by_the_gateway_is_a_wait_until_it_ends() {
     let mut events = vec![(0, started("claude")), (0, attempt(1)), (0, call_failed())];
     let held = status(&log(events.clone()), true);
     assert_eq!(
@@ -143,7 +143,7 @@ fn a_call_that_the_gateway_holds_is_a_wait_until_it_ends() {
 }
 
 #[test]
-fn a_killed_supervisor_is_a_crash_and_not_a_run() {
+fn killed_supervisor_is_a_crash_and_not_a_run() {
     let events = log(vec![(0, started("claude")), (0, attempt(1))]);
     assert_eq!(status(&events, true).state, RunStatus::Running);
     let crashed = status(&events, false);
@@ -152,7 +152,7 @@ fn a_killed_supervisor_is_a_crash_and_not_a_run() {
 }
 
 #[test]
-fn the_five_fields_have_stable_names() {
+fn five_fields_have_stable_names() {
     let events = log(vec![
         (0, started("claude")),
         (0, attempt(1)),
@@ -172,7 +172,7 @@ fn the_five_fields_have_stable_names() {
 }
 
 #[test]
-fn the_source_of_a_wait_is_where_it_is_stated() {
+fn source_of_a_wait_is_where_it_is_stated() {
     let limited = || Failure::api("openai").with_status(429);
     let said = |text: &str| {
         Failure::agent("claude")

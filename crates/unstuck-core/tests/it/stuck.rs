@@ -1,4 +1,4 @@
-//! Agents that go round in circles are seen, and work that only looks like it is not stopped.
+//! Loops of agents are detected, and work that only looks like a loop is not interrupted.
 
 mod actions;
 mod laws;
@@ -48,7 +48,7 @@ fn samples() -> Samples {
     toml::from_str(FILE).unwrap()
 }
 
-/// What is seen when an agent, or any other program, writes this.
+/// Returns the signal for this output of an agent or any other program.
 fn watched(agent: &str, stdout: &str) -> Option<LoopSignal> {
     let mut watcher = LoopDetector::new(&LoopLimits::default(), Agents::built_in().get(agent));
     watcher.push_stdout(stdout.as_bytes());
@@ -60,7 +60,7 @@ fn what(agent: &str, stdout: &str) -> Option<LoopKind> {
 }
 
 #[test]
-fn every_sample_of_repeated_lines_is_judged_as_it_says() {
+fn every_sample_of_repeated_lines_is_evaluated_as_stated() {
     let samples = samples().repeated;
     for sample in &samples {
         let text = format!("{}\n", sample.lines.trim_matches('\n')).repeat(500);
@@ -71,7 +71,7 @@ fn every_sample_of_repeated_lines_is_judged_as_it_says() {
 }
 
 #[test]
-fn every_screen_is_judged_as_its_sample_says() {
+fn every_screen_is_evaluated_as_its_sample_states() {
     let minute = Duration::from_secs(60);
     for screen in samples().screen {
         for on_stderr in [false, true] {
@@ -93,7 +93,7 @@ fn every_screen_is_judged_as_its_sample_says() {
 }
 
 #[test]
-fn what_was_written_last_counts_whichever_stream_it_was() {
+fn last_written_output_is_evaluated_on_either_stream() {
     let mut watcher = LoopDetector::new(&LoopLimits::default(), None);
     watcher.push_stdout(b"Overwrite? (y/N) ");
     watcher.push_stderr(b"overwritten\n");
@@ -109,7 +109,7 @@ fn what_was_written_last_counts_whichever_stream_it_was() {
 }
 
 #[test]
-fn every_final_answer_is_judged_as_its_sample_says() {
+fn every_final_answer_is_evaluated_as_its_sample_states() {
     for answer in samples().r#final {
         let sign = detect_question_answer(&answer.text);
         assert_eq!(sign.is_some(), answer.asks, "{:?}", answer.text);
@@ -119,7 +119,7 @@ fn every_final_answer_is_judged_as_its_sample_says() {
 }
 
 #[test]
-fn who_is_not_to_be_watched_is_not() {
+fn disabled_detection_reports_nothing() {
     let mut watcher = LoopDetector::new(&LoopLimits::off(), None);
     let text = "I will read the file once more, then I will know.\n".repeat(999);
     watcher.push_stdout(text.as_bytes());
@@ -129,7 +129,7 @@ fn who_is_not_to_be_watched_is_not() {
 }
 
 #[test]
-fn a_sign_is_a_certain_diagnosis_and_the_next_prompt_names_what_was_repeated() {
+fn signal_is_a_certain_diagnosis_and_the_next_prompt_names_the_repetition() {
     let text = "I will read the file once more, then I will know.\n".repeat(99);
     let sign = watched("", &text).unwrap();
     let diagnosis = sign.diagnosis();
@@ -166,7 +166,7 @@ fn a_sign_is_a_certain_diagnosis_and_the_next_prompt_names_what_was_repeated() {
 }
 
 #[test]
-fn signs_are_written_and_read_back() {
+fn signals_round_trip() {
     let sign = watched("", &"Let me have another look at the file.\n".repeat(99)).unwrap();
     let written = serde_json::to_value(&sign).unwrap();
     assert_eq!(written["what"], "repeating_output");

@@ -1,8 +1,8 @@
-//! Failures that look like real ones, to be mutated: they have no expected kind.
+//! Realistic failures for mutation, without an expected kind.
 
 use unstuck_core::{Failure, Layer};
 
-/// Which text of a failure a line stands in.
+/// The text of a failure that contains a line.
 #[derive(Clone, Copy)]
 enum In {
     Body,
@@ -10,10 +10,10 @@ enum In {
     Stderr,
 }
 
-/// Layer, who reported it, its status or exit code, the stream, the text.
+/// Layer, reporter, status or exit code, stream, text.
 type Row = (Layer, &'static str, i32, In, &'static str);
 
-/// The failures.
+/// Returns the failures.
 pub(crate) fn failures() -> Vec<Failure> {
     API.iter()
         .chain(AGENT)

@@ -1,4 +1,4 @@
-//! How long a failure says to wait, in every form in which providers and agents are known to say it.
+//! Stated waits in every form known from providers and agents.
 
 mod clocks;
 
@@ -15,7 +15,7 @@ fn said(text: &str) -> Failure {
         .with_stderr("")
 }
 
-/// The stated wait in seconds.
+/// Returns the stated wait in seconds.
 fn wait_at(failure: &Failure, now: &ClockReading) -> Option<f64> {
     Classifier::built_in()
         .diagnose(failure, now)
@@ -35,7 +35,7 @@ fn epoch(text: &str) -> i64 {
     moment(text).millis() / 1000
 }
 
-/// When it may go on, according to the failure.
+/// Returns when the failure permits a retry.
 fn until(failure: &Failure, now: &ClockReading) -> String {
     Classifier::built_in()
         .diagnose(failure, now)
@@ -45,7 +45,7 @@ fn until(failure: &Failure, now: &ClockReading) -> String {
 }
 
 #[test]
-fn a_header_says_it_in_seconds_milliseconds_or_as_a_date() {
+fn header_states_seconds_milliseconds_or_a_date() {
     for (name, value, seconds) in [
         ("retry-after", "20", 20.0),
         ("Retry-After", "1.5", 1.5),
@@ -61,7 +61,7 @@ fn a_header_says_it_in_seconds_milliseconds_or_as_a_date() {
 }
 
 #[test]
-fn the_most_exact_word_counts() {
+fn most_precise_source_wins() {
     let reset = limited()
         .with_header("x-ratelimit-remaining-tokens", "0")
         .with_header("x-ratelimit-reset-tokens", "6m0s");
@@ -75,7 +75,7 @@ fn the_most_exact_word_counts() {
 }
 
 #[test]
-fn a_header_without_sense_leaves_the_word_to_the_body() {
+fn invalid_header_falls_back_to_the_body() {
     for value in [
         "0",
         "-1",
@@ -99,7 +99,7 @@ fn a_header_without_sense_leaves_the_word_to_the_body() {
 }
 
 #[test]
-fn of_several_buckets_the_empty_one_tells_the_reset() {
+fn exhausted_bucket_determines_the_reset() {
     let anthropic = |requests: &str, tokens: &str| {
         Failure::api("anthropic")
             .with_status(429)
@@ -166,7 +166,7 @@ fn reset_headers_are_durations_seconds_epochs_or_dates() {
 }
 
 #[test]
-fn a_subscription_window_tells_its_reset_as_an_epoch() {
+fn subscription_window_states_its_reset_as_an_epoch() {
     let failure = Failure::api("anthropic")
         .with_status(429)
         .with_header("anthropic-ratelimit-unified-status", "rejected")
@@ -187,7 +187,7 @@ fn a_subscription_window_tells_its_reset_as_an_epoch() {
 }
 
 #[test]
-fn a_body_says_it_in_words() {
+fn body_states_the_wait_as_text() {
     for (text, seconds) in [
         (
             "Please try again in 11.054s. Visit https://platform.openai.com",
@@ -220,7 +220,7 @@ fn a_body_says_it_in_words() {
 }
 
 #[test]
-fn google_says_it_in_a_detail() {
+fn google_states_the_wait_in_a_detail() {
     for (delay, seconds) in [
         ("37s", 37.0),
         ("34.074824224s", 34.074_824_224),
@@ -239,7 +239,7 @@ fn google_says_it_in_a_detail() {
 }
 
 #[test]
-fn a_daily_google_quota_ends_at_midnight_in_california_whatever_the_delay_says() {
+fn daily_google_quota_ends_at_midnight_in_california_whatever_the_delay() {
     let body = r#"{"error":{"code":429,"status":"RESOURCE_EXHAUSTED","details":[{"violations":[{"quotaId":"GenerateRequestsPerDayPerProjectPerModel-FreeTier"}]},{"retryDelay":"58s"}]}}"#;
     let failure = Failure::api("gemini").with_status(429).with_body(body);
     assert_eq!(super::kind(&failure), Kind::RateLimitTimed);
@@ -251,7 +251,7 @@ fn a_daily_google_quota_ends_at_midnight_in_california_whatever_the_delay_says()
 }
 
 #[test]
-fn a_body_says_it_as_an_epoch_or_a_date() {
+fn body_states_an_epoch_or_a_date() {
     let midnight = epoch("2026-11-16T00:00:00Z");
     let plan = format!(
         r#"{{"error":{{"type":"usage_limit_reached","message":"The usage limit has been reached","resets_at":{midnight}}}}}"#
@@ -271,7 +271,7 @@ fn a_body_says_it_as_an_epoch_or_a_date() {
 }
 
 #[test]
-fn what_has_passed_already_is_no_wait() {
+fn past_time_is_not_a_wait() {
     assert_eq!(
         wait(&said("Claude AI usage limit reached|1755806400")),
         None
@@ -297,7 +297,7 @@ fn absurd_waits_are_ignored() {
 }
 
 #[test]
-fn a_long_stated_wait_makes_a_rate_limit_a_timed_one() {
+fn long_stated_wait_makes_a_rate_limit_a_timed_one() {
     let kind = |seconds: &str| super::kind(&limited().with_header("retry-after", seconds));
     assert_eq!(kind("300"), Kind::RateLimit);
     assert_eq!(kind("301"), Kind::RateLimitTimed);
@@ -305,7 +305,7 @@ fn a_long_stated_wait_makes_a_rate_limit_a_timed_one() {
 }
 
 #[test]
-fn what_does_not_pass_by_itself_states_no_wait() {
+fn permanent_failure_states_no_wait() {
     let failure = Failure::api("anthropic")
         .with_status(401)
         .with_header("retry-after", "30")
@@ -314,9 +314,9 @@ fn what_does_not_pass_by_itself_states_no_wait() {
     assert_eq!(wait(&failure), None);
 }
 
-/// A rule of one's own says in its own words how long to wait.
+/// A user's rule captures the wait in its own wording.
 #[test]
-fn a_rule_captures_the_wait_by_a_named_group() {
+fn rule_captures_the_wait_by_a_named_group() {
     let config = r#"
         [[kinds.server_overloaded.rule]]
         id = "ours"

@@ -4,42 +4,42 @@ use std::time::Duration;
 
 use clap::{Parser, ValueEnum};
 
-/// Sends one prompt to an LLM API and prints the answer
+/// Send one prompt to an LLM API and print the answer
 #[derive(Debug, Clone, Parser)]
 #[command(name = "agent")]
 pub struct AgentArgs {
-    /// What the agent shall do
+    /// Prompt for the agent
     #[arg(short = 'p', long, value_name = "TEXT")]
     pub prompt: String,
 
-    /// The model to ask
+    /// Model to use
     #[arg(long, value_name = "NAME", default_value = "claude-sonnet-4-5")]
     pub model: String,
 
-    /// Go on with this session
+    /// Resume this session
     #[arg(long, value_name = "ID")]
     pub resume: Option<String>,
 
-    /// Where the API is, such as http://127.0.0.1:8080
+    /// Base URL of the API, such as http://127.0.0.1:8080
     #[arg(long, value_name = "URL", env = "FAULTS_API_URL")]
     pub api: String,
 
-    /// How to print the answer
+    /// Output format
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
     pub output_format: OutputFormat,
 
-    /// Give up after so many seconds
+    /// Request timeout in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     pub timeout: u64,
 }
 
-/// How the agent prints its answer.
+/// The output format of the agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum OutputFormat {
-    /// The text alone.
+    /// Text only
     #[default]
     Text,
-    /// One JSON object with the same fields as Claude Code's.
+    /// One JSON object with the same fields as Claude Code's
     Json,
 }
 

@@ -11,10 +11,10 @@ use tokio::net::TcpStream;
 use super::args::AgentArgs;
 use super::outcome::AgentFailure;
 
-/// The longest answer that is read.
+/// Maximum response length.
 const MAX_RESPONSE_BYTES: usize = 16 * 1024 * 1024;
 
-/// What came back, in full.
+/// A complete response.
 #[derive(Debug)]
 pub(super) struct ApiResponse {
     pub(super) status: u16,
@@ -22,7 +22,7 @@ pub(super) struct ApiResponse {
     pub(super) body: Bytes,
 }
 
-/// Sends the prompt and reads what comes back.
+/// Sends the prompt and reads the response.
 pub(super) async fn send(args: &AgentArgs, session: &str) -> Result<ApiResponse, AgentFailure> {
     let base: Uri = args.api.parse().map_err(|_| invalid_address(&args.api))?;
     let authority = base.authority().ok_or_else(|| invalid_address(&args.api))?;

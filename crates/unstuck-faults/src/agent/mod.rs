@@ -1,8 +1,8 @@
-//! A small agent CLI: one prompt, one request, one answer, no second try.
+//! A small agent CLI: one prompt, one request, one answer, no retry.
 //!
-//! It speaks Anthropic Messages over plain HTTP, prints answers and failures the way Claude Code does, and exits
-//! with 0 or 1. It runs no commands: where the script says `parse_tool_failure`, it prints that text to its standard
-//! error and exits with that code. It keeps no conversation; `--resume` only carries the session's id on.
+//! It speaks Anthropic Messages over plain HTTP, prints answers and failures like Claude Code, and exits with 0 or 1.
+//! It runs no commands: if the script says `tool_failure`, it prints that text to standard error and exits with that
+//! code. It keeps no conversation; `--resume` only keeps the session id.
 
 mod args;
 mod client;
@@ -21,19 +21,19 @@ use self::outcome::{AgentFailure, ModelAnswer};
 use self::report::AgentReport;
 use crate::clock;
 
-/// The tool whose call the agent acts out as a failure.
+/// The tool whose call the agent reports as a failure.
 pub(crate) const FAILING_TOOL: &str = "scripted_failure";
 
-/// Runs the agent with these arguments (without a program name) and returns its exit code: 0 for an answer, 1 for
-/// a failure, 2 for wrong arguments, and what the script says for a failed tool.
+/// Runs the agent with these arguments (without a program name) and returns its exit code: 0 for an answer, 1 for a
+/// failure, 2 for wrong arguments, and the scripted code for a failed tool.
 ///
-/// It has a runtime of its own, so async code must call it from a blocking thread.
+/// It has its own runtime, so async code must call it from a blocking thread.
 pub fn main(args: impl IntoIterator<Item = impl Into<OsString>>) -> i32 {
     let args = args.into_iter().map(Into::into);
     match AgentArgs::try_parse_from([OsString::from("agent")].into_iter().chain(args)) {
         Ok(args) => run(&args),
         Err(error) => {
-            // There is nobody left to tell when the terminal is gone.
+            // A write error is ignored: the terminal is gone.
             let _ = error.print();
             error.exit_code()
         }
@@ -49,7 +49,7 @@ pub fn run(args: &AgentArgs) -> i32 {
         OutputFormat::Text => (report.text(), report.stderr()),
         OutputFormat::Json => (report.json(), report.stderr()),
     };
-    // Whoever closed the pipe has seen enough.
+    // A closed pipe is not an error.
     let _ = std::io::stdout().write_all(stdout.as_bytes());
     let _ = own_stderr().write_all(stderr.as_bytes());
     report.exit_code()
@@ -72,7 +72,7 @@ fn ask(args: &AgentArgs, session: &str) -> Result<ModelAnswer, AgentFailure> {
     })
 }
 
-/// An id in the form of a UUID, made of the clock and the process.
+/// Returns an id in the format of a UUID, derived from the clock and the process id.
 fn new_session_id() -> String {
     let millis = clock::now().millis();
     let (high, low) = (millis >> 16, millis & 0xffff);

@@ -1,41 +1,41 @@
-//! What comes of one prompt: what the model said, or why there is no answer.
+//! The outcome of one prompt: the model's answer, or the failure.
 
 use unstuck_core::Timestamp;
 
-/// What the model said.
+/// The model's answer.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct ModelAnswer {
     pub(super) text: String,
     pub(super) input_tokens: u64,
     pub(super) output_tokens: u64,
-    /// What a failed tool wrote to its standard error, and its exit code.
+    /// Standard error and exit code of a failed tool.
     pub(super) tool_failure: Option<(String, i32)>,
 }
 
-/// Why there is no answer.
+/// The reason there is no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum AgentFailure {
-    /// The API refused.
+    /// The API refused the request.
     Refused(ApiRefusal),
-    /// The model will not do this.
+    /// The model refused.
     Declined,
-    /// There is no connection.
+    /// The connection failed.
     Unreachable(String),
     /// The connection broke.
     Lost,
-    /// Nothing came in time.
+    /// The request timed out.
     TimedOut,
-    /// What came is no answer.
+    /// The response is malformed.
     Malformed { status: u16 },
 }
 
-/// What the API said when it refused.
+/// A refusal by the API.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ApiRefusal {
     pub(super) status: u16,
     pub(super) message: String,
-    /// The stated wait in seconds.
+    /// Stated wait in seconds.
     pub(super) retry_after: Option<u64>,
-    /// The moment at which the subscription's window begins anew.
+    /// Reset of the subscription's window.
     pub(super) reset: Option<Timestamp>,
 }

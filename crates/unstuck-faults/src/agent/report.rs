@@ -1,14 +1,14 @@
-//! What the agent prints: its answer, or the failure in the words of an agent CLI.
+//! The agent's output: its answer, or the failure in the format of an agent CLI.
 
 use serde_json::{Value, json};
 use unstuck_core::Timestamp;
 
 use super::outcome::{AgentFailure, ApiRefusal, ModelAnswer};
 
-/// Dollars for a million tokens of prompt and of answer.
+/// Dollars per million tokens of prompt and of answer.
 const PRICES: (f64, f64) = (3.0, 15.0);
 
-/// The end of a run, ready to be printed.
+/// The result of a run, ready to be printed.
 #[derive(Debug)]
 pub(super) struct AgentReport<'a> {
     outcome: &'a Result<ModelAnswer, AgentFailure>,
@@ -28,14 +28,14 @@ impl<'a> AgentReport<'a> {
         }
     }
 
-    /// What a failed tool wrote.
+    /// Returns the standard error output of a failed tool.
     pub(super) fn stderr(&self) -> String {
         self.tool_failure()
             .map(|(stderr, _)| format!("{}\n", stderr.trim_end()))
             .unwrap_or_default()
     }
 
-    /// The answer or the failure as a line; failures go to standard output too, as those of Claude Code do.
+    /// Returns the answer or the failure as a line; failures go to standard output too, as in Claude Code.
     pub(super) fn text(&self) -> String {
         if self.tool_failure().is_some() {
             return String::new();
@@ -43,7 +43,7 @@ impl<'a> AgentReport<'a> {
         format!("{}\n", self.result())
     }
 
-    /// The answer or the failure as an object.
+    /// Returns the answer or the failure as a JSON object.
     pub(super) fn json(&self) -> String {
         if self.tool_failure().is_some() {
             return String::new();
@@ -53,7 +53,7 @@ impl<'a> AgentReport<'a> {
             Err(_) => (0, 0),
         };
         let object = json!({
-            // A failed run says `success` here, as Claude Code's does: only `is_error` tells.
+            // A failed run says `success` here, as in Claude Code: only `is_error` shows the failure.
             "type": "result", "subtype": "success", "is_error": self.outcome.is_err(),
             "api_error_status": self.status(), "num_turns": 1, "result": self.result(),
             "session_id": self.session, "total_cost_usd": cost(input, output),
@@ -128,9 +128,9 @@ fn refusal_text(refusal: &ApiRefusal) -> String {
     }
 }
 
-/// The time of day in UTC, such as `9:30:05pm`.
+/// Returns the time of day in UTC, such as `9:30:05pm`.
 ///
-/// Claude Code leaves the seconds out; here they are kept so that a reset a few seconds ahead can be waited for.
+/// Claude Code omits the seconds; here they are kept so that a test can wait for a reset a few seconds ahead.
 fn clock_time(moment: Timestamp) -> String {
     let seconds = moment.millis().div_euclid(1000).rem_euclid(24 * 60 * 60);
     let (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_time_of_day_is_written_as_people_do() {
+    fn reset_time_is_formatted_as_a_12_hour_clock() {
         let shown = |seconds: i64| clock_time(Timestamp::from_seconds(1_763_078_400 + seconds));
         assert_eq!(shown(5), "12:00:05am");
         assert_eq!(shown(12 * 3600), "12:00:00pm");

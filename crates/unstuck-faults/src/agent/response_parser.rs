@@ -1,4 +1,4 @@
-//! From an HTTP answer to what the model said, or what went wrong.
+//! Parses an HTTP response into the model's answer or a failure.
 
 use serde_json::Value;
 use unstuck_core::Timestamp;
@@ -7,7 +7,7 @@ use super::FAILING_TOOL;
 use super::client::ApiResponse;
 use super::outcome::{AgentFailure, ApiRefusal, ModelAnswer};
 
-/// Reads an answer.
+/// Parses a response.
 pub(super) fn parse_response(response: &ApiResponse) -> Result<ModelAnswer, AgentFailure> {
     let malformed = || AgentFailure::Malformed {
         status: response.status,
@@ -38,7 +38,7 @@ fn parse_refusal(response: &ApiResponse) -> Option<ApiRefusal> {
     })
 }
 
-/// The events of a stream; `None` if one is not JSON.
+/// Returns the events of a stream, or `None` if one is not JSON.
 fn parse_events(text: &str) -> Option<Vec<Value>> {
     text.lines()
         .filter_map(|line| line.strip_prefix("data:"))
@@ -80,7 +80,7 @@ fn parse_answer(events: &[Value]) -> Result<ModelAnswer, AgentFailure> {
     Ok(said)
 }
 
-/// An error that came inside of a stream; its HTTP status said that all was well.
+/// Returns the failure of an error event inside a stream whose HTTP status was successful.
 fn stream_error(event: &Value) -> AgentFailure {
     let text = |key: &str| event["error"][key].as_str().unwrap_or_default();
     let status = match text("type") {

@@ -7,7 +7,7 @@ use super::{
     RetryAfterHint, text_chunks, whole_seconds,
 };
 
-/// The answer as one document.
+/// Returns the answer as one document.
 pub(super) fn document(message: &ModelMessage) -> Value {
     let blocks: Vec<_> = block(message).into_iter().collect();
     envelope(
@@ -17,7 +17,7 @@ pub(super) fn document(message: &ModelMessage) -> Value {
     )
 }
 
-/// The answer as events.
+/// Returns the answer as events.
 pub(super) fn stream(message: &ModelMessage) -> Vec<String> {
     let mut frames = vec![frame(&json!({
         "type": "message_start", "message": envelope(message, &json!([]), &Value::Null),
@@ -48,7 +48,7 @@ fn envelope(message: &ModelMessage, content: &Value, stop_reason: &Value) -> Val
 fn usage(message: &ModelMessage) -> Value {
     let usage = message.usage;
     json!({
-        // What came from the cache or went into it is not in the input here.
+        // Cached input tokens are not part of the input here.
         "input_tokens": usage.input.saturating_sub(usage.cache_read).saturating_sub(usage.cache_write),
         "output_tokens": usage.output,
         "cache_creation_input_tokens": usage.cache_write, "cache_read_input_tokens": usage.cache_read,
@@ -104,7 +104,7 @@ fn block_frames(message: &ModelMessage) -> Vec<String> {
     opening.into_iter().chain(deltas).chain([stop]).collect()
 }
 
-/// The refusal in Anthropic's words.
+/// Returns the refusal in Anthropic's format.
 pub(super) fn refuse(rejection: &Rejection, model: &str, number: u64) -> RefusalResponse {
     let (status, kind, message) = error_content(rejection, model);
     let request_id = format!("req_{number:08}");
@@ -119,7 +119,7 @@ pub(super) fn refuse(rejection: &Rejection, model: &str, number: u64) -> Refusal
     }
 }
 
-/// The headers that state a wait.
+/// Returns the headers that state a wait.
 fn retry_after_headers(rejection: &Rejection) -> Headers {
     match rejection {
         Rejection::RateLimit { retry_after } | Rejection::Status { retry_after, .. } => {
@@ -137,9 +137,9 @@ fn retry_after_headers(rejection: &Rejection) -> Headers {
     }
 }
 
-/// The headers with which a subscription says that its five hours are used up.
+/// Returns the headers of a subscription whose five-hour limit is used up.
 fn subscription_headers(reset_millis: i64, seconds: u64) -> [(&'static str, String); 7] {
-    // Rounded up: whoever comes back in the stated second must not come too early.
+    // Rounded up, so that a retry in the stated second is not too early.
     let reset = reset_millis
         .saturating_add(999)
         .div_euclid(1000)
@@ -185,7 +185,7 @@ fn error_content(rejection: &Rejection, model: &str) -> (u16, &'static str, Stri
     }
 }
 
-/// The type of error that goes with a status, and its usual words.
+/// Returns the error type and usual message for a status.
 fn error_of_status(status: u16) -> (&'static str, &'static str) {
     match status {
         400 | 405 | 422 => ("invalid_request_error", "Invalid request"),

@@ -1,17 +1,17 @@
-//! The side questions that clients ask: which models, how many tokens, embeddings, files.
+//! Auxiliary endpoints: models, token counts, embeddings, files.
 
 use hyper::Method;
 use serde_json::{Value, json};
 
 use super::{AuxiliaryQuery, CREATED, ModelCall, Protocol};
 
-/// The models that the list names; every other name is answered just as well.
+/// The models in the list; every other name is answered just as well.
 const LISTED_MODELS: [&str; 3] = ["claude-sonnet-4-5", "gpt-5.1", "gemini-3-pro"];
 
-/// How many numbers an embedding has.
+/// Length of an embedding.
 const DIMENSIONS: usize = 8;
 
-/// What a provider might answer; `None` where it would know nothing.
+/// Returns a plausible answer, or `None` if the provider has none.
 pub(crate) fn answer(
     protocol: Protocol,
     side: AuxiliaryQuery,
@@ -90,7 +90,7 @@ fn embeddings(protocol: Protocol, path: &str, body: &Value, call: &ModelCall) ->
     })
 }
 
-/// Numbers that differ from text to text and are the same each time.
+/// Returns numbers that differ from text to text and are the same each time.
 fn embedding(place: usize) -> Vec<f64> {
     (0..DIMENSIONS)
         .map(|dimension| ((place * DIMENSIONS + dimension) as f64).sin())

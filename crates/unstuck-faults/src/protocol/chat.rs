@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{CREATED, MessageContent, ModelCall, ModelMessage, REFUSAL, text_chunks};
 
-/// The answer as one document.
+/// Returns the answer as one document.
 pub(super) fn document(message: &ModelMessage) -> Value {
     json!({
         "id": id(message), "object": "chat.completion", "created": CREATED, "model": message.model,
@@ -16,7 +16,7 @@ pub(super) fn document(message: &ModelMessage) -> Value {
     })
 }
 
-/// The answer as events, ended by `[DONE]`.
+/// Returns the answer as events, ended by `[DONE]`.
 pub(super) fn stream(message: &ModelMessage, call: &ModelCall) -> Vec<String> {
     let framed = |delta: &Value| frame(&chunk(message, delta, None));
     let mut frames = vec![framed(&json!({"role": "assistant", "content": ""}))];

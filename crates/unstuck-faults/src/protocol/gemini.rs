@@ -7,7 +7,7 @@ use super::{
     text_chunks,
 };
 
-/// The answer as one document.
+/// Returns the answer as one document.
 pub(super) fn document(message: &ModelMessage) -> Value {
     match &message.content {
         MessageContent::Refusal => blocked_response(message),
@@ -23,7 +23,7 @@ pub(super) fn document(message: &ModelMessage) -> Value {
     }
 }
 
-/// The answer as events; the last one has the reason why it ends.
+/// Returns the answer as events; the last one has the finish reason.
 pub(super) fn stream(message: &ModelMessage) -> Vec<String> {
     let framed = |chunk: &Value| format!("data: {chunk}\r\n\r\n");
     match &message.content {
@@ -79,7 +79,7 @@ fn usage(message: &ModelMessage) -> Value {
     told
 }
 
-/// The refusal in Google's words.
+/// Returns the refusal in Google's format.
 pub(super) fn refuse(rejection: &Rejection, model: &str) -> RefusalResponse {
     let (code, status, message) = error_content(rejection, model);
     let mut error = json!({"code": code, "message": message, "status": status});
@@ -150,7 +150,7 @@ fn error_content(rejection: &Rejection, model: &str) -> (u16, &'static str, Stri
     }
 }
 
-/// The word that goes with a status, and its usual sentence.
+/// Returns the status name and usual message for a status code.
 fn error_of_status(status: u16) -> (&'static str, &'static str) {
     match status {
         400 | 413 => ("INVALID_ARGUMENT", "Request contains an invalid argument."),

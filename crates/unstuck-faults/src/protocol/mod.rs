@@ -1,4 +1,4 @@
-//! The wire protocols: how each one asks, answers and refuses.
+//! The wire protocols: requests, answers and refusals of each.
 
 mod anthropic;
 mod auxiliary_endpoints;
@@ -39,11 +39,11 @@ pub enum Protocol {
     Gemini,
 }
 
-/// What the model says.
+/// The content of the model's message.
 #[derive(Debug, Clone)]
 pub(crate) enum MessageContent {
     Text(String),
-    /// A text that ends where the allowed length does.
+    /// A text truncated at the maximum length.
     Truncated(String),
     Refusal,
     ToolCall {
@@ -53,10 +53,10 @@ pub(crate) enum MessageContent {
     Empty,
 }
 
-/// A successful answer, before it takes the form of a protocol.
+/// A successful answer, independent of the protocol.
 #[derive(Debug, Clone)]
 pub(crate) struct ModelMessage {
-    /// The number of the request, from which all ids are made.
+    /// Number of the request, from which all ids are derived.
     pub(crate) number: u64,
     pub(crate) model: String,
     pub(crate) content: MessageContent,
@@ -64,17 +64,17 @@ pub(crate) struct ModelMessage {
     pub(crate) pieces: ChunkSpec,
 }
 
-/// The tokens that are charged.
+/// The charged tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct ChargedTokens {
-    /// All of the prompt, the cached part included.
+    /// The whole prompt, including the cached part.
     pub(crate) input: u64,
     pub(crate) output: u64,
     pub(crate) cache_read: u64,
     pub(crate) cache_write: u64,
 }
 
-/// Why a request is refused, before it takes the form of a protocol.
+/// The reason a request is refused, independent of the protocol.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Rejection {
     RateLimit {
@@ -106,7 +106,7 @@ pub(crate) enum Rejection {
     NoStep,
 }
 
-/// A refusal in the form of a protocol.
+/// A refusal in the format of a protocol.
 #[derive(Debug)]
 pub(crate) struct RefusalResponse {
     pub(crate) status: u16,
@@ -114,14 +114,14 @@ pub(crate) struct RefusalResponse {
     pub(crate) body: Value,
 }
 
-/// The seconds since the epoch that every answer bears, so that the same script gives the same bytes.
+/// Creation time of every answer in seconds since the epoch; fixed, so that the same script gives the same bytes.
 const CREATED: u64 = 1_763_000_000;
 
-/// What an OpenAI model says when it refuses.
+/// Refusal text of an OpenAI model.
 const REFUSAL: &str = "I'm sorry, but I can't help with that.";
 
 impl Protocol {
-    /// The whole answer as one JSON document.
+    /// Returns the whole answer as one JSON document.
     pub(crate) fn document(self, message: &ModelMessage) -> Value {
         match self {
             Self::Anthropic => anthropic::document(message),
@@ -131,7 +131,7 @@ impl Protocol {
         }
     }
 
-    /// The answer as the frames of an event stream.
+    /// Returns the answer as the frames of an event stream.
     pub(crate) fn stream(self, message: &ModelMessage, call: &ModelCall) -> Vec<String> {
         match self {
             Self::Anthropic => anthropic::stream(message),
@@ -141,7 +141,7 @@ impl Protocol {
         }
     }
 
-    /// The frame with which a stream says that it failed, after so many others.
+    /// Returns the frame by which a stream reports an error, given the number of frames before it.
     pub(crate) fn error_frame(
         self,
         message: &ModelMessage,
@@ -157,7 +157,7 @@ impl Protocol {
         }
     }
 
-    /// How many frames open a stream before the first word.
+    /// Returns the number of frames before the first text.
     pub(crate) fn opening_frames(self) -> usize {
         match self {
             // message_start, content_block_start, ping
@@ -170,7 +170,7 @@ impl Protocol {
         }
     }
 
-    /// How many frames end a stream of text, and how many of those only say that it is over.
+    /// Returns the numbers of closing frames of a text stream.
     pub(crate) fn closing_frames(self, call: &ModelCall) -> ClosingFrames {
         let usage = usize::from(call.wants_usage);
         let (marker, with_reason) = match self {
@@ -184,7 +184,7 @@ impl Protocol {
         }
     }
 
-    /// A sign of life inside of a stream.
+    /// Returns a keep-alive frame of a stream.
     pub(crate) fn ping(self) -> &'static str {
         match self {
             Self::Anthropic => "event: ping\ndata: {\"type\": \"ping\"}\n\n",
@@ -193,7 +193,7 @@ impl Protocol {
         }
     }
 
-    /// The headers that name an answer; Gemini has none.
+    /// Returns the headers with the id of an answer; Gemini has none.
     pub(crate) fn id_headers(self, number: u64) -> Headers {
         match self {
             Self::Anthropic => vec![("request-id", format!("req_{number:08}"))],
@@ -202,7 +202,7 @@ impl Protocol {
         }
     }
 
-    /// The refusal in the provider's own words.
+    /// Returns the refusal in the provider's format.
     pub(crate) fn refusal_response(
         self,
         rejection: &Rejection,
@@ -217,12 +217,12 @@ impl Protocol {
     }
 }
 
-/// The last frames of a stream.
+/// The numbers of closing frames of a stream.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ClosingFrames {
-    /// The end marker alone.
+    /// Frames of the end marker alone.
     pub(crate) marker: usize,
-    /// From the reason why the model stopped to the end.
+    /// Frames from the stop reason to the end.
     pub(crate) with_reason: usize,
 }
 

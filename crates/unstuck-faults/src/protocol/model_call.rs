@@ -1,4 +1,4 @@
-//! What a request asks: the model, the prompt, and whether it wants a stream.
+//! Parses a model call: the model, the prompt, and if a stream is requested.
 
 use hyper::Uri;
 use serde_json::Value;
@@ -9,19 +9,19 @@ use super::Protocol;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ModelCall {
     pub(crate) model: String,
-    /// The text of the last message of the user.
+    /// Text of the user's last message.
     pub(crate) prompt: String,
     pub(crate) wants_stream: bool,
-    /// Whether a chat stream shall end with a frame that states the usage.
+    /// If set, a chat stream ends with a usage frame.
     pub(crate) wants_usage: bool,
-    /// Whether the last message is the beginning of the answer.
+    /// If set, the last message is the beginning of the answer.
     pub(crate) is_prefill: bool,
-    /// How many bytes of text the whole request has: all messages, instructions and tools.
+    /// Bytes of text in the whole request: messages, instructions and tools.
     pub(crate) text_bytes: usize,
 }
 
 impl ModelCall {
-    /// Reads what was asked; what is not there stays empty.
+    /// Parses a request; missing parts stay empty.
     pub(crate) fn read(protocol: Protocol, uri: &Uri, body: &Value) -> Self {
         let named = || body["model"].as_str().map(str::to_owned);
         Self {
@@ -37,13 +37,13 @@ impl ModelCall {
         }
     }
 
-    /// Roughly how many tokens the request has.
+    /// Returns the estimated number of tokens of the request.
     pub(crate) fn estimated_tokens(&self) -> u64 {
         tokens_of_bytes(self.text_bytes)
     }
 }
 
-/// Roughly how many tokens a text has: four bytes each.
+/// Returns the estimated number of tokens of a text: four bytes each.
 pub(crate) fn estimate_tokens(text: &str) -> u64 {
     tokens_of_bytes(text.len())
 }
@@ -52,7 +52,7 @@ fn tokens_of_bytes(bytes: usize) -> u64 {
     u64::try_from(bytes.div_ceil(4)).unwrap_or(u64::MAX)
 }
 
-/// Where a request has what the model reads.
+/// JSON keys of the text that the model reads.
 const TEXT_KEYS: [&str; 9] = [
     "messages",
     "input",
@@ -65,7 +65,7 @@ const TEXT_KEYS: [&str; 9] = [
     "tools",
 ];
 
-/// The bytes of all texts in a value, but for the words of the protocol.
+/// Returns the bytes of all texts in a value, except protocol keywords.
 fn text_bytes(value: &Value) -> usize {
     match value {
         Value::String(text) => text.len(),
@@ -79,7 +79,7 @@ fn text_bytes(value: &Value) -> usize {
     }
 }
 
-/// Whether the last message is one of the model's own.
+/// True if the last message is the model's own.
 fn is_prefill(messages: &Value) -> bool {
     let last = messages.as_array().and_then(|messages| messages.last());
     let role = last.and_then(|message| message["role"].as_str());
@@ -94,7 +94,7 @@ fn messages(protocol: Protocol, body: &Value) -> &Value {
     }
 }
 
-/// The model of a path such as `/v1beta/models/gemini-3:generateContent`.
+/// Returns the model in a path such as `/v1beta/models/gemini-3:generateContent`.
 fn model_in_path(path: &str) -> Option<String> {
     let (_, rest) = path.rsplit_once("/models/")?;
     let (model, _) = rest.split_once(':')?;
@@ -117,7 +117,7 @@ fn prompt(protocol: Protocol, body: &Value) -> String {
         .unwrap_or_default()
 }
 
-/// The text of a message: of its one string, or of its blocks, each on its own line.
+/// Returns the text of a message: its one string, or its blocks, each on its own line.
 fn text(message: &Value) -> String {
     let content = [&message["content"], &message["parts"]];
     let blocks = content.iter().filter_map(|content| content.as_array());
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn the_prompt_is_the_last_thing_that_the_user_said() {
+    fn prompt_is_the_last_user_message() {
         let anthropic = json!({"model": "m", "stream": true, "messages": [
             {"role": "user", "content": "first"},
             {"role": "assistant", "content": "yes"},
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens_are_counted_over_the_whole_request() {
+    fn tokens_are_estimated_over_the_whole_request() {
         let body = json!({"system": "12345678", "messages": [
             {"role": "user", "content": [{"type": "text", "text": "1234"}]},
             {"role": "assistant", "content": "12345678"},
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_of_the_wrong_shape_is_an_empty_call() {
+    fn a_malformed_body_is_an_empty_call() {
         for body in [
             json!(null),
             json!([1]),

@@ -1,4 +1,4 @@
-//! How OpenAI refuses, in Chat Completions and Responses alike.
+//! OpenAI's error format, the same in Chat Completions and Responses.
 
 use serde_json::{Value, json};
 
@@ -8,12 +8,12 @@ use super::{
     whole_seconds,
 };
 
-/// The refusal in OpenAI's words.
+/// Returns the refusal in OpenAI's format.
 pub(super) fn refuse(rejection: &Rejection, model: &str, number: u64) -> RefusalResponse {
     let mut headers = vec![("x-request-id", format!("req_{number:08}"))];
     let (status, error) = match rejection {
         Rejection::UsageLimit { reset, seconds } => {
-            // Rounded up: whoever comes back in the stated second must not come too early.
+            // Rounded up, so that a retry in the stated second is not too early.
             let reset = reset.millis().saturating_add(999).div_euclid(1000);
             headers.extend(plan_limit_headers(reset));
             (429, usage_limit(reset, *seconds))
@@ -34,7 +34,7 @@ pub(super) fn refuse(rejection: &Rejection, model: &str, number: u64) -> Refusal
     }
 }
 
-/// The headers that state a wait.
+/// Returns the headers that state a wait.
 fn retry_after_headers(rejection: &Rejection) -> Headers {
     match rejection {
         Rejection::RateLimit { retry_after } | Rejection::Status { retry_after, .. } => {
@@ -52,7 +52,7 @@ fn retry_after_headers(rejection: &Rejection) -> Headers {
     }
 }
 
-/// How the Codex plan says that it is used up.
+/// Returns the error of a Codex plan that is used up.
 fn usage_limit(reset: i64, seconds: u64) -> Value {
     json!({
         "type": "usage_limit_reached", "message": "The usage limit has been reached",
@@ -108,7 +108,7 @@ fn rate_limit_error(model: &str, again: Option<String>) -> OpenAiErrorParts {
     (429, "tokens", Some("rate_limit_exceeded"), message)
 }
 
-/// The refusal of a limit that is really counted.
+/// Returns the error of an exceeded key limit.
 fn over_limit_error(model: &str, over: &OverLimit) -> OpenAiErrorParts {
     let (kind, unit) = match over.unit {
         LimitUnit::Requests => ("requests", "requests per min (RPM)"),
@@ -129,7 +129,7 @@ fn over_limit_error(model: &str, over: &OverLimit) -> OpenAiErrorParts {
     (429, kind, Some("rate_limit_exceeded"), message)
 }
 
-/// The type of error that goes with a status, and its usual words.
+/// Returns the error type and usual message for a status.
 fn error_of_status(status: u16) -> (&'static str, &'static str) {
     match status {
         401 => ("invalid_request_error", "Incorrect API key provided."),

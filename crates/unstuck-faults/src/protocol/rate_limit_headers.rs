@@ -1,4 +1,4 @@
-//! What a key may still use, in the headers of each provider.
+//! Rate limit headers of each provider: the remaining limits of a key.
 
 use std::time::Duration;
 
@@ -7,23 +7,23 @@ use unstuck_core::Timestamp;
 use super::Protocol;
 use super::retry_after::{Headers, go_duration, rfc3339};
 
-/// What is counted.
+/// The unit of a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LimitUnit {
     Requests,
     Tokens,
 }
 
-/// What is left of one limit.
+/// The remainder of one limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RemainingLimit {
     pub(crate) limit: u32,
     pub(crate) remaining: u64,
-    /// How long it takes until all of it is there again.
+    /// Time until the limit is fully refilled.
     pub(crate) reset_in: Duration,
 }
 
-/// What is left of all limits of a key.
+/// The remainders of all limits of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RateLimitStatus {
     pub(crate) now: Timestamp,
@@ -31,19 +31,19 @@ pub(crate) struct RateLimitStatus {
     pub(crate) tokens: Option<RemainingLimit>,
 }
 
-/// A request that is too much for a limit.
+/// A request that exceeds a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct OverLimit {
     pub(crate) unit: LimitUnit,
     pub(crate) limit: u32,
     pub(crate) used: u64,
     pub(crate) requested: u64,
-    /// How long it takes until it fits; `None` if it never does.
+    /// Time until it fits, or `None` if it never does.
     pub(crate) wait: Option<Duration>,
 }
 
 impl RateLimitStatus {
-    /// The headers that tell it; Gemini has none.
+    /// Returns the rate limit headers; Gemini has none.
     pub(crate) fn headers(&self, protocol: Protocol) -> Headers {
         let mut headers = Vec::new();
         let both = [(self.requests, &REQUESTS), (self.tokens, &TOKENS)];
@@ -81,7 +81,7 @@ fn limit_headers(
     ]
 }
 
-/// The names of a limit, of what is left and of the reset.
+/// The header names of a limit, its remainder and its reset.
 struct HeaderNames {
     anthropic: [&'static str; 3],
     openai: [&'static str; 3],

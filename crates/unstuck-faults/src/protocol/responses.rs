@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{CREATED, ChunkSpec, MessageContent, ModelMessage, REFUSAL, RefusalResponse};
 
-/// The answer as one document.
+/// Returns the answer as one document.
 pub(super) fn document(message: &ModelMessage) -> Value {
     let items: Vec<_> = item(message).into_iter().collect();
     let mut document = response(message, status(message), &json!(items), &usage(message));
@@ -21,7 +21,7 @@ fn status(message: &ModelMessage) -> &'static str {
     }
 }
 
-/// The answer as events, numbered in their order.
+/// Returns the answer as numbered events.
 pub(super) fn stream(message: &ModelMessage) -> Vec<String> {
     let begun = response(message, "in_progress", &json!([]), &Value::Null);
     let mut events = vec![
@@ -36,7 +36,7 @@ pub(super) fn stream(message: &ModelMessage) -> Vec<String> {
     events.into_iter().enumerate().map(frame).collect()
 }
 
-/// The event that ends a stream which failed after it had begun.
+/// Returns the event that ends a stream which failed midway.
 pub(super) fn failed_event(
     message: &ModelMessage,
     refused: &RefusalResponse,

@@ -1,4 +1,4 @@
-//! How a refusal states the wait: in headers, in its message, in details.
+//! States a wait in a refusal: in headers, in its message, or in its details.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use unstuck_core::Timestamp;
 
 use super::{Protocol, RetryAfterFormat};
 
-/// A wait that is stated in one form.
+/// A wait and the form in which it is stated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RetryAfterHint {
     pub(crate) form: RetryAfterFormat,
@@ -14,11 +14,11 @@ pub(crate) struct RetryAfterHint {
     pub(crate) now: Timestamp,
 }
 
-/// The headers of an answer, in their order.
+/// The headers of an answer, in order.
 pub(crate) type Headers = Vec<(&'static str, String)>;
 
 impl RetryAfterHint {
-    /// The wait of a plain `retry-after` in seconds.
+    /// Returns a plain `retry-after` in seconds.
     pub(crate) fn seconds(seconds: u64) -> Self {
         Self {
             form: RetryAfterFormat::Seconds,
@@ -31,7 +31,7 @@ impl RetryAfterHint {
         self.now.after(self.time)
     }
 
-    /// The headers that state it.
+    /// Returns the headers that state it.
     pub(super) fn headers(self, protocol: Protocol) -> Headers {
         let whole = whole_seconds(self.time);
         let both = |value: String| {
@@ -71,7 +71,7 @@ impl RetryAfterHint {
         }
     }
 
-    /// The wait as a message states it, such as `1.5s`; `None` where the message does not.
+    /// Returns the wait for a message, such as `1.5s`, or `None` if the message does not state it.
     pub(super) fn in_message(self) -> Option<String> {
         matches!(
             self.form,
@@ -80,23 +80,23 @@ impl RetryAfterHint {
         .then(|| go_duration(self.time))
     }
 
-    /// The wait in Gemini's RetryInfo, such as `1.5s`; `None` where it is not there.
+    /// Returns the wait for Gemini's RetryInfo, such as `1.5s`, or `None` if it has none.
     pub(super) fn in_details(self) -> Option<String> {
         (self.form == RetryAfterFormat::Body).then(|| format!("{}s", self.time.as_secs_f64()))
     }
 }
 
-/// Seconds, rounded up: whoever waits this long must not come too early.
+/// Returns seconds, rounded up so that a retry after this wait is not too early.
 pub(crate) fn whole_seconds(time: Duration) -> u64 {
     u64::try_from(time.as_millis().div_ceil(1000)).unwrap_or(u64::MAX)
 }
 
-/// Seconds since the epoch, rounded up.
+/// Returns seconds since the epoch, rounded up.
 fn epoch_seconds(moment: Timestamp) -> i64 {
     moment.millis().saturating_add(999).div_euclid(1000)
 }
 
-/// A moment to the second, rounded up, as rate limit headers have it.
+/// Returns a timestamp rounded up to the second, as in rate limit headers.
 pub(crate) fn rfc3339(moment: Timestamp) -> String {
     Timestamp::from_seconds(epoch_seconds(moment)).to_string()
 }
@@ -106,7 +106,7 @@ fn http_date(moment: Timestamp) -> String {
     httpdate::fmt_http_date(std::time::UNIX_EPOCH + since_epoch)
 }
 
-/// A duration as Go writes it: `12ms`, `1.5s`, `2m59.56s`, `1h2m0s`.
+/// Returns a duration in Go's format: `12ms`, `1.5s`, `2m59.56s`, `1h2m0s`.
 pub(crate) fn go_duration(time: Duration) -> String {
     if time < Duration::from_secs(1) {
         return format!("{}ms", time.as_millis());
@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations_are_written_as_openai_does() {
+    fn durations_have_the_format_of_openai() {
         let written = |millis| go_duration(Duration::from_millis(millis));
         assert_eq!(written(12), "12ms");
         assert_eq!(written(1_500), "1.5s");
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_only_whole_seconds_is_rounded_up() {
+    fn whole_seconds_are_rounded_up() {
         let wait = |form| RetryAfterHint {
             form,
             time: Duration::from_millis(1_200),

@@ -1,8 +1,8 @@
-//! The forms in which a refusal states how long to wait.
+//! The forms in which a refusal states a wait.
 
 use serde::Deserialize;
 
-/// Where and how a wait is stated.
+/// The place and format of a stated wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RetryAfterFormat {
@@ -22,12 +22,12 @@ pub enum RetryAfterFormat {
     EpochSeconds,
     /// `x-ratelimit-reset: 1763000000000`.
     EpochMillis,
-    /// Moments in RFC 3339: `anthropic-ratelimit-requests-reset` for Anthropic, `x-ratelimit-reset` for others.
+    /// Timestamps in RFC 3339: `anthropic-ratelimit-requests-reset` for Anthropic, `x-ratelimit-reset` for others.
     Rfc3339,
-    /// The body alone, the way the provider does it: RetryInfo for Gemini, a sentence for the others.
+    /// Only in the body, in the provider's own way: RetryInfo for Gemini, a sentence for the others.
     Body,
-    /// A sentence in the message alone.
+    /// Only a sentence in the message.
     Message,
-    /// Nowhere.
+    /// Not stated.
     None,
 }

@@ -1,36 +1,36 @@
-//! Which protocol and which operation a request is for.
+//! Routes a request to a protocol and operation.
 
 use hyper::{HeaderMap, Method, Uri};
 
 use super::Protocol;
 
-/// What a request is for.
+/// The operation that a request asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Route {
-    /// The model shall answer: this is what takes a step of the script.
+    /// Generate an answer: takes a step of the script.
     Generate(Protocol),
-    /// A question that no model is needed for.
+    /// An auxiliary query that needs no model.
     Auxiliary(Protocol, AuxiliaryQuery),
-    /// What was counted so far?
+    /// Return the statistics.
     Stats,
-    /// The script shall begin anew.
+    /// Restart the script.
     Restart,
 }
 
-/// What clients ask besides.
+/// An auxiliary query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AuxiliaryQuery {
-    /// Is anyone there?
+    /// A connectivity check.
     Probe,
-    /// Which models are there, or what is this one?
+    /// List the models, or describe one.
     Models,
-    /// How long is this prompt?
+    /// Count the tokens of a prompt.
     CountTokens,
-    /// What do these texts mean, as numbers?
+    /// Compute embeddings.
     Embeddings,
-    /// Files are kept, listed and given back.
+    /// Store, list and return files.
     Files,
-    /// Nothing that is known.
+    /// An unknown query.
     Unknown,
 }
 
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn the_paths_that_agents_call_are_known() {
+    fn paths_called_by_agents_are_routed() {
         use Protocol::{Anthropic, Chat, Gemini, Responses};
         let posted = [
             ("/v1/messages?beta=true", Route::Generate(Anthropic)),

@@ -1,19 +1,19 @@
-//! A text in the pieces in which it is streamed.
+//! Splits a text into chunks for streaming.
 
-/// How a text is cut into pieces.
+/// The number and size of the chunks of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct ChunkSpec {
-    /// So many; up to 4 if absent.
+    /// Number of chunks; up to 4 if absent.
     pub(crate) count: Option<usize>,
-    /// So many bytes each.
+    /// Bytes per chunk.
     pub(crate) bytes: Option<usize>,
 }
 
-/// What a piece and a stream may have at most, so that a slip in a script does not eat the memory.
+/// Maximum size of a chunk and of a stream, so that a typo in a script does not exhaust the memory.
 const MAX_BYTES: usize = 64 * 1024 * 1024;
 
 impl ChunkSpec {
-    /// The text with the length that both numbers ask for, repeated or cut; as it is if one is missing.
+    /// Returns the text repeated or cut to the requested length; unchanged unless both numbers are set.
     pub(crate) fn resize(self, text: String) -> String {
         let (Some(count), Some(bytes)) = (self.count, self.bytes) else {
             return text;
@@ -30,7 +30,7 @@ impl ChunkSpec {
         stretched
     }
 
-    /// The pieces; put together they are the text.
+    /// Returns the chunks; joined they are the text.
     pub(super) fn split(self, text: &str) -> Vec<&str> {
         match (self.count, self.bytes) {
             (_, Some(bytes)) => split_bytes(text, bytes),
@@ -40,17 +40,17 @@ impl ChunkSpec {
     }
 }
 
-/// What stands for a piece in a frame that is written once for all of them.
+/// Placeholder of a chunk in a frame template.
 const PLACEHOLDER: &str = "@piece@";
 
-/// The frames of many pieces, from one that is written for a mark: far faster than one by one.
+/// Returns the frames of many chunks from one template: far faster than serializing each.
 pub(super) fn frames(pieces: &[&str], frame: impl Fn(&str) -> String) -> Vec<String> {
     let pattern = frame(PLACEHOLDER);
     let Some((before, after)) = pattern.split_once(&format!("\"{PLACEHOLDER}\"")) else {
         return pieces.iter().map(|piece| frame(piece)).collect();
     };
     let quoted = |piece: &&str| {
-        // A text can always be written as JSON.
+        // A text can always be serialized as JSON.
         let quoted = serde_json::to_string(piece).unwrap_or_default();
         [before, &quoted, after].concat()
     };
@@ -72,7 +72,7 @@ fn split_bytes(text: &str, bytes: usize) -> Vec<&str> {
     pieces
 }
 
-/// Up to four pieces of whole words.
+/// Returns up to four chunks of whole words.
 fn split_words(text: &str) -> Vec<&str> {
     let words: Vec<_> = text.split_inclusive(char::is_whitespace).collect();
     let mut rest = text;
@@ -100,7 +100,7 @@ mod tests {
     ];
 
     #[test]
-    fn a_text_is_whole_again_after_streaming() {
+    fn joined_chunks_are_the_whole_text() {
         for text in TEXTS {
             assert!(split_words(text).len() <= 4);
             for count in [None, Some(0), Some(1), Some(3), Some(100)] {
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_from_one_pattern_are_those_written_one_by_one() {
+    fn frames_from_a_template_equal_separately_serialized_ones() {
         let frame =
             |piece: &str| format!("data: {}\n\n", serde_json::json!({"a": [piece], "b": 1}));
         let pieces = ["one", "", "\"quoted\"\n", "@piece@"];
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stretched_text_has_as_many_pieces_as_asked_for() {
+    fn a_resized_text_has_the_requested_number_of_chunks() {
         let pieces = ChunkSpec {
             count: Some(100),
             bytes: Some(40),

@@ -1,4 +1,4 @@
-//! What the replies with many values hold.
+//! The values of replies that have many.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,64 +10,64 @@ use unstuck_core::Timestamp;
 use super::duration;
 use super::headers;
 
-/// A proper answer.
+/// A successful answer.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AnswerSpec {
-    /// What the model says; that the tests pass if absent from a script.
+    /// Text of the model; in a script, defaults to saying that the tests pass.
     #[serde(default = "default_text")]
     pub text: String,
-    /// How long it takes, such as `"300ms"`; no time if absent.
+    /// Delay, such as `"300ms"`; none if absent.
     #[serde(default, deserialize_with = "duration::required")]
     pub delay: Duration,
-    /// The tokens that are charged for the prompt; estimated if absent.
+    /// Charged prompt tokens; estimated if absent.
     pub input_tokens: Option<u64>,
-    /// The tokens that are charged for the answer; estimated if absent.
+    /// Charged answer tokens; estimated if absent.
     pub output_tokens: Option<u64>,
-    /// The part of the prompt's tokens that came from the cache; none if absent.
+    /// Prompt tokens read from the cache; none if absent.
     #[serde(default)]
     pub cache_read_tokens: u64,
-    /// The part of the prompt's tokens that was put into the cache; none if absent.
+    /// Prompt tokens written to the cache; none if absent.
     #[serde(default)]
     pub cache_write_tokens: u64,
-    /// Further headers.
+    /// Additional headers.
     #[serde(default, deserialize_with = "headers::deserialize_headers")]
     pub headers: BTreeMap<String, String>,
 }
 
-/// When the plan can be used again.
+/// The reset of a plan's usage limit.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct UsageLimit {
-    /// How long after the step was first taken, such as `"5s"`; 5 hours if absent.
+    /// Time from the first use of the step to the reset, such as `"5s"`; 5 hours if absent.
     #[serde(deserialize_with = "duration::required")]
     pub resets_in: Duration,
-    /// The moment itself; it goes before `resets_in`.
+    /// Timestamp of the reset; takes precedence over `resets_in`.
     pub resets_at: Option<Timestamp>,
-    /// Whether requests that come before the reset are refused too, as the real limit does.
+    /// If set, requests before the reset are refused too, as by the real limit.
     #[serde(rename = "holds")]
     pub is_enforced: bool,
 }
 
-/// The call of a tool.
+/// A tool call.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ToolCall {
-    /// The tool; `run_tests` if absent.
+    /// Name of the tool; `run_tests` if absent.
     #[serde(default = "default_tool")]
     pub name: String,
-    /// Its arguments; none if absent.
+    /// Arguments; none if absent.
     #[serde(default = "no_arguments")]
     pub input: Value,
 }
 
-/// What a failing tool leaves behind.
+/// The result of a failing tool.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ToolFailure {
-    /// What it writes to its standard error.
+    /// Standard error output.
     pub stderr: String,
-    /// The exit code; 1 if absent.
+    /// Exit code; 1 if absent.
     #[serde(default = "default_exit_code")]
     pub exit_code: u8,
 }

@@ -1,14 +1,14 @@
-//! Shares from 0 to 1, and other numbers with bounds, as values of a script.
+//! Script values with bounds: shares from 0 to 1, and other numbers.
 
 use serde::de::{Deserializer, Error};
 use serde::{Deserialize, de::Unexpected};
 
-/// A number from 0 to 1.
+/// Parses a number from 0 to 1.
 pub(super) fn share<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
     check_bounds(f64::deserialize(deserializer)?, 1.0, "a share from 0 to 1")
 }
 
-/// A number that is not below 0.
+/// Parses a number of at least 0.
 pub(super) fn amount<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
     check_bounds(
         f64::deserialize(deserializer)?,
@@ -17,7 +17,7 @@ pub(super) fn amount<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, 
     )
 }
 
-/// A number that is above 0, or none.
+/// Parses an optional number above 0.
 pub(super) fn rate<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
     let rate = amount(deserializer)?;
     if rate == 0.0 {

@@ -1,4 +1,4 @@
-//! What the server can carry: its capacity, the times in which it has less, and the limits of each key.
+//! The server's capacity, the phases with less of it, and the limits of each key.
 
 use std::time::Duration;
 
@@ -8,53 +8,53 @@ use super::bounded_numbers::{amount, rate, share};
 use super::duration;
 use super::latency::Latency;
 
-/// What the server can do at a time; beyond it requests queue, and beyond the queue they are refused as overload.
+/// The concurrent capacity of the server; requests beyond it are queued, and beyond the queue refused as overload.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Capacity {
-    /// How many requests are begun in a second; any number if absent.
+    /// Requests begun per second; unlimited if absent.
     #[serde(deserialize_with = "rate")]
     pub per_second: Option<f64>,
-    /// How many are worked on at a time; any number if absent.
+    /// Requests processed concurrently; unlimited if absent.
     pub concurrent: Option<u32>,
-    /// How many may wait for their turn.
+    /// Maximum queue length.
     pub queue: u32,
-    /// How long the work on one takes.
+    /// Processing time of a request.
     pub service: Latency,
-    /// What a refusal costs, as a share of the work on a request (of `per_second`).
+    /// Cost of a refusal, as a share of the work on a request (of `per_second`).
     #[serde(deserialize_with = "amount")]
     pub rejection_cost: f64,
 }
 
-/// A time in which the server has another capacity or fails more often.
+/// A phase in which the server has another capacity or fails more often.
 ///
-/// Times count from the first request to a model.
+/// Its times are relative to the first model call.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CapacityPhase {
-    /// When it begins.
+    /// Start of the phase.
     #[serde(deserialize_with = "duration::required")]
     pub from: Duration,
-    /// How long it lasts.
+    /// Duration of the phase.
     #[serde(rename = "for", deserialize_with = "duration::required")]
     pub lasts: Duration,
-    /// The share of the capacity that is left; all of it if absent.
+    /// Remaining share of the capacity; all of it if absent.
     #[serde(default = "full_share", deserialize_with = "share")]
     pub share: f64,
-    /// The share of requests that fail by the mix; as usual if absent.
+    /// Share of requests that fail by the mix; unchanged if absent.
     #[serde(default, deserialize_with = "optional_share")]
     pub failures: Option<f64>,
 }
 
-/// What each key may use, as providers count it: a bucket that fills again evenly.
+/// The limits of each key, as providers count them: a token bucket that refills evenly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct KeyLimits {
-    /// Requests per window; any number if absent.
+    /// Requests per window; unlimited if absent.
     pub requests_per_minute: Option<u32>,
-    /// Tokens (prompt and answer) per window; any number if absent.
+    /// Tokens (prompt and answer) per window; unlimited if absent.
     pub tokens_per_minute: Option<u32>,
-    /// How long the window is; a minute if absent.
+    /// Length of the window; a minute if absent.
     #[serde(deserialize_with = "duration::required")]
     pub window: Duration,
 }

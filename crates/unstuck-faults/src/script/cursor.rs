@@ -1,4 +1,4 @@
-//! Which step is next: the script's state while it is played.
+//! Step selection: the state of a script while it is played.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use unstuck_core::Timestamp;
 
 use super::{FaultMix, Reply, RequestView, ResponsePace, Script, ScriptStep, StepRepeat};
 
-/// A script that is being played.
+/// A script being played.
 #[derive(Debug)]
 pub(crate) struct ScriptCursor {
     steps: Vec<StepProgress>,
@@ -19,11 +19,11 @@ struct StepProgress {
     step: ScriptStep,
     reply: Arc<Reply>,
     taken: u32,
-    /// When it was first taken.
+    /// Timestamp of its first use.
     first_taken: Option<Timestamp>,
-    /// How many requests fitted, their place aside.
+    /// Number of matching requests, regardless of position.
     matched: u64,
-    /// The moment at which its usage limit ends, once it was met.
+    /// End of its usage limit, once it was reached.
     reset: Option<Timestamp>,
 }
 
@@ -34,16 +34,16 @@ struct MixProgress {
     drawn: u64,
 }
 
-/// What a request gets.
+/// The reply selected for a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SelectedReply {
     pub(crate) reply: Arc<Reply>,
     pub(crate) pace: ResponsePace,
-    /// The moment at which the usage limit ends, if it is one.
+    /// End of the usage limit, if the reply is one.
     pub(crate) reset: Option<Timestamp>,
 }
 
-/// Whether a request asks a model; other questions only get steps that name their path.
+/// The kind of a request: model call or auxiliary query; the latter only gets steps that name its path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RequestKind {
     Model,
@@ -67,9 +67,9 @@ impl ScriptCursor {
         }
     }
 
-    /// The step for a request; `None` if the script has none for it.
+    /// Returns the step for a request, or `None` if the script has none.
     ///
-    /// `failures` takes the place of the mix's own share.
+    /// `failures` overrides the mix's own share.
     pub(crate) fn select(
         &mut self,
         asking: &RequestView<'_>,
@@ -101,7 +101,7 @@ impl ScriptCursor {
 }
 
 impl StepProgress {
-    /// Whether a request is meant; it is counted if it fits but for its place.
+    /// True if the condition matches the request; counts it if everything except the position matches.
     fn matches(&mut self, asking: &RequestView<'_>) -> bool {
         if !self.step.when.matches(asking) {
             return false;

@@ -1,4 +1,4 @@
-//! Further headers of an answer, as values of a script.
+//! Script values of additional headers.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use hyper::header::{HeaderName, HeaderValue};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
 
-/// Names and values of headers.
+/// Parses header names and values.
 pub(super) fn deserialize_headers<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<BTreeMap<String, String>, D::Error> {

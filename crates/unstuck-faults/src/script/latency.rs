@@ -1,4 +1,4 @@
-//! How long something takes: always the same, evenly between two times, or mostly short and sometimes long.
+//! Latency distributions: fixed, uniform, or mostly short and sometimes long.
 
 use std::fmt;
 use std::time::Duration;
@@ -9,34 +9,35 @@ use serde::de::{Deserializer, Error, MapAccess, Visitor, value::MapAccessDeseria
 use super::duration;
 use crate::randomness::{DrawPurpose, RequestRng};
 
-/// The point of the bell curve below which 99 of 100 draws are.
+/// The 99th percentile of the standard normal distribution.
 const P99: f64 = 2.326_347_874_040_841;
 
-/// A time, or a distribution of times.
+/// A fixed time or a distribution of times.
 ///
 /// In a script `"20ms"`, `{ min = "5ms", max = "20ms" }` or `{ median = "300ms", p99 = "2s" }`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Latency {
     /// Always the same.
     Fixed(Duration),
-    /// Evenly between the two.
+    /// Uniformly distributed.
     Uniform {
-        /// The shortest.
+        /// Minimum.
         min: Duration,
-        /// The longest.
+        /// Maximum.
         max: Duration,
     },
-    /// Lognormal, as real services are: half are shorter than the median, one of a hundred is longer than the p99.
+    /// Lognormally distributed, as in real services: half are shorter than the median, one in a hundred is longer than
+    /// the p99.
     Lognormal {
-        /// The middle one.
+        /// Median.
         median: Duration,
-        /// What 99 of 100 do not exceed.
+        /// 99th percentile.
         p99: Duration,
     },
 }
 
 impl Latency {
-    /// No time at all.
+    /// No delay.
     pub const NONE: Self = Self::Fixed(Duration::ZERO);
 
     pub(crate) fn draw(self, chance: RequestRng, purpose: DrawPurpose, index: u64) -> Duration {
@@ -137,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_uniform_latency_stays_between_its_ends() {
+    fn a_uniform_latency_stays_between_min_and_max() {
         let (min, max) = (Duration::from_millis(5), Duration::from_millis(20));
         let times = drawn(Latency::Uniform { min, max });
         assert!(times[0] >= min && times[9_999] <= max);

@@ -1,4 +1,4 @@
-//! A random mix of faults: the same each time for the same seed and order of requests.
+//! A random mix of faults: reproducible for the same seed and order of requests.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use super::reply_table::{ExtraKeys, ReplyTable};
 use super::request_condition::RequestCondition;
 use crate::randomness::{DrawPurpose, RequestRng};
 
-/// What requests get for which no step is left: a fault for a share of them, an answer for the others.
+/// The replies to requests without a remaining step: a fault for a share of them, an answer for the others.
 ///
 /// ```
 /// use unstuck_faults::Script;
@@ -36,14 +36,14 @@ use crate::randomness::{DrawPurpose, RequestRng};
 #[derive(Debug, Clone, PartialEq, serde::Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct FaultMix {
-    /// What the draws begin with.
+    /// Seed of all draws.
     pub seed: u64,
-    /// The share of requests that fail, from 0 to 1.
+    /// Share of requests that fail, from 0 to 1.
     #[serde(deserialize_with = "share")]
     pub failures: f64,
-    /// What the others get.
+    /// Answer to the other requests.
     pub answer: AnswerSpec,
-    /// The faults; the usual transient ones if there are none.
+    /// Faults; the default transient ones if empty.
     #[serde(rename = "fault")]
     pub faults: Vec<WeightedFault>,
 }
@@ -51,16 +51,16 @@ pub struct FaultMix {
 /// One fault of a mix.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WeightedFault {
-    /// How often it is taken, compared with the others; 1 if absent.
+    /// Relative weight; 1 if absent.
     pub weight: u32,
-    /// The requests that it is for.
+    /// Matching requests.
     pub when: RequestCondition,
-    /// What they are answered.
+    /// Reply.
     pub reply: Arc<Reply>,
 }
 
 impl FaultMix {
-    /// A mix in which this share of the requests meets one of the usual transient faults.
+    /// Returns a mix in which this share of the requests meets one of the default transient faults.
     pub fn failing(failures: f64, seed: u64) -> Self {
         Self {
             seed,
@@ -76,7 +76,7 @@ impl FaultMix {
         self
     }
 
-    /// The fault that a request meets; `None` if it gets an answer. Only faults that `fits` says yes to are drawn.
+    /// Draws the fault for a request, or returns `None` if it gets an answer. Only faults accepted by `fits` are drawn.
     pub(crate) fn draw_fault(
         &self,
         number: u64,
@@ -104,7 +104,7 @@ impl FaultMix {
         last
     }
 
-    /// The mix with the usual faults where none are named.
+    /// Returns the mix with the default faults if it names none.
     pub(crate) fn with_default_faults(mut self) -> Self {
         if self.faults.is_empty() {
             self.faults = default_faults();
@@ -128,7 +128,7 @@ impl Default for FaultMix {
 }
 
 impl WeightedFault {
-    /// A fault for all requests.
+    /// Returns a fault for all requests.
     pub fn new(weight: u32, reply: Reply) -> Self {
         Self {
             weight,
@@ -138,7 +138,7 @@ impl WeightedFault {
     }
 }
 
-/// What passes by itself, in about the shares in which it is met.
+/// Returns the default transient faults, roughly in their real shares.
 fn default_faults() -> Vec<WeightedFault> {
     let stall = Reply::StallAt {
         after: 3,
@@ -218,14 +218,14 @@ mod tests {
     }
 
     #[test]
-    fn a_mix_is_the_same_for_the_same_seed() {
+    fn a_mix_is_reproducible_by_its_seed() {
         let mix = |seed| drawn(&FaultMix::failing(0.3, seed).with_default_faults());
         assert_eq!(mix(7), mix(7));
         assert_ne!(mix(7), mix(8));
     }
 
     #[test]
-    fn faults_come_in_the_share_of_their_weights() {
+    fn faults_are_drawn_by_weight() {
         let mix = FaultMix::failing(0.5, 1)
             .with_fault(3, Reply::Overloaded)
             .with_fault(1, Reply::Auth);

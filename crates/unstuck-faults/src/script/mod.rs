@@ -1,7 +1,7 @@
-//! What the server will answer, as data.
+//! Scripts: the server's answers as data.
 //!
-//! A request takes the first step that is not used up and that fits it. When all that fit are used up, the mix has
-//! its turn; without one, the last of those steps is taken again.
+//! A request takes the first matching step that is not used up. When all matching steps are used up, the mix applies;
+//! without one, the last of those steps is repeated.
 
 mod answer;
 mod bounded_numbers;
@@ -38,39 +38,39 @@ use serde::Deserialize;
 
 use crate::error::FaultsError;
 
-/// What the server does: steps in their order, then a mix, at a pace, within a capacity and limits.
+/// The server's behavior: steps in order, then a mix, with a pace, a capacity and limits.
 ///
-/// | key | what it says |
+/// | key | meaning |
 /// |---|---|
-/// | `[[step]]` | what one request, or several, are answered ([`ScriptStep`]): one reply (below), `times`, `when` ([`RequestCondition`]), `pace` |
-/// | `[mix]`, `[[mix.fault]]` | a seeded random mix for requests that no step is left for ([`FaultMix`]) |
+/// | `[[step]]` | the answer to one or more requests ([`ScriptStep`]): one reply (below), `times`, `when` ([`RequestCondition`]), `pace` |
+/// | `[mix]`, `[[mix.fault]]` | a seeded random mix for requests without a remaining step ([`FaultMix`]) |
 /// | `[pace]` | `first_byte`, `between`, `chunks`, `chunk_bytes` ([`ResponsePace`], [`Latency`]) |
 /// | `[limits]` | requests and tokens per minute and key ([`KeyLimits`]) |
-/// | `[capacity]`, `[[phase]]` | what the server can carry, and when it can carry less ([`Capacity`], [`CapacityPhase`]) |
+/// | `[capacity]`, `[[phase]]` | the capacity, and phases with less of it ([`Capacity`], [`CapacityPhase`]) |
 /// | `[tls]` | the port speaks TLS as well, with a bad certificate or broken handshakes ([`TlsScript`]) |
-/// | `passthrough = "echo"` | side questions are answered with what exactly came in ([`Passthrough`]) |
+/// | `passthrough = "echo"` | auxiliary queries get an exact copy of their request ([`Passthrough`]) |
 /// | `record = false` | requests are counted but not kept, for benchmarks |
 ///
-/// | a step's reply | what the client meets |
+/// | a step's reply | effect on the client |
 /// |---|---|
-/// | `answer = { text = "…", delay = "1s", input_tokens = 9, output_tokens = 9, cache_read_tokens = 4 }` | a proper answer; all may be left out |
-/// | `rate_limit = { retry_after = 7 }` | too many requests; the wait may be left out |
+/// | `answer = { text = "…", delay = "1s", input_tokens = 9, output_tokens = 9, cache_read_tokens = 4 }` | a successful answer; all values are optional |
+/// | `rate_limit = { retry_after = 7 }` | too many requests; the wait is optional |
 /// | `rate_limit_as = { form = "http_date", wait = "1.5s" }` | the same, with the wait in one form ([`RetryAfterFormat`](crate::RetryAfterFormat)) |
 /// | `usage_limit = { resets_in = "5s", holds = true }` | a plan that is used up until then; `resets_at` names the moment itself |
 /// | `quota`, `overloaded`, `server_error`, `auth`, `auth_expired`, `context_limit`, `model_not_found`, `content_filter`, `prefill_rejected` | the provider's own error |
 /// | `status = { code = 504, retry_after = 2, message = "…", headers = { x-should-retry = "false" } }` | the provider's error with that status |
-/// | `parse_refusal`, `empty`, `max_tokens = { text = "…" }` | an answer in which the model refuses, says nothing, or is cut short |
-/// | `tool_call = { name = "…", input = { … } }` | the call of a tool |
-/// | `tool_failure = { stderr = "…", exit_code = 1 }` | the call of a tool that the scripted agent acts out |
+/// | `refusal`, `empty`, `max_tokens = { text = "…" }` | an answer in which the model refuses, says nothing, or is truncated |
+/// | `tool_call = { name = "…", input = { … } }` | a tool call |
+/// | `tool_failure = { stderr = "…", exit_code = 1 }` | a tool call that the scripted agent reports as failed |
 /// | `hang`, `stall`, `close`, `reset = { by = "mid_body" }` | no headers; headers and no body; a closed or reset connection |
 /// | `stall_at = { after = 3, wait = "5s", pings = "1s", cut = true }`, `slow_first_token = { wait = "5s" }` | a stream that falls silent |
-/// | `cut_error`, `cut_at = { after = 3, by = "end" }`, `missing_end` | half an answer; a stream cut after a frame; one without its end |
-/// | `stream_error`, `error_at = { after = 3, error = "rate_limit" }`, `bad_chunk = { after = 3, extra = true }` | a stream with an error or nonsense in it |
-/// | `malformed`, `invalid_json`, `wrong_length = { by = 100 }`, `bad_framing`, `not_http`, `html = { status = 502 }` | answers that are not what they should be |
-/// | `echo` | what exactly came in |
+/// | `cut`, `cut_at = { after = 3, by = "end" }`, `missing_end` | half an answer; a stream cut after a frame; one without its end |
+/// | `stream_error`, `error_at = { after = 3, error = "rate_limit" }`, `bad_chunk = { after = 3, extra = true }` | a stream with an error or invalid data in it |
+/// | `malformed`, `invalid_json`, `wrong_length = { by = 100 }`, `bad_framing`, `not_http`, `html = { status = 502 }` | invalid answers |
+/// | `echo` | an exact copy of the request |
 ///
-/// Those without values are written `overloaded = {}`. `times` is a number, a time after the first such as `"25s"`, or `"always"`;
-/// once if left out.
+/// A reply without values is written `overloaded = {}`. `times` is a number, a time after the first use such as
+/// `"25s"`, or `"always"`; the default is once.
 ///
 /// ```
 /// use unstuck_faults::{Reply, Script, ScriptStep};
@@ -113,14 +113,14 @@ pub struct Script {
     pub(crate) record: bool,
 }
 
-/// What side questions are answered: models, tokens, embeddings, files.
+/// The answers to auxiliary queries: models, tokens, embeddings, files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Passthrough {
-    /// What a provider might answer.
+    /// A plausible provider answer.
     #[default]
     Plausible,
-    /// What exactly came in, on every path that asks no model.
+    /// An exact copy of the request, on every path that is not a model call.
     Echo,
 }
 
@@ -141,7 +141,7 @@ impl Default for Script {
 }
 
 impl Script {
-    /// A script whose only step answers every request with this text.
+    /// Returns a script whose only step answers every request with this text.
     pub fn answering(text: impl Into<String>) -> Self {
         Self::default().with_step(Reply::answer(text))
     }
@@ -153,49 +153,49 @@ impl Script {
         self
     }
 
-    /// Answers what no step is left for by this mix.
+    /// Sets the mix for requests without a remaining step.
     #[must_use]
     pub fn with_mix(mut self, mix: FaultMix) -> Self {
         self.mix = Some(mix);
         self
     }
 
-    /// Answers at this pace where a step has none of its own.
+    /// Sets the pace of steps that have none of their own.
     #[must_use]
     pub fn with_pace(mut self, pace: ResponsePace) -> Self {
         self.pace = pace;
         self
     }
 
-    /// Gives every key these limits.
+    /// Sets the limits of every key.
     #[must_use]
     pub fn with_limits(mut self, limits: KeyLimits) -> Self {
         self.limits = Some(limits);
         self
     }
 
-    /// Lets the server carry only so much.
+    /// Sets the capacity of the server.
     #[must_use]
     pub fn with_capacity(mut self, capacity: Capacity) -> Self {
         self.capacity = Some(capacity);
         self
     }
 
-    /// Adds a time in which the server can carry less, or fails more often.
+    /// Adds a phase in which the server has less capacity or fails more often.
     #[must_use]
     pub fn with_phase(mut self, phase: CapacityPhase) -> Self {
         self.phases.push(phase);
         self
     }
 
-    /// Lets the server speak TLS as well.
+    /// Enables TLS.
     #[must_use]
     pub fn with_tls(mut self, tls: TlsScript) -> Self {
         self.tls = Some(tls);
         self
     }
 
-    /// Answers side questions in this way.
+    /// Sets the answers to auxiliary queries.
     #[must_use]
     pub fn with_passthrough(mut self, passthrough: Passthrough) -> Self {
         self.passthrough = passthrough;
@@ -209,7 +209,7 @@ impl Script {
         self
     }
 
-    /// The steps in their order.
+    /// Returns the steps in order.
     pub fn steps(&self) -> &[ScriptStep] {
         &self.steps
     }
@@ -220,12 +220,12 @@ impl Script {
         toml::from_str(&text).map_err(FaultsError::script_file(path))
     }
 
-    /// What all draws begin with.
+    /// Returns the seed of all draws.
     pub(crate) fn seed(&self) -> u64 {
         self.mix.as_ref().map_or(0, |mix| mix.seed)
     }
 
-    /// Whether an answer may have to tell exactly what came in.
+    /// True if an answer may have to echo its request exactly.
     pub(crate) fn may_echo(&self) -> bool {
         let of_steps = self.steps.iter().map(|step| &step.reply);
         let of_mix = self.mix.iter().flat_map(|mix| &mix.faults);

@@ -1,21 +1,21 @@
-//! How fast answers come, and in which pieces.
+//! The pace and chunk size of answers.
 
 use serde::Deserialize;
 
 use super::latency::Latency;
 
-/// How fast answers come, and in which pieces.
+/// The pace and chunk size of answers.
 ///
-/// Times are those of proper answers and of streams that break later; refusals come at once.
+/// Applies to successful answers and to streams that break later; refusals are sent at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ResponsePace {
-    /// How long it takes until the headers come.
+    /// Delay of the headers.
     pub first_byte: Latency,
-    /// How long it takes from one frame of a stream to the next.
+    /// Delay between the frames of a stream.
     pub between: Latency,
-    /// In how many pieces a text is streamed; up to 4 if absent.
+    /// Number of chunks of a streamed text; up to 4 if absent.
     pub chunks: Option<usize>,
-    /// How many bytes each piece has; with `chunks` the text is repeated or cut until it has that length.
+    /// Bytes per chunk; with `chunks`, the text is repeated or cut to that length.
     pub chunk_bytes: Option<usize>,
 }

@@ -1,4 +1,4 @@
-//! What a step answers: the vocabulary of faults.
+//! The replies of a step: the vocabulary of faults.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,98 +11,98 @@ use super::headers;
 use super::stream_fault::{CutMode, ResetPoint, StreamErrorKind};
 use crate::protocol::RetryAfterFormat;
 
-/// What a request is answered; errors come in the shape of the protocol that was spoken.
+/// The reply to a request; errors have the format of the request's protocol.
 ///
-/// Frames are counted from the beginning of a stream: those that only open it count too. A fault of streams that
-/// meets a request without one does the nearest thing that a plain answer can: it breaks in the middle.
+/// Frames are counted from the beginning of a stream, opening frames included. If a stream fault meets a request
+/// without a stream, the plain answer gets the closest equivalent: it breaks in the middle.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Reply {
-    /// A proper answer.
+    /// A successful answer.
     Answer(AnswerSpec),
-    /// Too many requests for now.
+    /// A rate limit.
     RateLimit {
-        /// The wait that is stated, in seconds; none if absent.
+        /// Stated wait in seconds; none if absent.
         retry_after: Option<u64>,
     },
-    /// Too many requests for now, with the wait stated in one chosen form.
+    /// A rate limit with the wait in a chosen form.
     RateLimitAs {
-        /// Where and how the wait is stated.
+        /// Form of the wait.
         form: RetryAfterFormat,
-        /// How long to wait; a second if absent.
+        /// Wait; a second if absent.
         #[serde(default = "default_wait", deserialize_with = "duration::required")]
         wait: Duration,
     },
-    /// The plan is used up until a stated moment.
+    /// A plan that is used up until a stated time.
     UsageLimit(UsageLimit),
-    /// The money is used up; waiting does not help.
+    /// Exhausted credit; waiting does not help.
     Quota,
-    /// The provider has too much to do.
+    /// An overloaded provider.
     Overloaded,
-    /// The provider is broken.
+    /// An internal error of the provider.
     ServerError,
     /// The provider's error with any status, such as 502, 503, 504, 529, 408 or 413.
     Status {
-        /// The HTTP status.
+        /// HTTP status.
         code: u16,
-        /// The wait that is stated, in seconds; none if absent.
+        /// Stated wait in seconds; none if absent.
         retry_after: Option<u64>,
-        /// What it says; the provider's usual words if absent.
+        /// Message; the provider's usual one if absent.
         message: Option<String>,
-        /// Further headers, such as `x-should-retry`.
+        /// Additional headers, such as `x-should-retry`.
         #[serde(default, deserialize_with = "headers::deserialize_headers")]
         headers: BTreeMap<String, String>,
     },
-    /// The key is not valid.
+    /// An invalid key.
     Auth,
-    /// The key or the login was valid once.
+    /// An expired key or login.
     AuthExpired,
-    /// The prompt is too long for the model.
+    /// A prompt that is too long for the model.
     ContextLimit,
-    /// There is no such model.
+    /// An unknown model.
     ModelNotFound,
-    /// The provider's filter stops the request; an error of HTTP where the provider has one.
+    /// A request blocked by the provider's filter; an HTTP error where the provider has one.
     ContentFilter,
-    /// The model does not go on with an answer that was begun for it.
+    /// A rejected prefill: the model does not continue an answer begun by the client.
     PrefillRejected,
-    /// The model will not do this.
+    /// A refusal by the model.
     Refusal,
-    /// A proper answer without any text.
+    /// A successful answer without any text.
     Empty,
-    /// An answer that ends where the allowed length does.
+    /// An answer truncated at the maximum length.
     MaxTokens {
-        /// What the model got to say; a sentence that breaks off if absent.
+        /// Text so far; a broken-off sentence if absent.
         text: Option<String>,
     },
-    /// The call of a tool; with `times = "always"` the same one again and again.
+    /// A tool call; with `times = "always"` the same one again and again.
     ToolCall(ToolCall),
-    /// The call of a tool that fails; the scripted agent acts it out.
+    /// A failing tool call; the scripted agent reports it as failed.
     ToolFailure(ToolFailure),
-    /// Not a single byte, for ever.
+    /// No response at all, forever.
     Hang,
     /// The headers of an answer, then silence.
     Stall,
     /// A stream that falls silent after some frames.
     StallAt {
-        /// How many frames come before; 3 if absent.
+        /// Number of frames before; 3 if absent.
         #[serde(default = "default_after")]
         after: usize,
-        /// How long the silence is; for ever if absent.
+        /// Duration of the silence; forever if absent.
         #[serde(default, deserialize_with = "duration::optional")]
         wait: Option<Duration>,
-        /// How often a sign of life comes meanwhile; none if absent.
+        /// Interval of keep-alive pings meanwhile; none if absent.
         #[serde(default, deserialize_with = "duration::optional")]
         pings: Option<Duration>,
-        /// Whether the connection is closed after one more frame, when the silence is over.
+        /// If set, the connection is closed after one more frame at the end of the silence.
         #[serde(default)]
         cut: bool,
     },
-    /// A stream that opens at once and then takes its time before the first word.
+    /// A stream that opens at once and then delays its first text.
     SlowFirstToken {
-        /// How long it takes.
+        /// Delay.
         #[serde(deserialize_with = "duration::required")]
         wait: Duration,
-        /// How often a sign of life comes meanwhile; none if absent.
+        /// Interval of keep-alive pings meanwhile; none if absent.
         #[serde(default, deserialize_with = "duration::optional")]
         pings: Option<Duration>,
     },
@@ -110,72 +110,73 @@ pub enum Reply {
     Cut,
     /// A stream that breaks off after some frames.
     CutAt {
-        /// How many frames come before; 3 if absent.
+        /// Number of frames before; 3 if absent.
         #[serde(default = "default_after")]
         after: usize,
-        /// In which way it breaks off; the connection is closed if absent.
+        /// Way it breaks off; the connection is closed if absent.
         #[serde(default)]
         by: CutMode,
     },
     /// The connection is reset (a real RST).
     Reset {
-        /// How far the answer gets; not even to its headers if absent.
+        /// Progress of the answer before the reset; before its headers if absent.
         #[serde(default)]
         by: ResetPoint,
     },
     /// The connection is closed without any answer.
     Close,
-    /// A stream that begins well and then says that the provider is overloaded; `overloaded` if no stream was asked for.
+    /// A stream that begins well and then reports an overloaded provider; `overloaded` if no stream was requested.
     StreamError,
-    /// A stream that says after some frames what went wrong.
+    /// A stream that reports an error after some frames.
     ErrorAt {
-        /// How many frames come before; 3 if absent.
+        /// Number of frames before; 3 if absent.
         #[serde(default = "default_after")]
         after: usize,
-        /// What it says; that the provider is overloaded if absent.
+        /// Error; an overloaded provider if absent.
         #[serde(default)]
         error: StreamErrorKind,
     },
-    /// A stream one of whose frames is no JSON; the others are all there.
+    /// A stream in which one frame is not JSON; the other frames are complete.
     BadChunk {
-        /// How many frames come before; 3 if absent.
+        /// Number of frames before; 3 if absent.
         #[serde(default = "default_after")]
         after: usize,
-        /// Whether it comes besides the good ones, and takes the place of none.
+        /// If set, the bad frame is added and replaces none.
         #[serde(default)]
         extra: bool,
     },
-    /// A stream without its last word (`message_stop`, `response.completed`, `[DONE]`, `finishReason`), ended properly by HTTP.
+    /// A stream without its end marker (`message_stop`, `response.completed`, `[DONE]`, `finishReason`), ended properly
+    /// by HTTP.
     MissingEnd {
-        /// Whether the reason why the model stopped is missing too.
+        /// If set, the stop reason is missing too.
         #[serde(default)]
         reason_too: bool,
     },
-    /// An answer that is not what the protocol says: its JSON breaks off.
+    /// An answer with truncated JSON.
     Malformed,
-    /// An answer of the right length whose JSON is wrong in one place.
+    /// An answer of the right length whose JSON is invalid in one place.
     InvalidJson,
-    /// An answer whose `content-length` is wrong by so many bytes: too large, or (below 0) too small.
+    /// An answer with a wrong `content-length`: too large, or (below 0) too small.
     WrongLength {
-        /// How much is added to the true length; 100 if absent.
+        /// Added to the true length; 100 if absent.
         #[serde(default = "default_by")]
         by: i64,
     },
-    /// An answer whose chunked body has a size that is no number.
+    /// An answer whose chunked body has an invalid chunk size.
     BadFraming,
-    /// Bytes that are no HTTP at all.
+    /// Bytes that are not HTTP.
     NotHttp,
-    /// A page of some proxy in between.
+    /// An HTML page of a proxy in between.
     Html {
-        /// The HTTP status; 502 if absent.
+        /// HTTP status; 502 if absent.
         status: Option<u16>,
     },
-    /// What exactly came in: method, path, query, headers in their order, body.
+    /// An exact copy of the request: method, path, query, headers in their order, body.
     Echo,
 }
 
 impl Reply {
-    /// A proper answer with this text.
+    /// Returns a successful answer with this text.
     pub fn answer(text: impl Into<String>) -> Self {
         Self::Answer(AnswerSpec {
             text: text.into(),
@@ -183,7 +184,7 @@ impl Reply {
         })
     }
 
-    /// A usage limit that ends so long after it was first met, and refuses everything until then.
+    /// Returns a usage limit that ends this long after it was first reached, and refuses everything until then.
     pub fn usage_limit(resets_in: Duration) -> Self {
         Self::UsageLimit(UsageLimit {
             resets_in,
@@ -192,7 +193,7 @@ impl Reply {
         })
     }
 
-    /// The provider's error with this status.
+    /// Returns the provider's error with this status.
     pub const fn status(code: u16) -> Self {
         Self::Status {
             code,
@@ -202,7 +203,7 @@ impl Reply {
         }
     }
 
-    /// The name that it has in a script.
+    /// Returns the name used in scripts.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Answer(_) => "answer",

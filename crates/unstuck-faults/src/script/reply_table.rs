@@ -1,6 +1,6 @@
-//! One table of a script that names a reply by its key, such as `overloaded = {}`.
+//! Parses a script table that names a reply by its key, such as `overloaded = {}`.
 //!
-//! By hand because serde's `flatten` would let misspelt keys pass and forget in which line they are.
+//! Written by hand because serde's `flatten` would accept misspelled keys and lose their line numbers.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -16,16 +16,16 @@ use super::reply::Reply;
 use super::request_condition::RequestCondition;
 use crate::catalog;
 
-/// A reply, the requests that it is for, and what else such a table holds.
+/// A reply with its condition and the other keys of the table.
 pub(super) struct ReplyTable<E> {
     pub(super) when: RequestCondition,
     pub(super) reply: Reply,
     pub(super) extra: E,
 }
 
-/// The further keys of a table.
+/// The additional keys of a table.
 pub(super) trait ExtraKeys: Default {
-    /// All keys but that of the reply, as a sentence names them.
+    /// All keys except that of the reply, as listed in errors.
     const KEYS: &'static str;
 
     /// Reads the value if the key is one of them.
@@ -73,7 +73,7 @@ impl<'de, E: ExtraKeys> Visitor<'de> for EntryVisitor<E> {
     }
 }
 
-/// A reply whose name is known already.
+/// A deserializer of a reply whose name is already known.
 struct ReplySeed<'a>(&'a str);
 
 impl<'de> DeserializeSeed<'de> for ReplySeed<'_> {
@@ -90,7 +90,7 @@ impl<'de> DeserializeSeed<'de> for ReplySeed<'_> {
     }
 }
 
-/// The name and the values of a reply, as serde wants to see a variant.
+/// The name and values of a reply as a serde enum variant.
 struct ReplyVariant<'a, D> {
     name: &'a str,
     value: D,
@@ -162,12 +162,12 @@ mod tests {
     use crate::script::Script;
 
     #[test]
-    fn every_fault_is_written_as_the_catalogue_says_and_none_is_missing() {
+    fn the_catalog_lists_every_reply_with_a_valid_step() {
         for fault in catalog::faults() {
             let script: Script = format!("[[step]]\n{}", fault.step).parse().unwrap();
             assert_eq!(script.steps()[0].reply.name(), fault.name);
         }
-        // The enum names all its variants in this error.
+        // The enum lists all its variants in this error.
         let nothing: toml::Table = toml::from_str("x = 1").unwrap();
         let all = nothing.try_into::<Reply>().unwrap_err().to_string();
         let count = all.matches('`').count() / 2 - 1;

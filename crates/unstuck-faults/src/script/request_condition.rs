@@ -1,4 +1,4 @@
-//! Which requests a step is for.
+//! Conditions that select the requests of a step.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,46 +9,46 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use crate::protocol::{ModelCall, Protocol};
 
-/// Which requests a step is for; without any condition, all.
+/// A condition on requests; if empty, all match.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct RequestCondition {
-    /// The prompt contains this text.
+    /// Text contained in the prompt.
     pub prompt: Option<String>,
-    /// The name of the model contains this text.
+    /// Text contained in the model name.
     pub model: Option<String>,
-    /// The path contains this text; with it, a step is also for side questions such as the list of models.
+    /// Text contained in the path; if set, auxiliary queries such as the list of models match too.
     pub path: Option<String>,
     /// The protocol: `anthropic`, `responses`, `chat` or `gemini`.
     pub protocol: Option<Protocol>,
-    /// The headers of these names contain these texts; an empty text asks only that the header is there.
+    /// Texts contained in headers, by name; an empty text only requires the header to be present.
     pub header: BTreeMap<String, String>,
-    /// The key (`authorization`, `x-api-key`, `x-goog-api-key` or `?key=`) contains this text.
+    /// Text contained in the key (`authorization`, `x-api-key`, `x-goog-api-key` or `?key=`).
     pub key: Option<String>,
-    /// Whether a stream was asked for.
+    /// If set, requires a stream (`true`) or none (`false`).
     pub stream: Option<bool>,
-    /// The body contains this text.
+    /// Text contained in the body.
     pub body: Option<String>,
-    /// The body does not contain this text.
+    /// Text not contained in the body.
     pub body_lacks: Option<String>,
-    /// Whether the last message is the beginning of the answer.
+    /// If set, requires the last message to be the beginning of the answer (`true`) or not (`false`).
     pub prefill: Option<bool>,
-    /// The place of the request among those that fit otherwise, counted from 1: `3`, `"3-7"` or `"3-"`.
+    /// Position among the requests that match otherwise, counted from 1: `3`, `"3-7"` or `"3-"`.
     pub nth: Option<RequestRange>,
-    /// Only each so-manieth of the requests that fit otherwise.
+    /// If set, only every n-th of the requests that match otherwise.
     pub every: Option<u64>,
 }
 
-/// A place, or several that follow each other.
+/// A position or a range of positions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RequestRange {
-    /// The first of them.
+    /// First position.
     pub first: u64,
-    /// The last of them; none if they go on for ever.
+    /// Last position; `None` if unbounded.
     pub last: Option<u64>,
 }
 
-/// A request as conditions see it.
+/// The parts of a request that conditions check.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RequestView<'a> {
     pub(crate) protocol: Protocol,
@@ -60,7 +60,7 @@ pub(crate) struct RequestView<'a> {
 }
 
 impl RequestCondition {
-    /// Whether a request is meant, its place aside.
+    /// True if the condition matches a request, regardless of its position.
     pub(crate) fn matches(&self, asking: &RequestView<'_>) -> bool {
         let call = asking.call;
         contains(&call.model, &self.model)
@@ -74,7 +74,7 @@ impl RequestCondition {
             && self.matches_body(asking.body)
     }
 
-    /// Whether the place of a request, among those that fit otherwise, is one of those that are meant.
+    /// True if the position of a request, among those that match otherwise, is selected.
     pub(crate) fn matches_position(&self, place: u64) -> bool {
         let nth = self.nth.is_none_or(|nth| nth.contains(place));
         let every = self

@@ -1,4 +1,4 @@
-//! One step of a script: what is answered, to which requests, how often.
+//! One step of a script: a reply, its condition, and its repetition.
 
 use std::fmt;
 use std::time::Duration;
@@ -11,60 +11,60 @@ use super::reply::Reply;
 use super::reply_table::{ExtraKeys, ReplyTable};
 use super::request_condition::{RequestCondition, RequestRange};
 
-/// What one request, or several, are answered.
+/// A reply to one or more requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScriptStep {
-    /// The requests that it is for.
+    /// Condition on the requests.
     pub when: RequestCondition,
-    /// How many requests may take it before it is used up; once if absent from a script, always if `when` names places.
+    /// Number of uses before it is used up; in a script, once by default, always if `when` names positions.
     pub times: StepRepeat,
-    /// How fast it comes and in which pieces; as the script says for all if absent.
+    /// Pace; the script's own if absent.
     pub pace: Option<ResponsePace>,
-    /// What they are answered.
+    /// Reply.
     pub reply: Reply,
 }
 
-/// How often a step is taken.
+/// The repetition of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StepRepeat {
-    /// So many times, then the next step has its turn.
+    /// This many times, then the next step applies.
     Count(u32),
-    /// By every request that it fits, for so long after the first.
+    /// For every matching request within this time after the first.
     Within(Duration),
-    /// By every request that it fits.
+    /// For every matching request.
     Always,
 }
 
 impl ScriptStep {
-    /// Takes the step only for prompts that contain this text.
+    /// Restricts the step to prompts that contain this text.
     #[must_use]
     pub fn when_prompt(mut self, contains: impl Into<String>) -> Self {
         self.when.prompt = Some(contains.into());
         self
     }
 
-    /// Takes the step only for models whose name contains this text.
+    /// Restricts the step to models whose name contains this text.
     #[must_use]
     pub fn when_model(mut self, contains: impl Into<String>) -> Self {
         self.when.model = Some(contains.into());
         self
     }
 
-    /// Takes the step only for keys that contain this text.
+    /// Restricts the step to keys that contain this text.
     #[must_use]
     pub fn when_key(mut self, contains: impl Into<String>) -> Self {
         self.when.key = Some(contains.into());
         self
     }
 
-    /// Takes the step only for paths that contain this text; also for side questions.
+    /// Restricts the step to paths that contain this text; auxiliary queries match too.
     #[must_use]
     pub fn when_path(mut self, contains: impl Into<String>) -> Self {
         self.when.path = Some(contains.into());
         self
     }
 
-    /// Takes the step only for the request at this place among those that fit otherwise, counted from 1.
+    /// Restricts the step to the request at this position among those that match otherwise, counted from 1.
     #[must_use]
     pub fn when_nth(mut self, place: impl Into<RequestRange>) -> Self {
         self.when.nth = Some(place.into());
@@ -72,28 +72,28 @@ impl ScriptStep {
         self
     }
 
-    /// Takes the step only for these requests.
+    /// Restricts the step to matching requests.
     #[must_use]
     pub fn when(mut self, when: RequestCondition) -> Self {
         self.when = when;
         self
     }
 
-    /// Answers at this pace.
+    /// Sets the pace.
     #[must_use]
     pub fn with_pace(mut self, pace: ResponsePace) -> Self {
         self.pace = Some(pace);
         self
     }
 
-    /// Takes the step so many times before the next one has its turn.
+    /// Uses the step this many times before the next one applies.
     #[must_use]
     pub fn times(mut self, count: u32) -> Self {
         self.times = StepRepeat::Count(count);
         self
     }
 
-    /// Takes the step for every request that it fits.
+    /// Uses the step for every matching request.
     #[must_use]
     pub fn always(mut self) -> Self {
         self.times = StepRepeat::Always;
@@ -175,7 +175,7 @@ impl ExtraKeys for StepExtra {
 impl<'de> Deserialize<'de> for ScriptStep {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let entry = ReplyTable::<StepExtra>::deserialize(deserializer)?;
-        // Whoever names places means all of them.
+        // A step that names positions applies to all of them.
         let usual = if entry.when.nth.is_some() || entry.when.every.is_some() {
             StepRepeat::Always
         } else {

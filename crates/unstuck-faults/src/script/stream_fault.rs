@@ -1,44 +1,44 @@
-//! How an answer breaks: the small words inside the faults of streams and connections.
+//! Options of stream and connection faults.
 
 use serde::Deserialize;
 
-/// In which way a stream breaks off.
+/// The way a stream breaks off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CutMode {
-    /// The connection is closed without the end that HTTP asks for.
+    /// The connection is closed without a proper end.
     #[default]
     Close,
-    /// HTTP ends properly, as if that were all.
+    /// HTTP ends properly, as if the answer were complete.
     End,
     /// The connection is reset.
     Reset,
 }
 
-/// How far an answer gets before its connection is reset.
+/// The progress of an answer before its connection is reset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ResetPoint {
-    /// Nothing is answered.
+    /// Before the headers.
     #[default]
     BeforeHeaders,
-    /// The headers are there, but no body.
+    /// After the headers, before the body.
     AfterHeaders,
-    /// Half of the body is there.
+    /// After half of the body.
     MidBody,
 }
 
-/// What an error inside of a stream says.
+/// The error inside a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StreamErrorKind {
-    /// The provider has too much to do.
+    /// An overloaded provider.
     #[default]
     Overloaded,
-    /// The provider is broken.
+    /// An internal error of the provider.
     ServerError,
-    /// Too many requests for now.
+    /// A rate limit.
     RateLimit,
-    /// The prompt is too long for the model.
+    /// A prompt that is too long for the model.
     ContextLimit,
 }

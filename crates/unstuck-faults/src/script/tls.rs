@@ -1,4 +1,4 @@
-//! What a client meets that speaks TLS.
+//! TLS options of a script.
 
 use std::path::PathBuf;
 
@@ -6,45 +6,45 @@ use serde::Deserialize;
 
 use super::step::StepRepeat;
 
-/// With this the server's port also speaks TLS, by a certificate that is made when it starts.
+/// Enables TLS on the server's port, with a certificate created at the start.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TlsScript {
-    /// What is wrong with the certificate.
+    /// Fault of the certificate.
     pub certificate: CertificateFault,
-    /// How many handshakes fail before the others work: a number or `"always"`.
+    /// Number of handshakes that fail before others succeed: a number or `"always"`.
     #[serde(rename = "fails")]
     pub failing_handshakes: StepRepeat,
-    /// How they fail.
+    /// Way they fail.
     #[serde(rename = "how")]
     pub handshake_fault: HandshakeFault,
-    /// Where the certificate is written as PEM, for clients that shall trust it.
+    /// File to write the certificate to as PEM, for clients to trust.
     pub pem_file: Option<PathBuf>,
 }
 
-/// What is wrong with a certificate.
+/// The fault of a certificate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CertificateFault {
-    /// Only that nobody has signed it: for `localhost` and `127.0.0.1`.
+    /// Only self-signed: for `localhost` and `127.0.0.1`.
     #[default]
     SelfSigned,
-    /// It is for another name as well.
+    /// Self-signed and for another name.
     WrongHost,
-    /// It has expired as well.
+    /// Self-signed and expired.
     Expired,
 }
 
-/// How a handshake fails.
+/// The way a handshake fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HandshakeFault {
-    /// Bytes that are no TLS.
+    /// Sends bytes that are not TLS.
     #[default]
     Garbage,
-    /// The connection is closed.
+    /// Closes the connection.
     Close,
-    /// The connection is reset.
+    /// Resets the connection.
     Reset,
 }
 

@@ -1,4 +1,4 @@
-//! What a reply of the script is over HTTP: answers and refusals. Broken ones are in `trouble`.
+//! HTTP answers and refusals of script replies. Broken ones are in `broken_responses`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,11 +22,11 @@ use crate::script::{AnswerSpec, Reply, ResponsePace, SelectedReply};
 pub(super) const EVENTS: &str = "text/event-stream; charset=utf-8";
 pub(super) const JSON: &str = "application/json";
 
-/// The text of an answer that does not arrive in full.
+/// Text of an answer that is not delivered in full.
 const INTERRUPTED_TEXT: &str =
     "This answer would have gone on for a while, but its connection was lost on the way.";
 
-/// The text of an answer that is cut short.
+/// Text of a truncated answer.
 const TRUNCATED_TEXT: &str = "First I would look at the failing test, and then";
 
 const PROXY_ERROR_PAGE: &str = "<html>\n<head><title>502 Bad Gateway</title></head>\n<body>\n<center><h1>502 Bad Gateway</h1></center>\n\
@@ -34,7 +34,7 @@ const PROXY_ERROR_PAGE: &str = "<html>\n<head><title>502 Bad Gateway</title></he
 
 pub(super) type PacedResponse = Response<PacedBody>;
 
-/// A call that has its step: everything that an answer is made of.
+/// A request with its selected step: everything needed to answer it.
 pub(super) struct ReplyContext<'a> {
     pub(super) state: &'a ServerState,
     pub(super) line: &'a Arc<RawConnection>,
@@ -48,7 +48,7 @@ pub(super) struct ReplyContext<'a> {
 }
 
 impl ReplyContext<'_> {
-    /// The answer that a step has for the call.
+    /// Returns the answer of a step for the request.
     pub(super) async fn reply(
         &self,
         taken: &SelectedReply,
@@ -89,7 +89,7 @@ impl ReplyContext<'_> {
         Ok(self.full_response(&self.message(content)))
     }
 
-    /// The refusal that a reply is, if it is one.
+    /// Returns the refusal of a reply, if it is one.
     fn rejection(&self, taken: &SelectedReply) -> Option<Rejection> {
         Some(match &*taken.reply {
             Reply::RateLimit { retry_after } => Rejection::RateLimit {
@@ -194,7 +194,7 @@ impl ReplyContext<'_> {
         if self.call.wants_stream { EVENTS } else { JSON }
     }
 
-    /// The answer in full.
+    /// Returns the complete answer.
     fn full_response(&self, message: &ModelMessage) -> PacedResponse {
         let output = message.usage.output;
         self.state.with_script_run(|play| {
@@ -215,7 +215,7 @@ impl ReplyContext<'_> {
         }
     }
 
-    /// The frames at the step's pace; those that open the stream come at once.
+    /// Returns the frames at the step's pace; the opening frames of the stream are sent at once.
     pub(super) fn paced_frames(&self, frames: Vec<String>) -> Vec<BodyPiece> {
         let opening = self.protocol.opening_frames();
         let wait = |index: usize| {
@@ -261,7 +261,7 @@ pub(super) fn refusal(
     with_headers(json_response(status, &refused.body), &refused.headers)
 }
 
-/// The answer with these headers, unless it has its own of that name.
+/// Adds headers to an answer, unless it already has one of that name.
 pub(super) fn with_headers(mut answered: PacedResponse, headers: &Headers) -> PacedResponse {
     for (name, value) in headers {
         if let Ok(value) = HeaderValue::from_str(value) {
@@ -271,7 +271,7 @@ pub(super) fn with_headers(mut answered: PacedResponse, headers: &Headers) -> Pa
     answered
 }
 
-/// The answer with the headers that the script has for it; what is no header is left out.
+/// Adds the script's headers to an answer; invalid ones are skipped.
 fn with_script_headers(
     mut answered: PacedResponse,
     headers: &BTreeMap<String, String>,

@@ -1,4 +1,4 @@
-//! The bodies of answers: whole, piece by piece at a pace, cut in the middle, or silent.
+//! Response bodies: complete, paced, cut in the middle, or silent.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -13,30 +13,30 @@ use tokio::time::{Instant, Sleep};
 use super::in_flight::InFlightRequest;
 use super::raw_connection::{RawConnection, Takeover};
 
-/// How long what was written has to get out before the connection breaks.
+/// Time for written data to be sent before the connection breaks.
 const BEFORE_CUT: Duration = Duration::from_millis(20);
 
-/// What comes after the last piece.
+/// The end of a body after its last piece.
 #[derive(Debug)]
 pub(super) enum BodyEnd {
-    /// The proper end.
+    /// Ends properly.
     Complete,
-    /// The connection is closed.
+    /// Closes the connection.
     Cut,
-    /// The connection is reset.
+    /// Resets the connection.
     Reset(Arc<RawConnection>),
-    /// Nothing but pings, for ever.
+    /// Stays silent forever, except for pings.
     Silence(Option<Pings>),
 }
 
-/// Signs of life while nothing else comes.
+/// Keep-alive pings while no other data is sent.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Pings {
     pub(super) every: Duration,
     pub(super) frame: &'static str,
 }
 
-/// A part of a body, and how long it is waited for.
+/// A piece of a body and the delay before it.
 #[derive(Debug)]
 pub(super) struct BodyPiece {
     pub(super) bytes: Bytes,
@@ -54,10 +54,10 @@ pub(super) struct PacedBody {
     in_flight: Option<InFlightRequest>,
 }
 
-/// A wait that is under way.
+/// A delay in progress.
 #[derive(Debug)]
 struct BodyPause {
-    /// When it is over; never if absent.
+    /// End of the delay; `None` means never.
     until: Option<Instant>,
     pings: Option<Pings>,
     timer: Pin<Box<Sleep>>,
@@ -87,7 +87,7 @@ impl PacedBody {
         }
     }
 
-    /// Ties the request's place in the counts to the end of its answer.
+    /// Keeps the request in flight until its body ends.
     pub(super) fn with_in_flight(mut self, flight: InFlightRequest) -> Self {
         self.in_flight = Some(flight);
         self
@@ -153,16 +153,16 @@ impl BodyPause {
         pause
     }
 
-    /// Sets the timer to the next ping or to the end, whichever comes first.
+    /// Sets the timer to the next ping or the end of the delay, whichever comes first.
     fn arm(&mut self, now: Instant) {
         let ping = self.pings.map(|pings| now + pings.every);
         let next = [ping, self.until].into_iter().flatten().min();
-        // Nobody waits for a day.
+        // No request waits for a day.
         let next = next.unwrap_or_else(|| now + Duration::from_secs(86_400));
         self.timer.as_mut().reset(next);
     }
 
-    /// A ping that is due, or nothing when the wait is over.
+    /// Returns a ping that is due, or `None` at the end of the delay.
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
         loop {
             if self.timer.as_mut().poll(context).is_pending() {

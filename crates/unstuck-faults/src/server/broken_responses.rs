@@ -1,4 +1,4 @@
-//! Answers that break: streams that stop, lie or fall silent, and connections that end too early.
+//! Broken answers: streams that stop, are corrupt or fall silent, and connections that end too early.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::protocol::Rejection;
 use crate::script::{CutMode, Reply, ResetPoint, StreamErrorKind};
 
 impl ReplyContext<'_> {
-    /// The answer that a broken reply is.
+    /// Returns the answer of a broken reply.
     pub(super) fn broken_response(&self, reply: &Reply) -> Result<PacedResponse, ConnectionEnded> {
         Ok(match reply {
             Reply::Stall => self.body(Vec::new(), BodyEnd::Silence(None)),
@@ -72,7 +72,7 @@ impl ReplyContext<'_> {
         )
     }
 
-    /// The first half of the answer; a document states the length of all of it.
+    /// Returns the first half of the answer; a document states its full length.
     fn half_response(&self, end: BodyEnd) -> PacedResponse {
         if self.call.wants_stream {
             let mut frames = self.frames();
@@ -113,7 +113,7 @@ impl ReplyContext<'_> {
         }
     }
 
-    /// A stream that falls silent after some frames; a document does so after its first half.
+    /// Returns a stream that stalls after some frames; a document stalls after its first half.
     fn stall(
         &self,
         after: usize,
@@ -150,7 +150,7 @@ impl ReplyContext<'_> {
         }
     }
 
-    /// A stream that says what went wrong after some frames, or after half of them.
+    /// Returns a stream with an error after some frames, or after half of them.
     fn error_at(&self, after: Option<usize>, error: StreamErrorKind) -> PacedResponse {
         let rejection = match error {
             StreamErrorKind::Overloaded => Rejection::Overloaded,
@@ -171,7 +171,7 @@ impl ReplyContext<'_> {
         self.body(self.paced_frames(frames), BodyEnd::Complete)
     }
 
-    /// A stream one of whose frames is no JSON; a document that is none.
+    /// Returns a stream in which one frame is not JSON, or a document that is not JSON.
     fn bad_chunk(&self, after: usize, extra: bool) -> PacedResponse {
         if !self.call.wants_stream {
             let spoilt = corrupt_json(&self.text());
@@ -203,7 +203,7 @@ impl ReplyContext<'_> {
         self.body(self.paced_frames(frames), BodyEnd::Complete)
     }
 
-    /// A first frame or document that breaks off inside its JSON, properly ended by HTTP.
+    /// Returns a first frame or document that breaks off inside its JSON, properly ended by HTTP.
     fn malformed(&self) -> PacedResponse {
         let text = if self.call.wants_stream {
             self.frames().swap_remove(0)
@@ -229,7 +229,7 @@ impl ReplyContext<'_> {
         self.end_connection(Takeover::Bytes(Bytes::from(format!("{head}zz\r\n{body}"))))
     }
 
-    /// The whole answer, as one text.
+    /// Returns the complete answer as one text.
     fn full_text(&self) -> String {
         if self.call.wants_stream {
             self.frames().concat()
@@ -238,14 +238,14 @@ impl ReplyContext<'_> {
         }
     }
 
-    /// The head of an answer that is written past HTTP.
+    /// Returns the head of an answer that is written past HTTP.
     fn raw_head(&self, framing: &str) -> String {
         let kind = if self.call.wants_stream { EVENTS } else { JSON };
         format!("HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\n{framing}\r\n\r\n")
     }
 }
 
-/// A text of the same length whose JSON is wrong in one place: no parser takes `;` for `:`.
+/// Returns a text of the same length whose JSON is invalid in one place: no parser accepts `;` for `:`.
 fn corrupt_json(text: &str) -> String {
     if text.contains("\":") {
         text.replacen("\":", "\";", 1)

@@ -1,7 +1,7 @@
-//! What the server can carry: whoever comes beyond it waits, and beyond the queue is sent away.
+//! The server's capacity: requests beyond it are queued, and beyond the queue refused.
 //!
-//! Work is counted in positions: a request takes the next one and begins when the capacity has got that far. Sending
-//! somebody away takes a part of a position too, so that a storm of retries leaves less for the others.
+//! Work is counted in positions: a request takes the next one and begins when the capacity has reached it. A refusal
+//! takes part of a position too, so that a retry storm leaves less capacity for other requests.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -12,13 +12,13 @@ use super::capacity_schedule::CapacitySchedule;
 use super::lock;
 use crate::script::{Capacity, CapacityPhase};
 
-/// How long a burst may be begun at once, in seconds of capacity.
+/// Maximum burst, in seconds of capacity.
 const BURST_SECONDS: f64 = 0.02;
 
-/// How far refusals can push the work back, in seconds of capacity.
+/// Maximum delay of other work by refusals, in seconds of capacity.
 const MAX_PUSHBACK_SECONDS: f64 = 1.0;
 
-/// The entrance of a server with a capacity.
+/// The admission gate of a server with limited capacity.
 #[derive(Debug)]
 pub(super) struct CapacityGate {
     capacity: Capacity,
@@ -29,21 +29,21 @@ pub(super) struct CapacityGate {
 
 #[derive(Debug, Default)]
 struct CapacityQueue {
-    /// The next free position, in requests.
+    /// Next free position, in requests.
     position: f64,
     waiting: u32,
-    /// Those of the waiting whose turn it is but for whom there is no place.
+    /// Number of queued requests whose turn has come but that have no free slot.
     blocked: u32,
     working: u32,
 }
 
-/// The right to be worked on, until it is dropped.
+/// The right to be processed; released on drop.
 #[derive(Debug)]
 pub(super) struct CapacityPermit {
     gate: Arc<CapacityGate>,
 }
 
-/// A place in the queue, until it is dropped.
+/// A place in the queue; released on drop.
 struct QueuePlace<'a> {
     gate: &'a CapacityGate,
     is_blocked: bool,
@@ -59,7 +59,7 @@ impl CapacityGate {
         }
     }
 
-    /// Waits for a turn; `None` if too many wait already. `now` tells the seconds from the beginning.
+    /// Waits for a turn, or returns `None` if the queue is full. `now` returns the seconds since the start.
     pub(super) async fn acquire(self: &Arc<Self>, now: impl Fn() -> f64) -> Option<CapacityPermit> {
         let wait = match self.take_position(now()) {
             QueueTurn::Now => return Some(self.permit()),
@@ -113,7 +113,7 @@ impl CapacityGate {
         QueueTurn::In(wait)
     }
 
-    /// How long it takes until the next free position has its turn.
+    /// Returns the time until the next free position has its turn.
     fn wait_time(&self, queue: &CapacityQueue, now: f64) -> Duration {
         let Some(rate) = self.capacity.per_second else {
             return Duration::ZERO;
@@ -149,7 +149,7 @@ impl CapacityGate {
         }
     }
 
-    /// How many are worked on at a time.
+    /// Returns the number of requests that may be processed concurrently.
     fn worker_slots(&self, now: f64) -> u32 {
         let share = self.schedule.share(now);
         match self.capacity.concurrent {
@@ -167,7 +167,7 @@ enum QueueTurn {
 }
 
 impl QueuePlace<'_> {
-    /// Takes a place to work if there is one.
+    /// Takes a processing slot if one is free.
     fn try_begin(&mut self, now: f64) -> bool {
         let mut queue = lock(&self.gate.queue);
         if queue.working < self.gate.worker_slots(now) {
@@ -209,7 +209,7 @@ mod tests {
         CapacityGate::new(capacity, &[])
     }
 
-    /// How many of so many that come at once are let in now, wait, or are sent away.
+    /// Returns how many of this many simultaneous requests are admitted now, queued, and refused.
     fn crowd(gate: &CapacityGate, count: usize, now: f64) -> (usize, usize, usize) {
         let mut turns = (0, 0, 0);
         for _ in 0..count {
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn beyond_the_places_requests_wait_and_beyond_the_queue_they_are_sent_away() {
+    fn requests_beyond_the_slots_queue_and_beyond_the_queue_are_refused() {
         let gate = gate(Capacity {
             concurrent: Some(3),
             queue: 2,
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_lets_in_so_many_a_second() {
+    fn a_rate_limits_admissions_per_second() {
         let gate = gate(Capacity {
             per_second: Some(100.0),
             queue: 0,
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals_leave_less_for_the_others() {
+    fn refusals_reduce_the_remaining_capacity() {
         let goodput = |rejection_cost| {
             let gate = gate(Capacity {
                 per_second: Some(100.0),
@@ -259,7 +259,7 @@ mod tests {
                 .map(|millis| crowd(&gate, 1, f64::from(millis) / 1000.0).0)
                 .sum::<usize>()
         };
-        // 900 of 1000 a second are refused: at a tenth of the work each, little is left for answers.
+        // 900 of 1000 per second are refused: at a tenth of the work each, little is left for answers.
         let (free, dear) = (goodput(0.0), goodput(0.1));
         assert!(dear * 3 < free, "{dear} of {free}");
     }

@@ -1,8 +1,8 @@
-//! How much work a server can do until when, if its capacity changes over time.
+//! The work that a server can do over time, if its capacity changes.
 
 use crate::script::CapacityPhase;
 
-/// The share of the capacity that is there from one moment to the next, all in seconds from the beginning.
+/// The share of the capacity in each interval, in seconds since the start.
 #[derive(Debug, Clone)]
 pub(super) struct CapacitySchedule {
     segments: Vec<Segment>,
@@ -12,12 +12,12 @@ pub(super) struct CapacitySchedule {
 struct Segment {
     from: f64,
     share: f64,
-    /// The work that is done before it, in seconds of full capacity.
+    /// Work done before the interval, in seconds of full capacity.
     before: f64,
 }
 
 impl CapacitySchedule {
-    /// The curve of these phases; where several overlap, the last one counts.
+    /// Builds the schedule of these phases; if several overlap, the last one applies.
     pub(super) fn new(phases: &[CapacityPhase]) -> Self {
         let ends = |phase: &CapacityPhase| {
             let from = phase.from.as_secs_f64();
@@ -44,28 +44,28 @@ impl CapacitySchedule {
         Self { segments }
     }
 
-    /// The share at a moment.
+    /// Returns the share at a moment.
     pub(super) fn share(&self, at: f64) -> f64 {
         self.segment(at).share
     }
 
-    /// The work that can be done until a moment, in seconds of full capacity.
+    /// Returns the work possible until a moment, in seconds of full capacity.
     pub(super) fn work(&self, until: f64) -> f64 {
         let segment = self.segment(until);
         segment.before + (until - segment.from).max(0.0) * segment.share
     }
 
-    /// The moment at which so much work can be done.
+    /// Returns the moment by which this much work can be done.
     pub(super) fn time_of_work(&self, work: f64) -> f64 {
         let reached = |segment: &&Segment| segment.before <= work && segment.share > 0.0;
         let segment = self.segments.iter().rfind(reached);
-        // A phase without any capacity is passed over: its work is done in the next one.
+        // A phase without any capacity is skipped: its work is done in the next one.
         segment.map_or(0.0, |segment| {
             segment.from + (work - segment.before) / segment.share
         })
     }
 
-    /// The next moment at which the share changes.
+    /// Returns the next moment at which the share changes.
     pub(super) fn next_change(&self, after: f64) -> Option<f64> {
         let mut later = self.segments.iter().map(|segment| segment.from);
         later.find(|from| *from > after)
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn work_and_moment_undo_each_other() {
+    fn time_of_work_is_the_inverse_of_work() {
         let curve = curve(&[(10, 60, 0.3)]);
         for at in [0.0, 5.0, 10.0, 40.0, 70.0, 100.0] {
             assert!(
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_done_in_an_outage() {
+    fn no_work_is_done_in_an_outage() {
         let curve = curve(&[(10, 5, 0.0)]);
         assert!((curve.work(15.0) - 10.0).abs() < 1e-9);
         assert!((curve.time_of_work(11.0) - 16.0).abs() < 1e-9);

@@ -1,4 +1,4 @@
-//! One connection from its first bytes to its end: HTTP/1.1, HTTP/2 with prior knowledge, or TLS with either in it.
+//! One connection from its first bytes to its end: HTTP/1.1, HTTP/2 with prior knowledge, or TLS around either.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -16,11 +16,11 @@ use super::state::ServerState;
 use super::tls::Handshake;
 use crate::script::HandshakeFault;
 
-/// How the first bytes of TLS and of HTTP/2 begin; no method of HTTP does so.
+/// First bytes of TLS and of HTTP/2; no HTTP/1 method begins like that.
 const TLS: u8 = 0x16;
 const HTTP2: &[u8] = b"PRI";
 
-/// How long it takes until more of the first bytes are looked for.
+/// Delay between looks at the first bytes.
 const BEFORE_NEXT_LOOK: Duration = Duration::from_millis(1);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +32,7 @@ enum WireProtocol {
 
 /// Serves a connection until it ends.
 pub(super) async fn serve(stream: TcpStream, state: Arc<ServerState>) {
-    // Without it small frames may be held back for 40 ms; and if it fails, that is all.
+    // Without it small frames may be delayed by 40 ms; a failure is harmless.
     let _ = stream.set_nodelay(true);
     let Ok(speech) = detect_protocol(&stream).await else {
         return;
@@ -44,7 +44,7 @@ pub(super) async fn serve(stream: TcpStream, state: Arc<ServerState>) {
     }
 }
 
-/// Finds out what is spoken, and leaves the bytes where they are.
+/// Detects the protocol by peeking at the first bytes.
 async fn detect_protocol(stream: &TcpStream) -> std::io::Result<WireProtocol> {
     loop {
         let mut first = [0; 3];
@@ -75,7 +75,7 @@ async fn serve_tls(mut stream: TcpStream, state: Arc<ServerState>) {
         Handshake::Fails(HandshakeFault::Close) => {}
         Handshake::Fails(HandshakeFault::Reset) => stream.reset(),
         Handshake::Works(acceptor) => {
-            // A client that does not like the certificate goes away here.
+            // A client that rejects the certificate disconnects here.
             let Ok(stream) = acceptor.accept(stream).await else {
                 return;
             };
@@ -100,7 +100,7 @@ async fn serve_http1<W: ResettableStream>(wire: W, state: Arc<ServerState>) {
         connection: Arc::clone(&line),
     });
     let mut connection = http1::Builder::new().serve_connection(io, service);
-    // A client that goes away in the middle is no concern of the server's.
+    // A client that disconnects in the middle is no error of the server.
     let _ = poll_fn(|context| connection.poll_without_shutdown(context)).await;
     let parts = connection.into_parts();
     line.finish(parts.io.into_inner().wire).await;

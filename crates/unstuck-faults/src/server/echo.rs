@@ -1,4 +1,4 @@
-//! What exactly came in, told back to whoever sent it.
+//! Echoes a request back to its client.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -6,7 +6,8 @@ use hyper::http::request::Parts;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-/// The request as it came: headers in their order and case where the head was kept, else as HTTP/2 gave them.
+/// Returns the request as received: headers in their original order and case if the head was kept, else as HTTP/2 gave
+/// them.
 pub(super) fn echo(head: &Parts, raw_head: Option<&[u8]>, body: &[u8]) -> Value {
     json!({
         "method": head.method.as_str(), "path": head.uri.path(), "query": head.uri.query(),
@@ -16,7 +17,7 @@ pub(super) fn echo(head: &Parts, raw_head: Option<&[u8]>, body: &[u8]) -> Value 
     })
 }
 
-/// The SHA-256 in hexadecimal digits.
+/// Returns the SHA-256 in hexadecimal.
 pub(super) fn sha256(bytes: &[u8]) -> String {
     let digest = Sha256::digest(bytes);
     digest.iter().map(|byte| format!("{byte:02x}")).collect()

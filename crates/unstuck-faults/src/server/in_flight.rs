@@ -6,16 +6,16 @@ use super::capacity::CapacityPermit;
 use super::lock;
 use super::state::ServerState;
 
-/// A request that is under way; it ends when this is dropped.
+/// A request in flight; it ends on drop.
 #[derive(Debug)]
 pub(super) struct InFlightRequest {
     state: Arc<ServerState>,
-    /// Its place among those that are worked on.
+    /// Capacity permit of the request.
     permit: Option<CapacityPermit>,
 }
 
 impl InFlightRequest {
-    /// Counts a request that has just come in.
+    /// Counts a new request.
     pub(super) fn begin(state: &Arc<ServerState>, path: &str) -> Self {
         lock(&state.tally).count_request(path, state.uptime_seconds());
         Self {
@@ -24,12 +24,12 @@ impl InFlightRequest {
         }
     }
 
-    /// Keeps the place until the answer has ended.
+    /// Holds the permit until the answer has ended.
     pub(super) fn hold_permit(&mut self, pass: CapacityPermit) {
         self.permit = Some(pass);
     }
 
-    /// The client did not wait for the end.
+    /// Records that the client did not wait for the end.
     pub(super) fn mark_abandoned(&self) {
         lock(&self.state.tally).count_abandoned();
     }

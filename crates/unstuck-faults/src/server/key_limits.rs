@@ -1,4 +1,4 @@
-//! The limits of each key: buckets of requests and tokens that fill again evenly.
+//! The limits of each key: token buckets for requests and tokens that refill evenly.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -9,14 +9,14 @@ use unstuck_core::Timestamp;
 use crate::protocol::{LimitUnit, OverLimit, RateLimitStatus, RemainingLimit};
 use crate::script::KeyLimits;
 
-/// So many keys are told apart; whoever comes with more shares the last one.
+/// Maximum number of distinct keys; further ones share the last bucket.
 const MAX_KEYS: usize = 10_000;
 
 /// The buckets of all keys.
 #[derive(Debug)]
 pub(super) struct Buckets {
     limits: KeyLimits,
-    // By a hash: the keys themselves are nobody's business.
+    // Keyed by a hash, so that the keys themselves are not kept.
     keys: HashMap<u64, KeyBuckets>,
 }
 
@@ -34,7 +34,7 @@ struct TokenBucket {
     at: f64,
 }
 
-/// The moment, as the clock shows it and in seconds from the beginning.
+/// The current time as a timestamp and in seconds since the start.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ServerTime {
     pub(super) clock: Timestamp,
@@ -49,7 +49,7 @@ impl Buckets {
         }
     }
 
-    /// Takes a request and its tokens out of the key's buckets if they are there, and tells what is left.
+    /// Takes a request and its tokens from the key's buckets if available, and returns the remaining limits.
     pub(super) fn take_request(
         &mut self,
         key: &str,
@@ -65,7 +65,7 @@ impl Buckets {
                 .as_ref()
                 .and_then(|bucket| bucket.check(LimitUnit::Tokens, tokens)),
         ];
-        // What never fits is told first, else the longer wait.
+        // A request that never fits is reported first, else the longer wait.
         let over = over
             .into_iter()
             .flatten()
@@ -76,7 +76,7 @@ impl Buckets {
         (pair.status(now.clock), over.map_or(Ok(()), Err))
     }
 
-    /// Takes the tokens of an answer out of the key's bucket; it may owe some.
+    /// Charges the tokens of an answer to the key's bucket, which may go below zero.
     pub(super) fn charge(&mut self, key: &str, tokens: u64, now: ServerTime) -> RateLimitStatus {
         let pair = self.buckets_of(key, now.seconds);
         pair.charge(0, tokens);
@@ -164,7 +164,7 @@ impl TokenBucket {
         }
     }
 
-    /// How long it takes until so much more is there, rounded up to the millisecond.
+    /// Returns the time until this much has been refilled, rounded up to the millisecond.
     fn time_until(&self, missing: f64) -> Duration {
         let millis = (missing.max(0.0) / self.per_second.max(f64::MIN_POSITIVE) * 1000.0).ceil();
         Duration::from_millis(millis as u64)
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_waits_as_long_as_stated_is_let_in_and_not_a_moment_sooner() {
+    fn a_request_is_admitted_exactly_after_the_stated_wait() {
         let mut buckets = buckets();
         assert!(buckets.take_request("a", 10, at(0.0)).1.is_ok());
         let (budget, second) = buckets.take_request("a", 10, at(0.0));
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_may_leave_a_debt_and_too_much_never_fits() {
+    fn an_answer_can_overdraw_the_bucket_and_oversized_requests_never_fit() {
         let mut buckets = buckets();
         assert!(buckets.take_request("a", 100, at(0.0)).1.is_ok());
         assert_eq!(

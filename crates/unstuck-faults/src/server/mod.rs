@@ -1,7 +1,7 @@
-//! The server: it listens on the loopback interface and plays a script to whoever calls.
+//! The server: listens on the loopback interface and plays a script to its clients.
 //!
-//! It lives in a thread with a runtime of its own, so that it works the same in plain and in async tests, and
-//! goes on working while a test's clock is paused.
+//! It runs in its own thread with its own runtime, so that it works the same in plain and in async tests, and keeps
+//! running while a test's clock is paused.
 
 mod answer;
 mod body;
@@ -37,7 +37,7 @@ use self::state::ServerState;
 use crate::error::FaultsError;
 use crate::script::Script;
 
-/// A running LLM API that fails as its script says; it stops when it is dropped.
+/// A running LLM API that fails as its script says; stops on drop.
 #[derive(Debug)]
 pub struct FaultServer {
     address: SocketAddr,
@@ -46,14 +46,14 @@ pub struct FaultServer {
     thread: Option<JoinHandle<()>>,
 }
 
-/// Where a server listens and what it leaves behind.
+/// Address and log options of a server.
 #[derive(Debug, Clone, Default)]
 pub struct ServerOptions {
-    /// The port on 127.0.0.1; any free one if it is 0.
+    /// Port on 127.0.0.1; 0 for any free one.
     pub port: u16,
-    /// Another address to listen on, in the place of 127.0.0.1 and the port.
+    /// Address to listen on, instead of 127.0.0.1 and the port.
     pub listen: Option<SocketAddr>,
-    /// A file to which every request is added as a line of JSON.
+    /// Log file to which every request is added as a line of JSON.
     pub log: Option<PathBuf>,
 }
 
@@ -90,49 +90,49 @@ impl FaultServer {
         })
     }
 
-    /// The address without a slash at the end, such as `http://127.0.0.1:40123`.
+    /// Returns the URL without a trailing slash, such as `http://127.0.0.1:40123`.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// The address for clients that speak TLS; `None` if the script has no `[tls]`.
+    /// Returns the URL for TLS clients, or `None` if the script has no `[tls]`.
     pub fn tls_url(&self) -> Option<String> {
         let address = self.address;
         let secured = self.state.tls.as_ref();
         secured.map(|_| format!("https://{address}"))
     }
 
-    /// The certificate as PEM, for clients that shall trust it; `None` if the script has no `[tls]`.
+    /// Returns the certificate as PEM for clients to trust, or `None` if the script has no `[tls]`.
     pub fn certificate(&self) -> Option<&str> {
         self.state.tls.as_ref().map(tls::TlsState::pem)
     }
 
-    /// Where it listens.
+    /// Returns the listening address.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The port.
+    /// Returns the port.
     pub fn port(&self) -> u16 {
         self.address.port()
     }
 
-    /// What came in so far, oldest first; only the last thousand requests are kept.
+    /// Returns the requests so far, oldest first; only the last thousand are kept.
     pub fn requests(&self) -> Vec<RequestRecord> {
         lock(&self.state.request_log).all()
     }
 
-    /// What was counted so far.
+    /// Returns the statistics so far.
     pub fn stats(&self) -> ServerStats {
         lock(&self.state.tally).stats()
     }
 
-    /// Begins the script anew, with nothing counted and nothing kept.
+    /// Restarts the script, and clears all counts and requests.
     pub fn restart(&self) {
         self.state.restart();
     }
 
-    /// Stops listening and breaks every connection that is still open.
+    /// Stops listening and closes all open connections.
     pub fn stop(self) {
         drop(self);
     }
@@ -177,7 +177,7 @@ async fn accept(listener: TcpListener, state: &Arc<ServerState>) {
     let Ok(listener) = tokio::net::TcpListener::from_std(listener) else {
         return;
     };
-    // Dropping the set ends the connections that are left.
+    // Dropping the set ends the remaining connections.
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
@@ -187,7 +187,7 @@ async fn accept(listener: TcpListener, state: &Arc<ServerState>) {
                         lock(&state.tally).count_connection();
                         connections.spawn(connection::serve(stream, Arc::clone(state)));
                     }
-                    // Out of file handles, most likely: some may be free soon.
+                    // Most likely out of file descriptors: some may be free soon.
                     Err(_) => tokio::time::sleep(BEFORE_NEXT_ACCEPT).await,
                 }
             }

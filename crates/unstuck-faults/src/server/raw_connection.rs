@@ -1,4 +1,4 @@
-//! One connection, below HTTP: what was really received, and what a fault does to it in the place of an answer.
+//! One connection below HTTP: the bytes received, and the faults that replace an answer.
 
 use std::pin::Pin;
 use std::sync::Mutex;
@@ -11,35 +11,35 @@ use tokio_rustls::server::TlsStream;
 
 use super::lock;
 
-/// The longest head of a request that is kept.
+/// Maximum length of a kept request head.
 const HEAD_BYTES: usize = 256 * 1024;
 
-/// What happens to a connection in the place of an answer.
+/// A fault that replaces the answer on a connection.
 #[derive(Debug, Clone)]
 pub(super) enum Takeover {
-    /// It is closed.
+    /// Closes the connection.
     Close,
-    /// It is reset.
+    /// Resets the connection.
     Reset,
-    /// These bytes are sent, and it is closed.
+    /// Sends these bytes and closes the connection.
     Bytes(Bytes),
 }
 
-/// What a connection and the requests on it share.
+/// The state shared between a connection and its requests.
 #[derive(Debug)]
 pub(super) struct RawConnection {
     takeover: Mutex<Option<Takeover>>,
     head: Option<Mutex<RequestHead>>,
 }
 
-/// The head of the request that is being read, byte for byte.
+/// The head of the current request, byte for byte.
 #[derive(Debug, Default)]
 struct RequestHead {
     bytes: Vec<u8>,
     is_whole: bool,
 }
 
-/// The request gets no answer: its connection ends, or with HTTP/2 its stream.
+/// The request gets no answer: its connection ends, or its stream with HTTP/2.
 #[derive(Debug, thiserror::Error)]
 #[error("ended by the script")]
 pub(super) struct ConnectionEnded;
@@ -52,7 +52,7 @@ impl RawConnection {
         }
     }
 
-    /// Says what happens once HTTP has let go of the connection.
+    /// Sets what happens once HTTP has released the connection.
     pub(super) fn take_over(&self, takeover: Takeover) {
         *lock(&self.takeover) = Some(takeover);
     }
@@ -61,7 +61,7 @@ impl RawConnection {
         lock(&self.takeover).take()
     }
 
-    /// The head of the request as it came, and the end of it; `None` where it is not kept.
+    /// Returns the head of the request as received, including its end, or `None` if it was not kept.
     pub(super) fn head(&self) -> Option<Vec<u8>> {
         let mut head = lock(self.head.as_ref()?);
         let taken = std::mem::take(&mut *head);
@@ -82,9 +82,9 @@ impl RawConnection {
         }
     }
 
-    /// Ends the connection as the last request has asked for.
+    /// Ends the connection as the last request asked for.
     pub(super) async fn finish<W: ResettableStream>(&self, mut wire: W) {
-        // Whoever is gone already has missed nothing.
+        // A client that is gone already misses nothing.
         match self.takeover() {
             Some(Takeover::Reset) => wire.reset(),
             Some(Takeover::Bytes(bytes)) => {
@@ -106,7 +106,7 @@ pub(super) trait ResettableStream: AsyncRead + AsyncWrite + Unpin + Send + 'stat
 
 impl ResettableStream for TcpStream {
     fn reset(self) {
-        // Without lingering, closing sends a RST; if that cannot be set, the end is a plain one.
+        // Without linger, closing sends a RST; if that cannot be set, the connection just closes.
         let _ = self.set_zero_linger();
     }
 }
@@ -117,7 +117,7 @@ impl ResettableStream for TlsStream<TcpStream> {
     }
 }
 
-/// A connection whose requests are overheard.
+/// A connection that records its request heads.
 #[derive(Debug)]
 pub(super) struct TappedStream<W> {
     pub(super) wire: W,

@@ -1,4 +1,4 @@
-//! What came in, without secrets and within bounds.
+//! The received requests, without secrets and bounded in size.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -18,34 +18,34 @@ const BODY_BYTES: usize = 64 * 1024;
 const PROMPT_BYTES: usize = 64 * 1024;
 const HIDDEN: &str = "(hidden)";
 
-/// A request that came in.
+/// A received request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RequestRecord {
-    /// When it came.
+    /// Timestamp of its arrival.
     pub at: Timestamp,
-    /// The HTTP method.
+    /// HTTP method.
     pub method: String,
-    /// The path, without a query.
+    /// Path without the query.
     pub path: String,
-    /// The model that was asked; empty if none was.
+    /// Requested model; empty if none.
     pub model: String,
-    /// The last thing that the user said, up to 64 KiB of it.
+    /// Last message of the user, up to 64 KiB.
     pub prompt: String,
-    /// Whether a stream was asked for.
+    /// If set, a stream was requested.
     #[serde(rename = "streams")]
     pub wants_stream: bool,
-    /// The SHA-256 of the body, in hexadecimal digits.
+    /// SHA-256 of the body in hexadecimal.
     pub body_sha256: String,
-    /// The body, up to 64 KiB of it; not in the log.
+    /// Body, up to 64 KiB; not in the log.
     #[serde(skip)]
     pub body: Bytes,
-    /// The headers, names in lower case; values of credentials are hidden.
+    /// Headers with lower-case names; values of credentials are hidden.
     pub headers: Vec<(String, String)>,
-    /// The name of the reply that the script had for it, `over_limit_error` or `over_capacity`; `None` if it was no question to a model.
+    /// Name of the script's reply, `over_limit` or `over_capacity`; `None` if the request was not a model call.
     pub reply: Option<&'static str>,
 }
 
-/// The requests that came in, and their log.
+/// The received requests, and their log file.
 #[derive(Debug)]
 pub(super) struct RequestLog {
     requests: VecDeque<RequestRecord>,
@@ -77,11 +77,11 @@ impl RequestLog {
         self.requests.clear();
     }
 
-    /// Keeps a request.
+    /// Records a request.
     pub(super) fn record(&mut self, request: RequestRecord) {
         if let (Some(log), Ok(mut line)) = (&mut self.log, serde_json::to_string(&request)) {
             line.push('\n');
-            // A full disk must not change what the client sees.
+            // A full disk must not change the client's answer.
             let _ = log.write_all(line.as_bytes());
         }
         if self.requests.len() == MAX_REQUESTS {
@@ -115,7 +115,7 @@ impl RequestRecord {
         }
     }
 
-    /// Adds what the model was asked.
+    /// Adds the details of a model call.
     pub(super) fn with_call(mut self, call: &ModelCall) -> Self {
         self.model.clone_from(&call.model);
         let end = call.prompt.floor_char_boundary(PROMPT_BYTES);
@@ -131,7 +131,7 @@ impl RequestRecord {
         self
     }
 
-    /// The value of a header; the name must be in lower case.
+    /// Returns the value of a header; the name must be in lower case.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers
             .iter()
@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_last_thousand_requests_are_kept_and_long_prompts_are_shortened() {
+    fn only_the_last_thousand_requests_are_kept_and_long_prompts_are_truncated() {
         let mut seen = RequestLog::new(None).unwrap();
         for number in 1..=1005 {
             let at = Timestamp::from_seconds(number);

@@ -1,4 +1,4 @@
-//! From a request to its answer: who may come in, which step it takes, what is kept of it.
+//! Answers a request: admission, step selection, and recording.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ use crate::protocol::{
 use crate::randomness::{DrawPurpose, RequestRng};
 use crate::script::{Passthrough, Reply, RequestKind as Kind, RequestView, SelectedReply};
 
-/// The longest request that is read; the real APIs refuse longer ones too.
+/// Maximum request length; the real APIs refuse longer ones too.
 const REQUEST_BYTES: usize = 32 * 1024 * 1024;
 
 /// Answers a request.
@@ -68,12 +68,12 @@ async fn read_body(body: Incoming) -> Result<Bytes, Rejection> {
         .map_err(|_| Rejection::TooLarge)
 }
 
-/// A request that was read to its end.
+/// A request that was read completely.
 struct IncomingRequest<'a> {
     state: &'a Arc<ServerState>,
     connection: &'a Arc<RawConnection>,
     protocol: Protocol,
-    /// What it asks, if no model.
+    /// Auxiliary query, if it is not a model call.
     auxiliary: Option<AuxiliaryQuery>,
     head: Parts,
     raw_head: Option<Vec<u8>>,
@@ -82,7 +82,7 @@ struct IncomingRequest<'a> {
     at: ServerTime,
 }
 
-/// What a request gets instead of a step.
+/// The reason a request gets no step.
 enum AdmissionError {
     OverLimit(OverLimit),
     OverCapacity,
@@ -134,7 +134,7 @@ impl IncomingRequest<'_> {
         self.finish(answered, flight)
     }
 
-    /// The body and what it says; only questions to models must be JSON.
+    /// Returns the body and its JSON; only model calls must be JSON.
     fn parse_body(&self) -> Result<(Bytes, Value), Rejection> {
         let body = self.body.clone()?;
         match serde_json::from_slice(&body) {
@@ -144,7 +144,7 @@ impl IncomingRequest<'_> {
         }
     }
 
-    /// Lets a question to a model in, within the limits of its key and the capacity of the server.
+    /// Admits a model call within the limits of its key and the capacity of the server.
     async fn admit(
         &self,
         call: &ModelCall,
@@ -229,7 +229,7 @@ impl IncomingRequest<'_> {
         }
     }
 
-    /// What a request gets for which the script has nothing.
+    /// Returns the response for a request without a matching step.
     fn no_step_response(&self, call: &ModelCall, body: &Bytes, json: &Value) -> PacedResponse {
         let Some(side) = self.auxiliary else {
             return self.refusal(&Rejection::NoStep, &call.model);
@@ -279,7 +279,7 @@ impl IncomingRequest<'_> {
         }
     }
 
-    /// Counts the answer and lets the request end with it.
+    /// Counts the answer and keeps the request in flight until it ends.
     fn finish(
         &self,
         answered: Result<PacedResponse, ConnectionEnded>,
@@ -293,7 +293,7 @@ impl IncomingRequest<'_> {
     }
 }
 
-/// A request that hangs until its client goes away.
+/// A request that hangs until its client disconnects.
 struct HangingRequest(InFlightRequest);
 
 impl Drop for HangingRequest {
@@ -302,7 +302,7 @@ impl Drop for HangingRequest {
     }
 }
 
-/// The key that a request came with; empty if it had none.
+/// Returns the API key of a request; empty if it has none.
 fn api_key(headers: &HeaderMap, uri: &Uri) -> String {
     let header = |name: &str| headers.get(name)?.to_str().ok();
     let bearer = || {

@@ -1,4 +1,4 @@
-//! What all connections of a server share.
+//! The state shared by all connections of a server.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -15,28 +15,28 @@ use crate::clock;
 use crate::error::FaultsError;
 use crate::script::{Script, ScriptCursor};
 
-/// What all connections of a server share.
+/// The state shared by all connections of a server.
 #[derive(Debug)]
 pub(super) struct ServerState {
     pub(super) script: Script,
     pub(super) request_log: Mutex<RequestLog>,
     pub(super) tally: Mutex<StatsCounter>,
     pub(super) tls: Option<TlsState>,
-    /// Whether requests are kept or logged.
+    /// If set, requests are kept or logged.
     pub(super) is_recording: bool,
     script_run: Mutex<ScriptRun>,
     number: AtomicU64,
-    /// When the server began; read only inside its runtime.
+    /// Start of the server; read only inside its runtime.
     started: OnceLock<Instant>,
 }
 
-/// What begins anew with the script.
+/// The state that a restart of the script resets.
 #[derive(Debug)]
 pub(super) struct ScriptRun {
     pub(super) cursor: ScriptCursor,
     pub(super) buckets: Option<Buckets>,
     pub(super) capacity: Option<Arc<CapacityGate>>,
-    /// When the first request to a model came.
+    /// Time of the first model call.
     first_request: Option<Instant>,
 }
 
@@ -54,17 +54,17 @@ impl ServerState {
         })
     }
 
-    /// The next request's number, counted from 1.
+    /// Returns the number of the next request, starting at 1.
     pub(super) fn next_number(&self) -> u64 {
         self.number.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// Looks at or changes what is being played.
+    /// Reads or changes the running script.
     pub(super) fn with_script_run<T>(&self, look: impl FnOnce(&mut ScriptRun) -> T) -> T {
         look(&mut lock(&self.script_run))
     }
 
-    /// Begins the script anew, with nothing counted.
+    /// Restarts the script and clears all counts.
     pub(super) fn restart(&self) {
         self.with_script_run(|play| *play = ScriptRun::new(&self.script));
         self.number.store(0, Ordering::Relaxed);
@@ -72,12 +72,12 @@ impl ServerState {
         lock(&self.request_log).clear();
     }
 
-    /// The seconds since the server began.
+    /// Returns the seconds since the server started.
     pub(super) fn uptime_seconds(&self) -> u64 {
         self.started.get_or_init(Instant::now).elapsed().as_secs()
     }
 
-    /// The present moment.
+    /// Returns the current time.
     pub(super) fn now(&self) -> ServerTime {
         let begun = self.started.get_or_init(Instant::now);
         ServerTime {
@@ -98,7 +98,7 @@ impl ScriptRun {
         }
     }
 
-    /// When the first request to a model came: now, if this is it.
+    /// Returns the time of the first model call, which is now if this is the first.
     pub(super) fn first_request(&mut self) -> Instant {
         *self.first_request.get_or_insert_with(Instant::now)
     }

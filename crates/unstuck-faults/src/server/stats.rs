@@ -1,44 +1,45 @@
-//! What was counted: cheap enough for benchmarks, bounded however long the server runs.
+//! Request statistics: cheap enough for benchmarks, bounded however long the server runs.
 
 use std::collections::{BTreeMap, HashMap};
 
 use serde::Serialize;
 
-/// So many different paths and models are told apart; the others are counted together.
+/// Maximum number of distinct paths and models; further ones are counted together.
 const MAX_NAMES: usize = 200;
 const OTHERS: &str = "(others)";
 
-/// So many seconds are counted one by one.
+/// Maximum number of seconds counted separately.
 const MAX_SECONDS: usize = 24 * 60 * 60;
 
-/// What a server counted; `GET /__faults/stats` gives it as JSON.
+/// The statistics of a server; `GET /__faults/stats` returns them as JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct ServerStats {
-    /// Requests that came in; those for the counts themselves are left out.
+    /// Received requests, except those for the statistics.
     pub requests: u64,
-    /// Connections that were made.
+    /// Accepted connections.
     pub connections: u64,
-    /// Requests that are being answered.
+    /// Requests in flight.
     pub in_flight: u64,
-    /// The most that were answered at a time.
+    /// Maximum number of requests in flight at once.
     pub most_in_flight: u64,
-    /// Answers that the client did not wait for.
+    /// Answers whose client disconnected early.
     pub abandoned: u64,
-    /// By what was done: a reply's name, `over_limit_error`, `over_capacity`, `no_step`, `bad_request` or `auxiliary_query` (side questions).
+    /// Counts by outcome: a reply's name, `over_limit`, `over_capacity`, `no_step`, `bad_request` or `aside` (auxiliary
+    /// queries).
     pub by_reply: BTreeMap<String, u64>,
-    /// By HTTP status; 0 for those that got none.
+    /// Counts by HTTP status; 0 if there was none.
     pub by_status: BTreeMap<u16, u64>,
-    /// By path.
+    /// Counts by path.
     pub by_path: BTreeMap<String, u64>,
-    /// By model.
+    /// Counts by model.
     pub by_model: BTreeMap<String, u64>,
-    /// Requests that came in each second, from the first request on; for the first day.
+    /// Requests in each second since the first request; for the first day.
     pub per_second: Vec<u64>,
-    /// Good answers (2xx) that were begun in each of these seconds.
+    /// Successful answers (2xx) begun in each of these seconds.
     pub good_per_second: Vec<u64>,
 }
 
-/// The counts while they grow.
+/// The counters behind the statistics.
 #[derive(Debug, Default)]
 pub(super) struct StatsCounter {
     requests: u64,
@@ -60,7 +61,7 @@ impl StatsCounter {
         self.connections += 1;
     }
 
-    /// Counts a request that came in during this second.
+    /// Counts a request received in this second.
     pub(super) fn count_request(&mut self, path: &str, second: u64) {
         self.requests += 1;
         self.in_flight += 1;
@@ -78,7 +79,7 @@ impl StatsCounter {
         *self.by_reply.entry(reply).or_default() += 1;
     }
 
-    /// Counts an answer whose headers go out during this second; 0 for none.
+    /// Counts an answer whose headers are sent in this second; 0 for none.
     pub(super) fn count_response(&mut self, status: u16, second: u64) {
         *self.by_status.entry(status).or_default() += 1;
         if (200..300).contains(&status) {
@@ -95,7 +96,7 @@ impl StatsCounter {
         self.abandoned += 1;
     }
 
-    /// Forgets everything but what is still under way.
+    /// Resets all counts except those of requests in flight.
     pub(super) fn restart(&mut self) {
         *self = Self {
             in_flight: self.in_flight,
@@ -173,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn many_names_are_counted_together() {
+    fn excess_names_are_counted_together() {
         let mut tally = StatsCounter::default();
         for number in 0..1_000 {
             tally.count_request(&format!("/{number}"), 0);

@@ -1,4 +1,4 @@
-//! TLS by a certificate that is made when the server starts and that nobody has signed.
+//! TLS with a self-signed certificate, created when the server starts.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -12,7 +12,7 @@ use tokio_rustls::rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use crate::error::FaultsError;
 use crate::script::{CertificateFault, HandshakeFault, StepRepeat, TlsScript};
 
-/// The TLS side of a server.
+/// The TLS configuration of a server.
 pub(super) struct TlsState {
     acceptor: TlsAcceptor,
     pem: String,
@@ -20,7 +20,7 @@ pub(super) struct TlsState {
     begun: AtomicU32,
 }
 
-/// What comes of a handshake.
+/// The outcome of a handshake.
 pub(super) enum Handshake {
     Fails(HandshakeFault),
     Works(TlsAcceptor),
@@ -44,7 +44,7 @@ impl TlsState {
         &self.pem
     }
 
-    /// What comes of the next handshake.
+    /// Returns the outcome of the next handshake.
     pub(super) fn next_handshake(&self) -> Handshake {
         let before = self.begun.fetch_add(1, Ordering::Relaxed);
         let fails = match self.script.failing_handshakes {

@@ -1,4 +1,4 @@
-//! The scripted agent: what it prints is what a supervisor has to understand.
+//! The scripted agent: its output is input for the supervisor.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use unstuck_faults::{FaultServer, Reply, Script, ToolFailure};
 
 use crate::exchange::now;
 
-/// How a run of the agent ended.
+/// The result of a run of the agent.
 struct Ended {
     code: i32,
     stdout: String,
@@ -50,7 +50,7 @@ fn meets(reply: Reply, args: &[&str]) -> Ended {
 }
 
 #[test]
-fn an_answer_is_printed_alone() {
+fn text_output_is_only_the_answer() {
     let ended = meets(Reply::answer("The tests pass."), &[]);
     assert_eq!(
         (ended.code, ended.stdout.as_str()),
@@ -60,7 +60,7 @@ fn an_answer_is_printed_alone() {
 }
 
 #[test]
-fn a_failure_is_understood_in_both_formats_and_never_tried_again() {
+fn failures_are_diagnosed_in_both_formats_and_never_retried() {
     let expected = [
         (
             Reply::RateLimit {
@@ -103,13 +103,13 @@ fn a_failure_is_understood_in_both_formats_and_never_tried_again() {
 }
 
 #[test]
-fn an_empty_answer_is_no_failure_of_the_process_but_is_seen() {
+fn an_empty_answer_exits_with_success_but_is_diagnosed() {
     let ended = meets(Reply::Empty, &["--output-format", "json"]);
     assert_eq!((ended.code, ended.kind()), (0, Kind::EmptyOutput));
 }
 
 #[test]
-fn the_stated_waits_survive_the_way_through_the_agent() {
+fn stated_waits_are_preserved_by_the_agent() {
     let limited = meets(
         Reply::RateLimit {
             retry_after: Some(7),
@@ -125,7 +125,7 @@ fn the_stated_waits_survive_the_way_through_the_agent() {
 }
 
 #[test]
-fn json_output_tells_the_truth_only_in_is_error() {
+fn json_output_shows_failures_only_in_is_error() {
     let ended = meets(Reply::Overloaded, &["--output-format", "json"]);
     let object: Value = serde_json::from_str(&ended.stdout).unwrap();
     assert_eq!(
@@ -168,7 +168,7 @@ fn a_resumed_session_keeps_its_id() {
 }
 
 #[test]
-fn a_failing_tool_is_acted_out_on_standard_error() {
+fn a_failing_tool_is_reported_on_standard_error() {
     let failure = ToolFailure {
         stderr: "cargo: error: No space left on device (os error 28)".into(),
         exit_code: 101,
@@ -183,7 +183,7 @@ fn a_failing_tool_is_acted_out_on_standard_error() {
 }
 
 #[test]
-fn a_server_that_is_not_there_is_a_network_error() {
+fn an_unreachable_server_is_a_network_error() {
     let server = FaultServer::start(Script::answering("Done")).unwrap();
     let url = server.url();
     server.stop();
@@ -192,7 +192,7 @@ fn a_server_that_is_not_there_is_a_network_error() {
 }
 
 #[test]
-fn wrong_arguments_are_told_from_failures() {
+fn wrong_arguments_have_their_own_exit_code() {
     assert_eq!(agent("http://127.0.0.1:1", &["--no-such-flag"]).code, 2);
     let ended = agent("not an address", &[]);
     assert_eq!(ended.code, 1);

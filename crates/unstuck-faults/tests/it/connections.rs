@@ -1,4 +1,4 @@
-//! Below HTTP: resets, closed connections, lies about lengths, TLS, HTTP/2.
+//! Below HTTP: resets, closed connections, wrong lengths, TLS, HTTP/2.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ fn resetting(by: ResetPoint) -> FaultServer {
 }
 
 #[tokio::test]
-async fn a_reset_comes_before_the_headers_after_them_or_in_the_body() {
+async fn a_reset_can_happen_before_or_after_the_headers_or_in_the_body() {
     for dialect in DIALECTS {
         for streams in [false, true] {
             let raw = dialect
@@ -57,7 +57,7 @@ async fn a_reset_comes_before_the_headers_after_them_or_in_the_body() {
 }
 
 #[tokio::test]
-async fn a_closed_connection_answers_nothing() {
+async fn a_closed_connection_returns_no_bytes() {
     for dialect in DIALECTS {
         let raw = dialect.raw(&serving(Reply::Close), true).await;
         assert!(raw.end.is_ok() && raw.bytes.is_empty(), "{raw:?}");
@@ -84,7 +84,7 @@ async fn a_stream_is_cut_by_a_reset_or_by_a_plain_end() {
 }
 
 #[tokio::test]
-async fn a_stated_length_may_be_too_large_or_too_small() {
+async fn content_length_can_be_too_large_or_too_small() {
     for (by, is_short) in [(100, true), (-10, false)] {
         let raw = CHAT.raw(&serving(Reply::WrongLength { by }), false).await;
         let text = raw.text();
@@ -99,7 +99,7 @@ async fn a_stated_length_may_be_too_large_or_too_small() {
 }
 
 #[tokio::test]
-async fn bytes_may_be_no_http_and_chunks_no_chunks() {
+async fn responses_can_be_invalid_http_or_invalid_chunks() {
     let raw = CHAT.raw(&serving(Reply::NotHttp), false).await;
     assert!(!raw.text().starts_with("HTTP"), "{raw:?}");
     let raw = CHAT.raw(&serving(Reply::BadFraming), true).await;
@@ -107,7 +107,7 @@ async fn bytes_may_be_no_http_and_chunks_no_chunks() {
 }
 
 #[tokio::test]
-async fn http2_is_spoken_by_those_who_know_and_resets_only_the_stream() {
+async fn http2_with_prior_knowledge_is_supported_and_resets_only_the_stream() {
     let script = Script::default()
         .with_step(Reply::Close)
         .with_step(Reply::answer("Done"));
@@ -134,7 +134,7 @@ async fn http2_is_spoken_by_those_who_know_and_resets_only_the_stream() {
     assert_eq!(server.requests()[1].prompt, PROMPT);
 }
 
-/// Connects by TLS, trusting only what the server says of itself.
+/// Connects by TLS, trusting only the server's own certificate.
 async fn secure(server: &FaultServer) -> std::io::Result<TlsStream<TcpStream>> {
     let mut roots = RootCertStore::empty();
     let pem = server.certificate().unwrap();
@@ -158,7 +158,7 @@ fn secured(tls: TlsScript) -> FaultServer {
 }
 
 #[tokio::test]
-async fn the_same_port_speaks_tls_to_those_who_trust_its_certificate() {
+async fn the_same_port_speaks_tls_to_clients_that_trust_its_certificate() {
     let server = secured(TlsScript::default());
     assert!(server.tls_url().unwrap().starts_with("https://127.0.0.1:"));
     let stream = secure(&server).await.unwrap();
@@ -175,7 +175,7 @@ async fn the_same_port_speaks_tls_to_those_who_trust_its_certificate() {
 }
 
 #[tokio::test]
-async fn a_certificate_may_be_for_another_name_or_expired() {
+async fn a_certificate_can_be_for_another_name_or_expired() {
     for (certificate, complaint) in [
         (CertificateFault::WrongHost, "not valid for name"),
         (CertificateFault::Expired, "expired"),
@@ -190,7 +190,7 @@ async fn a_certificate_may_be_for_another_name_or_expired() {
 }
 
 #[tokio::test]
-async fn some_handshakes_may_fail_before_the_others_work() {
+async fn the_first_handshakes_can_fail() {
     for how in [
         HandshakeFault::Garbage,
         HandshakeFault::Close,
@@ -208,7 +208,7 @@ async fn some_handshakes_may_fail_before_the_others_work() {
 }
 
 #[tokio::test]
-async fn tls_without_a_certificate_ends_at_once() {
+async fn tls_without_a_tls_script_is_closed() {
     let server = FaultServer::start(Script::answering("Done")).unwrap();
     assert_eq!((server.tls_url(), server.certificate()), (None, None));
     let mut stream = TcpStream::connect(server.address()).await.unwrap();

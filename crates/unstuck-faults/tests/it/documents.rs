@@ -1,4 +1,4 @@
-//! What the guide shows as a script is one.
+//! Every script shown in the guide is valid.
 
 use std::path::Path;
 
@@ -25,7 +25,7 @@ fn every_script_of_the_guide_is_valid() {
 }
 
 #[test]
-fn the_mix_of_the_guide_is_the_one_that_the_example_prints() {
+fn the_mix_in_the_guide_equals_the_printed_example() {
     let flaky = examples::find("flaky").unwrap().script().unwrap();
     let guide = guide();
     let (_, after) = guide.split_once("```toml\n[mix]\n").unwrap();

@@ -1,4 +1,4 @@
-//! A plain HTTP client for the tests, and the four protocols that it can speak.
+//! A plain HTTP client for the tests, and the four protocols it speaks.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -13,10 +13,10 @@ use tokio::net::TcpStream;
 use unstuck_core::{ClockReading, Diagnosis, Failure, Timestamp, classify};
 use unstuck_faults::FaultServer;
 
-/// The prompt that every call asks.
+/// The prompt of every call.
 pub(crate) const PROMPT: &str = "Fix the tests";
 
-/// A way to ask a model.
+/// A protocol of the test client.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Dialect {
     pub(crate) provider: &'static str,
@@ -24,7 +24,7 @@ pub(crate) struct Dialect {
     stream: &'static str,
 }
 
-/// All that are spoken.
+/// All supported protocols.
 pub(crate) const DIALECTS: [Dialect; 4] = [ANTHROPIC, RESPONSES, CHAT, GEMINI];
 
 pub(crate) const ANTHROPIC: Dialect = Dialect {
@@ -61,30 +61,30 @@ impl Dialect {
         }
     }
 
-    /// The path and the body of a question.
+    /// Returns the path and body of a model call.
     pub(crate) fn question(self, streams: bool) -> (&'static str, Value) {
         let path = if streams { self.stream } else { self.whole };
         (path, self.body(streams))
     }
 
-    /// Asks past HTTP, and tells what came back before the connection ended and how it did.
+    /// Sends a model call without an HTTP library, and returns the response and the way the connection ended.
     pub(crate) async fn raw(self, server: &FaultServer, streams: bool) -> Raw {
         let (path, body) = self.question(streams);
         raw(server.address(), path, &body).await
     }
 
-    /// Asks for the answer in one piece.
+    /// Requests the answer in one piece.
     pub(crate) async fn ask(self, server: &FaultServer) -> Reached {
         post(server, self.whole, &self.body(false)).await
     }
 
-    /// Asks for the answer as a stream.
+    /// Requests the answer as a stream.
     pub(crate) async fn stream(self, server: &FaultServer) -> Reached {
         post(server, self.stream, &self.body(true)).await
     }
 }
 
-/// What came back.
+/// A response.
 #[derive(Debug)]
 pub(crate) struct Reached {
     pub(crate) status: u16,
@@ -93,11 +93,11 @@ pub(crate) struct Reached {
     pub(crate) end: End,
 }
 
-/// What came back from a connection until it ended.
+/// A raw response until the end of the connection.
 #[derive(Debug)]
 pub(crate) struct Raw {
     pub(crate) bytes: Vec<u8>,
-    /// `Ok` for a plain end, else the error of the system.
+    /// `Ok` for a normal end, else the system's error.
     pub(crate) end: std::io::Result<()>,
 }
 
@@ -112,7 +112,7 @@ impl Raw {
     }
 }
 
-/// Sends a question over a bare connection and reads until that ends.
+/// Sends a model call over a bare connection and reads until it ends.
 pub(crate) async fn raw(address: SocketAddr, path: &str, body: &Value) -> Raw {
     let body = body.to_string();
     let head = format!(
@@ -132,12 +132,12 @@ pub(crate) async fn raw(address: SocketAddr, path: &str, body: &Value) -> Raw {
     Raw { bytes, end }
 }
 
-/// How it ended.
+/// The end of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
     Complete,
     Broken,
-    /// It had not ended after a while.
+    /// The connection had not ended after a while.
     Silent,
 }
 
@@ -151,7 +151,7 @@ impl Reached {
         serde_json::from_str(&self.body).unwrap()
     }
 
-    /// The JSON of every `data:` line but the `[DONE]` of chats.
+    /// Returns the JSON of every `data:` line except the `[DONE]` of chats.
     pub(crate) fn events(&self) -> Vec<Value> {
         let data = self
             .body
@@ -162,7 +162,7 @@ impl Reached {
             .collect()
     }
 
-    /// What the product makes of it.
+    /// Returns the product's diagnosis of it.
     pub(crate) fn diagnosis(&self, provider: &str) -> Diagnosis {
         let failure = Failure::api(provider)
             .with_status(self.status)
@@ -195,7 +195,7 @@ pub(crate) async fn post(server: &FaultServer, path: &str, body: &Value) -> Reac
     send(server, request).await
 }
 
-/// Asks with one more header.
+/// Sends a request with one more header.
 pub(crate) async fn post_with(
     server: &FaultServer,
     (path, body): (&str, &Value),
@@ -213,7 +213,7 @@ pub(crate) async fn bare(server: &FaultServer, method: Method, path: &str) -> Re
     send(server, request.body(Full::default()).unwrap()).await
 }
 
-/// Sends a request; waits a while for the end of the answer, and for ever for its beginning.
+/// Sends a request; waits without limit for the start of the answer, and a while for its end.
 pub(crate) async fn send(server: &FaultServer, mut request: Request<Full<Bytes>>) -> Reached {
     let host = format!("127.0.0.1:{}", server.port());
     request.headers_mut().insert("host", host.parse().unwrap());

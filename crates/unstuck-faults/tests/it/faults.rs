@@ -1,4 +1,4 @@
-//! Every fault, in every protocol, is known for what it is.
+//! Every fault is diagnosed correctly in every protocol.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ fn serving(reply: Reply) -> FaultServer {
     FaultServer::start(Script::default().with_step(reply)).unwrap()
 }
 
-/// What is wrong about the kinds of a fault, in both forms of all protocols.
+/// Returns the wrong diagnoses of a fault, in both forms of all protocols.
 async fn misjudged(reply: &Reply, expected: Kind) -> Vec<String> {
     let mut wrong = Vec::new();
     for dialect in DIALECTS {
@@ -38,7 +38,7 @@ async fn misjudged(reply: &Reply, expected: Kind) -> Vec<String> {
     wrong
 }
 
-/// S4-33: the harness says what the real APIs say, in the shape in which unstuck has to understand it.
+/// S4-33: the harness answers like the real APIs, in the format that unstuck has to understand.
 #[tokio::test]
 async fn every_fault_is_diagnosed_as_its_kind_in_every_protocol() {
     let expected = [
@@ -78,7 +78,7 @@ async fn every_fault_is_diagnosed_as_its_kind_in_every_protocol() {
 }
 
 #[tokio::test]
-async fn refusals_of_the_model_are_no_errors_of_http() {
+async fn model_refusals_are_not_http_errors() {
     for dialect in DIALECTS {
         let reached = reached(dialect, Reply::Refusal).await;
         assert_eq!(reached.status, 200);
@@ -88,7 +88,7 @@ async fn refusals_of_the_model_are_no_errors_of_http() {
 }
 
 #[tokio::test]
-async fn an_empty_answer_is_well_formed_and_says_nothing() {
+async fn an_empty_answer_is_well_formed_without_text() {
     let anthropic = reached(ANTHROPIC, Reply::Empty).await.json();
     assert_eq!(anthropic["content"], json!([]));
     assert_eq!(anthropic["stop_reason"], "end_turn");
@@ -128,7 +128,7 @@ async fn the_stated_reset_is_found_in_every_protocol() {
 }
 
 #[tokio::test]
-async fn errors_have_the_status_and_the_shape_of_their_provider() {
+async fn errors_have_the_status_and_format_of_their_provider() {
     let overloaded = reached(ANTHROPIC, Reply::Overloaded).await;
     assert_eq!(overloaded.status, 529);
     assert_eq!(overloaded.json()["type"], "error");
@@ -151,7 +151,7 @@ async fn errors_have_the_status_and_the_shape_of_their_provider() {
 }
 
 #[tokio::test]
-async fn a_usage_limit_states_its_reset_the_way_each_subscription_does() {
+async fn a_usage_limit_states_its_reset_in_the_format_of_each_subscription() {
     let script = r#"
         [[step]]
         usage_limit = { resets_at = "2040-01-01T00:00:00Z" }
@@ -169,7 +169,7 @@ async fn a_usage_limit_states_its_reset_the_way_each_subscription_does() {
 }
 
 #[tokio::test]
-async fn an_answer_at_the_allowed_length_says_so_in_both_forms() {
+async fn a_truncated_answer_states_its_stop_reason_in_both_forms() {
     let ends = [
         (
             ANTHROPIC,
@@ -209,7 +209,7 @@ async fn an_answer_at_the_allowed_length_says_so_in_both_forms() {
 }
 
 #[tokio::test]
-async fn the_same_tool_is_called_again_and_again() {
+async fn a_tool_call_can_be_repeated_forever() {
     let script = r#"
         [[step]]
         tool_call = { name = "read_file", input = { path = "a.rs" } }
@@ -234,7 +234,7 @@ async fn the_same_tool_is_called_again_and_again() {
 }
 
 #[tokio::test]
-async fn a_model_that_rejects_prefill_answers_the_same_request_without_it() {
+async fn a_rejected_prefill_succeeds_without_the_prefill() {
     let script = r#"
         [[step]]
         when = { model = "opus", prefill = true }
@@ -260,7 +260,7 @@ async fn a_model_that_rejects_prefill_answers_the_same_request_without_it() {
 }
 
 #[tokio::test]
-async fn a_status_has_the_words_of_the_script_and_the_stated_wait() {
+async fn a_status_has_the_scripted_message_and_wait() {
     for dialect in DIALECTS {
         let busy = Reply::Status {
             code: 503,
@@ -277,7 +277,7 @@ async fn a_status_has_the_words_of_the_script_and_the_stated_wait() {
 }
 
 #[tokio::test]
-async fn a_page_of_a_proxy_is_html_with_the_status_of_the_script() {
+async fn a_proxy_page_is_html_with_the_scripted_status() {
     for (status, expected) in [(None, 502), (Some(200), 200), (Some(7), 502)] {
         let page = reached(ANTHROPIC, Reply::Html { status }).await;
         assert_eq!(page.status, expected);

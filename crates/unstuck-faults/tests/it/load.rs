@@ -1,4 +1,4 @@
-//! Limits that are counted, a capacity that can be exceeded, answers that take their time.
+//! Key limits, an exceeded capacity, and slow answers.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ fn start(script: Script) -> FaultServer {
     FaultServer::start(script).unwrap()
 }
 
-/// A server with two requests per window for each key.
+/// Starts a server with two requests per window for each key.
 fn two_per(window: Duration) -> FaultServer {
     start(Script::answering("Done").with_limits(KeyLimits {
         requests_per_minute: Some(2),
@@ -24,7 +24,7 @@ fn two_per(window: Duration) -> FaultServer {
     }))
 }
 
-/// The statuses of so many requests at once, in the order of their ends.
+/// Returns the statuses of simultaneous requests, in the order of their ends.
 async fn crowd(server: &FaultServer, count: usize) -> Vec<u16> {
     let mut asking = JoinSet::new();
     let (path, body) = ANTHROPIC.question(false);
@@ -47,7 +47,7 @@ async fn crowd(server: &FaultServer, count: usize) -> Vec<u16> {
     asking.join_all().await
 }
 
-/// Exceeds the limit, and comes back after the stated wait.
+/// Exceeds the limit, and retries after the stated wait.
 async fn exceed(dialect: Dialect) {
     let server = two_per(Duration::from_secs(1));
     assert_eq!(dialect.ask(&server).await.status, 200);
@@ -65,13 +65,13 @@ async fn exceed(dialect: Dialect) {
 }
 
 #[tokio::test]
-async fn whoever_exceeds_a_limit_is_told_the_true_wait_and_fits_after_it() {
+async fn an_exceeded_limit_states_a_wait_after_which_a_retry_succeeds() {
     let [anthropic, responses, chat, gemini] = DIALECTS.map(exceed);
     tokio::join!(anthropic, responses, chat, gemini);
 }
 
 #[tokio::test]
-async fn good_answers_tell_what_is_left_in_the_headers_of_each_provider() {
+async fn successful_answers_have_the_rate_limit_headers_of_each_provider() {
     let limits = KeyLimits {
         requests_per_minute: Some(10),
         tokens_per_minute: Some(1_000),
@@ -113,7 +113,7 @@ async fn good_answers_tell_what_is_left_in_the_headers_of_each_provider() {
 }
 
 #[tokio::test]
-async fn each_key_has_limits_of_its_own() {
+async fn each_key_has_separate_limits() {
     let server = two_per(Duration::from_secs(60));
     let (path, body) = ANTHROPIC.question(false);
     let statuses = async |key| {
@@ -129,7 +129,7 @@ async fn each_key_has_limits_of_its_own() {
 }
 
 #[tokio::test]
-async fn a_request_that_is_larger_than_the_whole_limit_is_told_that_no_wait_helps() {
+async fn a_request_larger_than_the_whole_limit_states_no_wait() {
     let limits = KeyLimits {
         tokens_per_minute: Some(2),
         ..KeyLimits::default()
@@ -145,7 +145,7 @@ async fn a_request_that_is_larger_than_the_whole_limit_is_told_that_no_wait_help
 }
 
 #[tokio::test]
-async fn beyond_its_places_and_its_queue_the_server_is_overloaded() {
+async fn requests_beyond_the_slots_and_the_queue_are_overloaded() {
     let server = start(Script::answering("Done").with_capacity(Capacity {
         concurrent: Some(2),
         queue: 3,
@@ -163,7 +163,7 @@ async fn beyond_its_places_and_its_queue_the_server_is_overloaded() {
 }
 
 #[tokio::test]
-async fn in_a_brownout_less_gets_through_and_afterwards_all_does_again() {
+async fn throughput_drops_in_a_brownout_and_recovers_afterwards() {
     let server = start(
         Script::answering("Done")
             .with_capacity(Capacity {
@@ -187,7 +187,7 @@ async fn in_a_brownout_less_gets_through_and_afterwards_all_does_again() {
 }
 
 #[tokio::test]
-async fn a_stream_keeps_its_place_until_it_ends() {
+async fn a_stream_holds_its_slot_until_it_ends() {
     let pace = ResponsePace {
         between: Latency::Fixed(Duration::from_millis(60)),
         ..ResponsePace::default()
@@ -212,7 +212,7 @@ async fn a_stream_keeps_its_place_until_it_ends() {
 }
 
 #[tokio::test]
-async fn the_first_byte_and_each_further_frame_take_their_time() {
+async fn the_first_byte_and_each_further_frame_are_delayed() {
     let pace = |first_byte, between| ResponsePace {
         first_byte: Latency::Fixed(Duration::from_millis(first_byte)),
         between: Latency::Fixed(Duration::from_millis(between)),

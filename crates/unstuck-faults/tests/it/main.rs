@@ -1,4 +1,4 @@
-//! What a user of the fault server relies on, tried over real connections.
+//! Tests of the fault server over real connections.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 

@@ -1,4 +1,4 @@
-//! Random mixes that are not: the same seed and order give the same failures.
+//! Random mixes are reproducible: the same seed and order give the same failures.
 
 use unstuck_faults::{FaultMix, FaultServer, Reply, Script};
 
@@ -18,7 +18,7 @@ async fn drawn(script: &Script, count: usize) -> Vec<Option<&'static str>> {
 }
 
 #[tokio::test]
-async fn the_same_seed_gives_the_same_failures_in_the_same_order() {
+async fn the_same_seed_gives_the_same_failures() {
     let mix = |seed| {
         mixed(
             FaultMix::failing(0.4, seed)
@@ -37,7 +37,7 @@ async fn the_same_seed_gives_the_same_failures_in_the_same_order() {
 }
 
 #[tokio::test]
-async fn a_mix_is_written_with_weights_and_conditions() {
+async fn a_mix_supports_weights_and_conditions() {
     let script: Script = r#"
         [mix]
         seed = 3
@@ -57,7 +57,7 @@ async fn a_mix_is_written_with_weights_and_conditions() {
 }
 
 #[tokio::test]
-async fn a_restart_plays_the_same_again() {
+async fn a_restart_repeats_the_same_failures() {
     let script =
         mixed(FaultMix::failing(0.5, 5).with_fault(1, Reply::Auth)).with_step(Reply::Quota);
     let server = FaultServer::start(script).unwrap();

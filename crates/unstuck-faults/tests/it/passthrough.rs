@@ -1,4 +1,4 @@
-//! Side questions, exact echoes, and what is counted.
+//! Auxiliary queries, exact echoes, and statistics.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use unstuck_faults::{FaultServer, Passthrough, Reply, RequestCondition, Script, 
 use crate::exchange::{ANTHROPIC, CHAT, DIALECTS, End, bare, post, post_with, send};
 
 #[tokio::test]
-async fn embeddings_and_files_are_answered_as_a_provider_might() {
+async fn embeddings_and_files_get_plausible_answers() {
     let server = FaultServer::start(Script::default()).unwrap();
     let body = json!({"model": "text-embedding-3-small", "input": ["one", "two"]});
     let embedded = post(&server, "/v1/embeddings", &body).await.json();
@@ -37,7 +37,7 @@ async fn embeddings_and_files_are_answered_as_a_provider_might() {
     assert_eq!(model.json()["id"], "gpt-9");
 }
 
-/// Sends these bytes and returns the JSON that comes back.
+/// Sends these bytes and returns the JSON response.
 async fn exchange(server: &FaultServer, bytes: &[u8]) -> Value {
     let mut stream = tokio::net::TcpStream::connect(server.address())
         .await
@@ -49,7 +49,7 @@ async fn exchange(server: &FaultServer, bytes: &[u8]) -> Value {
 }
 
 #[tokio::test]
-async fn an_echo_tells_exactly_what_came_in() {
+async fn an_echo_is_an_exact_copy_of_the_request() {
     let script = Script::default().with_passthrough(Passthrough::Echo);
     let server = FaultServer::start(script).unwrap();
     let request = b"PUT /v1/anything%20else?b=2&a=1 HTTP/1.1\r\nHost: h\r\nX-Second: 2\r\nx-first: 1\r\nX-Second: again\r\n\
@@ -75,7 +75,7 @@ async fn an_echo_tells_exactly_what_came_in() {
 }
 
 #[tokio::test]
-async fn echoes_follow_each_other_on_one_connection_and_can_be_steps() {
+async fn echoes_work_repeatedly_on_one_connection_and_as_steps() {
     let script = Script::default().with_step(ScriptStep::from(Reply::Echo).always());
     let server = FaultServer::start(script).unwrap();
     let one = |number: usize, end: &str| {
@@ -104,7 +104,7 @@ async fn echoes_follow_each_other_on_one_connection_and_can_be_steps() {
 }
 
 #[tokio::test]
-async fn a_step_that_names_a_path_is_for_side_questions_too() {
+async fn a_step_that_names_a_path_matches_auxiliary_queries_too() {
     let script = Script::default()
         .with_step(ScriptStep::from(Reply::Overloaded).when_path("/models"))
         .with_step(Reply::answer("Done"));
@@ -115,7 +115,7 @@ async fn a_step_that_names_a_path_is_for_side_questions_too() {
 }
 
 #[tokio::test]
-async fn keys_and_headers_choose_the_step() {
+async fn keys_and_headers_select_the_step() {
     let of_key = |key: &str| RequestCondition {
         key: Some(key.to_owned()),
         ..RequestCondition::default()
@@ -143,7 +143,7 @@ async fn keys_and_headers_choose_the_step() {
 }
 
 #[tokio::test]
-async fn what_was_counted_can_be_asked_for_from_outside() {
+async fn statistics_are_available_over_http() {
     let script = Script::default()
         .with_step(ScriptStep::from(Reply::Overloaded).times(2))
         .with_step(Reply::answer("Done"))
@@ -172,7 +172,7 @@ async fn what_was_counted_can_be_asked_for_from_outside() {
 }
 
 #[tokio::test]
-async fn a_client_that_goes_away_is_counted() {
+async fn a_client_that_disconnects_is_counted_as_abandoned() {
     for reply in [Reply::Hang, Reply::Stall] {
         let server = FaultServer::start(Script::default().with_step(reply)).unwrap();
         let asked = tokio::time::timeout(Duration::from_millis(50), ANTHROPIC.stream(&server));
@@ -189,7 +189,7 @@ async fn a_client_that_goes_away_is_counted() {
 }
 
 #[tokio::test]
-async fn usage_is_counted_from_the_texts_and_ids_are_in_the_headers() {
+async fn usage_is_estimated_from_the_texts_and_ids_are_in_the_headers() {
     let script = r#"
         [[step]]
         answer = { text = "12345678", cache_read_tokens = 1, cache_write_tokens = 1 }
@@ -197,7 +197,7 @@ async fn usage_is_counted_from_the_texts_and_ids_are_in_the_headers() {
     "#;
     let server = FaultServer::start(script.parse().unwrap()).unwrap();
     let asked = ANTHROPIC.ask(&server).await;
-    // "Fix the tests" are 13 bytes: 4 tokens, of which 2 are the cache's.
+    // "Fix the tests" has 13 bytes: 4 tokens, of which 2 are cached.
     let usage = json!({
         "input_tokens": 2, "output_tokens": 2, "cache_creation_input_tokens": 1, "cache_read_input_tokens": 1,
     });
@@ -213,7 +213,7 @@ async fn usage_is_counted_from_the_texts_and_ids_are_in_the_headers() {
 }
 
 #[tokio::test]
-async fn what_came_in_is_kept_byte_for_byte() {
+async fn requests_are_kept_byte_for_byte() {
     let server = FaultServer::start(Script::answering("Done")).unwrap();
     let body = "{ \"model\" : \"m\",\n \"messages\":[] }";
     let request = Request::post("/v1/messages")

@@ -60,7 +60,7 @@ fn a_script_is_served_and_every_request_logged() {
 }
 
 #[test]
-fn a_script_that_cannot_be_read_ends_the_program_with_the_reason() {
+fn an_unreadable_script_ends_the_program_with_the_reason() {
     let folder = TempDir::new().unwrap();
     let ended = serve(folder.path(), "[[step]]\nnonsense = 1\n")
         .wait_with_output()

@@ -1,4 +1,4 @@
-//! What the server keeps and what it answers to side questions.
+//! The requests that the server keeps, and its answers to auxiliary queries.
 
 use hyper::Method;
 use serde_json::json;
@@ -14,7 +14,7 @@ fn wrong(script: &str) -> String {
 }
 
 #[tokio::test]
-async fn what_came_in_is_kept_without_secrets() {
+async fn requests_are_kept_without_secrets() {
     let server = FaultServer::start(Script::answering("Done")).unwrap();
     for dialect in DIALECTS {
         dialect.ask(&server).await;
@@ -37,7 +37,7 @@ async fn what_came_in_is_kept_without_secrets() {
 }
 
 #[tokio::test]
-async fn a_key_in_the_address_is_not_kept() {
+async fn a_key_in_the_url_is_not_kept() {
     let server = FaultServer::start(Script::answering("Done")).unwrap();
     let path = "/v1beta/models/m:generateContent?key=sk-secret";
     post(&server, path, &json!({})).await;
@@ -45,7 +45,7 @@ async fn a_key_in_the_address_is_not_kept() {
 }
 
 #[tokio::test]
-async fn side_questions_take_no_step() {
+async fn auxiliary_queries_use_no_step() {
     let server = FaultServer::start(Script::default().with_step(Reply::Overloaded)).unwrap();
     assert_eq!(bare(&server, Method::HEAD, "/").await.status, 200);
     let models = bare(&server, Method::GET, "/v1/models").await.json();
@@ -70,7 +70,7 @@ async fn side_questions_take_no_step() {
 }
 
 #[tokio::test]
-async fn unknown_paths_are_refused_in_the_protocol_of_the_path() {
+async fn unknown_paths_are_refused_in_the_format_of_their_protocol() {
     let server = FaultServer::start(Script::answering("Done")).unwrap();
     let reached = post(&server, "/v1/messages/batches", &json!({})).await;
     assert_eq!(
@@ -85,7 +85,7 @@ async fn unknown_paths_are_refused_in_the_protocol_of_the_path() {
 }
 
 #[tokio::test]
-async fn a_request_that_is_no_json_object_is_refused_or_answered_but_never_breaks_the_server() {
+async fn a_request_that_is_not_a_json_object_never_breaks_the_server() {
     let server = FaultServer::start(Script::answering("Done")).unwrap();
     for body in [
         json!(null),
@@ -100,7 +100,7 @@ async fn a_request_that_is_no_json_object_is_refused_or_answered_but_never_break
 }
 
 #[tokio::test]
-async fn a_request_for_which_the_script_has_nothing_is_told_so() {
+async fn a_request_without_a_step_gets_an_error() {
     let script =
         Script::default().with_step(ScriptStep::from(Reply::Quota).when_prompt("elsewhere"));
     let server = FaultServer::start(script).unwrap();
@@ -132,7 +132,7 @@ async fn a_stopped_server_no_longer_listens() {
 }
 
 #[test]
-fn a_misspelt_script_is_refused_with_the_reason() {
+fn a_misspelled_script_is_refused_with_the_reason() {
     assert!(wrong("[[step]]\novreloaded = {}").contains("ovreloaded"));
     assert!(wrong("[[step]]\nrate_limit = { retry = 1 }").contains("retry"));
     assert!(wrong("[[step]]\ntimes = 2").contains("one reply"));

@@ -1,4 +1,4 @@
-//! Streams that stop, lie or fall silent, at every frame of every protocol.
+//! Streams that stop, are corrupt or fall silent, at every frame of every protocol.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ fn serving(reply: Reply) -> FaultServer {
     FaultServer::start(Script::default().with_step(reply)).unwrap()
 }
 
-/// The frames of a body, each with its end.
+/// Returns the frames of a body, each with its end.
 fn frames(reached: &Reached) -> Vec<String> {
     let end = if reached.body.contains("\r\n\r\n") {
         "\r\n\r\n"
@@ -28,7 +28,7 @@ fn frames(reached: &Reached) -> Vec<String> {
         .collect()
 }
 
-/// How many frames a whole stream has, as a reference for those that are not.
+/// Returns the frames of a complete stream, as a reference for broken ones.
 async fn whole(dialect: Dialect) -> Vec<String> {
     let wait = Some(Duration::ZERO);
     let stalled = Reply::StallAt {
@@ -61,7 +61,7 @@ async fn a_stream_can_be_cut_after_every_frame() {
 }
 
 #[tokio::test]
-async fn a_cut_without_the_end_of_http_is_seen_as_broken() {
+async fn a_cut_without_the_end_of_http_is_detected_as_broken() {
     for by in [CutMode::Close, CutMode::Reset] {
         for dialect in DIALECTS {
             let reached = dialect
@@ -74,7 +74,7 @@ async fn a_cut_without_the_end_of_http_is_seen_as_broken() {
 }
 
 #[tokio::test]
-async fn a_stream_can_fall_silent_for_ever_with_and_without_pings() {
+async fn a_stream_can_stall_forever_with_and_without_pings() {
     for dialect in DIALECTS {
         let silent = Reply::StallAt {
             after: 2,
@@ -93,14 +93,14 @@ async fn a_stream_can_fall_silent_for_ever_with_and_without_pings() {
             pings,
             cut: false,
         });
-        // The pings never end, so the client gives up by itself.
+        // The pings never end, so the client times out.
         let asked = tokio::time::timeout(Duration::from_millis(150), dialect.stream(&server));
         assert!(asked.await.is_err(), "{dialect:?}");
     }
 }
 
 #[tokio::test]
-async fn a_stream_goes_on_after_a_silence_and_is_whole() {
+async fn a_stream_continues_after_a_stall_and_is_complete() {
     for dialect in DIALECTS {
         let stalled = Reply::StallAt {
             after: 3,
@@ -144,7 +144,7 @@ async fn a_slow_first_token_comes_after_the_opening_of_the_stream() {
 }
 
 #[tokio::test]
-async fn an_error_comes_after_any_frame_and_is_known_for_what_it_is() {
+async fn an_error_can_follow_any_frame_and_is_diagnosed() {
     let errors = [
         (StreamErrorKind::Overloaded, Kind::ServerOverloaded),
         (StreamErrorKind::ServerError, Kind::ServerError),
@@ -170,7 +170,7 @@ async fn an_error_comes_after_any_frame_and_is_known_for_what_it_is() {
 }
 
 #[tokio::test]
-async fn one_frame_is_no_json_and_all_others_are() {
+async fn only_one_frame_is_invalid_json() {
     for dialect in DIALECTS {
         let expected = whole(dialect).await.len();
         let reached = dialect
@@ -193,7 +193,7 @@ async fn one_frame_is_no_json_and_all_others_are() {
 }
 
 #[tokio::test]
-async fn a_missing_end_is_all_that_is_missing() {
+async fn a_missing_end_marker_leaves_the_rest_complete() {
     let ends = [
         (ANTHROPIC, "message_stop", "stop_reason\":\"end_turn"),
         (RESPONSES, "response.completed", "response.completed"),
@@ -216,7 +216,7 @@ async fn a_missing_end_is_all_that_is_missing() {
 }
 
 #[tokio::test]
-async fn invalid_json_has_the_length_of_the_right_answer() {
+async fn invalid_json_has_the_length_of_the_valid_answer() {
     for dialect in DIALECTS {
         let reached = dialect.ask(&serving(Reply::InvalidJson)).await;
         assert_eq!((reached.status, reached.end), (200, End::Complete));
@@ -226,7 +226,7 @@ async fn invalid_json_has_the_length_of_the_right_answer() {
 }
 
 #[tokio::test]
-async fn a_stream_has_as_many_pieces_as_asked_for() {
+async fn a_stream_has_the_requested_number_of_chunks() {
     let pace = ResponsePace {
         chunks: Some(100),
         chunk_bytes: Some(40),

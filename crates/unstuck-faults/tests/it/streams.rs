@@ -1,4 +1,4 @@
-//! Streams: well-formed when they are meant to be, and really broken when not.
+//! Streams: well-formed when intended, and really broken otherwise.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ fn serving(reply: Reply) -> FaultServer {
     FaultServer::start(Script::default().with_step(reply)).unwrap()
 }
 
-/// All texts at a place in the events, put together.
+/// Returns all texts at a path in the events, joined.
 fn text(events: &[Value], place: &str) -> String {
     let texts = events
         .iter()
@@ -31,7 +31,7 @@ fn names(events: &[Value]) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn an_anthropic_stream_tells_the_whole_answer_and_its_price() {
+async fn an_anthropic_stream_has_the_whole_answer_and_its_usage() {
     let reached = ANTHROPIC.stream(&serving(Reply::answer(ANSWER))).await;
     let events = reached.events();
     assert_eq!(text(&events, "/delta/text"), ANSWER);
@@ -79,7 +79,7 @@ async fn a_chat_stream_ends_with_its_usage_and_done() {
 }
 
 #[tokio::test]
-async fn a_gemini_stream_says_why_it_ends() {
+async fn a_gemini_stream_ends_with_its_finish_reason() {
     let events = GEMINI
         .stream(&serving(Reply::answer(ANSWER)))
         .await
@@ -89,7 +89,7 @@ async fn a_gemini_stream_says_why_it_ends() {
 }
 
 #[tokio::test]
-async fn a_refusal_in_a_stream_says_so_at_its_end() {
+async fn a_refusal_in_a_stream_is_stated_at_its_end() {
     let server = serving(Reply::Refusal);
     let ends = [
         (ANTHROPIC, "/delta/stop_reason", "refusal"),
@@ -106,7 +106,7 @@ async fn a_refusal_in_a_stream_says_so_at_its_end() {
 }
 
 #[tokio::test]
-async fn tokens_are_charged_as_the_script_says() {
+async fn tokens_are_charged_as_scripted() {
     let script = r#"
         [[step]]
         answer = { text = "Done", input_tokens = 1200, output_tokens = 34 }
@@ -122,7 +122,7 @@ async fn tokens_are_charged_as_the_script_says() {
 }
 
 #[tokio::test]
-async fn a_cut_answer_begins_well_and_breaks_off() {
+async fn a_cut_answer_breaks_off_in_the_middle() {
     let server = serving(Reply::Cut);
     for dialect in DIALECTS {
         let stream = dialect.stream(&server).await;
@@ -139,14 +139,14 @@ async fn a_cut_answer_begins_well_and_breaks_off() {
 }
 
 #[tokio::test]
-async fn a_stalled_answer_has_headers_and_nothing_more() {
+async fn a_stalled_answer_has_only_headers() {
     let stalled = ANTHROPIC.stream(&serving(Reply::Stall)).await;
     assert_eq!((stalled.status, stalled.end), (200, End::Silent));
     assert_eq!(stalled.body, "");
 }
 
 #[tokio::test]
-async fn a_hanging_request_gets_not_even_headers() {
+async fn a_hanging_request_gets_no_headers() {
     let server = serving(Reply::Hang);
     let asked = tokio::time::timeout(Duration::from_millis(300), ANTHROPIC.ask(&server));
     assert!(asked.await.is_err());
@@ -154,7 +154,7 @@ async fn a_hanging_request_gets_not_even_headers() {
 }
 
 #[tokio::test]
-async fn a_malformed_answer_is_a_success_of_http_whose_json_is_broken() {
+async fn a_malformed_answer_is_successful_http_with_broken_json() {
     let server = serving(Reply::Malformed);
     for dialect in DIALECTS {
         let whole = dialect.ask(&server).await;
@@ -173,7 +173,7 @@ async fn a_malformed_answer_is_a_success_of_http_whose_json_is_broken() {
 }
 
 #[tokio::test]
-async fn an_answer_may_take_its_time() {
+async fn an_answer_can_be_delayed() {
     let script = r#"
         [[step]]
         answer = { text = "Done", delay = "400ms" }

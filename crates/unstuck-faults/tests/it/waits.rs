@@ -1,4 +1,4 @@
-//! Every form in which a provider states how long to wait.
+//! Every form in which a provider states a wait.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ async fn limited(dialect: Dialect, form: RetryAfterFormat) -> Reached {
     dialect.ask(&server).await
 }
 
-/// What unstuck reads out of a refusal in this form, in each protocol.
+/// Returns the wait that unstuck reads from a refusal in this form, in each protocol.
 async fn read(form: RetryAfterFormat) -> Vec<Option<Duration>> {
     let mut waits = Vec::new();
     for dialect in DIALECTS {
@@ -29,7 +29,7 @@ async fn read(form: RetryAfterFormat) -> Vec<Option<Duration>> {
 }
 
 #[tokio::test]
-async fn what_is_stated_to_the_millisecond_is_understood_so() {
+async fn waits_in_milliseconds_are_parsed_exactly() {
     for form in [
         RetryAfterFormat::Fractional,
         RetryAfterFormat::Millis,
@@ -41,10 +41,10 @@ async fn what_is_stated_to_the_millisecond_is_understood_so() {
 }
 
 #[tokio::test]
-async fn what_is_stated_in_seconds_or_as_a_moment_is_never_too_short() {
+async fn waits_in_seconds_or_as_timestamps_are_never_too_short() {
     for form in [RetryAfterFormat::Seconds, RetryAfterFormat::HttpDate] {
         for wait in read(form).await {
-            // A moment is a little nearer when it is read than when it was written.
+            // A timestamp is a little nearer when it is read than when it was written.
             let expected = Duration::from_millis(7_000)..=Duration::from_millis(8_500);
             assert!(
                 wait.is_some_and(|wait| expected.contains(&wait)),
@@ -99,6 +99,6 @@ async fn gemini_has_its_retry_info_in_the_body() {
 }
 
 #[tokio::test]
-async fn no_wait_may_be_stated_at_all() {
+async fn a_refusal_can_state_no_wait() {
     assert_eq!(read(RetryAfterFormat::None).await, [None; 4]);
 }

@@ -1,4 +1,4 @@
-//! What has been tried for one call so far.
+//! The state of the attempts made for one call.
 
 use bytes::Bytes;
 use tokio::time::Instant;
@@ -8,44 +8,44 @@ use unstuck_core::{Diagnosis, Timestamp};
 
 use super::routing::UpstreamTarget;
 
-/// What has been tried for one call so far.
+/// The state of the attempts made for one call.
 pub(crate) struct AttemptState {
-    /// Who is asked next.
+    /// The upstream and model of the next attempt.
     pub(crate) target: UpstreamTarget,
-    /// The model, by the name that the client or the session gives it.
+    /// The model name used by the client or the session.
     pub(crate) model: Option<String>,
     pub(crate) history: RecoveryHistory,
-    /// Which try comes next, for those who share the upstream.
+    /// The kind of the next attempt, for upstream admission.
     pub(crate) attempt: ApiAttemptKind,
-    /// The request with what was wrong with an answer, once one could not be used.
+    /// The request with the validation error appended, after an unusable response.
     pub(crate) corrected_body: Option<Bytes>,
-    /// How often somebody was asked.
+    /// The number of API attempts so far.
     pub(crate) attempts: u32,
-    /// How often somebody was asked for the same request before, when its client was told to come back.
+    /// The number of API attempts made for earlier requests with the same body.
     pub(crate) earlier_attempts: u32,
-    /// How often the one who is asked was asked in a row, and since when.
+    /// The number of consecutive attempts at the current target, and the time of the first.
     pub(crate) attempts_at_target: u32,
     pub(crate) at_target_since: Instant,
-    /// Whether whoever is asked had failed others before.
+    /// True if the target was already failing for other calls.
     pub(crate) was_failing: bool,
-    /// How often all who can be asked were asked in vain.
+    /// The number of failed rounds through all upstreams.
     pub(crate) rounds: u32,
-    /// Who is asked when the client comes back, where that is not the first.
+    /// The target to start with when the client returns, if it is not the first.
     pub(crate) next_target: Option<UpstreamTarget>,
 }
 
-/// What was tried in vain for a request whose client was told to come back.
+/// The state kept for a request whose client was asked to retry later.
 #[derive(Debug, Clone)]
 pub(crate) struct UnfinishedRequest {
     pub(crate) history: RecoveryHistory,
     pub(crate) attempts: u32,
-    /// What failed.
+    /// The last failure.
     pub(crate) diagnosis: Diagnosis,
-    /// When the next try is due.
+    /// The time of the next attempt.
     pub(crate) next_attempt_at: Timestamp,
-    /// What is waited for until then.
+    /// The reason for waiting until then.
     pub(crate) wait_for: WaitPurpose,
-    /// Who is asked then, where that is not the first.
+    /// The target to start with, if it is not the first.
     pub(crate) target: Option<UpstreamTarget>,
 }
 
@@ -67,19 +67,19 @@ impl AttemptState {
         }
     }
 
-    /// How often somebody was asked for this request in all.
+    /// Returns the number of API attempts for this request, earlier ones included.
     pub(crate) fn total_attempts(&self) -> u32 {
         self.earlier_attempts.saturating_add(self.attempts)
     }
 
-    /// Asks somebody else from now on.
+    /// Switches to another target.
     pub(crate) fn switch_target(&mut self, target: UpstreamTarget) {
         self.target = target;
         self.attempts_at_target = 0;
         self.at_target_since = Instant::now();
     }
 
-    /// Goes on where a request was left whose client was told to come back.
+    /// Restores the state of a request whose client was asked to retry later.
     pub(crate) fn resume(&mut self, unfinished: &UnfinishedRequest) {
         self.history = unfinished.history.clone();
         self.earlier_attempts = unfinished.attempts;

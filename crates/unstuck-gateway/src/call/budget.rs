@@ -1,4 +1,4 @@
-//! What may still be spent on a request, and whether somebody else's price fits into that.
+//! The remaining budget of a request and the price check for fallbacks.
 
 use std::sync::Arc;
 
@@ -8,21 +8,21 @@ use unstuck_core::decision::{ModelCatalog, TokenUsage};
 use super::ineligible::Ineligible;
 use crate::spending::BudgetRemaining;
 
-/// What may still be spent on a request.
+/// The remaining budget of a request.
 pub(crate) struct CallBudget<'a> {
-    /// What the budget has left that has the least; none where there is no budget.
+    /// The tightest remaining budget; `None` without a budget.
     pub(crate) remaining: Option<BudgetRemaining>,
     pub(crate) policy: Arc<RetryPolicy>,
-    /// What dearer models were estimated to cost more before, in USD.
+    /// The estimated extra cost of more expensive models so far, in USD.
     pub(crate) extra_spent: f64,
-    /// How many tokens the request and its answer are expected to have.
+    /// The expected tokens of the request and its response.
     pub(crate) expected: TokenUsage,
     pub(crate) catalog: &'a ModelCatalog,
 }
 
 impl CallBudget<'_> {
-    /// Whether a model may be asked in the place of another one. An unknown price keeps nobody back: calls of such count
-    /// nothing, and whoever named the upstream wants it asked.
+    /// Checks whether a model may replace another one. An unknown price is no obstacle: such calls count as free, and
+    /// the upstream was configured on purpose.
     pub(crate) fn check_fallback(
         &self,
         own: Option<&str>,
@@ -51,7 +51,7 @@ impl CallBudget<'_> {
         }
     }
 
-    /// Whether a model's price fits into what is left.
+    /// Checks whether a model's price fits the remaining budget.
     pub(crate) fn check_model(&self, model: &str) -> Result<(), Ineligible> {
         let Some(left) = self.remaining else {
             return Ok(());
@@ -72,7 +72,7 @@ mod tests {
     use super::*;
     use crate::spending::BudgetOwner;
 
-    /// A purse for a million tokens, with so much left.
+    /// Returns a budget for a million tokens with the given amount left.
     fn purse<'a>(left: f64, policy: &RetryPolicy, catalog: &'a ModelCatalog) -> CallBudget<'a> {
         CallBudget {
             remaining: Some(BudgetRemaining {
@@ -89,9 +89,9 @@ mod tests {
         }
     }
 
-    /// S4-35: a fallback costs no more than is left.
+    /// S4-35: a fallback costs no more than what is left.
     #[test]
-    fn a_price_fits_into_what_is_left_or_nobody_is_asked() {
+    fn fallback_over_remaining_budget_is_rejected() {
         let (policy, catalog) = (RetryPolicy::default(), ModelCatalog::embedded());
         let sonnet = Some("claude-sonnet-5-5");
         let price = catalog.find("claude-sonnet-5-5").unwrap();
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_price_keeps_nobody_back() {
+    fn unknown_price_is_accepted() {
         let (policy, catalog) = (RetryPolicy::default(), ModelCatalog::embedded());
         let purse = purse(0.01, &policy, &catalog);
         let pays = |own, model| purse.check_fallback(Some(own), Some(model));
@@ -115,9 +115,9 @@ mod tests {
         assert_eq!(purse.check_fallback(None, None), Ok(()));
     }
 
-    /// S4-13: what a dearer model may cost more without a person's yes holds for a fallback, too.
+    /// S4-13: the limit for extra cost without approval also applies to a fallback.
     #[test]
-    fn a_dearer_model_is_not_asked_without_a_yes() {
+    fn more_expensive_model_needs_approval() {
         let catalog = ModelCatalog::embedded();
         let (cheap, dear) = ("claude-sonnet-5-5", "claude-opus-5-5");
         let pays = |policy: &RetryPolicy, before| {

@@ -1,4 +1,4 @@
-//! What is kept of a call while it runs, and written down when it is over.
+//! Collects the record of a call and writes it when the call ends.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,37 +23,37 @@ use crate::session::GatewaySession;
 use crate::state::GatewayState;
 use crate::usage::{CallUsage, sum_tokens};
 
-/// What is kept of a call while it runs.
+/// The record of a call in progress.
 pub(crate) struct CallRecorder {
     pub(super) state: Arc<GatewayState>,
     pub(super) session: Arc<GatewaySession>,
     pub(super) conversation: ConversationId,
     pub(super) record: CallRecord,
-    /// Whether the client offered tools.
+    /// True if the client offered tools.
     pub(super) has_tools: bool,
-    /// The request by its hash, once it has failed; none if its client is to come back with it.
+    /// The hash of a failed request; `None` if its client is expected to send it again.
     pub(super) request: Option<u64>,
-    /// Whether it was written down that the call waits.
+    /// Set once a hold of the call is recorded.
     pub(super) was_held: Arc<AtomicBool>,
-    /// Why the answer ended, and whether there was nothing in it; none while none has ended.
+    /// The finish reason of the last response and whether it was empty; `None` before one ended.
     pub(super) answer_end: Option<(Option<FinishReason>, bool)>,
     pub(super) started: Instant,
-    /// The head of the answer.
+    /// The head of the response.
     pub(super) head: Option<Parts>,
     pub(super) permit: Option<Permit>,
     pub(super) limits: ProviderLimits,
-    /// What answers used and cost that could not be used, in USD.
+    /// The usage and cost in USD of unusable responses.
     pub(super) wasted_usage: Option<(TokenUsage, f64)>,
     pub(super) is_finished: bool,
 }
 
 impl CallRecorder {
-    /// The head of the answer that is passed on.
+    /// Returns the head of the response that is passed on.
     pub(crate) fn response_head(&self) -> Option<&Parts> {
         self.head.as_ref()
     }
 
-    /// So many bytes were passed on.
+    /// Adds to the number of bytes passed on.
     pub(crate) fn add_sent_bytes(&mut self, bytes: usize) {
         if self.record.sent_bytes == 0 {
             self.record.first_byte_ms = to_millis(self.started.elapsed());
@@ -61,12 +61,12 @@ impl CallRecorder {
         self.record.sent_bytes += bytes as u64;
     }
 
-    /// Time passed without anything being asked.
+    /// Adds time spent waiting between attempts.
     pub(crate) fn add_wait(&mut self, time: Duration) {
         self.record.waited_ms += to_millis(time);
     }
 
-    /// All of the answer was passed on.
+    /// Records a response that was passed on completely.
     pub(crate) fn finish(&mut self, reading: &ResponseReader) {
         let said = reading.summary();
         let tokens = said.tokens.map_or(0, |tokens| tokens.input + tokens.output);
@@ -85,7 +85,7 @@ impl CallRecorder {
         self.write_record();
     }
 
-    /// The answer came and cannot be used; what it cost counts all the same.
+    /// Records a complete but unusable response; its cost is still counted.
     pub(crate) fn discard(&mut self, kind: Kind, reading: &ResponseReader) {
         let said = reading.summary();
         let tokens = said.tokens.map_or(0, |tokens| tokens.input + tokens.output);
@@ -102,7 +102,7 @@ impl CallRecorder {
         self.record.kind = Some(kind);
     }
 
-    /// The answer broke off after some of it had been passed on.
+    /// Records a response that broke off after some of it had been passed on.
     pub(crate) fn break_off(
         &mut self,
         broken: &UpstreamError,
@@ -124,7 +124,7 @@ impl CallRecorder {
         told
     }
 
-    /// The client is told that it failed.
+    /// Records a failure reported to the client.
     pub(crate) fn fail(&mut self, diagnosis: Diagnosis, reason: &str, status: u16) {
         self.record.kind = Some(diagnosis.kind);
         self.record.outcome = CallOutcome::Failed;
@@ -139,14 +139,14 @@ impl CallRecorder {
         self.write_record();
     }
 
-    /// It was not let through.
+    /// Records a call that was rejected.
     pub(crate) fn refuse(&mut self, status: u16) {
         self.record.outcome = CallOutcome::Refused;
         self.record.status = status;
         self.write_record();
     }
 
-    /// Nobody takes the rest of the answer.
+    /// Records a response whose client went away.
     pub(crate) fn abandon(&mut self, reading: &ResponseReader) {
         let used = self.add_usage(reading);
         self.session.add_usage(used);
@@ -167,7 +167,7 @@ impl CallRecorder {
         }
     }
 
-    /// A budget that cannot hold a session would be believed to.
+    /// Reports usage of unknown cost: otherwise a budget would seem to work although it cannot.
     fn notify_cost_unknown(&self, said: &ResponseSummary) {
         if self.state.remaining_budget(&self.session).is_none() || !self.session.note_cost_unknown()
         {
@@ -187,7 +187,7 @@ impl CallRecorder {
         self.notify(SessionEventKind::CostUnknown { sentence });
     }
 
-    /// Takes in what an answer says that it used.
+    /// Adds the usage reported by a response.
     fn add_usage(&mut self, reading: &ResponseReader) -> CallUsage {
         let said = reading.summary();
         if said.model.is_some() {
@@ -220,7 +220,7 @@ impl CallRecorder {
         self.state.events.publish(&self.session, what);
     }
 
-    /// The session knows how its newest call ended; one whose client went away says nothing.
+    /// Updates the outcome of the session's newest call; a client that went away changes nothing.
     fn record_session_end(&mut self) {
         let outcome = self.record.outcome;
         if outcome == CallOutcome::Cancelled {
@@ -239,7 +239,7 @@ impl CallRecorder {
 
     fn write_record(&mut self) {
         self.is_finished = true;
-        // Answers that could not be used were paid for, whatever came after them.
+        // Unusable responses are paid for, whatever followed.
         if let Some((tokens, usd)) = self.wasted_usage.take() {
             self.record.tokens = Some(tokens);
             self.record.cost_usd = Some(usd);
@@ -265,7 +265,7 @@ impl CallRecorder {
 }
 
 impl Drop for CallRecorder {
-    /// The client went away, or the gateway ends.
+    /// The client went away, or the gateway stops.
     fn drop(&mut self) {
         if !self.is_finished {
             self.record.outcome = match (self.state.shutdown.is_over(), self.record.sent_bytes) {

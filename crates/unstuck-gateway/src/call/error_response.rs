@@ -1,4 +1,4 @@
-//! What a client is told when a call does not work.
+//! The error response of a failed call.
 
 use std::time::Duration;
 
@@ -9,19 +9,19 @@ use super::upstream_error::UpstreamError;
 use crate::clock;
 use crate::protocol::ErrorDetails;
 
-/// What a client is told when a call does not work.
+/// The error response of a failed call.
 #[derive(Debug, Clone)]
 pub(crate) struct ErrorResponse {
     pub(crate) status: StatusCode,
     pub(crate) code: String,
     pub(crate) message: String,
     pub(crate) retry_after: Option<Duration>,
-    /// Whether the client is to come back with the same request.
+    /// If set, the client should send the same request again.
     pub(crate) should_come_back: bool,
 }
 
 impl ErrorResponse {
-    /// What is told of a try that broke.
+    /// Builds the response for a failed attempt.
     pub(crate) fn from_upstream_error(broken: &UpstreamError, diagnosis: &Diagnosis) -> Self {
         Self {
             status: broken.status,
@@ -32,7 +32,7 @@ impl ErrorResponse {
         }
     }
 
-    /// The same in the words of the protocols.
+    /// Returns the details in the form that the protocols use.
     pub(crate) fn details(&self) -> ErrorDetails<'_> {
         ErrorDetails {
             status: self.status.as_u16(),

@@ -1,4 +1,4 @@
-//! What a person is asked about a session whose calls are held.
+//! Escalations for sessions whose calls are held.
 
 use hyper::header::USER_AGENT;
 use unstuck_core::Kind;
@@ -14,22 +14,22 @@ use crate::ids::is_client_session_name;
 use crate::loop_detection::ApiLoopSignal;
 use crate::recorder::SessionEventKind;
 
-/// What is asked.
+/// The content of an escalation.
 struct CallEscalation {
     escalation: EscalationKind,
     kind: Kind,
     ask_reason: EscalationReason,
     reason: String,
     evidence: String,
-    /// What counts where nobody answers, and when.
+    /// The default answer and its deadline.
     deadline: Option<EscalationDeadline>,
-    /// The first lets the calls through.
+    /// The answer options; the first releases the calls.
     options: Vec<AnswerOption>,
     budget: Option<BudgetReached>,
 }
 
 impl GatewayCall {
-    /// Asks what shall become of an agent that goes in circles, once.
+    /// Creates an escalation for a looping agent, once.
     pub(super) fn escalate_loop(&self, sign: &ApiLoopSignal) {
         let let_go = answer_option(
             EscalationAnswer::Resolve,
@@ -54,7 +54,7 @@ impl GatewayCall {
         });
     }
 
-    /// Asks whether a session may spend its budget once more, once.
+    /// Creates an escalation for a spent session budget, once.
     pub(super) fn escalate_budget(&self, reached: BudgetReached) {
         self.escalate(|| CallEscalation {
             escalation: EscalationKind::CostConfirmation,
@@ -71,7 +71,7 @@ impl GatewayCall {
         });
     }
 
-    /// Nobody has answered in time: what is held goes on, and the question is settled.
+    /// Releases held calls and resolves the escalation when the deadline passes.
     pub(super) fn release_on_deadline(&self) {
         let asked = self.session.open_escalation();
         self.session.clear_loops();
@@ -137,7 +137,7 @@ impl GatewayCall {
         }
     }
 
-    /// What the client is called: by its program, too, where it has given itself no name.
+    /// Returns the display name of the client: its program if it has not named itself.
     fn client_label(&self) -> String {
         let name = &self.session.setup().name;
         let program = self.headers.get(USER_AGENT);
@@ -148,7 +148,7 @@ impl GatewayCall {
         }
     }
 
-    /// To go on with the next model of the ladder, where there is one.
+    /// Returns the option to continue with the next model of the ladder, if there is one.
     fn stronger_model_option(&self) -> Option<AnswerOption> {
         let own = self
             .session
@@ -181,7 +181,7 @@ fn answer_option(answer: EscalationAnswer, does: &str) -> AnswerOption {
     }
 }
 
-/// What the question of a number about a run is called.
+/// Returns the id of an escalation, from its number within the run.
 fn escalation_id(run: &RunId, number: u32) -> String {
     format!("{run}-e{number}")
 }

@@ -1,4 +1,4 @@
-//! What the client gets when nothing helped: the upstream's own words where there are any.
+//! The response to a call that failed permanently: the upstream's own error where there is one.
 
 use bytes::Bytes;
 use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
@@ -18,14 +18,14 @@ use crate::body::ResponseBody;
 use crate::clock;
 use crate::protocol::{Protocol, error_body, stop_status};
 
-/// A client that comes back while an upstream is down is told to do so soon: it is held then.
+/// The delay for a client that returns while an upstream is down; it is held then.
 const COME_BACK_SOON: Duration = Duration::from_secs(5);
 
-/// Tells the SDKs of clients whether to try by themselves.
+/// The header that tells client SDKs whether to retry.
 const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
 
 impl GatewayCall {
-    /// The client is told that it failed.
+    /// Answers the client with the failure.
     pub(super) fn give_up(
         &self,
         account: &mut CallRecorder,
@@ -50,7 +50,7 @@ impl GatewayCall {
         };
         let mut head = self.response_head(head, &account.record);
         set_retry_headers(&mut head.headers, &told);
-        // What was read of it is what is passed on.
+        // What was already read of the response is passed on.
         if head.headers.contains_key(CONTENT_LENGTH) {
             head.headers
                 .insert(CONTENT_LENGTH, HeaderValue::from(body.len()));
@@ -60,13 +60,13 @@ impl GatewayCall {
         response
     }
 
-    /// Whether the client is an agent that would ask again all the same. Only another status stops it; what really
-    /// happened stands in the message, and whoever supervises the agent knows it from us.
+    /// Returns true if the client is an agent that would retry anyway. Only another status stops it; the real cause is
+    /// in the message, and the agent's supervisor learns it from the gateway.
     fn is_retrying_agent(&self, told: &ErrorResponse) -> bool {
         if told.should_come_back {
             return false;
         }
-        // What they take for a rate limit, or for a hiccup of the API.
+        // Agents take these for a rate limit or a transient API error.
         let taken_for_passing = [Kind::RateLimit, Kind::QuotaExhausted, Kind::ModelNotFound];
         let would = told.status.is_server_error()
             || matches!(told.status.as_u16(), 401..=403 | 408 | 409)
@@ -79,8 +79,8 @@ impl GatewayCall {
                 .is_some_and(|agent| agent.file().ignores_no_retry)
     }
 
-    /// Tells it in the way that such agents heed. They look into the message, too: the words of a status, or `server error`,
-    /// are reason enough for them to ask again.
+    /// Changes the response so that such agents stop. They also look at the message: the text of a status or `server
+    /// error` is enough for them to retry.
     fn make_final(&self, told: &mut ErrorResponse) {
         told.status = StatusCode::from_u16(stop_status(self.endpoint)).unwrap_or(told.status);
         let cause = match told.code.parse() {
@@ -97,7 +97,7 @@ impl GatewayCall {
         told.message = format!("unstuck: {cause}; asking again does not help now");
     }
 
-    /// Tells the client of a request that is still waited for to come back: its own time is over, ours is not.
+    /// Asks the client of a pending request to return: its own time limit is over, ours is not.
     pub(super) fn ask_to_come_back(
         &self,
         account: &mut CallRecorder,
@@ -144,14 +144,14 @@ impl GatewayCall {
         self.give_up(account, broken, given)
     }
 
-    /// Whether a client that cannot be held for so long is to come back, rather than to end: where somebody supervises it who
-    /// can wait and go on with its conversation, long waits are theirs.
+    /// Returns true if a client that cannot be held that long should return instead of failing. Long waits are left to
+    /// a supervisor that can wait and continue the conversation.
     pub(super) fn should_come_back(&self, wait: Duration) -> bool {
         let is_patient = self.session.policy().give_up_after.is_some();
         is_patient && (self.session.setup().escalates || wait <= self.state.settings.limits.hold)
     }
 
-    /// Nobody may be asked in time.
+    /// Reports that no upstream is available in time.
     pub(super) fn wait_too_long(
         &self,
         account: &mut CallRecorder,
@@ -199,7 +199,7 @@ impl GatewayCall {
         self.error_response(account, &told)
     }
 
-    /// There is nobody to ask.
+    /// Reports that no upstream is configured.
     pub(super) fn no_upstream(&self, account: &mut CallRecorder) -> Response<ResponseBody> {
         let told = ErrorResponse {
             status: StatusCode::NOT_FOUND,
@@ -215,7 +215,7 @@ impl GatewayCall {
         self.error_response(account, &told)
     }
 
-    /// Words of our own, in the client's protocol.
+    /// Builds an error response of the gateway in the client's protocol.
     pub(crate) fn error_response(
         &self,
         account: &CallRecorder,
@@ -227,7 +227,7 @@ impl GatewayCall {
     }
 }
 
-/// Words of our own, in a protocol.
+/// Builds an error response of the gateway in the given protocol.
 pub(super) fn render_error(protocol: Protocol, told: &ErrorResponse) -> Response<ResponseBody> {
     let (kind, body) = error_body(protocol, &told.details());
     let mut response = Response::new(ResponseBody::Whole(Some(Bytes::clone(&body))));
@@ -240,7 +240,7 @@ pub(super) fn render_error(protocol: Protocol, told: &ErrorResponse) -> Response
     response
 }
 
-/// Tells a client whether to try by itself, and when it could.
+/// Sets the headers that tell a client whether and when to retry.
 fn set_retry_headers(headers: &mut HeaderMap, told: &ErrorResponse) {
     let should = if told.should_come_back {
         "true"

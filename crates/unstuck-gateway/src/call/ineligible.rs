@@ -1,4 +1,4 @@
-//! Why somebody does not stand in for an upstream that failed.
+//! Reasons why an upstream is not eligible as a fallback.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use crate::spending::BudgetRemaining;
 
-/// Why somebody does not stand in; completes "it is not asked instead: …".
+/// The reason why an upstream is not eligible as a fallback.
 #[derive(Debug, Clone, Copy, PartialEq, Error)]
 pub(crate) enum Ineligible {
     #[error("its context window holds {context_size} tokens, and the request has about {tokens}")]
@@ -28,7 +28,7 @@ pub(crate) enum Ineligible {
     MoreExpensive { extra_cost: f64 },
 }
 
-/// An amount of money, small ones with what tells them from nothing.
+/// An amount of money; small amounts keep enough digits not to look like zero.
 struct Usd(f64);
 
 impl fmt::Display for Usd {
@@ -46,7 +46,7 @@ mod tests {
     use crate::spending::BudgetOwner;
 
     #[test]
-    fn money_is_told_with_what_tells_it_from_nothing() {
+    fn small_amounts_do_not_look_like_zero() {
         let left = BudgetRemaining {
             usd: 0.25,
             owner: BudgetOwner::Day,

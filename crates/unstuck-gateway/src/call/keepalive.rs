@@ -1,4 +1,4 @@
-//! Signs of life for a client that is held for long, so that it does not take the silence for an end.
+//! Keep-alive bytes for clients that are held for long, so that they do not time out.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -20,7 +20,7 @@ use crate::fallback::BodyError;
 use crate::protocol::{Endpoint, Protocol, ResponseReader, error_event, keep_alive};
 use crate::shutdown::ShutdownSignal;
 
-/// A call that is answered, unless the gateway ends first: then its client is told that.
+/// A call in progress; if the gateway stops first, its client gets an error.
 struct RunningCall {
     call: Pin<Box<dyn Future<Output = Response<ResponseBody>> + Send>>,
     protocol: Protocol,
@@ -52,7 +52,7 @@ impl RunningCall {
     }
 }
 
-/// An answer that has begun before anything is known of it.
+/// A response that has started before its content is known.
 pub(crate) struct KeepAliveBody {
     running: Option<RunningCall>,
     answer: Option<ResponseBody>,
@@ -62,8 +62,8 @@ pub(crate) struct KeepAliveBody {
 }
 
 impl GatewayCall {
-    /// Answers; whoever is held for long is sent signs of life, where its parser allows them and when it
-    /// would not wait without them any longer.
+    /// Answers the call. A client held for long gets keep-alive bytes if its parser accepts them and it would not wait
+    /// without them.
     pub(crate) async fn respond(self: Box<Self>) -> Response<ResponseBody> {
         let every = self.state.settings.limits.keep_alive;
         let silence = self.agent().map(|agent| agent.file().silent_wait);
@@ -89,7 +89,7 @@ impl GatewayCall {
 }
 
 impl GatewayCall {
-    /// What keeps the client while it is held; none where its parser does not allow it, or it is not wanted.
+    /// Returns the keep-alive bytes; `None` if the client's parser does not accept them or they are disabled.
     pub(super) fn keepalive_ping(&self) -> Option<&'static [u8]> {
         let every = self.state.settings.limits.keep_alive;
         keep_alive(self.endpoint).filter(|_| self.request.stream && !every.is_zero())
@@ -127,7 +127,7 @@ fn begin_keepalive(
 }
 
 impl KeepAliveBody {
-    /// Goes on with the answer that has come; an error becomes one of the stream.
+    /// Continues with the actual response; an error becomes an error event of the stream.
     fn continue_with(&mut self, mut response: Response<ResponseBody>) {
         let told = response.extensions_mut().remove::<ErrorResponse>();
         self.answer = Some(match told {

@@ -1,4 +1,4 @@
-//! One call of a client: asked for, tried until it works or nothing helps, and answered.
+//! One client call: admitted, attempted until it succeeds or cannot be recovered, and answered.
 
 mod attempt_state;
 mod budget;
@@ -60,15 +60,15 @@ use crate::settings::StreamMode;
 use crate::state::GatewayState;
 use crate::upstream::{UpstreamRequest, remove_hop_by_hop};
 
-/// An answer is expected to have no more tokens than this: clients allow far more than they get.
+/// The expected maximum of output tokens: clients allow far more than they get.
 const EXPECTED_OUTPUT: u64 = 1000;
 
-/// No upstream rests for longer by itself.
+/// The longest pause of an upstream that states no time.
 const MAX_UPSTREAM_REST: Duration = Duration::from_secs(60);
-/// Nobody is held for longer.
+/// The longest hold of a client.
 const MAX_HOLD: Duration = Duration::from_secs(7 * 24 * 3600);
 
-/// What a client sent, all of it.
+/// A buffered client request and its context.
 pub(crate) struct GatewayCall {
     pub(crate) state: Arc<GatewayState>,
     pub(crate) session: Arc<GatewaySession>,
@@ -82,24 +82,24 @@ pub(crate) struct GatewayCall {
     pub(crate) body: Bytes,
     pub(crate) request: RequestFacts,
     pub(crate) started: Instant,
-    /// Until when such clients can be held, waits between tries included.
+    /// The deadline for holding the client, waits between attempts included.
     pub(crate) held_until: Instant,
-    /// When the client goes away unless it hears something, where it says so.
+    /// The time when the client leaves unless it receives something, if it says so.
     pub(crate) client_leaves_at: Option<Instant>,
-    /// Which conversation of the session it belongs to.
+    /// The conversation of the session that the call belongs to.
     pub(crate) conversation: ConversationId,
-    /// How often the client has tried by itself.
+    /// The number of retries made by the client.
     pub(crate) client_retries: u32,
-    /// How its client would go about a failure by itself.
+    /// The client's own retry policy.
     pub(crate) client_retry_policy: ClientRetries,
-    /// Whether it was written down that it waits for its turn.
+    /// Set once a hold of the call is recorded.
     pub(crate) was_held: Arc<AtomicBool>,
-    /// Whether it was written down that it waits, and not yet that it is sent.
+    /// Set while a recorded hold lasts: until the call is sent.
     pub(crate) is_waiting: AtomicBool,
 }
 
 impl GatewayCall {
-    /// Tries until it works or nothing helps, and answers.
+    /// Attempts the call until it succeeds or cannot be recovered, and returns the response.
     pub(crate) async fn run(mut self: Box<Self>) -> Response<ResponseBody> {
         let mut account = self.new_recorder();
         if let Some(id) = self.agent_conversation_id() {
@@ -197,7 +197,8 @@ impl GatewayCall {
         }
     }
 
-    /// Waits until the first try is due, where earlier requests failed; what the client is told where that takes too long.
+    /// Waits until the first attempt is allowed after earlier failures; returns the error response if that takes too
+    /// long.
     async fn await_due(
         &self,
         account: &mut CallRecorder,
@@ -209,8 +210,7 @@ impl GatewayCall {
         }
     }
 
-    /// Goes on where the same request was left when its client was told to come back; what it is told where that takes too
-    /// long once more.
+    /// Resumes a request whose client was asked to return; returns the error response if that again takes too long.
     async fn resume_unfinished(
         &self,
         account: &mut CallRecorder,
@@ -243,8 +243,8 @@ impl GatewayCall {
         })
     }
 
-    /// Where answers of the session have broken off more often than its client would have tried by itself, the request waits
-    /// for a turn to probe like every other that nobody would make without us; what it is told where that takes too long.
+    /// Waits for a probe permit if responses of the session broke off more often than its client would have retried by
+    /// itself; returns the error response if that takes too long.
     async fn await_probe(
         &self,
         account: &mut CallRecorder,
@@ -287,7 +287,7 @@ impl GatewayCall {
         })
     }
 
-    /// Tells requests apart by what they ask for.
+    /// Returns a hash of the request, to recognize it when it is sent again.
     fn request_hash(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         (&self.path, &self.body).hash(&mut hasher);
@@ -332,7 +332,8 @@ impl GatewayCall {
         }
     }
 
-    /// A try as long as the client waits for it: what comes later reaches nobody, and silence says less than an error.
+    /// Limits an attempt by the client's deadline: a later response reaches nobody, and silence says less than an
+    /// error.
     async fn with_client_deadline(
         &self,
         trying: Pin<&mut impl Future<Output = ApiAttemptOutcome>>,
@@ -348,7 +349,7 @@ impl GatewayCall {
         })
     }
 
-    /// The bytes of the client, unless it is another model that is asked.
+    /// Returns the client's body, unchanged unless another model is requested.
     fn upstream_request(&self, tries: &AttemptState) -> (String, Bytes) {
         let path = || self.path.clone();
         let body = tries.corrected_body.as_ref().unwrap_or(&self.body);
@@ -382,7 +383,7 @@ impl GatewayCall {
         let other = self.select_fallback(tries, Kind::ServerOverloaded);
         let has_other = other.target.is_some();
         let limits = &self.state.settings.limits;
-        // Without another upstream, a failed one that rests is waited for; only stated limits last longer.
+        // Without a fallback, a failed upstream that pauses is waited for; only stated limits last longer.
         let most = if has_other {
             self.remaining_time().min(limits.fallback_after)
         } else {
@@ -405,7 +406,7 @@ impl GatewayCall {
             .await
     }
 
-    /// Whether whoever is asked may be asked before somebody else: one that fails is only now and then.
+    /// Returns true if the target may be used before its fallback: a failing upstream is used only now and then.
     fn has_turn(&self, tries: &AttemptState) -> bool {
         let is_first =
             tries.attempts_at_target == 0 && tries.rounds == 0 && tries.earlier_attempts == 0;
@@ -418,7 +419,7 @@ impl GatewayCall {
             .take_turn(clock::timestamp_now())
     }
 
-    /// Writes down that the call is sent, where it was written down that it waits.
+    /// Records that the call is sent, if a hold was recorded.
     fn notify_resumed(&self) {
         if !self.is_waiting.swap(false, Ordering::Relaxed) {
             return;
@@ -431,7 +432,7 @@ impl GatewayCall {
         ledger.record_event(&self.session, clock::timestamp_now(), resumed.into());
     }
 
-    /// Writes down that the call waits for its turn, so that everybody can see it.
+    /// Records that the call is held, so that everybody can see it.
     pub(super) fn notify_held(&self, until: Timestamp, kind: Kind, source: RetryAfterSource) {
         self.was_held.store(true, Ordering::Relaxed);
         self.is_waiting.store(true, Ordering::Relaxed);
@@ -446,7 +447,7 @@ impl GatewayCall {
         ledger.record_event(&self.session, clock::timestamp_now(), held.into());
     }
 
-    /// Goes over to whoever stands in for an upstream that cannot be asked in time; where nobody does, who cannot.
+    /// Switches to a fallback of an unavailable upstream, or returns the skipped upstreams.
     fn fail_over(&self, tries: &mut AttemptState) -> Result<(), Vec<SkippedUpstream>> {
         let stand = self.select_fallback(tries, Kind::ServerOverloaded);
         self.notify_skipped(&stand.skipped);
@@ -454,7 +455,7 @@ impl GatewayCall {
         Ok(())
     }
 
-    /// Who stands in for the one who is asked, after a failure of that kind.
+    /// Selects the fallback of the current target after a failure of that kind.
     fn select_fallback(&self, tries: &AttemptState, kind: Kind) -> Selection {
         let choice = self.selector();
         if !choice.has_fallback(&tries.target, self.protocol) {
@@ -464,7 +465,7 @@ impl GatewayCall {
         choice.select_fallback(&tries.target, &needs, &self.budget(tries), kind)
     }
 
-    /// What may still be spent on the request.
+    /// Returns the remaining budget of the request.
     fn budget(&self, tries: &AttemptState) -> CallBudget<'_> {
         CallBudget {
             remaining: self.state.remaining_budget(&self.session),
@@ -475,7 +476,7 @@ impl GatewayCall {
         }
     }
 
-    /// How many tokens the request and its answer are expected to have.
+    /// Returns the expected tokens of the request and its response.
     fn expected_tokens(&self) -> TokenUsage {
         let most = self.request.max_output.unwrap_or(EXPECTED_OUTPUT);
         TokenUsage {
@@ -486,7 +487,7 @@ impl GatewayCall {
         }
     }
 
-    /// Tells who could have been asked instead and was not.
+    /// Records the skipped upstreams.
     fn notify_skipped(&self, passed: &[SkippedUpstream]) {
         for one in passed {
             let what = SessionEventKind::UpstreamSkipped(one.clone());
@@ -527,7 +528,7 @@ impl GatewayCall {
         }
         account.head = Some(opened.head.clone());
         let mut head = self.response_head(opened.head.clone(), &account.record);
-        // How long it becomes is known at its end: an error of ours may follow.
+        // The final length is unknown: an error event of ours may follow.
         head.headers.remove(CONTENT_LENGTH);
         let relay = StreamRelay::new(
             opened,
@@ -539,7 +540,7 @@ impl GatewayCall {
         Response::from_parts(head, ResponseBody::Generated(Box::pin(relay)))
     }
 
-    /// Whoever was asked has answered: those who wait for it hear of it if it had failed.
+    /// Records the success of the upstream and wakes the calls that wait for it.
     fn mark_upstream_up(&self, account: &CallRecorder) {
         let mut upstreams = self.state.settings.upstreams.iter();
         let Some(upstream) = upstreams.find(|one| one.name == account.record.upstream) else {
@@ -551,7 +552,7 @@ impl GatewayCall {
         }
     }
 
-    /// The head of an answer as the client gets it.
+    /// Returns the response head for the client.
     fn response_head(&self, mut head: Parts, record: &CallRecord) -> Parts {
         remove_hop_by_hop(&mut head.headers);
         head.version = hyper::Version::HTTP_11;
@@ -560,7 +561,7 @@ impl GatewayCall {
         head
     }
 
-    /// Adds what the gateway did.
+    /// Adds the headers that describe what the gateway did.
     fn add_gateway_headers(&self, headers: &mut HeaderMap, record: &CallRecord) {
         headers.insert("x-unstuck-attempts", HeaderValue::from(record.attempts));
         let text = |text: &str| HeaderValue::from_str(text).ok();
@@ -603,23 +604,23 @@ impl GatewayCall {
         }
     }
 
-    /// The agent's own id of the conversation that the request belongs to, where it names one.
+    /// Returns the agent's own conversation id, if the request names one.
     fn agent_conversation_id(&self) -> Option<&str> {
         let header = self.agent()?.file().session.header.as_deref()?;
         self.headers.get(header)?.to_str().ok()
     }
 
-    /// The agent that the client says it is.
+    /// Returns the agent that the client claims to be.
     fn agent(&self) -> Option<&'static Agent> {
         client_agent(&self.session, &self.headers)
     }
 
-    /// How long the client still waits.
+    /// Returns the time that the client still waits.
     fn remaining_time(&self) -> Duration {
         self.deadline().saturating_duration_since(Instant::now())
     }
 
-    /// When the client no longer waits. Signs of life keep one that would go away for as long as the policy goes on.
+    /// Returns the client's deadline. Keep-alive bytes extend it for as long as the policy allows.
     fn deadline(&self) -> Instant {
         if self.keepalive_ping().is_some() && self.session.policy().give_up_after.is_some() {
             return self.started + MAX_HOLD;
@@ -628,7 +629,7 @@ impl GatewayCall {
             .map_or(self.held_until, |gone| gone.min(self.held_until))
     }
 
-    /// When a client goes away that says so and gets no signs of life.
+    /// Returns the deadline stated by a client that gets no keep-alive bytes.
     fn client_deadline(&self) -> Option<Instant> {
         self.client_leaves_at
             .filter(|_| self.keepalive_ping().is_none())
@@ -676,7 +677,7 @@ impl GatewayCall {
     }
 }
 
-/// The agent that a client is known to be, or says that it is.
+/// Returns the agent that a client is known or claims to be.
 pub(crate) fn client_agent(
     session: &GatewaySession,
     headers: &HeaderMap,
@@ -690,7 +691,7 @@ pub(crate) fn client_agent(
     known.and_then(|id| agents.get(id)).or_else(said)
 }
 
-/// The version that a client says it has: what follows the slash in its first word.
+/// Returns the version that a client claims: the part after the slash in the first word of its user agent.
 pub(crate) fn client_version(headers: &HeaderMap) -> Option<&str> {
     let client = headers.get(USER_AGENT)?.to_str().ok()?;
     let (_, version) = client.split_whitespace().next()?.split_once('/')?;

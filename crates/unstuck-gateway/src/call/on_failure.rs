@@ -1,4 +1,4 @@
-//! What is done about a try that failed: the core decides, and what it decides is carried out here.
+//! Failure handling: applies the decision of the core to a failed attempt.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -22,20 +22,20 @@ use super::upstream_error::UpstreamError;
 use crate::clock;
 use crate::recorder::SessionEventKind;
 
-/// So often an upstream is asked before another one stands in for it.
+/// The number of attempts at an upstream before its fallback is used.
 const ATTEMPTS_BEFORE_FALLBACK: u32 = 3;
 
-/// What is done next.
+/// The next step after a failure.
 pub(crate) enum FailureResponse {
-    /// Another try, after a wait.
+    /// Retries after a pause.
     Retry(RetryPause, Box<Diagnosis>),
-    /// The client is told.
+    /// Answers the client with the failure.
     GiveUp(GiveUpReason),
-    /// The client is told to come back: the next try is due after a wait.
+    /// Asks the client to return: the next attempt is due after a pause.
     AskToComeBack(RetryPause, Box<Diagnosis>),
 }
 
-/// A wait before the next try.
+/// A pause before the next attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RetryPause {
     pub(crate) delay: Duration,
@@ -43,7 +43,7 @@ pub(crate) struct RetryPause {
 }
 
 impl RetryPause {
-    /// What is left of it when so much was waited.
+    /// Returns the rest of the pause after some time was waited.
     pub(crate) fn remaining_after(self, waited: Duration) -> Self {
         Self {
             delay: self.delay.saturating_sub(waited),
@@ -52,16 +52,16 @@ impl RetryPause {
     }
 }
 
-/// Why the client is told.
+/// The reason why a call fails.
 pub(crate) struct GiveUpReason {
     pub(crate) diagnosis: Diagnosis,
     pub(crate) reason: String,
-    /// After what time the client is to come back; none where it is not.
+    /// The delay before the client should return; `None` if it should not.
     pub(crate) come_back_after: Option<Duration>,
 }
 
 impl GatewayCall {
-    /// Finds out what failed, decides what to do, and writes both down.
+    /// Diagnoses a failure, decides what to do, and records both.
     pub(super) fn on_failure(
         &self,
         account: &mut CallRecorder,
@@ -106,7 +106,7 @@ impl GatewayCall {
         let (chosen, passed_over) =
             self.choose_action(tries, &diagnosis, &decision, refused, broken);
         self.notify_skipped(&passed_over);
-        // What is written down is how long is waited here, so that everybody can see it.
+        // The recorded wait is the actual one, so that everybody can see it.
         if let (Some(wait), Action::Retry { delay, until }) = (chosen.wait(), &mut decision.action)
         {
             *delay = wait;
@@ -156,7 +156,8 @@ impl GatewayCall {
         self.apply(tries, chosen, &diagnosis, decision, now)
     }
 
-    /// Takes the time without progress from the session, however its calls are cut up: each answer of one is progress for all.
+    /// Takes the time without progress from the session, not from the call: any response to one call is progress for
+    /// all.
     fn limit_by_progress(
         &self,
         account: &CallRecorder,
@@ -174,13 +175,13 @@ impl GatewayCall {
         }
     }
 
-    /// What is decided says whether the call waits, once it is written down.
+    /// Marks the call as waiting if the recorded decision is a wait.
     pub(super) fn note_waiting(&self, decision: &Decision, now: Timestamp) {
         let waits = decision.wait_until().is_some_and(|until| until > now);
         self.is_waiting.store(waits, Ordering::Relaxed);
     }
 
-    /// The tries that a client has made by itself count.
+    /// Adds the retries that a client has made by itself.
     fn count_client_retries(&self, tries: &mut AttemptState, kind: Kind, now: Timestamp) {
         if tries.attempts > 1 || tries.earlier_attempts > 0 {
             return;
@@ -226,8 +227,8 @@ impl GatewayCall {
         Some(decide(&situation, self.state.random_draw()))
     }
 
-    /// What comes of a decision here: a wait must end while the client still waits, and somebody else may stand in.
-    /// And who could have been asked and was not.
+    /// Chooses the action for a decision: a wait must end while the client still waits, and a fallback may be used.
+    /// Also returns the skipped upstreams.
     fn choose_action(
         &self,
         tries: &AttemptState,
@@ -251,7 +252,7 @@ impl GatewayCall {
             }
         }
         let mut instead = || {
-            // Nobody would hear the answer.
+            // The client would not receive the response.
             if is_late {
                 return None;
             }
@@ -293,7 +294,7 @@ impl GatewayCall {
         (way, passed_over)
     }
 
-    /// Whether whoever is asked has been given its chance, so that another one is asked before it is asked again.
+    /// Returns true if the target had enough attempts, so that a fallback is used before it is retried.
     fn is_chance_used(&self, tries: &AttemptState, delay: Duration) -> bool {
         let most = if tries.rounds > 0 || tries.was_failing {
             1
@@ -304,7 +305,8 @@ impl GatewayCall {
         tries.attempts_at_target >= most || spent > self.state.settings.limits.fallback_after
     }
 
-    /// The same is tried again after a wait, if the client waits for that long; of several upstreams the first is asked again.
+    /// Retries the same request after a wait if the client waits that long; with several upstreams, the first is used
+    /// again.
     fn retry_same(
         &self,
         tries: &AttemptState,
@@ -314,7 +316,7 @@ impl GatewayCall {
     ) -> FailoverAction {
         let wait = delay.max(self.min_wait(tries));
         let is_told = diagnosis.retry_after.is_some();
-        // Nobody knows when the network is back: the client is held for as long as it waits.
+        // The end of a network outage is unknown: the client is held for as long as it waits.
         let ends = decision.wait_purpose != WaitPurpose::Network;
         if is_told && delay > self.state.settings.limits.hold.min(self.remaining_time())
             || ends && wait >= self.remaining_time()
@@ -330,27 +332,27 @@ impl GatewayCall {
         }
     }
 
-    /// How long the next try must wait, so that no more are made than the client would make by itself, and one.
+    /// Returns the minimum wait that keeps the number of attempts to one more than the client would make by itself.
     fn min_wait(&self, tries: &AttemptState) -> Duration {
         if self.session.policy().give_up_after.is_none() {
             return Duration::ZERO;
         }
         let soonest = self.client_retry_time(tries).unwrap_or_default();
         let now = clock::timestamp_now();
-        // Its own waits begin when the first try has failed.
+        // The client's own waits begin when the first attempt has failed.
         let first = tries.history.attempts.first().map_or(now, |first| first.at);
         first.after(soonest).since(now)
     }
 
-    /// When the next try is due at the soonest, by what the client would do by itself; none once it would have given up. Each
-    /// of several calls of a session would be tried by itself; one of them may be a try ahead.
+    /// Returns the earliest time of the next attempt by the client's own retry schedule; `None` once the client would
+    /// have given up. Each of several calls of a session would be retried; one of them may be an attempt ahead.
     pub(super) fn client_retry_time(&self, tries: &AttemptState) -> Option<Duration> {
         let is_ahead = self.session.claim_request_ahead(self.request_hash());
         self.client_retry_policy
             .earliest_attempt(tries.total_attempts() + 1, is_ahead)
     }
 
-    /// Whether the budgets pay for another model of the upstream that is asked.
+    /// Checks whether the budgets allow another model of the current upstream.
     fn check_budget(&self, tries: &AttemptState, model: &str) -> Result<(), SkippedUpstream> {
         let upstream = &self.state.settings.upstreams[tries.target.upstream];
         let model = upstream.model(model);
@@ -418,7 +420,7 @@ impl GatewayCall {
                     let health = self.state.health.get(&self.upstream_url(tries));
                     health.postpone_turn(now, (usual / 5, usual * 2));
                 }
-                // Whoever stands in has not been asked yet.
+                // The fallback has not been tried yet.
                 tries.attempt = ApiAttemptKind::First;
                 tries.switch_target(target);
                 Duration::ZERO
@@ -457,7 +459,7 @@ impl GatewayCall {
         FailureResponse::Retry(pause, Box::new(diagnosis.clone()))
     }
 
-    /// The session keeps the model for its later calls.
+    /// Keeps the model switch for later calls of the session.
     fn record_model_switch(&self, decision: &Decision, from: String, to: &str, now: Timestamp) {
         self.session.switch_model(&from, to);
         if let Some(change) = decision.model_switch() {
@@ -477,7 +479,7 @@ impl GatewayCall {
     }
 }
 
-/// What whoever supervises the client is told: where the same was tried as often as it may be, it need not be tried again.
+/// Returns the diagnosis for the client's supervisor, which need not retry what was retried to the limit here.
 fn with_retries_exhausted(diagnosis: &Diagnosis, decision: &Decision) -> Diagnosis {
     let mut diagnosis = diagnosis.clone();
     let is_too_long = matches!(decision.action, Action::Retry { .. });
@@ -487,23 +489,23 @@ fn with_retries_exhausted(diagnosis: &Diagnosis, decision: &Decision) -> Diagnos
     diagnosis
 }
 
-/// What is done about a failure here.
+/// The gateway's action after a failure.
 enum FailoverAction {
     Retry(Duration),
     FailOver(UpstreamTarget),
-    /// All were asked in vain: the first again, after a wait.
+    /// All upstreams failed: restart with the first after a wait.
     RestartRound(UpstreamTarget, Duration),
-    /// The same again, if the client waited for so long.
+    /// The same target, but the client does not wait that long.
     WaitTooLong(Duration),
-    /// The same again, by somebody else, when the client comes back: its own time ended in silence.
+    /// The fallback, once the client returns: its own time limit passed in silence.
     FailOverOnReturn(UpstreamTarget),
     SwitchModel(String, String, Duration),
-    /// And what is to be said beside the decision, where that would have gone on.
+    /// The failure, with a message if the decision was to continue.
     GiveUp(Option<&'static str>),
 }
 
 impl FailoverAction {
-    /// How long is waited before the next try, where there is one.
+    /// Returns the wait before the next attempt, if there is one.
     fn wait(&self) -> Option<Duration> {
         match self {
             Self::Retry(wait) | Self::RestartRound(_, wait) | Self::WaitTooLong(wait) => {
@@ -515,7 +517,7 @@ impl FailoverAction {
     }
 }
 
-/// What the upstream itself says about trying again.
+/// Returns the upstream's own statement about retrying.
 fn should_retry(broken: &UpstreamError) -> Option<bool> {
     match broken.failure.headers.get("x-should-retry") {
         Some("true") => Some(true),

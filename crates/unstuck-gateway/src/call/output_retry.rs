@@ -1,4 +1,4 @@
-//! Answers that came and cannot be used: asked for again with what was wrong, where that is wanted.
+//! Retries unusable responses with the validation error, if configured.
 
 use unstuck_core::admission::ApiAttemptKind;
 use unstuck_core::decision::{Action, Capabilities, Capability, DecisionInput, decide};
@@ -11,15 +11,15 @@ use super::call_recorder::CallRecorder;
 use crate::clock;
 use crate::protocol::{FinishReason, JsonState, ResponseReader, with_error_context};
 
-/// What is wrong with an answer.
+/// The problem of an unusable response.
 struct BadOutput {
     kind: Kind,
-    /// Completes "That answer cannot be used: …".
+    /// The reason; completes "That answer cannot be used: …".
     why: &'static str,
 }
 
 impl GatewayCall {
-    /// Prepares to ask again for an answer that cannot be used; whether it is asked for again.
+    /// Prepares the retry of an unusable response; returns true if it is retried.
     pub(super) fn prepare_output_retry(
         &self,
         account: &mut CallRecorder,
@@ -41,7 +41,7 @@ impl GatewayCall {
         let policy = self.session.policy();
         let mut situation =
             DecisionInput::new(&policy, &tries.history, &diagnosis, known, playbook, now);
-        // Each call brings its whole conversation along, so it can be changed and gone on with alike.
+        // Each call holds its whole conversation, so changing and continuing it look the same.
         situation.capabilities = Capabilities::NONE
             .with(Capability::Prompt)
             .with(Capability::OutputLimit)
@@ -92,7 +92,7 @@ impl GatewayCall {
             Some(FinishReason::Refusal | FinishReason::ContentFilter)
         );
         let (kind, why) = match said.finish {
-            // Going round a refusal is a person's to decide.
+            // Working around a refusal is left to people.
             _ if is_refused && !self.state.settings.route_around_refusals => return None,
             _ if is_refused => (Kind::ContentFilter, "it is a refusal."),
             Some(FinishReason::MaxTokens) => (

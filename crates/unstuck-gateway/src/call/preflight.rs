@@ -1,4 +1,4 @@
-//! Whether a call may go at all: a budget that is used up, or an agent that goes in circles, keeps it back.
+//! Checks before a call is sent: a spent budget or a looping agent blocks it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,18 +14,18 @@ use crate::protocol::{stop_status, with_note};
 use crate::recorder::SessionEventKind;
 use crate::settings::OnLoop;
 
-/// How often it is looked whether a conversation that is held may go on.
+/// The interval for checking whether a held conversation was released.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
-/// When a client shall come back that could not be held for long enough.
+/// The delay for a client that could not be held long enough.
 const COME_BACK_AFTER: Duration = Duration::from_secs(5);
 
 impl GatewayCall {
-    /// What the client is told instead of an answer; none if the call may go.
+    /// Returns the error response for a blocked call; `None` if the call may be sent.
     pub(super) fn preflight_refusal(&self) -> Option<ErrorResponse> {
         self.budget_refusal().or_else(|| self.loop_refusal())
     }
 
-    /// Puts a note to the model into the request of an agent that goes in circles, once for each sign.
+    /// Inserts a note for the model into the request of a looping agent, once per signal.
     pub(super) fn insert_loop_note(&mut self) {
         if self.state.settings.loop_rules.action == OnLoop::Note
             && let Some(sign) = self.session.take_due_note()
@@ -65,8 +65,8 @@ impl GatewayCall {
         Some(told)
     }
 
-    /// Holds the calls of a conversation that repeats itself until a person lets it go on, or nobody has answered for so long
-    /// that it does so by itself. What the client is told that cannot be held for that long.
+    /// Holds the calls of a looping conversation until a person releases it or the escalation's deadline passes.
+    /// Returns the error response if the client cannot be held that long.
     pub(super) async fn wait_while_held(&self) -> Option<ErrorResponse> {
         let rules = &self.state.settings.loop_rules;
         if rules.action != OnLoop::Hold || !self.session.setup().escalates {
@@ -144,7 +144,7 @@ impl GatewayCall {
     }
 }
 
-/// What the model is told.
+/// Returns the note for the model.
 fn loop_note(sign: &ApiLoopSignal) -> String {
     format!(
         "[unstuck, the supervisor of this session] You seem to go in circles: {}. Do not repeat it. \

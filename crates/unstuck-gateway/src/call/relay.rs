@@ -1,7 +1,7 @@
-//! Passes a stream on: whole frames, as soon as they are there, and a proper error where it breaks.
+//! Passes a stream on: whole frames, as soon as they arrive, and a proper error where it breaks.
 //!
-//! hyper hands over one chunk a poll and writes one chunk at a time. What is already there is merged into one, and
-//! nothing is ever waited for.
+//! hyper returns one chunk per poll and writes one chunk at a time. Chunks that have already arrived are merged,
+//! without waiting for more.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -21,15 +21,14 @@ use crate::protocol::{FrameKind, FrameSplitter, Protocol, ResponseReader, error_
 use crate::shutdown::ShutdownSignal;
 use crate::upstream::UpstreamBody;
 
-/// So much is merged at most, so that nothing waits for long behind what keeps coming.
+/// The maximum size of merged chunks, so that a continuous stream is not delayed.
 const MAX_MERGED: usize = 16 << 10;
-/// A frame that has not ended after so many bytes never will. No more is kept back after one that could not be read.
+/// The maximum size of a frame; also the maximum held back after an unreadable frame.
 const MAX_FRAME: usize = 32 << 20;
-/// So often in a row the runtime is given the chance to bring more of what is already there, where that comes from another
-/// task.
+/// The maximum number of consecutive yields to let the runtime deliver what another task has already received.
 const MAX_POLLS: u8 = 2;
 
-/// So long what was passed on is given to go out before the connection is ended.
+/// The time for sent data to go out before the connection is closed.
 const FLUSH_GRACE: Duration = Duration::from_millis(50);
 
 /// A stream that is passed on.
@@ -38,19 +37,19 @@ pub(crate) struct StreamRelay {
     body: UpstreamBody,
     frames: FrameSplitter,
     reader: ResponseReader,
-    /// What can be passed on now.
+    /// The data that can be passed on now.
     ready: BytesMut,
-    /// What has come since a frame that could not be read: passed on once it is known that nothing is missing.
+    /// The data after an unreadable frame; passed on once it is known that nothing is missing.
     unverified: Option<BytesMut>,
     looks: u8,
     stall: Pin<Box<Sleep>>,
-    /// When the last came that was more than a sign of life.
+    /// The time of the last data other than keep-alive bytes.
     last_content: Instant,
     stall_timeout: Duration,
     state: RelayState,
-    /// How the client is told that it breaks.
+    /// The way to signal a broken stream to the client.
     stream_error: StreamErrorSignal,
-    /// After this the connection is ended, and what was passed on before has gone out.
+    /// The delay before the connection is closed, so that earlier data goes out.
     severed: Option<Pin<Box<Sleep>>>,
     shutdown: ShutdownSignal,
     recorder: Box<CallRecorder>,
@@ -58,14 +57,14 @@ pub(crate) struct StreamRelay {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RelayState {
-    /// More may come.
+    /// More data may come.
     Open,
-    /// Nothing more comes; what is ready is still to be passed on.
+    /// No more data comes; what is ready is still to be passed on.
     Finished,
 }
 
 impl StreamRelay {
-    /// Goes on where the first content has been read.
+    /// Continues a stream whose first content has been read.
     pub(crate) fn new(
         opened: StreamStarted,
         protocol: Protocol,
@@ -97,8 +96,8 @@ impl StreamRelay {
         relay
     }
 
-    /// Reads what has arrived. What comes after a frame that cannot be read is kept back until the end shows whether anything
-    /// is missing.
+    /// Reads the frames that have arrived. Data after an unreadable frame is held back until the end shows whether
+    /// anything is missing.
     fn take_frames(&mut self) {
         let mut is_alive = false;
         while self.state == RelayState::Open {
@@ -129,7 +128,7 @@ impl StreamRelay {
         }
     }
 
-    /// The upstream has nothing more to say.
+    /// Handles the end of the upstream's stream.
     fn on_upstream_end(&mut self) {
         if self.state == RelayState::Finished {
             return;
@@ -156,7 +155,7 @@ impl StreamRelay {
         }
     }
 
-    /// The gateway ends before the stream does.
+    /// Ends the stream because the gateway stops.
     fn cut_off(&mut self) {
         if self.state == RelayState::Open {
             let broken = UpstreamError::malformed(self.protocol, STOPPED);
@@ -180,7 +179,7 @@ impl StreamRelay {
     fn poll_ready_bytes(&mut self) -> Poll<Option<Result<BodyFrame<Bytes>, BodyError>>> {
         self.looks = 0;
         let bytes = self.ready.split().freeze();
-        // What is passed on at the end was counted when the account was closed.
+        // Data passed on at the end was counted when the record was closed.
         if self.state == RelayState::Open {
             self.recorder.add_sent_bytes(bytes.len());
         }
@@ -189,7 +188,7 @@ impl StreamRelay {
 }
 
 impl Drop for StreamRelay {
-    /// The client went away, or the gateway has ended: what was used so far counts.
+    /// The client went away, or the gateway stops: usage so far is counted.
     fn drop(&mut self) {
         if self.state == RelayState::Open {
             self.recorder.abandon(&self.reader);

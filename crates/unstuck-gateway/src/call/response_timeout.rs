@@ -1,24 +1,24 @@
-//! How long an upstream may be silent.
+//! Time limits for a silent upstream.
 //!
-//! Of a stream the first token comes soon. Of an answer that is no stream nothing comes before the model has written all
-//! of it, so its time grows with what the client lets it write. SDKs reckon alike: Anthropic's counts on 128,000 tokens an
-//! hour, and does not ask without a stream for what takes longer than ten minutes (for its slowest models more than 8192
-//! tokens: 14 a second); OpenAI's waits for ten minutes.
+//! The first token of a stream comes soon. A response that is not streamed sends nothing until the model has written
+//! all of it, so its time grows with the allowed output. SDKs calculate alike: Anthropic's assumes 128,000 tokens an
+//! hour and refuses requests without a stream that would take longer than ten minutes (for its slowest models more than
+//! 8192 tokens: 14 a second); OpenAI's waits for ten minutes.
 
 use std::time::Duration;
 
 use crate::protocol::RequestFacts;
 use crate::settings::TimeLimits;
 
-/// A prompt of so many tokens more is read a second longer before the first token comes.
+/// The prompt tokens read per second before the first token.
 const PROMPT_TOKENS_PER_SECOND: u64 = 2000;
-/// So many tokens a second are written by the slowest of the healthy models behind public APIs, and by small machines.
+/// The output speed of the slowest healthy models behind public APIs, and of small machines.
 const SLOW_TOKENS_PER_SECOND: u64 = 10;
-/// So many are usually written in a second, as Anthropic's SDK reckons.
+/// The usual output speed, as assumed by Anthropic's SDK.
 const USUAL_TOKENS_PER_SECOND: u64 = 35;
-/// An answer that is allowed any length is expected to have no more tokens than this.
+/// The output expected from a response without a limit, in tokens.
 const DEFAULT_MAX_OUTPUT: u64 = 4096;
-/// What a request holds that asks the model to think first; in which place does not matter.
+/// The markers of a request that asks the model to think first; their position does not matter.
 const THINKING: [&[u8]; 4] = [
     b"\"thinking\"",
     b"\"reasoning\"",
@@ -26,23 +26,23 @@ const THINKING: [&[u8]; 4] = [
     b"\"thinkingConfig\"",
 ];
 
-/// How long an upstream may be silent after a request.
+/// The inputs of the time limits for a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ResponseTimeout {
-    /// Whether the answer comes in pieces.
+    /// If set, the response is streamed.
     pub(crate) stream: bool,
-    /// How long the prompt takes to be read.
+    /// The time to read the prompt.
     prompt_time: Duration,
-    /// The most that may be written, in tokens.
+    /// The maximum output, in tokens.
     max_output: Option<u64>,
-    /// Whether the model was asked to think first.
+    /// If set, the model was asked to think first.
     thinks: bool,
-    /// Whether the upstream is a machine nearby, which may be a slow one.
+    /// If set, the upstream is a local machine, which may be slow.
     is_nearby: bool,
 }
 
 impl ResponseTimeout {
-    /// After such a request.
+    /// Derives the limits from a request.
     pub(crate) fn for_request(asked: &RequestFacts, body: &[u8], is_nearby: bool) -> Self {
         let has = |name: &&[u8]| memchr::memmem::find(body, name).is_some();
         Self {
@@ -54,11 +54,11 @@ impl ResponseTimeout {
         }
     }
 
-    /// How long the head of the answer may take.
+    /// Returns the time limit for the response head.
     pub(crate) fn head_timeout(&self, limits: &TimeLimits) -> Duration {
         match self.max_output {
             _ if self.stream => limits.response,
-            // Nobody knows how fast a machine of one's own is, or how much is written where nothing bounds it.
+            // The speed of a local machine is unknown, and so is the length of an unbounded output.
             _ if self.is_nearby => limits.whole,
             None => limits.whole,
             Some(tokens) => {
@@ -69,8 +69,8 @@ impl ResponseTimeout {
         }
     }
 
-    /// The same where somebody else can be asked instead; none where only the longest time is enough: a model that thinks is
-    /// silent for as long as it likes.
+    /// Returns the shorter limit that applies if a fallback exists; `None` if only the longest limit is enough, since a
+    /// thinking model may be silent for any time.
     pub(crate) fn fallback_timeout(&self, limits: &TimeLimits) -> Option<Duration> {
         let rate = if self.is_nearby {
             SLOW_TOKENS_PER_SECOND
@@ -80,7 +80,7 @@ impl ResponseTimeout {
         let tokens = match (self.stream, self.max_output) {
             (true, _) | (false, None) if self.thinks => return None,
             (true, _) => 0,
-            // What a model thinks is part of what it may write.
+            // Thinking counts toward the output limit.
             (false, most) => most.unwrap_or(DEFAULT_MAX_OUTPUT),
         };
         let writing = Duration::from_secs(tokens / rate);
@@ -115,9 +115,9 @@ mod tests {
         silence.fallback_timeout(&limits).map(|time| time.as_secs())
     }
 
-    /// Whoever writes ten tokens a second is never cut off, and whoever is allowed little is not waited for ten minutes.
+    /// A model that writes ten tokens a second is never cut off, and a small output limit does not wait ten minutes.
     #[test]
-    fn a_whole_answer_gets_the_time_that_a_slow_model_needs_to_write_it() {
+    fn complete_response_gets_the_time_of_a_slow_model() {
         assert_eq!(longest(Some(100)), 120 + 10 + 10);
         assert_eq!(longest(Some(1024)), 120 + 10 + 102);
         assert_eq!(longest(Some(4096)), 120 + 10 + 409);
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_nearby_may_be_slow() {
+    fn nearby_machine_may_be_slow() {
         let nearby = ResponseTimeout {
             is_nearby: true,
             ..silence(false, Some(1024), "{}")
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_can_be_replaced_gets_less() {
+    fn upstream_with_fallback_gets_less_time() {
         assert_eq!(before_fallback(silence(true, Some(9), "{}")), Some(20));
         assert_eq!(before_fallback(silence(false, Some(1024), "{}")), Some(49));
         assert_eq!(before_fallback(silence(false, None, "{}")), Some(137));

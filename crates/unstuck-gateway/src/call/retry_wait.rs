@@ -1,5 +1,5 @@
-//! The wait between two tries: no longer than the client waits, over early when the upstream is seen to be back, and after a
-//! while only with the right to ask that all waiting calls share.
+//! The wait between two attempts: limited by the client's deadline, ended early when the upstream recovers, and after a
+//! while only with the probe permit that all waiting calls share.
 
 use std::time::Duration;
 
@@ -16,32 +16,32 @@ use super::upstream_error::UpstreamError;
 use crate::clock;
 use crate::health::UpstreamHealth;
 
-/// How often it is looked whether another process has seen the upstream come back, or whether the network is back.
+/// The interval for checking whether another process saw the upstream recover, or whether the network is back.
 const POLL_INTERVAL: Duration = Duration::from_secs(2);
-/// The time between two waves of those who go on after an outage.
+/// The time between two waves of calls released after an outage.
 const WAVE_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How a wait ended.
+/// The result of a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RetryWaitEnd {
-    /// The next try may be made.
+    /// The next attempt may be made.
     Over,
     /// The client does not wait any longer.
     TimeUp,
 }
 
-/// How a look at those who share an upstream ended.
+/// The result of a probe request.
 enum ProbeAnswer {
-    /// Whoever looked may ask.
+    /// The caller may probe.
     Probe,
-    /// It is back.
+    /// The upstream has recovered.
     Recovered,
-    /// Nobody may ask before.
+    /// No probe is allowed before this time.
     Wait(Timestamp),
 }
 
 impl GatewayCall {
-    /// What a failure says about the network: whether it is gone as a whole, or the host is one that nobody knows.
+    /// Returns the network state suggested by a failure: offline, or an unknown host.
     pub(super) async fn network_state(
         &self,
         tries: &AttemptState,
@@ -54,7 +54,7 @@ impl GatewayCall {
         }
         let upstream = &self.state.settings.upstreams[tries.target.upstream];
         let said = find_symptom(&broken.message);
-        // A connection that is kept says nothing when the network goes away.
+        // A pooled connection gives no error when the network goes away.
         let may_be_gone = said.is_some() || broken.is_timeout() && !upstream.is_nearby;
         if may_be_gone && self.state.connectivity.is_offline().await {
             return NetworkStatus::Down;
@@ -68,7 +68,7 @@ impl GatewayCall {
         }
     }
 
-    /// Waits until the next try may be made; a wait for the network counts against nothing.
+    /// Waits until the next attempt is allowed; a wait for the network uses up no limit.
     pub(super) async fn wait_before_retry(
         &self,
         tries: &mut AttemptState,
@@ -77,7 +77,7 @@ impl GatewayCall {
         kind: Kind,
     ) -> RetryWaitEnd {
         if wait_for != WaitPurpose::Network {
-            // While the client would try by itself, it is asked for on its own behalf.
+            // While the client would retry by itself, the call probes on its behalf.
             let is_shared = self.client_retry_time(tries).is_none();
             return self.wait_for_upstream(tries, wait, kind, is_shared).await;
         }
@@ -89,7 +89,7 @@ impl GatewayCall {
         rested
     }
 
-    /// Waits until the network is back. Where it only seems to be gone, the upstream is asked now and then all the same.
+    /// Waits until the network is back. If it only seems to be down, the upstream is still probed now and then.
     async fn await_network(&self, tries: &AttemptState, wait: Duration) -> RetryWaitEnd {
         let url = self.upstream_url(tries);
         let health = self.state.health.get(&url);
@@ -120,7 +120,8 @@ impl GatewayCall {
         }
     }
 
-    /// Waits until the next try may be made after a failure of that kind, and for a turn to probe where these are shared.
+    /// Waits until the next attempt is allowed after a failure of that kind, and for a probe permit where these are
+    /// shared.
     pub(super) async fn wait_for_upstream(
         &self,
         tries: &AttemptState,
@@ -173,7 +174,7 @@ impl GatewayCall {
         }
     }
 
-    /// Sleeps until a moment; whether the upstream was seen to be back before.
+    /// Sleeps until the given time; returns true if the upstream recovered before.
     async fn sleep_until(
         &self,
         until: Instant,
@@ -203,7 +204,7 @@ impl GatewayCall {
         }
     }
 
-    /// Asks for the right to find out whether the upstream is back.
+    /// Requests the permit to probe the upstream.
     async fn request_probe(&self, url: &str, since: Timestamp) -> ProbeAnswer {
         let (now, every) = (clock::timestamp_now(), self.state.settings.probe_every);
         match self.state.recorder.claim_probe(url, now, every).await {
@@ -217,20 +218,20 @@ impl GatewayCall {
         }
     }
 
-    /// Waits for the turn among those who go on; whether the upstream has not failed again meanwhile.
+    /// Waits for a slot among the released calls; returns true if the upstream has not failed again meanwhile.
     async fn await_wave(&self, health: &UpstreamHealth, deadline: Instant) -> bool {
         self.sleep_for_wave(health.next_wave(), deadline).await;
         !health.is_failing()
     }
 
-    /// Whoever waited goes on in waves, so that an upstream that has just come back is not asked by all at once.
+    /// Releases waiting calls in waves, so that a recovering upstream is not hit by all at once.
     async fn sleep_for_wave(&self, wave: u32, deadline: Instant) {
         let jitter = WAVE_INTERVAL.mul_f64(self.state.random_draw().fraction());
         let wait = WAVE_INTERVAL.saturating_mul(wave) + jitter;
         tokio::time::sleep_until((Instant::now() + wait).min(deadline)).await;
     }
 
-    /// The address of whoever is asked.
+    /// Returns the URL of the current target.
     pub(super) fn upstream_url(&self, tries: &AttemptState) -> String {
         let upstream = &self.state.settings.upstreams[tries.target.upstream];
         upstream.base.to_string()

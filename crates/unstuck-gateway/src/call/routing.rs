@@ -1,4 +1,4 @@
-//! Who is asked, with which model: the first upstream that can serve a request, then those that stand in for it.
+//! Upstream selection: the first upstream that can serve a request, then its fallbacks.
 
 use unstuck_core::Kind;
 use unstuck_core::decision::ModelCatalog;
@@ -9,31 +9,31 @@ use super::ineligible::Ineligible;
 use crate::protocol::{Protocol, RequestFacts};
 use crate::settings::Upstream;
 
-/// Who is asked, with which model.
+/// An upstream and the model to request from it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct UpstreamTarget {
-    /// The place of the upstream among all.
+    /// The index of the upstream.
     pub(crate) upstream: usize,
-    /// What the model is called there.
+    /// The model name at this upstream.
     pub(crate) model: Option<String>,
 }
 
-/// All who can be asked.
+/// Selects among all configured upstreams.
 pub(crate) struct UpstreamSelector<'a> {
     pub(crate) upstreams: &'a [Upstream],
     pub(crate) catalog: &'a ModelCatalog,
     pub(crate) route_around_refusals: bool,
 }
 
-/// What a request needs of whom it is sent to.
+/// The requirements of a request.
 pub(crate) struct Requirements<'a> {
     pub(crate) protocol: Protocol,
     pub(crate) request: &'a RequestFacts,
-    /// The model, by the name that the client or the session gives it.
+    /// The model name used by the client or the session.
     pub(crate) model: Option<&'a str>,
 }
 
-/// Who stands in, and who was looked at before and cannot.
+/// The selected fallback and the upstreams that were skipped.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Selection {
     pub(crate) target: Option<UpstreamTarget>,
@@ -41,27 +41,28 @@ pub(crate) struct Selection {
 }
 
 impl UpstreamSelector<'_> {
-    /// Whom to ask first: the first of the protocol, whatever it can do. Its own refusal says more than ours would.
+    /// Selects the first upstream of the protocol, whatever its capabilities. Its own rejection says more than ours
+    /// would.
     pub(crate) fn select_first(&self, needs: &Requirements<'_>) -> Option<UpstreamTarget> {
         let mut all = self.upstreams.iter();
         let at = all.position(|one| one.protocol == needs.protocol)?;
         Some(self.target_at(at, needs))
     }
 
-    /// What the model is called by whom is asked first.
+    /// Returns the model name at the first upstream.
     fn upstream_model<'a>(&'a self, needs: &Requirements<'a>) -> Option<&'a str> {
         let mut all = self.upstreams.iter();
         let first = all.find(|one| one.protocol == needs.protocol)?;
         Some(first.model(needs.model?))
     }
 
-    /// Whether there is anybody behind an upstream who could stand in for it.
+    /// Returns true if the target has a fallback.
     pub(crate) fn has_fallback(&self, target: &UpstreamTarget, protocol: Protocol) -> bool {
         let mut behind = self.upstreams.iter().skip(target.upstream + 1);
         behind.any(|one| one.protocol == protocol)
     }
 
-    /// Who stands in for an upstream after a failure of that kind: the next that can serve the request and be paid.
+    /// Selects the next upstream that can serve the request within the budget, after a failure of that kind.
     pub(crate) fn select_fallback(
         &self,
         target: &UpstreamTarget,
@@ -111,18 +112,18 @@ impl UpstreamSelector<'_> {
         }
     }
 
-    /// Whether another upstream could do better after a failure of that kind.
+    /// Returns true if another upstream could succeed after a failure of that kind.
     fn may_fail_over(&self, kind: Kind) -> bool {
         match kind {
-            // Going round a refusal is a person's to decide.
+            // Working around a refusal is left to people.
             Kind::ContentFilter => self.route_around_refusals,
-            // The request itself or the client's own key is wrong, everywhere.
+            // The request or the client's own key is wrong at every upstream.
             Kind::InvalidRequest | Kind::AuthRequired | Kind::AuthExpired => false,
             _ => true,
         }
     }
 
-    /// Whether an upstream can serve a request, as far as is known.
+    /// Checks whether an upstream can serve a request, as far as is known.
     fn check_capabilities(
         &self,
         upstream: &Upstream,
@@ -142,7 +143,7 @@ impl UpstreamSelector<'_> {
         }
     }
 
-    /// Whether more fits into the context of one upstream than into that of another.
+    /// Returns true if one upstream has a larger context than another.
     fn check_larger_context(
         &self,
         one: &Upstream,
@@ -154,7 +155,7 @@ impl UpstreamSelector<'_> {
             self.context_size(other, needs),
         ) {
             (Some(room), Some(known)) => room > known,
-            // Of another model it is not known that it has no more.
+            // Another model may have a larger context; nothing says otherwise.
             _ => needs
                 .model
                 .is_some_and(|model| one.model(model) != other.model(model)),
@@ -166,7 +167,7 @@ impl UpstreamSelector<'_> {
         }
     }
 
-    /// How many tokens fit into the context there, where that is known.
+    /// Returns the context size in tokens, if known.
     fn context_size(&self, upstream: &Upstream, needs: &Requirements<'_>) -> Option<u64> {
         let model = needs.model.map(|model| upstream.model(model));
         let of_model = model.and_then(|model| self.catalog.find(model)?.context);
@@ -231,7 +232,7 @@ mod tests {
         stand.target.map(|target| (target.upstream, target.model))
     }
 
-    /// The models `a` and `b`, of which the first costs ten times as much.
+    /// Returns a catalog with models `a` and `b`; `a` costs ten times as much.
     fn priced() -> ModelCatalog {
         let model = |id: &str, usd: f64| {
             format!(
@@ -243,7 +244,7 @@ mod tests {
 
     /// S4-35: a fallback is checked before it is used.
     #[test]
-    fn who_cannot_serve_a_request_does_not_stand_in() {
+    fn fallback_without_required_capability_is_skipped() {
         let short = RequestFacts::default();
         let long = RequestFacts {
             prompt_tokens: 5000,
@@ -268,10 +269,10 @@ mod tests {
         );
     }
 
-    /// S4-35: … and that it can be paid: the next that can serve the request and can be paid stands in, and it is known
-    /// why the others do not.
+    /// S4-35: the first fallback that can serve the request within the budget is used, and the reasons for skipping the
+    /// others are recorded.
     #[test]
-    fn who_cannot_be_paid_does_not_stand_in() {
+    fn fallback_over_budget_is_skipped() {
         let catalog = priced();
         let mut purse = CallBudget {
             remaining: Some(BudgetRemaining {
@@ -302,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_is_not_gone_round_and_a_wrong_request_not_sent_again() {
+    fn refusals_and_invalid_requests_do_not_fail_over() {
         let asked = RequestFacts::default();
         assert_eq!(after(&asked, Kind::ContentFilter, false), None);
         assert!(after(&asked, Kind::ContentFilter, true).is_some());

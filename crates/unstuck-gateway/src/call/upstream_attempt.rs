@@ -1,4 +1,4 @@
-//! One try at one upstream: sent, and read until it is clear whether it worked.
+//! One attempt at one upstream: sends the request and reads until the outcome is clear.
 
 use std::time::Duration;
 
@@ -15,70 +15,70 @@ use crate::protocol::{Endpoint, FrameKind, FrameSplitter, Protocol, ResponseRead
 use crate::settings::TimeLimits;
 use crate::upstream::{RequestBody, UpstreamBody, UpstreamClient};
 
-/// So much of an answer that is an error is read.
+/// The maximum size of an error body that is read.
 const MAX_ERROR_BODY: usize = 1 << 20;
-/// So long an error body may take; its status has said the most.
+/// The time limit for an error body; its status has said the most.
 const ERROR_BODY_TIMEOUT: Duration = Duration::from_secs(10);
-/// So much may come before the first content.
+/// The maximum number of bytes before the first content.
 const MAX_HELD_BYTES: usize = 16 << 20;
-/// A longer answer is not kept in memory to see whether it is whole.
+/// Longer responses are not buffered to check that they are complete.
 const MAX_WHOLE_BODY: usize = 256 << 20;
 
-/// What is said of a frame that cannot be read.
+/// The message for an unreadable frame.
 pub(super) const MALFORMED: &str = "a malformed chunk";
-/// What is said of a stream that only seems to be over.
+/// The message for a stream that only seems to have ended.
 pub(super) const NO_END: &str = "the stream ended without its end marker";
 
-/// What a try came to.
+/// The outcome of an attempt.
 pub(crate) enum ApiAttemptOutcome {
-    /// The whole answer is here.
+    /// The complete response has arrived.
     Complete(Box<CompleteResponse>),
-    /// The first content of a stream is here.
+    /// The first content of a stream has arrived.
     Started(Box<StreamStarted>),
-    /// It did not work.
+    /// The attempt failed.
     Failed(Box<UpstreamError>, Option<Parts>),
 }
 
-/// An answer that is all here.
+/// A complete response.
 pub(crate) struct CompleteResponse {
     pub(crate) head: Parts,
     pub(crate) body: Bytes,
     pub(crate) reader: ResponseReader,
 }
 
-/// A stream whose first content is here.
+/// A stream whose first content has arrived.
 pub(crate) struct StreamStarted {
     pub(crate) head: Parts,
-    /// What has been read and not been passed on.
+    /// The bytes that were read and not passed on yet.
     pub(crate) held: BytesMut,
     pub(crate) frames: FrameSplitter,
     pub(crate) reader: ResponseReader,
     pub(crate) body: UpstreamBody,
-    /// Whether there is something in it that the client would see.
+    /// True if the stream has content visible to the client.
     has_content: bool,
-    /// Whether all of it has been read.
+    /// True if the stream was read to its end.
     pub(crate) is_over: bool,
 }
 
-/// How a try is made.
+/// The settings of one attempt.
 pub(crate) struct UpstreamAttempt<'a> {
     pub(crate) sender: &'a UpstreamClient,
     pub(crate) protocol: Protocol,
     pub(crate) endpoint: Endpoint,
-    /// Whether the client asked for pieces.
+    /// If set, the client asked for a stream.
     pub(crate) stream: bool,
     pub(crate) keeps_text: bool,
-    /// Whether a stream is read to its end before any of it is passed on.
+    /// If set, a stream is read to its end before any of it is passed on.
     pub(crate) buffered: bool,
-    /// How long the head of the answer may take.
+    /// The time limit for the response head.
     pub(crate) head_timeout: Duration,
-    /// How long the first token of a stream may take; none where there is nobody else to ask.
+    /// The time limit for the first token of a stream; `None` without a fallback.
     pub(crate) first_token_timeout: Option<Duration>,
     pub(crate) limits: &'a TimeLimits,
 }
 
 impl UpstreamAttempt<'_> {
-    /// Sends a request, and reads the answer until it is clear whether it worked.
+    /// Sends a request and reads the response until the outcome is clear.
     pub(crate) async fn send(&self, request: Request<RequestBody>) -> ApiAttemptOutcome {
         let started = Instant::now();
         let response = match timeout(self.head_timeout, self.sender.request(request)).await {
@@ -105,7 +105,7 @@ impl UpstreamAttempt<'_> {
         if is_stream {
             self.open_stream(response).await
         } else {
-            // Some send the head at once, and what they promise when all of it is written.
+            // Some send the head at once and announce a body that comes only when it is complete.
             let left = self.head_timeout.saturating_sub(started.elapsed());
             self.read_whole(response, left.max(self.limits.stall)).await
         }
@@ -123,7 +123,7 @@ impl UpstreamAttempt<'_> {
         let (head, mut body) = response.into_parts();
         let mut read = BytesMut::new();
         let deadline = Instant::now() + ERROR_BODY_TIMEOUT;
-        // What cannot be read of it is missed; the status has said the most.
+        // A body that cannot be read is dropped; the status has said the most.
         while let Ok(Some(Ok(frame))) = timeout_at(deadline, body.frame()).await {
             if let Ok(data) = frame.into_data() {
                 read.extend_from_slice(&data);
@@ -182,7 +182,7 @@ impl UpstreamAttempt<'_> {
                 let error = reading.summary().error.as_deref().unwrap_or_default();
                 Some(UpstreamError::in_stream(self.protocol, Some(&head), error))
             }
-            // What is whole and only of an unknown shape is the client's to judge.
+            // A complete body of unknown shape is left to the client to judge.
             FrameKind::Malformed if serde_json::from_slice::<IgnoredAny>(&body).is_ok() => None,
             FrameKind::Malformed => Some(self.unreadable_response(&head, &body)),
             FrameKind::Content | FrameKind::End | FrameKind::Lifecycle | FrameKind::Ping => None,
@@ -197,7 +197,7 @@ impl UpstreamAttempt<'_> {
         }
     }
 
-    /// An answer with a good status that is none: a page of some proxy, or one that was cut off.
+    /// Builds the error for a success status with an unusable body: a proxy's page, or a truncated response.
     fn unreadable_response(&self, head: &Parts, body: &[u8]) -> UpstreamError {
         let is_page = body.trim_ascii_start().starts_with(b"<");
         if is_page {
@@ -254,7 +254,7 @@ impl UpstreamAttempt<'_> {
         }
     }
 
-    /// Reads a stream to its end, so that whatever breaks it can be tried again unseen.
+    /// Reads a stream to its end, so that it can be retried invisibly if it breaks.
     async fn buffer_stream(&self, mut opened: Box<StreamStarted>) -> ApiAttemptOutcome {
         match opened
             .read_until_end(self.protocol, self.limits.stall)
@@ -267,7 +267,7 @@ impl UpstreamAttempt<'_> {
 }
 
 impl StreamStarted {
-    /// Reads on until all of it is here. Signs of life alone do not keep it going.
+    /// Reads until the response is complete. Keep-alive bytes alone do not extend the time.
     async fn read_until_end(
         &mut self,
         protocol: Protocol,
@@ -323,15 +323,15 @@ impl StreamStarted {
         Ok(())
     }
 
-    /// Reads on until it is clear that somebody works on the answer. Anthropic's Messages and OpenAI's Responses say so before a
-    /// model thinks; with others the first token is the first that says anything.
+    /// Reads until it is clear that the upstream works on the response. Anthropic's Messages and OpenAI's Responses say
+    /// so before a model thinks; with others the first token is the first sign.
     async fn read_until_begun(&mut self, protocol: Protocol) -> Result<(), UpstreamError> {
         let endpoint = self.reader.endpoint();
         let tells = matches!(endpoint, Endpoint::Messages | Endpoint::Responses);
         self.read_until(protocol, tells).await
     }
 
-    /// Reads on until there is something that the client would see.
+    /// Reads until there is content visible to the client.
     async fn read_until_content(&mut self, protocol: Protocol) -> Result<(), UpstreamError> {
         self.read_until(protocol, false).await
     }
@@ -400,7 +400,7 @@ fn failed(broken: UpstreamError) -> ApiAttemptOutcome {
     ApiAttemptOutcome::Failed(Box::new(broken), None)
 }
 
-/// Whether an answer comes in pieces, as was asked for.
+/// Returns true if the response is streamed as requested.
 fn is_stream(response: &Response<UpstreamBody>) -> bool {
     let kind = response.headers().get(CONTENT_TYPE);
     let kind = kind
@@ -410,6 +410,6 @@ fn is_stream(response: &Response<UpstreamBody>) -> bool {
         kind.get(..name.len())
             .is_some_and(|start| start.eq_ignore_ascii_case(name))
     };
-    // One protocol sends its pieces as the elements of an array.
+    // Gemini may send the pieces of a stream as the elements of an array.
     is("text/event-stream") || is("application/json")
 }

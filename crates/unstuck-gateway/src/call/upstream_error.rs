@@ -1,4 +1,4 @@
-//! What a try came to that did not work, in words that the classifier knows.
+//! A failed attempt, described in terms that the classifier knows.
 
 use std::error::Error;
 use std::time::Duration;
@@ -11,13 +11,13 @@ use unstuck_core::{Failure, Headers};
 use crate::error::with_causes;
 use crate::protocol::Protocol;
 
-/// So much of an error body is read by the classifier.
+/// The maximum size of an error body passed to the classifier.
 const MAX_CLASSIFIED_BODY: usize = 64 << 10;
 
-/// What is told of a call that was under way when the gateway ended.
+/// The message for a call that was in progress when the gateway stopped.
 pub(crate) const STOPPED: &str = "the gateway was stopped";
 
-/// What can be done where waiting does not help.
+/// The hints for failures where waiting does not help.
 const ADVICE: [(&str, &str); 4] = [
     (
         "invalid peer certificate: UnknownIssuer",
@@ -37,18 +37,18 @@ const ADVICE: [(&str, &str); 4] = [
     ),
 ];
 
-/// A try that did not work.
+/// A failed attempt.
 pub(crate) struct UpstreamError {
     pub(crate) failure: Failure,
-    /// What the upstream said, where it said anything that can be passed on.
+    /// The upstream's response, if it can be passed on.
     pub(crate) response: Option<(Parts, Bytes)>,
-    /// What to say to the client where the upstream said nothing.
+    /// The status for the client if the upstream sent no response.
     pub(crate) status: StatusCode,
     pub(crate) message: String,
 }
 
 impl UpstreamError {
-    /// The upstream refused.
+    /// Builds the error for an error status.
     pub(crate) fn refused(protocol: Protocol, head: Parts, body: Bytes) -> Self {
         let mut failure = Failure::api(protocol.name())
             .with_status(head.status.as_u16())
@@ -62,7 +62,7 @@ impl UpstreamError {
         }
     }
 
-    /// An answer that was good so far says that it failed.
+    /// Builds the error for a failure reported inside a successful response.
     pub(crate) fn in_stream(protocol: Protocol, head: Option<&Parts>, error: &str) -> Self {
         let mut failure = Failure::api(protocol.name()).with_body(error.to_owned());
         if let Some(head) = head {
@@ -76,7 +76,7 @@ impl UpstreamError {
         }
     }
 
-    /// The connection failed, or broke.
+    /// Builds the error for a failed or broken connection.
     pub(crate) fn transport(
         protocol: Protocol,
         doing: &str,
@@ -95,7 +95,7 @@ impl UpstreamError {
         }
     }
 
-    /// Nothing came in time.
+    /// Builds the error for a timeout.
     pub(crate) fn timed_out(protocol: Protocol, what: &str, limit: Duration) -> Self {
         let text = format!("Request timed out: {what} within {} s", limit.as_secs_f32());
         Self {
@@ -108,12 +108,12 @@ impl UpstreamError {
         }
     }
 
-    /// Whether nothing came at all.
+    /// Returns true if nothing arrived at all.
     pub(crate) fn is_timeout(&self) -> bool {
         self.status == StatusCode::GATEWAY_TIMEOUT && self.response.is_none()
     }
 
-    /// What came is not what was promised.
+    /// Builds the error for a malformed response.
     pub(crate) fn malformed(protocol: Protocol, what: &str) -> Self {
         let text = format!("stream disconnected before completion: {what}");
         Self {
@@ -125,7 +125,7 @@ impl UpstreamError {
     }
 }
 
-/// The headers that the classifier reads.
+/// Returns the headers that the classifier reads.
 pub(crate) fn classifier_headers(headers: &HeaderMap) -> Headers {
     let pairs = headers
         .iter()

@@ -1,17 +1,17 @@
-//! A context that is shortened in vain: full again at once, or too long all the same.
+//! Futile context shortening: the context is soon full again, or still too long.
 
 use super::signal::is_due;
 use super::{ApiLoopKind, ApiLoopSignal, ConversationId, WatchLimits};
 use crate::protocol::RequestFacts;
 
-/// So many conversations are remembered.
+/// The maximum number of remembered conversations.
 const MAX_CONVERSATIONS: usize = 64;
 
-/// How long the contexts of a session are.
+/// The context lengths of a session.
 #[derive(Debug, Default)]
 pub(super) struct ContextChurn {
     sizes: Vec<ContextSize>,
-    /// How often in a row a context was shortened and was full again.
+    /// The number of consecutive futile shrinks.
     futile_shrinks: u32,
     refused: Option<ContextRefusal>,
 }
@@ -23,7 +23,7 @@ struct ContextSize {
     shortened: Option<ShortenedContext>,
 }
 
-/// A context has just been shortened, or so it seems.
+/// A context that was just shortened, or seems to be.
 #[derive(Debug, Clone, Copy)]
 struct ShortenedContext {
     from: ConversationId,
@@ -31,7 +31,7 @@ struct ShortenedContext {
     requests: u32,
 }
 
-/// The upstream refused a context as too long.
+/// A context that the upstream rejected as too long.
 #[derive(Debug, Clone, Copy)]
 struct ContextRefusal {
     tokens: u64,
@@ -40,7 +40,7 @@ struct ContextRefusal {
 }
 
 impl ContextChurn {
-    /// A request came that was not seen before.
+    /// Records a new request.
     pub(super) fn on_request(
         &mut self,
         talk: ConversationId,
@@ -67,7 +67,7 @@ impl ContextChurn {
         sign
     }
 
-    /// A conversation that goes on was not replaced by a shorter one: that was another agent's.
+    /// Marks a conversation as continued: it was not replaced by a shorter one, which belongs to another agent.
     fn mark_continued(&mut self, talk: ConversationId) {
         for size in self
             .sizes
@@ -78,7 +78,7 @@ impl ContextChurn {
         }
     }
 
-    /// A new conversation may be the summary of the one that was asked last.
+    /// Starts a conversation, which may be the summary of the last one.
     fn begin_conversation(&mut self, talk: ConversationId, tokens: u64, limits: &WatchLimits) {
         let last = self.sizes.last();
         let shortened = last
@@ -98,7 +98,7 @@ impl ContextChurn {
         });
     }
 
-    /// Whether the context is as long again as before it was shortened.
+    /// Checks whether the context is as long as before it was shortened.
     fn check_refilled(
         &mut self,
         size: &mut ContextSize,
@@ -127,7 +127,7 @@ impl ContextChurn {
         })
     }
 
-    /// The upstream refused the last request of the conversation as too long.
+    /// Records a request that the upstream rejected as too long.
     pub(super) fn on_refusal(
         &mut self,
         talk: ConversationId,
@@ -150,7 +150,7 @@ impl ContextChurn {
         })
     }
 
-    /// A request was answered.
+    /// Records a response.
     pub(super) fn on_response(&mut self) {
         if let Some(refused) = &mut self.refused {
             refused.answered_since = refused.answered_since.saturating_add(1);
@@ -158,12 +158,12 @@ impl ContextChurn {
     }
 }
 
-/// Whether a context has lost so much that it was shortened on purpose.
+/// Returns true if a context lost so much that it was shortened on purpose.
 fn is_much_shorter(tokens: u64, before: u64, limits: &WatchLimits) -> bool {
     before >= limits.shortest_full && tokens <= tenths_of(before, 6)
 }
 
-/// So many tenths.
+/// Returns the given tenths of a token count.
 fn tenths_of(tokens: u64, tenths: u64) -> u64 {
     tokens.saturating_mul(tenths) / 10
 }

@@ -1,4 +1,4 @@
-//! One conversation of a session, and whether it gets anywhere.
+//! The state of one conversation of a session, and its progress.
 
 use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -11,24 +11,24 @@ use super::signal::is_due;
 use super::{ApiLoopKind, ApiLoopSignal, ConversationId, WatchLimits};
 use crate::protocol::{FinishReason, LastTurn, ResponseSummary, ToolCall};
 
-/// So many conversations are remembered.
+/// The maximum number of remembered conversations.
 const MAX_CONVERSATIONS: usize = 64;
 
-/// So many answers are remembered that requests may continue.
+/// The maximum number of remembered responses that requests may continue.
 const MAX_RESPONSES: usize = 512;
 
 /// The conversations of a session.
 #[derive(Debug, Default)]
 pub(super) struct Conversations {
-    /// The one that was used last is at the end.
+    /// The conversations, most recently used last.
     conversations: Vec<(ConversationId, ConversationState)>,
-    /// Which conversation an answer belongs to, by the hash of its id; the newest is at the end.
+    /// The conversation of each response, by the hash of its id; newest last.
     answers: VecDeque<(u64, ConversationId)>,
 }
 
 impl Conversations {
-    /// Which conversation a request belongs to: that of the answer that it continues, or the one that began with the same
-    /// words.
+    /// Returns the conversation of a request: that of the response that it continues, or the one with the same
+    /// beginning.
     pub(super) fn conversation_of(&self, last: &LastTurn) -> ConversationId {
         let Some(answer) = last.continues else {
             return ConversationId(Some(last.conversation));
@@ -37,12 +37,12 @@ impl Conversations {
         known.map_or(ConversationId(Some(answer)), |(_, talk)| *talk)
     }
 
-    /// Takes note of an answer that requests may continue.
+    /// Records a response that requests may continue.
     pub(super) fn note_response(&mut self, talk: ConversationId, said: &ResponseSummary) {
         let Some(id) = said.id_hash else {
             return;
         };
-        // Several may begin with the same words: the first answer tells them apart.
+        // Several may begin with the same words: the first response tells them apart.
         let goes_on = self.answers.iter().any(|(_, known)| *known == talk);
         let talk = if goes_on {
             talk
@@ -55,7 +55,7 @@ impl Conversations {
         self.answers.push_back((id, talk));
     }
 
-    /// The conversation, and whether it is new.
+    /// Returns the conversation, and true if it is new.
     pub(super) fn get_or_begin(&mut self, talk: ConversationId) -> (&mut ConversationState, bool) {
         let known = self
             .conversations
@@ -74,33 +74,33 @@ impl Conversations {
     }
 }
 
-/// What is kept of a conversation.
+/// The state of a conversation.
 #[derive(Debug, Default)]
 pub(super) struct ConversationState {
-    /// Where it stood at the last request.
+    /// The position at the last request.
     position: Option<u64>,
-    /// That request had been sent before.
+    /// True if that request was a resend.
     is_resent: bool,
     repeats: RepeatCounter,
-    /// How many messages the longest request had since somebody spoke.
+    /// The number of messages of the longest request since the last user message.
     max_messages: usize,
     memory: SeenHashes,
-    /// What the last answer called, and when it came.
+    /// The tool calls of the last response, and its time.
     last_calls: Vec<ToolCall>,
     last_response_at: Option<Timestamp>,
     empty: u32,
-    /// How many answers in a row brought nothing new.
+    /// The number of consecutive responses without anything new.
     stale_responses: u32,
 }
 
 impl ConversationState {
-    /// A request came; whether it is not the same as the last one.
+    /// Moves to a position; returns false if it is the same as before.
     pub(super) fn move_to(&mut self, position: u64) -> bool {
         self.is_resent = self.position.replace(position) == Some(position);
         !self.is_resent
     }
 
-    /// The next request came, with what the tools answered.
+    /// Records the next request, with the tool results.
     pub(super) fn on_request(
         &mut self,
         last: &LastTurn,
@@ -116,7 +116,7 @@ impl ConversationState {
         if last.continues.is_none() && !self.grows_to(messages) {
             return None;
         }
-        // Where the provider keeps the conversation, the request holds the results alone.
+        // Where the provider stores the conversation, the request holds the results alone.
         let calls = if last.calls.is_empty() {
             &self.last_calls
         } else {
@@ -134,8 +134,9 @@ impl ConversationState {
         self.repeats.on_turn(turn, pace, calls, limits)
     }
 
-    /// Whether the conversation goes on with a request of so many messages. Others may begin with the same words: what is no
-    /// longer than the longest request so far is theirs, unless it is so short that the conversation was summarised.
+    /// Returns true if a request with that many messages continues the conversation. Others may begin with the same
+    /// words: a request no longer than the longest so far is theirs, unless it is so short that the conversation was
+    /// summarized.
     fn grows_to(&mut self, messages: usize) -> bool {
         if messages > self.max_messages {
             self.max_messages = messages;
@@ -149,7 +150,7 @@ impl ConversationState {
         is_summary
     }
 
-    /// An answer came.
+    /// Records a response.
     pub(super) fn on_response(
         &mut self,
         said: &ResponseSummary,
@@ -204,7 +205,7 @@ impl ConversationState {
         if text || calls {
             self.stale_responses = 0;
         }
-        // Whoever asks the same must expect the same answer.
+        // Equal requests are expected to get equal responses.
         if text || calls || self.is_resent {
             return None;
         }

@@ -1,4 +1,4 @@
-//! Conversations that are begun faster than they can be of use.
+//! Conversations that begin faster than they can be useful.
 
 use std::collections::VecDeque;
 
@@ -7,12 +7,12 @@ use unstuck_core::duration::HumanDuration;
 
 use super::{ApiLoopKind, ApiLoopSignal, WatchLimits};
 
-/// When the last conversations began.
+/// The start times of the last conversations.
 #[derive(Debug, Default)]
 pub(super) struct ConversationStorm(VecDeque<Timestamp>);
 
 impl ConversationStorm {
-    /// One more began.
+    /// Records a new conversation.
     pub(super) fn on_begin(
         &mut self,
         at: Timestamp,

@@ -1,37 +1,37 @@
-//! How often is too often, as data.
+//! The limits of the loop detector, as data.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// When an agent is said to go in circles; what is left out keeps its default.
+/// The limits above which an agent is considered stuck in a loop; omitted ones keep their defaults.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct WatchLimits {
-    /// The same calls with the same results so often in a row; 5 by default.
+    /// The number of consecutive equal calls with equal results; 5 by default.
     pub repeats: u32,
-    /// … or so often among the last [`window`](Self::window) turns; 8 by default.
+    /// … or that many among the last [`window`](Self::window) turns; 8 by default.
     pub repeats_in_window: u32,
-    /// How many of the last turns are looked at; 12 by default.
+    /// The number of last turns that are considered; 12 by default.
     pub window: usize,
-    /// A tool that takes so long is waited for, not called in vain; `10s` by default.
+    /// The duration from which a tool counts as slow, so that repeating it may be polling; `10s` by default.
     #[serde(with = "text")]
     pub slow_tool: Duration,
-    /// The same result of such a tool so often in a row; 30 by default.
+    /// The number of consecutive equal results of a slow tool; 30 by default.
     pub slow_repeats: u32,
-    /// Empty answers in a row; 3 by default.
+    /// The number of consecutive empty responses; 3 by default.
     pub empty_answers: u32,
-    /// So often the context was shortened in vain; 3 by default.
+    /// The number of futile context shrinks; 3 by default.
     pub no_shrink: u32,
-    /// It was in vain if the context is as long as before within so many requests; 5 by default.
+    /// The number of requests within which a context that is as long as before makes a shrink futile; 5 by default.
     pub refill: u32,
-    /// Contexts of fewer tokens are not long enough to be shortened; 16000 by default.
+    /// The minimum tokens of a context that is shortened; 16000 by default.
     pub shortest_full: u64,
-    /// Answers in a row that bring nothing new; 25 by default.
+    /// The number of consecutive responses without anything new; 25 by default.
     pub no_progress: u32,
-    /// So many conversations begun …; 20 by default.
+    /// The number of new conversations …; 20 by default.
     pub storm: u32,
-    /// … within that time; `60s` by default.
+    /// … within this time; `60s` by default.
     #[serde(with = "text")]
     pub storm_time: Duration,
 }
@@ -55,7 +55,7 @@ impl Default for WatchLimits {
     }
 }
 
-/// Durations as texts with a unit.
+/// Serializes durations as texts with a unit.
 mod text {
     use std::time::Duration;
 
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_defaults_are_these() {
+    fn default_limits() {
         let limits = WatchLimits::default();
         assert_eq!(
             (limits.repeats, limits.repeats_in_window, limits.window),
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_out_keeps_its_default() {
+    fn omitted_limits_keep_their_defaults() {
         let limits: WatchLimits =
             serde_json::from_str(r#"{"repeats": 3, "slow_tool": "1m"}"#).unwrap();
         let expected = WatchLimits {

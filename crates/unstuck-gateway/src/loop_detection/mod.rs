@@ -1,14 +1,15 @@
-//! What an agent cannot see of itself: seen from the requests and answers of one session.
+//! Loop detection from the requests and responses of one session.
 //!
-//! Four of five agents that were tried repeat one call for ever if the model asks for it. A [`ApiLoopDetector`] is told of each request,
-//! and of each answer or failure, and gives a [`ApiLoopSignal`] when the same comes back too often. It knows everything by its hash and
-//! keeps no text. Work that only looks repetitive goes on: a call whose result changes, a failing test between edits, a slow
-//! job that is waited for, a long task whose context is summarised now and then, a handful of subagents.
+//! Four of five tested agents repeat one call forever if the model asks for it. An [`ApiLoopDetector`] receives each
+//! request and each response or failure, and returns an [`ApiLoopSignal`] when the same is repeated too often. It works
+//! on hashes and keeps no text. Work that only looks repetitive is not reported: a call whose result changes, a failing
+//! test between edits, polling of a slow job, a long task whose context is summarized now and then, a handful of
+//! subagents.
 //!
 //! ```
 //! use unstuck_core::Timestamp;
 //! use unstuck_gateway::protocol::{RequestFacts, Endpoint, ResponseReader};
-//! use unstuck_gateway::watch::{ApiLoopDetector, WatchLimits, ApiLoopKind};
+//! use unstuck_gateway::loop_detection::{ApiLoopDetector, WatchLimits, ApiLoopKind};
 //!
 //! let call = r#"{"role":"assistant","tool_calls":[{"function":{"name":"ls","arguments":"{}"}}]}"#;
 //! let turn = format!(r#",{call},{{"role":"tool","content":"no such directory"}}"#);
@@ -19,13 +20,13 @@
 //!     let said = turn.repeat(turns as usize);
 //!     let body = format!(r#"{{"messages":[{{"role":"user","content":"Tidy up"}}{said}]}}"#);
 //!     let asked = RequestFacts::read(Endpoint::Chat, "/chat/completions", body.as_bytes());
-//!     let (talk, sign) = watch.asked(&asked, at);
+//!     let (talk, sign) = watch.on_request(&asked, at);
 //!     signs.extend(sign);
 //!     let mut reading = ResponseReader::new(Endpoint::Chat);
-//!     reading.whole(format!(r#"{{"choices":[{{"message":{call},"finish_reason":"tool_calls"}}]}}"#).as_bytes());
-//!     signs.extend(watch.answered(talk, reading.said(), at));
+//!     reading.read_body(format!(r#"{{"choices":[{{"message":{call},"finish_reason":"tool_calls"}}]}}"#).as_bytes());
+//!     signs.extend(watch.on_response(talk, reading.summary(), at));
 //! }
-//! assert_eq!((signs.len(), signs[0].what), (1, ApiLoopKind::RepeatedCall));
+//! assert_eq!((signs.len(), signs[0].kind), (1, ApiLoopKind::RepeatedCall));
 //! assert_eq!(signs[0].sentence, "The same call of `ls` had the same result 5 times in a row.");
 //! ```
 
@@ -49,11 +50,11 @@ use conversation_storm::ConversationStorm;
 pub use limits::WatchLimits;
 pub use signal::{ApiLoopKind, ApiLoopSignal};
 
-/// Which conversation of the session a request belongs to, if it is one at all.
+/// The conversation of the session that a request belongs to, if any.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ConversationId(Option<u64>);
 
-/// Watches one session, however many conversations it holds at a time.
+/// Watches one session with any number of conversations.
 #[derive(Debug)]
 pub struct ApiLoopDetector {
     limits: WatchLimits,
@@ -63,7 +64,7 @@ pub struct ApiLoopDetector {
 }
 
 impl ApiLoopDetector {
-    /// Watches from here on.
+    /// Creates a detector.
     pub fn new(limits: WatchLimits) -> Self {
         Self {
             limits,
@@ -73,13 +74,13 @@ impl ApiLoopDetector {
         }
     }
 
-    /// Forgets what was seen.
+    /// Forgets everything seen so far.
     pub fn reset(&mut self) {
         *self = Self::new(self.limits.clone());
     }
 
-    /// A request came. The conversation it belongs to is to be given with its answer or its failure. The same request sent
-    /// again counts once.
+    /// Records a request and returns its conversation, to be passed with its response or failure. A resent request is
+    /// counted once.
     pub fn on_request(
         &mut self,
         asked: &RequestFacts,
@@ -99,7 +100,7 @@ impl ApiLoopDetector {
         (talk, repeated.or(storm.flatten()).or(full))
     }
 
-    /// The answer came, and is whole.
+    /// Records a complete response.
     pub fn on_response(
         &mut self,
         talk: ConversationId,
@@ -113,7 +114,7 @@ impl ApiLoopDetector {
         conversation.on_response(said, at, &self.limits)
     }
 
-    /// The request failed for good in that way.
+    /// Records a permanently failed request.
     pub fn on_failure(&mut self, talk: ConversationId, kind: Kind) -> Option<ApiLoopSignal> {
         match kind {
             Kind::ContextLimit => self.shrink.on_refusal(talk, &self.limits),

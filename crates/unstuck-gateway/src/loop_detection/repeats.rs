@@ -1,4 +1,4 @@
-//! The same calls with the same results, again and again.
+//! Repeated calls with equal results.
 
 use std::collections::VecDeque;
 
@@ -6,9 +6,9 @@ use super::signal::is_due;
 use super::{ApiLoopKind, ApiLoopSignal, WatchLimits};
 use crate::protocol::ToolCall;
 
-/// A name is shown up to so many characters.
+/// The maximum length of a displayed name, in characters.
 const MAX_NAME_CHARS: usize = 40;
-/// So many names are shown.
+/// The maximum number of displayed names.
 const MAX_NAMES: usize = 3;
 
 /// The last turns: calls and their results, by hash.
@@ -17,20 +17,20 @@ pub(super) struct RepeatCounter {
     window: VecDeque<u64>,
     last: Option<u64>,
     in_row: u32,
-    /// How many of those in a row came back at once.
+    /// The number of consecutive repeats whose tools were quick.
     quick: u32,
 }
 
-/// How long the tools of a turn took.
+/// The speed of a turn's tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ToolPace {
     Quick,
-    /// So long that they were waited for.
+    /// Slow enough that repeating them may be polling.
     Slow,
 }
 
 impl RepeatCounter {
-    /// Tools were called and have answered.
+    /// Records tool calls and their results.
     pub(super) fn on_turn(
         &mut self,
         turn: u64,
@@ -64,7 +64,7 @@ impl RepeatCounter {
         None
     }
 
-    /// Somebody else spoke.
+    /// Resets the repeat count.
     pub(super) fn reset(&mut self) {
         *self = Self::default();
     }
@@ -90,7 +90,7 @@ fn in_window(count: u32, all: usize, calls: &[ToolCall]) -> ApiLoopSignal {
     }
 }
 
-/// The tools by name, short.
+/// Returns the names of the tools, shortened.
 fn tool_names(calls: &[ToolCall]) -> String {
     let name = |call: &ToolCall| {
         let printable = call.name.chars().filter(|char| !char.is_control());

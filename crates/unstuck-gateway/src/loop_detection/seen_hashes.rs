@@ -1,11 +1,11 @@
-//! What has been seen before, as far as it is remembered.
+//! A bounded set of seen hashes.
 
 use std::collections::{HashSet, VecDeque};
 
-/// Longer circles than this are not recognised.
+/// The maximum number of hashes; longer loops are not recognized.
 const MAX_HASHES: usize = 256;
 
-/// Hashes that were seen; the oldest is forgotten first.
+/// A set of seen hashes that drops the oldest first.
 #[derive(Debug, Default)]
 pub(super) struct SeenHashes {
     known: HashSet<u64>,
@@ -13,7 +13,7 @@ pub(super) struct SeenHashes {
 }
 
 impl SeenHashes {
-    /// Whether it is new. From now on it is not.
+    /// Inserts a hash; returns true if it is new.
     pub(super) fn insert(&mut self, hash: u64) -> bool {
         if !self.known.insert(hash) {
             return false;
@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_oldest_is_forgotten() {
+    fn oldest_hash_is_dropped() {
         let mut memory = SeenHashes::default();
         assert!(memory.insert(0) && !memory.insert(0));
         assert!((1..=MAX_HASHES as u64).all(|hash| memory.insert(hash)));

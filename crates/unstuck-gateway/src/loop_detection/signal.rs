@@ -1,27 +1,27 @@
-//! What shows that an agent goes in circles.
+//! Signals of a looping agent.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// In which way an agent goes in circles.
+/// The kind of an agent's loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ApiLoopKind {
-    /// The same calls of tools bring the same results again and again.
+    /// The same tool calls bring the same results repeatedly.
     RepeatedCall,
-    /// The context is shortened and full again at once, or stays too long.
+    /// The context is shortened and soon full again, or stays too long.
     NoShrink,
-    /// Answers in a row had nothing in them.
+    /// Consecutive responses were empty.
     EmptyAnswers,
-    /// Many requests bring neither a new call nor a new result nor a new text.
+    /// Many requests bring no new call, result or text.
     NoProgress,
-    /// Many conversations are begun in a short time.
+    /// Many conversations begin in a short time.
     Storm,
 }
 
 impl ApiLoopKind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 5] = [
         Self::RepeatedCall,
         Self::NoShrink,
@@ -30,7 +30,7 @@ impl ApiLoopKind {
         Self::Storm,
     ];
 
-    /// The name used on every wire.
+    /// Returns the name used on the wire.
     pub const fn name(self) -> &'static str {
         match self {
             Self::RepeatedCall => "repeated_call",
@@ -48,20 +48,19 @@ impl fmt::Display for ApiLoopKind {
     }
 }
 
-/// A sign that an agent goes in circles. It is given when its limit is reached, and again each time that as many more were
-/// counted.
+/// A signal that an agent is stuck in a loop. It is raised when its limit is reached, and again at each multiple of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ApiLoopSignal {
-    /// In which way.
+    /// The kind of loop.
     #[serde(rename = "what")]
     pub kind: ApiLoopKind,
-    /// How often it was seen.
+    /// The number of times it was seen.
     pub count: u32,
-    /// What was seen, in one sentence for a person.
+    /// A description in one sentence for a person.
     pub sentence: String,
 }
 
-/// Whether a count is a limit, or a multiple of it. A limit of 0 is off.
+/// Returns true if a count is a multiple of the limit. A limit of 0 is off.
 pub(super) fn is_due(count: u32, limit: u32) -> bool {
     limit > 0 && count > 0 && count.is_multiple_of(limit)
 }

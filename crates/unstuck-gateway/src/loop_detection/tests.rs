@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::protocol::{Endpoint, FinishReason, LastTurn, ResponseReader, ToolCall};
 
-/// A session in which one conversation goes on turn by turn.
+/// A session with one conversation that continues turn by turn.
 struct Agent {
     watch: ApiLoopDetector,
     now: Timestamp,
@@ -65,7 +65,7 @@ impl Agent {
         self.signs.extend(sign);
     }
 
-    /// The model calls a tool, which gives that result after that time.
+    /// Adds a tool call with that result after that time.
     fn turn_taking(&mut self, name: &str, arguments: u64, result: u64, time: Duration) {
         let call = call(name, arguments);
         let talk = ConversationId(Some(self.conversation));
@@ -117,7 +117,7 @@ fn saying(text_hash: u64) -> ResponseSummary {
 }
 
 #[test]
-fn the_same_call_with_the_same_result_is_noticed_at_the_fifth_time_and_the_tenth() {
+fn repeated_call_is_reported_at_each_fifth_repeat() {
     let mut agent = Agent::new();
     for _ in 0..11 {
         agent.turn("bash", 7, 7);
@@ -136,7 +136,7 @@ fn the_same_call_with_the_same_result_is_noticed_at_the_fifth_time_and_the_tenth
 }
 
 #[test]
-fn a_request_sent_again_counts_once() {
+fn resent_request_is_counted_once() {
     let mut agent = Agent::new();
     for _ in 0..4 {
         agent.turn("bash", 7, 7);
@@ -149,7 +149,7 @@ fn a_request_sent_again_counts_once() {
 }
 
 #[test]
-fn polling_whose_output_changes_is_work() {
+fn polling_with_changing_output_is_no_loop() {
     let mut agent = Agent::new();
     for progress in 0..200 {
         agent.turn("job_status", 1, progress);
@@ -158,12 +158,12 @@ fn polling_whose_output_changes_is_work() {
 }
 
 #[test]
-fn waiting_for_a_slow_job_is_given_more_time() {
+fn polling_a_slow_job_has_a_higher_limit() {
     let mut agent = Agent::new();
     for _ in 0..29 {
         agent.turn_taking("bash", 1, 1, Duration::from_secs(30));
     }
-    // Nothing new came for 25 requests, which is said, but no call is blamed yet.
+    // 25 requests brought nothing new, which is reported, but no call is blamed yet.
     assert!(
         agent
             .signs
@@ -175,7 +175,7 @@ fn waiting_for_a_slow_job_is_given_more_time() {
 }
 
 #[test]
-fn the_same_failing_test_with_edits_in_between_is_work() {
+fn failing_test_between_edits_is_no_loop() {
     let mut agent = Agent::new();
     for edit in 0..12 {
         agent.turn("bash", 1, 1);
@@ -185,7 +185,7 @@ fn the_same_failing_test_with_edits_in_between_is_work() {
 }
 
 #[test]
-fn reading_many_files_that_are_all_missing_is_work() {
+fn reading_many_missing_files_is_no_loop() {
     let mut agent = Agent::new();
     for file in 0..40 {
         agent.turn("read", file, 404);
@@ -194,7 +194,7 @@ fn reading_many_files_that_are_all_missing_is_work() {
 }
 
 #[test]
-fn eight_of_twelve_are_noticed_though_other_calls_come_between() {
+fn eight_repeats_among_twelve_turns_are_reported() {
     let mut agent = Agent::new();
     for other in 0..4 {
         agent.turn("bash", 7, 7);
@@ -207,7 +207,7 @@ fn eight_of_twelve_are_noticed_though_other_calls_come_between() {
 }
 
 #[test]
-fn a_word_of_the_user_begins_a_new_row() {
+fn user_message_resets_the_repeat_count() {
     let mut agent = Agent::new();
     for _ in 0..3 {
         for _ in 0..4 {
@@ -219,7 +219,7 @@ fn a_word_of_the_user_begins_a_new_row() {
 }
 
 #[test]
-fn the_calls_are_those_of_the_last_answer_where_the_request_has_only_results() {
+fn calls_come_from_the_last_response_if_the_request_has_only_results() {
     let mut agent = Agent::new();
     for turn in 0..5 {
         let name = if turn == 0 { "other" } else { "bash" };
@@ -234,9 +234,9 @@ fn the_calls_are_those_of_the_last_answer_where_the_request_has_only_results() {
     assert_eq!(agent.seen(), [(ApiLoopKind::RepeatedCall, 5)]);
 }
 
-/// Agents that were given the same task call the same tools, in whatever words: each of them goes on by itself.
+/// Agents with the same task call the same tools, in whatever words: each of them is counted separately.
 #[test]
-fn independent_agents_with_the_same_task_do_not_add_up() {
+fn independent_agents_with_the_same_task_are_counted_separately() {
     let mut agent = Agent::new();
     for _ in 0..12 {
         agent.messages = 1;
@@ -247,16 +247,16 @@ fn independent_agents_with_the_same_task_do_not_add_up() {
         agent.turn("bash", 8, 8);
     }
     assert_eq!(agent.seen(), []);
-    // One of them really goes in circles.
+    // One of them is really stuck in a loop.
     for _ in 0..5 {
         agent.turn("bash", 8, 8);
     }
     assert_eq!(agent.seen(), [(ApiLoopKind::RepeatedCall, 5)]);
 }
 
-/// A conversation that was summarised in between is still the same one.
+/// A conversation that was summarized in between is still the same one.
 #[test]
-fn a_circle_goes_on_after_a_summary() {
+fn loop_is_detected_across_a_summary() {
     let mut agent = Agent::new();
     for turn in 0..20 {
         agent.turn("read", turn, turn);
@@ -268,9 +268,9 @@ fn a_circle_goes_on_after_a_summary() {
     assert_eq!(agent.seen(), [(ApiLoopKind::RepeatedCall, 5)]);
 }
 
-/// Where the provider keeps the conversations, a request belongs to the answer that it continues.
+/// Where the provider stores the conversations, a request belongs to the response that it continues.
 #[test]
-fn requests_that_hold_results_alone_belong_to_the_answer_that_they_continue() {
+fn requests_with_only_results_belong_to_the_continued_response() {
     fn play(conversations: i64) -> Vec<ApiLoopSignal> {
         let mut watch = ApiLoopDetector::new(WatchLimits::default());
         let mut signs = Vec::new();
@@ -296,13 +296,13 @@ fn requests_that_hold_results_alone_belong_to_the_answer_that_they_continue() {
         let repeated = |sign: &ApiLoopSignal| sign.kind == ApiLoopKind::RepeatedCall;
         signs.into_iter().filter(repeated).collect()
     }
-    // Four that answer twice each are none; one that does so eleven times is.
+    // Four conversations with two repeats each are no loop; one with eleven is.
     assert_eq!(play(4), []);
     assert_ne!(play(1), []);
 }
 
 #[test]
-fn subagents_do_not_add_up() {
+fn subagents_are_counted_separately() {
     let mut agent = Agent::new();
     for turn in 0..8 {
         agent.conversation = turn % 4;
@@ -313,7 +313,7 @@ fn subagents_do_not_add_up() {
 }
 
 #[test]
-fn three_empty_answers_in_a_row_are_noticed() {
+fn three_consecutive_empty_responses_are_reported() {
     let mut agent = Agent::new();
     let empty = ResponseSummary {
         finish: Some(FinishReason::Stop),
@@ -330,7 +330,7 @@ fn three_empty_answers_in_a_row_are_noticed() {
 }
 
 #[test]
-fn a_refusal_and_an_error_are_not_empty() {
+fn refusals_and_errors_are_not_empty_responses() {
     let mut agent = Agent::new();
     for turn in 0..9 {
         let refused = turn % 2 == 0;
@@ -346,7 +346,7 @@ fn a_refusal_and_an_error_are_not_empty() {
 }
 
 #[test]
-fn what_is_no_conversation_is_not_watched() {
+fn requests_without_conversation_are_not_watched() {
     let mut agent = Agent::new();
     for _ in 0..40 {
         let (talk, sign) = agent.watch.on_request(&RequestFacts::default(), agent.now);
@@ -358,7 +358,7 @@ fn what_is_no_conversation_is_not_watched() {
 }
 
 #[test]
-fn whoever_asks_the_same_may_be_told_the_same() {
+fn equal_requests_may_get_equal_responses() {
     let mut agent = Agent::new();
     let talk = agent.ask(&[], &[]);
     for _ in 0..60 {
@@ -369,7 +369,7 @@ fn whoever_asks_the_same_may_be_told_the_same() {
 }
 
 #[test]
-fn a_circle_of_several_calls_is_noticed_as_no_progress() {
+fn loop_of_several_calls_is_reported_as_no_progress() {
     let mut agent = Agent::new();
     for turn in 0..(3 + 25) {
         agent.turn("bash", turn % 3, turn % 3);
@@ -378,7 +378,7 @@ fn a_circle_of_several_calls_is_noticed_as_no_progress() {
 }
 
 #[test]
-fn a_long_task_with_old_calls_and_new_results_is_progress() {
+fn old_calls_with_new_results_are_progress() {
     let mut agent = Agent::new();
     for turn in 0..200 {
         let result = if turn % 20 == 0 {
@@ -392,7 +392,7 @@ fn a_long_task_with_old_calls_and_new_results_is_progress() {
 }
 
 #[test]
-fn twenty_conversations_within_a_minute_are_a_storm() {
+fn twenty_new_conversations_within_a_minute_are_a_storm() {
     let mut agent = Agent::new();
     for conversation in 0..19 {
         agent.conversation = conversation;
@@ -409,7 +409,7 @@ fn twenty_conversations_within_a_minute_are_a_storm() {
 }
 
 #[test]
-fn ten_subagents_at_a_time_are_no_storm_and_neither_are_titles() {
+fn ten_concurrent_subagents_and_titles_are_no_storm() {
     let mut agent = Agent::new();
     for conversation in 0..60 {
         agent.conversation = conversation;
@@ -429,7 +429,7 @@ fn ten_subagents_at_a_time_are_no_storm_and_neither_are_titles() {
 }
 
 #[test]
-fn a_context_that_is_full_again_at_once_is_noticed() {
+fn soon_refilled_context_is_reported() {
     for same_conversation in [true, false] {
         let mut agent = Agent::new();
         for round in 0..4 {
@@ -449,7 +449,7 @@ fn a_context_that_is_full_again_at_once_is_noticed() {
 }
 
 #[test]
-fn a_long_task_that_is_summarised_now_and_then_is_work() {
+fn occasional_summaries_of_a_long_task_are_no_loop() {
     let mut agent = Agent::new();
     for round in 0..10 {
         agent.conversation = round;
@@ -461,7 +461,7 @@ fn a_long_task_that_is_summarised_now_and_then_is_work() {
 }
 
 #[test]
-fn subagents_that_are_shorter_than_their_parent_are_no_summaries() {
+fn shorter_subagents_are_no_summaries() {
     let mut agent = Agent::new();
     for round in 0..8 {
         agent.conversation = 1;
@@ -477,7 +477,7 @@ fn subagents_that_are_shorter_than_their_parent_are_no_summaries() {
 }
 
 #[test]
-fn a_context_that_stays_too_long_is_noticed() {
+fn context_that_stays_too_long_is_reported() {
     let mut agent = Agent::new();
     let mut signs = Vec::new();
     for _ in 0..3 {
@@ -492,7 +492,7 @@ fn a_context_that_stays_too_long_is_noticed() {
 }
 
 #[test]
-fn a_context_that_was_too_long_and_became_shorter_is_fine() {
+fn context_shortened_after_a_rejection_is_no_loop() {
     let mut agent = Agent::new();
     for round in 0..6 {
         agent.tokens = 200_000;
@@ -508,9 +508,9 @@ fn a_context_that_was_too_long_and_became_shorter_is_fine() {
     assert_eq!(agent.seen(), []);
 }
 
-/// An agent that makes one call for ever, seen through the bytes of each API.
+/// An agent that repeats one call forever, seen through the bytes of each API.
 #[test]
-fn an_endless_call_is_noticed_in_every_api() {
+fn endlessly_repeated_call_is_reported_in_every_api() {
     let answers = [
         (
             Endpoint::Messages,
@@ -550,7 +550,7 @@ fn an_endless_call_is_noticed_in_every_api() {
     }
 }
 
-/// The conversation of that agent after so many turns.
+/// Returns the conversation of that agent after some turns.
 fn endless(endpoint: Endpoint, turns: i64) -> Value {
     let (key, first, turn): (_, Value, Vec<Value>) = match endpoint {
         Endpoint::Messages => (
@@ -594,9 +594,9 @@ fn endless(endpoint: Endpoint, turns: i64) -> Value {
 }
 
 proptest! {
-    /// Whatever comes, in whatever order, no limit is passed unseen and nothing is kept without bound.
+    /// For any events in any order, no limit is passed unreported and no state grows without bound.
     #[test]
-    fn an_agent_that_always_does_something_new_is_never_blamed(steps in prop::collection::vec((0u64..5, 0u64..40), 0..120)) {
+    fn agent_with_new_calls_is_never_reported(steps in prop::collection::vec((0u64..5, 0u64..40), 0..120)) {
         let mut agent = Agent::new();
         for (at, (conversation, seconds)) in (1u64..).zip(steps) {
             agent.conversation = conversation;
@@ -607,7 +607,7 @@ proptest! {
     }
 
     #[test]
-    fn a_limit_of_nothing_is_off(turns in 0u32..60, limit in 0u32..2) {
+    fn limit_of_zero_is_off(turns in 0u32..60, limit in 0u32..2) {
         let mut agent = Agent::new();
         let limits = WatchLimits {
             repeats: 0, repeats_in_window: 0, slow_repeats: 0, empty_answers: 0, no_shrink: 0, no_progress: 0, storm: 0,

@@ -1,23 +1,23 @@
-//! Which API a client speaks, and which of its calls is looked into.
+//! The API that a client speaks, and the calls that are inspected.
 
 use std::fmt;
 
 /// The API that a client speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Protocol {
-    /// Anthropic's.
+    /// Anthropic's API.
     Anthropic,
-    /// OpenAI's, which many others speak too.
+    /// OpenAI's API, which many others speak too.
     OpenAi,
-    /// Google's Gemini.
+    /// Google's Gemini API.
     Gemini,
 }
 
 impl Protocol {
-    /// All of them.
+    /// All protocols.
     pub const ALL: [Self; 3] = [Self::Anthropic, Self::OpenAi, Self::Gemini];
 
-    /// The name used in configuration and on every wire.
+    /// Returns the name used in configuration and on the wire.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Anthropic => "anthropic",
@@ -26,12 +26,12 @@ impl Protocol {
         }
     }
 
-    /// The protocol of that name.
+    /// Returns the protocol of that name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|known| known.name() == name)
     }
 
-    /// Where the gateway serves it: what a client is given as the path of its base URL.
+    /// Returns the path prefix at the gateway, which is part of a client's base URL.
     pub const fn prefix(self) -> &'static str {
         match self {
             Self::Anthropic => "/anthropic",
@@ -47,7 +47,7 @@ impl fmt::Display for Protocol {
     }
 }
 
-/// A call of an API, by the shape of its request and its answer.
+/// An API call, by the shape of its request and response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Endpoint {
     /// Anthropic Messages.
@@ -58,15 +58,15 @@ pub enum Endpoint {
     Responses,
     /// Gemini generateContent and streamGenerateContent.
     Generate,
-    /// Any other: passed through and not looked into.
+    /// Any other call: passed through without inspection.
     Other,
 }
 
 impl Endpoint {
-    /// The calls that are looked into.
+    /// The calls that are inspected.
     pub const KNOWN: [Self; 4] = [Self::Messages, Self::Chat, Self::Responses, Self::Generate];
 
-    /// The name used on every wire.
+    /// Returns the name used on the wire.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Messages => "messages",
@@ -77,7 +77,7 @@ impl Endpoint {
         }
     }
 
-    /// Which call this is. The path is what follows the [prefix](Protocol::prefix), without the query.
+    /// Returns the endpoint of a request. The path is the part after the [prefix](Protocol::prefix), without the query.
     pub fn from_request(protocol: Protocol, method: &str, path: &str) -> Self {
         if method != "POST" {
             return Self::Other;
@@ -92,7 +92,7 @@ impl Endpoint {
     }
 }
 
-/// Where the model stands in the path of a Gemini call, and whether the call asks for a stream.
+/// Returns the range of the model in the path of a Gemini call, and true if the call requests a stream.
 pub(super) fn gemini_model(path: &str) -> Option<(std::ops::Range<usize>, bool)> {
     let slash = path.rfind('/')?;
     let colon = slash + path.get(slash..)?.find(':')?;
@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_protocol_is_found_by_its_name() {
+    fn protocol_is_found_by_name() {
         for protocol in Protocol::ALL {
             assert_eq!(Protocol::from_name(protocol.name()), Some(protocol));
             assert!(protocol.prefix().starts_with('/') && !protocol.prefix().ends_with('/'));
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn the_calls_that_generate_are_known() {
+    fn generating_calls_are_recognized() {
         let cases = [
             (Protocol::Anthropic, "/v1/messages", Endpoint::Messages),
             (Protocol::OpenAi, "/chat/completions", Endpoint::Chat),
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_else_is_passed_through() {
+    fn other_calls_are_passed_through() {
         let others = [
             (Protocol::Anthropic, "/v1/messages/count_tokens"),
             (Protocol::Anthropic, "/v1/messages/batches"),

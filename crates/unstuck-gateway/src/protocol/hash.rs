@@ -1,6 +1,7 @@
-//! Hashes by which the same text is known again, however it was cut into pieces. Not for secrets nor against malice.
+//! Hashes that identify equal texts, however they were split. Not for secrets, and not collision-resistant against
+//! attackers.
 
-/// The hash of a text that comes in pieces (FNV-1a, 64 bits).
+/// The hash of a text in pieces (FNV-1a, 64 bits).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TextHash(u64);
 
@@ -32,7 +33,7 @@ impl TextHash {
     }
 }
 
-/// The hash of a JSON text that comes in pieces; white space between its parts does not count.
+/// The hash of a JSON text in pieces; whitespace between tokens is ignored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct JsonHash {
     hash: TextHash,
@@ -87,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn white_space_counts_only_inside_strings() {
+    fn whitespace_matters_only_inside_strings() {
         let tight = JsonHash::of(br#"{"a":"x y","b":["\" "]}"#);
         assert_eq!(
             tight,
@@ -98,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_hash_like_the_whole() {
+    fn pieces_hash_like_the_whole_text() {
         let text = br#"{"a": "x \" y", "b": 1}"#;
         let mut whole = TextHash::EMPTY;
         whole.add(text);

@@ -1,6 +1,6 @@
-//! JSON that is read where it stands: objects of which a few members are wanted and the rest is skipped, and values that
-//! stay raw until somebody asks. What is odd (a member twice, a wrong type, half a surrogate) is taken as the APIs take
-//! it and never refused here: the upstream will say what is wrong with it.
+//! JSON read in place: objects whose unwanted members are skipped, and values that stay raw until needed. Oddities (a
+//! duplicate member, a wrong type, half a surrogate) are accepted as the APIs accept them and never rejected here: the
+//! upstream reports errors.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,14 +10,14 @@ use std::ops::Range;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// An object of which some members are wanted. The last of several members of one name counts, `null` is as good as absent,
-/// and anything that is no object has none of them.
+/// An object of which some members are read. The last of several members of one name applies, `null` equals an absent
+/// member, and anything but an object has no members.
 pub(super) trait JsonObject<'a>: Default {
-    /// Takes the value of the member of that name, if it is wanted.
+    /// Reads the value of the member of that name; returns false if it is not wanted.
     fn read_member<A: MapAccess<'a>>(&mut self, key: &str, map: &mut A) -> Result<bool, A::Error>;
 }
 
-/// What a member of an [`JsonObject`] can be.
+/// The type of a member of a [`JsonObject`].
 pub(super) trait JsonMember<'a>: Sized {
     fn read_value<A: MapAccess<'a>>(map: &mut A) -> Result<Self, A::Error>;
 }
@@ -29,8 +29,8 @@ impl<'a> JsonMember<'a> for Option<&'a RawValue> {
     }
 }
 
-/// Declares an [`JsonObject`]: `object!(Name { field: "key" | "other key", … })`. A member stays raw, unless it is said to be an
-/// object, `field{Other}: "key"`, or an array of objects, `field[Other]: "key"`.
+/// Declares a [`JsonObject`]: `object!(Name { field: "key" | "other key", … })`. A member stays raw, unless it is
+/// declared as an object, `field{Other}: "key"`, or an array of objects, `field[Other]: "key"`.
 macro_rules! object {
     ($(#[$meta:meta])* $name:ident {
         $($field:ident $({$inner:ident})? $([$each:ident])?: $($key:literal)|+),+ $(,)?
@@ -66,7 +66,7 @@ macro_rules! object {
 }
 pub(super) use object;
 
-/// The type of a member, as [`object`] has it.
+/// The type of a member in [`object`].
 macro_rules! member {
     ($a:lifetime) => { Option<&$a serde_json::value::RawValue> };
     ($a:lifetime {$inner:ident}) => { $inner<$a> };
@@ -74,7 +74,7 @@ macro_rules! member {
 }
 pub(super) use member;
 
-/// The elements of an array; none if it is something else, or absent.
+/// The elements of an array; empty if the value is something else or absent.
 #[derive(Debug, Clone)]
 pub(super) struct JsonList<T>(Option<Vec<T>>);
 
@@ -112,7 +112,7 @@ pub(super) fn read_object<'de, T: JsonObject<'de>, D: Deserializer<'de>>(
     deserializer.deserialize_any(ObjectVisitor(PhantomData))
 }
 
-/// What is not of the wanted shape is passed over, and stands for `$other`.
+/// Skips values of another shape and returns `$other` for them.
 macro_rules! passed_over {
     ($other:expr) => {
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -193,7 +193,7 @@ impl<'de, T: JsonObject<'de>> Visitor<'de> for ObjectVisitor<T> {
 #[serde(transparent)]
 struct MemberKey<'a>(#[serde(borrow)] Cow<'a, str>);
 
-/// The members of an object in their order; `None` if it is none.
+/// Returns the members of an object in their order; `None` if it is not an object.
 pub(super) fn members(json: &[u8]) -> Option<Vec<(Cow<'_, str>, &RawValue)>> {
     struct Members<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
 
@@ -226,14 +226,14 @@ pub(super) fn members(json: &[u8]) -> Option<Vec<(Cow<'_, str>, &RawValue)>> {
         .map(|Members(members)| members)
 }
 
-/// The value as an object; one without members if it is something else.
+/// Returns the value as an object; one without members if it is something else.
 pub(super) fn to_object<'a, T: JsonObject<'a> + Deserialize<'a>>(value: Option<&'a RawValue>) -> T {
     value
         .and_then(|value| serde_json::from_str(value.get()).ok())
         .unwrap_or_default()
 }
 
-/// The elements of an array; none if it is something else.
+/// Returns the elements of an array; empty if it is something else.
 pub(super) fn to_list<'a, T: Deserialize<'a>>(value: Option<&'a RawValue>) -> Vec<T> {
     value
         .filter(|value| value.get().starts_with('['))
@@ -241,7 +241,7 @@ pub(super) fn to_list<'a, T: Deserialize<'a>>(value: Option<&'a RawValue>) -> Ve
         .unwrap_or_default()
 }
 
-/// Whether the value is an array or object with something in it.
+/// Returns true if the value is a non-empty array or object.
 pub(super) fn is_filled(value: Option<&RawValue>) -> bool {
     let inner = value.and_then(|value| {
         let text = value.get();
@@ -251,17 +251,17 @@ pub(super) fn is_filled(value: Option<&RawValue>) -> bool {
     inner.is_some_and(|inner| !inner.starts_with([']', '}']))
 }
 
-/// The string between its quotes, still escaped; `None` if the value is no string.
+/// Returns the string between its quotes, still escaped; `None` if the value is not a string.
 pub(super) fn escaped(value: &RawValue) -> Option<&str> {
     value.get().strip_prefix('"')?.strip_suffix('"')
 }
 
-/// Whether the value is a string.
+/// Returns true if the value is a string.
 pub(super) fn is_text(value: Option<&RawValue>) -> bool {
     value.is_some_and(|value| value.get().starts_with('"'))
 }
 
-/// The string; `None` if the value is none. One with half a surrogate, which is no text, is left escaped.
+/// Returns the string; `None` if the value is not one. A string with half a surrogate is left escaped.
 pub(super) fn text(value: Option<&RawValue>) -> Option<Cow<'_, str>> {
     let value = value?;
     let inner = escaped(value)?;
@@ -272,37 +272,37 @@ pub(super) fn text(value: Option<&RawValue>) -> Option<Cow<'_, str>> {
     Some(unescaped.map_or(Cow::Borrowed(inner), Cow::Owned))
 }
 
-/// The string, if there is one with something in it.
+/// Returns the string if it is not empty.
 pub(super) fn filled_text(value: Option<&RawValue>) -> Option<Cow<'_, str>> {
     text(value).filter(|text| !text.is_empty())
 }
 
-/// Whether the value is that string.
+/// Returns true if the value is that string.
 pub(super) fn is_string(value: Option<&RawValue>, word: &str) -> bool {
     text(value).is_some_and(|text| text == word)
 }
 
-/// Whether the value is `true`.
+/// Returns true if the value is `true`.
 pub(super) fn is_true(value: Option<&RawValue>) -> bool {
     value.is_some_and(|value| value.get() == "true")
 }
 
-/// The count; a fraction is cut off. `None` if the value is none.
+/// Returns the count, truncating a fraction; `None` if the value is not one.
 pub(super) fn to_count(value: Option<&RawValue>) -> Option<u64> {
     let number = value?.get();
     number.parse().ok().or_else(|| {
         let float = number.parse::<f64>().ok()?;
-        // A cast saturates, and makes nothing of what is no number.
+        // A cast saturates, and turns NaN into 0.
         (float >= 0.0).then_some(float as u64)
     })
 }
 
-/// The text as a JSON string, with its quotes.
+/// Returns the text as a JSON string, with its quotes.
 pub(super) fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
-/// Where the value, which was read out of `body`, stands in it.
+/// Returns the range in `body` of a value that was parsed from it.
 pub(super) fn span_in(body: &[u8], value: &RawValue) -> Option<Range<usize>> {
     let start = value
         .get()
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_of_several_members_counts_and_null_is_absent() {
+    fn last_duplicate_member_applies_and_null_is_absent() {
         assert_eq!(
             thing(r#"{"model":"a","x":[{}],"model":"b","max":3}"#),
             (Some("b".into()), Some(3))
@@ -341,14 +341,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_object_has_no_members() {
+    fn non_object_has_no_members() {
         for json in ["[1,2]", "\"text\"", "true", "null", "1", "-1", "0.5"] {
             assert_eq!(thing(json), (None, None), "{json}");
         }
     }
 
     #[test]
-    fn a_string_is_read_as_far_as_it_is_one() {
+    fn only_strings_are_read_as_text() {
         let value = |json: &str| serde_json::from_str::<Box<RawValue>>(json).unwrap();
         let read = |json: &str| text(Some(&value(json))).map(Cow::into_owned);
         assert_eq!(read(r#""plain""#).as_deref(), Some("plain"));
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn a_count_is_a_number_that_is_not_negative() {
+    fn count_is_a_non_negative_number() {
         let value = |json: &str| serde_json::from_str::<Box<RawValue>>(json).unwrap();
         let read = |json: &str| to_count(Some(&value(json)));
         assert_eq!(
@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_list_is_not_filled() {
+    fn empty_list_is_not_filled() {
         let value = |json: &str| serde_json::from_str::<Box<RawValue>>(json).unwrap();
         assert!(!is_filled(Some(&value("[ \n]"))) && !is_filled(Some(&value("{}"))));
         assert!(!is_filled(None) && !is_filled(Some(&value("\"[1\""))));

@@ -1,37 +1,38 @@
-//! What the gateway must know of the APIs that it stands in front of. Pure: bytes in, facts or bytes out.
+//! The protocols of LLM APIs. Pure: bytes in, facts or bytes out.
 //!
-//! The bytes go through unchanged; this looks at them in passing. [`RequestFacts`] is what must be known of a request, [`FrameSplitter`]
-//! cuts a streamed answer where its format does, and [`ResponseReader`] tells of each frame whether a user would see something of
-//! it, and of the whole what it said and whether its end has come. The `with_…` functions change one thing of a request and
-//! no other byte. [`ErrorDetails`] is what the gateway itself has to say, in the words of the client's API. Nothing here fails:
-//! what cannot be read is passed on as it is.
+//! The bytes are forwarded unchanged and only inspected in passing. [`RequestFacts`] describes a request,
+//! [`FrameSplitter`] splits a streamed response where its format does, and [`ResponseReader`] tells for each frame if
+//! it has content visible to a user, and summarizes the response and its completeness. The `with_…` functions change
+//! one part of a request and no other byte. [`ErrorDetails`] is the gateway's own error in the format of the client's
+//! API. Nothing here fails: unreadable data is passed on as it is.
 //!
 //! ```
 //! use unstuck_gateway::protocol::{
-//!     RequestFacts, Endpoint, FrameKind, FrameSplitter, Protocol, ResponseReader, ErrorDetails, error_event, with_model,
+//!     Endpoint, ErrorDetails, FrameKind, FrameSplitter, Protocol, RequestFacts, ResponseReader, error_event,
+//!     with_model,
 //! };
 //!
-//! // ApiLoopKind a client asks …
+//! // A client sends a request …
 //! let endpoint = Endpoint::from_request(Protocol::OpenAi, "POST", "/chat/completions");
 //! let body = br#"{"model": "small", "stream": true, "messages": [{"role": "user", "content": "Hi"}]}"#;
 //! let asked = RequestFacts::read(endpoint, "/chat/completions", body);
 //! assert!(asked.stream && asked.model.as_deref() == Some("small"));
 //!
-//! // … goes to another model if it must …
+//! // … it is changed to another model if necessary …
 //! let changed = with_model(endpoint, "/chat/completions", body, "large").body.ok_or("no object")?;
 //! assert!(changed.starts_with(br#"{"model": "large", "stream": true"#));
 //!
-//! // … and what comes back, in whatever pieces, is read while it passes.
+//! // … and the response is read in passing, whatever its pieces.
 //! let mut frames = FrameSplitter::new(endpoint, "text/event-stream");
 //! let mut reading = ResponseReader::new(endpoint);
 //! frames.push("data: {\"choices\":[{\"delta\":{\"content\":\"Hello".into());
 //! assert!(frames.next().is_none());
 //! frames.push("\"}}]}\n\n".into());
 //! let frame = frames.next().ok_or("no frame")?;
-//! assert_eq!(reading.frame(&frame), FrameKind::MessageContent);
-//! assert_eq!(reading.said().text_bytes, 5);
+//! assert_eq!(reading.read_frame(&frame), FrameKind::Content);
+//! assert_eq!(reading.summary().text_bytes, 5);
 //!
-//! // If it breaks off now, the client must not take it for whole.
+//! // If it breaks off now, the client must not take it as complete.
 //! assert!(!reading.is_complete());
 //! let trouble = ErrorDetails {
 //!     status: 502,
@@ -41,7 +42,7 @@
 //!     reset_at: None,
 //! };
 //! let last = error_event(&reading, &trouble);
-//! assert_eq!(reading.frame(&last), FrameKind::Error);
+//! assert_eq!(reading.read_frame(&last), FrameKind::Error);
 //! # Ok::<(), &str>(())
 //! ```
 

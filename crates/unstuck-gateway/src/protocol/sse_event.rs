@@ -7,12 +7,12 @@ use memchr::memchr2;
 /// An event of an event stream.
 #[derive(Debug, Default)]
 pub(super) struct SseEvent<'a> {
-    /// What it holds; its lines joined. `None` if it is only comments or other fields.
+    /// The data, its lines joined. `None` if there are only comments or other fields.
     pub(super) data: Option<Cow<'a, [u8]>>,
 }
 
 impl<'a> SseEvent<'a> {
-    /// Reads a frame. Whatever is not data is passed over.
+    /// Reads a frame, skipping other fields.
     pub(super) fn read(frame: &'a [u8]) -> Self {
         let frame = frame.strip_prefix(b"\xef\xbb\xbf").unwrap_or(frame);
         if let Some(data) = single_data_line(frame) {
@@ -41,13 +41,13 @@ impl<'a> SseEvent<'a> {
     }
 }
 
-/// The value of an event that is one line of data and nothing else, as most are.
+/// Returns the value of an event that is one line of data and nothing else, as most are.
 fn single_data_line(frame: &[u8]) -> Option<&[u8]> {
     let value = frame.strip_prefix(b"data: ")?.strip_suffix(b"\n\n")?;
     memchr2(b'\n', b'\r', value).is_none().then_some(value)
 }
 
-/// The value of the field, if the line is that one.
+/// Returns the value of the field, if the line has that name.
 fn field_value<'a>(line: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
     match line.strip_prefix(name)? {
         [] => Some(&[]),
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn data_is_read_whatever_ends_the_lines() {
+    fn data_is_read_with_any_line_ending() {
         assert_eq!(data("event: x\ndata: {}\n\n").as_deref(), Some("{}"));
         assert_eq!(data("data:{}\r\n\r\n").as_deref(), Some("{}"));
         assert_eq!(data("data: {\rid: 3\rdata: }\r\r").as_deref(), Some("{\n}"));
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn comments_and_other_fields_are_no_data() {
+    fn comments_and_other_fields_are_not_data() {
         for frame in [
             ": keep-alive\n\n",
             "retry: 3\n\n",

@@ -1,4 +1,4 @@
-//! Who may come in: programs of the user who runs the gateway, and whoever brings the token.
+//! Access control: programs of the gateway's user, and requests with the token.
 
 use hyper::body::Incoming;
 use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderValue, ORIGIN};
@@ -19,7 +19,7 @@ const OTHER_USER: &str = "unstuck: this gateway serves only the user who runs it
 const UNKNOWN_USER: &str = "unstuck: the user at the other end of this connection cannot be determined, and this gateway holds API \
      keys; start it with a token (unstuck serve --token-file FILE)\n";
 
-/// Lets a request in, or gives the answer to whoever may not come in. The token is taken out: it is nobody else's business.
+/// Admits a request, or returns the error response. The token is removed: it must not be forwarded.
 pub(crate) fn admit(
     shared: &GatewayState,
     request: &mut Request<Incoming>,
@@ -39,7 +39,7 @@ pub(crate) fn admit(
         PeerOwner::Unknown if is_open_to_all_users(shared, request) => {}
         PeerOwner::Unknown => return refused(StatusCode::UNAUTHORIZED, UNKNOWN_USER),
     }
-    // A web page must not reach this machine under a name of its own.
+    // A web page must not reach this machine under a name of its own (DNS rebinding).
     if !host(request).is_some_and(is_this_machine) {
         return refused(
             StatusCode::FORBIDDEN,
@@ -63,8 +63,8 @@ pub(crate) fn admit(
     }
 }
 
-/// Whether a request may come from anybody on this machine: it names a session of a private gateway, whose name only its agent
-/// knows, or there is no key here that it could spend.
+/// Returns true if any user of this machine may send the request: it names a session of a private gateway, whose name
+/// only its agent knows, or the gateway has no key that it could spend.
 fn is_open_to_all_users(shared: &GatewayState, request: &Request<Incoming>) -> bool {
     if shared.settings.is_private {
         let route = Route::parse(request.uri().path());
@@ -84,7 +84,7 @@ fn host(request: &Request<Incoming>) -> Option<&str> {
     unambiguous_host(hosts, request.uri().authority().map(Authority::as_str))
 }
 
-/// Whether a request brings the token; then it has it no more.
+/// Removes the token from a request; returns true if it was valid.
 fn take_token(request: &mut Request<Incoming>, token: &Secret) -> bool {
     let is_token = |given: &[u8]| is_equal_constant_time(given, token.reveal().as_bytes());
     let headers = request.headers_mut();
@@ -102,18 +102,18 @@ fn take_token(request: &mut Request<Incoming>, token: &Secret) -> bool {
     brings
 }
 
-/// Compares without telling by its time where a difference is.
+/// Compares without revealing by its duration where the values differ.
 fn is_equal_constant_time(a: &[u8], b: &[u8]) -> bool {
     let differs = a.iter().zip(b).fold(0, |sum, (a, b)| sum | (a ^ b));
     a.len() == b.len() && differs == 0
 }
 
-/// Whether a host, with or without a port, is this machine.
+/// Returns true if a host, with or without a port, is this machine.
 fn is_this_machine(host: &str) -> bool {
     host_name(host).is_some_and(is_loopback_name)
 }
 
-/// A short answer of our own.
+/// Returns a short text response.
 pub(crate) fn text_response(status: StatusCode, text: &'static str) -> Response<ResponseBody> {
     let mut response = Response::new(ResponseBody::text(text));
     *response.status_mut() = status;
@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_names_of_this_machine_are_this_machine() {
+    fn only_local_host_names_are_this_machine() {
         for host in [
             "127.0.0.1:8080",
             "localhost",

@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 
-/// Encodings within encodings that are taken off; what is still encoded then is refused.
+/// The number of nested encodings that are decoded; deeper ones are rejected.
 const MAX_ENCODINGS: usize = 4;
 
-/// The path with single slashes; none if it could lead above where it begins, by whatever a server on the way makes of it:
-/// `..`, `.`, `%2e`, backslashes, parameters behind dots, control characters, also encoded more than once.
+/// Returns the path with single slashes; `None` if it could lead above its base, however a server on the way decodes
+/// it: `..`, `.`, `%2e`, backslashes, parameters behind dots, control characters, also encoded more than once.
 pub(crate) fn contained_path(path: &str) -> Option<Cow<'_, str>> {
     let mut plain = path.as_bytes().to_vec();
     for layer in 0.. {
@@ -34,7 +34,7 @@ fn is_contained(path: &[u8]) -> bool {
     !path.iter().any(is_odd) && !path.split(|byte| *byte == b'/').any(is_step)
 }
 
-/// One layer of percent-encoding less.
+/// Removes one layer of percent-encoding.
 fn percent_decode(path: &[u8]) -> Vec<u8> {
     let digit = |at: usize| char::from(*path.get(at)?).to_digit(16);
     let mut plain = Vec::with_capacity(path.len());
@@ -54,7 +54,7 @@ fn percent_decode(path: &[u8]) -> Vec<u8> {
     plain
 }
 
-/// Base URLs often end with a slash that clients repeat.
+/// Merges repeated slashes: base URLs often end with a slash that clients repeat.
 fn single_slashes(path: &str) -> Cow<'_, str> {
     if !path.contains("//") {
         return Cow::Borrowed(path);
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_leads_up_is_refused_however_it_is_written() {
+    fn escaping_paths_are_rejected_in_every_encoding() {
         for path in [
             "/openai/v1/../../admin",
             "/openai/v1/..",
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn ordinary_paths_stay_as_they_are() {
+    fn ordinary_paths_are_unchanged() {
         for path in [
             "/openai/v1/chat/completions",
             "/gemini/v1beta/models/gemini-2.5-pro:generateContent",
@@ -120,9 +120,9 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever a server decodes or joins, it never gets above the path that it was given.
+        /// However a server decodes or joins it, the path never leads above its base.
         #[test]
-        fn nothing_that_passes_leads_up(parts in prop::collection::vec("(\\.|%2e|%2E|%252e|/|%2f|%5c|%25|2e|a|;|\\\\){0,3}", 0..8)) {
+        fn accepted_paths_never_escape(parts in prop::collection::vec("(\\.|%2e|%2E|%252e|/|%2f|%5c|%25|2e|a|;|\\\\){0,3}", 0..8)) {
             let path = format!("/{}", parts.concat());
             if let Some(passed) = contained_path(&path) {
                 let mut plain = passed.as_bytes().to_vec();

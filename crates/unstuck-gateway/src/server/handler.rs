@@ -1,4 +1,4 @@
-//! A request of a client: which session it belongs to, whether it may go, and whether it is looked into.
+//! The request handler: finds the session, checks access, and decides whether the call is inspected.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -23,23 +23,23 @@ use crate::protocol::{Endpoint, Protocol, RequestFacts};
 use crate::recorder::SessionEventKind;
 use crate::state::GatewayState;
 
-/// Google's clients give up when nothing has come for a minute, and take no signs of life.
+/// The longest hold of Google's clients, which give up after a minute of silence and accept no keep-alive bytes.
 const GEMINI_HOLD: Duration = Duration::from_secs(50);
-/// What is left of a client's own limit for the answer to get there.
+/// The part of a client's limit reserved for sending the response.
 const RESPONSE_MARGIN: Duration = Duration::from_secs(1);
-/// Whoever says that it waits for longer might as well say nothing.
+/// The longest client timeout that is taken seriously.
 const MAX_CLIENT_TIMEOUT: Duration = Duration::from_secs(365 * 24 * 3600);
-/// How SDKs say for how many seconds they wait: those for JavaScript, those for Python, and Google's. Python's write words into the
-/// first one where nobody has set a limit.
+/// The headers by which SDKs state their timeout in seconds: those for JavaScript, those for Python, and Google's.
+/// Python's put words into the first one if no limit is set.
 const TIMEOUT_HEADERS: [HeaderName; 3] = [
     HeaderName::from_static("x-stainless-timeout"),
     HeaderName::from_static("x-stainless-read-timeout"),
     HeaderName::from_static("x-server-timeout"),
 ];
-/// How often an SDK says that it has tried.
+/// The header by which an SDK states its retry count.
 const RETRY_COUNT_HEADER: HeaderName = HeaderName::from_static("x-stainless-retry-count");
 
-/// Answers a request.
+/// Handles a request.
 pub(crate) async fn handle(
     shared: Arc<GatewayState>,
     request: Request<Incoming>,
@@ -56,13 +56,13 @@ pub(crate) async fn handle(
     };
     if is_websocket(request.headers()) {
         let message = "unstuck: the gateway passes no WebSocket connections on; ask the same API over plain HTTP, where answers are streamed as well";
-        // At this status clients that can do without, such as Codex, go on over HTTP.
+        // At this status clients that can do without WebSocket, such as Codex, continue over HTTP.
         let status = StatusCode::UPGRADE_REQUIRED;
         return error_response(route.protocol, status, "invalid_request", message);
     }
     let endpoint = Endpoint::from_request(route.protocol, request.method().as_str(), route.path);
     if endpoint == Endpoint::Other {
-        // Calls of models do not carry the room for it along.
+        // Boxed so that the common future stays small.
         return Box::pin(passthrough::forward(&shared, &route, request)).await;
     }
     let started = Instant::now();
@@ -93,7 +93,7 @@ pub(crate) async fn handle(
     call.respond().await
 }
 
-/// Whether a client wants to speak WebSocket from now on.
+/// Returns true if a client requests an upgrade to WebSocket.
 fn is_websocket(headers: &HeaderMap) -> bool {
     let upgrade = headers.get(UPGRADE).and_then(|value| value.to_str().ok());
     upgrade.is_some_and(|upgrade| {
@@ -158,7 +158,7 @@ fn new_call(
     })
 }
 
-/// How long such clients can be held.
+/// Returns the longest hold of clients of a protocol.
 fn max_hold(usual: Duration, protocol: Protocol) -> Duration {
     match protocol {
         Protocol::Gemini => usual.min(GEMINI_HOLD),
@@ -166,7 +166,7 @@ fn max_hold(usual: Duration, protocol: Protocol) -> Duration {
     }
 }
 
-/// How long a client says that it waits, less what the answer takes to get there.
+/// Returns the timeout stated by a client, less the time to send the response.
 fn client_timeout(headers: &HeaderMap) -> Option<Duration> {
     let said = TIMEOUT_HEADERS
         .iter()
@@ -205,7 +205,7 @@ fn unreadable_body(
     )
 }
 
-/// Addresses that belong to no protocol.
+/// Answers a path that belongs to no protocol.
 fn no_such_path(request: &Request<Incoming>) -> Response<ResponseBody> {
     match (request.method(), request.uri().path()) {
         (&Method::GET | &Method::HEAD, "/health") => text_response(StatusCode::OK, "ok\n"),
@@ -225,7 +225,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn how_long_a_client_waits_is_read_from_what_its_sdk_says() {
+    fn client_timeout_is_read_from_sdk_headers() {
         let held = |said: &[(&'static str, &str)]| {
             let mut headers = HeaderMap::new();
             for (name, value) in said {

@@ -1,4 +1,4 @@
-//! Listens, and gives each request to whoever sees to it.
+//! The server: accepts connections and dispatches requests.
 
 mod access;
 mod contained_path;
@@ -30,20 +30,20 @@ use crate::error::GatewayError;
 use crate::fallback::Peer;
 use crate::state::GatewayState;
 
-/// So long the calls under way are given to end.
+/// The time for calls in progress to end.
 const GRACE: Duration = Duration::from_secs(5);
-/// So long whoever is cut off is given to take in that it is.
+/// The time for clients to receive the error after a cut-off.
 const CUT_OFF_GRACE: Duration = Duration::from_millis(500);
-/// So long is waited for the next bytes of a client that has sent a few only.
+/// The retry interval while the HTTP/2 preface is incomplete.
 const PREFACE_RETRY: Duration = Duration::from_millis(5);
-/// So long is waited when no connection can be taken, such as when there are too many open files.
+/// The pause after a failed accept, such as with too many open files.
 const ACCEPT_RETRY: Duration = Duration::from_millis(50);
 
-/// Whether it is to end, and how soon.
+/// The state of the shutdown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StopMode {
     No,
-    /// When the calls under way have ended, or have had their time.
+    /// Stops when the calls in progress have ended or the grace period is over.
     Graceful,
     Immediate,
 }
@@ -90,7 +90,7 @@ async fn serve(
         _ = stop.wait_for(|stop| *stop == StopMode::Immediate) => {}
     }
     shared.shutdown.cut_off();
-    // What has not ended by then is dropped with its task, and written down when it is.
+    // Calls that have not ended by then are dropped with their task, and recorded on drop.
     let _ = tokio::time::timeout(CUT_OFF_GRACE, join_all(&mut connections)).await;
     connections.shutdown().await;
 }
@@ -136,17 +136,17 @@ async fn serve_connection(
     }
 }
 
-/// Who is at the other end, asked once for each connection and before anything of it is read; none if it is gone.
+/// Identifies the peer once per connection, before anything is read; `None` if it is gone.
 fn identify_peer(stream: &TcpStream, address: SocketAddr) -> Option<Peer> {
     let owner = match stream.local_addr() {
         Ok(local) => PeerOwner::lookup(local, address),
         Err(_) => PeerOwner::Unknown,
     };
-    // Once a connection is cut off, somebody else may have its address. What it had sent must not pass for theirs.
+    // Once a connection is closed, another process may get its address. Data sent before must not pass for its own.
     matches!(stream.take_error(), Ok(None)).then_some(Peer { address, owner })
 }
 
-/// Whether a client begins as one of HTTP/2 does that knows whom it speaks to. Nothing is taken from the stream.
+/// Returns true if the client starts with the HTTP/2 preface. Nothing is consumed from the stream.
 async fn speaks_http2(stream: &TcpStream) -> bool {
     const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
     let mut begun = [0; PREFACE.len()];
@@ -166,7 +166,7 @@ async fn speaks_http2(stream: &TcpStream) -> bool {
     }
 }
 
-/// Drives a connection to its end, and asks it to come to one when all is to stop. How it ends is its client's business.
+/// Drives a connection to its end, or asks it to shut down on stop. Errors are left to its client.
 async fn drive_until_stopped<C: Future>(
     connection: C,
     stop: watch::Receiver<StopMode>,
@@ -182,8 +182,8 @@ async fn drive_until_stopped<C: Future>(
         if polled.is_ready() {
             return Poll::Ready(true);
         }
-        // All connections share what is listened to here, so it is not touched with every piece of a stream: a task is
-        // woken by the same waker for as long as it lives.
+        // All connections share the listener list, so it is not touched with every piece of a stream: a task keeps the
+        // same waker all its life.
         let is_news = !listens || stop.has_changed().unwrap_or(true);
         listens = true;
         if is_news && stopped.as_mut().poll(context).is_ready() {

@@ -1,4 +1,4 @@
-//! What is not looked into: passed through as it comes, in both directions.
+//! Pass-through of requests that are not inspected, in both directions.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::protocol::{ErrorDetails, Protocol, error_body};
 use crate::state::GatewayState;
 use crate::upstream::{RequestBody, UpstreamRequest, remove_hop_by_hop};
 
-/// Passes a request through to the first upstream of its protocol.
+/// Forwards a request to the first upstream of its protocol.
 pub(crate) async fn forward(
     shared: &Arc<GatewayState>,
     route: &Route<'_>,
@@ -71,7 +71,7 @@ pub(crate) async fn forward(
     }
 }
 
-/// Words of our own, in the client's protocol.
+/// Builds an error response in the client's protocol.
 pub(crate) fn error_response(
     protocol: Protocol,
     status: StatusCode,

@@ -1,8 +1,8 @@
-//! Which session and which protocol an address means.
+//! Routing: the session and the protocol of a path.
 
 use crate::protocol::Protocol;
 
-/// What an address means.
+/// A parsed path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Route<'a> {
     /// The session that the calls are tied to.
@@ -13,7 +13,7 @@ pub(crate) struct Route<'a> {
 }
 
 impl<'a> Route<'a> {
-    /// Reads an address; none if it means nothing here.
+    /// Parses a path; `None` if it is unknown.
     pub(crate) fn parse(path: &'a str) -> Option<Self> {
         let (session, rest) = match path.strip_prefix("/s/") {
             Some(rest) => {
@@ -37,14 +37,14 @@ impl<'a> Route<'a> {
     }
 }
 
-/// Whether an address is the gateway's to answer, be it that it means nothing there.
+/// Returns true if the path belongs to the gateway, even if it is a 404.
 pub(crate) fn is_gateway_path(path: &str) -> bool {
     let first = path.strip_prefix('/').unwrap_or(path);
     let first = first.split('/').next().unwrap_or_default();
     matches!(first, "s" | "health" | "anthropic" | "openai" | "gemini")
 }
 
-/// Whether a text can be the name of a session.
+/// Returns true if a text is a valid session name.
 pub(crate) fn is_session_name(text: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b':');
     !text.is_empty() && text.len() <= 128 && text.bytes().all(fits)
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_names_protocol_path_and_session() {
+    fn path_names_protocol_rest_and_session() {
         let route = |path| Route::parse(path).map(|one| (one.session, one.protocol, one.path));
         assert_eq!(
             route("/anthropic/v1/messages"),
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_mistyped_below_a_base_url_is_still_the_gateways_to_tell() {
+    fn mistyped_path_below_a_base_url_belongs_to_the_gateway() {
         for protocol in Protocol::ALL {
             assert!(is_gateway_path(protocol.prefix()), "{}", protocol.name());
         }
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn other_addresses_mean_nothing() {
+    fn other_paths_are_not_routed() {
         for path in [
             "/",
             "/anthropics/v1",

@@ -1,4 +1,4 @@
-//! The runs of clients that nobody else has begun: how they go, and how they end.
+//! The runs of clients without a run of their own: their state and their end.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -10,25 +10,25 @@ use unstuck_core::money::known_cost;
 use unstuck_core::{RunId, Timestamp};
 use unstuck_store::LeaseToken;
 
-/// What stands where the program of other runs does.
+/// The program name of such runs.
 pub(super) const GATEWAY_PROGRAM: &str = "(gateway)";
 
-/// The runs of clients that nobody else has begun.
+/// The runs of clients without a run of their own.
 #[derive(Debug, Default)]
 pub(super) struct ClientRuns(HashMap<RunId, ClientRun>);
 
-/// How one of them goes.
+/// The state of one run.
 #[derive(Debug)]
 struct ClientRun {
     started: Timestamp,
     last_used: Timestamp,
-    /// What came of its newest call that its client waited for.
+    /// The outcome of its newest call whose client waited for it.
     last_outcome: Option<CallOutcome>,
-    /// Whether something has failed.
+    /// True once something has failed.
     has_failed: bool,
     retries: u32,
     cost: f64,
-    /// How many calls used tokens whose price is not known.
+    /// The number of calls with tokens of unknown price.
     unpriced: u64,
     is_over: bool,
     lease: Option<LeaseToken>,
@@ -50,7 +50,7 @@ impl ClientRuns {
         self.0.insert(run, talk);
     }
 
-    /// Takes note of a call; whether its run had ended, and goes on with it.
+    /// Records a call; returns true if its run had ended and is now resumed.
     pub(super) fn on_call(&mut self, call: &CallRecord) -> bool {
         let Some(talk) = self.0.get_mut(&call.run) else {
             return false;
@@ -69,14 +69,14 @@ impl ClientRuns {
         std::mem::take(&mut talk.is_over)
     }
 
-    /// Ends all that go on.
+    /// Ends all active runs.
     pub(super) fn end_all(&mut self, now: Timestamp, why: &str) -> Vec<(RunId, RunFinished)> {
         let open = self.0.iter_mut().filter(|(_, talk)| !talk.is_over);
         open.map(|(run, talk)| (run.clone(), talk.end(now, why.to_owned())))
             .collect()
     }
 
-    /// Ends those whose clients have been silent for so long.
+    /// Ends the runs whose clients were idle for that long.
     pub(super) fn end_idle(&mut self, now: Timestamp, idle: Duration) -> Vec<(RunId, RunFinished)> {
         let open = self.0.iter_mut().filter(|(_, talk)| !talk.is_over);
         let silent = open.filter(|(_, talk)| talk.last_used.after(idle) <= now);
@@ -86,33 +86,33 @@ impl ClientRuns {
             .collect()
     }
 
-    /// Those that go on and that nobody is known to serve.
+    /// Returns the active runs without a lease.
     pub(super) fn runs_without_lease(&self) -> Vec<RunId> {
         let open = self.0.iter().filter(|(_, talk)| !talk.is_over);
         let without = open.filter(|(_, talk)| talk.lease.is_none());
         without.map(|(run, _)| run.clone()).collect()
     }
 
-    /// Whoever serves it has said so.
+    /// Adds the lease of a run.
     pub(super) fn add_lease(&mut self, lease: LeaseToken) {
         if let Some(talk) = self.0.get_mut(&lease.run) {
             talk.lease = Some(lease);
         }
     }
 
-    /// What is to be renewed.
+    /// Returns the leases to renew.
     pub(super) fn leases(&self) -> Vec<LeaseToken> {
         let open = self.0.values().filter(|talk| !talk.is_over);
         open.filter_map(|talk| talk.lease.clone()).collect()
     }
 
-    /// What is to be given up when a run has ended.
+    /// Takes the lease of an ended run, to release it.
     pub(super) fn take_lease(&mut self, run: &RunId) -> Option<LeaseToken> {
         let talk = self.0.get_mut(run)?;
         talk.lease.take_if(|_| talk.is_over)
     }
 
-    /// Whether it began here.
+    /// Returns true if the run began here.
     pub(super) fn contains(&self, run: &RunId) -> bool {
         self.0.contains_key(run)
     }
@@ -135,7 +135,7 @@ impl ClientRun {
     }
 }
 
-/// How a client's session ended, by its newest call.
+/// Returns the outcome of a client's session, by its newest call.
 pub(super) fn run_outcome(last: Option<CallOutcome>, has_failed: bool) -> RunOutcome {
     match last {
         Some(last) if !last.is_success() => RunOutcome::Failed,
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_silent_client_has_ended_its_session_and_may_go_on_with_it() {
+    fn idle_client_session_ends_and_can_resume() {
         let mut begun = ClientRuns::default();
         begun.begin(RunId::new("r"), minute(0));
         assert!(!begun.on_call(&call(minute(10), CallOutcome::Answered)));
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_ends_like_its_newest_call_that_was_waited_for() {
+    fn session_outcome_is_that_of_its_newest_awaited_call() {
         let ended = |outcomes: &[CallOutcome]| {
             let mut begun = ClientRuns::default();
             begun.begin(RunId::new("r"), minute(0));

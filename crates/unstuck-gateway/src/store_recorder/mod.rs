@@ -1,8 +1,8 @@
-//! The books: calls and events are kept in the store, a moment later and many at once.
+//! The store recorder: writes calls and events to the store, in batches and with a short delay.
 //!
-//! Nobody who answers a client waits for the disk. What is noted is written within half a second, or as soon as
-//! a thousand calls have come together; so a kill loses less than a second of it. If the store cannot keep up, the
-//! oldest is left out, and that is told once.
+//! No request waits for the disk. Records are written within half a second, or as soon as a thousand calls are queued;
+//! so a kill loses less than a second of them. If the store cannot keep up, the oldest records are dropped, with one
+//! warning.
 
 mod client_runs;
 mod write_queue;
@@ -28,49 +28,49 @@ use crate::recorder::{Lookup, Recorder};
 use crate::session::{GatewaySession, IDLE_TIMEOUT, SessionSetup};
 use crate::{clock, ids};
 
-/// What has been noted is written after so long at most.
+/// The maximum delay before records are written.
 const FLUSH_INTERVAL: Duration = Duration::from_millis(500);
-/// So many calls are not kept waiting.
+/// The number of queued calls that triggers a write.
 const FLUSH_CALLS: usize = 1000;
-/// How often it is said that the sessions of clients are still served.
+/// The interval for renewing the leases of client sessions.
 const HEARTBEAT: Duration = Duration::from_secs(5);
-/// Names that clients give are cut.
+/// The maximum length of a client name.
 const LONGEST_NAME: usize = 100;
 
-/// The messages about events that are about to be written to a run of which this is known.
+/// Builds the notifications for events that are about to be written to a run with the given facts.
 pub type MessageBuilderFn =
     dyn Fn(&RunProjection, &[Event], Timestamp) -> Vec<NewMessage> + Send + Sync;
 
-/// What the books are told before they are opened.
+/// The options of a store recorder.
 pub struct RecorderOptions {
-    /// The root folder of the project that sessions of unknown clients belong to; empty for none.
+    /// The project root directory of sessions of unknown clients; empty for none.
     pub project: String,
     /// The version of the knowledge that decisions are made with.
     pub knowledge: String,
-    /// This process, which serves the sessions of unknown clients; without it they are shown as cut off.
+    /// This process as the lease owner of client sessions; without it they are shown as crashed.
     pub owner: Option<LeaseOwner>,
-    /// Knows what people are told about a question before it is written; none where nobody is told.
+    /// Builds the notifications about an escalation before it is written; `None` if nobody is notified.
     pub build_messages: Option<Box<MessageBuilderFn>>,
-    /// Is told, in one sentence, when something could not be written down; once, and at the end.
+    /// Receives one sentence when a record could not be written; once, and at the end.
     pub warn: Box<dyn Fn(&str) + Send + Sync>,
 }
 
-/// Keeps calls and events in a store.
+/// A recorder that writes calls and events to a store.
 pub struct StoreRecorder {
     shared: Arc<RecorderState>,
     task: JoinHandle<()>,
 }
 
-/// What the task that writes shares with those who note.
+/// The state shared by the writing task and its callers.
 struct RecorderState {
     store: Store,
     options: RecorderOptions,
     pending: Mutex<PendingRecords>,
-    /// Something is to be written.
+    /// Signals queued records.
     wake: Notify,
-    /// Much is to be written.
+    /// Signals a full batch.
     full: Notify,
-    /// Whose turn it is to write.
+    /// Serializes the writers.
     write_lock: tokio::sync::Mutex<()>,
     has_warned: AtomicBool,
 }
@@ -82,7 +82,7 @@ struct PendingRecords {
 }
 
 impl StoreRecorder {
-    /// Opens the books, on the runtime of the caller.
+    /// Starts the recorder, on the runtime of the caller.
     pub fn start(store: Store, options: RecorderOptions) -> Self {
         let shared = Arc::new(RecorderState {
             store,
@@ -97,23 +97,23 @@ impl StoreRecorder {
         Self { shared, task }
     }
 
-    /// Writes all that has been noted so far, as far as the store lets it.
+    /// Writes all queued records, as far as the store accepts them.
     pub async fn flush(&self) {
         self.shared.flush_queue().await;
     }
 
-    /// Ends the sessions of clients whose gateway was killed: nobody else will. It is also done by itself after a few
-    /// seconds.
+    /// Ends the client sessions of killed gateways, which would otherwise stay open. It also runs automatically after a
+    /// few seconds.
     pub async fn end_orphaned_runs(&self) {
         self.shared.end_orphaned_runs().await;
     }
 
-    /// How many calls and events could not be written down.
+    /// Returns the number of calls and events that were dropped.
     pub fn dropped_count(&self) -> u64 {
         self.shared.pending().queue.dropped_count()
     }
 
-    /// Ends the sessions that began here, and writes all that has been noted.
+    /// Ends the sessions that began here, and writes all queued records.
     pub async fn close(&self) {
         let books = &self.shared;
         books.end_all();
@@ -205,7 +205,7 @@ impl Recorder for StoreRecorder {
         self.shared.wake.notify_one();
     }
 
-    // A store that cannot be asked keeps nobody from asking an upstream.
+    // A store that does not answer must not block calls to an upstream.
     fn claim_probe<'a>(
         &'a self,
         upstream: &'a str,
@@ -224,13 +224,13 @@ impl Recorder for StoreRecorder {
     fn record_upstream_recovery(&self, upstream: &str, at: Timestamp) {
         let (store, upstream) = (self.shared.store.clone(), upstream.to_owned());
         tokio::spawn(async move {
-            // Others find out by themselves.
+            // Other processes find out by themselves.
             let _ = store.record_upstream_recovery(&upstream, at).await;
         });
     }
 }
 
-/// What a client is called: by the name of its session, or by its program where it has named none.
+/// Returns the display name of a client: its session name, or its program if it has not named itself.
 fn client_name(name: &str, client: Option<&str>) -> String {
     let program = client.and_then(|client| client.split_whitespace().next());
     let program = program.filter(|_| ids::is_client_session_name(name));
@@ -242,17 +242,17 @@ impl RecorderState {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes what is noted, for as long as there are books.
+    /// Writes queued records until the recorder is dropped.
     async fn write_loop(self: Arc<Self>) {
         let mut beat = tokio::time::interval(HEARTBEAT);
         beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        // The first comes at once.
+        // The first record is written at once.
         beat.tick().await;
         let mut is_first = true;
         loop {
             tokio::select! {
                 () = self.wake.notified() => {
-                    // What comes meanwhile is written with it.
+                    // Records that arrive meanwhile are written with it.
                     let _ = tokio::time::timeout(FLUSH_INTERVAL, self.full.notified()).await;
                 }
                 _ = beat.tick() => {
@@ -281,7 +281,7 @@ impl RecorderState {
         noted.queue.push_ends(ends, now);
     }
 
-    /// Says that something cannot be written down, unless it has been said.
+    /// Warns that records cannot be written, once.
     fn warn_once(&self, why: &str) {
         if !self.has_warned.swap(true, Ordering::Relaxed) {
             (self.options.warn)(why);

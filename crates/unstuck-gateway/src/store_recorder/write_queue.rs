@@ -1,4 +1,4 @@
-//! What has been noted and is not written yet: bounded, so that a store that hangs cannot fill the memory.
+//! The queue of unwritten records: bounded, so that a store that hangs cannot fill the memory.
 
 use std::collections::VecDeque;
 
@@ -6,16 +6,16 @@ use unstuck_core::event::CallRecord;
 use unstuck_core::event::{RunFinished, RunId};
 use unstuck_core::{Event, Timestamp};
 
-/// So many calls are kept waiting at most.
+/// The maximum number of queued calls.
 const MAX_CALLS: usize = 20_000;
-/// So many events are.
+/// The maximum number of queued events.
 const MAX_EVENTS: usize = 10_000;
-/// So many calls are written at once.
+/// The maximum number of calls per batch.
 const CALLS_AT_ONCE: usize = 4096;
-/// So many events are.
+/// The maximum number of events per batch.
 const EVENTS_AT_ONCE: usize = 256;
 
-/// An event of a run.
+/// A queued event of a run.
 #[derive(Debug, Clone)]
 pub(super) struct QueuedEvent {
     pub(super) run: RunId,
@@ -23,10 +23,10 @@ pub(super) struct QueuedEvent {
     pub(super) event: Event,
 }
 
-/// What is written together.
+/// The records of one write.
 #[derive(Debug, Default)]
 pub(super) struct WriteBatch {
-    /// Runs that begin, or go on.
+    /// Runs that begin or continue.
     pub(super) begins: Vec<QueuedEvent>,
     pub(super) events: Vec<QueuedEvent>,
     pub(super) calls: Vec<CallRecord>,
@@ -43,7 +43,7 @@ impl WriteBatch {
     }
 }
 
-/// What has been noted and is not written yet.
+/// The queue of unwritten records.
 #[derive(Debug, Default)]
 pub(super) struct WriteQueue {
     begins: VecDeque<QueuedEvent>,
@@ -54,12 +54,12 @@ pub(super) struct WriteQueue {
 }
 
 impl WriteQueue {
-    /// A run begins or goes on; without that nothing of it could be written.
+    /// Queues the start of a run; without it nothing of the run could be written.
     pub(super) fn push_begin(&mut self, run: RunId, at: Timestamp, event: Event) {
         self.begins.push_back(QueuedEvent { run, at, event });
     }
 
-    /// Runs end.
+    /// Queues the ends of runs.
     pub(super) fn push_ends(&mut self, ends: Vec<(RunId, RunFinished)>, at: Timestamp) {
         let ends = ends.into_iter().map(|(run, end)| QueuedEvent {
             run,
@@ -74,14 +74,14 @@ impl WriteQueue {
         self.dropped += drop_oldest(&mut self.events, MAX_EVENTS);
     }
 
-    /// Takes a call, and tells how many there are.
+    /// Queues a call; returns the number of queued calls.
     pub(super) fn push_call(&mut self, record: CallRecord) -> usize {
         self.calls.push_back(record);
         self.dropped += drop_oldest(&mut self.calls, MAX_CALLS);
         self.calls.len()
     }
 
-    /// Takes out what is written next.
+    /// Takes the next batch.
     pub(super) fn take_batch(&mut self) -> WriteBatch {
         let events = self.events.len().min(EVENTS_AT_ONCE);
         let calls = self.calls.len().min(CALLS_AT_ONCE);
@@ -90,7 +90,7 @@ impl WriteQueue {
             begins: self.begins.drain(..).collect(),
             events: self.events.drain(..events).collect(),
             calls: self.calls.drain(..calls).collect(),
-            // What is noted of a run stands before its end.
+            // Records of a run precede its end.
             ends: if is_last {
                 self.ends.drain(..).collect()
             } else {
@@ -99,7 +99,7 @@ impl WriteQueue {
         }
     }
 
-    /// Puts back what could not be written, in front of what has come since.
+    /// Puts back a failed batch, in front of newer records.
     pub(super) fn put_back(&mut self, batch: WriteBatch) {
         put_back(&mut self.begins, batch.begins);
         put_back(&mut self.events, batch.events);
@@ -109,23 +109,23 @@ impl WriteQueue {
         self.dropped += drop_oldest(&mut self.calls, MAX_CALLS);
     }
 
-    /// Something cannot be written at all.
+    /// Counts a record that cannot be written at all.
     pub(super) fn count_dropped(&mut self) {
         self.dropped += 1;
     }
 
-    /// How many calls and events were left out.
+    /// Returns the number of dropped calls and events.
     pub(super) fn dropped_count(&self) -> u64 {
         self.dropped
     }
 
-    /// How many calls and events were left out, or are still here.
+    /// Returns the number of calls and events that were dropped or are still queued.
     pub(super) fn unwritten_count(&self) -> u64 {
         self.dropped + (self.events.len() + self.calls.len()) as u64
     }
 }
 
-/// Leaves out the oldest, and tells how many.
+/// Drops the oldest records and returns their number.
 fn drop_oldest<T>(queue: &mut VecDeque<T>, most: usize) -> u64 {
     let over = queue.len().saturating_sub(most);
     queue.drain(..over);
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_is_left_out_and_counted() {
+    fn oldest_records_are_dropped_and_counted() {
         let mut queue = WriteQueue::default();
         for number in 0..MAX_EVENTS as i64 + 5 {
             event(&mut queue, number);
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn an_end_waits_for_all_that_was_noted_before() {
+    fn run_end_follows_all_earlier_records() {
         let mut queue = WriteQueue::default();
         for number in 0..EVENTS_AT_ONCE as i64 + 1 {
             event(&mut queue, number);

@@ -1,4 +1,4 @@
-//! How what has been noted gets into the store, and what is done when it does not.
+//! Writes queued records to the store, and handles its errors.
 
 use std::sync::atomic::Ordering;
 
@@ -17,11 +17,11 @@ use super::client_runs::{GATEWAY_PROGRAM, run_outcome};
 use super::write_queue::{QueuedEvent, WriteBatch};
 use crate::clock;
 
-/// So many runs that were left without an end are looked at.
+/// The maximum number of orphaned runs that are checked.
 const MAX_ORPHANS: usize = 1000;
 
 impl RecorderState {
-    /// Writes all that has been noted, until there is nothing more or the store refuses.
+    /// Writes all queued records, until none is left or the store fails.
     pub(super) async fn flush_queue(&self) {
         let _turn = self.write_lock.lock().await;
         loop {
@@ -40,11 +40,11 @@ impl RecorderState {
         }
     }
 
-    /// Writes a batch, and gives back what can be tried again.
+    /// Writes a batch and returns the records to retry.
     async fn write_batch(&self, batch: WriteBatch) -> WriteBatch {
         let begins = self.append_events(batch.begins).await;
         if !begins.is_empty() {
-            // Nothing can be written of a run that has not begun.
+            // Nothing of a run can be written before its start.
             return WriteBatch { begins, ..batch };
         }
         let mut left = WriteBatch::default();
@@ -64,7 +64,7 @@ impl RecorderState {
         left
     }
 
-    /// Writes events, and gives back those that can be tried again.
+    /// Writes events and returns those to retry.
     async fn append_events(&self, events: Vec<QueuedEvent>) -> Vec<QueuedEvent> {
         let mut told = Vec::with_capacity(events.len());
         for happened in &events {
@@ -75,7 +75,7 @@ impl RecorderState {
             let append = Append::new(run, at, [event]);
             self.store.append(append.with_messages(told))
         });
-        // All are asked for before the first is waited for: one flush of the disk keeps them all.
+        // All writes are started before the first is awaited: one disk sync covers them all.
         let written = join_all(writes).await;
         let mut left = Vec::new();
         for (happened, written) in events.into_iter().zip(written) {
@@ -94,14 +94,14 @@ impl RecorderState {
         left
     }
 
-    /// What people are told about an event: that they are asked something.
+    /// Returns the notifications about an event: an escalation.
     async fn messages_for(&self, happened: &QueuedEvent) -> Vec<NewMessage> {
         let (Some(announce), Event::EscalationOpened(_)) =
             (&self.options.build_messages, &happened.event)
         else {
             return Vec::new();
         };
-        // What cannot be told of is in the inbox all the same.
+        // An escalation without notification is still in the inbox.
         let known = self.store.load(&happened.run).await.unwrap_or_default();
         let run = RunProjection::from_events(&known);
         let event = std::slice::from_ref(&happened.event);
@@ -114,7 +114,7 @@ impl RecorderState {
         ));
     }
 
-    /// Says who serves the sessions that began here.
+    /// Claims the leases of the sessions that began here.
     async fn claim_leases(&self) {
         let Some(owner) = &self.options.owner else {
             return;
@@ -127,18 +127,18 @@ impl RecorderState {
                 now: clock::timestamp_now(),
                 replaces: None,
             };
-            // Without it a run is shown as cut off, and nothing else is lost.
+            // Without a lease a run is shown as crashed, and nothing else is lost.
             if let Ok(ClaimOutcome::Granted(lease)) = self.store.claim(request).await {
                 self.pending().client_runs.add_lease(lease);
             }
         }
     }
 
-    /// Says that they are still served.
+    /// Renews the leases.
     pub(super) async fn renew_leases(&self) {
         let leases = self.pending().client_runs.leases();
         let now = clock::timestamp_now();
-        // What cannot be renewed now can be the next time, before it has run out.
+        // A lease that cannot be renewed now can be the next time, before it expires.
         join_all(leases.iter().map(|lease| self.store.renew(lease, now))).await;
     }
 
@@ -146,13 +146,13 @@ impl RecorderState {
         for run in runs {
             let lease = self.pending().client_runs.take_lease(run);
             if let Some(lease) = lease {
-                // It runs out by itself.
+                // The lease expires by itself.
                 let _ = self.store.release(&lease).await;
             }
         }
     }
 
-    /// Ends the sessions of clients whose gateway was killed.
+    /// Ends the client sessions of killed gateways.
     pub(super) async fn end_orphaned_runs(&self) {
         if self.options.owner.is_none() || self.has_warned.load(Ordering::Relaxed) {
             return;
@@ -203,12 +203,12 @@ impl RecorderState {
             duration_ms: to_millis(last.map_or(run.updated, |call| call.at).since(run.started)),
         };
         let end = Append::new(run.id.clone(), now, [end.into()]);
-        // The next gateway tries again.
+        // The next gateway retries.
         let _ = self.store.append(end).await;
     }
 }
 
-/// Whether trying again cannot help.
+/// Returns true if a retry cannot help.
 fn is_permanent(error: &StoreError) -> bool {
     matches!(
         error,

@@ -1,4 +1,4 @@
-//! Sends requests to upstreams, over connections that are kept.
+//! The HTTP client for upstreams, with pooled connections.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use super::response_body::UpstreamBody;
 use crate::error::GatewayError;
 use crate::settings::NetworkSettings;
 
-/// Why a request got no answer.
+/// The reason why a request got no response.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SendError {
     #[error("the address has no host")]
@@ -32,7 +32,7 @@ pub(crate) enum SendError {
     Lost(#[from] hyper::Error),
 }
 
-/// Sends requests to upstreams.
+/// The HTTP client for upstreams.
 #[derive(Clone)]
 pub(crate) struct UpstreamClient {
     https: TlsConnector,
@@ -40,14 +40,14 @@ pub(crate) struct UpstreamClient {
     pool: Arc<Pool>,
 }
 
-/// A new connection, as it was agreed upon.
+/// A new connection, by its negotiated version.
 enum NewConnection {
     Http1(Http1Conn),
     Http2(Http2Conn),
 }
 
 impl UpstreamClient {
-    /// Connects within that time, or not at all.
+    /// Creates a client with the given connect timeout.
     pub(crate) fn new(connect: Duration, network: &NetworkSettings) -> Result<Self, GatewayError> {
         let proxies = Arc::new(Proxies::new(network)?);
         Ok(Self {
@@ -57,7 +57,7 @@ impl UpstreamClient {
         })
     }
 
-    /// Sends a request, and waits for the head of its answer.
+    /// Sends a request and waits for the response head.
     pub(crate) async fn request(
         &self,
         mut request: Request<RequestBody>,
@@ -69,7 +69,7 @@ impl UpstreamClient {
         if let Some(trunk) = self.pool.get_http2(&place) {
             match send_http2(trunk, request).await {
                 Ok(response) => return Ok(response),
-                // The other side closed it in the same moment.
+                // The other side closed it at the same moment.
                 Err((_, Some(unsent))) => request = unsent,
                 Err((lost, None)) => return Err(lost),
             }
@@ -81,7 +81,7 @@ impl UpstreamClient {
                 Err((lost, None)) => return Err(lost),
             }
         }
-        // It is rare and large, and every call would carry the room for it along.
+        // Boxed: it is rare and large, and would make every call larger.
         let connecting = Box::pin(self.connect(&place, request.uri().clone()));
         let sent = match connecting.await? {
             NewConnection::Http1(line) => self.send_http1(line, &place, request).await,
@@ -104,7 +104,7 @@ impl UpstreamClient {
             .timer(TokioTimer::new())
             .handshake(stream)
             .await?;
-        // How it ends is told by the answers that it was to bring.
+        // Errors are reported by the responses it carries.
         tokio::spawn(async {
             let _ = connection.await;
         });
@@ -158,7 +158,7 @@ fn origin(address: &Uri) -> Option<Origin> {
     Some((scheme, address.authority()?.clone()))
 }
 
-/// The host as a request names it: without the port that goes without saying.
+/// Returns the host header: without the default port.
 fn host_header((scheme, authority): &(Scheme, Authority)) -> Option<HeaderValue> {
     let usual = if scheme == &Scheme::HTTPS { 443 } else { 80 };
     match authority.port_u16() {
@@ -169,7 +169,7 @@ fn host_header((scheme, authority): &(Scheme, Authority)) -> Option<HeaderValue>
     }
 }
 
-/// The address as it stands in a request to the server itself.
+/// Returns the URL in the form for a request to the server itself.
 fn origin_form(address: &Uri) -> Uri {
     let path = address.path_and_query().cloned();
     path.unwrap_or_else(|| PathAndQuery::from_static("/"))

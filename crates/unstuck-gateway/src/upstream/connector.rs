@@ -11,13 +11,13 @@ use super::trust_roots;
 use crate::error::GatewayError;
 use crate::settings::NetworkSettings;
 
-/// What connects to upstreams.
+/// The connector for upstreams.
 pub(super) type TlsConnector = HttpsConnector<ProxyConnector>;
 
 /// A connection to an upstream.
 pub(super) type UpstreamStream = MaybeHttpsStream<ProxiedStream>;
 
-/// What connects within that time, or not at all.
+/// Builds the connector with the given connect timeout.
 pub(super) fn https(
     connect: Duration,
     network: &NetworkSettings,

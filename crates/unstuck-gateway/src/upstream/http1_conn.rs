@@ -1,7 +1,7 @@
-//! A connection that carries one call at a time, driven by whoever uses it.
+//! An HTTP/1.1 connection, driven by its user.
 //!
-//! A connection in a task of its own would hand over every piece of an answer from task to task. This one is polled
-//! where its answer is read, so that all that has arrived is taken at once.
+//! A connection in its own task would hand over every piece of a response between tasks. This one is polled where its
+//! response is read, so that all received data is taken at once.
 
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
@@ -20,15 +20,15 @@ use super::connector::UpstreamStream;
 use super::request_body::RequestBody;
 use crate::coalescing_waker::CoalescingWaker;
 
-/// A connection that carries one call at a time.
+/// An HTTP/1.1 connection for one call at a time.
 pub(super) struct Http1Conn {
     sender: SendRequest<RequestBody>,
     connection: Pin<Box<Connection<UpstreamStream, RequestBody>>>,
     is_over: bool,
-    /// Whether it leads to a proxy that reads the requests.
+    /// True if it leads to a proxy that reads the requests.
     is_proxied: bool,
     waker: Arc<CoalescingWaker>,
-    /// When it last carried a call.
+    /// The time of the last call.
     pub(super) last_used: Instant,
 }
 
@@ -46,7 +46,7 @@ impl Http1Conn {
         })
     }
 
-    /// Sends a request, and waits for the head of its answer. One that was not sent is given back.
+    /// Sends a request and waits for the response head. Returns a request that was not sent.
     pub(super) async fn send(
         &mut self,
         request: Request<RequestBody>,
@@ -65,7 +65,7 @@ impl Http1Conn {
         .await
     }
 
-    /// Reads on in an answer that it brings. How it ends is told by the answer.
+    /// Polls the next frame of a response. Connection errors are reported by the response.
     pub(super) fn poll_frame(
         &mut self,
         body: &mut Incoming,
@@ -81,12 +81,12 @@ impl Http1Conn {
         })
     }
 
-    /// Whether it leads to a proxy, to which requests name the whole address.
+    /// Returns true if it leads to a proxy, which needs absolute URLs.
     pub(super) fn is_proxied(&self) -> bool {
         self.is_proxied
     }
 
-    /// Whether it can carry another call.
+    /// Returns true if it can carry another call.
     pub(super) fn is_free(&mut self) -> bool {
         let context = &mut Context::from_waker(Waker::noop());
         poll_connection(&mut self.connection, &mut self.is_over, context);
@@ -94,7 +94,7 @@ impl Http1Conn {
     }
 }
 
-/// Writes what is to be sent, and reads what has arrived.
+/// Writes pending data and reads received data.
 fn poll_connection(
     connection: &mut Pin<Box<Connection<UpstreamStream, RequestBody>>>,
     is_over: &mut bool,

@@ -1,4 +1,4 @@
-//! Whom the gateway asks, and how what it sends gets there.
+//! The connections and requests to upstreams.
 
 mod client;
 mod connector;

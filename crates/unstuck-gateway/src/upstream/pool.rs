@@ -1,4 +1,4 @@
-//! Connections that are kept for the next call.
+//! The pool of idle connections.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -11,18 +11,18 @@ use tokio::time::Instant;
 use super::http1_conn::Http1Conn;
 use super::request_body::RequestBody;
 
-/// How long an unused connection is kept.
+/// The time an unused connection is kept.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
-/// How often is looked for connections that are kept for nothing.
+/// The interval for closing stale connections.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(15);
 
-/// Whom a connection leads to.
+/// The scheme and authority that a connection leads to.
 pub(super) type Origin = (Scheme, Authority);
 
 /// A connection that carries many calls at a time.
 pub(super) type Http2Conn = http2::SendRequest<RequestBody>;
 
-/// Connections that are kept for the next call.
+/// The pool of idle connections.
 #[derive(Default)]
 pub(super) struct Pool(Mutex<IdleConnections>);
 
@@ -34,7 +34,7 @@ struct IdleConnections {
 }
 
 impl Pool {
-    /// The connection that was used last and can carry another call.
+    /// Returns the most recently used connection that can carry another call.
     pub(super) fn take_http1(&self, place: &Origin) -> Option<Http1Conn> {
         let mut kept = self.lock();
         let lines = kept.http1.get_mut(place)?;
@@ -59,7 +59,7 @@ impl Pool {
         }
     }
 
-    /// The connection that carries many calls, where there is one.
+    /// Returns the connection that carries many calls, if there is one.
     pub(super) fn get_http2(&self, place: &Origin) -> Option<Http2Conn> {
         let mut kept = self.lock();
         if kept.http2.get(place)?.is_closed() {
@@ -72,7 +72,7 @@ impl Pool {
         self.lock().http2.insert(place, trunk);
     }
 
-    /// Lets go what nobody has used for long or what the other side has closed; whether anything is left.
+    /// Removes connections that are idle for long or closed by the other side; returns true if any are left.
     fn remove_stale(&self) -> bool {
         let mut kept = self.lock();
         kept.http1.retain(|_, lines| {
@@ -88,7 +88,7 @@ impl Pool {
     }
 }
 
-/// Lets go of connections that are kept for nothing, for as long as there are any.
+/// Removes stale connections for as long as there are any connections.
 async fn sweep(pool: Weak<Pool>) {
     loop {
         tokio::time::sleep(SWEEP_INTERVAL).await;

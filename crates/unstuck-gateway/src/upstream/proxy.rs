@@ -20,11 +20,11 @@ use tower_service::Service;
 use crate::error::{GatewayError, with_causes};
 use crate::settings::NetworkSettings;
 
-/// Which proxy stands before an address.
+/// The proxy rules.
 pub(super) struct Proxies(Matcher);
 
 impl Proxies {
-    /// Those that were named; one that cannot be spoken to is an error.
+    /// Builds the rules from the settings; an unsupported proxy is an error.
     pub(super) fn new(network: &NetworkSettings) -> Result<Self, GatewayError> {
         let named = [&network.http_proxy, &network.https_proxy];
         for proxy in named.into_iter().flatten() {
@@ -39,7 +39,7 @@ impl Proxies {
         Ok(Self(matcher))
     }
 
-    /// The proxy before an address; this machine is always reached directly.
+    /// Returns the proxy for a URL; this machine is always reached directly.
     fn proxy_for(&self, target: &Uri) -> Option<Intercept> {
         if target.host().is_none_or(is_loopback) {
             None
@@ -48,7 +48,7 @@ impl Proxies {
         }
     }
 
-    /// What a proxy wants to see in the request itself, where it is no tunnel.
+    /// Returns the credentials for a proxy that reads the requests (no tunnel).
     pub(super) fn proxy_authorization(&self, target: &Uri) -> Option<HeaderValue> {
         match target.scheme_str() {
             Some("http") => self.proxy_for(target)?.basic_auth().cloned(),
@@ -57,9 +57,9 @@ impl Proxies {
     }
 }
 
-/// Whether a proxy can be spoken to.
+/// Checks that a proxy is supported.
 fn check_proxy(proxy: &str) -> Result<(), GatewayError> {
-    // What stands before an `@` is a secret.
+    // The part before an `@` is a secret.
     let shown = proxy.rsplit('@').next().unwrap_or_default().to_owned();
     let wrong = |why| Err(GatewayError::Proxy { proxy: shown, why });
     let Ok(uri) = proxy.parse::<Uri>() else {
@@ -79,7 +79,7 @@ fn is_loopback(host: &str) -> bool {
     host.eq_ignore_ascii_case("localhost") || host.parse().is_ok_and(is_loopback)
 }
 
-/// Connects directly, or through the proxy before an address.
+/// Connects directly, or through the proxy for the URL.
 #[derive(Clone)]
 pub(super) struct ProxyConnector {
     http: HttpConnector,
@@ -127,7 +127,7 @@ async fn connect_through(
 ) -> io::Result<ProxiedStream> {
     let is_socks = matches!(proxy.uri().scheme_str(), Some("socks5" | "socks5h"));
     let failed = |error: Box<dyn std::error::Error + Send + Sync>| {
-        // Its name is enough; it may hold a password.
+        // Its name is enough; it may contain a password.
         let name = proxy
             .uri()
             .authority()
@@ -164,10 +164,10 @@ async fn connect_through(
     Ok(ProxiedStream::new(stream))
 }
 
-/// A connection to an upstream, or to a proxy that is asked for it.
+/// A connection to an upstream, or to a proxy.
 pub(super) struct ProxiedStream {
     stream: TokioIo<TcpStream>,
-    /// Whether requests name the whole address, since a proxy reads them.
+    /// True if requests name the absolute URL, since a proxy reads them.
     is_proxied: bool,
 }
 

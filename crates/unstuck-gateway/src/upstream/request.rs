@@ -1,4 +1,4 @@
-//! The request to an upstream: what the client sent, with the address and, where there is one, the key exchanged.
+//! The request to an upstream: the client's, with the URL and, if configured, the key replaced.
 
 use bytes::Bytes;
 use hyper::header::{
@@ -11,7 +11,7 @@ use super::request_body::RequestBody;
 use crate::protocol::Protocol;
 use crate::settings::{Secret, Upstream};
 
-/// Headers that belong to one connection and are not passed on.
+/// The headers that belong to one connection and are not forwarded.
 const HOP_BY_HOP: [HeaderName; 8] = [
     CONNECTION,
     HeaderName::from_static("keep-alive"),
@@ -23,22 +23,22 @@ const HOP_BY_HOP: [HeaderName; 8] = [
     UPGRADE,
 ];
 
-/// Where a token for the gateway itself is sent; it is nobody else's business.
+/// The header of the gateway's own token, which is not forwarded.
 pub(crate) const TOKEN_HEADER: HeaderName = HeaderName::from_static("x-unstuck-token");
 
-/// What is sent to an upstream.
+/// The parts of a request to an upstream.
 pub(crate) struct UpstreamRequest<'a> {
     pub(crate) method: &'a Method,
     pub(crate) headers: &'a HeaderMap,
     /// The path after the prefix of the protocol.
     pub(crate) path: &'a str,
     pub(crate) query: Option<&'a str>,
-    /// Whether the answer is looked into, and must therefore not be compressed.
+    /// If set, the response is inspected, and must therefore not be compressed.
     pub(crate) is_inspected: bool,
 }
 
 impl UpstreamRequest<'_> {
-    /// The request with a body that is all here.
+    /// Builds the request with a complete body.
     pub(crate) fn with_bytes(
         &self,
         upstream: &Upstream,
@@ -47,7 +47,7 @@ impl UpstreamRequest<'_> {
         self.with_body(upstream, RequestBody::whole(body))
     }
 
-    /// The request; none if its address cannot be one.
+    /// Builds the request; `None` if its URL is invalid.
     pub(crate) fn with_body(
         &self,
         upstream: &Upstream,
@@ -81,14 +81,14 @@ impl UpstreamRequest<'_> {
     }
 }
 
-/// The headers that are passed on, in either direction.
+/// Returns the headers that are forwarded, in either direction.
 pub(crate) fn forwarded_headers(headers: &HeaderMap) -> HeaderMap {
     let mut passed = headers.clone();
     remove_hop_by_hop(&mut passed);
     passed
 }
 
-/// Takes out the headers that belong to one connection, and those that it names itself.
+/// Removes the headers that belong to one connection, including those that it names itself.
 pub(crate) fn remove_hop_by_hop(headers: &mut HeaderMap) {
     if headers.contains_key(CONNECTION) {
         let named: Vec<HeaderName> = headers
@@ -120,7 +120,7 @@ fn upstream_uri(base: &Uri, path: &str, query: Option<&str>) -> Option<Uri> {
 
 const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 const GOOGLE_KEY: HeaderName = HeaderName::from_static("x-goog-api-key");
-/// Headers by which clients show who they are.
+/// The headers that carry client credentials.
 const CREDENTIALS: [HeaderName; 6] = [
     AUTHORIZATION,
     API_KEY,
@@ -130,7 +130,7 @@ const CREDENTIALS: [HeaderName; 6] = [
     COOKIE,
 ];
 
-/// Takes out the client's key, wherever a protocol may have it; what is left of the query.
+/// Removes the client's key wherever a protocol may have it; returns the rest of the query.
 fn without_client_key(headers: &mut HeaderMap, query: Option<&str>) -> Option<String> {
     for name in CREDENTIALS {
         headers.remove(name);
@@ -145,7 +145,7 @@ fn without_client_key(headers: &mut HeaderMap, query: Option<&str>) -> Option<St
     (!kept.is_empty()).then(|| kept.join("&"))
 }
 
-/// Puts an upstream's own key where its protocol has it.
+/// Adds an upstream's own key in the form of its protocol.
 fn add_key(protocol: Protocol, key: &Secret, headers: &mut HeaderMap) {
     let (name, text) = match protocol {
         Protocol::Anthropic => (API_KEY, key.reveal().to_owned()),
@@ -163,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_clients_key_is_taken_out_wherever_it_is() {
+    fn client_key_is_removed_everywhere() {
         let mut headers = HeaderMap::new();
         for name in CREDENTIALS {
             headers.insert(name, HeaderValue::from_static("key-1"));

@@ -1,4 +1,4 @@
-//! What is sent to an upstream: the same bytes each time, or what a client is sending just now.
+//! Request bodies for upstreams: complete bytes, or a forwarded stream.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -6,16 +6,16 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 
-/// What is sent to an upstream.
+/// A request body for an upstream.
 pub(crate) enum RequestBody {
-    /// All of it is here, and can be sent again.
+    /// A complete body, which can be sent again.
     Whole(Option<Bytes>),
-    /// It is passed on as it arrives.
+    /// A body forwarded as it arrives.
     Passthrough(Incoming),
 }
 
 impl RequestBody {
-    /// Bytes that are all here.
+    /// Returns a body of complete bytes.
     pub(crate) fn whole(bytes: Bytes) -> Self {
         Self::Whole((!bytes.is_empty()).then_some(bytes))
     }

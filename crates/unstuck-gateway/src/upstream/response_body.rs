@@ -1,4 +1,4 @@
-//! An answer that arrives from an upstream.
+//! Response bodies from upstreams.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -10,15 +10,15 @@ use hyper::body::{Body, Frame, Incoming, SizeHint};
 use super::http1_conn::Http1Conn;
 use super::pool::{Origin, Pool};
 
-/// The body of an answer that arrives from an upstream. The connection that brings it is kept for another call once all
-/// of it is here, and closed if nobody wants the rest.
+/// A response body from an upstream. Its connection is pooled once the body is complete, and closed if the rest is
+/// dropped.
 pub(crate) struct UpstreamBody {
     body: Incoming,
     line: Option<(Http1Conn, Origin, Arc<Pool>)>,
 }
 
 impl UpstreamBody {
-    /// Comes by a connection of its own.
+    /// Creates a body on a connection of its own.
     pub(super) fn over_http1(
         body: Incoming,
         line: Http1Conn,
@@ -31,12 +31,12 @@ impl UpstreamBody {
         }
     }
 
-    /// Comes by a connection that sees to itself.
+    /// Creates a body on a connection driven by its own task.
     pub(super) fn over_http2(body: Incoming) -> Self {
         Self { body, line: None }
     }
 
-    /// Whether all that has arrived can be had at once. Otherwise some may be on its way from another task.
+    /// Returns true if all received data is available at once. Otherwise some may be on its way from another task.
     pub(crate) fn is_read_here(&self) -> bool {
         self.line.is_some()
     }

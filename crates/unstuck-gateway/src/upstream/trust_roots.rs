@@ -1,4 +1,4 @@
-//! Whose certificates are believed: this machine's, or those of the files that were named.
+//! Trusted CA certificates: those of this machine, or of the configured files.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 use crate::error::GatewayError;
 use crate::settings::NetworkSettings;
 
-/// How TLS is spoken with upstreams.
+/// Returns the TLS settings for upstreams.
 pub(super) fn tls_config(network: &NetworkSettings) -> Result<ClientConfig, GatewayError> {
     let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
@@ -25,7 +25,7 @@ fn roots(network: &NetworkSettings) -> Result<RootCertStore, GatewayError> {
     match network.authorities.as_slice() {
         [] => {
             store.add_parsable_certificates(load_native_certs().certs);
-            // A machine that believes nobody, such as a bare container, gets those whom browsers believe.
+            // A machine without CA certificates, such as a bare container, gets those that browsers trust.
             if store.is_empty() {
                 store.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
             }
@@ -42,7 +42,7 @@ fn roots(network: &NetworkSettings) -> Result<RootCertStore, GatewayError> {
     Ok(store)
 }
 
-/// Believes the certificates of a file, or of all files of a folder.
+/// Adds the certificates of a file, or of all files of a directory.
 fn add_certificates(store: &mut RootCertStore, path: &Path) -> Result<(), GatewayError> {
     let found = if path.is_dir() {
         load_certs_from_paths(None, Some(path))

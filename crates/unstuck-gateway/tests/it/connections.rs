@@ -1,4 +1,4 @@
-//! Connections to an upstream are kept for the next call, and nobody notices when one is closed meanwhile.
+//! Connections to an upstream are reused, and a closed one is replaced invisibly.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -14,7 +14,8 @@ use crate::Ground;
 const ANSWER: &str =
     r#"{"model":"gpt-x","choices":[{"message":{"content":"Done"},"finish_reason":"stop"}]}"#;
 
-/// An upstream that answers so many requests on each connection and then closes it; how many connections it got.
+/// Starts an upstream that closes each connection after some responses; returns its address and the number of
+/// connections.
 async fn upstream(answers: usize) -> (SocketAddr, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -56,7 +57,7 @@ async fn in_front_of(address: SocketAddr) -> Ground {
 }
 
 #[tokio::test]
-async fn a_connection_is_used_for_one_call_after_the_other() {
+async fn connection_is_reused_for_sequential_calls() {
     let (address, connections) = upstream(usize::MAX).await;
     let ground = in_front_of(address).await;
     for _ in 0..5 {
@@ -66,7 +67,7 @@ async fn a_connection_is_used_for_one_call_after_the_other() {
 }
 
 #[tokio::test]
-async fn calls_at_the_same_time_have_connections_of_their_own() {
+async fn concurrent_calls_use_separate_connections() {
     let (address, connections) = upstream(usize::MAX).await;
     let ground = in_front_of(address).await;
     for _ in 0..3 {
@@ -77,7 +78,7 @@ async fn calls_at_the_same_time_have_connections_of_their_own() {
 }
 
 #[tokio::test]
-async fn a_connection_that_was_closed_meanwhile_is_replaced_unseen() {
+async fn closed_idle_connection_is_replaced_invisibly() {
     let (address, connections) = upstream(1).await;
     let ground = in_front_of(address).await;
     for call in 1..=5 {

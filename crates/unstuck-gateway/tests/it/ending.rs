@@ -1,4 +1,4 @@
-//! What clients get whose calls are under way when the gateway ends.
+//! The responses of calls in progress when the gateway stops.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ use crate::streams::{APIS, Api};
 const STALLED: &str = "[pace]\nchunks = 9\nchunk_bytes = 5\n\n[[step]]\nstall_at = { after = 5 }\ntimes = \"always\"\n";
 const SILENT: &str = "[[step]]\nhang = {}\ntimes = \"always\"\n";
 
-/// How a client speaks to the gateway.
+/// The HTTP version between client and gateway.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Spoken {
     Http1,
@@ -35,7 +35,7 @@ async fn asked(ground: &Ground, api: &Api, spoken: Spoken) -> Response<Incoming>
     client.request(request).await.unwrap()
 }
 
-/// Ends the gateway at once, and gives what of the answer came after that.
+/// Stops the gateway at once, and returns the rest of the response.
 async fn rest(ground: Ground, response: Response<Incoming>) -> String {
     let reading = tokio::spawn(response.into_body().collect());
     ground.gateway.stop_or_abort(std::future::ready(())).await;
@@ -43,9 +43,9 @@ async fn rest(ground: Ground, response: Response<Incoming>) -> String {
     String::from_utf8(rest.to_bytes().to_vec()).unwrap()
 }
 
-/// A stream that is cut off because the gateway ends is never passed off as complete, in any protocol.
+/// A stream cut off by the gateway's stop never looks complete, in any protocol.
 #[tokio::test]
-async fn a_stream_that_is_cut_off_ends_with_the_protocols_error() {
+async fn stream_cut_off_by_stop_ends_with_the_protocol_error() {
     for spoken in [Spoken::Http1, Spoken::Http2] {
         for api in APIS {
             let ground = Ground::new(api.protocol, &[STALLED]).await;
@@ -71,9 +71,9 @@ async fn a_stream_that_is_cut_off_ends_with_the_protocols_error() {
     }
 }
 
-/// Whoever got only signs of life so far gets the error as part of the stream.
+/// A client that has received only keep-alive bytes gets the error as part of the stream.
 #[tokio::test]
-async fn a_client_that_is_held_is_told_in_its_stream() {
+async fn held_client_gets_the_error_in_its_stream() {
     let lively =
         |settings: &mut GatewaySettings| settings.limits.keep_alive = Duration::from_millis(20);
     for api in &APIS[..3] {
@@ -92,9 +92,9 @@ async fn a_client_that_is_held_is_told_in_its_stream() {
     }
 }
 
-/// Whoever has got nothing yet gets an error like any other.
+/// A client that has received nothing yet gets an ordinary error.
 #[tokio::test]
-async fn a_client_that_waits_for_its_answer_is_told() {
+async fn waiting_client_gets_an_ordinary_error() {
     let api = &APIS[0];
     let ground = Ground::new(api.protocol, &[SILENT]).await;
     let waiting = async {

@@ -1,4 +1,4 @@
-//! Sessions that move up the ladder of models.
+//! Sessions that switch to a larger model of the ladder.
 
 use unstuck_core::Event;
 use unstuck_core::decision::ModelSwitchReason;
@@ -7,7 +7,7 @@ use unstuck_gateway::protocol::Protocol::Anthropic;
 
 use crate::Ground;
 
-/// Only the larger model answers.
+/// A script where only the larger model answers.
 const LARGER: &str = "[[step]]\nwhen = { model = \"haiku\" }\noverloaded = {}\ntimes = \"always\"\n\n[[step]]\nanswer = {}\ntimes = \"always\"\n";
 
 fn climbs(settings: &mut GatewaySettings) {
@@ -41,9 +41,9 @@ fn moves(ground: &Ground) -> Vec<(String, String, ModelSwitchReason)> {
     moves.collect()
 }
 
-/// S4-11, S4-14, S4-21: after so many failures the next model of the ladder is asked, and the session keeps it.
+/// S4-11, S4-14, S4-21: after several failures the next model of the ladder is used, and the session keeps it.
 #[tokio::test]
-async fn after_failures_the_next_model_is_asked_and_kept() {
+async fn next_model_is_used_and_kept_after_failures() {
     let ground = Ground::with(Anthropic, &[LARGER], climbs).await;
     let reply = asked(&ground, "claude-haiku-5-5").await;
     assert_eq!(reply.status.as_u16(), 200, "{reply:?}");
@@ -62,9 +62,10 @@ async fn after_failures_the_next_model_is_asked_and_kept() {
     assert_eq!(ground.asked()[0], before + 1);
 }
 
-/// A prompt that is too long for a model goes to one with more room, where the policy changes models by itself.
+/// A prompt that is too long for a model goes to one with a larger context, if the policy switches models
+/// automatically.
 #[tokio::test]
-async fn a_prompt_that_is_too_long_goes_to_a_model_with_more_room() {
+async fn too_long_prompt_goes_to_a_model_with_larger_context() {
     let script = "[[step]]\nwhen = { model = \"haiku-4-5\" }\ncontext_limit = {}\ntimes = \"always\"\n\n[[step]]\nanswer = {}\ntimes = \"always\"\n";
     let ground = Ground::with(Anthropic, &[script], climbs).await;
     let reply = asked(&ground, "claude-haiku-4-5").await;
@@ -72,7 +73,7 @@ async fn a_prompt_that_is_too_long_goes_to_a_model_with_more_room() {
     let moved = moves(&ground);
     assert_eq!(moved.len(), 1, "{moved:?}");
     assert_eq!(moved[0].2, ModelSwitchReason::ContextLimit);
-    // Without leave to change models, the client is told.
+    // Without permission to switch models, the client gets the error.
     let ground = Ground::new(Anthropic, &[script]).await;
     assert_eq!(
         asked(&ground, "claude-haiku-4-5").await.status.as_u16(),
@@ -80,9 +81,9 @@ async fn a_prompt_that_is_too_long_goes_to_a_model_with_more_room() {
     );
 }
 
-/// S4-13, S4-35: a model that may cost more than a person wants to be asked about is not taken by itself.
+/// S4-13, S4-35: a model whose extra cost needs approval is not used automatically.
 #[tokio::test]
-async fn a_dearer_model_that_needs_a_yes_is_not_taken() {
+async fn more_expensive_model_without_approval_is_not_used() {
     let careful = |settings: &mut GatewaySettings| {
         climbs(settings);
         settings.policy.confirm_above = Some(0.0);
@@ -95,9 +96,9 @@ async fn a_dearer_model_that_needs_a_yes_is_not_taken() {
     assert!(models.iter().all(|one| one.model == "claude-haiku-5-5"));
 }
 
-/// S4-13, S4-35: a model that costs more than the session has left is not taken by itself either.
+/// S4-13, S4-35: a model that exceeds the session's remaining budget is not used automatically either.
 #[tokio::test]
-async fn a_dearer_model_that_the_budget_does_not_pay_is_not_taken() {
+async fn model_over_budget_is_not_used() {
     let poor = |settings: &mut GatewaySettings| {
         climbs(settings);
         settings.budgets.session = Some(0.000_01);

@@ -1,4 +1,4 @@
-//! What a client gets and what upstreams are asked, fault by fault, with two retries and one fallback.
+//! Responses and upstream requests for each fault, with two retries and one fallback.
 
 use std::time::Duration;
 
@@ -20,9 +20,9 @@ fn once(fault: &str) -> String {
     format!("[[step]]\n{fault}\n\n{GOOD}")
 }
 
-/// S4-01, S4-33: 1. a rate limit that states its wait is waited for, and the same upstream answers.
+/// S4-01, S4-33: 1. a rate limit with a stated wait is waited out, and the same upstream answers.
 #[tokio::test]
-async fn a_stated_wait_is_waited_for() {
+async fn stated_wait_is_waited_out() {
     let ground = Ground::new(
         OpenAi,
         &[
@@ -43,9 +43,9 @@ async fn a_stated_wait_is_waited_for() {
     assert_eq!(ground.failures(), ["rate_limit"]);
 }
 
-/// S4-03: 2. a rate limit that stays is tried thrice, then the fallback answers.
+/// S4-03: 2. a persistent rate limit gets three attempts, then the fallback answers.
 #[tokio::test]
-async fn a_rate_limit_that_stays_goes_to_the_fallback() {
+async fn persistent_rate_limit_uses_the_fallback() {
     let ground = Ground::new(OpenAi, &[&always("rate_limit = {}"), GOOD]).await;
     let reply = ground.chat(false).await;
     assert_eq!(
@@ -55,9 +55,9 @@ async fn a_rate_limit_that_stays_goes_to_the_fallback() {
     );
 }
 
-/// S4-01: 3. a server error that passes is not seen by the client.
+/// S4-01: 3. a transient server error is invisible to the client.
 #[tokio::test]
-async fn a_server_error_that_passes_is_not_seen() {
+async fn transient_server_error_is_invisible() {
     let ground = Ground::new(OpenAi, &[&once("server_error = {}"), GOOD]).await;
     let reply = ground.chat(false).await;
     assert_eq!(
@@ -68,9 +68,9 @@ async fn a_server_error_that_passes_is_not_seen() {
     assert_eq!(ground.record().await.outcome, CallOutcome::Recovered);
 }
 
-/// S4-03: 4. an upstream that is down is tried thrice, then the fallback answers.
+/// S4-03: 4. an upstream that is down gets three attempts, then the fallback answers.
 #[tokio::test]
-async fn an_upstream_that_is_down_goes_to_the_fallback() {
+async fn upstream_that_is_down_uses_the_fallback() {
     let ground = Ground::new(OpenAi, &[&always("status = { code = 503 }"), GOOD]).await;
     let reply = ground.chat(false).await;
     assert_eq!(
@@ -80,9 +80,9 @@ async fn an_upstream_that_is_down_goes_to_the_fallback() {
     );
 }
 
-/// 5. a connection that is reset is made again.
+/// 5. a reset connection is opened again.
 #[tokio::test]
-async fn a_reset_connection_is_made_again() {
+async fn reset_connection_is_reopened() {
     let ground = Ground::new(
         OpenAi,
         &[&once("reset = { by = \"before_headers\" }"), GOOD],
@@ -97,7 +97,7 @@ async fn a_reset_connection_is_made_again() {
     assert_eq!(ground.failures(), ["network_error"]);
 }
 
-/// 6. no response at all is a timeout: the fallback is asked before the silent one is asked again.
+/// 6. no response at all is a timeout: the fallback is used before the silent upstream is retried.
 #[tokio::test]
 async fn silence_is_a_timeout() {
     let ground = Ground::with(OpenAi, &[&once("hang = {}"), GOOD], impatient).await;
@@ -113,9 +113,9 @@ async fn silence_is_a_timeout() {
     assert_eq!((reply.status.as_u16(), ground.asked()), (200, vec![2]));
 }
 
-/// 7. a stream whose first token does not come is a timeout, and asked for elsewhere unseen; pings do not count.
+/// 7. a late first token of a stream is a timeout, and the call is retried elsewhere invisibly; pings are ignored.
 #[tokio::test]
-async fn a_slow_first_token_is_asked_for_elsewhere_unseen() {
+async fn slow_first_token_fails_over_invisibly() {
     let fault = once("slow_first_token = { wait = \"30s\", pings = \"50ms\" }");
     let ground = Ground::with(OpenAi, &[&fault, GOOD], impatient).await;
     let reply = ground.chat(true).await;
@@ -132,9 +132,9 @@ async fn a_slow_first_token_is_asked_for_elsewhere_unseen() {
     assert_eq!(ground.failures(), ["timeout"]);
 }
 
-/// 8. a stream that is cut after content ends with an error, and is not asked for again.
+/// 8. a stream that is cut after content ends with an error, and is not retried.
 #[tokio::test]
-async fn a_cut_stream_is_never_passed_off_as_complete() {
+async fn truncated_stream_never_looks_complete() {
     for by in ["close", "end", "reset"] {
         let fault = always(&format!("cut_at = {{ after = 4, by = \"{by}\" }}"));
         let ground = Ground::new(OpenAi, &[&fault, GOOD]).await;
@@ -157,7 +157,7 @@ async fn a_cut_stream_is_never_passed_off_as_complete() {
 
 /// 9. a stream that stalls after content ends with an error.
 #[tokio::test]
-async fn a_stalled_stream_ends_with_an_error() {
+async fn stalled_stream_ends_with_an_error() {
     let fault = always("stall_at = { after = 4, pings = \"50ms\" }");
     let ground = Ground::with(OpenAi, &[&fault, GOOD], impatient).await;
     let reply = ground.chat(true).await;
@@ -173,9 +173,9 @@ async fn a_stalled_stream_ends_with_an_error() {
     );
 }
 
-/// 10. a malformed chunk ends the stream with an error, and nothing of it is passed on.
+/// 10. a malformed chunk ends the stream with an error and is not passed on.
 #[tokio::test]
-async fn a_malformed_chunk_ends_the_stream_with_an_error() {
+async fn malformed_chunk_ends_the_stream_with_an_error() {
     let ground = Ground::new(OpenAi, &[&always("bad_chunk = { after = 4 }"), GOOD]).await;
     let reply = ground.chat(true).await;
     assert_eq!(
@@ -197,9 +197,9 @@ async fn a_malformed_chunk_ends_the_stream_with_an_error() {
     }
 }
 
-/// 11. a stream that says why it ends and ends properly is whole without its end marker.
+/// 11. a stream with a finish reason and a proper HTTP end is complete without its end marker.
 #[tokio::test]
-async fn a_missing_end_marker_is_no_error() {
+async fn missing_end_marker_is_no_error() {
     let ground = Ground::new(OpenAi, &[&always("missing_end = {}"), GOOD]).await;
     let reply = ground.chat(true).await;
     assert_eq!(
@@ -211,9 +211,9 @@ async fn a_missing_end_marker_is_no_error() {
     assert_eq!(ground.record().await.outcome, CallOutcome::Answered);
 }
 
-/// 11b. … but one that does not even say why it ends was cut.
+/// 11b. … but one without a finish reason is truncated.
 #[tokio::test]
-async fn a_stream_that_does_not_say_why_it_ends_was_cut() {
+async fn stream_without_finish_reason_is_truncated() {
     let fault = always("missing_end = { reason_too = true }");
     let ground = Ground::new(OpenAi, &[&fault, GOOD]).await;
     let reply = ground.chat(true).await;
@@ -222,9 +222,9 @@ async fn a_stream_that_does_not_say_why_it_ends_was_cut() {
     assert_eq!(ground.record().await.outcome, CallOutcome::Truncated);
 }
 
-/// S4-23: 12. a prompt that is too long is not tried again, nor where there is no more room.
+/// S4-23: 12. a prompt that is too long is not retried, nor sent where the context is no larger.
 #[tokio::test]
-async fn a_prompt_that_is_too_long_is_told_at_once() {
+async fn too_long_prompt_fails_at_once() {
     let ground = Ground::new(OpenAi, &[&always("context_limit = {}"), GOOD]).await;
     let reply = ground.chat(false).await;
     assert_eq!(
@@ -235,9 +235,9 @@ async fn a_prompt_that_is_too_long_is_told_at_once() {
     assert_eq!(reply.header("x-should-retry"), "false");
 }
 
-/// 12b. … but where there is more room, that is used.
+/// 12b. … but an upstream with a larger context is used.
 #[tokio::test]
-async fn a_prompt_that_is_too_long_goes_where_there_is_more_room() {
+async fn too_long_prompt_fails_over_to_a_larger_context() {
     let room = |settings: &mut GatewaySettings| {
         settings.upstreams[0].context = Some(1000);
         settings.upstreams[1].context = Some(100_000);
@@ -251,9 +251,9 @@ async fn a_prompt_that_is_too_long_goes_where_there_is_more_room() {
     );
 }
 
-/// 13. a refusal by a safety policy is not gone round, unless that is wanted.
+/// 13. a refusal by a safety policy is not routed around unless configured.
 #[tokio::test]
-async fn a_refusal_is_not_gone_round() {
+async fn refusal_is_not_routed_around() {
     let scripts = [&*always("content_filter = {}"), GOOD];
     let ground = Ground::new(OpenAi, &scripts).await;
     let reply = ground.chat(false).await;
@@ -272,9 +272,9 @@ async fn a_refusal_is_not_gone_round() {
     );
 }
 
-/// 14. a fallback that does not go on with a begun answer is not asked to.
+/// 14. a fallback without prefill support is skipped for a prefilled response.
 #[tokio::test]
-async fn a_fallback_that_rejects_prefill_is_not_asked() {
+async fn fallback_without_prefill_is_skipped() {
     let lacks = |settings: &mut GatewaySettings| {
         settings.upstreams[1].missing = MissingCapabilities {
             prefill: true,
@@ -301,9 +301,9 @@ async fn a_fallback_that_rejects_prefill_is_not_asked() {
     assert_eq!(reply.header("x-should-retry"), "false");
 }
 
-/// 15. a primary that flaps is used again whenever it works: twenty requests, twenty answers, none from the fallback.
+/// 15. a flapping primary is used again whenever it works: twenty requests, twenty responses, none from the fallback.
 #[tokio::test]
-async fn a_flapping_primary_is_used_again() {
+async fn flapping_primary_is_used_again() {
     let mut flapping = String::new();
     for _ in 0..20 {
         flapping
@@ -317,9 +317,9 @@ async fn a_flapping_primary_is_used_again() {
     assert_eq!(ground.asked(), [40, 0]);
 }
 
-/// 16. attempts, tokens and cost are accounted for.
+/// 16. attempts, tokens and cost are recorded.
 #[tokio::test]
-async fn attempts_tokens_and_cost_are_accounted_for() {
+async fn attempts_tokens_and_cost_are_recorded() {
     let good = "[[step]]\nserver_error = {}\n\n[[step]]\nanswer = { text = \"Done\", input_tokens = 1000000, output_tokens = 100000 }\n";
     let ground = Ground::new(OpenAi, &[good]).await;
     let body = r#"{"model":"gpt-6.1-terra","messages":[{"role":"user","content":"x"}]}"#;
@@ -338,9 +338,9 @@ async fn attempts_tokens_and_cost_are_accounted_for() {
     assert!(expected.is_some_and(|usd| usd > 0.0));
 }
 
-/// An agent that would ask again all the same is stopped by a status that it heeds.
+/// An agent that would retry anyway is stopped by a status that it respects.
 #[tokio::test]
-async fn an_agent_that_insists_is_stopped() {
+async fn retrying_agent_is_stopped() {
     let openai = (OpenAi, "/openai/v1/responses");
     let gemini = (Gemini, "/gemini/v1beta/models/gemini-3-pro:generateContent");
     for ((protocol, path), client, status) in [
@@ -362,9 +362,9 @@ async fn an_agent_that_insists_is_stopped() {
     }
 }
 
-/// So it is where waiting does not help: agents take used-up credit for a rate limit, and ask again for a missing model.
+/// So is one where waiting does not help: agents take exhausted credit for a rate limit, and retry for a missing model.
 #[tokio::test]
-async fn an_agent_that_insists_is_stopped_where_waiting_does_not_help() {
+async fn retrying_agent_is_stopped_if_waiting_does_not_help() {
     for (client, path, fault, status) in [
         (
             "QwenCode/0.24.4 (linux; x64)",
@@ -388,7 +388,7 @@ async fn an_agent_that_insists_is_stopped_where_waiting_does_not_help() {
             (status, vec![1]),
             "{client} {fault}: {reply:?}"
         );
-        // They look into the message, too.
+        // They look at the message, too.
         let asks_again = ["429", "Too Many", "exhausted"];
         let message = serde_json::from_str::<serde_json::Value>(&reply.body).unwrap();
         let message = message["error"]["message"].as_str().unwrap();
@@ -399,9 +399,9 @@ async fn an_agent_that_insists_is_stopped_where_waiting_does_not_help() {
     }
 }
 
-/// So it is where nobody is asked for a while.
+/// So is one while all upstreams pause.
 #[tokio::test]
-async fn an_agent_that_insists_is_stopped_while_nobody_is_asked() {
+async fn retrying_agent_is_stopped_while_upstreams_pause() {
     let ground = Ground::new(OpenAi, &[&always("rate_limit = { retry_after = 900 }")]).await;
     let headers = [("user-agent", "codex_exec/0.166.0 (Linux)")];
     let body = r#"{"model":"gpt-x","input":"x"}"#;

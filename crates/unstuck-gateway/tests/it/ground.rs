@@ -1,4 +1,4 @@
-//! A gateway, the upstreams behind it, and a client in front of it.
+//! A test setup with a gateway, its upstreams, and a client.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -21,7 +21,7 @@ use unstuck_gateway::{
 };
 use unstuck_store::ProbeGrant;
 
-/// What was written down.
+/// A recorder that keeps records in memory.
 #[derive(Debug, Default)]
 pub(crate) struct Book {
     pub(crate) calls: Mutex<Vec<CallRecord>>,
@@ -63,7 +63,7 @@ impl Recorder for Book {
     fn record_upstream_recovery(&self, _: &str, _: Timestamp) {}
 }
 
-/// A gateway and what is around it.
+/// A gateway and its surroundings.
 pub(crate) struct Ground {
     pub(crate) gateway: Gateway,
     pub(crate) upstreams: Vec<FaultServer>,
@@ -71,7 +71,7 @@ pub(crate) struct Ground {
     client: Client<HttpConnector, Full<Bytes>>,
 }
 
-/// What a client got.
+/// The response that a client received.
 #[derive(Debug)]
 pub(crate) struct Reply {
     pub(crate) status: StatusCode,
@@ -88,7 +88,7 @@ impl Reply {
     }
 }
 
-/// Two retries, without any wait to speak of.
+/// Returns a policy with two retries and almost no wait.
 pub(crate) fn quick() -> RetryPolicy {
     RetryPolicy {
         max_retries: 2,
@@ -100,7 +100,7 @@ pub(crate) fn quick() -> RetryPolicy {
     }
 }
 
-/// Little is waited for, where it is waited in vain.
+/// Shortens the time limits, for tests in which they expire.
 pub(crate) fn impatient(settings: &mut GatewaySettings) {
     let short = Duration::from_millis(500);
     settings.limits = TimeLimits {
@@ -117,12 +117,12 @@ pub(crate) fn script(text: &str) -> FaultServer {
 }
 
 impl Ground {
-    /// A gateway in front of upstreams of one protocol, which play these scripts.
+    /// Starts a gateway in front of upstreams of one protocol that play these scripts.
     pub(crate) async fn new(protocol: Protocol, scripts: &[&str]) -> Self {
         Self::with(protocol, scripts, |_| {}).await
     }
 
-    /// The same, with other settings.
+    /// Starts a gateway with changed settings.
     pub(crate) async fn with(
         protocol: Protocol,
         scripts: &[&str],
@@ -152,7 +152,7 @@ impl Ground {
         }
     }
 
-    /// Asks as a client of the OpenAI Chat Completions API does.
+    /// Sends a request to the OpenAI Chat Completions API.
     pub(crate) async fn chat(&self, stream: bool) -> Reply {
         let body = format!(
             r#"{{"model":"gpt-x","stream":{stream},"messages":[{{"role":"user","content":"Fix the tests"}}]}}"#
@@ -196,7 +196,7 @@ impl Ground {
         }
     }
 
-    /// How often each upstream was asked.
+    /// Returns the number of requests to each upstream.
     pub(crate) fn asked(&self) -> Vec<usize> {
         self.upstreams
             .iter()
@@ -204,9 +204,9 @@ impl Ground {
             .collect()
     }
 
-    /// The newest call that was written down.
+    /// Returns the newest recorded call.
     pub(crate) async fn record(&self) -> CallRecord {
-        // A stream is written down when its last byte has been taken, which the client may see first.
+        // A stream is recorded when its last byte was taken, which the client may see first.
         for _ in 0..100 {
             if let Some(record) = self.book.calls.lock().unwrap().last() {
                 return record.clone();
@@ -216,7 +216,7 @@ impl Ground {
         panic!("no call was written down");
     }
 
-    /// What was said of the newest failure that was written down.
+    /// Returns the reason of the newest recorded failure.
     pub(crate) fn reason(&self) -> String {
         let events = self.book.events.lock().unwrap();
         let reasons = events.iter().rev().filter_map(|event| match event {
@@ -226,7 +226,7 @@ impl Ground {
         reasons.take(1).collect()
     }
 
-    /// The failures that were written down, by their kinds.
+    /// Returns the kinds of the recorded failures.
     pub(crate) fn failures(&self) -> VecDeque<String> {
         let events = self.book.events.lock().unwrap();
         let kinds = events.iter().filter_map(|event| match event {

@@ -1,4 +1,4 @@
-//! Calls that are held while their upstream is down, and what clients are told that cannot be held for long enough.
+//! Calls held while their upstream is down, and the errors of clients that cannot be held long enough.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ fn down_for(time: &str) -> String {
     format!("[[step]]\nstatus = {{ code = 503 }}\ntimes = \"{time}\"\n\n{GOOD}")
 }
 
-/// The default policy, a hundred times as fast.
+/// Sets the default policy, a hundred times as fast.
 fn patient(settings: &mut GatewaySettings) {
     settings.policy = RetryPolicy {
         backoff_base: 0.005,
@@ -40,9 +40,9 @@ fn patient(settings: &mut GatewaySettings) {
     settings.probe_every = Duration::from_millis(600);
 }
 
-/// A stream is held through an outage that would have used up any number of retries, with signs of life meanwhile.
+/// A stream is held through an outage that would exhaust any number of retries, with keep-alive bytes meanwhile.
 #[tokio::test]
-async fn a_stream_is_held_through_an_outage() {
+async fn stream_is_held_through_an_outage() {
     for api in &APIS[..3] {
         let set = |settings: &mut GatewaySettings| {
             patient(settings);
@@ -59,7 +59,7 @@ async fn a_stream_is_held_through_an_outage() {
             reply.body
         );
         assert_eq!(ground.record().await.outcome, CallOutcome::Recovered);
-        // Eight tries that it would have made by itself, one more, and two or three probes.
+        // Eight attempts of the client's own schedule, one more, and two or three probes.
         assert!(
             ground.asked()[0] <= 13,
             "{}: {:?}",
@@ -69,9 +69,9 @@ async fn a_stream_is_held_through_an_outage() {
     }
 }
 
-/// Once their clients would have given up, all who wait share one probe at a time.
+/// Once their clients would have given up, all waiting calls share one probe at a time.
 #[tokio::test]
-async fn all_who_wait_share_one_probe() {
+async fn waiting_calls_share_one_probe() {
     let ground = Ground::with(OpenAi, &[&down_for("4s")], patient).await;
     let bodies: Vec<_> = (0..10)
         .map(|number| APIS[1].body.replace("Fix", &format!("Fix {number}")))
@@ -95,9 +95,9 @@ async fn all_who_wait_share_one_probe() {
     assert!(probes <= 6, "{probes} probes of ten calls in 2.5 s");
 }
 
-/// While the client would try by itself, no more tries are made on its behalf than it would make, and one.
+/// While the client would retry by itself, at most one attempt more than its own is made on its behalf.
 #[tokio::test]
-async fn no_more_is_asked_than_the_client_would_ask() {
+async fn attempts_follow_the_clients_own_schedule() {
     let set = |settings: &mut GatewaySettings| {
         patient(settings);
         settings.client_retries.waits = vec![0.4, 0.8, 1.2];
@@ -114,9 +114,9 @@ async fn no_more_is_asked_than_the_client_would_ask() {
     }
 }
 
-/// A client that cannot be held is told to come back while there is hope, and goes on where it was.
+/// A client that cannot be held is asked to return while recovery is possible, and continues its earlier state.
 #[tokio::test]
-async fn a_client_that_cannot_be_held_is_told_to_come_back() {
+async fn client_that_cannot_be_held_is_asked_to_return() {
     let set = |settings: &mut GatewaySettings| {
         patient(settings);
         settings.limits.hold = Duration::from_millis(300);
@@ -139,7 +139,7 @@ async fn a_client_that_cannot_be_held_is_told_to_come_back() {
     };
     assert!(reply.body.contains("finishReason"), "{}", reply.body);
     assert!(!told.is_empty());
-    // Measured by itself: 5 s to its second try, so the gateway may make two before that.
+    // Its own second attempt would come after 5 s, so the gateway may make two before that.
     assert!(
         ground.asked()[0] <= 3,
         "{:?} after {}",
@@ -148,9 +148,9 @@ async fn a_client_that_cannot_be_held_is_told_to_come_back() {
     );
 }
 
-/// When the time is over it is over: the client is told once and for all.
+/// After the time limit the client gets a permanent failure.
 #[tokio::test]
-async fn in_the_end_the_client_is_told_to_stop() {
+async fn client_gets_a_permanent_failure_at_the_time_limit() {
     let set = |settings: &mut GatewaySettings| {
         patient(settings);
         settings.policy.give_up_after = Some(Duration::from_millis(400));
@@ -162,9 +162,9 @@ async fn in_the_end_the_client_is_told_to_stop() {
     assert_eq!(reply.header("x-should-retry"), "false");
 }
 
-/// Gemini CLI takes a stream that ends with an error for a whole one: its connection ends as its upstream's did.
+/// Gemini CLI takes a stream that ends with an error as complete: its connection ends as its upstream's did.
 #[tokio::test]
-async fn a_client_that_does_not_heed_errors_in_streams_sees_the_connection_end() {
+async fn client_that_ignores_stream_errors_sees_the_connection_close() {
     let cut = "[[step]]\ncut_at = { after = 2 }\ntimes = \"always\"\n";
     let ground = Ground::with(Gemini, &[cut], patient).await;
     let client = hyper_util::client::legacy::Client::builder(hyper_util::rt::TokioExecutor::new())
@@ -179,9 +179,9 @@ async fn a_client_that_does_not_heed_errors_in_streams_sees_the_connection_end()
     assert_eq!(ground.record().await.outcome, CallOutcome::Truncated);
 }
 
-/// A configured fallback is asked after two retries at most; a silent upstream only once before.
+/// A configured fallback is used after two retries at most; a silent upstream is tried only once before.
 #[tokio::test]
-async fn a_fallback_is_not_starved_by_patience() {
+async fn fallback_is_used_after_two_retries() {
     for (fault, tries) in [("status = { code = 503 }", 3), ("hang = {}", 1)] {
         let set = |settings: &mut GatewaySettings| {
             settings.policy = RetryPolicy::default();
@@ -198,9 +198,9 @@ async fn a_fallback_is_not_starved_by_patience() {
     }
 }
 
-/// Where all upstreams are down, each is asked once a round, and whoever is back first answers.
+/// If all upstreams are down, each is tried once per round, and the first to recover answers.
 #[tokio::test]
-async fn all_upstreams_are_asked_again_until_one_is_back() {
+async fn all_upstreams_are_retried_until_one_recovers() {
     let ground = Ground::with(OpenAi, &[&down_for("always"), &down_for("700ms")], patient).await;
     let reply = ground.chat(true).await;
     assert!(reply.body.contains("[DONE]"), "{reply:?}");

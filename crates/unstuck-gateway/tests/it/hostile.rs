@@ -1,4 +1,4 @@
-//! Clients and upstreams that mean no good, or are just broken.
+//! Malicious and broken clients and upstreams.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::Ground;
 const GOOD: &str = "[[step]]\nanswer = { text = \"Done\" }\ntimes = \"always\"\n";
 const BODY: &str = r#"{"model":"gpt-x","messages":[{"role":"user","content":"x"}]}"#;
 
-/// What a gateway answers to raw bytes, until it closes the connection or is silent.
+/// Returns the gateway's answer to raw bytes, until it closes the connection or is silent.
 async fn raw(ground: &Ground, pieces: &[&str]) -> String {
     let mut stream = TcpStream::connect(ground.gateway.address()).await.unwrap();
     for piece in pieces {
@@ -37,7 +37,7 @@ fn asked(host: &str, more: &str) -> String {
 }
 
 #[tokio::test]
-async fn what_is_no_http_or_no_json_breaks_nothing() {
+async fn invalid_http_and_json_are_tolerated() {
     let ground = Ground::new(
         OpenAi,
         &["[[step]]\nwhen = { path = \"/\" }\nstatus = { code = 400 }\ntimes = \"always\"\n"],
@@ -68,7 +68,7 @@ async fn what_is_no_http_or_no_json_breaks_nothing() {
 }
 
 #[tokio::test]
-async fn a_request_that_is_too_long_is_refused_in_words() {
+async fn too_long_request_is_rejected_with_a_message() {
     let ground = Ground::with(OpenAi, &[GOOD], |settings| settings.max_request = 1 << 20).await;
     let long = format!(
         "{{\"model\":\"gpt-x\",\"messages\":\"{}\"}}",
@@ -81,12 +81,12 @@ async fn a_request_that_is_too_long_is_refused_in_words() {
 }
 
 #[tokio::test]
-async fn a_slow_request_is_not_waited_for_for_ever() {
+async fn slow_request_times_out() {
     let ground = Ground::with(OpenAi, &[GOOD], |settings| {
         settings.limits.request = Duration::from_millis(200);
     })
     .await;
-    // Headers that never end, and a body that never ends.
+    // Endless headers, and an endless body.
     raw(
         &ground,
         &["POST /openai/v1/chat/completions HTTP/1.1\r\nhost: localhost\r\nx: "],
@@ -107,7 +107,7 @@ async fn pipelined_requests_are_answered_in_order() {
 }
 
 #[tokio::test]
-async fn web_pages_and_foreign_names_are_refused() {
+async fn web_pages_and_foreign_hosts_are_rejected() {
     let ground = Ground::new(OpenAi, &[GOOD]).await;
     let text = raw(&ground, &[&asked("evil.example", "")]).await;
     assert!(text.starts_with("HTTP/1.1 403"), "{text}");
@@ -126,9 +126,9 @@ async fn web_pages_and_foreign_names_are_refused() {
     assert!(text.starts_with("HTTP/1.1 200"), "{text}");
 }
 
-/// L6: hosts that one reader takes for this machine, and another for somebody else's name.
+/// L6: hosts that one parser takes for this machine, and another for a different name.
 #[tokio::test]
-async fn a_host_that_can_be_read_in_two_ways_is_refused() {
+async fn ambiguous_host_is_rejected() {
     let ground = Ground::new(OpenAi, &[GOOD]).await;
     for host in [
         "[::1].evil.example",
@@ -148,7 +148,7 @@ async fn a_host_that_can_be_read_in_two_ways_is_refused() {
 
 /// L4: with the injected key, a path must not reach anything above the base URL of the upstream.
 #[tokio::test]
-async fn no_path_leads_above_the_base_url_of_an_upstream() {
+async fn paths_stay_below_the_upstream_base_url() {
     let ground = Ground::with(OpenAi, &[GOOD], |settings| {
         settings.upstreams[0].key = Some(Secret::new("0wners-key"));
     })
@@ -176,9 +176,9 @@ async fn no_path_leads_above_the_base_url_of_an_upstream() {
     assert_eq!(path, "/v1/chat/completions");
 }
 
-/// L3: the client's key is for whom the client would ask, not for who stands in.
+/// L3: the client's key is meant for its own API, not for a fallback.
 #[tokio::test]
-async fn a_fallback_without_a_key_gets_no_key_of_the_client() {
+async fn fallback_does_not_get_the_client_key() {
     let down = "[[step]]\nserver_error = {}\ntimes = \"always\"\n";
     for protocol in [OpenAi, Anthropic] {
         let ground = Ground::new(protocol, &[down, GOOD]).await;
@@ -217,9 +217,9 @@ async fn a_fallback_without_a_key_gets_no_key_of_the_client() {
     }
 }
 
-/// The token for the gateway is not sent to the provider, wherever a client puts it.
+/// The gateway's token is not sent to the provider, wherever a client puts it.
 #[tokio::test]
-async fn the_gateways_own_token_stays_here() {
+async fn gateway_token_is_not_forwarded() {
     let ground = Ground::with(OpenAi, &[GOOD], |settings| {
         settings.token = Some(Secret::new("t0ken"));
     })
@@ -231,7 +231,7 @@ async fn the_gateways_own_token_stays_here() {
 }
 
 #[tokio::test]
-async fn beyond_this_machine_a_token_is_needed() {
+async fn remote_access_needs_a_token() {
     let ground = Ground::with(OpenAi, &[GOOD], |settings| {
         settings.token = Some(Secret::new("t0ken"))
     })
@@ -284,9 +284,9 @@ async fn headers_cannot_be_smuggled() {
     );
 }
 
-/// What an upstream says about lengths is not believed: the answer is made good, or the client is told.
+/// The lengths stated by an upstream are not trusted: the call is recovered, or the client gets an error.
 #[tokio::test]
-async fn an_upstream_that_lies_is_not_believed() {
+async fn wrong_upstream_lengths_are_not_trusted() {
     for fault in [
         "wrong_length = { by = 100 }",
         "wrong_length = { by = -10 }",
@@ -316,7 +316,7 @@ async fn an_upstream_that_lies_is_not_believed() {
 }
 
 #[tokio::test]
-async fn what_nothing_cures_is_told_at_once() {
+async fn permanent_failures_are_reported_at_once() {
     for (fault, status) in [
         ("auth = {}", 401),
         ("auth_expired = {}", 401),
@@ -337,9 +337,9 @@ async fn what_nothing_cures_is_told_at_once() {
     }
 }
 
-/// A reset that is further away than the client waits is told at once, with its time.
+/// A reset further away than the client waits is reported at once, with its time.
 #[tokio::test]
-async fn a_far_reset_is_told_at_once() {
+async fn distant_reset_is_reported_at_once() {
     let script = "[[step]]\nusage_limit = { resets_in = \"5h\" }\ntimes = \"always\"\n";
     for protocol in [OpenAi, Anthropic] {
         let ground = Ground::new(protocol, &[script]).await;
@@ -359,9 +359,9 @@ async fn a_far_reset_is_told_at_once() {
     }
 }
 
-/// A client that has tried by itself has used up as many retries, and one that will not wait is not held.
+/// Retries made by the client are subtracted, and a client that does not wait is not held.
 #[tokio::test]
-async fn there_is_one_owner_of_retries() {
+async fn client_retries_reduce_gateway_retries() {
     let ground = Ground::new(
         OpenAi,
         &["[[step]]\nserver_error = {}\ntimes = \"always\"\n"],
@@ -403,9 +403,9 @@ async fn there_is_one_owner_of_retries() {
     assert_eq!(reply.header("retry-after"), "30");
 }
 
-/// A client that says how long it waits is told before it goes away, also where the upstream is silent.
+/// A client that states its timeout gets an error before it leaves, even if the upstream is silent.
 #[tokio::test]
-async fn whoever_says_how_long_it_waits_is_told_in_time() {
+async fn client_with_stated_timeout_gets_an_error_in_time() {
     let silent = "[[step]]\nhang = {}\ntimes = \"always\"\n";
     let ground = Ground::new(OpenAi, &[silent, silent]).await;
     let headers = [("x-stainless-timeout", "2")];
@@ -427,9 +427,9 @@ async fn whoever_says_how_long_it_waits_is_told_in_time() {
     );
 }
 
-/// A stream whose client would go away is kept by signs of life, and the call recovers.
+/// Keep-alive bytes hold the client of a stream, and the call recovers.
 #[tokio::test]
-async fn whoever_would_go_away_is_kept_by_signs_of_life() {
+async fn keep_alive_holds_a_client_that_would_leave() {
     let script = "[[step]]\nhang = {}\n\n[[step]]\nanswer = { text = \"Done\" }\n";
     let ground = Ground::with(OpenAi, &[script], |settings| {
         settings.limits.response = Duration::from_millis(1500);

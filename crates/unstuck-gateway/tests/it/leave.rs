@@ -1,4 +1,4 @@
-//! Calls that are not let through: budgets that are used up, and agents that go in circles.
+//! Calls that are blocked: exhausted budgets, and looping agents.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ async fn ask(ground: &Ground) -> Reply {
         .await
 }
 
-/// The same call of a tool, with the same result, so many times.
+/// Sends a conversation with that many equal tool calls and results.
 async fn repeat(ground: &Ground, turns: usize) -> Reply {
     let mut messages = vec![json!({"role": "user", "content": "fix the tests"})];
     let mut reply = None;
@@ -48,9 +48,9 @@ fn circles(then: OnLoop) -> impl FnOnce(&mut GatewaySettings) {
     }
 }
 
-/// S4-35: what may be spent is checked before each call, and the client is told in its own protocol.
+/// S4-35: the budget is checked before each call, and the error is in the client's own protocol.
 #[tokio::test]
-async fn a_budget_that_is_used_up_is_told_in_the_clients_protocol() {
+async fn exhausted_budget_is_reported_in_the_clients_protocol() {
     let set = |settings: &mut GatewaySettings| settings.budgets.session = Some(0.000_001);
     let ground = Ground::with(Anthropic, &[PRICED], set).await;
     let mut notices = ground.gateway.subscribe();
@@ -73,15 +73,15 @@ async fn a_budget_that_is_used_up_is_told_in_the_clients_protocol() {
         session.last_failure().unwrap().kind.to_string(),
         "quota_exhausted"
     );
-    // A person lets it go on.
+    // A person approves continuing.
     session.allow_spending(session.spent() + 1.0);
     assert_eq!(ask(&ground).await.status, 200);
     assert!(session.last_failure().is_none());
 }
 
-/// A budget that cannot count what calls cost would be believed to hold them: it is told, once.
+/// A budget that cannot measure the cost of calls is reported, once: otherwise it would seem to work.
 #[tokio::test]
-async fn a_budget_that_cannot_count_is_told() {
+async fn budget_with_unknown_cost_is_reported() {
     let chat = |model: &str, more: &str| {
         format!(r#"{{"model":"{model}",{more}"messages":[{{"role":"user","content":"x"}}]}}"#)
     };
@@ -124,7 +124,7 @@ async fn a_budget_that_cannot_count_is_told() {
 }
 
 #[tokio::test]
-async fn the_budget_of_a_day_is_that_of_all_sessions() {
+async fn day_budget_is_shared_by_all_sessions() {
     let set = |settings: &mut GatewaySettings| settings.budgets.day = Some(5.0);
     let ground = Ground::with(Anthropic, &[PRICED], set).await;
     assert_eq!(ask(&ground).await.status, 200);
@@ -138,9 +138,9 @@ async fn the_budget_of_a_day_is_that_of_all_sessions() {
     );
 }
 
-/// A conversation that repeats itself is held, and no other of the same client.
+/// A repetitive conversation is held, and no other of the same client.
 #[tokio::test]
-async fn an_agent_in_circles_is_held_until_somebody_lets_it_go() {
+async fn looping_agent_is_held_until_released() {
     let set = |settings: &mut GatewaySettings| {
         circles(OnLoop::Hold)(settings);
         settings.limits.hold = Duration::from_millis(200);
@@ -161,9 +161,9 @@ async fn an_agent_in_circles_is_held_until_somebody_lets_it_go() {
     assert_eq!(repeat(&ground, 1).await.status, 200);
 }
 
-/// Where nobody answers, a conversation that is held goes on after a while, and the question is settled.
+/// Without an answer a held conversation continues after a while, and the escalation is resolved.
 #[tokio::test]
-async fn a_conversation_that_nobody_answers_for_goes_on() {
+async fn held_conversation_continues_after_the_deadline() {
     let set = |settings: &mut GatewaySettings| {
         circles(OnLoop::Hold)(settings);
         settings.loop_rules.hold = Duration::from_millis(300);
@@ -182,7 +182,7 @@ async fn a_conversation_that_nobody_answers_for_goes_on() {
     assert_eq!(settled, Some(("deadline".to_owned(), asked)));
 }
 
-/// The same question asked again and again, by whomever, is no circle that is held.
+/// The same question asked repeatedly, by any client, is not held as a loop.
 #[tokio::test]
 async fn equal_requests_are_not_held() {
     let ground = Ground::with(Anthropic, &[PRICED], circles(OnLoop::Hold)).await;
@@ -192,7 +192,7 @@ async fn equal_requests_are_not_held() {
 }
 
 #[tokio::test]
-async fn whoever_is_only_warned_about_goes_on() {
+async fn looping_agent_continues_if_only_warned() {
     let ground = Ground::with(Anthropic, &[PRICED], circles(OnLoop::Warn)).await;
     assert_eq!(repeat(&ground, 4).await.status, 200);
     assert!(
@@ -205,9 +205,9 @@ async fn whoever_is_only_warned_about_goes_on() {
     );
 }
 
-/// The note comes once for each sign, after all else that the model is shown.
+/// The note is added once per signal, after everything else in the request.
 #[tokio::test]
-async fn a_note_tells_the_model_that_it_goes_in_circles() {
+async fn loop_note_is_added_for_the_model() {
     let ground = Ground::with(Anthropic, &[PRICED], circles(OnLoop::Note)).await;
     assert_eq!(repeat(&ground, 5).await.status, 200);
     let noted = ground.upstreams[0].requests();
@@ -220,9 +220,9 @@ async fn a_note_tells_the_model_that_it_goes_in_circles() {
     assert_eq!(noted.iter().filter(|noted| **noted).count(), 1, "{noted:?}");
 }
 
-/// S4-11: the later calls keep the model until the session is moved back.
+/// S4-11: later calls keep the model until the session is switched back.
 #[tokio::test]
-async fn a_session_keeps_the_model_that_it_was_moved_to() {
+async fn session_keeps_its_switched_model() {
     let ground = Ground::new(Anthropic, &[PRICED]).await;
     ask(&ground).await;
     let session = ground.gateway.session("one-1").unwrap();

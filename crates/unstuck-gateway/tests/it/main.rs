@@ -1,4 +1,4 @@
-//! The gateway in front of a real server that fails as it is told, and clients that speak to it over real sockets.
+//! The gateway in front of a real server with scripted failures, and clients over real sockets.
 
 #![cfg(test)]
 

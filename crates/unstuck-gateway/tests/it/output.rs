@@ -1,4 +1,4 @@
-//! Output that cannot be used, asked for again where that is wanted.
+//! Retries of unusable output, if enabled.
 
 use unstuck_core::event::CallOutcome;
 use unstuck_gateway::GatewaySettings;
@@ -17,7 +17,7 @@ async fn asked(ground: &Ground) -> crate::Reply {
 }
 
 #[tokio::test]
-async fn what_cannot_be_used_is_asked_for_again_with_what_was_wrong() {
+async fn unusable_output_is_retried_with_the_error() {
     for (fault, why, kind) in [
         (
             "answer = { text = \"{ broken\", input_tokens = 10, output_tokens = 5 }",
@@ -55,7 +55,7 @@ async fn what_cannot_be_used_is_asked_for_again_with_what_was_wrong() {
 }
 
 #[tokio::test]
-async fn it_is_off_unless_asked_for_and_ends() {
+async fn output_retry_is_off_by_default_and_limited() {
     let broken = "[[step]]\nanswer = { text = \"{ broken\" }\ntimes = \"always\"\n";
     let ground = Ground::new(OpenAi, &[broken]).await;
     assert_eq!(asked(&ground).await.status.as_u16(), 200);
@@ -70,18 +70,18 @@ async fn it_is_off_unless_asked_for_and_ends() {
     assert!((2..=4).contains(&tries), "{tries}");
 }
 
-/// A refusal is never asked for again, unless going round refusals is wanted.
+/// A refusal is never retried, unless routing around refusals is enabled.
 #[tokio::test]
-async fn a_refusal_stays_a_refusal() {
+async fn refusal_is_not_retried() {
     let script = "[[step]]\nrefusal = {}\ntimes = \"always\"\n";
     let ground = Ground::with(OpenAi, &[script], corrects).await;
     assert_eq!(asked(&ground).await.status.as_u16(), 200);
     assert_eq!(ground.asked(), [1]);
 }
 
-/// Every answer is paid for once: those that could not be used, and the last one, whatever it is.
+/// Every response is billed once: the unusable ones and the last one, in any case.
 #[tokio::test]
-async fn what_could_not_be_used_is_counted_once() {
+async fn unusable_response_is_billed_once() {
     let broken =
         "[[step]]\nanswer = { text = \"{ broken\", input_tokens = 10, output_tokens = 5 }\n";
     let stays = format!("{broken}times = \"always\"\n");

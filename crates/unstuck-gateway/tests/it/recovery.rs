@@ -1,4 +1,4 @@
-//! What is tried again, when, and how the sessions share an upstream that has limits or is down.
+//! Retries, their timing, and sharing of upstreams that have limits or are down.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -33,9 +33,9 @@ async fn ask(ground: &Ground, protocol: Protocol, session: &str) -> Reply {
     ground.post(&format!("/s/{session}{path}"), body).await
 }
 
-/// S4-01: whatever passes by itself is tried again, with the same bytes, and the client sees nothing of it.
+/// S4-01: every transient failure is retried with the same bytes, invisibly to the client.
 #[tokio::test]
-async fn whatever_passes_by_itself_is_tried_again_with_the_same_bytes() {
+async fn transient_failures_are_retried_with_the_same_bytes() {
     let statuses =
         [408, 500, 502, 503, 504, 529].map(|code| format!("status = {{ code = {code} }}"));
     let others = [
@@ -60,9 +60,9 @@ async fn whatever_passes_by_itself_is_tried_again_with_the_same_bytes() {
     }
 }
 
-/// A stated wait is waited for in every form in which providers state it, in headers and in bodies.
+/// A stated wait is respected in every form that providers use, in headers and in bodies.
 #[tokio::test]
-async fn a_wait_is_heeded_in_every_form() {
+async fn stated_waits_are_respected_in_every_form() {
     let forms = [
         "seconds",
         "fractional",
@@ -89,16 +89,16 @@ async fn a_wait_is_heeded_in_every_form() {
         let requests = ground.upstreams[0].requests();
         assert_eq!(requests.len(), 2, "{told}");
         let waited = requests[1].at.since(requests[0].at);
-        // Some forms know only whole seconds.
+        // Some forms have only whole seconds.
         let right = Duration::from_millis(900)..Duration::from_secs(5);
         assert!(right.contains(&waited), "{waited:?}: {told}");
     });
     join_all(tried).await;
 }
 
-/// What the upstream itself says about trying again counts.
+/// The upstream's own statement about retrying applies.
 #[tokio::test]
-async fn the_upstreams_word_about_retries_counts() {
+async fn upstream_retry_header_is_respected() {
     for (code, word, asked) in [(500, "false", 1), (529, "false", 1), (409, "true", 2)] {
         let script = format!(
             "[[step]]\nstatus = {{ code = {code}, headers = {{ x-should-retry = \"{word}\" }} }}\n{ANSWER}"
@@ -109,7 +109,7 @@ async fn the_upstreams_word_about_retries_counts() {
     }
 }
 
-/// What one session learns of a limit all of them heed, before it is run into.
+/// All sessions respect a limit that one of them learns of, before it is hit.
 #[tokio::test]
 async fn sessions_slow_down_together_before_the_limit() {
     let script = format!("[limits]\nrequests_per_minute = 8\nwindow = \"2s\"\n{ANSWER}");
@@ -126,9 +126,9 @@ async fn sessions_slow_down_together_before_the_limit() {
     assert!(over <= 1, "{:?}", stats.by_reply);
 }
 
-/// An upstream that is down is left alone, whoever asks, and used again once a probe was answered.
+/// An upstream that is down gets no calls from any session, and is used again after a successful probe.
 #[tokio::test]
-async fn an_upstream_that_is_down_is_left_alone_and_used_again() {
+async fn upstream_that_is_down_is_paused_and_used_again() {
     let script = format!("[[step]]\nserver_error = {{}}\ntimes = 12\n{ANSWER}");
     let patient = |settings: &mut GatewaySettings| {
         settings.limits.hold = Duration::from_millis(100);
@@ -162,9 +162,9 @@ async fn an_upstream_that_is_down_is_left_alone_and_used_again() {
         .unwrap();
 }
 
-/// A client that closes its side has gone away: its call is given up, and others are served.
+/// A client that closes its side has gone away: its call is abandoned, and others are served.
 #[tokio::test]
-async fn a_half_closed_request_is_given_up() {
+async fn half_closed_request_is_abandoned() {
     let script = format!("[[step]]\nhang = {{}}\n{ANSWER}");
     let ground = Ground::new(OpenAi, &[&script]).await;
     let mut stream = TcpStream::connect(ground.gateway.address()).await.unwrap();
@@ -193,9 +193,9 @@ async fn a_half_closed_request_is_given_up() {
         .unwrap();
 }
 
-/// A session that asks for much at once does not keep the others waiting behind it.
+/// A session with many concurrent calls does not block the others.
 #[tokio::test]
-async fn a_busy_session_does_not_starve_another() {
+async fn busy_session_does_not_starve_another() {
     let script = "[[step]]\nanswer = { text = \"Done.\", delay = \"30ms\" }\ntimes = \"always\"\n";
     let one_at_a_time = |settings: &mut GatewaySettings| settings.lanes.max_in_flight = Some(1);
     let ground = Ground::with(OpenAi, &[script], one_at_a_time).await;
@@ -218,9 +218,9 @@ async fn a_busy_session_does_not_starve_another() {
     assert!(place < 8, "{place} of {order:?}");
 }
 
-/// What streams used is known from their own words, in each API.
+/// The usage of streams is taken from their own reports, in each API.
 #[tokio::test]
-async fn what_streams_used_is_accounted_for() {
+async fn stream_usage_is_recorded() {
     let script = "[[step]]\nanswer = { text = \"Done now.\", input_tokens = 1000, output_tokens = 100 }\ntimes = \"always\"\n";
     let talk = r#""messages":[{"role":"user","content":"x"}]"#;
     for (protocol, path, body) in [
@@ -258,9 +258,9 @@ async fn what_streams_used_is_accounted_for() {
     }
 }
 
-/// Whoever supervises a session learns how its newest call ended, and when one was last answered.
+/// A session's supervisor learns the result of its newest call, and the time of the last success.
 #[tokio::test]
-async fn the_end_of_the_newest_call_is_known() {
+async fn result_of_the_newest_call_is_known() {
     let steps = "[[step]]\nanswer = { text = \"Done\" }\n\n[[step]]\nanswer = { text = \"\" }\n\n[[step]]\ncut_at = { after = 4, by = \"reset\" }\ntimes = \"always\"\n";
     let ground = Ground::new(OpenAi, &[steps]).await;
     ground.chat(true).await;

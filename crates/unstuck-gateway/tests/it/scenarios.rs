@@ -1,8 +1,10 @@
-//! Sixteen public failover scenarios by the rules of their benchmark: one streamed chat completion through a primary and a
-//! fallback. Its verdicts: a *fail* is a hang, a truncated answer passed off as success, or a broken rule; a *pass* the ideal
-//! outcome; *partial* the ideal outcome against an advice; *safe* a clean error where success was possible.
+//! Sixteen public failover scenarios by the rules of their benchmark: one streamed chat completion through a primary
+//! and a fallback. Verdicts: *fail* is a hang, a truncated response presented as success, or a broken rule; *pass* the
+//! ideal outcome; *partial* the ideal outcome against a recommendation; *safe* a clean error where success was
+//! possible.
 //!
-//! Times are a tenth of those of the benchmark, those of the gateway included; with `UNSTUCK_FULL_TIME=1` they are its own.
+//! Times are a tenth of the benchmark's, including those of the gateway; with `UNSTUCK_FULL_TIME=1` they are the
+//! original ones.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -19,14 +21,14 @@ use unstuck_gateway::{GatewaySettings, MissingCapabilities, StreamMode};
 
 use crate::Ground;
 
-/// Sixty words of four letters each, the blank included.
+/// A script with sixty words of four letters each, including the space.
 const PACE: &str = "[pace]\nchunks = 60\nchunk_bytes = 4\nbetween = \"1ms\"\n\n";
 const WHOLE: usize = 240;
 const GOOD: &str = "[[step]]\nanswer = { text = \"All is well.\" }\ntimes = \"always\"\n";
 const MODEL: &str = "gpt-x";
 const OTHER_MODEL: &str = "other-x";
 
-/// How long things take, compared with the benchmark.
+/// The ratio of test times to those of the benchmark.
 #[derive(Debug, Clone, Copy)]
 struct Scale(f64);
 
@@ -40,12 +42,12 @@ impl Scale {
         Duration::from_secs_f64(seconds * self.0)
     }
 
-    /// A time of the benchmark as a script has it.
+    /// Returns a time of the benchmark in script form.
     fn text(self, seconds: f64) -> String {
         format!("{}ms", self.seconds(seconds).as_millis())
     }
 
-    /// The settings that come with the gateway, at this scale.
+    /// Applies the gateway's default settings at this scale.
     fn set(self, settings: &mut GatewaySettings) {
         settings.policy = unstuck_core::RetryPolicy::default();
         settings.upstreams[1].models = [(MODEL.into(), OTHER_MODEL.into())].into();
@@ -70,7 +72,7 @@ impl Scale {
     }
 }
 
-/// What the client of one request saw.
+/// The observations of one client.
 #[derive(Debug)]
 struct Seen {
     status: u16,
@@ -143,7 +145,7 @@ async fn ask(ground: &Ground) -> Option<Seen> {
     Some(seen)
 }
 
-/// What came of a scenario, the worst first.
+/// The verdict of a scenario, worst first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verdict {
     Fail,
@@ -152,23 +154,23 @@ enum Verdict {
     Pass,
 }
 
-/// One scenario: what the primary does, and what is required and advised of what came of it.
+/// One scenario: the behavior of the primary, and the required and recommended results.
 struct Scenario {
     id: &'static str,
     primary: String,
     rules: fn(&Judged<'_>) -> Rules,
 }
 
-/// What is judged.
+/// The data that is judged.
 struct Judged<'a> {
     seen: &'a Seen,
     scale: Scale,
-    /// When the primary was asked.
+    /// The request times of the primary.
     primary: &'a [Timestamp],
 }
 
 impl Judged<'_> {
-    /// How often the primary was asked within so many seconds after the first time.
+    /// Returns the number of requests to the primary within some seconds of the first.
     fn tries_within(&self, seconds: f64) -> usize {
         let Some(first) = self.primary.first() else {
             return 0;
@@ -182,7 +184,7 @@ impl Judged<'_> {
     }
 }
 
-/// Which rules were kept.
+/// The rules that were kept.
 struct Rules {
     required: bool,
     advised: bool,
@@ -293,7 +295,7 @@ async fn play(scenario: &Scenario, scale: Scale, mode: StreamMode) -> (Verdict, 
     let kept = (scenario.rules)(&judged);
     let [asked, asked_other] = seen.asked;
     let told = format!("{asked}p/{asked_other}f {:.1} s", seen.took.as_secs_f64());
-    // It is still there for the next one: a refusal is answered as well.
+    // It is still available for the next request: a refusal is a response as well.
     let is_alive = ask(&ground).await.is_some();
     let is_refused = scenario.id == "S13";
     let verdict = match () {
@@ -307,7 +309,7 @@ async fn play(scenario: &Scenario, scale: Scale, mode: StreamMode) -> (Verdict, 
     (verdict, told)
 }
 
-/// S15: the primary is down for a minute, and a request comes every four seconds.
+/// S15: the primary is down for a minute, with a request every four seconds.
 async fn play_outage(scale: Scale, mode: StreamMode) -> (Verdict, String) {
     let outage = scale.text(60.0);
     let primary = step("status = { code = 503 }", &format!("\"{outage}\""));
@@ -333,7 +335,7 @@ async fn play_outage(scale: Scale, mode: StreamMode) -> (Verdict, String) {
     let is_back = back.is_some_and(|time| time <= scale.seconds(30.0));
     let asked = ground.asked();
     let told = format!("{}p/{}f, back after {back:.1?}", asked[0], asked[1]);
-    // For information only: no more than one try at the primary for each request.
+    // For information only: no more than one attempt at the primary per request.
     let told = if asked[0] <= 24 {
         told
     } else {
@@ -346,7 +348,7 @@ async fn play_outage(scale: Scale, mode: StreamMode) -> (Verdict, String) {
     }
 }
 
-/// Plays all of them; the table of what came of it, and how many passed.
+/// Plays all scenarios; returns the result table, and the number that passed.
 async fn play_all(mode: StreamMode) -> (String, usize, bool) {
     let scale = Scale::from_environment();
     let mut rows = Vec::new();
@@ -367,9 +369,9 @@ async fn play_all(mode: StreamMode) -> (String, usize, bool) {
     (table, passed, safe)
 }
 
-/// S10 with a chunk that replaces a word: nobody can know what it was, so it is never passed off as a whole answer.
+/// S10 with a chunk that replaces a word: nobody can know the word, so the response never looks complete.
 #[tokio::test]
-async fn a_chunk_that_took_the_place_of_a_word_is_safe() {
+async fn stream_with_a_replaced_word_fails_safely() {
     let lost = |mode, verdict| async move {
         let scenario = Scenario {
             id: "S10",
@@ -383,9 +385,9 @@ async fn a_chunk_that_took_the_place_of_a_word_is_safe() {
     lost(StreamMode::Buffered, Verdict::Pass).await;
 }
 
-/// S15: an outage costs no more than one try at the primary for each request.
+/// S15: an outage costs at most one attempt at the primary per request.
 #[tokio::test]
-async fn an_outage_costs_one_try_for_each_request_at_most() {
+async fn outage_costs_at_most_one_attempt_per_request() {
     let (verdict, told) = play_outage(Scale(0.1), StreamMode::Direct).await;
     assert_eq!(verdict, Verdict::Pass, "{told}");
     assert!(!told.contains("more than one"), "{told}");
@@ -398,7 +400,7 @@ async fn thirteen_of_sixteen_pass_and_the_rest_is_safe() {
 }
 
 #[tokio::test]
-async fn all_pass_where_answers_are_buffered() {
+async fn all_scenarios_pass_with_buffered_streams() {
     let (table, passed, _) = play_all(StreamMode::Buffered).await;
     assert_eq!(passed, 16, "{table}");
 }

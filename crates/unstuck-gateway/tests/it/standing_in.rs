@@ -1,4 +1,4 @@
-//! Whether a fallback can be paid is looked at before it is asked, and what was found is told.
+//! Price checks of fallbacks, and their reports.
 
 use unstuck_core::Event;
 use unstuck_core::event::CallFailed;
@@ -10,10 +10,10 @@ use crate::ground::Reply;
 
 const DOWN: &str = "[[step]]\nstatus = { code = 503 }\ntimes = \"always\"\n";
 const GOOD: &str = "[[step]]\nanswer = { text = \"Done\", input_tokens = 1000, output_tokens = 1000 }\ntimes = \"always\"\n";
-/// What an answer of `claude-haiku-5-5` is expected to cost is less, of `claude-opus-5-5` more.
+/// An amount between the expected cost of a response of `claude-haiku-5-5` and one of `claude-opus-5-5`.
 const BETWEEN: f64 = 0.005;
 
-/// The second upstream has a dearer model in the place of the first one's.
+/// Gives the second upstream a more expensive model in place of the first one's.
 fn dear(settings: &mut GatewaySettings) {
     let names = [("claude-haiku-5-5".into(), "claude-opus-5-5".into())];
     settings.upstreams[1].models.extend(names);
@@ -24,7 +24,7 @@ async fn asked(ground: &Ground) -> Reply {
     ground.post("/s/one/anthropic/v1/messages", body).await
 }
 
-/// What was written down of the newest try that failed.
+/// Returns the record of the newest failed attempt.
 fn failed(ground: &Ground) -> CallFailed {
     let events = ground.book.events.lock().unwrap();
     let failed = events.iter().rev().find_map(|event| match event {
@@ -34,9 +34,9 @@ fn failed(ground: &Ground) -> CallFailed {
     failed.expect("a try failed")
 }
 
-/// S4-35: a fallback whose price does not fit into what the session has left is passed over; the next one is asked.
+/// S4-35: a fallback whose price exceeds the session's remaining budget is skipped; the next one is used.
 #[tokio::test]
-async fn a_fallback_that_the_budget_does_not_pay_is_passed_over() {
+async fn fallback_over_session_budget_is_skipped() {
     let poor = |settings: &mut GatewaySettings| {
         dear(settings);
         settings.budgets.session = Some(BETWEEN);
@@ -60,9 +60,9 @@ async fn a_fallback_that_the_budget_does_not_pay_is_passed_over() {
     assert!(passed.why.contains("the session has $0.005"), "{passed}");
 }
 
-/// S4-35: so it is with what all sessions of a day may spend; without anybody else the client gets the upstream's own words.
+/// S4-35: the same applies to the budget of a day; without another fallback the client gets the upstream's own error.
 #[tokio::test]
-async fn a_fallback_that_the_day_does_not_pay_is_not_asked() {
+async fn fallback_over_day_budget_is_skipped() {
     let poor = |settings: &mut GatewaySettings| {
         dear(settings);
         settings.budgets.day = Some(BETWEEN);
@@ -76,15 +76,15 @@ async fn a_fallback_that_the_day_does_not_pay_is_not_asked() {
     );
     let passed = failed(&ground).skipped_upstreams;
     assert!(passed[0].why.contains("today's budget has"), "{passed:?}");
-    // Where nobody counts the money, the same fallback answers.
+    // Without a budget, the same fallback answers.
     let ground = Ground::with(Anthropic, &[DOWN, GOOD], dear).await;
     assert_eq!(asked(&ground).await.status.as_u16(), 200);
     assert_eq!(ground.asked(), [3, 1]);
 }
 
-/// S4-13: a fallback with a dearer model needs the same yes as a step up the ladder does.
+/// S4-13: a fallback with a more expensive model needs the same approval as a switch to a larger model.
 #[tokio::test]
-async fn a_dearer_fallback_that_needs_a_yes_is_not_asked() {
+async fn more_expensive_fallback_needs_approval() {
     let careful = |settings: &mut GatewaySettings| {
         dear(settings);
         settings.policy.confirm_above = Some(0.0);
@@ -96,9 +96,9 @@ async fn a_dearer_fallback_that_needs_a_yes_is_not_asked() {
     assert!(passed[0].why.contains("needs your yes"), "{passed:?}");
 }
 
-/// What an upstream is given a rest for is told with who could not stand in for it.
+/// The pause of an upstream is reported together with the skipped fallbacks.
 #[tokio::test]
-async fn whoever_waits_for_a_resting_upstream_is_told_why_nobody_stands_in() {
+async fn pause_is_reported_with_skipped_fallbacks() {
     let poor = |settings: &mut GatewaySettings| {
         dear(settings);
         settings.budgets.session = Some(BETWEEN);

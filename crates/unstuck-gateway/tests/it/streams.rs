@@ -1,4 +1,4 @@
-//! Streams, cut at every boundary in each protocol, and clients that go away or are held.
+//! Streams cut at every boundary in each protocol, and clients that go away or are held.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use unstuck_gateway::protocol::Protocol::{self, Anthropic, Gemini, OpenAi};
 
 use crate::ground::{Ground, Reply};
 
-/// One way to ask for a stream: how, where, what marks its end and what its error.
+/// One way to request a stream: the path, the body, the end marker and the error marker.
 pub(crate) struct Api {
     pub(crate) name: &'static str,
     pub(crate) protocol: Protocol,
@@ -64,7 +64,7 @@ fn frames(reply: &Reply) -> usize {
 }
 
 #[tokio::test]
-async fn a_stream_comes_through_as_it_was_sent() {
+async fn stream_is_passed_on_unchanged() {
     for api in APIS {
         let ground = Ground::new(api.protocol, &[GOOD]).await;
         let reply = ground.post(api.path, api.body).await;
@@ -88,9 +88,10 @@ async fn a_stream_comes_through_as_it_was_sent() {
     }
 }
 
-/// A stream that is cut anywhere is either made good unseen or ends with the protocol's error: never as if it were whole.
+/// A stream that is cut anywhere is either recovered invisibly or ends with the protocol's error: it never looks
+/// complete.
 #[tokio::test]
-async fn a_stream_cut_at_any_frame_is_made_good_or_told() {
+async fn stream_cut_at_any_frame_is_recovered_or_reported() {
     for api in APIS {
         let ground = Ground::new(api.protocol, &[GOOD]).await;
         let whole = frames(&ground.post(api.path, api.body).await);
@@ -110,7 +111,7 @@ async fn a_stream_cut_at_any_frame_is_made_good_or_told() {
                 assert_eq!(reply.status.as_u16(), 200, "{place}");
                 let is_told = reply.body.contains(api.error);
                 match ground.asked()[0] {
-                    // It has said why it ends, and HTTP ended properly: only the marker is missing.
+                    // It has a finish reason, and HTTP ended properly: only the end marker is missing.
                     1 if by == "end" && !is_told => {
                         let reasons = ["finish_reason\":\"stop", "stop_reason\":\"end_turn"];
                         let is_finished = reasons.iter().any(|one| reply.body.contains(one));
@@ -131,9 +132,9 @@ async fn a_stream_cut_at_any_frame_is_made_good_or_told() {
     }
 }
 
-/// A client that goes away cancels the call; what the answer has said that it used counts.
+/// A client that goes away cancels the call; the usage reported so far is counted.
 #[tokio::test]
-async fn a_client_that_goes_away_cancels_the_call() {
+async fn leaving_client_cancels_the_call() {
     let slow = "[pace]\nchunks = 100\nchunk_bytes = 5\nbetween = \"20ms\"\n\n[[step]]\nanswer = { input_tokens = 1000000 }\ntimes = \"always\"\n";
     let ground = Ground::new(Anthropic, &[slow]).await;
     let client = Client::builder(TokioExecutor::new()).build_http::<Full<bytes::Bytes>>();
@@ -157,9 +158,9 @@ async fn a_client_that_goes_away_cancels_the_call() {
     assert_eq!(Some(session.spent()), record.cost_usd);
 }
 
-/// Whoever is held for long gets signs of life, and then the stream.
+/// A client held for long gets keep-alive bytes, and then the stream.
 #[tokio::test]
-async fn a_client_that_is_held_gets_signs_of_life() {
+async fn held_client_gets_keep_alives() {
     for api in &APIS[..3] {
         let script = GOOD.replace(
             "[[step]]",
@@ -191,9 +192,9 @@ async fn a_client_that_is_held_gets_signs_of_life() {
     }
 }
 
-/// An agent that waits in silence and is held in vain gets an error by which it knows that it must not ask again.
+/// An agent that waits in silence gets, when its call fails, an error that keeps it from retrying.
 #[tokio::test]
-async fn a_patient_agent_that_was_held_in_vain_gets_a_status() {
+async fn waiting_agent_gets_a_stop_status_after_a_failed_hold() {
     for (api, client, status) in [
         (&APIS[0], "claude-cli/2.1.325 (external, sdk-cli)", 503),
         (&APIS[2], "codex_exec/0.166.0 (Linux)", 400),
@@ -215,9 +216,9 @@ async fn a_patient_agent_that_was_held_in_vain_gets_a_status() {
     }
 }
 
-/// If nothing helps in the end, a client that was held gets the error as part of the stream.
+/// If recovery fails, a held client gets the error as part of the stream.
 #[tokio::test]
-async fn a_client_that_was_held_in_vain_gets_an_error_of_the_stream() {
+async fn held_client_gets_a_stream_error_if_recovery_fails() {
     for api in &APIS[..3] {
         let ground = Ground::with(
             api.protocol,

@@ -1,4 +1,4 @@
-//! What is sent is what arrives, and what comes back is what the client gets.
+//! Requests and responses arrive as they were sent.
 
 use base64::Engine;
 use hyper::Method;
@@ -14,9 +14,9 @@ fn echoed(body: &str) -> Value {
     serde_json::from_str(body).expect(body)
 }
 
-/// Odd white space, doubled keys and letters of all kinds arrive as they were sent.
+/// Odd whitespace, duplicate keys and letters of all kinds arrive as they were sent.
 #[tokio::test]
-async fn a_request_arrives_byte_for_byte() {
+async fn request_arrives_byte_for_byte() {
     let ground = Ground::new(OpenAi, &[ECHO]).await;
     let body = "{ \"model\":\"gpt-x\" ,\n\t\"messages\":[ {\"role\":\"user\",\"content\":\"Grüße \\u00e9 \u{1F980}\"}],\"n\":1.0,\"n\":2, \"stream\" : false }\n";
     let headers = [
@@ -46,9 +46,9 @@ async fn a_request_arrives_byte_for_byte() {
     }
 }
 
-/// What is not looked into passes through: other paths, other methods.
+/// Other paths and methods pass through without inspection.
 #[tokio::test]
-async fn other_addresses_pass_through_unchanged() {
+async fn other_paths_pass_through_unchanged() {
     let ground = Ground::new(Anthropic, &[ECHO]).await;
     for (method, path, body) in [
         (Method::GET, "/anthropic/v1/models?limit=5", ""),
@@ -81,9 +81,9 @@ async fn other_addresses_pass_through_unchanged() {
     assert_eq!(echoed(&reply.body)["path"], "/v1beta/models");
 }
 
-/// The headers of an answer are the client's, with what the gateway did.
+/// A client gets the headers of the response, with what the gateway did.
 #[tokio::test]
-async fn an_answer_keeps_its_headers_and_tells_what_was_done() {
+async fn response_keeps_its_headers_and_adds_gateway_headers() {
     let ground = Ground::new(Anthropic, &["[[step]]\nanswer = {}\n"]).await;
     let reply = ground
         .post(
@@ -99,9 +99,9 @@ async fn an_answer_keeps_its_headers_and_tells_what_was_done() {
     assert_eq!(ground.gateway.session("my-session").unwrap().calls(), 1);
 }
 
-/// A key of the upstream's own takes the place of the client's, which goes nowhere.
+/// The upstream's own key replaces the client's, which is not forwarded.
 #[tokio::test]
-async fn an_upstreams_own_key_replaces_the_clients() {
+async fn upstream_key_replaces_the_client_key() {
     for (protocol, path) in [
         (OpenAi, "/openai/v1/chat/completions"),
         (Anthropic, "/anthropic/v1/messages"),
@@ -123,9 +123,9 @@ async fn an_upstreams_own_key_replaces_the_clients() {
     }
 }
 
-/// A session that was moved to another model keeps it, and nothing else of its requests changes.
+/// A session that was switched to another model keeps it, and nothing else of its requests changes.
 #[tokio::test]
-async fn a_moved_session_asks_its_new_model() {
+async fn switched_session_uses_its_new_model() {
     let ground = Ground::new(Anthropic, &["[[step]]\nanswer = {}\ntimes = \"always\"\n"]).await;
     let path = "/s/moved/anthropic/v1/messages";
     let body = r#"{"model":"claude-x","max_tokens":9,"messages":[{"role":"user","content":"x"}]}"#;
@@ -144,9 +144,9 @@ async fn a_moved_session_asks_its_new_model() {
     assert_eq!(models, ["claude-x", "claude-y", "claude-x"]);
 }
 
-/// A client that wants a WebSocket is told that there is none, and upstream hears nothing of it.
+/// A client that requests a WebSocket gets an error, and the upstream is not contacted.
 #[tokio::test]
-async fn a_websocket_is_refused_with_a_reason() {
+async fn websocket_is_rejected_with_a_reason() {
     let ground = Ground::new(OpenAi, &["[[step]]\nanswer = {}\ntimes = \"always\"\n"]).await;
     let headers = [
         ("connection", "Upgrade"),

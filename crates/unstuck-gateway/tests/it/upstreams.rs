@@ -1,4 +1,4 @@
-//! TLS and HTTP/2, towards upstreams and towards clients.
+//! TLS and HTTP/2, with upstreams and with clients.
 
 use std::fs;
 
@@ -15,7 +15,7 @@ use crate::ground::script;
 
 const BODY: &str = r#"{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"x"}]}"#;
 
-/// A gateway whose upstream is asked by TLS, and whether its certificate is believed.
+/// Returns a gateway with a TLS upstream, whose certificate is trusted or not.
 async fn secured(protocol: Protocol, tls: &str, steps: &str, is_believed: bool) -> Ground {
     let server = script(&format!("[tls]\n{tls}\n{steps}"));
     let folder = tempfile::tempdir().unwrap();
@@ -38,9 +38,9 @@ async fn secured(protocol: Protocol, tls: &str, steps: &str, is_believed: bool) 
 
 const ANSWERS: &str = "[[step]]\nanswer = { text = \"Hello there.\" }\ntimes = \"always\"\n";
 
-/// A stream and a whole answer by TLS; HTTP/2 is agreed on, and all calls share one connection.
+/// A stream and a whole response over TLS; HTTP/2 is negotiated, and all calls share one connection.
 #[tokio::test]
-async fn an_upstream_is_asked_by_tls_and_http_2() {
+async fn upstream_is_called_over_tls_and_http_2() {
     let ground = secured(OpenAi, "", ANSWERS, true).await;
     for stream in [false, true, false] {
         let reply = ground.chat(stream).await;
@@ -54,9 +54,9 @@ async fn an_upstream_is_asked_by_tls_and_http_2() {
     }
 }
 
-/// What fails within TLS is retried as anything else, and a stream that is cut there is told.
+/// Failures within TLS are retried like others, and a stream that is cut there is reported.
 #[tokio::test]
-async fn failures_behind_tls_are_retried_and_cut_streams_told() {
+async fn failures_behind_tls_are_retried_and_cut_streams_reported() {
     let steps = format!(
         "[[step]]\noverloaded = {{}}\n[[step]]\nanswer = {{}}\n[[step]]\ncut_at = {{ after = 3 }}\n{ANSWERS}"
     );
@@ -71,9 +71,9 @@ async fn failures_behind_tls_are_retried_and_cut_streams_told() {
     assert!(reply.body.contains("\"error\""), "{}", reply.body);
 }
 
-/// Nobody has signed it: asked once, not again and again, and the client is told what to do.
+/// An untrusted certificate gets one attempt, and the client is told what to do.
 #[tokio::test]
-async fn a_certificate_that_nobody_signed_is_refused_at_once() {
+async fn untrusted_certificate_fails_at_once() {
     for (tls, believed, told) in [
         ("", false, "SSL_CERT_FILE"),
         ("certificate = \"expired\"", true, "clock of this machine"),
@@ -96,9 +96,9 @@ async fn a_certificate_that_nobody_signed_is_refused_at_once() {
     }
 }
 
-/// Handshakes that fail may work the next time; those that never do are given up.
+/// A failed handshake may work the next time; if it never does, the call fails.
 #[tokio::test]
-async fn a_handshake_that_fails_is_tried_again_and_not_for_ever() {
+async fn failed_handshake_is_retried_a_limited_number_of_times() {
     for how in ["garbage", "close", "reset"] {
         let once = secured(
             OpenAi,
@@ -124,9 +124,9 @@ async fn a_handshake_that_fails_is_tried_again_and_not_for_ever() {
     }
 }
 
-/// A client may speak HTTP/2 from its first byte on, with several calls at once on one connection.
+/// A client may speak HTTP/2 from its first byte on, with several concurrent calls on one connection.
 #[tokio::test]
-async fn a_client_may_speak_http_2() {
+async fn client_may_use_http_2() {
     let ground = Ground::new(OpenAi, &[ANSWERS]).await;
     let client = Client::builder(TokioExecutor::new())
         .http2_only(true)

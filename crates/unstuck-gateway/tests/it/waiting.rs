@@ -1,5 +1,4 @@
-//! How long is waited and for what: silent upstreams, a session's one clock, a network that is gone, and waits that can be
-//! seen.
+//! Wait times and their reasons: silent upstreams, the clock of a session, a missing network, and visible waits.
 
 use std::time::Duration;
 
@@ -20,7 +19,7 @@ use crate::Ground;
 
 const GOOD: &str = "[[step]]\nanswer = { text = \"Done\" }\ntimes = \"always\"\n";
 const CHAT: &str = "/openai/v1/chat/completions";
-/// A test that has waited for so long waits in vain.
+/// The time limit of a test's waits.
 const LONG: Duration = Duration::from_secs(30);
 
 fn always(fault: &str) -> String {
@@ -31,14 +30,14 @@ fn once(fault: &str) -> String {
     format!("[[step]]\n{fault}\n\n{GOOD}")
 }
 
-/// A request without a stream for an answer of so many tokens at most.
+/// Returns a request without a stream, limited to that many output tokens.
 fn whole(max_tokens: u64) -> String {
     format!(
         r#"{{"model":"gpt-x","max_tokens":{max_tokens},"messages":[{{"role":"user","content":"Fix"}}]}}"#
     )
 }
 
-/// The default policy, with short waits.
+/// Sets the default policy, with short waits.
 fn patient(settings: &mut GatewaySettings) {
     settings.policy = RetryPolicy {
         backoff_base: 0.005,
@@ -50,7 +49,7 @@ fn patient(settings: &mut GatewaySettings) {
 }
 
 impl Ground {
-    /// What of the events is looked for, as soon as it is there.
+    /// Waits for an event and returns the part that is found.
     async fn event<T>(&self, find: impl Fn(&Event) -> Option<T>) -> T {
         let finding = async {
             loop {
@@ -82,9 +81,9 @@ impl Ground {
     }
 }
 
-/// An answer that is no stream is not waited for longer than a slow model needs to write it.
+/// A response without a stream is not waited for longer than a slow model needs to write it.
 #[tokio::test]
-async fn a_silent_upstream_is_asked_again_for_a_whole_answer() {
+async fn silent_upstream_is_retried_without_a_stream() {
     let (_tell, told) = watch::channel(false);
     let set = |settings: &mut GatewaySettings| {
         patient(settings);
@@ -100,9 +99,9 @@ async fn a_silent_upstream_is_asked_again_for_a_whole_answer() {
     assert_eq!(ground.failed().await.diagnosis.kind, Kind::Timeout);
 }
 
-/// One that writes for longer than its head may take in a stream is not cut off.
+/// One that takes longer than the head of a stream may take is not cut off.
 #[tokio::test]
-async fn a_long_whole_answer_gets_its_time() {
+async fn long_complete_response_gets_enough_time() {
     let set = |settings: &mut GatewaySettings| {
         patient(settings);
         settings.limits.response = Duration::from_millis(100);
@@ -114,9 +113,9 @@ async fn a_long_whole_answer_gets_its_time() {
     assert_eq!((reply.status.as_u16(), ground.asked()), (200, vec![1]));
 }
 
-/// One whose head comes at once and whose body comes when all of it is written is not cut off either.
+/// One whose head comes at once and whose body comes when it is complete is not cut off either.
 #[tokio::test]
-async fn a_whole_answer_whose_body_comes_late_gets_its_time() {
+async fn complete_response_with_late_body_gets_enough_time() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/v1", listener.local_addr().unwrap());
     let serving = tokio::spawn(async move {
@@ -146,9 +145,9 @@ async fn a_whole_answer_whose_body_comes_late_gets_its_time() {
     serving.await.unwrap();
 }
 
-/// Where somebody stands in, a silent upstream is left much earlier, without a stream as well.
+/// With a fallback, a silent upstream is left much earlier, also without a stream.
 #[tokio::test]
-async fn a_silent_upstream_is_left_for_the_fallback_without_a_stream() {
+async fn silent_upstream_fails_over_without_a_stream() {
     let set = |settings: &mut GatewaySettings| {
         patient(settings);
         settings.limits.fallback_silence = Duration::from_millis(200);
@@ -160,9 +159,9 @@ async fn a_silent_upstream_is_left_for_the_fallback_without_a_stream() {
     assert_eq!((reply.status.as_u16(), ground.asked()), (200, vec![1, 1]));
 }
 
-/// A client whose own time ends in silence is answered by the fallback when it comes back.
+/// A client whose own time limit passed in silence is answered by the fallback when it returns.
 #[tokio::test]
-async fn a_client_that_comes_back_from_a_silent_upstream_gets_the_fallback() {
+async fn client_returning_from_a_silent_upstream_gets_the_fallback() {
     let ground = Ground::with(OpenAi, &[&always("hang = {}"), GOOD], patient).await;
     let body = r#"{"model":"gpt-x","messages":[{"role":"user","content":"Fix"}]}"#;
     let headers = [("x-stainless-timeout", "1.2")];
@@ -173,9 +172,9 @@ async fn a_client_that_comes_back_from_a_silent_upstream_gets_the_fallback() {
     assert_eq!((reply.status.as_u16(), ground.asked()), (200, vec![1, 1]));
 }
 
-/// A stream that stalls before its first content is tried again unseen.
+/// A stream that stalls before its first content is retried invisibly.
 #[tokio::test]
-async fn a_stall_before_the_first_content_is_tried_again() {
+async fn stall_before_the_first_content_is_retried() {
     let set = |settings: &mut GatewaySettings| {
         patient(settings);
         settings.limits.first_content = Duration::from_millis(300);
@@ -187,10 +186,10 @@ async fn a_stall_before_the_first_content_is_tried_again() {
     assert_eq!(ground.asked(), [2]);
 }
 
-/// A client whose answers break off again and again sends no more than it would by itself, and one; then it waits for a turn
-/// to probe.
+/// A client whose responses break off repeatedly causes at most one more request than it would by itself; then it waits
+/// for a probe permit.
 #[tokio::test]
-async fn answers_that_keep_breaking_off_are_asked_for_as_rarely_as_any_probe() {
+async fn repeatedly_broken_streams_wait_for_probes() {
     let set = |settings: &mut GatewaySettings| {
         patient(settings);
         settings.client_retries.waits = vec![0.01; 2];
@@ -211,9 +210,9 @@ async fn answers_that_keep_breaking_off_are_asked_for_as_rarely_as_any_probe() {
     assert_eq!(ground.asked(), [5]);
 }
 
-/// A session whose other calls are answered makes progress: the one that fails is not given up.
+/// A session whose other calls succeed makes progress: the failing one is not given up.
 #[tokio::test]
-async fn answers_to_other_calls_of_the_session_are_progress() {
+async fn responses_to_other_calls_are_progress() {
     let script = format!(
         "[[step]]\nwhen = {{ model = \"down\" }}\nstatus = {{ code = 503 }}\ntimes = \"always\"\n\n{GOOD}"
     );
@@ -243,9 +242,9 @@ async fn answers_to_other_calls_of_the_session_are_progress() {
     assert_eq!(told.header("x-should-retry"), "false");
 }
 
-/// Each of several calls of a session would be tried by its client; all together they are tried once more at most.
+/// Each of several calls of a session would be retried by its client; together they get at most one attempt more.
 #[tokio::test]
-async fn several_calls_of_a_session_are_one_try_ahead_together() {
+async fn calls_of_a_session_are_one_attempt_ahead_together() {
     let set = |settings: &mut GatewaySettings| {
         patient(settings);
         settings.client_retries = ClientRetries {
@@ -262,7 +261,7 @@ async fn several_calls_of_a_session_are_one_try_ahead_together() {
     join_all(asked).await;
     let requests = ground.upstreams[0].requests();
     let start = requests[0].at;
-    // Their clients would have asked once each, then twice, then three times.
+    // Their clients would have tried once each, then twice, then three times.
     for (after, most) in [(490, 4), (1490, 7), (2490, 13)] {
         let end = start.after(Duration::from_millis(after));
         let made = requests.iter().filter(|one| one.at < end).count();
@@ -270,9 +269,9 @@ async fn several_calls_of_a_session_are_one_try_ahead_together() {
     }
 }
 
-/// Without any network a call waits, which counts against nothing, and goes on when the network is back.
+/// Without a network a call waits, which uses up no limit, and continues when the network is back.
 #[tokio::test]
-async fn a_call_waits_for_the_network() {
+async fn call_waits_for_the_network() {
     let (tell, told) = watch::channel(true);
     let set = |settings: &mut GatewaySettings| {
         patient(settings);
@@ -299,9 +298,9 @@ async fn a_call_waits_for_the_network() {
     assert_eq!(ground.record().await.outcome, CallOutcome::Recovered);
 }
 
-/// A client that cannot be held until the network is back is told to come back, and nothing is asked meanwhile.
+/// A client that cannot be held until the network is back is asked to return, and no request is sent meanwhile.
 #[tokio::test]
-async fn a_client_comes_back_while_there_is_no_network() {
+async fn client_is_asked_to_return_while_offline() {
     let (tell, told) = watch::channel(true);
     let set = |settings: &mut GatewaySettings| {
         patient(settings);
@@ -327,9 +326,9 @@ async fn a_client_comes_back_while_there_is_no_network() {
     panic!("it does not go on");
 }
 
-/// A host that nobody knows gets a short time, while the network is there.
+/// An unknown host gets a short time, if there is a network.
 #[tokio::test]
-async fn a_host_that_nobody_knows_gets_a_short_time() {
+async fn unknown_host_gets_a_short_time() {
     let (_tell, told) = watch::channel(false);
     let set = |settings: &mut GatewaySettings| {
         patient(settings);
@@ -350,9 +349,9 @@ async fn a_host_that_nobody_knows_gets_a_short_time() {
     assert!(time <= Duration::from_secs(30), "{time:?}");
 }
 
-/// Whoever stands in line for a turn is seen to wait, and to go on.
+/// A call that is queued is visible as waiting, and then as running.
 #[tokio::test]
-async fn a_wait_for_a_turn_can_be_seen() {
+async fn queued_call_is_visible() {
     let set = |settings: &mut GatewaySettings| {
         patient(settings);
         settings.lanes.max_in_flight = Some(1);

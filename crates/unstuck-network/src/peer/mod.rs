@@ -1,8 +1,8 @@
-//! Which user owns the other end of a connection on this machine.
+//! The user who owns the other end of a local connection.
 //!
-//! Loopback is shared by all users of a machine. The kernel knows who opened a socket: Linux answers for the exact pair of
-//! addresses over netlink (`sock_diag`), and lists all sockets in `/proc/net/tcp`. Other systems tell only privileged programs,
-//! so there the owner stays unknown, and whoever asks has to bring a token.
+//! Loopback is shared by all users of a machine. The kernel knows who opened a socket: Linux answers for an exact
+//! address pair over netlink (`sock_diag`), and lists all sockets in `/proc/net/tcp`. Other systems tell only
+//! privileged programs, so the owner stays unknown there and clients need a token.
 
 #[cfg(target_os = "linux")]
 mod proc_net_tcp;
@@ -14,16 +14,16 @@ use std::net::SocketAddr;
 /// The owner of the other end of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PeerOwner {
-    /// The user that this process runs as, or root, who may do anything here anyway.
+    /// The user that this process runs as, or root, who has full access anyway.
     SameUser,
-    /// Another user of this machine, by number.
+    /// Another user of this machine, by user id.
     OtherUser(u32),
-    /// Not known: another machine, a connection that is closed already, or a system that does not tell.
+    /// Unknown: another machine, a connection that is already closed, or a system that does not tell.
     Unknown,
 }
 
 impl PeerOwner {
-    /// Finds the owner of `peer`, the other end of a connection to our own `local` address.
+    /// Finds the owner of `peer`, the other end of a connection to our `local` address.
     #[cfg(target_os = "linux")]
     pub fn lookup(local: SocketAddr, peer: SocketAddr) -> Self {
         let canonical =
@@ -38,30 +38,30 @@ impl PeerOwner {
         found.map_or(Self::Unknown, |socket| viewer.owner_of(socket))
     }
 
-    /// Not known on this system.
+    /// Always unknown on this system.
     #[cfg(not(target_os = "linux"))]
     pub fn of(_local: SocketAddr, _peer: SocketAddr) -> Self {
         Self::Unknown
     }
 }
 
-/// A socket as the kernel lists it.
+/// A socket in the kernel's list.
 #[cfg(target_os = "linux")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct KernelSocket {
     uid: u32,
-    /// Zero once no process has it open any more; the kernel then calls root its owner.
+    /// Zero once no process has it open; the kernel then reports root as its owner.
     inode: u32,
 }
 
-/// The circumstances under which this process sees the numbers of users.
+/// How this process sees user ids in its user namespace.
 #[cfg(target_os = "linux")]
 #[derive(Debug, Clone, Copy)]
 struct UserNamespaceView {
     uid: u32,
-    /// Stands for every user who has no number in this user namespace; none where all have one.
+    /// The id of all users without a mapping in this namespace, or `None` if all are mapped.
     unmapped: Option<u32>,
-    /// Programs of the Windows around WSL come in through a relay of root's.
+    /// If set, Windows programs around WSL connect through a relay that runs as root.
     root_relays: bool,
 }
 
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn our_own_connections_are_ours_by_either_way_of_finding_out() {
+    fn own_connections_are_recognized_by_both_lookups() {
         for address in ["127.0.0.1:0", "[::1]:0", "127.5.6.7:0"] {
             let (server, from, _client) = connected(address);
             let local = server.local_addr().unwrap();
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_of_ipv6_that_asks_for_ipv4_is_found() {
+    fn an_ipv6_socket_connected_over_ipv4_is_found() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let _client = TcpStream::connect(("::ffff:127.0.0.1", port)).unwrap();
@@ -143,10 +143,10 @@ mod tests {
         assert!(proc_net_tcp::find_socket(from, local).is_some());
     }
 
-    /// The kernel calls root the owner of a socket that nobody has open any more: a request that is sent and left behind must
-    /// not pass for one of root.
+    /// The kernel reports root as the owner of a socket that nobody has open any more: a request that is sent and
+    /// abandoned must not pass as root's.
     #[test]
-    fn who_has_hung_up_already_is_unknown() {
+    fn a_closed_connection_has_an_unknown_owner() {
         let (server, from, mut client) = connected("127.0.0.1:0");
         client.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
         drop(client);
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_that_does_not_exist_is_unknown_also_where_somebody_listens() {
+    fn a_missing_connection_is_unknown_even_if_a_listener_exists() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let listening = listener.local_addr().unwrap();
         let nobody: SocketAddr = "127.0.0.1:1".parse().unwrap();
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_of_users_are_read_as_far_as_they_mean_something() {
+    fn unmapped_user_ids_are_unknown() {
         let socket = |uid| KernelSocket { uid, inode: 7 };
         let plain = UserNamespaceView {
             uid: 1000,

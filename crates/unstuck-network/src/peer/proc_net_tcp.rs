@@ -1,13 +1,13 @@
-//! Finds one socket in the lists of all, `/proc/net/tcp` and `/proc/net/tcp6`, where the kernel cannot be asked for one.
+//! Finds one socket in `/proc/net/tcp` and `/proc/net/tcp6`, where netlink is not available.
 
 use std::fs;
 use std::net::{IpAddr, SocketAddr};
 
 use super::KernelSocket;
 
-/// The socket with this address of its own that is connected to that one; none if there is none.
+/// Returns the socket with this local address that is connected to that remote address.
 pub(super) fn find_socket(own: SocketAddr, other: SocketAddr) -> Option<KernelSocket> {
-    // A client of IPv6 may be connected by IPv4.
+    // An IPv6 client may be connected over IPv4.
     let mapped = |address: SocketAddr| match address.ip() {
         IpAddr::V4(ip) => SocketAddr::new(ip.to_ipv6_mapped().into(), address.port()),
         IpAddr::V6(_) => address,
@@ -39,7 +39,7 @@ fn find_in_table(text: &str, own: SocketAddr, other: SocketAddr) -> Option<Kerne
     })
 }
 
-/// An address as the kernel writes it: words of four bytes in the order of this machine.
+/// Formats an address as the kernel does: words of four bytes in native byte order.
 fn format_kernel_address(address: SocketAddr) -> String {
     let octets = match address.ip() {
         IpAddr::V4(ip) => ip.octets().to_vec(),
@@ -59,7 +59,7 @@ mod tests {
 
     #[cfg(target_endian = "little")]
     #[test]
-    fn a_line_of_the_list_is_read() {
+    fn a_line_of_proc_net_tcp_is_parsed() {
         let text = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n   \
              0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 11 1 0 100 0\n   \
              1: 0100007F:C000 0100007F:1F90 01 00000000:00000000 00:00000000 00000000  6666        0 12 1 0 20 4\n";

@@ -1,4 +1,4 @@
-//! Asks the kernel for one socket (`sock_diag(7)`).
+//! Queries the kernel for one socket (`sock_diag(7)`).
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -18,17 +18,17 @@ const AF_INET: u8 = 2;
 const AF_INET6: u8 = 10;
 const ALL_STATES: u32 = u32::MAX;
 const ANY_COOKIE: [u8; 8] = [0xff; 8];
-/// The errno of a socket that is not there.
+/// The errno of a missing socket.
 const ENOENT: i32 = 2;
 
-/// The header of a message, then that of the answer, with what is read of both.
+/// Lengths of the request and of the parts of the response that are read.
 const REQUEST_LENGTH: u32 = 72;
 const HEADER_LENGTH: usize = 16;
 const PORTS_OFFSET: usize = HEADER_LENGTH + 4;
 const UID_OFFSET: usize = HEADER_LENGTH + 64;
 const INODE_OFFSET: usize = HEADER_LENGTH + 68;
 
-/// The socket with this address of its own that is connected to that one; none if there is none.
+/// Returns the socket with this local address that is connected to that remote address.
 pub(super) fn find_socket(own: SocketAddr, other: SocketAddr) -> io::Result<Option<KernelSocket>> {
     let socket = socket_with(
         AddressFamily::NETLINK,
@@ -107,7 +107,7 @@ fn parse_response(
         return Err(io::ErrorKind::InvalidData.into());
     }
     let port = |at| half(at).map(u16::from_be_bytes).ok_or_else(short);
-    // Where there is no such connection, the kernel names who listens at that address.
+    // If there is no such connection, the kernel returns the listener at that address.
     if (port(PORTS_OFFSET)?, port(PORTS_OFFSET + 2)?) != (own.port(), other.port()) {
         return Ok(None);
     }

@@ -1,16 +1,16 @@
-//! Messages for chats. What others wrote must not reach all members of a channel, nor look like a link.
+//! Chat messages. Text from others must not mention all members of a channel, nor look like a link.
 
 use serde_json::json;
 
 use crate::message::NotificationMessage;
 use crate::text::truncate;
 
-/// Discord takes no longer message.
+/// The maximum message length of Discord.
 const DISCORD_MAX: usize = 2000;
-/// Slack shortens longer ones by itself, in the middle.
+/// The length above which Slack shortens a message in the middle.
 const SLACK_MAX: usize = 3000;
 
-/// A message for Slack, and for what understands the same.
+/// Returns a message for Slack and compatible services.
 pub(super) fn slack(message: &NotificationMessage) -> String {
     let plain = |text: &str| {
         let text = text.replace('&', "&amp;").replace('<', "&lt;");
@@ -20,7 +20,7 @@ pub(super) fn slack(message: &NotificationMessage) -> String {
     json!({ "text": text }).to_string()
 }
 
-/// A message for Discord; nobody is called by what is in it.
+/// Returns a message for Discord; mentions in it are disabled.
 pub(super) fn discord(message: &NotificationMessage) -> String {
     let text = lines(message, &str::to_owned, "**", DISCORD_MAX);
     json!({

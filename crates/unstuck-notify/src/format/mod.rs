@@ -1,4 +1,4 @@
-//! A message as its readers understand it.
+//! Message formats.
 
 mod chat;
 mod template;
@@ -16,14 +16,14 @@ use crate::text::truncate;
 const PLAIN: &str = "text/plain; charset=utf-8";
 const JSON: &str = "application/json";
 
-/// A message, ready to be sent.
+/// A message that is ready to be sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RenderedMessage {
-    /// Its text.
+    /// The text.
     pub body: String,
-    /// What that is.
+    /// The content type.
     pub content_type: String,
-    /// What goes with it.
+    /// Additional headers.
     pub headers: Vec<(&'static str, String)>,
 }
 
@@ -37,7 +37,7 @@ impl RenderedMessage {
     }
 }
 
-/// Writes a message in a format.
+/// Renders a message in a format.
 pub fn render(
     format: &MessageFormat,
     message: &NotificationMessage,
@@ -57,12 +57,12 @@ pub fn render(
     })
 }
 
-/// The message as it is.
+/// Returns the message as JSON.
 pub(crate) fn json(message: &NotificationMessage) -> String {
     serde_json::to_string(message).unwrap_or_default()
 }
 
-/// ntfy takes the text as it is and the rest in headers; it makes a file of what is longer than 4 kB.
+/// Returns a message for ntfy: the text as body, the rest in headers. ntfy turns a body over 4 kB into a file.
 fn ntfy(message: &NotificationMessage) -> RenderedMessage {
     let (priority, tag) = match message.occasion {
         NotificationEvent::Escalation => ("high", "raised_hand"),
@@ -78,7 +78,7 @@ fn ntfy(message: &NotificationMessage) -> RenderedMessage {
     rendered
 }
 
-/// A text as a header can hold it.
+/// Returns a text that is valid in a header.
 fn header_value(text: &str) -> String {
     if text.chars().all(|c| c == ' ' || c.is_ascii_graphic()) {
         text.to_owned()

@@ -1,4 +1,4 @@
-//! Messages by the user's own template.
+//! User-defined message templates.
 
 use minijinja::value::Serde;
 use minijinja::{Environment, UndefinedBehavior, Value};
@@ -6,17 +6,17 @@ use minijinja::{Environment, UndefinedBehavior, Value};
 use crate::event::NotificationEvent;
 use crate::message::NotificationMessage;
 
-/// More than a template needs that ends.
+/// The fuel limit; more than any terminating template needs.
 const FUEL: u64 = 50_000;
-/// The longest message that is sent, in bytes.
+/// The maximum message length in bytes.
 const MAX_LEN: usize = 64 * 1024;
 
-/// Why a template makes no message.
+/// A template error.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the template of the message: {0}")]
 pub struct TemplateError(String);
 
-/// Fills a template with a message.
+/// Renders a template with a message.
 pub(super) fn fill_template(
     text: &str,
     message: &NotificationMessage,
@@ -36,7 +36,7 @@ pub(super) fn fill_template(
     }
 }
 
-/// What is wrong with a template, if anything is: it is filled with a sample.
+/// Checks a template by rendering a sample.
 pub fn check_template(text: &str) -> Result<(), TemplateError> {
     let sample = NotificationMessage::sample(
         NotificationEvent::Escalation,

@@ -1,7 +1,6 @@
-//! Which addresses may be told: not this machine and no private network, unless the user allows it.
+//! Address filter: this machine and private networks are blocked unless the user allows them.
 //!
-//! The addresses that are checked are the very ones that are connected to; a name that means another address at the
-//! second look reaches nothing.
+//! The checked addresses are the ones connected to, so a DNS name that changes its address in between gains nothing.
 
 use std::future::Future;
 use std::io;
@@ -14,7 +13,7 @@ use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 use tower_service::Service;
 
-/// An address that may not be told.
+/// A blocked private address.
 #[derive(Debug, thiserror::Error)]
 #[error("{} an address of this machine or of a private network", describe_address(host, *address))]
 pub(super) struct PrivateAddressError {
@@ -30,7 +29,7 @@ fn describe_address(host: &str, address: IpAddr) -> String {
     }
 }
 
-/// Connects to what may be reached.
+/// Connects to allowed addresses only.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FilteringConnector {
     pub(super) allow_private: bool,
@@ -72,7 +71,7 @@ async fn connect(uri: &Uri, allow_private: bool) -> io::Result<TcpStream> {
     }
 }
 
-/// Whether an address is of this machine, of a private network, or of nobody.
+/// Returns whether an address is local, private or reserved.
 pub fn is_private(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_private_v4(address),
@@ -113,7 +112,7 @@ fn is_private_v6(address: Ipv6Addr) -> bool {
         || first == 0x0100
 }
 
-/// The old address that a new one stands for, by any of the ways in which one can.
+/// Returns the IPv4 address embedded in an IPv6 address, in any known encoding.
 fn embedded_ipv4(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let bytes = address.octets();
     let from = |at: usize| Ipv4Addr::new(bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]);
@@ -134,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn private_addresses_are_known_in_every_disguise() {
+    fn private_addresses_are_detected_in_every_encoding() {
         for address in [
             "127.0.0.1",
             "127.8.9.1",

@@ -1,4 +1,4 @@
-//! Tells through a program on this machine: the user's own command, or the desktop.
+//! Delivery through a local program: the user's command, or a desktop notification.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -14,11 +14,11 @@ use crate::event::NotificationEvent;
 use crate::message::NotificationMessage;
 use crate::text::{sanitize, truncate};
 
-/// How long a command may take.
+/// The time limit of a command.
 const TIMEOUT: Duration = Duration::from_secs(30);
-/// What was to be shown on a desktop and is older than this is no news.
+/// The age above which desktop notifications are dropped.
 const MAX_DESKTOP_AGE: Duration = Duration::from_secs(3600);
-/// So much of what a command complains is shown.
+/// The maximum length of a shown error message.
 const MAX_SHOWN: usize = 200;
 
 /// Runs the user's command line with the message on its standard input.
@@ -36,7 +36,7 @@ pub(super) async fn run_command(
     run_with_timeout(command, json).await
 }
 
-/// Shows a message on the desktop, where there is one.
+/// Shows a message on the desktop, if there is one.
 pub(super) async fn show_on_desktop(
     message: &NotificationMessage,
     path: &str,
@@ -76,7 +76,7 @@ pub(super) async fn show_on_desktop(
             "there is neither notify-send nor osascript here",
         ));
     }
-    // What was not shown at once is no news later.
+    // A notification that could not be shown at once is outdated later.
     let shown = run_with_timeout(command, "").await;
     shown.map_err(|error| SendError {
         retryable: super::Retryable::Never,
@@ -84,13 +84,13 @@ pub(super) async fn show_on_desktop(
     })
 }
 
-/// Desktops read some of it as markup.
+/// Removes what desktops interpret as markup.
 fn without_markup(text: &str) -> String {
     let text = text.replace('&', "&amp;").replace('<', "&lt;");
     text.replace('>', "&gt;")
 }
 
-/// Runs a command to its end, and ends all that it started if it takes too long.
+/// Runs a command to completion, and kills its process tree on timeout.
 async fn run_with_timeout(
     mut command: Command,
     input: &str,
@@ -109,7 +109,7 @@ async fn run_with_timeout(
         Ok(done) => done,
         Err(_) => {
             if let Some(group) = group {
-                // It may have ended in this very moment.
+                // It may have exited just now.
                 let _ = kill_process_group(group, Signal::KILL);
             }
             Err(SendError::temporary("did not end within 30 s"))
@@ -119,12 +119,12 @@ async fn run_with_timeout(
 
 async fn run_to_end(child: &mut Child, input: &str) -> Result<ReceiverResponse, SendError> {
     if let Some(mut stdin) = child.stdin.take() {
-        // Whoever does not read it does not want it.
+        // A command that does not read its input ignores it.
         let _ = stdin.write_all(input.as_bytes()).await;
     }
     let mut said = Vec::new();
     if let Some(stderr) = child.stderr.take() {
-        // What it complains is told as far as it can be read.
+        // Its error output is reported as far as it is readable.
         let _ = stderr.take(4096).read_to_end(&mut said).await;
     }
     let status = child.wait().await;

@@ -1,4 +1,4 @@
-//! Sends a message over HTTP: one request, no redirects, and no more read of the answer than is shown.
+//! Delivery over HTTP: one request, no redirects, and a bounded read of the response.
 
 use std::error::Error;
 use std::time::Duration;
@@ -21,14 +21,14 @@ use crate::signature::sign;
 use crate::target::WebhookAddress;
 use crate::text::sanitize;
 
-/// So much of an answer is read at most.
+/// The maximum number of response bytes to read.
 const MAX_READ: usize = 4096;
-/// So much of it is shown.
+/// The maximum number of response bytes to show.
 const MAX_SHOWN: usize = 200;
 
 type EnvironmentFn = dyn Fn(&str) -> Option<String> + Send + Sync;
 
-/// The whole request; what is wrong with it never tells a secret.
+/// Builds the request; errors never contain secrets.
 pub(super) fn request(
     address: &WebhookAddress,
     message: &NotificationMessage,
@@ -82,7 +82,7 @@ fn parse_url(url: &str) -> Option<Uri> {
     (is_known && uri.host().is_some_and(|host| !host.is_empty())).then_some(uri)
 }
 
-/// Sends it, and waits for the answer.
+/// Sends the request and waits for the response.
 pub(super) async fn post(
     request: Request<Full<Bytes>>,
     address: &WebhookAddress,
@@ -114,7 +114,7 @@ pub(super) async fn post(
     }
 }
 
-/// Whom to believe: those whom this machine does, and the usual ones where it does not say.
+/// Returns the TLS connector with the system's root certificates, or the built-in ones if there are none.
 fn tls_connector(uri: &Uri) -> HttpsConnectorBuilder<WantsSchemes> {
     let usual = || HttpsConnectorBuilder::new().with_webpki_roots();
     match uri.scheme_str() {
@@ -122,12 +122,12 @@ fn tls_connector(uri: &Uri) -> HttpsConnectorBuilder<WantsSchemes> {
             let own = HttpsConnectorBuilder::new().with_native_roots();
             own.unwrap_or_else(|_| usual())
         }
-        // Nobody has to be believed, so nothing is read.
+        // Plain HTTP needs no certificates: read none.
         _ => usual(),
     }
 }
 
-/// What came back.
+/// The response of the receiver.
 struct HttpResponse {
     status: StatusCode,
     retry_after: Option<Duration>,
@@ -185,7 +185,7 @@ fn to_result(came: HttpResponse) -> Result<ReceiverResponse, SendError> {
     })
 }
 
-/// Why there was no answer at all.
+/// Returns the error for a request without a response.
 fn transport_error(error: &(dyn Error + 'static)) -> SendError {
     let mut chain = vec![error];
     while let Some(source) = chain.last().and_then(|error| inner_source(*error)) {
@@ -198,7 +198,7 @@ fn transport_error(error: &(dyn Error + 'static)) -> SendError {
         let hint = "`allow_private = true` in [webhooks] of your own configuration allows it, where agents cannot write it";
         return SendError::permanent(format!("{refused}; {hint}"));
     }
-    // The first ones only say that something failed.
+    // The outer errors only say that something failed.
     let told: Vec<_> = chain.iter().skip(1).map(ToString::to_string).collect();
     let mut told = if told.is_empty() {
         vec![error.to_string()]
@@ -209,7 +209,7 @@ fn transport_error(error: &(dyn Error + 'static)) -> SendError {
     SendError::temporary(sanitize(&told.join(": "), MAX_SHOWN))
 }
 
-/// What is behind an error; an error of input and output hides what it was made of.
+/// Returns the cause of an error; I/O errors hide the error they wrap.
 fn inner_source<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e (dyn Error + 'static)> {
     let io = error.downcast_ref::<std::io::Error>();
     match io.and_then(std::io::Error::get_ref) {

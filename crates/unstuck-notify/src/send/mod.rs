@@ -16,35 +16,35 @@ use crate::format::json;
 use crate::message::NotificationMessage;
 use crate::target::NotificationTarget;
 
-/// Reads a variable of the environment: secrets come from there alone.
+/// Reads an environment variable; secrets only come from the environment.
 pub type EnvironmentReader = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
-/// What the receiver answered.
+/// The response of a receiver.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ReceiverResponse {
-    /// In a few words: `200 OK`.
+    /// The status, such as `200 OK`.
     pub status: String,
-    /// The beginning of what came with it.
+    /// The beginning of the body.
     pub excerpt: String,
 }
 
-/// Why a message did not arrive.
+/// A failed delivery.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SendError {
-    /// Why, without secrets.
+    /// The reason, without secrets.
     pub reason: String,
-    /// The beginning of what the receiver said.
+    /// The beginning of the receiver's response.
     pub excerpt: String,
-    /// Whether it may arrive later.
+    /// The retry advice.
     pub retryable: Retryable,
 }
 
-/// Whether a message may arrive later.
+/// The retry advice for a failed delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Retryable {
-    /// It never will.
+    /// Do not retry.
     Never,
-    /// It may, not earlier than after the stated time.
+    /// Retry, not earlier than after the stated time.
     After(Option<Duration>),
 }
 
@@ -57,7 +57,7 @@ impl SendError {
         Self::new(why, Retryable::After(None))
     }
 
-    /// Another version of unstuck may send it.
+    /// Returns the error for an unreadable message; another version of unstuck may be able to send it.
     pub(crate) fn unreadable(why: &str) -> Self {
         Self::temporary(why)
     }
@@ -84,7 +84,7 @@ impl fmt::Debug for MessageSender {
 }
 
 impl MessageSender {
-    /// Sends with the secrets of this environment.
+    /// Returns a sender that reads secrets from this environment.
     pub fn new(environment: EnvironmentReader) -> Self {
         Self { environment }
     }

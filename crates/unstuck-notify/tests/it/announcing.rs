@@ -1,4 +1,4 @@
-//! What is told about which events.
+//! Messages for events.
 
 use unstuck_core::event::RunId;
 use unstuck_notify::{NotificationEvent, NotificationMessage, Subscriptions, WebhookAddress};
@@ -23,9 +23,9 @@ fn message(outgoing: &NewMessage) -> NotificationMessage {
     serde_json::from_value(outgoing.body.clone()).unwrap()
 }
 
-/// S3-24: an escalation is told to whoever `webhooks.on_escalation` names, with all that is needed to answer.
+/// S3-24: an escalation is sent to the targets in `webhooks.on_escalation`, with all that is needed to answer.
 #[test]
-fn a_question_is_told_with_its_answers() {
+fn escalation_message_contains_its_answers() {
     let run = RunId::new("k3v9x0m2qa");
     let before = fold(
         &run,
@@ -79,7 +79,7 @@ fn a_question_is_told_with_its_answers() {
 }
 
 #[test]
-fn each_occasion_reaches_those_who_want_it() {
+fn each_event_reaches_its_subscribers() {
     let run = RunId::new("k3v9x0m2qa");
     let before = fold(&run, &[started(&run), failed(&run, "f1", "401")]);
     let told = |events: &[_]| {
@@ -100,12 +100,12 @@ fn each_occasion_reaches_those_who_want_it() {
         told(&[ended("failed")]),
         [(0, "shop: claude failed".to_owned())]
     );
-    // The question was told; that the process ends meanwhile is no end.
+    // The request was reported; that the process then exits is not the end of the run.
     assert_eq!(told(&[ended("awaiting_human")]), []);
 }
 
 #[test]
-fn the_same_failure_is_one_group_and_another_is_not() {
+fn same_failure_is_grouped_and_others_are_not() {
     let group = |fingerprint: &str| {
         let run = RunId::new("k3v9x0m2qa");
         let before = fold(&run, &[started(&run), failed(&run, fingerprint, "x")]);
@@ -117,7 +117,7 @@ fn the_same_failure_is_one_group_and_another_is_not() {
 }
 
 #[test]
-fn what_others_wrote_is_bounded_and_steers_no_terminal() {
+fn foreign_text_is_bounded_and_contains_no_terminal_codes() {
     let run = RunId::new("k3v9x0m2qa");
     let line = format!("\u{1b}]0;owned\u{7}{}", "x".repeat(100_000));
     let before = fold(&run, &[started(&run), failed(&run, "f1", &line)]);
@@ -128,7 +128,7 @@ fn what_others_wrote_is_bounded_and_steers_no_terminal() {
 }
 
 #[test]
-fn nobody_is_told_where_nobody_wants_it() {
+fn no_subscription_sends_no_message() {
     let run = RunId::new("k3v9x0m2qa");
     let before = fold(&run, &[started(&run)]);
     let told = Subscriptions::default().build_messages(&before, &[asked(&run, "y")], START);

@@ -1,4 +1,4 @@
-//! Messages reach a real server, whatever happens on the way.
+//! Delivery to a real server, including failures on the way.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,7 +36,7 @@ fn telling(address: WebhookAddress) -> Subscriptions {
     }
 }
 
-/// A store in which one run asks a person, and the courier for it.
+/// Returns a store with one run that needs input, and its delivery worker.
 async fn asking(folder: &TempDir, address: WebhookAddress) -> (Store, DeliveryWorker) {
     let store = open(folder).await;
     ask(&store, &telling(address), "k3v9x0m2qa", START).await;
@@ -64,7 +64,7 @@ fn failure(deliveries: &[DeliveryReport]) -> (&str, Option<Timestamp>) {
     }
 }
 
-/// The first signature, computed here from the specification's words alone.
+/// Computes the first signature here, following the specification.
 fn expected(id: &str, timestamp: &str, body: &str) -> String {
     let key = STANDARD
         .decode(SECRET.strip_prefix("whsec_").unwrap())
@@ -74,9 +74,9 @@ fn expected(id: &str, timestamp: &str, body: &str) -> String {
     format!("v1,{}", STANDARD.encode(mac.finalize().into_bytes()))
 }
 
-/// S3-24, S3-42 (AC-9): a webhook fires on escalation, signed so that the receiver can tell that it is ours.
+/// S3-24, S3-42 (AC-9): a webhook fires on escalation, signed so that the receiver can verify the sender.
 #[tokio::test]
-async fn a_question_arrives_signed() {
+async fn escalation_is_delivered_with_a_signature() {
     let folder = tempfile::tempdir().unwrap();
     let server = Receiver::start([]).await;
     let address = WebhookAddress {
@@ -107,7 +107,7 @@ async fn a_question_arrives_signed() {
 }
 
 #[tokio::test]
-async fn a_server_in_trouble_gets_it_later_under_the_same_id() {
+async fn failing_server_is_retried_with_the_same_id() {
     let folder = tempfile::tempdir().unwrap();
     let busy = Reply::With(429, "retry-after", "120".into());
     let server = Receiver::start([Reply::Status(503), busy]).await;
@@ -139,7 +139,7 @@ async fn a_server_in_trouble_gets_it_later_under_the_same_id() {
 
 /// The server is down for a minute, and nothing is lost.
 #[tokio::test]
-async fn a_server_that_is_down_gets_it_once_it_is_up() {
+async fn server_that_is_down_gets_the_message_later() {
     let folder = tempfile::tempdir().unwrap();
     let server = Receiver::start([]).await;
     let (at, url) = (server.address, server.url("/"));
@@ -156,9 +156,10 @@ async fn a_server_that_is_down_gets_it_once_it_is_up() {
     assert_eq!(states(&store).await, [DeliveryState::Delivered]);
 }
 
-/// A process dies while it sends: nobody knows whether it arrived, so the next one sends it again, with the same id.
+/// A process dies during delivery: nobody knows if the message arrived, so the next process sends it again with the
+/// same id.
 #[tokio::test]
-async fn what_a_dead_process_was_sending_is_sent_by_the_next() {
+async fn message_of_a_dead_process_is_sent_by_the_next() {
     let folder = tempfile::tempdir().unwrap();
     let server = Receiver::start([Reply::Never]).await;
     let (store, courier) = asking(&folder, here(server.url("/"))).await;
@@ -182,7 +183,7 @@ async fn what_a_dead_process_was_sending_is_sent_by_the_next() {
 }
 
 #[tokio::test]
-async fn who_does_not_want_it_is_not_asked_again() {
+async fn permanent_rejection_is_not_retried() {
     for status in [400, 401, 404, 410] {
         let folder = tempfile::tempdir().unwrap();
         let server = Receiver::start([Reply::Status(status)]).await;
@@ -212,7 +213,7 @@ async fn redirects_are_not_followed() {
 }
 
 #[tokio::test]
-async fn after_three_days_it_is_given_up() {
+async fn delivery_is_given_up_after_three_days() {
     let folder = tempfile::tempdir().unwrap();
     let server = Receiver::start(vec![Reply::Status(500); 200]).await;
     let (store, courier) = asking(&folder, here(server.url("/"))).await;
@@ -231,7 +232,7 @@ async fn after_three_days_it_is_given_up() {
 }
 
 #[tokio::test]
-async fn this_machine_and_private_networks_are_not_reached_unless_allowed() {
+async fn private_networks_are_blocked_unless_allowed() {
     let server = Receiver::start([]).await;
     let port = server.address.port();
     for host in [
@@ -247,7 +248,7 @@ async fn this_machine_and_private_networks_are_not_reached_unless_allowed() {
         let (store, courier) = asking(&folder, address).await;
         let sent = courier.deliver(START).await.unwrap();
         let (error, next) = failure(&sent);
-        // Some resolvers do not take the odd spellings for addresses at all.
+        // Some resolvers do not accept the unusual spellings as addresses.
         let is_odd = host.starts_with("2130") || host.starts_with("0x");
         if !(is_odd && next.is_some()) {
             assert!(
@@ -261,7 +262,7 @@ async fn this_machine_and_private_networks_are_not_reached_unless_allowed() {
 }
 
 #[tokio::test]
-async fn a_slow_server_is_not_waited_for_and_a_talkative_one_not_listened_to() {
+async fn slow_server_times_out_and_long_response_is_truncated() {
     let folder = tempfile::tempdir().unwrap();
     let server = Receiver::start([Reply::Never, Reply::Long(50_000_000)]).await;
     let address = WebhookAddress {
@@ -275,9 +276,9 @@ async fn a_slow_server_is_not_waited_for_and_a_talkative_one_not_listened_to() {
     assert_eq!(states(&store).await, [DeliveryState::Delivered]);
 }
 
-/// A secret that is not there, or no secret, is told without telling it; nothing goes out unsigned.
+/// A missing or invalid secret is reported without showing it; nothing is sent unsigned.
 #[tokio::test]
-async fn without_its_secret_nothing_is_sent() {
+async fn nothing_is_sent_without_the_secret() {
     for (name, why) in [
         ("HOOK_MISSING", "HOOK_MISSING is not set here"),
         (
@@ -301,7 +302,7 @@ async fn without_its_secret_nothing_is_sent() {
 }
 
 #[tokio::test]
-async fn no_secret_is_kept_in_the_store() {
+async fn store_contains_no_secrets() {
     let folder = tempfile::tempdir().unwrap();
     let server = Receiver::start([Reply::Status(500)]).await;
     let address = WebhookAddress {
@@ -320,9 +321,9 @@ async fn no_secret_is_kept_in_the_store() {
     }
 }
 
-/// Twenty questions about the same are two messages: the first at once, the rest as a digest.
+/// Twenty requests about the same subject are two messages: the first at once, the rest as a digest.
 #[tokio::test]
-async fn repeated_questions_are_grouped() {
+async fn repeated_requests_are_grouped() {
     let folder = tempfile::tempdir().unwrap();
     let server = Receiver::start([]).await;
     let store = open(&folder).await;
@@ -355,9 +356,9 @@ async fn repeated_questions_are_grouped() {
     );
 }
 
-/// Two processes look into the outbox at the same moment, again and again: each message is sent once.
+/// Two processes poll the outbox repeatedly at the same time: each message is sent once.
 #[tokio::test]
-async fn two_couriers_send_each_message_once() {
+async fn two_workers_send_each_message_once() {
     let folder = tempfile::tempdir().unwrap();
     let server = Receiver::start([]).await;
     let mut hooks = telling(here(server.url("/")));
@@ -373,9 +374,9 @@ async fn two_couriers_send_each_message_once() {
     assert_eq!(server.got().len(), 10);
 }
 
-/// The user's own command gets the message as JSON on its standard input and the rest in its environment.
+/// The user's command gets the message as JSON on its standard input and the rest in its environment.
 #[tokio::test]
-async fn a_command_is_told() {
+async fn command_receives_the_message() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(&folder).await;
     let file = folder.path().join("told");
@@ -406,7 +407,7 @@ async fn a_command_is_told() {
 }
 
 #[tokio::test]
-async fn a_command_that_fails_is_run_again_later() {
+async fn failed_command_is_retried_later() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(&folder).await;
     let target = NotificationTarget::Command("echo sorry >&2; exit 3".into());

@@ -1,4 +1,4 @@
-//! Messages as their readers get them.
+//! Message formats.
 
 use unstuck_notify::{
     MessageFormat, NotificationEvent, NotificationMessage, check_template, render,
@@ -18,14 +18,14 @@ fn body(format: &MessageFormat, message: &NotificationMessage) -> String {
     render(format, message).unwrap().body
 }
 
-/// The `text` or `content` of a chat message.
+/// Returns the `text` or `content` of a chat message.
 fn chat(format: &MessageFormat, key: &str) -> String {
     let value: serde_json::Value = serde_json::from_str(&body(format, &question())).unwrap();
     value[key].as_str().unwrap().to_owned()
 }
 
 #[test]
-fn slack_calls_nobody_and_shows_what_can_be_answered() {
+fn slack_message_mentions_nobody_and_shows_answers() {
     insta::assert_snapshot!(chat(&MessageFormat::Slack, "text"), @r"
     *shop: builder needs your word for a repair*
     This is a test of unstuck's messages. Nothing has happened.
@@ -44,7 +44,7 @@ fn slack_calls_nobody_and_shows_what_can_be_answered() {
 }
 
 #[test]
-fn discord_calls_nobody_and_takes_it_whole() {
+fn discord_message_mentions_nobody_and_fits_the_limit() {
     insta::assert_snapshot!(chat(&MessageFormat::Discord, "content"), @r"
     **shop: builder needs your word for a repair**
     This is a test of unstuck's messages. Nothing has happened.
@@ -76,7 +76,7 @@ fn discord_calls_nobody_and_takes_it_whole() {
 }
 
 #[test]
-fn text_is_for_people() {
+fn text_format_is_readable() {
     insta::assert_snapshot!(body(&MessageFormat::Text, &question()), @r"
     shop: builder needs your word for a repair
 
@@ -92,7 +92,7 @@ fn text_is_for_people() {
 }
 
 #[test]
-fn ntfy_gets_title_and_priority_in_headers_that_any_title_fits() {
+fn ntfy_title_and_priority_are_valid_headers() {
     let ascii = render(&MessageFormat::Ntfy, &question()).unwrap();
     let header = |name: &str| {
         let found = ascii.headers.iter().find(|(known, _)| *known == name);
@@ -115,7 +115,7 @@ fn ntfy_gets_title_and_priority_in_headers_that_any_title_fits() {
 }
 
 #[test]
-fn a_template_makes_what_its_owner_wants() {
+fn template_renders_the_users_text() {
     let template = |text: &str| MessageFormat::Template {
         text: text.into(),
         content_type: "application/json".into(),
@@ -142,9 +142,9 @@ fn a_template_makes_what_its_owner_wants() {
     );
 }
 
-/// Repeated questions about the same are one message, with how many there were and the first lines.
+/// Repeated requests about the same subject are one message, with their number and the first lines.
 #[test]
-fn a_digest_says_how_many_and_what() {
+fn digest_shows_count_and_messages() {
     let all = (0..23).map(|n| NotificationMessage {
         id: format!("r{n}.4.1"),
         run: format!("r{n}"),

@@ -1,4 +1,4 @@
-//! Messages, from the events that they tell of to a real server that gets them.
+//! Notification tests, from events to a real receiving server.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 

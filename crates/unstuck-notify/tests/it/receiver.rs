@@ -1,4 +1,4 @@
-//! A real server on this machine that notes what it gets and answers as it is told.
+//! A real local server that records requests and answers as configured.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -15,7 +15,7 @@ use hyper_util::rt::TokioIo;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-/// What came in one request.
+/// The content of one request.
 #[derive(Debug, Clone)]
 pub(crate) struct Got {
     pub(crate) path: String,
@@ -34,12 +34,12 @@ impl Got {
     }
 }
 
-/// How a request is answered.
+/// The response to a request.
 #[derive(Debug, Clone)]
 pub(crate) enum Reply {
     Status(u16),
     With(u16, &'static str, String),
-    /// An answer of so many bytes.
+    /// A response of this many bytes.
     Long(usize),
     Never,
 }
@@ -50,7 +50,7 @@ struct Notes {
     replies: VecDeque<Reply>,
 }
 
-/// The server; it answers 200 where nothing else is said, and ends with this.
+/// The server; it responds with 200 by default, and stops when dropped.
 pub(crate) struct Receiver {
     pub(crate) address: SocketAddr,
     notes: Arc<Mutex<Notes>>,
@@ -99,7 +99,7 @@ async fn serve(listener: TcpListener, notes: Arc<Mutex<Notes>>) {
         tokio::spawn(async move {
             let answer = service_fn(move |request| answer(request, Arc::clone(&notes)));
             let connection = hyper::server::conn::http1::Builder::new();
-            // The other side may hang up at any moment.
+            // The client may disconnect at any time.
             let _ = connection
                 .serve_connection(TokioIo::new(stream), answer)
                 .await;

@@ -1,4 +1,4 @@
-//! Events as a supervisor writes them, and a store to write them to.
+//! Sample events as a supervisor writes them, and a store for them.
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -104,7 +104,7 @@ pub(crate) fn ended(outcome: &str) -> Event {
     }))
 }
 
-/// What is known after these events.
+/// Returns the projection of these events.
 pub(crate) fn fold(run: &RunId, events: &[Event]) -> RunProjection {
     let recorded = (1..).zip(events).map(|(seq, event)| EventRecord {
         version: 1,
@@ -124,7 +124,7 @@ pub(crate) fn hook(on: NotificationEvent, address: WebhookAddress) -> Subscripti
     }
 }
 
-/// An address on this machine, which the user allows.
+/// Returns a local address that the user allows.
 pub(crate) fn here(url: String) -> WebhookAddress {
     WebhookAddress {
         allow_private: true,
@@ -139,7 +139,7 @@ pub(crate) async fn open(folder: &TempDir) -> Store {
         .unwrap()
 }
 
-/// Writes a run that asks a person, and has those told whom it concerns.
+/// Writes a run that needs input, with messages for its subscribers.
 pub(crate) async fn ask(store: &Store, hooks: &Subscriptions, run: &str, at: Timestamp) {
     let run = RunId::new(run);
     let before = [started(&run), failed(&run, "f1", "401 token expired")];

@@ -11,9 +11,9 @@ fn rebuilt(owner: &[(&str, &str)], keep: &[&str]) -> RepairEnvironment {
     RepairEnvironment::from_owner(owner, Path::new(ROOT), &keep)
 }
 
-/// S3-50: what could name a program, code to load or a secret does not reach a repair.
+/// S3-50: variables that could name a program, code to load or a secret do not reach a repair.
 #[test]
-fn what_names_programs_code_or_secrets_is_left_out() {
+fn variables_that_name_programs_code_or_secrets_are_removed() {
     for name in [
         "LD_PRELOAD",
         "LD_LIBRARY_PATH",
@@ -78,7 +78,7 @@ fn what_names_programs_code_or_secrets_is_left_out() {
 }
 
 #[test]
-fn what_a_repair_needs_is_taken_along() {
+fn variables_that_a_repair_needs_are_kept() {
     let owner = [
         ("HOME", "/home/me"),
         ("LANG", "de_DE.UTF-8"),
@@ -104,7 +104,7 @@ fn what_a_repair_needs_is_taken_along() {
 }
 
 #[test]
-fn a_path_that_the_project_could_fill_is_left_out() {
+fn paths_inside_the_project_are_removed() {
     for value in [
         "ca.pem",
         "./ca.pem",
@@ -119,7 +119,7 @@ fn a_path_that_the_project_could_fill_is_left_out() {
 }
 
 #[test]
-fn the_search_path_keeps_its_order_and_loses_what_is_not_the_owners() {
+fn search_path_keeps_its_order_and_drops_project_directories() {
     let search = ":.:bin:/usr/local/bin:/home/me/project/node_modules/.bin:/usr/bin:/home/me/project-tools:/usr/bin:\
                   /opt/../home/me/project/bin:";
     let environment = rebuilt(&[("PATH", search)], &[]);
@@ -128,7 +128,7 @@ fn the_search_path_keeps_its_order_and_loses_what_is_not_the_owners() {
 }
 
 #[test]
-fn what_the_owner_keeps_by_name_is_kept_but_for_our_own_and_the_search_path() {
+fn variables_listed_by_the_owner_are_kept_except_our_own_and_path() {
     let owner = [
         ("NPM_TOKEN", "t"),
         ("UNSTUCK_STORE", "s"),
@@ -147,7 +147,7 @@ fn what_the_owner_keeps_by_name_is_kept_but_for_our_own_and_the_search_path() {
 }
 
 #[test]
-fn a_folder_of_programs_that_leads_into_the_project_by_a_symlink_is_left_out() {
+fn search_path_symlinks_into_the_project_are_removed() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().canonicalize().unwrap();
     let [project, tools, link] = ["project", "tools", "link"].map(|name| path.join(name));

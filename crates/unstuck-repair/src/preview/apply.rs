@@ -1,4 +1,4 @@
-//! Makes a preview true: staged beside, then moved into place, never written over what is there.
+//! Applies a preview: changes are staged next to their targets, then swapped in; nothing is overwritten in place.
 
 use std::collections::BTreeSet;
 use std::os::fd::OwnedFd;
@@ -21,22 +21,22 @@ use super::tree_path::TreePath;
 
 type Result<T> = std::result::Result<T, ApplyError>;
 
-/// How many paths are named in an error.
+/// Maximum number of paths named in an error.
 const MAX_NAMED_PATHS: usize = 5;
-/// What an owner needs to put something into a folder.
+/// Owner permissions needed to create entries in a directory.
 const DIR_WRITE_MODE: u32 = 0o300;
 
-/// What was done.
+/// The result of applying a preview.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ApplyReport {
-    /// How many files were added, changed and deleted.
+    /// Counts of added, changed and deleted files.
     pub counts: FileChangeCounts,
-    /// What could not be removed although nobody needs it any more, fit to be shown.
+    /// Leftover files that could not be removed, sanitized for display.
     pub leftovers: Vec<String>,
 }
 
 impl Preview {
-    /// What would be changed now.
+    /// Computes the current changes.
     pub(super) fn current_changes(&self, root: &OwnedFd, upper: &OwnedFd) -> Result<ChangeSet> {
         Ok(compare(&CompareInput {
             lower: root,
@@ -46,9 +46,9 @@ impl Preview {
         })?)
     }
 
-    /// Makes true what was shown, all or nothing, and removes the preview.
+    /// Applies the previewed changes, all or nothing, and removes the preview.
     ///
-    /// Refused if the project differs in what it would touch, or the preview from what was shown.
+    /// Fails if the affected parts of the project or the preview differ from what was shown.
     pub fn apply(self) -> Result<ApplyReport> {
         if !self.report().changed_during_run.is_empty() {
             let paths = self.report().changed_during_run.clone();
@@ -78,7 +78,7 @@ impl Preview {
     }
 }
 
-/// The paths in which two lists differ, the first few.
+/// Returns the first paths in which two lists differ.
 fn differing_paths(now: &[TouchedPath], shown: &[TouchedPath]) -> Vec<String> {
     let of = |list: &[TouchedPath], other: &[TouchedPath]| -> BTreeSet<TreePath> {
         let other: BTreeSet<_> = other.iter().map(touched_key).collect();
@@ -100,7 +100,7 @@ fn touched_key(touched: &TouchedPath) -> (TreePath, String) {
     (touched.path.clone(), format!("{touched:?}"))
 }
 
-/// What is applied, and where.
+/// A running apply operation.
 pub(super) struct ApplyOperation<'a> {
     pub(super) preview: &'a Preview,
     pub(super) root: &'a OwnedFd,
@@ -137,7 +137,7 @@ impl ApplyOperation<'_> {
         journal.phase = ApplyPhase::Clearing;
         journal.write(folder).map_err(keeping)?;
         let left = self.swap(&journal).remove_staged();
-        // As long as something is removed from them, folders have to be open, and their times change.
+        // Directories have to stay writable while entries are removed from them, and their times change.
         self.restore_dir_metadata(&journal);
         Ok(left)
     }
@@ -149,7 +149,7 @@ impl ApplyOperation<'_> {
         }
     }
 
-    /// What has to be done, before anything is.
+    /// Plans all moves before any is made.
     pub(super) fn plan_journal(&self) -> Result<ApplyJournal> {
         let id = &self.preview.report().id;
         let units = self.changes.units.iter().enumerate();
@@ -184,7 +184,7 @@ impl ApplyOperation<'_> {
         })
     }
 
-    /// The folders in which something is put in place.
+    /// Returns the directories in which something is replaced.
     fn parent_dirs(&self) -> BTreeSet<TreePath> {
         let units = self.changes.units.iter();
         units
@@ -192,10 +192,10 @@ impl ApplyOperation<'_> {
             .collect()
     }
 
-    /// Copies all beside their places.
+    /// Stages copies of all changes next to their targets.
     pub(super) fn stage_copies(&self, journal: &mut ApplyJournal) -> Result<()> {
         for folder in &journal.folders {
-            // Root needs no permission, and no wrong one must be seen meanwhile.
+            // Root needs no permission, and wrong ones must not be visible meanwhile.
             if !geteuid().is_root() {
                 let mode = folder.before | DIR_WRITE_MODE;
                 set_dir_mode(self.root, folder, mode).map_err(|e| apply_failed(&folder.path, e))?;
@@ -239,7 +239,7 @@ impl ApplyOperation<'_> {
         unit.map_or(&[], |unit| self.changes.touched_by(unit))
     }
 
-    /// Folders that stay get the permissions and the times that the command left them with.
+    /// Gives remaining directories the permissions and times that the command left.
     fn restore_dir_metadata(&self, journal: &ApplyJournal) {
         for path in self.parent_dirs() {
             let folders = dir_handle::open_dir_at(self.root, &path)
@@ -247,7 +247,7 @@ impl ApplyOperation<'_> {
             if let Ok((lower, upper)) = folders
                 && let Ok(data) = fstat(&upper)
             {
-                // The time of a folder is a courtesy to tools that compare it.
+                // Directory times only matter to tools that compare them, so errors are ignored.
                 let _ = rustix::fs::futimens(&lower, &file_times(&data));
             }
         }
@@ -262,7 +262,7 @@ fn apply_failed(path: &TreePath, error: Errno) -> ApplyError {
     }
 }
 
-/// Brings all that was written to the disk.
+/// Flushes all writes to disk.
 fn sync_filesystem(root: &OwnedFd) {
     #[cfg(target_os = "linux")]
     let _ = rustix::fs::syncfs(root);

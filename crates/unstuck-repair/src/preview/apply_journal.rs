@@ -1,4 +1,4 @@
-//! What is being put in place, on disk before anything moves, so that it can be finished or undone after a crash.
+//! A journal of the moves, written to disk before the first one, so that they can be finished or undone after a crash.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -14,7 +14,7 @@ use super::change::{StatFingerprint, SwapMode};
 use super::dir_handle;
 use super::tree_path::TreePath;
 
-/// What is written before anything moves.
+/// The journal of an apply operation.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct ApplyJournal {
     pub(super) phase: ApplyPhase,
@@ -22,33 +22,33 @@ pub(super) struct ApplyJournal {
     pub(super) folders: Vec<DirModeChange>,
 }
 
-/// How far it has come.
+/// The phase of an apply operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum ApplyPhase {
-    /// Copies are made beside what is there. Nothing of the project is touched.
+    /// Copies are being staged. The project is unchanged.
     Staging,
-    /// The copies take the places of what is there.
+    /// The copies are being swapped in.
     Moving,
-    /// All are in place; what was there before is removed.
+    /// All copies are in place; the old entries are being removed.
     Clearing,
 }
 
-/// One path that is put in place.
+/// A planned move of one path.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct PlannedMove {
     pub(super) path: TreePath,
     pub(super) how: SwapMode,
-    /// The name beside it: of the copy before, of what was there afterwards.
+    /// Name next to the target: of the copy before the move, of the old entry afterwards.
     #[serde(rename = "beside")]
     staging_name: String,
-    /// What is there. Its number alone would not do: it is given again to what others make.
+    /// Fingerprint of the old entry. An inode number alone would not do: it is reused.
     pub(super) old: Option<StatFingerprint>,
-    /// The copy.
+    /// Fingerprint of the copy.
     pub(super) new: Option<StatFingerprint>,
 }
 
-/// A folder that stays, with other permissions meanwhile or afterwards.
+/// A directory that stays, with different permissions during or after the operation.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct DirModeChange {
     pub(super) path: TreePath,
@@ -56,14 +56,14 @@ pub(super) struct DirModeChange {
     pub(super) after: u32,
 }
 
-/// Where a move stands.
+/// The state of a move.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum MoveState {
     Waiting,
     Done,
-    /// Nothing of it is in place, and somebody else's thing is there.
+    /// The move is not done, and the target is somebody else's entry.
     Foreign,
-    /// It is neither in place nor beside it.
+    /// The copy is neither at its target nor staged.
     Lost,
 }
 
@@ -72,7 +72,7 @@ impl ApplyJournal {
         preview.join("journal.json")
     }
 
-    /// What a crash left; none if nothing was under way.
+    /// Reads the journal left by a crash, or returns `None` if there is none.
     pub(super) fn read(preview: &Path) -> io::Result<Option<Self>> {
         match fs::read(Self::path_in(preview)) {
             Ok(bytes) => Ok(Some(serde_json::from_slice(&bytes)?)),
@@ -81,13 +81,13 @@ impl ApplyJournal {
         }
     }
 
-    /// Writes it so that it survives a power loss.
+    /// Writes the journal durably (survives a power loss).
     pub(super) fn write(&self, preview: &Path) -> io::Result<()> {
         write_durably(&Self::path_in(preview), &serde_json::to_vec(self)?)
     }
 }
 
-/// Replaces a file so that it survives a power loss, old or new but never half.
+/// Replaces a file atomically and durably: it is old or new, never partial.
 pub(super) fn write_durably(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let beside = path.with_extension("new");
     let mut options = OpenOptions::new();
@@ -99,7 +99,7 @@ pub(super) fn write_durably(path: &Path, bytes: &[u8]) -> io::Result<()> {
     File::open(path.parent().unwrap_or(Path::new(".")))?.sync_all()
 }
 
-/// What is at a name; none if there is nothing.
+/// Returns the fingerprint of a name, or `None` if it does not exist.
 pub(super) fn fingerprint_at(folder: &OwnedFd, name: &[u8]) -> Result<Option<StatFingerprint>> {
     Ok(dir_handle::stat_entry(folder, name)?
         .as_ref()
@@ -117,7 +117,7 @@ impl PlannedMove {
         }
     }
 
-    /// The path of what lies beside it.
+    /// Returns the path of the staged entry.
     pub(super) fn staging_path(&self) -> TreePath {
         let folder = self.path.split().map(|(folder, _)| folder);
         folder
@@ -125,7 +125,7 @@ impl PlannedMove {
             .join(self.staging_name.as_bytes())
     }
 
-    /// The folder that both names are in.
+    /// Opens the directory that contains both names.
     pub(super) fn open_dir(&self, root: &OwnedFd) -> Result<OwnedFd> {
         let (folder, _) = self.path.split().ok_or(Errno::INVAL)?;
         dir_handle::open_dir_at(root, &folder)
@@ -139,12 +139,12 @@ impl PlannedMove {
         self.staging_name.as_bytes()
     }
 
-    /// Puts the copy in place.
+    /// Swaps the copy in.
     pub(super) fn perform(&self, folder: &OwnedFd) -> Result<()> {
         self.rename(folder, self.how)
     }
 
-    /// Brings back what was there.
+    /// Restores the old entry.
     pub(super) fn undo(&self, folder: &OwnedFd) -> Result<()> {
         self.rename(
             folder,
@@ -166,7 +166,7 @@ impl PlannedMove {
         renameat_with(folder, from, folder, to, flags)
     }
 
-    /// Where it stands, by what lies at both names.
+    /// Determines the state of the move from the entries at both names.
     pub(super) fn state(&self, folder: &OwnedFd) -> Result<MoveState> {
         let there = fingerprint_at(folder, self.name())?;
         let beside = fingerprint_at(folder, self.staging_file_name())?;

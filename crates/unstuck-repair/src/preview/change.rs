@@ -1,4 +1,4 @@
-//! What differs, entry by entry, and what has to be put in place to make it so.
+//! Differences between two trees, entry by entry, and the units to swap in.
 
 use std::ops::Range;
 
@@ -8,19 +8,19 @@ use sha2::{Digest, Sha256};
 
 use super::tree_path::TreePath;
 
-/// The bits of a mode that say who may do what.
+/// Mask of the permission bits of a mode.
 const PERMISSION_BITS: u32 = 0o7777;
-/// The bits of a mode that say what something is, and what they are for a folder.
+/// Mask of the file type bits of a mode, and their value for a directory.
 const FILE_TYPE_BITS: u32 = 0o170_000;
 const DIR_TYPE_BITS: u32 = 0o040_000;
 
-/// What a thing in a project is.
+/// The type of an entry in a project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TreeEntryKind {
     /// A file.
     File,
-    /// A folder.
+    /// A directory.
     #[serde(rename = "folder")]
     Directory,
     /// A symbolic link.
@@ -29,16 +29,16 @@ pub enum TreeEntryKind {
     Pipe,
 }
 
-/// A thing in a project: all that counts as a difference.
+/// The compared state of an entry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct EntryState {
     pub(super) kind: TreeEntryKind,
     pub(super) mode: u32,
     pub(super) size: u64,
-    /// Where a link points to.
+    /// Target of a link.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(super) target: Option<TreePath>,
-    /// The hash of a content that is not the one before.
+    /// Hash of the content, if it changed.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(super) content: Option<String>,
 }
@@ -51,7 +51,7 @@ pub(super) struct EntryChange {
     pub(super) after: Option<EntryState>,
 }
 
-/// What the file system says about something; as long as this is the same, so is the thing.
+/// The file system metadata that identifies an unchanged entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct StatFingerprint {
     device: i128,
@@ -62,7 +62,7 @@ pub(super) struct StatFingerprint {
     pub(super) changed: i128,
 }
 
-/// Something that lies where a change will be put, and what there will be.
+/// An entry affected by a change, with its planned state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct TouchedPath {
     pub(super) path: TreePath,
@@ -70,62 +70,62 @@ pub(super) struct TouchedPath {
     pub(super) after: PlannedState,
 }
 
-/// What there will be.
+/// The planned state of an entry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum PlannedState {
-    /// Nothing.
+    /// The entry is absent.
     #[serde(rename = "gone")]
     Absent,
-    /// What there is, to the byte.
+    /// The entry stays the same, byte for byte.
     #[serde(rename = "same")]
     Unchanged,
-    /// Something else.
+    /// The entry is replaced.
     #[serde(rename = "other")]
     Replaced(EntryState),
-    /// The same folder with other permissions.
+    /// The directory stays, with other permissions.
     #[serde(rename = "permitted")]
     ModeChanged(ModeChange),
 }
 
-/// How a change is put in place.
+/// The way a change is swapped in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum SwapMode {
-    /// Where nothing is.
+    /// Create at a free name.
     #[serde(rename = "put")]
     Create,
-    /// In exchange for what is there.
+    /// Exchange with the existing entry.
     Exchange,
-    /// Only what is there is taken away.
+    /// Remove the existing entry.
     #[serde(rename = "take")]
     Remove,
 }
 
-/// A path that is put in place as one.
+/// A path that is swapped in as one unit.
 #[derive(Debug, Clone)]
 pub(super) struct SwapUnit {
     pub(super) path: TreePath,
     pub(super) how: SwapMode,
-    /// Where in the list of what is touched its own part is.
+    /// Range of its own entries in the list of touched paths.
     pub(super) touched: Range<usize>,
 }
 
-/// Permissions of a folder that stays.
+/// A change of the permissions of a directory that stays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct ModeChange {
     pub(super) before: u32,
     pub(super) after: u32,
 }
 
-/// Files in a folder that were written again as they were.
+/// Files in a directory that were rewritten unchanged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct RewrittenFiles {
     pub(super) folder: TreePath,
     pub(super) files: u64,
 }
 
-/// All that a command would change.
+/// All changes that a command would make.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ChangeSet {
     pub(super) changes: Vec<EntryChange>,
@@ -133,12 +133,12 @@ pub(super) struct ChangeSet {
     pub(super) mode_changes: Vec<(TreePath, ModeChange)>,
     pub(super) touched: Vec<TouchedPath>,
     pub(super) rewritten: Vec<RewrittenFiles>,
-    /// What was made or changed although no repair may.
+    /// Protected paths that were created or changed nevertheless.
     pub(super) protected: Vec<TreePath>,
 }
 
 impl TreeEntryKind {
-    /// What a thing is; none for what cannot be kept.
+    /// Returns the type of an entry, or `None` for types that cannot be kept.
     pub(super) fn from_stat(data: &Stat) -> Option<Self> {
         match FileType::from_raw_mode(data.st_mode) {
             FileType::RegularFile => Some(Self::File),
@@ -164,7 +164,7 @@ impl StatFingerprint {
             inode: data.st_ino,
             mode: mode_bits(data.st_mode),
             size: match TreeEntryKind::from_stat(data) {
-                // The size of a folder tells nothing that its entries do not.
+                // The size of a directory adds nothing to its entries.
                 Some(TreeEntryKind::Directory) => 0,
                 _ => data.st_size,
             },
@@ -181,7 +181,7 @@ impl StatFingerprint {
         self.mode & PERMISSION_BITS
     }
 
-    /// Whether it is the same thing, which may have been renamed since.
+    /// True if it is the same entry, possibly renamed since.
     pub(super) fn is_same_after_rename(&self, earlier: &Self) -> bool {
         let changed = earlier.changed;
         Self { changed, ..*self } == *earlier
@@ -189,7 +189,7 @@ impl StatFingerprint {
 }
 
 impl EntryChange {
-    /// The kind that counts for people: that after, or before where nothing is left.
+    /// Returns the type to display: the new one, or the old one if the entry was deleted.
     pub(super) fn kind(&self) -> Option<TreeEntryKind> {
         let thing = self.after.as_ref().or(self.before.as_ref());
         thing.map(|thing| thing.kind)
@@ -197,13 +197,13 @@ impl EntryChange {
 }
 
 impl ChangeSet {
-    /// What a unit touches.
+    /// Returns the paths that a unit touches.
     pub(super) fn touched_by(&self, unit: &SwapUnit) -> &[TouchedPath] {
         self.touched.get(unit.touched.clone()).unwrap_or_default()
     }
 }
 
-/// The hash of all that would be touched, and of what there will be.
+/// Returns the hash of all touched paths with their planned states.
 pub(super) fn digest(head: &[u8], touched: &[TouchedPath]) -> Result<String, serde_json::Error> {
     let mut hash = Sha256::new();
     hash.update((head.len() as u64).to_le_bytes());
@@ -215,22 +215,22 @@ pub(super) fn digest(head: &[u8], touched: &[TouchedPath]) -> Result<String, ser
     Ok(hex(&hash.finalize()))
 }
 
-/// Who may do what with a thing.
+/// Returns the permission bits of an entry.
 pub(super) fn permissions(data: &Stat) -> u32 {
     mode_bits(data.st_mode) & PERMISSION_BITS
 }
 
-/// Which thing it is: its device and its number there.
+/// Returns the device and inode numbers of an entry.
 pub(super) fn identity(data: &Stat) -> (i128, u64) {
     (data.st_dev.into(), data.st_ino)
 }
 
-/// The bits of a mode, which not all systems count alike.
+/// Returns mode bits in one type, since it differs between systems.
 fn mode_bits(bits: impl Into<u32>) -> u32 {
     bits.into()
 }
 
-/// Bytes in hexadecimal.
+/// Returns bytes in hexadecimal.
 pub(super) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

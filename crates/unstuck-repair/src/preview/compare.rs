@@ -1,4 +1,4 @@
-//! Compares what a command left with what lies below, by content.
+//! Compares the command's result with the original tree, by content.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -23,19 +23,19 @@ use crate::sandbox::{GitDirs, git_dirs};
 
 type Result<T> = std::result::Result<T, PreviewError>;
 
-/// What is compared.
+/// The input of a comparison.
 #[derive(Debug)]
 pub(super) struct CompareInput<'a> {
-    /// The root of the project.
+    /// Root of the project.
     pub(super) lower: &'a OwnedFd,
-    /// What the command wrote.
+    /// Writes of the command.
     pub(super) upper: &'a OwnedFd,
-    /// What no repair may make or change; what was made there all the same is told and left out.
+    /// Protected paths; anything created there is reported and left out.
     pub(super) protected: &'a [TreePath],
     pub(super) bounds: PreviewLimits,
 }
 
-/// All that differs.
+/// Returns all differences.
 pub(super) fn compare(what: &CompareInput<'_>) -> Result<ChangeSet> {
     let root = TreePath::default();
     let again = |folder: &OwnedFd| dir_handle::open_dir(folder, b".");
@@ -67,7 +67,7 @@ pub(super) fn unreadable(path: &TreePath, error: Errno) -> PreviewError {
 struct LayerWalk<'a> {
     input: &'a CompareInput<'a>,
     found: ChangeSet,
-    /// Files that were written again as they were, by their folder.
+    /// Number of files rewritten unchanged, by directory.
     rewritten: BTreeMap<TreePath, u64>,
     entries: u64,
     bytes: u64,
@@ -80,7 +80,7 @@ impl LayerWalk<'_> {
         self.compare_permissions(root, &before, &after)
     }
 
-    /// A folder that was there and stays: only what was written into it can differ.
+    /// Compares a directory that stays: only entries written into it can differ.
     fn compare_merged_dir(
         &mut self,
         path: &TreePath,
@@ -115,8 +115,7 @@ impl LayerWalk<'_> {
         Ok(())
     }
 
-    /// Whether git would obey what was made here: a new repository, wherever it lies in what is new, or what of one that
-    /// was there no repair may change.
+    /// True if git would obey a new entry: a new repository anywhere, or a protected entry of an existing one.
     fn is_protected_git_entry(
         &self,
         at: &TreePath,
@@ -134,7 +133,7 @@ impl LayerWalk<'_> {
         };
         if inside.next().is_some() {
             return match inside.next() {
-                // What was there is looked into.
+                // Existing directories are searched.
                 None => !was_there || kind != Some(FileType::Directory),
                 Some(first) => {
                     let first = std::ffi::OsStr::from_bytes(first);
@@ -169,7 +168,7 @@ impl LayerWalk<'_> {
         Ok(())
     }
 
-    /// A path that is put in place as one, if anything of it differs.
+    /// Compares a path that is swapped in as one unit, and records it if anything in it differs.
     fn compare_unit(
         &mut self,
         at: &TreePath,
@@ -200,7 +199,7 @@ impl LayerWalk<'_> {
         Ok(())
     }
 
-    /// Two trees, entry by entry.
+    /// Compares two trees entry by entry.
     fn compare_entry(
         &mut self,
         at: &TreePath,
@@ -257,7 +256,7 @@ impl LayerWalk<'_> {
         self.compare_children(at, before, after, depth)
     }
 
-    /// What is inside of two folders, or of one that takes the place of something else.
+    /// Compares the contents of two directories, or of one that replaces another entry.
     fn compare_children(
         &mut self,
         at: &TreePath,
@@ -281,7 +280,7 @@ impl LayerWalk<'_> {
         Ok(())
     }
 
-    /// The hash of what a file holds, unless it holds what was there before.
+    /// Returns the hash of a file's content if it changed.
     fn new_content_hash(
         &mut self,
         at: &TreePath,
@@ -306,7 +305,7 @@ impl LayerWalk<'_> {
         content::hash(file).map(Some).map_err(failed)
     }
 
-    /// A file that the command left, to be read.
+    /// Opens a file that the command wrote.
     fn open_written_file(&mut self, at: &TreePath, item: &OverlayEntry<'_>) -> Result<File> {
         self.bytes += item.data.st_size.unsigned_abs();
         self.input.bounds.check_bytes(self.bytes)?;
@@ -326,7 +325,7 @@ impl LayerWalk<'_> {
         *self.rewritten.entry(folder).or_default() += 1;
     }
 
-    /// Counts an entry, against trees without an end.
+    /// Counts an entry and enforces the limits against unbounded trees.
     fn check_limits(&mut self, at: &TreePath, depth: usize) -> Result<()> {
         self.entries += 1;
         self.input.bounds.check_depth(at, depth)?;
@@ -334,7 +333,7 @@ impl LayerWalk<'_> {
     }
 }
 
-/// All that counts of an item.
+/// Returns the compared state of an entry.
 fn entry_state(at: &TreePath, item: &OverlayEntry<'_>) -> Result<EntryState> {
     let mut thing = entry_state_from_stat(at, &item.data)?;
     if thing.kind == TreeEntryKind::Link {

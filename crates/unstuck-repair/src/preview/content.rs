@@ -1,4 +1,4 @@
-//! The contents of files, compared and hashed in pieces.
+//! Compares and hashes file contents in chunks.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -7,10 +7,10 @@ use sha2::{Digest, Sha256};
 
 use super::change::hex;
 
-/// How much of a file is held at once.
+/// Size of a chunk.
 const CHUNK_BYTES: usize = 128 * 1024;
 
-/// Whether two files hold the same bytes.
+/// True if two files have the same content.
 pub(super) fn has_same_bytes(mut one: File, mut other: File) -> io::Result<bool> {
     let (mut left, mut right) = (vec![0; CHUNK_BYTES], vec![0; CHUNK_BYTES]);
     loop {
@@ -27,7 +27,7 @@ pub(super) fn has_same_bytes(mut one: File, mut other: File) -> io::Result<bool>
     }
 }
 
-/// The hash of what a file holds.
+/// Returns the hash of a file's content.
 pub(super) fn hash(mut file: File) -> io::Result<String> {
     let mut piece = vec![0; CHUNK_BYTES];
     let mut hash = Sha256::new();
@@ -40,7 +40,7 @@ pub(super) fn hash(mut file: File) -> io::Result<String> {
     }
 }
 
-/// Reads until the piece is full or the file is at its end.
+/// Reads until the chunk is full or the file ends.
 fn fill_chunk(file: &mut File, piece: &mut [u8]) -> io::Result<usize> {
     let mut length = 0;
     while length < piece.len() {

@@ -1,4 +1,4 @@
-//! Folders as handles: opened name by name, never through a link.
+//! Directory handles, opened name by name and never through a link.
 
 #[cfg(target_os = "linux")]
 use std::os::fd::AsRawFd;
@@ -17,12 +17,12 @@ const DIR_FLAGS: OFlags = OFlags::DIRECTORY
     .union(OFlags::NOFOLLOW)
     .union(OFlags::CLOEXEC);
 
-/// A folder in another one; a link to a folder is none.
+/// Opens a subdirectory; a link to a directory is refused.
 pub(crate) fn open_dir(parent: impl AsFd, name: &[u8]) -> Result<OwnedFd> {
     openat(parent, name, DIR_FLAGS, Mode::empty())
 }
 
-/// A folder below another one.
+/// Opens a directory below another one.
 pub(super) fn open_dir_at(root: impl AsFd, path: &TreePath) -> Result<OwnedFd> {
     let mut at = open_dir(root, b".")?;
     for part in path.parts() {
@@ -31,7 +31,7 @@ pub(super) fn open_dir_at(root: impl AsFd, path: &TreePath) -> Result<OwnedFd> {
     Ok(at)
 }
 
-/// A file to be read; neither a link nor a pipe that would make us wait.
+/// Opens a file for reading; refuses links, and pipes that would block.
 pub(crate) fn open_file(parent: impl AsFd, name: &[u8]) -> Result<std::fs::File> {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = openat(parent, name, flags, Mode::empty())?;
@@ -42,7 +42,7 @@ pub(crate) fn open_file(parent: impl AsFd, name: &[u8]) -> Result<std::fs::File>
     }
 }
 
-/// What the file system says about a name, itself and not what it may point to; none if there is nothing.
+/// Returns the metadata of a name without following a link, or `None` if it does not exist.
 pub(crate) fn stat_entry(parent: impl AsFd, name: &[u8]) -> Result<Option<Stat>> {
     match statat(parent, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(data) => Ok(Some(data)),
@@ -51,7 +51,7 @@ pub(crate) fn stat_entry(parent: impl AsFd, name: &[u8]) -> Result<Option<Stat>>
     }
 }
 
-/// The names in a folder, in order.
+/// Returns the names in a directory, sorted.
 pub(crate) fn list_names(folder: impl AsFd) -> Result<Vec<Vec<u8>>> {
     let mut names = Vec::new();
     for entry in Dir::read_from(folder)? {
@@ -65,7 +65,7 @@ pub(crate) fn list_names(folder: impl AsFd) -> Result<Vec<Vec<u8>>> {
     Ok(names)
 }
 
-/// Sets who may use a file or folder, which itself may be unreadable; a link is refused.
+/// Sets the mode of a file or directory, even of an unreadable one; a link is refused.
 #[cfg(target_os = "linux")]
 pub(super) fn set_mode(parent: impl AsFd, name: &[u8], mode: u32) -> Result<()> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -74,12 +74,12 @@ pub(super) fn set_mode(parent: impl AsFd, name: &[u8], mode: u32) -> Result<()> 
     if kind == FileType::Symlink {
         return Err(Errno::LOOP);
     }
-    // What is held is not opened again by its name, so it cannot be exchanged.
+    // The handle is not reopened by name, so the file cannot be exchanged.
     let held = format!("/proc/self/fd/{}", held.as_raw_fd());
     chmodat(CWD, held, Mode::from_raw_mode(mode), AtFlags::empty())
 }
 
-/// Sets who may use a file or folder; a link is refused.
+/// Sets the mode of a file or directory; a link is refused.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn set_mode(parent: impl AsFd, name: &[u8], mode: u32) -> Result<()> {
     let mode = RawMode::try_from(mode).map_err(|_| Errno::INVAL)?;

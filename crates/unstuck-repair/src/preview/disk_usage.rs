@@ -1,4 +1,4 @@
-//! How much a command has written so far.
+//! Disk usage of a command so far.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -6,13 +6,13 @@ use std::path::Path;
 
 use super::limits::PreviewLimits;
 
-/// Whether a folder holds more than it may. What cannot be read does not count.
+/// True if a directory exceeds the limits. Unreadable entries are ignored.
 pub(super) fn exceeds_limits(folder: &Path, bounds: PreviewLimits) -> bool {
     let (mut bytes, mut entries) = (0, 0);
     let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-            // A link is never followed: this tells about the link itself.
+            // Links are not followed: this is the metadata of the link itself.
             let Ok(data) = entry.metadata() else { continue };
             entries += 1;
             bytes += data.blocks() * 512;

@@ -1,122 +1,122 @@
-//! Why there is no preview, or why it was not applied.
+//! Errors of creating and applying previews.
 
 use std::io;
 use std::path::PathBuf;
 
-/// Why a preview could not be made or found.
+/// An error creating or finding a preview.
 #[derive(Debug, thiserror::Error)]
 pub enum PreviewError {
-    /// The folder of the project cannot be opened.
+    /// The project directory cannot be opened.
     #[error("cannot open the project {}", path.display())]
     NoProject {
-        /// Where it should be.
+        /// Path of the project.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Error of the system.
         source: io::Error,
     },
-    /// The state folder lies in the project, so a preview would show itself.
+    /// The state directory is inside the project, so a preview would contain itself.
     #[error("unstuck keeps its state inside the project, in {}", state.display())]
     StateInsideProject {
-        /// The state folder.
+        /// State directory.
         state: PathBuf,
     },
-    /// A part of the project is another file system, which an overlay does not show.
+    /// Another file system is mounted inside the project, which an overlay does not include.
     #[error("{} is a mount of its own, and a preview cannot look into it", path.display())]
     Mounted {
-        /// Where it is mounted.
+        /// Mount point.
         path: PathBuf,
     },
-    /// What the command left cannot be shown as a whole.
+    /// The result of the command exceeds the limits.
     #[error("what the command left is too much for a preview: {0}")]
     TooMuch(String),
-    /// Something that no command in a sandbox can make, or that we do not know.
+    /// An entry of unknown type, or of one that no command in a sandbox can create.
     #[error("{path} is something that a preview does not understand ({what})")]
     UnsupportedEntry {
-        /// Its path, fit to be shown.
+        /// Path, sanitized for display.
         path: String,
-        /// What it is.
+        /// Type of the entry.
         what: &'static str,
     },
-    /// Something in the project or in what the command left cannot be read.
+    /// An entry of the project or of the command's result is unreadable.
     #[error("cannot read {path}")]
     Unreadable {
-        /// Its path, fit to be shown.
+        /// Path, sanitized for display.
         path: String,
-        /// What is wrong with it.
+        /// Error of the system.
         source: io::Error,
     },
-    /// The place for previews cannot be used.
+    /// The preview directory cannot be used.
     #[error("cannot keep a preview in {}", path.display())]
     Storage {
-        /// Where it should be.
+        /// Path of the directory.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Error of the system.
         source: io::Error,
     },
-    /// There is no preview of that name.
+    /// No preview has this id.
     #[error("there is no preview {id}")]
     NotFound {
-        /// What was asked for.
+        /// Requested id.
         id: String,
     },
     /// Several previews begin with these letters.
     #[error("{id} could be any of {}", several.join(", "))]
     Ambiguous {
-        /// What was asked for.
+        /// Requested id.
         id: String,
-        /// The ids of those that fit.
+        /// Matching ids.
         several: Vec<String>,
     },
-    /// A preview that is not as it was written.
+    /// The preview was modified or damaged.
     #[error("the preview {id} is damaged")]
     Damaged {
-        /// Its id.
+        /// Id of the preview.
         id: String,
     },
-    /// A preview that somebody else is working on.
+    /// The preview is locked by another process.
     #[error("the preview {id} is being made or applied at this moment")]
     Busy {
-        /// Its id.
+        /// Id of the preview.
         id: String,
     },
 }
 
-/// Why a preview was not applied. The project is as it was, unless [`ApplyError::PartiallyApplied`] says otherwise.
+/// An error applying a preview. The project is unchanged unless this is [`ApplyError::PartiallyApplied`].
 #[derive(Debug, thiserror::Error)]
 pub enum ApplyError {
-    /// The project or the preview is not what was shown.
+    /// The project or the preview differs from what was shown.
     #[error("changed since the preview: {}", paths.join(", "))]
     Changed {
-        /// What differs, fit to be shown; the first few.
+        /// The first differing paths, sanitized for display.
         paths: Vec<String>,
     },
-    /// The project changed while the command ran, so what was shown may be half of each.
+    /// The project changed while the command ran, so the preview may mix both states.
     #[error("changed while the preview was made: {}", paths.join(", "))]
     ChangedDuringRun {
-        /// What changed, fit to be shown; the first few.
+        /// The first changed paths, sanitized for display.
         paths: Vec<String>,
     },
-    /// There is another folder at the path of the project.
+    /// Another directory is now at the path of the project.
     #[error("{} is not the folder that the preview was made of", path.display())]
     ProjectReplaced {
-        /// The path of the project.
+        /// Path of the project.
         path: PathBuf,
     },
-    /// The project is being repaired, or another preview of it applied.
+    /// The project is being repaired, or another preview is being applied to it.
     #[error("the project is being repaired at this moment")]
     Busy,
-    /// It could not be put in place.
+    /// An entry could not be swapped in.
     #[error("cannot put {path} in place")]
     Failed {
-        /// Its path, fit to be shown.
+        /// Path, sanitized for display.
         path: String,
-        /// What is wrong.
+        /// Error of the system.
         source: io::Error,
     },
-    /// It could neither be finished nor undone.
+    /// The operation could neither be finished nor undone.
     #[error("only a part could be put in place: {}", left.join(", "))]
     PartiallyApplied {
-        /// What is left to look at, fit to be shown.
+        /// Paths to check, sanitized for display.
         left: Vec<String>,
     },
     /// The preview could not be read again.

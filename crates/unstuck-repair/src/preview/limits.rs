@@ -1,20 +1,20 @@
-//! How much a preview may hold.
+//! Size limits of previews.
 
 use serde::{Deserialize, Serialize};
 
 use super::error::PreviewError;
 use super::tree_path::TreePath;
 
-/// How much a preview may hold: 4 GiB in 500 000 entries by default.
+/// Size limits of a preview: 4 GiB in 500 000 entries by default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PreviewLimits {
-    /// All files together.
+    /// Total size of all files.
     pub bytes: u64,
-    /// Files, folders and links.
+    /// Number of files, directories and links.
     pub entries: u64,
 }
 
-/// How deep folders may lie in each other. Each level costs handles.
+/// Maximum directory depth. Each level costs handles.
 const MAX_DEPTH: usize = 128;
 
 impl Default for PreviewLimits {

@@ -1,11 +1,11 @@
-//! What a command would change, seen before it is allowed; then applied or dropped.
+//! Previews: shows the changes a command would make before it is approved; they are then applied or discarded.
 //!
-//! A command runs on an overlay of the project: it sees all files, and what it writes goes elsewhere. [`PendingPreview`] is such
-//! an overlay before the command ran, [`Preview`] what is known afterwards, [`Report`] what a person is shown. Files
-//! are compared by what they hold, so a reinstall that changes nothing shows nothing.
+//! A command runs on an overlay of the project: it sees all files, and its writes go elsewhere. [`PendingPreview`] is
+//! such an overlay before the run, [`Preview`] the result, [`PreviewReport`] its display form. Files are compared by
+//! content, so a reinstall that changes nothing shows no changes.
 //!
-//! Applying is all or nothing: copies are made beside the places they belong to, then exchanged with what is there, and
-//! what was there is looked at once more before it is removed. A crash in between is settled at the next call.
+//! Applying is all or nothing: copies are staged next to their targets, then exchanged with the existing entries, which
+//! are checked once more before they are removed. A crash in between is recovered at the next call.
 
 mod apply;
 mod apply_journal;

@@ -1,16 +1,16 @@
-//! File systems that are mounted in a project: an overlay shows what lies below them instead.
+//! File systems mounted inside a project: an overlay shows the directories below the mounts instead.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
-/// What is mounted below a folder, by the kernel's own list.
+/// Returns a mount point below a directory, from the kernel's mount list.
 pub(super) fn mount_below(folder: &Path, list: &[u8]) -> Option<PathBuf> {
     let mut points = list.split(|byte| *byte == b'\n').filter_map(mount_point);
     points.find(|point| point != folder && point.starts_with(folder))
 }
 
-/// The mount point in a line of `/proc/self/mountinfo`.
+/// Returns the mount point in a line of `/proc/self/mountinfo`.
 fn mount_point(line: &[u8]) -> Option<PathBuf> {
     let written = line.split(|byte| *byte == b' ').nth(4)?;
     let mut bytes = Vec::with_capacity(written.len());
@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_mounted_below_is_found_whatever_its_name() {
+    fn mount_points_below_a_directory_are_found_whatever_their_name() {
         let list = b"22 1 254:0 / / rw - ext4 /dev/vda rw\n\
             30 22 0:5 / /shop rw - ext4 /dev/vdb rw\n\
             31 30 0:6 / /shop/my\\040modules rw - tmpfs tmpfs rw\n";

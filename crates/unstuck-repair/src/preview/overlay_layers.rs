@@ -1,4 +1,4 @@
-//! A folder as a command left it: what it wrote, over what lies below, by the marks that an overlay leaves.
+//! The merged view of the command's writes and the original tree, from the marks that an overlay leaves.
 
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, OwnedFd};
@@ -9,21 +9,21 @@ use rustix::io::{Errno, Result};
 use super::dir_handle;
 use super::tree_path::TreePath;
 
-/// Where overlays keep their marks: those of ordinary users, and those of root.
+/// Namespaces of the overlay's extended attributes: for unprivileged mounts and for root's.
 const XATTR_NAMESPACES: [&str; 2] = ["user", "trusted"];
-/// The longest target of a redirection that is read.
+/// Maximum length of a redirect target.
 const MAX_REDIRECT_BYTES: usize = 4096;
 
-/// One folder of both layers, as it is seen through an overlay.
+/// One directory in both layers, as seen through the overlay.
 #[derive(Debug)]
 pub(super) struct OverlayDir {
-    /// What was written; none for a folder that was not touched.
+    /// Upper directory, or `None` if the directory was not written to.
     upper: Option<OwnedFd>,
-    /// What is seen of what lies below; none where nothing is.
+    /// Visible lower directory, or `None` if there is none.
     lower: Option<OwnedFd>,
 }
 
-/// Something that is seen in a folder.
+/// A visible entry of a directory.
 #[derive(Debug)]
 pub(super) struct OverlayEntry<'a> {
     pub(super) parent: &'a OverlayDir,
@@ -32,22 +32,22 @@ pub(super) struct OverlayEntry<'a> {
     is_upper: bool,
 }
 
-/// What the upper layer says about a name.
+/// An entry of the upper layer.
 #[derive(Debug)]
 pub(crate) enum UpperMark {
-    /// Nothing is to be seen there.
+    /// A whiteout: the name is deleted.
     Whiteout,
     Present(Stat),
 }
 
-/// How an upper folder stands to what lies below.
+/// The relation of an upper directory to the lower layer.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum LayerBond {
-    /// Both are seen.
+    /// Both are visible.
     Merged,
-    /// Only it is seen.
+    /// Only the upper one is visible.
     Opaque,
-    /// It was moved here: the folder of this path is seen with it.
+    /// The directory was moved here: the lower directory of this path is merged with it.
     Moved(Vec<u8>),
 }
 
@@ -59,7 +59,7 @@ impl OverlayDir {
         }
     }
 
-    /// A folder with nothing in it.
+    /// Returns an empty directory.
     pub(super) fn empty() -> Self {
         Self {
             upper: None,
@@ -67,7 +67,7 @@ impl OverlayDir {
         }
     }
 
-    /// What lies below, as if nothing had been written.
+    /// Returns the lower directory alone.
     pub(super) fn lower_only(&self) -> Result<Self> {
         let again = |lower| dir_handle::open_dir(lower, b".");
         Ok(Self {
@@ -76,7 +76,7 @@ impl OverlayDir {
         })
     }
 
-    /// What was written into the folder.
+    /// Returns the entries written into the directory.
     pub(super) fn written_entries(&self) -> Result<Vec<(Vec<u8>, UpperMark)>> {
         let Some(upper) = &self.upper else {
             return Ok(Vec::new());
@@ -90,7 +90,7 @@ impl OverlayDir {
         Ok(written)
     }
 
-    /// The names that are seen in the folder, in order.
+    /// Returns the visible names in the directory, sorted.
     pub(super) fn names(&self) -> Result<Vec<Vec<u8>>> {
         let written: BTreeMap<_, _> = self.written_entries()?.into_iter().collect();
         let mut names = match &self.lower {
@@ -104,7 +104,7 @@ impl OverlayDir {
         Ok(names)
     }
 
-    /// What is seen at a name.
+    /// Returns the visible entry of a name.
     pub(super) fn entry<'a>(&'a self, name: &'a [u8]) -> Result<Option<OverlayEntry<'a>>> {
         let written = match &self.upper {
             Some(upper) => read_mark(upper, name)?,
@@ -115,7 +115,7 @@ impl OverlayDir {
             (Some(UpperMark::Present(data)), _) => (Some(data), true),
             (None, Some(lower)) => (dir_handle::stat_entry(lower, name)?, false),
         };
-        // What listened at a socket is gone, so is the socket.
+        // The socket's listener is gone, and so is the socket.
         let data = data.filter(|data| kind(data) != FileType::Socket);
         Ok(data.map(|data| OverlayEntry {
             parent: self,
@@ -125,13 +125,13 @@ impl OverlayDir {
         }))
     }
 
-    /// A folder that was written.
+    /// Opens an upper subdirectory.
     pub(super) fn upper_dir(&self, name: &[u8]) -> Option<OwnedFd> {
         let upper = self.upper.as_ref()?;
         dir_handle::open_dir(upper, name).ok()
     }
 
-    /// What lies below at a name, whatever was written.
+    /// Returns the metadata of a name in the lower layer.
     pub(super) fn lower_stat(&self, name: &[u8]) -> Result<Option<Stat>> {
         match &self.lower {
             Some(lower) => dir_handle::stat_entry(lower, name),
@@ -139,7 +139,7 @@ impl OverlayDir {
         }
     }
 
-    /// How a folder that was written stands to what lies below.
+    /// Returns the relation of an upper subdirectory to the lower layer.
     pub(super) fn bond_of(&self, name: &[u8]) -> Result<LayerBond> {
         match &self.upper {
             Some(upper) => read_bond(&dir_handle::open_dir(upper, name)?),
@@ -147,7 +147,7 @@ impl OverlayDir {
         }
     }
 
-    /// A folder in this one, as it is seen.
+    /// Opens a subdirectory in both layers.
     pub(super) fn child(&self, name: &[u8], root: &OwnedFd) -> Result<Self> {
         let upper = match &self.upper {
             Some(upper) => open_dir_if_exists(upper, name)?,
@@ -168,7 +168,7 @@ impl OverlayDir {
         Ok(Self { upper, lower })
     }
 
-    /// A folder below this one, as it is seen.
+    /// Opens a directory below this one in both layers.
     pub(super) fn descend(self, path: &TreePath, root: &OwnedFd) -> Result<Self> {
         let mut at = self;
         for part in path.parts() {
@@ -183,7 +183,7 @@ impl OverlayEntry<'_> {
         kind(&self.data)
     }
 
-    /// The folder in which it really lies.
+    /// Returns the layer's directory that contains the entry.
     fn containing_dir(&self) -> Result<&OwnedFd> {
         let folder = if self.is_upper {
             &self.parent.upper
@@ -193,18 +193,18 @@ impl OverlayEntry<'_> {
         folder.as_ref().ok_or(Errno::NOENT)
     }
 
-    /// The file, to be read.
+    /// Opens the file for reading.
     pub(super) fn open(&self) -> Result<std::fs::File> {
         dir_handle::open_file(self.containing_dir()?, self.name)
     }
 
-    /// Where the link points to.
+    /// Returns the target of the link.
     pub(super) fn target(&self) -> Result<Vec<u8>> {
         let target = rustix::fs::readlinkat(self.containing_dir()?, self.name, Vec::new())?;
         Ok(target.into_bytes())
     }
 
-    /// The folder, as it is seen.
+    /// Opens the directory in both layers.
     pub(super) fn open_dir(&self, root: &OwnedFd) -> Result<OverlayDir> {
         self.parent.child(self.name, root)
     }
@@ -230,7 +230,7 @@ pub(crate) fn read_mark(upper: &OwnedFd, name: &[u8]) -> Result<Option<UpperMark
         FileType::CharacterDevice => data.st_rdev == 0,
         FileType::RegularFile if data.st_size == 0 => {
             let file = dir_handle::open_file(upper, name);
-            // One that may not even be read was not made by an overlay to hide something.
+            // An unreadable entry was not made by an overlay to hide something.
             match file {
                 Ok(file) => read_xattr(&file, "whiteout")?.is_some(),
                 Err(Errno::ACCESS) => false,
@@ -254,7 +254,7 @@ pub(crate) fn read_bond(folder: &OwnedFd) -> Result<LayerBond> {
     Ok(moved.map_or(LayerBond::Merged, LayerBond::Moved))
 }
 
-/// Whether the contents of a file lie below although its description was written.
+/// True if the upper layer has only the metadata of a file, and its content is in the lower one.
 pub(super) fn is_metacopy(file: impl AsFd) -> Result<bool> {
     Ok(read_xattr(file, "metacopy")?.is_some())
 }

@@ -1,4 +1,4 @@
-//! The place where previews are kept: outside of every project, for their owner only, and not for ever.
+//! The directory of previews: outside of every project, private to the owner, and with an expiry.
 
 use std::fs::{self, DirBuilder, File};
 use std::io;
@@ -25,42 +25,42 @@ use super::stored_preview::{
 };
 use super::tree_path::TreePath;
 
-/// How long a preview is kept.
+/// Maximum age of a preview.
 pub const MAX_AGE: Duration = Duration::from_secs(24 * 3600);
-/// How many previews are kept.
+/// Maximum number of previews.
 pub const MAX_PREVIEWS: usize = 8;
-/// What the name of a preview begins with as long as it is being made.
+/// Name prefix of pending previews.
 const DRAFT_PREFIX: &str = "draft-";
 
 type Result<T> = std::result::Result<T, PreviewError>;
 
-/// The place where previews are kept.
+/// The store of previews.
 #[derive(Debug, Clone)]
 pub struct PreviewStore {
     folder: PathBuf,
 }
 
-/// An empty overlay for a command that is to be previewed. It is removed unless it is finished.
+/// An empty overlay for the command to preview. Removed on drop unless finished.
 #[derive(Debug)]
 pub struct PendingPreview {
     folder: PathBuf,
     project: PathBuf,
     root: OwnedFd,
     bounds: PreviewLimits,
-    /// The moment from which on changes of the project are noticed.
+    /// Start time; later changes of the project are detected.
     start_time: i128,
     lock: Option<File>,
 }
 
 impl PreviewStore {
-    /// The previews in a state folder.
+    /// Returns the preview store of a state directory.
     pub fn in_state_dir(state: &Path) -> Self {
         Self {
             folder: state.join("previews"),
         }
     }
 
-    /// An empty overlay for a project. What is old is removed first.
+    /// Creates an empty overlay for a project. Removes stale previews first.
     pub fn prepare(
         &self,
         project: &Path,
@@ -89,14 +89,14 @@ impl PreviewStore {
         draft.map_err(|source| storage_error(&state, source))
     }
 
-    /// All that are kept, the newest first.
+    /// Returns all previews, the newest first.
     pub fn list(&self) -> Vec<PreviewReport> {
         let mut reports: Vec<_> = self.ids().iter().filter_map(|id| self.report(id)).collect();
         reports.sort_by_key(|report| std::cmp::Reverse(report.made_at));
         reports
     }
 
-    /// The preview whose id begins with these letters, to be applied or dropped.
+    /// Opens the preview whose id begins with these letters, to apply or discard it.
     pub fn find(&self, letters: &str) -> Result<Preview> {
         let id = letters.to_owned();
         let fits = |id: &String| !letters.is_empty() && id.starts_with(letters);
@@ -111,7 +111,7 @@ impl PreviewStore {
         }
     }
 
-    /// What was shown of a preview, also while somebody works on it.
+    /// Returns the report of a preview, even while it is locked.
     fn report(&self, id: &str) -> Option<PreviewReport> {
         let kept = fs::read(self.folder.join(id).join(RECORD_FILE)).ok()?;
         let kept: PreviewRecord = serde_json::from_slice(&kept).ok()?;
@@ -141,7 +141,7 @@ impl PreviewStore {
         Ok(fchmod(open_dir(&self.folder)?, mode)?)
     }
 
-    /// Removes what is old, too many, or was left by a crash; never what somebody works on or what is half applied.
+    /// Removes previews that are expired, too many, or left by a crash; never a locked or half-applied one.
     fn remove_stale(&self, now: Timestamp) {
         let kept = self.list().into_iter().take(MAX_PREVIEWS - 1);
         let kept = kept.filter(|report| now.since(report.made_at) < MAX_AGE);
@@ -152,7 +152,7 @@ impl PreviewStore {
                 continue;
             }
             if let Ok(Some(_lock)) = try_lock(&folder) {
-                // One that cannot be removed is tried again the next time.
+                // A preview that cannot be removed is tried again next time.
                 let _ = remove_preview_dir(&folder);
             }
         }
@@ -186,36 +186,36 @@ impl PendingPreview {
             let _ = fchown(&made, Some(user), Some(group));
         }
         let upper = open_dir(&draft.upper())?;
-        // The root of the project is seen with the permissions of this folder.
+        // The root of the project is seen with the permissions of this directory.
         fchmod(&upper, Mode::from_raw_mode(owner.st_mode))?;
         draft.start_time = StatFingerprint::from_stat(&fstat(&upper)?).changed;
         Ok(draft)
     }
 
-    /// The project.
+    /// Returns the path of the project.
     pub fn project(&self) -> &Path {
         &self.project
     }
 
-    /// Where the overlay keeps what the command writes.
+    /// Returns the upper directory of the overlay.
     pub fn upper(&self) -> PathBuf {
         self.folder.join(UPPER_DIR)
     }
 
-    /// What the kernel needs beside it.
+    /// Returns the work directory of the overlay.
     pub fn work(&self) -> PathBuf {
         self.folder.join(WORK_DIR)
     }
 
-    /// Whether the command has already written more than a preview may hold.
+    /// True if the command has already exceeded the limits of a preview.
     pub fn is_full(&self) -> bool {
         disk_usage::exceeds_limits(&self.upper(), self.bounds)
     }
 
-    /// Compares what the command left with the project, and keeps it.
+    /// Compares the command's result with the project, and stores the preview.
     ///
-    /// The overlay must be unmounted. `protected_paths` are what the sandbox itself put into the project so that the
-    /// command could not; they are no changes.
+    /// The overlay must be unmounted. `protected_paths` are the sandbox's own placeholders in the project; they are not
+    /// changes.
     pub fn finish(
         mut self,
         ran: ExecutedCommand,
@@ -248,7 +248,7 @@ impl PendingPreview {
             protected: guarded.clone(),
             bounds: self.bounds,
         };
-        // What the kernel needed is no part of it.
+        // The kernel's work directory is not part of it.
         let _ = remove_preview_dir(&self.work());
         let missing = || storage_error(&self.folder, io::ErrorKind::NotFound.into());
         let lock = self.lock.take().ok_or_else(missing)?;
@@ -258,14 +258,14 @@ impl PendingPreview {
 
 impl Drop for PendingPreview {
     fn drop(&mut self) {
-        // It has another name once it is finished. What cannot be removed is removed when the next one is made.
+        // A finished preview has another name by now. Leftovers are removed when the next one is made.
         if self.folder.exists() {
             let _ = remove_preview_dir(&self.folder);
         }
     }
 }
 
-/// A new folder for a preview that is being made.
+/// Creates a new directory for a pending preview.
 fn create_draft_dir(state: &Path) -> io::Result<PathBuf> {
     for number in 1_u64.. {
         let folder = state.join(format!("{DRAFT_PREFIX}{number}"));

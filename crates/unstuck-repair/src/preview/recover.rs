@@ -1,4 +1,4 @@
-//! After a crash: what was half applied is finished if it still can be, otherwise undone.
+//! Crash recovery: a half-applied preview is finished if possible, otherwise rolled back.
 
 use std::fs;
 use std::path::PathBuf;
@@ -9,30 +9,30 @@ use super::preview_store::PreviewStore;
 use super::stored_preview::{Preview, remove_preview_dir};
 use super::swap::SwapOperation;
 
-/// What was done about a preview that was half applied.
+/// A recovered preview.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecoveredPreview {
-    /// The id of the preview.
+    /// Id of the preview.
     pub id: String,
-    /// The project.
+    /// Path of the project.
     pub project: PathBuf,
-    /// What was done.
+    /// Outcome of the recovery.
     pub outcome: RecoveryOutcome,
 }
 
-/// How a preview that was half applied ended.
+/// The outcome of recovering a half-applied preview.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RecoveryOutcome {
-    /// All of it is in place.
+    /// The preview is fully applied.
     Finished,
-    /// The project is as it was before, and the preview is kept.
+    /// The project is unchanged, and the preview is kept.
     RolledBack,
-    /// Somebody else changed the project meanwhile, so both were impossible for these paths, fit to be shown.
+    /// Somebody else changed these paths meanwhile, so neither was possible; sanitized for display.
     Conflicted(Vec<String>),
 }
 
 impl PreviewStore {
-    /// Finishes or undoes what a crash left half applied. Nothing to do is the usual case.
+    /// Finishes or rolls back previews that a crash left half-applied. Usually there are none.
     pub fn recover(&self) -> Vec<RecoveredPreview> {
         let half = |id: &String| ApplyJournal::path_in(&self.preview_dir(id)).exists();
         let ids = self.ids().into_iter().filter(half);
@@ -40,7 +40,7 @@ impl PreviewStore {
     }
 
     fn recover_one(&self, id: &str) -> Result<RecoveredPreview, ApplyError> {
-        // Whoever works on it holds its lock.
+        // A running process holds the lock of its preview.
         let preview = Preview::open(self.preview_dir(id), id)?;
         let project = preview.report().project.clone();
         let _claim = preview.lock_project()?;
@@ -50,7 +50,7 @@ impl PreviewStore {
         let root = match preview.open_project() {
             Ok(root) => root,
             Err(gone) => {
-                // There is nothing left to be settled.
+                // Nothing is left to recover.
                 preview.remove_journal().map_err(keeping)?;
                 return Err(gone);
             }
@@ -82,14 +82,14 @@ impl PreviewStore {
     }
 }
 
-/// Removes what nobody needs any more.
+/// Removes staged and old entries.
 fn remove_leftovers(moving: &SwapOperation<'_>) -> RecoveryOutcome {
     moving.remove_staged();
     moving.set_dir_modes(|folder| folder.after);
     RecoveryOutcome::Finished
 }
 
-/// Does what was not done yet.
+/// Makes the remaining moves.
 fn finish_moves(
     moving: &SwapOperation<'_>,
     preview: &Preview,

@@ -1,4 +1,4 @@
-//! Removing a whole tree, however deep it is, without ever leaving it.
+//! Removes a directory tree of any depth without leaving it.
 
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -7,10 +7,10 @@ use rustix::io::{Errno, Result};
 
 use super::dir_handle::{list_names, open_dir, set_mode, stat_entry};
 
-/// What an owner needs to empty a folder.
+/// Owner permissions needed to empty a directory.
 const OWNER_ACCESS_MODE: u32 = 0o700;
 
-/// Removes what has this name; nothing there is fine.
+/// Removes an entry; a missing one is fine.
 pub(crate) fn remove_tree(parent: impl AsFd, name: &[u8]) -> Result<()> {
     match stat_entry(&parent, name)? {
         None => Ok(()),
@@ -34,14 +34,14 @@ fn remove_dir(parent: impl AsFd, name: &[u8]) -> Result<()> {
     ignore_missing(unlinkat(&parent, name, AtFlags::REMOVEDIR))
 }
 
-/// A folder whose inner folders are moved up into it before they are emptied, so that no depth costs handles.
+/// A removal that moves inner directories up before emptying them, so that depth costs no handles.
 struct FlatteningRemoval {
     top: OwnedFd,
     moved: u64,
 }
 
 impl FlatteningRemoval {
-    /// Removes all files of the folder itself, and tells its inner folders.
+    /// Removes the files of the top directory, and returns its subdirectories.
     fn remove_top_files(&mut self) -> Result<Vec<Vec<u8>>> {
         let mut inner = Vec::new();
         for name in list_names(&self.top)? {
@@ -53,7 +53,7 @@ impl FlatteningRemoval {
         Ok(inner)
     }
 
-    /// Removes all files of an inner folder, and moves its folders up.
+    /// Removes the files of a subdirectory, and moves its subdirectories up.
     fn empty_subdir(&mut self, name: &[u8], left: &mut Vec<Vec<u8>>) -> Result<()> {
         let inner = open_writable_dir(&self.top, name)?;
         for name in list_names(&inner)? {
@@ -66,7 +66,7 @@ impl FlatteningRemoval {
     }
 
     fn move_up(&mut self, from: &OwnedFd, name: &[u8]) -> Result<Vec<u8>> {
-        // Whoever may not write into a folder may not move it either.
+        // A directory that is not writable cannot be moved either.
         set_mode(from, name, OWNER_ACCESS_MODE)?;
         loop {
             self.moved += 1;
@@ -79,7 +79,7 @@ impl FlatteningRemoval {
     }
 }
 
-/// A folder that its owner can empty.
+/// Opens a directory after making it writable for its owner.
 fn open_writable_dir(parent: impl AsFd, name: &[u8]) -> Result<OwnedFd> {
     set_mode(&parent, name, OWNER_ACCESS_MODE)?;
     open_dir(&parent, name)
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_lies_behind_a_link_stays() {
+    fn link_targets_are_not_removed() {
         let place = tempfile::tempdir().unwrap();
         let path = place.path();
         fs::create_dir_all(path.join("kept/inner")).unwrap();
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tree_that_is_deeper_than_handles_go_and_closed_is_removed() {
+    fn a_very_deep_unreadable_tree_is_removed() {
         let place = tempfile::tempdir().unwrap();
         let parent = fs::File::open(place.path()).unwrap();
         let mut at = OwnedFd::from(parent.try_clone().unwrap());

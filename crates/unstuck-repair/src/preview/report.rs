@@ -1,4 +1,4 @@
-//! What a person is shown of a preview. All texts in it are fit to be shown: nothing in them commands a terminal.
+//! The report of a preview. All texts in it are sanitized: no terminal control characters.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -6,132 +6,132 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use unstuck_core::Timestamp;
 
-/// A command that ran in a copy of a project, and what it would change there.
+/// A command that ran on a copy of a project, and the changes it would make.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PreviewReport {
-    /// Twelve letters that stand for exactly this: the command, its end and all that it would change.
+    /// Id of twelve letters, derived from the command, its exit and all its changes.
     pub id: String,
-    /// The root of the project.
+    /// Root of the project.
     pub project: PathBuf,
-    /// When it was made.
+    /// Creation time.
     pub made_at: Timestamp,
-    /// What ran.
+    /// Execution of the command.
     #[serde(rename = "ran")]
     pub execution: ExecutedCommand,
-    /// How many files it would add, change and delete.
+    /// Counts of files it would add, change and delete.
     pub counts: FileChangeCounts,
-    /// How many files were written again exactly as they were.
+    /// Number of files rewritten unchanged.
     #[serde(rename = "same")]
     pub rewritten_unchanged: u64,
-    /// Where they are: names in the root of the project.
+    /// Top-level directories of these files.
     #[serde(rename = "same_in")]
     pub rewritten_in: Vec<String>,
-    /// What it would change, in few lines.
+    /// Changes, as display rows.
     pub rows: Vec<ReportRow>,
-    /// How many lines more there would be.
+    /// Number of omitted rows.
     pub more_rows: u64,
-    /// How the texts of small files would change.
+    /// Text diffs of small files.
     pub texts: Vec<FileTextDiff>,
-    /// How many changed texts are not among them.
+    /// Number of omitted text diffs.
     pub more_texts: u64,
-    /// What the command made where unstuck or git would obey it; that is never applied.
+    /// Files created where unstuck or git would obey them; never applied.
     #[serde(rename = "refused")]
     pub protected: Vec<String>,
-    /// What changed in the project while the command ran; then nothing can be applied.
+    /// Paths of the project that changed during the run; if any, the preview cannot be applied.
     #[serde(rename = "unsettled")]
     pub changed_during_run: Vec<String>,
 }
 
-/// A command that ran, and how it ended.
+/// An executed command and its result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExecutedCommand {
-    /// The command.
+    /// Command.
     pub command: String,
-    /// The folder it ran in, below the root of the project; empty for the root.
+    /// Working directory relative to the root of the project; empty for the root.
     #[serde(default)]
     pub working_dir: String,
-    /// Its exit code, as a shell would show it.
+    /// Exit code, as a shell would show it.
     pub exit_code: i32,
-    /// Whether it took too long.
+    /// If set, the command timed out.
     pub timed_out: bool,
-    /// How long it took.
+    /// Run time.
     #[serde(rename = "duration_ms", with = "millis")]
     pub duration: Duration,
-    /// Whether it could reach the network.
+    /// If set, the command had network access.
     pub network: bool,
-    /// The last lines of what it wrote.
+    /// Last lines of output.
     pub output: Vec<String>,
-    /// What it wrote outside of the project, a few of it; that was a private copy and is gone.
+    /// Some of the writes outside the project, which went to a private copy and were discarded.
     #[serde(rename = "discarded")]
     pub discarded_writes: Vec<String>,
 }
 
 impl ExecutedCommand {
-    /// Whether it did not come to a good end, so that what it left is not what it would change.
+    /// True if the command failed or timed out, so that its result is not what it would change.
     pub fn has_failed(&self) -> bool {
         self.timed_out || self.exit_code != 0
     }
 }
 
-/// How many files are added, changed and deleted.
+/// Counts of added, changed and deleted files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct FileChangeCounts {
-    /// Files that are new.
+    /// Added files.
     pub added: u64,
-    /// Files that are different.
+    /// Changed files.
     pub changed: u64,
-    /// Files that are no longer there.
+    /// Deleted files.
     pub deleted: u64,
 }
 
-/// One line about a file or a folder.
+/// A report row about a file or directory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReportRow {
-    /// What would happen to it.
+    /// Kind of change.
     #[serde(rename = "what")]
     pub change: RowChange,
-    /// Its path; that of a folder ends with a slash.
+    /// Path; that of a directory ends with a slash.
     pub path: String,
-    /// How many files that is.
+    /// Counts of the files in it.
     pub counts: FileChangeCounts,
-    /// What is to be said about it.
+    /// Remark.
     pub note: String,
 }
 
-/// What would happen to a file or a folder.
+/// The kind of change of a report row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RowChange {
-    /// It is new.
+    /// Added.
     Add,
-    /// It is different.
+    /// Changed.
     Change,
-    /// It is no longer there.
+    /// Deleted.
     Delete,
-    /// Some of it is new, different or no longer there.
+    /// A mix of additions, changes and deletions.
     Mixed,
 }
 
-/// How the text of a file would change.
+/// The diff of a text file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileTextDiff {
-    /// Its path.
+    /// Path of the file.
     pub path: String,
-    /// The difference; each line begins with `@`, `+`, `-` or a blank.
+    /// Lines of the diff; each begins with `@`, `+`, `-` or a blank.
     pub lines: Vec<String>,
-    /// How many lines more there would be.
+    /// Number of omitted lines.
     pub more_lines: u64,
 }
 
 impl PreviewReport {
-    /// Whether it would change nothing at all.
+    /// True if nothing would change.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 }
 
 impl FileChangeCounts {
-    /// All together.
+    /// Returns the total.
     pub fn sum(&self) -> u64 {
         self.added + self.changed + self.deleted
     }
@@ -146,7 +146,7 @@ impl std::ops::AddAssign for FileChangeCounts {
 }
 
 impl RowChange {
-    /// It in one word.
+    /// Returns the name of the change.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Add => "add",

@@ -1,4 +1,4 @@
-//! Turns what differs into what a person is shown.
+//! Builds the report of a preview from its changes.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -14,10 +14,10 @@ use super::report_rows::{self, RowDraft};
 use super::text_diffs::TextDiffs;
 use super::tree_path::{TreePath, display_line};
 
-/// How many paths are named that changed meanwhile.
+/// Maximum number of paths reported as changed during the run.
 const MAX_NAMED_PATHS: usize = 5;
 
-/// What is told beside the changes.
+/// The input of a report besides the changes.
 #[derive(Debug)]
 pub(super) struct ReportInput<'a> {
     pub(super) project: &'a Path,
@@ -26,7 +26,7 @@ pub(super) struct ReportInput<'a> {
     pub(super) ran: ExecutedCommand,
 }
 
-/// What a person is shown.
+/// Builds the report.
 pub(super) fn build_report(
     compared: &CompareInput<'_>,
     changes: &ChangeSet,
@@ -59,7 +59,7 @@ pub(super) fn build_report(
     })
 }
 
-/// A row, with what is to be said about a single change.
+/// Builds a row, with a remark if it is about a single change.
 fn row_with_text_diff(
     line: RowDraft,
     compared: &CompareInput<'_>,
@@ -77,7 +77,7 @@ fn row_with_text_diff(
     Ok(row)
 }
 
-/// The folders in the root of the project in which files were written again as they were.
+/// Returns the top-level directories in which files were rewritten unchanged.
 fn dirs_with_rewritten_files(changes: &ChangeSet) -> Vec<String> {
     let folders = changes.rewritten.iter();
     let tops = folders.map(|one| one.folder.parts().next().unwrap_or(b".").to_vec());
@@ -86,7 +86,7 @@ fn dirs_with_rewritten_files(changes: &ChangeSet) -> Vec<String> {
     tops.collect()
 }
 
-/// What is in the way of applying it: what changed since the command began.
+/// Returns the paths that changed since the start of the command and prevent applying.
 fn changed_since(changes: &ChangeSet, began: i128) -> Vec<String> {
     let is_newer = |touched: &&TouchedPath| {
         let before = touched.before.as_ref();
@@ -99,7 +99,7 @@ fn changed_since(changes: &ChangeSet, began: i128) -> Vec<String> {
         .collect()
 }
 
-/// What ran, fit to be shown.
+/// Sanitizes an executed command for display.
 fn sanitize_executed(ran: ExecutedCommand) -> ExecutedCommand {
     ExecutedCommand {
         command: sanitize_command(&ran.command),

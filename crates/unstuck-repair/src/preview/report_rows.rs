@@ -1,4 +1,4 @@
-//! Many changes in few lines: a folder that is new is one, and so is one in which too much differs.
+//! Folds many changes into few rows: one for a new directory, and one for a directory with too many changes.
 
 use std::collections::BTreeMap;
 
@@ -6,23 +6,23 @@ use super::change::{ChangeSet, EntryChange, EntryState, TreeEntryKind};
 use super::report::{FileChangeCounts, ReportRow, RowChange};
 use super::tree_path::TreePath;
 
-/// How many lines a person reads.
+/// Maximum number of rows.
 pub(super) const MAX_ROWS: usize = 40;
-/// How many changes in one folder are worth a line each, when there are too many lines.
+/// Minimum number of changes in a directory to fold when there are too many rows.
 const MIN_FOLDED_CHANGES: usize = 3;
 
-/// A line, and what it is about.
+/// A row being built.
 #[derive(Debug, Clone)]
 pub(super) struct RowDraft {
     pub(super) row: ReportRow,
-    /// The change that it is about, if that is only one.
+    /// Index of the change, if it is only one.
     pub(super) change: Option<usize>,
     path: TreePath,
     bytes: u64,
     is_folder: bool,
 }
 
-/// The lines, and how many more there would be.
+/// Returns the rows, and the number of omitted ones.
 pub(super) fn report_rows(changes: &ChangeSet) -> (Vec<RowDraft>, u64) {
     let mut lines = row_per_change(&changes.changes);
     let deepest = lines.iter().map(|line| line.path.parts().count()).max();
@@ -40,7 +40,7 @@ pub(super) fn report_rows(changes: &ChangeSet) -> (Vec<RowDraft>, u64) {
     (lines, more as u64)
 }
 
-/// One line for each change, but only one for a folder that comes or goes as a whole.
+/// Returns one row per change, but only one for a directory that is added or deleted as a whole.
 fn row_per_change(changes: &[EntryChange]) -> Vec<RowDraft> {
     let mut lines: Vec<RowDraft> = Vec::new();
     let mut whole: Option<TreePath> = None;
@@ -59,13 +59,13 @@ fn row_per_change(changes: &[EntryChange]) -> Vec<RowDraft> {
     lines
 }
 
-/// Whether all that follows below a change belongs to it.
+/// True if all changes below this one are part of it.
 fn is_whole_dir_change(change: &EntryChange) -> bool {
     let is_folder = |thing: &Option<EntryState>| thing.as_ref().is_some_and(EntryState::is_dir);
     is_folder(&change.before) != is_folder(&change.after)
 }
 
-/// Lines with one for all that lies in a folder at this depth, unless that is little.
+/// Folds the rows of each directory at this depth into one, unless they are few.
 fn fold_dirs(lines: Vec<RowDraft>, depth: usize) -> Vec<RowDraft> {
     let folder = |line: &RowDraft| {
         let parts: Vec<_> = line.path.parts().collect();
@@ -114,13 +114,13 @@ impl RowDraft {
         line
     }
 
-    /// Takes in a change that it is about.
+    /// Adds a change to the row.
     fn add_change(&mut self, change: &EntryChange) {
         self.bytes += change.after.as_ref().map_or(0, |thing| thing.size);
         self.row.counts += change_counts(change);
     }
 
-    /// Takes in another line of the same folder.
+    /// Merges another row of the same directory.
     fn merge(&mut self, other: &Self) {
         if self.row.change != other.row.change {
             self.row.change = RowChange::Mixed;
@@ -174,7 +174,7 @@ fn row_change(change: &EntryChange) -> RowChange {
     }
 }
 
-/// How many files a change is; a folder is none, unless only its permissions change.
+/// Returns the file counts of a change; a directory counts only if its permissions change.
 pub(super) fn change_counts(change: &EntryChange) -> FileChangeCounts {
     let mut counts = FileChangeCounts::default();
     match (&change.before, &change.after) {
@@ -186,7 +186,7 @@ pub(super) fn change_counts(change: &EntryChange) -> FileChangeCounts {
     counts
 }
 
-/// What is to be said about one change, of which so many lines come and go.
+/// Returns the remark for a change, given its numbers of added and removed lines.
 pub(super) fn change_note(change: &EntryChange, lines: Option<(usize, usize)>) -> String {
     match (&change.before, &change.after) {
         (Some(before), Some(after)) => difference_note(before, after, lines),
@@ -203,7 +203,7 @@ fn entry_note(thing: &EntryState) -> String {
         (TreeEntryKind::Link, None) => return "link".to_owned(),
         (TreeEntryKind::Pipe, _) => "named pipe".to_owned(),
     };
-    // A program that runs as somebody else is never a small matter.
+    // Set-user-ID and set-group-ID bits are always shown.
     match thing.mode & 0o6000 {
         0 => what,
         _ => format!("{what}, mode {:o}", thing.mode),
@@ -262,7 +262,7 @@ fn file_count(count: u64) -> String {
     }
 }
 
-/// A number that can be read at a glance: `2 561`.
+/// Formats a number with digit groups: `2 561`.
 pub fn grouped_number(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() * 4 / 3);
@@ -275,7 +275,7 @@ pub fn grouped_number(number: u64) -> String {
     text
 }
 
-/// A size for people.
+/// Formats a size for display.
 pub fn display_size(bytes: u64) -> String {
     match bytes {
         0..1000 => format!("{bytes} B"),

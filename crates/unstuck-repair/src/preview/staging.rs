@@ -1,4 +1,4 @@
-//! Copies what a command left to a place beside the one where it will be put.
+//! Copies a command's result to staging names next to the targets.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -16,12 +16,12 @@ use super::dir_handle;
 use super::overlay_layers::OverlayEntry;
 use super::tree_path::TreePath;
 
-/// Copies trees of one preview into one project.
+/// Copies trees of a preview into a project.
 #[derive(Debug)]
 pub(super) struct StagingCopier<'a> {
-    /// The root of the project.
+    /// Root of the project.
     pub(super) root: &'a OwnedFd,
-    /// Where the files are that have several names, by their device and number.
+    /// Copied files with several hard links, by device and inode.
     links: HashMap<(i128, u64), TreePath>,
 }
 
@@ -33,7 +33,7 @@ impl<'a> StagingCopier<'a> {
         }
     }
 
-    /// Copies an item and all that is in it to a path where nothing is.
+    /// Copies an entry and its contents to a free path.
     pub(super) fn copy(&mut self, item: &OverlayEntry<'_>, to: &TreePath) -> io::Result<()> {
         let (folder, name) = to.split().ok_or(Errno::INVAL)?;
         let folder = dir_handle::open_dir_at(self.root, &folder)?;
@@ -122,7 +122,7 @@ fn copy_link(item: &OverlayEntry<'_>, folder: &OwnedFd, name: &[u8]) -> Result<(
 fn copy_pipe(item: &OverlayEntry<'_>, folder: &OwnedFd, name: &[u8]) -> Result<()> {
     let mode = Mode::from_raw_mode(item.data.st_mode);
     rustix::fs::mknodat(folder, name, FileType::Fifo, mode, 0)?;
-    // What the mask of the process took away.
+    // Restores the bits that the umask removed.
     let mode = super::change::permissions(&item.data);
     dir_handle::set_mode(folder, name, mode)
 }
@@ -132,7 +132,7 @@ fn pipe(_item: &OverlayEntry<'_>, _folder: &OwnedFd, _name: &[u8]) -> Result<()>
     Err(Errno::NOTSUP)
 }
 
-/// Gives a copy its owner, its permissions and its time.
+/// Sets the owner, permissions and times of a copy.
 fn copy_metadata(copy: impl AsFd, data: &Stat) -> Result<()> {
     let (owner, group) = owner_ids(data);
     ignore_not_permitted(fchown(&copy, owner, group))?;
@@ -145,7 +145,7 @@ fn owner_ids(data: &Stat) -> (Option<Uid>, Option<Gid>) {
     (Some(owner), Some(group))
 }
 
-/// Only root may give files away; what others make is their own anyway.
+/// Ignores missing permission: only root may change owners; other users own their files anyway.
 fn ignore_not_permitted(done: Result<()>) -> Result<()> {
     match done {
         Err(Errno::PERM) => Ok(()),
@@ -153,7 +153,7 @@ fn ignore_not_permitted(done: Result<()>) -> Result<()> {
     }
 }
 
-/// When something was last read and written.
+/// Returns the access and modification times.
 pub(super) fn file_times(data: &Stat) -> Timestamps {
     Timestamps {
         last_access: Timespec {

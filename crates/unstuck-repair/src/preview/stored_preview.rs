@@ -1,4 +1,4 @@
-//! A preview that is kept until somebody applies or drops it.
+//! A stored preview, kept until it is applied or discarded.
 
 use std::fs::{self, File};
 use std::io;
@@ -18,43 +18,43 @@ use super::remove_tree::remove_tree;
 use super::report::PreviewReport;
 use super::tree_path::TreePath;
 
-/// The names of what a preview consists of.
+/// File names of a stored preview.
 pub(super) const UPPER_DIR: &str = "upper";
 pub(super) const WORK_DIR: &str = "work";
 const LOCK_FILE: &str = "lock";
 pub(super) const RECORD_FILE: &str = "preview.json";
 const TOUCHED_FILE: &str = "touched.jsonl";
-/// How many letters of the hash are its id.
+/// Number of hash letters in an id.
 const ID_LENGTH: usize = 12;
 
-/// A preview that is kept until somebody applies or drops it.
+/// A stored preview, kept until it is applied or discarded.
 #[derive(Debug)]
 pub struct Preview {
     folder: PathBuf,
     record: PreviewRecord,
-    /// Held as long as somebody works on it.
+    /// Held while the preview is in use.
     _lock: File,
 }
 
-/// What is written down of a preview.
+/// The stored record of a preview.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct PreviewRecord {
     pub(super) report: PreviewReport,
-    /// The device and number of the root of the project.
+    /// Device and inode of the project's root.
     pub(super) root: (i128, u64),
-    /// What no repair may make or change.
+    /// Protected paths.
     #[serde(rename = "guarded")]
     pub(super) protected: Vec<TreePath>,
     pub(super) bounds: PreviewLimits,
 }
 
 impl Preview {
-    /// What a person is shown of it.
+    /// Returns the report.
     pub fn report(&self) -> &PreviewReport {
         &self.record.report
     }
 
-    /// Removes it. The project stays as it is.
+    /// Removes the preview. The project stays unchanged.
     pub fn discard(self) -> Result<(), PreviewError> {
         remove_preview_dir(&self.folder)
     }
@@ -79,7 +79,7 @@ impl Preview {
         is_whole.then_some(preview).ok_or_else(damaged)
     }
 
-    /// Keeps what is in a folder, under the id that stands for exactly this.
+    /// Stores the contents of a directory under an id derived from them.
     pub(super) fn store(
         draft: &Path,
         lock: File,
@@ -111,7 +111,7 @@ impl Preview {
         })
     }
 
-    /// What it touches, as it was written down.
+    /// Reads the recorded touched paths.
     pub(super) fn read_touched(&self) -> Result<Vec<TouchedPath>, PreviewError> {
         let damaged = || PreviewError::Damaged {
             id: self.report().id.clone(),
@@ -124,7 +124,7 @@ impl Preview {
             .collect()
     }
 
-    /// The root of the project, if it is still the folder that the preview was made of.
+    /// Opens the project's root if it is still the directory of the preview.
     pub(super) fn open_project(&self) -> Result<OwnedFd, ApplyError> {
         let path = &self.report().project;
         let another = || ApplyError::ProjectReplaced { path: path.clone() };
@@ -137,9 +137,9 @@ impl Preview {
         }
     }
 
-    /// The right to change the project.
+    /// Acquires the project lock.
     pub(super) fn lock_project(&self) -> Result<ProjectLock, ApplyError> {
-        // The folder of previews lies in the state folder.
+        // The preview directory is in the state directory.
         let state = self.folder.ancestors().nth(2).unwrap_or(&self.folder);
         let lock = ProjectLock::try_acquire(state, &self.report().project);
         lock.map_err(|source| self.storage_error(source))?
@@ -178,7 +178,7 @@ impl Preview {
     }
 }
 
-/// The id that stands for all that is kept, and all that it touches.
+/// Returns the id of a record and all paths it touches.
 fn preview_id(kept: &PreviewRecord, touched: &[TouchedPath]) -> Result<String, serde_json::Error> {
     let mut kept = kept.clone();
     kept.report.id.clear();
@@ -188,7 +188,7 @@ fn preview_id(kept: &PreviewRecord, touched: &[TouchedPath]) -> Result<String, s
     Ok(id)
 }
 
-/// Claims a folder of a preview; none if somebody else works on it.
+/// Locks a preview directory; returns `None` if another process holds the lock.
 pub(super) fn try_lock(folder: &Path) -> io::Result<Option<File>> {
     let flags = OFlags::CREATE | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let file = openat(CWD, folder.join(LOCK_FILE), flags, Mode::RUSR | Mode::WUSR)?;
@@ -199,13 +199,13 @@ pub(super) fn try_lock(folder: &Path) -> io::Result<Option<File>> {
     }
 }
 
-/// Opens a folder by its path; only what is below it is never reached through links.
+/// Opens a directory by its path; everything below it is opened without following links.
 pub(super) fn open_dir(path: &Path) -> io::Result<OwnedFd> {
     let flags = OFlags::DIRECTORY | OFlags::CLOEXEC;
     Ok(openat(CWD, path, flags, Mode::empty())?)
 }
 
-/// Removes a folder of a preview and all that is in it.
+/// Removes a preview directory and its contents.
 pub(super) fn remove_preview_dir(folder: &Path) -> Result<(), PreviewError> {
     let keeping = |source| PreviewError::Storage {
         path: folder.to_owned(),

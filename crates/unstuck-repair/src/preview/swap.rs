@@ -1,4 +1,4 @@
-//! Puts staged copies in place, or brings back what was there.
+//! Swaps staged copies in, or restores the old entries.
 
 use std::os::fd::OwnedFd;
 
@@ -11,7 +11,7 @@ use super::error::ApplyError;
 use super::remove_tree::remove_tree;
 use super::tree_path::TreePath;
 
-/// A project in which something is put in place.
+/// A swap operation on a project.
 #[derive(Debug)]
 pub(super) struct SwapOperation<'a> {
     pub(super) root: &'a OwnedFd,
@@ -19,9 +19,9 @@ pub(super) struct SwapOperation<'a> {
 }
 
 impl SwapOperation<'_> {
-    /// Does all moves that were not done yet; if one cannot be done, undoes all.
+    /// Makes all remaining moves; if one fails, undoes all of them.
     ///
-    /// What was taken away is looked at once more when nobody else can reach it by its name: it must be what was shown.
+    /// Each removed entry is checked once more when nobody can reach it by its name: it must match the preview.
     pub(super) fn perform_all<'t>(
         &self,
         touched: impl Fn(&PlannedMove) -> &'t [TouchedPath],
@@ -63,13 +63,13 @@ impl SwapOperation<'_> {
         }
         match first_difference(&folder, step, touched) {
             Ok(None) => Ok(()),
-            // What was taken away in this moment may be somebody else's, so it goes back before anything else.
+            // An entry changed at this moment may be somebody else's, so it is restored first.
             Ok(Some(path)) => Err(step.undo(&folder).err().map_or(changed(path), failed)),
             Err(error) => Err(failed(step.undo(&folder).err().unwrap_or(error))),
         }
     }
 
-    /// Brings back what was there and removes the copies; tells what could not be.
+    /// Restores the old entries and removes the copies; returns the paths for which that failed.
     pub(super) fn undo_all(&self) -> Vec<String> {
         let mut left = Vec::new();
         for step in self.journal.moves.iter().rev() {
@@ -94,7 +94,7 @@ impl SwapOperation<'_> {
         Ok(true)
     }
 
-    /// Removes all that lies beside, whatever it is; tells what could not be.
+    /// Removes all staged entries; returns those that remain.
     pub(super) fn remove_staged(&self) -> Vec<String> {
         let clear = |step: &&PlannedMove| {
             let folder = step.open_dir(self.root);
@@ -106,16 +106,16 @@ impl SwapOperation<'_> {
         left.map(|step| step.staging_path().display()).collect()
     }
 
-    /// Gives folders that stay their permissions.
+    /// Sets the permissions of directories that stay.
     pub(super) fn set_dir_modes(&self, mode: fn(&DirModeChange) -> u32) {
         for folder in self.journal.folders.iter().rev() {
-            // One that is no longer there needs none.
+            // A missing directory needs none.
             let _ = set_dir_mode(self.root, folder, mode(folder));
         }
     }
 }
 
-/// Gives a folder that stays other permissions.
+/// Sets the permissions of one directory that stays.
 pub(super) fn set_dir_mode(root: &OwnedFd, folder: &DirModeChange, mode: u32) -> Result<()> {
     match folder.path.split() {
         Some((parent, name)) => {
@@ -125,7 +125,7 @@ pub(super) fn set_dir_mode(root: &OwnedFd, folder: &DirModeChange, mode: u32) ->
     }
 }
 
-/// What is not as it was in what was taken away.
+/// Returns the first path in a removed entry that differs from the preview.
 fn first_difference<'t>(
     folder: &OwnedFd,
     step: &PlannedMove,
@@ -150,7 +150,7 @@ fn first_difference<'t>(
         };
         let is_same = data.is_some_and(|data| {
             let now = StatFingerprint::from_stat(&data);
-            // To be renamed changes the time of a thing itself, but of nothing in it.
+            // A rename changes the times of the entry itself, but not of its contents.
             now == *before || inner.split().is_none() && now.is_same_after_rename(before)
         });
         if !is_same {

@@ -1,7 +1,7 @@
-//! Puts only what differs in place where most of a folder was written again as it was.
+//! Swaps in only the changed entries of a directory that was mostly rewritten unchanged.
 //!
-//! A folder that was made anew could be exchanged as a whole. But of a reinstall that repairs three files of three
-//! thousand only these three have to be copied.
+//! A recreated directory could be exchanged as a whole. But if a reinstall repairs three of three thousand files, only
+//! these three have to be copied.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use super::change::{
 };
 use super::tree_path::TreePath;
 
-/// The same changes, put in place by the smallest number of copies.
+/// Returns the same changes with the smallest number of copies.
 pub(super) fn minimize_units(changes: ChangeSet) -> ChangeSet {
     let ChangeSet {
         units,
@@ -40,7 +40,7 @@ pub(super) fn minimize_units(changes: ChangeSet) -> ChangeSet {
     }
 }
 
-/// What is found of the smaller units.
+/// A search for smaller units.
 struct UnitSplitter<'a> {
     touched: &'a [TouchedPath],
     units: Vec<SwapUnit>,
@@ -48,7 +48,7 @@ struct UnitSplitter<'a> {
 }
 
 impl UnitSplitter<'_> {
-    /// Something that differs, with all that is in it.
+    /// Keeps a changed entry as one unit or splits it.
     fn keep_or_split(&mut self, range: Range<usize>) {
         let Some((top, inner)) = self.touched[range.clone()].split_first() else {
             return;
@@ -81,7 +81,7 @@ impl UnitSplitter<'_> {
         }
     }
 
-    /// Where what is in something ends.
+    /// Returns the end of an entry's subtree.
     fn end_of_subtree(&self, at: usize, last: usize) -> usize {
         let path = &self.touched[at].path;
         let rest = &self.touched[at..last];
@@ -105,7 +105,7 @@ impl TouchedPath {
         }
     }
 
-    /// How the permissions of a folder that stays change.
+    /// Returns the permission change of a directory that stays.
     fn mode_change(&self) -> Option<(TreePath, ModeChange)> {
         match (&self.before, &self.after) {
             (Some(before), PlannedState::Replaced(thing)) => {
@@ -120,7 +120,7 @@ impl TouchedPath {
     }
 }
 
-/// The units with only what they touch, and the folders whose permissions change.
+/// Returns the units with only their touched paths, and the directories whose permissions change.
 fn filter_units(
     units: Vec<SwapUnit>,
     touched: &[TouchedPath],
@@ -128,7 +128,7 @@ fn filter_units(
 ) -> (Vec<SwapUnit>, Vec<TouchedPath>) {
     let folders = permitted.iter().map(|(path, permitted)| TouchedPath {
         path: path.clone(),
-        // Its times change with what is put into it.
+        // Its times change with the entries put into it.
         before: None,
         after: PlannedState::ModeChanged(*permitted),
     });

@@ -1,4 +1,4 @@
-//! How the texts of small files would change.
+//! Text diffs of small files.
 
 use std::fs::File;
 use std::io::Read;
@@ -14,27 +14,27 @@ use super::overlay_layers::OverlayDir;
 use super::report::FileTextDiff;
 use super::tree_path::{TreePath, display_line};
 
-/// The largest file whose text is compared.
+/// Maximum file size for a text diff.
 const MAX_FILE_BYTES: u64 = 1024 * 1024;
-/// How many lines are shown of one file, and of all together.
+/// Maximum lines per file and in total.
 const MAX_LINES_PER_FILE: usize = 40;
 const MAX_LINES: usize = 160;
-/// How many lines around a change are shown.
+/// Lines of context around a change.
 const CONTEXT_LINES: usize = 3;
-/// After that a difference is shown that may be longer than it has to be.
+/// Time limit, after which the diff may be longer than necessary.
 const DIFF_TIMEOUT: Duration = Duration::from_millis(300);
 
-/// The differences of texts that were found so far.
+/// The text diffs collected so far.
 #[derive(Debug, Default)]
 pub(super) struct TextDiffs {
     pub(super) diffs: Vec<FileTextDiff>,
-    /// How many there are no lines left for.
+    /// Number of diffs omitted for lack of lines.
     pub(super) omitted: u64,
     shown: usize,
 }
 
 impl TextDiffs {
-    /// Takes in a change; tells how many lines come and go if it is one of a text.
+    /// Adds a change; returns its numbers of added and removed lines if it is a text change.
     pub(super) fn add_change(
         &mut self,
         change: &EntryChange,
@@ -104,7 +104,7 @@ fn diff_line(tag: ChangeTag, text: &str) -> String {
     )
 }
 
-/// The texts before and after, if the change is one of a small text.
+/// Returns the texts before and after a change of a small text file.
 fn texts_before_and_after(
     change: &EntryChange,
     upper: &OwnedFd,
@@ -145,7 +145,7 @@ fn read_text_at(layers: OverlayDir, lower: &OwnedFd, path: &TreePath) -> Result<
     Ok(file.and_then(read_text))
 }
 
-/// What a file holds, if it is a text.
+/// Returns the content of a file if it is text.
 fn read_text(file: File) -> Option<String> {
     let mut bytes = Vec::new();
     file.take(MAX_FILE_BYTES).read_to_end(&mut bytes).ok()?;

@@ -1,4 +1,4 @@
-//! Paths in a project: bytes that need not be text, and are never shown as they are.
+//! Paths in a project: bytes that may not be text, and are escaped for display.
 
 use std::fmt::{self, Write};
 use std::os::unix::ffi::OsStrExt;
@@ -7,10 +7,10 @@ use std::path::Path;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use unstuck_core::command_policy::sanitize;
 
-/// How many letters are shown of a line.
+/// Maximum number of displayed characters of a line.
 const MAX_SHOWN_CHARS: usize = 160;
 
-/// A path below the root of a project; empty for the root itself.
+/// A path relative to the root of a project; empty for the root itself.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub(super) struct TreePath(Vec<u8>);
 
@@ -30,7 +30,7 @@ impl TreePath {
         Self([&self.0, b"/".as_slice(), name].concat())
     }
 
-    /// The folder that it is in, and its name there; none for the root.
+    /// Returns the parent directory and the name, or `None` for the root.
     pub(super) fn split(&self) -> Option<(Self, &[u8])> {
         if self.0.is_empty() {
             return None;
@@ -47,19 +47,19 @@ impl TreePath {
         parts.filter(|part| !part.is_empty())
     }
 
-    /// Whether it is that path, or below it.
+    /// True if it is that path, or below it.
     pub(super) fn is_within(&self, other: &Self) -> bool {
         let rest = self.0.strip_prefix(other.0.as_slice());
         other.0.is_empty() || rest.is_some_and(|rest| rest.is_empty() || rest[0] == b'/')
     }
 
-    /// What stands of it below another one.
+    /// Returns the path relative to an ancestor.
     pub(super) fn strip_ancestor(&self, other: &Self) -> Self {
         let rest = self.0.strip_prefix(other.0.as_slice()).unwrap_or(&self.0);
         Self(rest.strip_prefix(b"/").unwrap_or(rest).to_vec())
     }
 
-    /// It for people: on one line, without anything that a terminal would obey, and never like another one.
+    /// Returns the path for display: one line, no terminal control characters, and unambiguous.
     pub(super) fn display(&self) -> String {
         if self.0.is_empty() {
             return ".".to_owned();
@@ -68,7 +68,7 @@ impl TreePath {
     }
 }
 
-/// A line of an agent for people: without secrets, without anything that a terminal would obey, and not endless.
+/// Returns a line of an agent for display: redacted, without terminal control characters, and truncated.
 pub(super) fn display_line(line: &str) -> String {
     let begin: String = line.chars().take(MAX_SHOWN_CHARS).collect();
     let mut shown = sanitize(&begin.replace('\t', "    "));
@@ -78,7 +78,7 @@ pub(super) fn display_line(line: &str) -> String {
     shown
 }
 
-/// Bytes of an agent for people: what is not plain text is escaped.
+/// Returns bytes of an agent for display, escaped unless they are plain text.
 fn display_bytes(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
@@ -90,19 +90,19 @@ fn display_bytes(bytes: &[u8]) -> String {
 
 fn escape(bytes: &[u8], text: &mut String) {
     for byte in bytes {
-        // Writing to a text cannot fail.
+        // Writing to a string cannot fail.
         let _ = write!(text, "\\x{byte:02x}");
     }
 }
 
 impl Serialize for TreePath {
-    /// Readable where it is plain, and the same bytes again in any case.
+    /// Serializes readably where plain, and losslessly in any case.
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let mut text = String::with_capacity(self.0.len());
         for byte in &self.0 {
             match byte {
                 b'%' | 0..=0x1f | 0x7f.. => {
-                    // Writing to a text cannot fail.
+                    // Writing to a string cannot fail.
                     let _ = write!(text, "%{byte:02x}");
                 }
                 byte => text.push(char::from(*byte)),
@@ -132,7 +132,7 @@ impl<'de> Deserialize<'de> for TreePath {
     }
 }
 
-/// A path that is not written as we write them.
+/// A path that is not in our escaped form.
 #[derive(Debug)]
 struct InvalidTreePath;
 
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn odd_paths_are_told_apart_and_command_nothing() {
+    fn odd_paths_are_displayed_unambiguously_and_escaped() {
         assert_eq!(path("src/Grüße.rs".as_bytes()).display(), "src/Grüße.rs");
         assert_eq!(path(b"a\nb").display(), "a\\nb");
         assert_eq!(path(b"a\\nb").display(), "a\\\\nb");
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_is_read_back_byte_for_byte() {
+    fn a_serialized_path_is_lossless() {
         for bytes in [b"a/b c".as_slice(), b"50%\n\xff\x7f", "ü".as_bytes(), b""] {
             let text = serde_json::to_string(&path(bytes)).unwrap();
             assert!(text.is_ascii(), "{text}");
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_knows_what_it_is_below() {
+    fn a_path_is_within_its_ancestors_only() {
         assert!(path(b"a/b").is_within(&path(b"a")) && path(b"a").is_within(&path(b"a")));
         assert!(!path(b"ab").is_within(&path(b"a")) && path(b"ab").is_within(&path(b"")));
         assert_eq!(path(b"a/b/c").strip_ancestor(&path(b"a")), path(b"b/c"));

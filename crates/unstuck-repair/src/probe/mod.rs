@@ -1,8 +1,8 @@
-//! A look at a project before a repair is offered: what it has, what is broken, who runs.
+//! Collects facts about a project before a repair is offered: its files, breakage, and running processes.
 //!
-//! Nothing is run and nothing is changed. The look is bounded in what it lists and reads, and it reads no file outside
-//! the project; of a link that leads out only whether it leads anywhere is found out. What cannot be looked at stays
-//! unknown, and what is unknown speaks for nothing.
+//! Nothing is run or changed. Listing and reading are bounded, and no file outside the project is read; for a link that
+//! leads out, only the existence of its target is checked. Unreadable facts stay unknown, and an unknown fact never
+//! counts in favor of a repair.
 
 mod name_search;
 mod path_facts;
@@ -18,10 +18,10 @@ use unstuck_core::repair::{ProjectFacts, ProjectProbes};
 
 use project_listing::ProjectListing;
 
-/// Looks at a project: at what was asked about, and at what a repair usually depends on.
+/// Collects the requested facts about a project, and those that repairs usually depend on.
 ///
-/// `at` is the folder in which the failed command ran; `own_search_path` is where programs are looked for, of which only
-/// absolute folders outside the project count.
+/// `at` is the directory in which the failed command ran; `own_search_path` is the search path for programs, of which
+/// only absolute directories outside the project are used.
 pub fn probe_project(
     root: &Path,
     at: &Path,
@@ -57,7 +57,7 @@ pub fn probe_project(
     facts
 }
 
-/// The spellings of the root that a message may use.
+/// Returns the spellings of the root that a message may use.
 fn root_spellings(root: &Path) -> Vec<String> {
     let mut roots = vec![root.to_string_lossy().into_owned()];
     if let Ok(real) = root.canonicalize() {

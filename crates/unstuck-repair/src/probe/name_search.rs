@@ -1,19 +1,19 @@
-//! Which files of a project contain a name.
+//! Searches the files of a project for names.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::project_listing::ProjectListing;
 
-/// So much of an ordinary file is read.
+/// Maximum bytes read of an ordinary file.
 const MAX_FILE_BYTES: u64 = 128 << 10;
-/// So much of a lockfile is read.
+/// Maximum bytes read of a lockfile.
 const MAX_LOCKFILE_BYTES: u64 = 4 << 20;
-/// So much of all files is read.
+/// Maximum bytes read in total.
 const MAX_TOTAL_BYTES: usize = 24 << 20;
-/// So many names are looked for.
+/// Maximum number of names to search for.
 const MAX_NAMES: usize = 80;
 
-/// For each name the files that contain it, letter case and the sign between words aside.
+/// Returns for each name the files that contain it, ignoring case and word separators.
 pub(super) fn files_containing(
     tree: &ProjectListing,
     names: &BTreeSet<String>,

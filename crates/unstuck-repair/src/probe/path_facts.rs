@@ -1,4 +1,4 @@
-//! What is at a path.
+//! Facts about paths.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -10,14 +10,14 @@ use unstuck_core::repair::{FsEntry, PathFact};
 
 use super::project_listing::ProjectListing;
 
-/// So many paths are looked at.
+/// Maximum number of paths to check.
 const MAX_PATHS: usize = 1_500;
-/// So much of a file is read.
+/// Maximum bytes read of a file.
 const MAX_FILE_BYTES: u64 = 32 << 10;
-/// So much of all files is read.
+/// Maximum bytes read in total.
 const MAX_TOTAL_BYTES: usize = 2 << 20;
 
-/// What is at each of the paths.
+/// Returns the facts about each path.
 pub(super) fn path_facts(
     tree: &ProjectListing,
     asked: &BTreeSet<String>,
@@ -43,7 +43,7 @@ pub(super) fn path_facts(
     facts
 }
 
-/// What the file system says about a path; none if it says nothing.
+/// Returns the file system facts about a path, or `None` if it is unreadable.
 fn path_fact(root: &Path, path: &str) -> Option<PathFact> {
     let path = root.join(path);
     let own = match fs::symlink_metadata(&path) {
@@ -87,7 +87,7 @@ fn path_fact(root: &Path, path: &str) -> Option<PathFact> {
     })
 }
 
-/// Where a path leads in the end, relative to the root; none if that is outside.
+/// Returns the final target of a path relative to the root, or `None` if it is outside.
 fn resolve_inside(root: &Path, path: &Path) -> Option<String> {
     let real = path.canonicalize().ok()?;
     let relative = real.strip_prefix(root.canonicalize().ok()?).ok()?;
@@ -96,7 +96,7 @@ fn resolve_inside(root: &Path, path: &Path) -> Option<String> {
 
 fn read_file_into(fact: &mut PathFact, tree: &ProjectListing, path: &str, left: &mut usize) {
     let name = path.rsplit('/').next().unwrap_or(path);
-    // Secrets are nobody's business, and nothing here depends on them.
+    // Files with secrets are never read, and nothing here depends on them.
     let is_secret =
         name.starts_with(".env") && !name.contains("example") && !name.contains("sample");
     if *left == 0 || is_secret {

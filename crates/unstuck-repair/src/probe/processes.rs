@@ -1,4 +1,4 @@
-//! Who runs, who holds which port, and who has which file open; from `/proc`, so only on Linux.
+//! Facts about running processes, their ports and open files; read from `/proc`, so only on Linux.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -9,14 +9,14 @@ use unstuck_core::repair::{PidFile, PortFact};
 
 use super::project_listing::ProjectListing;
 
-/// So many processes are looked at.
+/// Maximum number of processes to check.
 const MAX_PROCESSES: usize = 5_000;
-/// So many open files of a process are looked at.
+/// Maximum number of open files to check per process.
 const MAX_OPEN_FILES: usize = 2_000;
-/// A file with the number of a process is no longer than this.
+/// Maximum size of a PID file.
 const MAX_PID_FILE_BYTES: u64 = 64;
 
-/// The files of the project that processes have open; none if that cannot be found out here.
+/// Returns the project files that processes have open, or `None` if that cannot be determined here.
 pub(super) fn open_files(root: &Path) -> Option<BTreeSet<PathBuf>> {
     let root = root.canonicalize().ok()?;
     let mut open = BTreeSet::new();
@@ -30,7 +30,7 @@ pub(super) fn open_files(root: &Path) -> Option<BTreeSet<PathBuf>> {
     Some(open)
 }
 
-/// The files of the project that hold the number of a process.
+/// Returns the PID files of the project.
 pub(super) fn pid_files(
     tree: &ProjectListing,
     asked: &BTreeSet<String>,
@@ -61,8 +61,8 @@ pub(super) fn pid_files(
     numbered.collect()
 }
 
-/// Who listens: on the ports that were asked about, and on which ports processes of the project do. A port is absent
-/// where that cannot be found out.
+/// Returns facts about the requested ports, and the ports on which the project's processes listen. Ports whose state is
+/// unknown are omitted.
 pub(super) fn port_facts(
     root: &Path,
     asked: &BTreeSet<u16>,
@@ -88,7 +88,7 @@ pub(super) fn port_facts(
             );
         }
     }
-    // A port that is taken by somebody who cannot be seen from here stays unknown.
+    // A port held by a process that is not visible from here stays unknown.
     let free = asked.iter().filter(|port| !listening.contains_key(port));
     facts.extend(free.map(|port| (*port, PortFact::default())));
     facts
@@ -113,7 +113,7 @@ fn files_open_by(pid: u32) -> Vec<PathBuf> {
         .collect()
 }
 
-/// The sockets in the project on which somebody listens.
+/// Returns the Unix sockets in the project with a listener.
 fn listening_unix_sockets(root: &Path) -> Vec<PathBuf> {
     let text = fs::read_to_string("/proc/net/unix").unwrap_or_default();
     let paths = text
@@ -125,12 +125,12 @@ fn listening_unix_sockets(root: &Path) -> Vec<PathBuf> {
 
 fn is_alive(pid: u32) -> bool {
     let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
-    // Who may not be signalled lives, too.
+    // A process that we may not signal is alive, too.
     let lives = |pid| !matches!(test_kill_process(pid), Err(rustix::io::Errno::SRCH));
     pid.is_some_and(lives) && !is_zombie(pid)
 }
 
-/// A process that has ended and was not yet taken note of.
+/// True for a process that has ended but was not reaped.
 fn is_zombie(pid: Option<Pid>) -> bool {
     let Some(pid) = pid else {
         return false;
@@ -143,7 +143,7 @@ fn is_zombie(pid: Option<Pid>) -> bool {
     state == Some('Z')
 }
 
-/// Whether a process works in the project; none if that cannot be seen.
+/// Returns true if a process works in the project, or `None` if that is not visible.
 fn is_working_in(pid: u32, root: &Path) -> Option<bool> {
     let root = root.canonicalize().ok()?;
     let folder = fs::read_link(format!("/proc/{pid}/cwd")).ok()?;
@@ -159,7 +159,7 @@ fn command_of(pid: u32) -> String {
     words.join(" ").trim().to_owned()
 }
 
-/// The sockets that listen, by port.
+/// Returns the listening sockets by port.
 fn listening_sockets_by_port() -> Option<BTreeMap<u16, BTreeSet<u64>>> {
     let mut all: BTreeMap<u16, BTreeSet<u64>> = BTreeMap::new();
     let four = fs::read_to_string("/proc/net/tcp").ok()?;
@@ -181,7 +181,7 @@ fn listening_sockets_by_port() -> Option<BTreeMap<u16, BTreeSet<u64>>> {
     Some(all)
 }
 
-/// The processes that hold the sockets, by port.
+/// Returns the processes that hold the sockets, by port.
 fn port_owners(listening: &BTreeMap<u16, BTreeSet<u64>>) -> BTreeMap<u16, u32> {
     let sockets: BTreeMap<PathBuf, u16> = listening
         .iter()

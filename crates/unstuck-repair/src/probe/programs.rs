@@ -1,11 +1,11 @@
-//! Which programs exist outside the project.
+//! Checks which programs exist outside the project.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// Those of the programs that an absolute folder outside the project has.
+/// Returns the programs found in an absolute directory outside the project.
 pub(super) fn existing_programs(
     search_path: &OsStr,
     root: &Path,

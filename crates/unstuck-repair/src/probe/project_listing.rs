@@ -1,4 +1,4 @@
-//! The files of a project, listed and read within bounds.
+//! A bounded listing of a project's files.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs::File;
@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 
 use unstuck_files::{DirHandle, EntryKind};
 
-/// So deep folders are listed.
+/// Maximum depth of listed directories.
 const MAX_DEPTH: usize = 5;
-/// So many files and folders are listed.
+/// Maximum number of listed entries.
 const MAX_ENTRIES: usize = 6_000;
-/// So many files of one folder are listed.
+/// Maximum number of listed entries per directory.
 const MAX_ENTRIES_PER_DIR: usize = 600;
 
-/// Folders that hold what was installed, built or recorded: they are listed, what is in them is not.
+/// Directories of installed, built or recorded files: listed without their contents.
 const UNLISTED_DIRS: [&str; 22] = [
     ".git",
     ".hg",
@@ -40,12 +40,12 @@ const UNLISTED_DIRS: [&str; 22] = [
     "Pods",
 ];
 
-/// The files and folders of a project, relative to its root.
+/// The files and directories of a project, relative to its root.
 pub(super) struct ProjectListing {
     root: PathBuf,
-    /// The root as it is opened once; none if it cannot be.
+    /// Handle of the root, or `None` if it cannot be opened.
     handle: Option<DirHandle>,
-    /// Each with whether it is a plain file.
+    /// Entries with a flag for plain files.
     entries: BTreeMap<String, bool>,
 }
 
@@ -71,10 +71,10 @@ impl ProjectListing {
         tree
     }
 
-    /// Lists one folder; links are listed and not followed.
+    /// Lists one directory; links are listed and not followed.
     fn list_dir(&mut self, folder: &str) -> Vec<(String, bool)> {
         let mut folders = Vec::new();
-        // A folder that has become a link is refused.
+        // A directory that was replaced with a link is refused.
         let entries = self
             .handle
             .as_ref()
@@ -90,7 +90,7 @@ impl ProjectListing {
                 "" => name,
                 folder => format!("{folder}/{name}"),
             };
-            // Not every file system reports the type with the name.
+            // Some file systems do not report the type with the name.
             let kind = match entry.kind {
                 EntryKind::Other => self.kind(&path).unwrap_or(EntryKind::Other),
                 known => known,
@@ -117,7 +117,7 @@ impl ProjectListing {
         there.map(|(path, _)| path.clone()).collect()
     }
 
-    /// The plain files, the least deep first.
+    /// Returns the plain files, the least deep first.
     pub(super) fn files(&self) -> Vec<&str> {
         let files = self.entries.iter().filter(|(_, is_file)| **is_file);
         let mut files: Vec<&str> = files.map(|(path, _)| path.as_str()).collect();
@@ -125,7 +125,7 @@ impl ProjectListing {
         files
     }
 
-    /// The start of a file of the project; none if it is none, or lies elsewhere.
+    /// Returns the start of a project file, or `None` if it is not a file or lies elsewhere.
     pub(super) fn read(&self, path: &str, most: u64) -> Option<Vec<u8>> {
         let file = self.open(path)?;
         let mut bytes = Vec::new();
@@ -133,7 +133,7 @@ impl ProjectListing {
         Some(bytes)
     }
 
-    /// The start of a text file of the project.
+    /// Returns the start of a project's text file.
     pub(super) fn read_text(&self, path: &str, most: u64) -> Option<String> {
         let bytes = self.read(path, most)?;
         let is_text = !bytes.contains(&0);
@@ -153,9 +153,9 @@ mod tests {
 
     use super::*;
 
-    /// An agent swaps a folder for a link between two looks: no name outside of the project is listed.
+    /// An agent swaps a directory for a link between two checks: no name outside of the project is listed.
     #[test]
-    fn a_folder_that_became_a_link_is_not_listed() {
+    fn a_directory_replaced_with_a_link_is_not_listed() {
         let place = tempfile::tempdir().unwrap();
         let root = place.path().join("project");
         fs::create_dir_all(root.join("src/inner")).unwrap();

@@ -1,4 +1,4 @@
-//! Scripts and targets that a project names: of package.json, of make, of just and the like.
+//! Scripts and targets that a project defines: in package.json, makefiles, justfiles and similar.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,17 +6,17 @@ use serde_json::Value;
 
 use super::project_listing::ProjectListing;
 
-/// So much of a file is read.
+/// Maximum bytes read of a file.
 const MAX_FILE_BYTES: u64 = 256 << 10;
 
-/// So deep packages of a workspace are looked for, and so many.
+/// Maximum depth and number of workspace packages.
 const MAX_MEMBER_DEPTH: usize = 3;
 const MAX_MEMBERS: usize = 100;
 
-/// Names of scripts, each with what it runs.
+/// Script names with their commands.
 type ScriptsByName = BTreeMap<String, String>;
 
-/// The scripts of the project by their runner.
+/// Returns the scripts of the project by their runner.
 pub(super) fn scripts_by_runner(tree: &ProjectListing) -> BTreeMap<String, ScriptsByName> {
     let documents = [
         ("package.json", "package.json", "scripts"),
@@ -54,14 +54,14 @@ pub(super) fn scripts_by_runner(tree: &ProjectListing) -> BTreeMap<String, Scrip
     all
 }
 
-/// The package manager that the project names itself.
+/// Returns the package manager that the project declares.
 pub(super) fn package_manager(tree: &ProjectListing) -> Option<String> {
     let document = read_json(tree, "package.json")?;
     let named = document.get("packageManager")?.as_str()?;
     named.split('@').next().map(str::to_owned)
 }
 
-/// The paths of the submodules.
+/// Returns the paths of the submodules.
 pub(super) fn submodules(tree: &ProjectListing) -> BTreeSet<String> {
     let text = tree
         .read_text(".gitmodules", MAX_FILE_BYTES)
@@ -90,7 +90,7 @@ fn scripts_in(document: &Value, key: &str) -> ScriptsByName {
         .collect()
 }
 
-/// The targets of a makefile or justfile, each with its recipe.
+/// Returns the targets of a makefile or justfile with their recipes.
 fn parse_targets(text: &str) -> ScriptsByName {
     let mut all = ScriptsByName::new();
     let mut current: Vec<String> = Vec::new();
@@ -113,7 +113,7 @@ fn parse_targets(text: &str) -> ScriptsByName {
     all
 }
 
-/// The names of the targets that a line begins; none if it is another line.
+/// Returns the target names defined by a line, or `None` if it defines none.
 fn names_before_colon(line: &str) -> Option<Vec<String>> {
     let (names, rest) = line.split_once(':')?;
     let is_name = |name: &str| {
@@ -123,7 +123,7 @@ fn names_before_colon(line: &str) -> Option<Vec<String>> {
     let is_sign = |word: &str| word.chars().all(|c| "=?+:!".contains(c));
     let is_assignment = rest.starts_with('=') || names.split_whitespace().any(is_sign);
     let names: Vec<String> = names.split_whitespace().map(str::to_owned).collect();
-    // A recipe of just may have parameters behind its name.
+    // A justfile recipe may have parameters after its name.
     let first = names.first()?.trim_start_matches('@').to_owned();
     if is_assignment || names.is_empty() || !is_name(&first) {
         return None;
@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn targets_of_make_and_just_are_found_with_their_recipes() {
+    fn make_and_just_targets_are_found_with_their_recipes() {
         let text = "CC := gcc\n.PHONY: proto all\nall: proto\n\tgcc a.c\n\nproto gen: x.proto\n\tprotoc x.proto\n\techo done\nvar = a:b\nserve port='80':\n  run {{port}}\n";
         let found = parse_targets(text);
         assert_eq!(found["proto"], "protoc x.proto\necho done\n");

@@ -1,4 +1,4 @@
-//! What a look at real folders finds.
+//! Tests of the probe on real directories.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -18,7 +18,7 @@ fn look(root: &Path, questions: &ProjectProbes) -> ProjectFacts {
 }
 
 #[test]
-fn what_is_at_a_path_is_told_also_of_links_that_lead_nowhere() {
+fn path_facts_include_dangling_links() {
     let project = tempfile::tempdir().unwrap();
     let root = project.path();
     fs::create_dir_all(root.join("scripts")).unwrap();
@@ -61,7 +61,7 @@ fn nothing_outside_the_project_is_read() {
 }
 
 #[test]
-fn names_are_found_in_the_files_that_declare_them() {
+fn names_are_found_in_files_that_declare_them() {
     let project = tempfile::tempdir().unwrap();
     fs::write(
         project.path().join("requirements.txt"),
@@ -80,7 +80,7 @@ fn names_are_found_in_the_files_that_declare_them() {
 }
 
 #[test]
-fn only_programs_outside_the_project_count() {
+fn programs_inside_the_project_are_ignored() {
     let project = tempfile::tempdir().unwrap();
     let tools = tempfile::tempdir().unwrap();
     for folder in [project.path(), tools.path()] {
@@ -105,7 +105,7 @@ fn only_programs_outside_the_project_count() {
 }
 
 #[test]
-fn a_living_process_is_told_from_a_dead_one_and_a_port_from_its_holder() {
+fn live_processes_and_port_owners_are_detected() {
     let project = tempfile::tempdir().unwrap();
     let own = std::process::id();
     fs::write(project.path().join("alive.pid"), format!("{own}\n")).unwrap();
@@ -124,7 +124,7 @@ fn a_living_process_is_told_from_a_dead_one_and_a_port_from_its_holder() {
 }
 
 #[test]
-fn a_huge_project_is_looked_at_within_bounds() {
+fn a_huge_project_is_listed_within_limits() {
     let project = tempfile::tempdir().unwrap();
     for folder in 0..30 {
         let folder = project.path().join(format!("f{folder}"));

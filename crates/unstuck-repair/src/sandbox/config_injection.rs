@@ -1,8 +1,8 @@
-//! What appears or changes where unstuck or git would obey it, and is put back as it was.
+//! Detects and reverts injected configuration: new or changed files that unstuck or git would obey.
 //!
-//! What is there when a repair begins is read-only for it where mounts can be used, and git's folder is a private copy.
-//! What is not there cannot be protected without making it, so it is looked for afterwards and removed. Where there are
-//! no mounts, what was there is put back as well.
+//! Where mounts are available, existing files are read-only for a repair and git's directory is a private copy. Missing
+//! files cannot be protected without creating them, so they are looked for afterwards and removed. Without mounts,
+//! existing files are restored as well.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -20,23 +20,23 @@ use super::git_dirs::{
 };
 use super::scratch_dir;
 
-/// Larger files are not kept to be put back; that they changed is told.
+/// Larger files are not kept for restoring; a change to them is only reported.
 const MAX_FILE_BYTES: u64 = 1 << 20;
-/// Deeper folders inside of a repository are not looked at.
+/// Maximum depth inside a repository.
 const MAX_DEPTH: usize = 12;
 
-/// What of a project decides about later commands, as it was when the repair began.
+/// The files of a project that influence later commands, as they were before the repair.
 #[derive(Debug)]
 pub struct ProtectedState {
-    /// Paths that nothing was at.
+    /// Paths that did not exist.
     absent: Vec<PathBuf>,
-    /// Where repositories were.
+    /// Existing repositories.
     git: GitDirs,
-    /// What in repositories no repair may change, by path.
+    /// Protected entries in repositories, by path.
     protected: BTreeMap<PathBuf, ProtectedEntry>,
 }
 
-/// Something that no repair may change.
+/// An entry that no repair may change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum ProtectedEntry {
     Directory,
@@ -45,13 +45,13 @@ enum ProtectedEntry {
         mode: RawMode,
     },
     Link(PathBuf),
-    /// Too large, or nothing that could be written again.
+    /// A file that is too large or of a type that cannot be restored.
     Other,
 }
 
 impl ProtectedState {
-    /// Looks at a project. Where git's folder of the project is a private copy for the command, nothing of that has to
-    /// be remembered.
+    /// Records the state of a project. If the command gets a private copy of git's directory, nothing in it needs
+    /// recording.
     pub fn record<'k>(
         project: &impl AsFd,
         kept: impl Iterator<Item = &'k PathBuf>,
@@ -69,8 +69,8 @@ impl ProtectedState {
         }
     }
 
-    /// Removes what appeared since and puts back what changed, but for what the command is known to make and what
-    /// cannot start a program; tells all of it.
+    /// Removes new entries and restores changed ones, except those the command is known to make and those that cannot
+    /// start a program; returns all affected paths.
     pub fn restore(
         &self,
         project: &impl AsFd,
@@ -104,7 +104,7 @@ impl ProtectedState {
             }
         }
         for (path, item) in &self.protected {
-            // A repository that is gone as a whole is nobody's to execute.
+            // A repository that is gone cannot execute anything.
             let is_left = known.found.iter().any(|one| path.starts_with(&one.path));
             if is_left && !after.contains_key(path) {
                 restore_entry(project, path, Some(item));
@@ -114,7 +114,7 @@ impl ProtectedState {
         told
     }
 
-    /// Removes what appeared since where nothing was.
+    /// Removes entries at paths that did not exist before.
     fn remove_new(&self, project: &impl AsFd) -> Vec<PathBuf> {
         let appeared = self.absent.iter().filter(|path| {
             let Ok(folder) = open_parent_dir(project, path) else {
@@ -130,14 +130,14 @@ impl ProtectedState {
     }
 }
 
-/// Of a folder that is new, only the folder is told.
+/// Adds a path to the report; of a new directory, only the directory itself is reported.
 fn add_report_path(told: &mut Vec<PathBuf>, path: &Path) {
     if !told.iter().any(|known| path.starts_with(known)) {
         told.push(path.to_owned());
     }
 }
 
-/// What in these repositories no repair may change.
+/// Returns the protected entries in these repositories.
 fn protected_entries(
     project: &impl AsFd,
     git: &GitDirs,
@@ -162,7 +162,7 @@ fn protected_entries(
     all
 }
 
-/// What of a repository no repair may change, and the links in the rest of it.
+/// Collects the protected entries of a repository, and the links in the rest of it.
 fn collect_repository(
     folder: &OwnedFd,
     path: &Path,
@@ -193,7 +193,7 @@ fn collect_repository(
     }
 }
 
-/// The repositories of submodules, which may lie in folders of folders.
+/// Collects the repositories of submodules, which may be nested.
 fn collect_submodules(
     folder: &OwnedFd,
     path: &Path,
@@ -216,7 +216,7 @@ fn collect_submodules(
     }
 }
 
-/// Only the links: git writes through them.
+/// Collects only the links: git writes through them.
 fn collect_links(
     folder: &OwnedFd,
     path: &Path,
@@ -278,7 +278,7 @@ fn read_entry(folder: &OwnedFd, name: &OsStr) -> Option<ProtectedEntry> {
     })
 }
 
-/// A file that is not too large.
+/// Reads a file that is not too large.
 pub(super) fn read_file(folder: &impl AsFd, name: &OsStr) -> io::Result<Option<Vec<u8>>> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = File::from(rustix::fs::openat(folder, name, flags, Mode::empty())?);
@@ -287,7 +287,7 @@ pub(super) fn read_file(folder: &impl AsFd, name: &OsStr) -> io::Result<Option<V
     Ok((bytes.len() as u64 <= MAX_FILE_BYTES).then_some(bytes))
 }
 
-/// All of a file below a folder, through no link.
+/// Reads a whole file below a directory; no link is followed.
 pub(super) fn read_file_below(root: &impl AsFd, path: &Path) -> io::Result<Vec<u8>> {
     let folder = open_parent_dir(root, path)?;
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -301,7 +301,7 @@ pub(super) fn read_file_below(root: &impl AsFd, path: &Path) -> io::Result<Vec<u
     Ok(bytes)
 }
 
-/// Whether a change of a protected file is what the command is known to make, and can start no program.
+/// True if a change to a protected file is expected from the command and cannot start a program.
 fn is_harmless(
     path: &Path,
     before: Option<&ProtectedEntry>,
@@ -330,12 +330,12 @@ fn is_harmless(
     }
 }
 
-/// Whether a new folder belongs to what is allowed; what is in it is looked at by itself.
+/// True if a new directory is allowed; its contents are checked separately.
 fn is_allowed_new_dir(path: &Path, effects: GitEffects) -> bool {
     effects.lfs && path.ends_with("hooks")
 }
 
-/// Whether a repository that was not there is one that the command is known to make, and nothing in it starts a program.
+/// True if a new repository is expected from the command and nothing in it starts a program.
 fn is_expected_repository(
     project: &impl AsFd,
     one: &GitDirEntry,
@@ -360,8 +360,8 @@ fn is_expected_repository(
     }
 }
 
-/// Whether nothing in a new repository can start a program: plain settings, no hooks but samples, no link, and nothing
-/// that leads elsewhere.
+/// True if nothing in a new repository can start a program: plain settings, only sample hooks, no links, and no
+/// pointers elsewhere.
 pub(super) fn repository_is_harmless(folder: &OwnedFd, effects: GitEffects) -> bool {
     let effects = GitEffects {
         submodules: true,
@@ -407,7 +407,7 @@ pub(super) fn repository_is_harmless(folder: &OwnedFd, effects: GitEffects) -> b
     })
 }
 
-/// The same for a folder that is such a repository, or holds several.
+/// Checks a directory that is a repository or contains several, like [`repository_is_harmless`].
 #[cfg(target_os = "linux")]
 pub(super) fn repositories_are_harmless(folder: &OwnedFd, effects: GitEffects) -> bool {
     modules_are_harmless(folder, effects, 0)
@@ -440,7 +440,7 @@ fn has_no_links(folder: &OwnedFd, deepest: usize) -> bool {
         })
 }
 
-/// Whether a `.git` file of a submodule names its folder in the repository of the project.
+/// True if a `.git` file of a submodule points to its directory in the project's repository.
 fn points_to_submodule(path: &Path, bytes: &[u8], known: &GitDirs) -> bool {
     let text = std::str::from_utf8(bytes).unwrap_or_default();
     let Some(target) = text.trim_end().strip_prefix("gitdir: ") else {
@@ -463,18 +463,18 @@ fn points_to_submodule(path: &Path, bytes: &[u8], known: &GitDirs) -> bool {
 
 fn remove_path(project: &impl AsFd, path: &Path) {
     if let Ok(folder) = open_parent_dir(project, path) {
-        // It is told in any case; trust in a configuration is by its content.
+        // It is reported in any case; trust in a configuration is by its content.
         let _ = scratch_dir::remove_below(&folder, file_name(path));
     }
 }
 
-/// Puts something back as it was, by handle; nothing there if nothing was.
+/// Restores an entry by handle; removes it if it did not exist before.
 fn restore_entry(project: &impl AsFd, path: &Path, before: Option<&ProtectedEntry>) {
     let Ok(folder) = open_parent_dir(project, path) else {
         return;
     };
     let name = file_name(path);
-    // It is told in any case.
+    // It is reported in any case.
     let _ = match before {
         Some(ProtectedEntry::Other) => Ok(()),
         None => scratch_dir::remove_below(&folder, name),
@@ -498,7 +498,7 @@ fn restore_entry(project: &impl AsFd, path: &Path, before: Option<&ProtectedEntr
     };
 }
 
-/// Writes a file that must not be there yet.
+/// Writes a file that must not exist yet.
 fn write_new(folder: &OwnedFd, name: &OsStr, bytes: &[u8], mode: RawMode) -> io::Result<()> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let mode = Mode::from_raw_mode(mode);
@@ -512,7 +512,7 @@ fn is_dir(folder: &OwnedFd, name: &OsStr) -> bool {
     stat.is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Directory)
 }
 
-/// The folder that something is in; one that a symlink leads to is not it.
+/// Opens the parent directory of an entry; symlinks are refused.
 fn open_parent_dir(project: &impl AsFd, path: &Path) -> io::Result<OwnedFd> {
     let folder = path.parent().unwrap_or(Path::new(""));
     git_dirs::open_dir_below(project, folder).ok_or_else(|| io::ErrorKind::NotFound.into())
@@ -560,7 +560,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_there_stays_and_what_was_planted_goes() {
+    fn existing_files_are_restored_and_injected_ones_removed() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path();
         repository_at(&root.join(".git"));
@@ -619,7 +619,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_repository_goes_wherever_and_whatever_it_looks_like() {
+    fn new_repositories_are_removed_wherever_they_are() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path();
         fs::create_dir_all(root.join("a/b")).unwrap();
@@ -634,7 +634,7 @@ mod tests {
     }
 
     #[test]
-    fn a_declared_repository_stays_if_nothing_in_it_starts_a_program() {
+    fn an_expected_repository_is_kept_if_it_starts_no_program() {
         let effects = GitEffects {
             repository: true,
             nested: true,
@@ -658,7 +658,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_symlink_leads_to_is_not_removed() {
+    fn symlink_targets_are_not_removed() {
         let folder = tempfile::tempdir().unwrap();
         let [root, other] = ["root", "other"].map(|name| folder.path().join(name));
         fs::create_dir_all(root.join(".git")).unwrap();

@@ -1,21 +1,21 @@
-//! What a sandbox really confined.
+//! The confinement that a sandbox actually achieved.
 
 use serde::{Deserialize, Serialize};
 
-/// How much of the sandbox there was.
+/// The level of confinement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ConfinementLevel {
-    /// None.
+    /// No confinement.
     None,
-    /// Some of it.
+    /// Part of the confinement.
     Partial,
-    /// All of it.
+    /// Full confinement.
     Full,
 }
 
 impl ConfinementLevel {
-    /// The word for it, as events have it.
+    /// Returns the name used in events.
     pub fn name(self) -> &'static str {
         match self {
             Self::None => "none",
@@ -25,20 +25,20 @@ impl ConfinementLevel {
     }
 }
 
-/// What a sandbox really confined, and what it did not.
+/// The confinement that a sandbox actually achieved, and its gaps.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConfinementReport {
-    /// How much there was.
+    /// Level of confinement.
     #[serde(rename = "confinement")]
     pub level: ConfinementLevel,
-    /// What is missing for more, each a sentence without a full stop.
+    /// Missing parts, each a sentence without a full stop.
     pub missing: Vec<String>,
-    /// What else is worth knowing, each a sentence without a full stop.
+    /// Other remarks, each a sentence without a full stop.
     pub notes: Vec<String>,
 }
 
 impl ConfinementReport {
-    /// No sandbox, and why.
+    /// Returns a report of no confinement with its reason.
     pub fn none(why: impl Into<String>) -> Self {
         Self {
             level: ConfinementLevel::None,
@@ -47,12 +47,12 @@ impl ConfinementReport {
         }
     }
 
-    /// One line for people: how much there is, and what is missing.
+    /// Returns one line for display: the level and the missing parts.
     ///
     /// ```
     /// use unstuck_repair::sandbox::ConfinementReport;
     ///
-    /// assert_eq!(ConfinementReport::none("it is switched off").line(), "none: it is switched off");
+    /// assert_eq!(ConfinementReport::none("it is switched off").summary(), "none: it is switched off");
     /// ```
     pub fn summary(&self) -> String {
         match (self.level, self.missing.is_empty()) {

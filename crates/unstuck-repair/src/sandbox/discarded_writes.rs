@@ -1,7 +1,6 @@
-//! What a command wrote to the home folder, which was a private copy and is thrown away.
+//! Lists writes to the home directory, which was a private copy and is discarded.
 //!
-//! A tool that was installed there is gone afterwards. Whoever wonders why the repair did not help must be able to see
-//! that.
+//! A tool installed there is gone afterwards, so the user must be able to see why the repair did not help.
 
 use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
@@ -13,18 +12,18 @@ use rustix::fs::{Dir, FileType, Mode, OFlags};
 use super::scratch_dir;
 use super::wire::SandboxRequest;
 
-/// More is not told.
+/// Maximum number of listed paths.
 const MAX_PATHS: usize = 20;
-/// Deeper is not looked.
+/// Maximum depth of listed paths.
 const MAX_DEPTH: usize = 3;
 
-/// The folder that takes what is written to the home folder.
+/// The directory that receives writes to the home directory.
 pub(super) struct DiscardedWrites {
     home: PathBuf,
     upper: OwnedFd,
 }
 
-/// Holds the folder, before its path leads elsewhere.
+/// Opens the directory before its path is mounted over.
 pub(super) fn open_discarded_writes(order: &SandboxRequest) -> Option<DiscardedWrites> {
     let home = order.host.home.clone()?;
     let upper = order.host.scratch.join(scratch_dir::HOME_DIR);
@@ -33,7 +32,7 @@ pub(super) fn open_discarded_writes(order: &SandboxRequest) -> Option<DiscardedW
 }
 
 impl DiscardedWrites {
-    /// The files and the folders that were made, a few of them.
+    /// Returns some of the files and directories that were created.
     pub(super) fn list(&self) -> Vec<PathBuf> {
         let mut found = Vec::new();
         collect_below(&self.upper, &self.home, 1, &mut found);

@@ -1,4 +1,4 @@
-//! Where there is no sandbox: it says so, and never pretends otherwise.
+//! Platforms without a sandbox: reports that there is none and never pretends otherwise.
 
 use std::ffi::OsString;
 use std::io;
@@ -15,7 +15,7 @@ use super::wire::{Order, RunAs};
 
 const WHY: &str = "there is no sandbox for this system";
 
-/// Nothing is ever left here.
+/// Namespaces are not supported here.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Entered;
 
@@ -35,11 +35,11 @@ impl Entered {
     }
 }
 
-/// There are no private copies here.
+/// Private copies are not supported here.
 #[derive(Debug)]
 pub(super) struct Copies;
 
-/// What came of private copies: nothing.
+/// The result of merging private copies: always empty.
 #[derive(Debug, Default)]
 pub(super) struct Merged {
     pub(super) planted: Vec<PathBuf>,
@@ -65,7 +65,7 @@ impl Copies {
     }
 }
 
-/// There are no cgroups here.
+/// Cgroups are not supported here.
 #[derive(Debug)]
 pub(super) struct Cgroup;
 
@@ -122,7 +122,7 @@ pub(super) fn inherit_nothing() -> io::Result<()> {
     Ok(())
 }
 
-/// Ends what the command left in its groups, since nobody else would find it; how many groups that were.
+/// Kills the processes left in the command's groups, since nothing else would find them; returns the number of groups.
 pub(super) fn left_behind(groups: &[Pid]) -> u32 {
     let is_left = |group: &&Pid| rustix::process::kill_process_group(**group, Signal::KILL).is_ok();
     u32::try_from(groups.iter().filter(is_left).count()).unwrap_or(u32::MAX)

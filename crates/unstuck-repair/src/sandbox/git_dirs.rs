@@ -1,7 +1,8 @@
-//! Folders of git in a project: where they are, what of them a repair may change, and what in them can start a program.
+//! Git directories in a project: their locations, the parts a repair may change, and the parts that can start a
+//! program.
 //!
-//! Git executes what `config`, `hooks` and `commondir` of such a folder say, whoever wrote them. So a repair may change
-//! what git itself keeps changing, an allow list (`data/sandbox.toml`), and nothing else.
+//! Git executes what `config`, `hooks` and `commondir` of such a directory say, whoever wrote them. So a repair may
+//! change only what git itself keeps changing, an allow-list (`data/sandbox.toml`).
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -18,15 +19,15 @@ use super::wire::CommandSteps;
 
 /// The name by which git finds a repository.
 pub(super) const GIT_DIR: &str = ".git";
-/// The folder of a repository in which those of its submodules are.
+/// The subdirectory of a repository that contains those of its submodules.
 pub(super) const MODULES_DIR: &str = "modules";
-/// How many names of a project are looked at.
+/// Maximum number of names in a project to scan.
 const MAX_NAMES: usize = 3_000_000;
-/// What makes a folder a repository for git, whatever its name.
+/// Entries that make a directory a git repository, whatever its name.
 const REPOSITORY_ENTRIES: [&str; 3] = ["HEAD", "objects", "refs"];
-/// The hooks that git-lfs has.
+/// The hooks that git-lfs installs.
 const LFS_HOOKS: [&str; 4] = ["pre-push", "post-checkout", "post-commit", "post-merge"];
-/// The lines of these hooks, in the versions that are known; `{}` is the name of the hook.
+/// The lines of these hooks in the known versions; `{}` is the name of the hook.
 const LFS_HOOK_LINES: [&str; 5] = [
     "#!/bin/sh",
     r#"command -v git-lfs >/dev/null 2>&1 || { printf >&2 "\n%s\n\n" "This repository is configured for Git LFS but 'git-lfs' was not found on your path. If you no longer wish to use Git LFS, remove this hook by deleting the '{}' file in the hooks directory (set by 'core.hookspath'; usually '.git/hooks')."; exit 2; }"#,
@@ -34,7 +35,7 @@ const LFS_HOOK_LINES: [&str; 5] = [
     r#"command -v git-lfs >/dev/null 2>&1 || { echo >&2 "\nThis repository is configured for Git LFS but 'git-lfs' was not found on your path. If you no longer wish to use Git LFS, remove this hook by deleting .git/hooks/{}.\n"; exit 2; }"#,
     r#"git lfs {} "$@""#,
 ];
-/// The settings of git-lfs, as it writes them.
+/// The settings that git-lfs writes.
 const LFS_SETTINGS: [&str; 6] = [
     "[filter \"lfs\"]",
     "clean = git-lfs clean -- %f",
@@ -44,50 +45,50 @@ const LFS_SETTINGS: [&str; 6] = [
     "repositoryformatversion = 0",
 ];
 
-/// A folder or file by which git finds a repository.
+/// A directory or file by which git finds a repository.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct GitDirEntry {
-    /// Its path from the root of the project.
+    /// Path relative to the root of the project.
     pub path: PathBuf,
-    /// What it is.
+    /// Kind of entry.
     pub kind: GitKind,
 }
 
-/// What a repository is found by.
+/// The kind of a git directory entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GitKind {
-    /// The repository itself: a folder named `.git`, or one with the contents of a repository.
+    /// The repository itself: a directory named `.git`, or one with the layout of a repository.
     #[serde(rename = "folder")]
     Directory,
-    /// A file or a link that names another place.
+    /// A file or link that points elsewhere.
     Pointer,
 }
 
 /// All repositories of a project.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct GitDirs {
-    /// Those that were found.
+    /// The repositories found.
     pub found: BTreeSet<GitDirEntry>,
-    /// Whether there are more files than are looked at.
+    /// If set, the scan stopped at its limit.
     #[serde(rename = "is_cut")]
     pub is_truncated: bool,
 }
 
-/// What an approved command is known to make in folders of git.
+/// The effects on git directories expected from an approved command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct GitEffects {
-    /// Settings and folders of submodules.
+    /// Creates settings and directories of submodules.
     pub submodules: bool,
-    /// Hooks and filters of git-lfs.
+    /// Creates hooks and filters of git-lfs.
     pub lfs: bool,
-    /// A repository of the project.
+    /// Creates a repository for the project.
     pub repository: bool,
-    /// A repository in a folder of the project.
+    /// Creates a repository in a subdirectory of the project.
     pub nested: bool,
 }
 
-/// An effect, as the list has it.
+/// An effect as listed in the data file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum GitEffectKind {
@@ -98,7 +99,7 @@ pub(super) enum GitEffectKind {
 }
 
 impl GitDirs {
-    /// Looks for all repositories below a project; no link is followed.
+    /// Finds all repositories below a project; no link is followed.
     pub fn find(project: &impl AsFd) -> Self {
         let mut found = Self::default();
         let mut seen = 0;
@@ -136,7 +137,8 @@ impl GitDirs {
 }
 
 impl GitEffects {
-    /// What the steps of a command are known to make. A line for a shell is not read: it makes nothing that is kept.
+    /// Returns the expected effects of a command's steps. A shell line is not parsed and gets none, so nothing it makes
+    /// there is kept.
     pub fn from_steps(steps: &CommandSteps) -> Self {
         let mut all = Self::default();
         let CommandSteps::Argv(commands) = steps else {
@@ -158,7 +160,7 @@ impl GitEffects {
     }
 }
 
-/// What the steps of a command are known to make in folders of git, in words for whoever has to approve it.
+/// Describes the expected effects of a command's steps on git directories, for approval.
 pub fn describe_git_effects(steps: &CommandSteps) -> Vec<String> {
     let CommandSteps::Argv(commands) = steps else {
         return Vec::new();
@@ -182,7 +184,7 @@ fn matching_effects(
     all.filter(move |effect| effect.commands.iter().any(&begins))
 }
 
-/// The words of a command without `-c name=value` of git, which counts for this one call only.
+/// Returns the words of a command without git's `-c name=value`, which applies to this one call only.
 fn without_config_arguments(words: &[String]) -> Vec<&str> {
     let mut rest = words.iter().map(String::as_str).peekable();
     let mut found: Vec<&str> = rest.next().into_iter().collect();
@@ -193,7 +195,7 @@ fn without_config_arguments(words: &[String]) -> Vec<&str> {
     found
 }
 
-/// Whether git itself keeps changing what has this name in a repository.
+/// True if git itself keeps changing the entry of this name in a repository.
 pub(crate) fn is_writable_git_name(name: &OsStr) -> bool {
     let Some(name) = name.to_str() else {
         return false;
@@ -205,14 +207,14 @@ pub(crate) fn is_writable_git_name(name: &OsStr) -> bool {
     })
 }
 
-/// Whether a folder with these names in it is a repository for git.
+/// True if a directory with these names is a git repository.
 pub(crate) fn has_repository_layout(names: &[(std::ffi::OsString, FileType)]) -> bool {
     REPOSITORY_ENTRIES
         .iter()
         .all(|needed| names.iter().any(|(name, _)| name == needed))
 }
 
-/// Whether settings may take the place of others: the same but for what is known to be harmless.
+/// True if settings may replace others: the only differences are known to be harmless.
 pub(super) fn settings_are_harmless(before: &[u8], after: &[u8], effects: GitEffects) -> bool {
     let (Ok(before), Ok(after)) = (std::str::from_utf8(before), std::str::from_utf8(after)) else {
         return false;
@@ -223,12 +225,12 @@ pub(super) fn settings_are_harmless(before: &[u8], after: &[u8], effects: GitEff
     };
     let (kept, _) = split_sections(before, is_known);
     let (rest, known) = split_sections(after, is_known);
-    // A repository that is new has no settings before; all of them have to be harmless then.
+    // A new repository has no earlier settings; all of them have to be harmless then.
     let rest_is_fine = kept == rest || before.is_empty() && lines_are_harmless(&rest, effects);
     rest_is_fine && lines_are_harmless(&known, effects)
 }
 
-/// The settings without some sections, and these sections.
+/// Splits settings into the selected sections and the rest.
 fn split_sections(settings: &str, is_one: impl Fn(&str) -> bool) -> (String, String) {
     let (mut rest, mut found) = (String::new(), String::new());
     let mut is_in = false;
@@ -244,7 +246,7 @@ fn split_sections(settings: &str, is_one: impl Fn(&str) -> bool) -> (String, Str
     (rest, found)
 }
 
-/// Whether no line can start a program or send git elsewhere.
+/// True if no line can start a program or redirect git elsewhere.
 fn lines_are_harmless(text: &str, effects: GitEffects) -> bool {
     let rule = WatchedFileKnowledge::built_in().rule_for(".git/config");
     let odd = rule.relevant_part(text.as_bytes());
@@ -260,7 +262,7 @@ fn lines_are_harmless(text: &str, effects: GitEffects) -> bool {
     })
 }
 
-/// Whether a line says where the files of a submodule are: only ways up and plain names, as git writes it.
+/// True if a line sets the worktree of a submodule to `..` components and plain names only, as git writes it.
 fn is_relative_worktree(line: &str) -> bool {
     line.strip_prefix("worktree = ").is_some_and(|path| {
         path.starts_with("../")
@@ -270,7 +272,7 @@ fn is_relative_worktree(line: &str) -> bool {
     })
 }
 
-/// Whether a hook does nothing but what git-lfs writes into it.
+/// True if a hook contains only what git-lfs writes.
 pub(super) fn hook_is_harmless(name: &OsStr, text: &[u8], effects: GitEffects) -> bool {
     let Some(name) = name.to_str() else {
         return false;
@@ -290,7 +292,7 @@ pub(super) fn hook_is_harmless(name: &OsStr, text: &[u8], effects: GitEffects) -
     effects.lfs && LFS_HOOKS.contains(&name) && text.lines().all(is_known)
 }
 
-/// Opens a folder below another one part by part; no link is followed.
+/// Opens a directory below another one component by component; no link is followed.
 pub(super) fn open_dir_below(root: &impl AsFd, path: &Path) -> Option<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let mut handle = openat(root, ".", flags, Mode::empty()).ok()?;
@@ -300,7 +302,7 @@ pub(super) fn open_dir_below(root: &impl AsFd, path: &Path) -> Option<OwnedFd> {
     Some(handle)
 }
 
-/// The names in a folder, and what each is.
+/// Returns the names in a directory with their types.
 pub(crate) fn list_dir(folder: &OwnedFd) -> Vec<(std::ffi::OsString, FileType)> {
     let Ok(entries) = Dir::read_from(folder) else {
         return Vec::new();
@@ -340,7 +342,7 @@ mod tests {
     };
 
     #[test]
-    fn submodules_may_add_their_addresses_and_nothing_that_runs() {
+    fn submodule_settings_may_add_urls_but_no_commands() {
         let before = b"[core]\n\tbare = false\n".as_slice();
         let with = |more: &str| [before, more.as_bytes()].concat();
         for fine in [
@@ -379,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_hooks_of_lfs_are_harmless_word_for_word() {
+    fn only_exact_git_lfs_hooks_are_harmless() {
         let text = LFS_HOOK_LINES.map(|line| line.replace("{}", "pre-push"));
         let text = [&text[0], &text[1], &text[4]]
             .map(String::as_str)
@@ -401,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn effects_belong_to_commands_that_begin_so() {
+    fn effects_are_matched_by_command_prefix() {
         let words =
             |text: &str| CommandSteps::Argv(vec![text.split(' ').map(str::to_owned).collect()]);
         let of = |text: &str| GitEffects::from_steps(&words(text));

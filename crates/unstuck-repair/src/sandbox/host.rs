@@ -1,4 +1,4 @@
-//! What lies around a project on this machine, for the user that will run the command.
+//! The surroundings of a project on this machine, for the user that will run the command.
 
 use std::ffi::{OsStr, OsString};
 use std::io::Read;
@@ -11,14 +11,14 @@ use unstuck_core::redact::Redactor;
 use super::path_lists::PathLists;
 use super::wire::{HostPaths, RunAs};
 
-/// The user that a command has to run as: whom the project belongs to, where we are root and it is not.
+/// Returns the user to run a command as: the owner of the project if we are root and it is not.
 pub fn run_as_user(root: &Path) -> Option<RunAs> {
     let metadata = std::fs::metadata(root).ok()?;
     let (uid, gid) = (metadata.uid(), metadata.gid());
     (rustix::process::geteuid().is_root() && uid != 0).then_some(RunAs { uid, gid })
 }
 
-/// What lies around a project, read from the environment that the command will get.
+/// Finds the paths around a project from the environment that the command will get.
 pub fn host_paths(
     environment: &[(OsString, OsString)],
     scratch: &Path,
@@ -57,15 +57,15 @@ pub fn host_paths(
     }
 }
 
-/// What of a home folder a command sees: what programs need, their folders on the search path, and settings in which
-/// there is no secret.
+/// Returns the parts of a home directory that a command sees: program directories on the search path with their
+/// dependencies, and settings without secrets.
 fn needed_home_paths(home: &Path, search: &OsStr) -> Vec<PathBuf> {
     let lists = PathLists::built_in();
     let mut needed: Vec<_> = lists.needed().map(|path| home.join(path)).collect();
     let settings = lists.settings().map(|path| home.join(path));
     needed.extend(settings.filter(|path| !holds_secret(path)));
     for folder in search_dirs(search) {
-        // `~/tools/jdk/bin` needs what is beside it in `~/tools/jdk`; `~/bin` needs nothing else of the home folder.
+        // `~/tools/jdk/bin` needs its siblings in `~/tools/jdk`; `~/bin` needs nothing else of the home directory.
         let is_programs = folder.ends_with("bin") || folder.ends_with("sbin");
         let around = folder.parent().filter(|_| is_programs);
         let around = around.filter(|around| around.starts_with(home) && *around != home);
@@ -76,7 +76,7 @@ fn needed_home_paths(home: &Path, search: &OsStr) -> Vec<PathBuf> {
     existing_paths(needed)
 }
 
-/// Whether a file of settings holds what looks like a secret, or cannot be looked at.
+/// True if a settings file seems to hold a secret or cannot be read.
 fn holds_secret(path: &Path) -> bool {
     const LARGEST: u64 = 256 * 1024;
     const WORDS: [&str; 7] = [
@@ -90,7 +90,7 @@ fn holds_secret(path: &Path) -> bool {
     if !is_file || file.take(LARGEST).read_to_string(&mut text).is_err() {
         return true;
     }
-    // `https://name:key@host/` is one as well.
+    // `https://name:key@host/` is a secret as well.
     let has_key_in_address = text.split("://").skip(1).any(|rest| {
         let host = rest.split(['/', '"', ' ', '\n']).next().unwrap_or_default();
         host.contains('@')
@@ -105,14 +105,14 @@ fn holds_secret(path: &Path) -> bool {
                 .split_once(['=', ':', '>'])
                 .map_or("", |(_, value)| value);
             let value = value.trim().trim_matches(['"', '\'']);
-            // A variable is none, nor is the end of an element.
+            // Neither a variable nor a closing element is a secret.
             !value.is_empty() && !value.starts_with(['$', '<'])
         })
     });
     has_key_in_address || names_one || Redactor::new([]).redact(&text) != text
 }
 
-/// Whether a home folder is there and belongs to whoever needs it.
+/// True if a home directory exists and belongs to the user.
 fn is_usable_home(home: &Path, user: Option<RunAs>) -> bool {
     let usable = rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK;
     home.is_dir()
@@ -123,14 +123,14 @@ fn is_usable_home(home: &Path, user: Option<RunAs>) -> bool {
         }
 }
 
-/// The home that the system knows for the user, whatever the environment says.
+/// Returns the user's home in the system's user database, whatever the environment says.
 fn system_home(user: Option<RunAs>) -> Option<PathBuf> {
     let uid = user.map_or_else(Uid::effective, |user| Uid::from_raw(user.uid));
     let known = User::from_uid(uid).ok().flatten()?;
     known.dir.canonicalize().ok()
 }
 
-/// Only what is there can be seen.
+/// Returns the paths that exist.
 fn existing_paths(paths: impl IntoIterator<Item = PathBuf>) -> Vec<PathBuf> {
     paths.into_iter().filter(|path| path.exists()).collect()
 }

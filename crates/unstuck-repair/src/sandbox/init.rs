@@ -1,6 +1,6 @@
-//! The inner process of a sandbox: it confines itself for good and then runs the command.
+//! The init process of a sandbox: confines itself irrevocably and then runs the command.
 //!
-//! Where there is a namespace of processes it is the first one in it, so that its end is the end of them all.
+//! In a PID namespace it is the first process, so that its end ends all others.
 
 use std::ffi::OsString;
 use std::io;
@@ -19,10 +19,10 @@ use super::{
     EXIT_SETUP_FAILED, parent_socket, programs, scratch_dir, step_runner, system, watched_files,
 };
 
-/// The folders of programs that only root can write to.
+/// Program directories that only root can write to.
 const SYSTEM_SEARCH_PATH: &str = "/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// Is the whole of `unstuck __sandbox-init`.
+/// Runs `unstuck __sandbox-init`.
 pub(super) fn main(arguments: &[OsString]) -> i32 {
     let Ok(link) = parent_socket::from_stdin() else {
         return EXIT_SETUP_FAILED;
@@ -30,7 +30,7 @@ pub(super) fn main(arguments: &[OsString]) -> i32 {
     match run(&link, system::EnteredNamespaces::from_arguments(arguments)) {
         Ok(end) => end.code(),
         Err(failure) => {
-            // If nobody listens, our exit code has to be enough.
+            // If nobody reads the message, the exit code has to be enough.
             let _ = wire::send_event(&link, &failure.to_report());
             EXIT_SETUP_FAILED
         }
@@ -48,16 +48,16 @@ fn run(link: &UnixStream, entered: system::EnteredNamespaces) -> Result<CommandE
             system::confine_process(&order, entered, &project, &folder)?
         }
     };
-    // Given-up privileges take that bond away.
+    // Dropping privileges clears the parent-death signal.
     parent_socket::die_with_parent(link, Signal::KILL).context("tie our life to unstuck's")?;
     drop((project, folder));
-    // The command must not reach into this process, which has the link to unstuck.
+    // The command must not reach into this process, which holds the socket to unstuck.
     system::disable_inspection().context("close ourselves to the command")?;
     let private = private_dirs(&order, entered).context("make a private home")?;
     Ok(run_repair(link, &order, effective, &private, &mut wakes))
 }
 
-/// Folders that only this command has.
+/// Returns the directories private to this command.
 fn private_dirs(
     order: &SandboxRequest,
     entered: system::EnteredNamespaces,
@@ -75,7 +75,7 @@ fn private_dirs(
             Some(home)
         }
     };
-    // With more power than others, it runs no program that an agent could have put somewhere.
+    // With elevated privileges, run no program that an agent could have put somewhere.
     let profile = &order.profile;
     let is_mighty =
         profile.process_scope == ProcessScope::Inspect || profile.file_scope == FileScope::AnyOwner;
@@ -95,7 +95,7 @@ fn run_repair(
     wakes: &mut SandboxSignals,
 ) -> CommandExit {
     let tell = |report: &SandboxEvent| {
-        // Whoever does not listen any more has been told enough.
+        // A closed socket needs no further reports.
         let _ = wire::send_event(link, report);
     };
     let search = match private.search {

@@ -1,5 +1,5 @@
-//! The outer process of a sandbox: it leaves the namespaces of the machine, starts the inner process, outlives it, and
-//! clears up what is left. Nothing of the command ever runs in it.
+//! The outer process of a sandbox: leaves the machine's namespaces, starts the init process, outlives it, and cleans
+//! up. No part of the command ever runs in it.
 
 use std::ffi::OsStr;
 use std::io::{self, Read};
@@ -19,7 +19,7 @@ use super::signals::SandboxSignals;
 use super::wire::{self, SandboxEvent, SandboxRequest};
 use super::{EXIT_SETUP_FAILED, INIT_ARG, discarded_writes, parent_socket, scratch_dir, system};
 
-/// Is the whole of `unstuck __sandbox`.
+/// Runs `unstuck __sandbox`.
 pub(super) fn main() -> i32 {
     let Ok(link) = parent_socket::from_stdin() else {
         return EXIT_SETUP_FAILED;
@@ -27,7 +27,7 @@ pub(super) fn main() -> i32 {
     match run(&link) {
         Ok(code) => code,
         Err(failure) => {
-            // If nobody listens, our exit code has to be enough.
+            // If nobody reads the message, the exit code has to be enough.
             let _ = wire::send_event(&link, &failure.to_report());
             EXIT_SETUP_FAILED
         }
@@ -61,7 +61,7 @@ fn run(link: &UnixStream) -> Result<i32, SetupFailure> {
     });
     let code = {
         let cgroup = limit_processes(&mut order);
-        // Whoever becomes another user is not tied to the parent any more.
+        // Changing the user clears the parent-death signal.
         parent_socket::die_with_parent(link, Signal::TERM).context("tie our life to unstuck's")?;
         let inner = InitProcess::start(entered, cgroup.as_ref())?;
         inner.send_request(&order, &project, &folder)?;
@@ -90,13 +90,13 @@ fn run(link: &UnixStream) -> Result<i32, SetupFailure> {
         conflicting_git_changes: merged.conflicting_changes,
     };
     if wire::send_event(link, &cleared).is_err() {
-        // Nobody else will. What cannot be removed is in a folder for temporary files, where the system clears up.
+        // Nothing else would remove it. Leftovers are in a temporary directory, which the system cleans up.
         let _ = scratch_dir::remove_dir(&order.host.scratch);
     }
     Ok(code)
 }
 
-/// Leaves what can be left; what stands in the way is noted in the order.
+/// Enters the available namespaces; obstacles are recorded in the request.
 fn enter_namespaces(order: &mut SandboxRequest) -> Result<system::EnteredNamespaces, SetupFailure> {
     let profile = &order.profile;
     if let Some(user) = order.run_as {
@@ -113,7 +113,7 @@ fn enter_namespaces(order: &mut SandboxRequest) -> Result<system::EnteredNamespa
     })
 }
 
-/// A bound on processes for root, whom the usual one does not bind; where it is not possible, that is noted.
+/// Creates a process limit for root, whom the usual one does not bind; if impossible, that is recorded.
 fn limit_processes(order: &mut SandboxRequest) -> Option<system::Cgroup> {
     if !rustix::process::getuid().is_root() || order.profile.mode == SandboxMode::Off {
         return None;
@@ -125,14 +125,14 @@ fn limit_processes(order: &mut SandboxRequest) -> Option<system::Cgroup> {
     cgroup
 }
 
-/// The inner process while it lives.
+/// The running init process.
 struct InitProcess {
     pid: Pid,
     reports: UnixStream,
 }
 
 impl InitProcess {
-    /// Starts it; it does nothing before it has its order.
+    /// Starts the process; it does nothing before it has its request.
     fn start(
         entered: system::EnteredNamespaces,
         cgroup: Option<&system::Cgroup>,
@@ -165,7 +165,7 @@ impl InitProcess {
         nonblocking.context("watch the inner process")
     }
 
-    /// Passes reports on until the inner process has ended; its exit code.
+    /// Forwards reports until the init process has ended, and returns its exit code.
     fn forward_until_exit(&self, link: &UnixStream, wakes: &mut SandboxSignals) -> i32 {
         let parent = rustix::process::getppid();
         let mut is_open = true;
@@ -187,7 +187,7 @@ impl InitProcess {
         }
     }
 
-    /// Sleeps until something happens; whether nobody is left who waits for the command.
+    /// Sleeps until an event; returns true if nobody waits for the command any more.
     fn wait_for_event(&self, link: &UnixStream, wakes: &SandboxSignals, is_open: bool) -> bool {
         let mut events = vec![
             PollFd::new(wakes.stream(), PollFlags::IN),
@@ -196,13 +196,13 @@ impl InitProcess {
         if is_open {
             events.push(PollFd::new(&self.reports, PollFlags::IN));
         }
-        // Interrupted by a signal: as good as a wake-up.
+        // Interrupted by a signal: treated as a wake-up.
         let _ = rustix::event::poll(&mut events, None);
         events[1].revents().contains(PollFlags::HUP)
     }
 
     fn signal(&self, signal: Signal) {
-        // It has just ended where that is not possible.
+        // The process may have just ended.
         let _ = rustix::process::kill_process(self.pid, signal);
     }
 
@@ -213,13 +213,13 @@ impl InitProcess {
         status.exit_status().or(signal)
     }
 
-    /// Passes on what has come; whether more may come.
+    /// Forwards pending reports; returns true if more may come.
     fn forward_reports(&self, link: &UnixStream) -> bool {
         let mut bytes = [0; 4096];
         loop {
             match (&self.reports).read(&mut bytes) {
                 Ok(0) => return false,
-                // If nobody listens any more, the end is near anyway.
+                // If nobody reads any more, the end is near anyway.
                 Ok(got) => drop(io::Write::write_all(&mut &*link, &bytes[..got])),
                 Err(error) => return error.kind() == io::ErrorKind::WouldBlock,
             }

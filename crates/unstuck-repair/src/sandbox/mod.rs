@@ -1,9 +1,9 @@
-//! Confines what a person allowed: an approved `npm install` still runs whatever the project's files say.
+//! Confines approved commands: an approved `npm install` still runs whatever the project's files say.
 //!
-//! A sandbox is two processes of unstuck itself. The outer one leaves the namespaces of the machine and clears up at the
-//! end; the inner one arranges what can be seen, gives up every privilege, and runs the command. Both tell over a link
-//! what happened, so that a sandbox that could not be set up is never taken for a command that failed.
-//! `docs/design/sandbox.md` tells what each layer stops and what is not closed.
+//! A sandbox consists of two processes of unstuck itself. The outer one enters new namespaces and cleans up at the end;
+//! the inner one (init) sets up the file system view, drops all privileges, and runs the command. Both report over a
+//! socket, so that a failed setup is never mistaken for a failed command. `docs/design/sandbox.md` describes what each
+//! layer stops and what is not covered.
 
 mod config_injection;
 mod confinement;
@@ -48,14 +48,14 @@ pub use sandbox_profile::{
 };
 pub use scratch_dir::ScratchDir;
 
-/// The argument that makes the program the outer process of a sandbox.
+/// The argument that starts the outer process of a sandbox.
 pub const SANDBOX_ARG: &str = "__sandbox";
-/// The argument that makes the program the inner one.
+/// The argument that starts the init process of a sandbox.
 const INIT_ARG: &str = "__sandbox-init";
-/// The exit code of a sandbox that could not be set up; the link tells why.
+/// The exit code of a sandbox that could not be set up; the cause is sent over the socket.
 const EXIT_SETUP_FAILED: i32 = 125;
 
-/// Does the work of a process of a sandbox if the program was started as one, and returns its exit code.
+/// Runs a sandbox process if the arguments ask for one, and returns its exit code.
 pub fn run_if_called(arguments: &[OsString]) -> Option<u8> {
     let mode = arguments.get(1)?;
     let code = if mode == SANDBOX_ARG {

@@ -1,4 +1,4 @@
-//! What both processes of a sandbox have in common: the link to whoever started them, and their life with it.
+//! The socket of the sandbox processes to their parent, and the end of their life with it.
 
 use std::io;
 use std::os::unix::net::UnixStream;
@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::process::Signal;
 
-/// Takes the link over from standard input, which is empty from then on.
+/// Takes the socket from standard input, which is empty afterwards.
 pub(super) fn from_stdin() -> io::Result<UnixStream> {
     let link = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;
     let flags = rustix::fs::OFlags::RDWR | rustix::fs::OFlags::CLOEXEC;
@@ -16,14 +16,14 @@ pub(super) fn from_stdin() -> io::Result<UnixStream> {
     Ok(UnixStream::from(link))
 }
 
-/// Gets this signal when the parent ends; an error if whoever is at the other end has gone already.
+/// Requests this signal for when the parent ends; fails if the other end is already closed.
 pub(super) fn die_with_parent(link: &UnixStream, signal: Signal) -> io::Result<()> {
-    // Elsewhere the death of a parent is not told.
+    // Other systems do not report the death of a parent.
     #[cfg(target_os = "linux")]
     rustix::process::set_parent_process_death_signal(Some(signal))?;
     #[cfg(not(target_os = "linux"))]
     let _ = signal;
-    // Linux tells it unasked, others do not.
+    // Linux sends the signal by itself, other systems do not.
     let mut events = [PollFd::new(link, PollFlags::HUP)];
     rustix::event::poll(&mut events, Some(&Timespec::default()))?;
     if events[0].revents().contains(PollFlags::HUP) {
@@ -33,7 +33,7 @@ pub(super) fn die_with_parent(link: &UnixStream, signal: Signal) -> io::Result<(
     }
 }
 
-/// The program that runs now; on Linux even if its file was replaced meanwhile.
+/// Returns the path of the running program; on Linux it works even if its file was replaced meanwhile.
 pub fn own_program() -> PathBuf {
     if cfg!(target_os = "linux") {
         return PathBuf::from("/proc/self/exe");
@@ -41,7 +41,7 @@ pub fn own_program() -> PathBuf {
     std::env::current_exe().unwrap_or_default()
 }
 
-/// Where programs are looked for: our own environment is the command's.
+/// Returns the search path: our own environment is the command's.
 pub(super) fn own_search_path() -> String {
     #[expect(
         clippy::disallowed_methods,

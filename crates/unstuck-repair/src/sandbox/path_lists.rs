@@ -1,4 +1,4 @@
-//! What is open and what is hidden beside the project, as data (`data/sandbox.toml`).
+//! Lists of visible, writable and hidden paths outside the project (`data/sandbox.toml`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::git_dirs::GitEffectKind;
 
-/// Parts of a home folder that a variable can put elsewhere.
+/// Parts of a home directory that a variable can relocate.
 const RELOCATED_HOME_DIRS: [(&str, &str); 4] = [
     (".config", "XDG_CONFIG_HOME"),
     (".local/share", "XDG_DATA_HOME"),
@@ -17,7 +17,7 @@ const RELOCATED_HOME_DIRS: [(&str, &str); 4] = [
     (".cargo", "CARGO_HOME"),
 ];
 
-/// The lists.
+/// All path lists.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PathLists {
@@ -30,7 +30,7 @@ pub(super) struct PathLists {
     pub(super) files: FilePrograms,
 }
 
-/// A folder of a tool, and what of it may be changed; all of it where nothing is said or something of it is private.
+/// A tool directory and its writable parts; without such parts all of it, unless something in it is private.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ToolCache {
@@ -44,7 +44,7 @@ struct ToolCache {
     private: Vec<String>,
 }
 
-/// A part of a tool's folder to which something may be added.
+/// A part of a tool directory to which files may be added.
 #[derive(Debug, Deserialize)]
 struct AddableDir {
     path: String,
@@ -52,19 +52,19 @@ struct AddableDir {
     adding: AdditionRule,
 }
 
-/// What may be added to a folder: where neither is said, every file that is new.
+/// A rule for additions to a directory; if it is empty, every new file is allowed.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct AdditionRule {
-    /// How many folders lie above what is added as one piece.
+    /// Number of directories above an added unit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub depth: Option<usize>,
-    /// The sign in the name of what is added as one piece, after its first character.
+    /// Text that marks an added unit if its name contains it after the first character.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<String>,
 }
 
 impl AdditionRule {
-    /// Whether something may be added inside of a folder that was there, by its name and how deep it lies.
+    /// True if an entry may be added inside an existing directory, by its name and depth.
     #[cfg(target_os = "linux")]
     pub(super) fn allows_below(&self, name: &OsStr, depth: usize) -> bool {
         let is_piece = self.until.as_ref().is_some_and(|sign| {
@@ -78,7 +78,7 @@ impl AdditionRule {
     }
 }
 
-/// What of the home folder a command sees.
+/// The parts of the home directory that a command sees.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct HomeLists {
@@ -86,16 +86,16 @@ struct HomeLists {
     settings: Vec<String>,
 }
 
-/// The caches that a command may write to, whether they exist or not.
+/// The caches that a command may write to, existing or not.
 #[derive(Debug, Default)]
 pub(super) struct WritableCaches {
-    /// Where what is private can be covered.
+    /// Writable paths if private parts can be masked by mounts.
     pub(super) coverable: BTreeSet<PathBuf>,
-    /// Where nothing can be covered.
+    /// Writable paths without mounts.
     pub(super) narrowed: BTreeSet<PathBuf>,
-    /// What of the open ones is private, by the folder that must be there.
+    /// Private parts of the writable paths, each with the directory that must exist.
     pub(super) private: Vec<(PathBuf, PathBuf)>,
-    /// To what something may be added.
+    /// Directories to which files may be added.
     pub(super) addable: BTreeMap<PathBuf, AdditionRule>,
 }
 
@@ -106,7 +106,7 @@ struct SecretLists {
     system: Vec<String>,
 }
 
-/// What of the project may not be changed. Without mounts only the first can be seen to.
+/// The protected parts of a project. Without mounts only the first list can be enforced.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(target_os = "linux", serde(deny_unknown_fields))]
 pub(super) struct ProjectLists {
@@ -117,7 +117,7 @@ pub(super) struct ProjectLists {
     pub(super) protected_with_mounts: Vec<PathBuf>,
 }
 
-/// What of git's folders may be changed.
+/// The writable parts of git directories.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct GitLists {
@@ -125,7 +125,7 @@ pub(super) struct GitLists {
     pub(super) effect: Vec<GitEffectRule>,
 }
 
-/// What some commands are known to make in git's folders.
+/// The expected effects of some commands on git directories.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct GitEffectRule {
@@ -134,7 +134,7 @@ pub(super) struct GitEffectRule {
     pub(super) commands: Vec<String>,
 }
 
-/// By what an entry is known to work on processes.
+/// Rules that recognize entries that work on processes.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ProcessPrograms {
@@ -143,7 +143,7 @@ pub(super) struct ProcessPrograms {
     pub(super) inspect: Vec<InspectionProgram>,
 }
 
-/// A program that looks into processes, and the arguments with which it does nothing else.
+/// A program that inspects processes, with the arguments that make it do nothing else.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct InspectionProgram {
@@ -154,14 +154,15 @@ pub(super) struct InspectionProgram {
     pub(super) words: BTreeSet<String>,
 }
 
-/// By what an entry is known to work on nothing but files.
+/// Rules that recognize entries that work only on files.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct FilePrograms {
     pub(super) only: BTreeSet<String>,
 }
 
-/// What of a project no repair may make or change: it decides what runs outside of the sandbox later.
+/// Returns the project paths that no repair may create or change, because they decide what runs outside of the sandbox
+/// later.
 pub fn protected_paths() -> &'static [PathBuf] {
     &PathLists::built_in().project.protected
 }
@@ -171,14 +172,14 @@ impl PathLists {
         static BUILT_IN: LazyLock<PathLists> = LazyLock::new(|| {
             match toml::from_str(include_str!("../../data/sandbox.toml")) {
                 Ok(lists) => lists,
-                // The embedded file is tested; this can only be reached by a build that skipped its tests.
+                // The embedded file is tested; only a build that skipped its tests can get here.
                 Err(error) => unreachable!("sandbox.toml: {error}"),
             }
         });
         &BUILT_IN
     }
 
-    /// The caches that a command may write to, for this home and where variables put them.
+    /// Returns the caches that a command may write to, for this home and its relocation variables.
     pub(super) fn caches(
         &self,
         home: Option<&Path>,
@@ -219,18 +220,18 @@ impl PathLists {
         caches
     }
 
-    /// What of a home folder a command needs to see, relative to it: programs and what they need.
+    /// Returns the parts of a home directory that a command needs, relative to it: programs and their dependencies.
     pub(super) fn needed(&self) -> impl Iterator<Item = &String> {
         self.home.needed.iter()
     }
 
-    /// Settings of tools in a home folder, which a command sees unless there is a secret in them.
+    /// Returns the tool settings in a home directory, which a command sees unless they contain a secret.
     pub(super) fn settings(&self) -> impl Iterator<Item = &String> {
         self.home.settings.iter()
     }
 
-    /// What a command must not see, whether it exists or not: below all folders that may be the user's home, and
-    /// where variables put parts of it elsewhere.
+    /// Returns the paths that a command must not see, existing or not: below every possible home directory, and where
+    /// variables relocate them.
     pub(super) fn secrets(
         &self,
         homes: &[PathBuf],
@@ -260,7 +261,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cache_may_be_put_elsewhere_and_its_programs_stay_out_of_reach() {
+    fn a_relocated_cache_is_writable_but_its_programs_are_not() {
         let moved = |name: &str| (name == "CARGO_HOME").then(|| PathBuf::from("/srv/cargo"));
         let caches = PathLists::built_in().caches(Some(Path::new("/home/me")), moved);
         assert!(
@@ -282,9 +283,9 @@ mod tests {
         assert!(!caches.coverable.contains(Path::new("/srv/cargo")));
     }
 
-    /// What a tool executes later is never freely writable, and lies in nothing that is.
+    /// Directories that tools execute later are never freely writable, nor inside one that is.
     #[test]
-    fn what_runs_later_is_only_added_to() {
+    fn directories_executed_later_are_only_addable() {
         let caches = PathLists::built_in().caches(Some(Path::new("/home/me")), |_| None);
         for program in [
             ".gradle/wrapper/dists/gradle-8/x/bin",
@@ -325,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cache_that_a_variable_names_relatively_is_the_usual_one() {
+    fn a_relative_cache_variable_is_ignored() {
         let relative = |name: &str| (name == "PIP_CACHE_DIR").then(|| PathBuf::from("cache"));
         let caches = PathLists::built_in().caches(Some(Path::new("/home/me")), relative);
         assert!(
@@ -337,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_are_known_where_variables_put_them() {
+    fn relocated_secrets_are_hidden() {
         let moved = |name: &str| (name == "XDG_CONFIG_HOME").then(|| PathBuf::from("/srv/config"));
         let secrets = PathLists::built_in().secrets(&["/home/me".into(), "/root".into()], moved);
         for path in [
@@ -352,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn no_secret_lies_around_a_cache() {
+    fn no_cache_is_inside_a_secret_directory() {
         let home = Path::new("/home/me");
         let secrets = PathLists::built_in().secrets(&[home.to_owned()], |_| None);
         for cache in PathLists::built_in().caches(Some(home), |_| None).coverable {

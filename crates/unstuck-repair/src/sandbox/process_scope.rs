@@ -1,6 +1,7 @@
-//! Reads from an owner's entry whether it works on processes of the machine, or on nothing but files.
+//! Determines from an owner's entry if it works on the machine's processes, or only on files.
 //!
-//! This never allows anything: the entry is allowed already. What cannot be read for certain is confined more, not less.
+//! This never allows anything: the entry is already allowed. If it cannot be read for certain, it is confined more, not
+//! less.
 
 use unstuck_core::command_policy::ExecutionPlan;
 
@@ -9,20 +10,20 @@ use super::sandbox_profile::{FileScope, ProcessScope};
 
 /// Words after which a command begins.
 const COMMAND_STARTERS: [&str; 8] = ["then", "do", "else", "elif", "if", "while", "until", "!"];
-/// What makes a text too clever to be read here.
+/// Syntax that this scanner does not understand.
 const UNREADABLE_SYNTAX: [&str; 4] = ["<(", ">(", "<<", "eval"];
 
-/// Which processes a command has to see. What they have open is seen only by one single command of a few known
-/// programs with options that make them nothing else than list or signal: no pipe, no shell, no other program.
+/// Returns the processes that a command has to see. Open files of processes are visible only to one single command of a
+/// few known programs with options that only list or signal: no pipe, no shell, no other program.
 ///
 /// ```
-/// use unstuck_repair::sandbox::{ProcessScope, reach};
+/// use unstuck_repair::sandbox::{ProcessScope, process_scope};
 ///
-/// assert_eq!(reach("npm install"), ProcessScope::OwnFiles);
-/// assert_eq!(reach("kill \"$(cat server.pid)\" && rm -f server.pid"), ProcessScope::Signals);
-/// assert_eq!(reach("fuser -k 3000/tcp"), ProcessScope::Inspect);
-/// assert_eq!(reach("fuser -k 3000/tcp && npm start"), ProcessScope::Signals);
-/// assert_eq!(reach("ss -ltn | awk -f port.awk"), ProcessScope::Signals);
+/// assert_eq!(process_scope("npm install"), ProcessScope::Own);
+/// assert_eq!(process_scope("kill \"$(cat server.pid)\" && rm -f server.pid"), ProcessScope::Signals);
+/// assert_eq!(process_scope("fuser -k 3000/tcp"), ProcessScope::Inspect);
+/// assert_eq!(process_scope("fuser -k 3000/tcp && npm start"), ProcessScope::Signals);
+/// assert_eq!(process_scope("ss -ltn | awk -f port.awk"), ProcessScope::Signals);
 /// ```
 pub fn process_scope(command: &str) -> ProcessScope {
     let lists = &PathLists::built_in().processes;
@@ -42,7 +43,7 @@ pub fn process_scope(command: &str) -> ProcessScope {
     }
 }
 
-/// Whether a command is one call of a program that looks into processes, with nothing but known arguments.
+/// True if a command is one call of a program that inspects processes, with only known arguments.
 fn is_plain_inspection(look: &InspectionProgram, command: &str) -> bool {
     let ExecutionPlan::Direct(commands) = ExecutionPlan::for_text(command) else {
         return false;
@@ -58,7 +59,7 @@ fn is_plain_inspection(look: &InspectionProgram, command: &str) -> bool {
 }
 
 impl InspectionProgram {
-    /// Whether an argument is a known option, a signal, a process or a port.
+    /// True if an argument is a known option, a signal, a process or a port.
     fn accepts_argument(&self, argument: &str) -> bool {
         let is_number = |text: &str| {
             !text.is_empty() && text.len() <= 7 && text.bytes().all(|byte| byte.is_ascii_digit())
@@ -82,14 +83,14 @@ impl InspectionProgram {
     }
 }
 
-/// Over whose files a command needs power: everybody's only where it changes their owners or modes or removes them, and
-/// nothing of the project is executed.
+/// Returns the files over which a command needs power: every owner's only if it changes owners or modes or removes
+/// files, and executes nothing of the project.
 ///
 /// ```
-/// use unstuck_repair::sandbox::{FileScope, rights};
+/// use unstuck_repair::sandbox::{FileScope, file_scope};
 ///
-/// assert_eq!(rights("chown -R \"$(id -u)\" .cache"), FileScope::AnyOwner);
-/// assert_eq!(rights("chown -R 1000 .cache && npm ci"), FileScope::OwnFiles);
+/// assert_eq!(file_scope("chown -R \"$(id -u)\" .cache"), FileScope::AnyOwner);
+/// assert_eq!(file_scope("chown -R 1000 .cache && npm ci"), FileScope::Own);
 /// ```
 pub fn file_scope(command: &str) -> FileScope {
     let lists = &PathLists::built_in().files;
@@ -108,7 +109,7 @@ fn is_readable(command: &str) -> bool {
         .any(|clever| command.contains(clever))
 }
 
-/// Whether it looks up other processes by their number.
+/// True if the command looks up other processes by their id.
 fn names_processes(command: &str) -> bool {
     let mut after = command.split("/proc/").skip(1);
     after.any(|rest| {
@@ -117,7 +118,7 @@ fn names_processes(command: &str) -> bool {
     })
 }
 
-/// Every word that may be a program, by its name without the folder; a program inside of the project keeps its path.
+/// Returns every word that may be a program, by its base name; a program inside the project keeps its path.
 fn programs(command: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut begins = true;
@@ -139,7 +140,7 @@ fn programs(command: &str) -> Vec<String> {
     found
 }
 
-/// Only folders of the system are left out: `./kill` is not `kill`.
+/// Returns the name of a program without a system directory: `./kill` is not `kill`.
 fn program_name(program: &str) -> String {
     match program.rsplit_once('/') {
         Some(("/bin" | "/usr/bin" | "/sbin" | "/usr/sbin", name)) => name.to_owned(),
@@ -155,13 +156,13 @@ fn is_assignment(word: &str) -> bool {
 
 enum ScannedWord {
     Text(String),
-    /// After it another command begins.
+    /// Another command begins after the word.
     NextCommand,
-    /// After it the command goes on in which a substitution stood.
+    /// The command around a substitution continues after the word.
     ResumeCommand,
 }
 
-/// Splits generously: quotes are dropped, and every operator or substitution begins another command.
+/// Splits a command conservatively: quotes are dropped, and every operator or substitution begins another command.
 fn split_words(command: &str) -> Vec<ScannedWord> {
     let mut words = Vec::new();
     let mut text = String::new();
@@ -199,7 +200,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn entries_that_work_on_processes_are_known() {
+    fn process_entries_are_recognized() {
         for command in [
             "kill -9 4711",
             "pkill -f 'node server.js'",
@@ -228,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_else_sees_the_machine() {
+    fn other_entries_see_only_their_own_processes() {
         for command in [
             "rm -rf node_modules && npm ci",
             "echo kill",
@@ -243,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn the_projects_own_programs_look_into_nobody() {
+    fn project_programs_cannot_inspect_processes() {
         for command in [
             "fuser -k 3000/tcp && ./start.sh",
             "fuser -k 3000/tcp; sh -c 'npm start'",
@@ -275,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_runs_nothing_of_the_project_has_power_over_files_of_others() {
+    fn any_owner_scope_requires_that_no_project_code_runs() {
         for command in [
             "chown -R build:build .cache",
             "chown -R \"$(id -u):$(id -g)\" dist && chmod -R u+rwX dist",
@@ -302,7 +303,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_with_another_program_looks_into_anybody(before in "\\PC{0,20}", after in "\\PC{0,20}") {
+        fn a_command_with_another_program_never_gets_inspect_scope(before in "\\PC{0,20}", after in "\\PC{0,20}") {
             let command = format!("{before}; node x.js && fuser -k 1/tcp {after}");
             prop_assert_ne!(process_scope(&command), ProcessScope::Inspect);
         }

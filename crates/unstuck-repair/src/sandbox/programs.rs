@@ -1,4 +1,4 @@
-//! Finds the programs of plain commands, once and outside of the project.
+//! Resolves the programs of plain commands, once and outside of the project.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ pub(super) enum ProgramRefusal {
     InProject { name: String, path: PathBuf },
 }
 
-/// The programs of plain commands, each as a path; a name that is not found stays a name.
+/// Resolves the programs of plain commands to paths; a name that is not found stays a name.
 pub(super) fn find_programs(
     steps: &CommandSteps,
     profile: &SandboxProfile,
@@ -26,7 +26,7 @@ pub(super) fn find_programs(
     let programs = commands.iter().filter_map(|words| words.first());
     programs
         .map(|name| {
-            // The owner named this very file, which an earlier command may yet have to make.
+            // The owner named this very file, which an earlier command may still have to create.
             if name.contains('/') {
                 return Ok(PathBuf::from(name));
             }
@@ -56,7 +56,7 @@ fn is_program(path: &Path) -> bool {
     path.is_file() && rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok()
 }
 
-/// Wherever symlinks lead: a folder outside may hold one into the project.
+/// True if a path is inside the project after resolving symlinks: a directory outside may hold one into the project.
 fn is_inside_project(path: &Path, root: &Path) -> bool {
     let real = path.canonicalize();
     path.starts_with(root) || real.is_ok_and(|real| real.starts_with(root))
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_is_found_outside_and_refused_inside_of_the_project() {
+    fn programs_inside_the_project_are_refused() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().join("project");
         let tools = folder.path().join("tools");
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_the_owner_named_by_its_path_is_the_owners_word() {
+    fn a_program_path_named_by_the_owner_is_allowed() {
         let profile = SandboxProfile::strict("/project");
         let named = find_programs(&words(&[".venv/bin/pip"]), &profile, "/usr/bin");
         assert_eq!(named, Ok(vec![PathBuf::from(".venv/bin/pip")]));

@@ -1,4 +1,4 @@
-//! A private folder for what a repair leaves nowhere else: temporary files, and what it writes to the home folder.
+//! A private directory for temporary files and for a repair's writes to the home directory.
 
 use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, Permissions};
@@ -12,28 +12,28 @@ use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags};
 
 use super::wire::RunAs;
 
-/// What is temporary.
+/// Directory of temporary files.
 pub(super) const TMP_DIR: &str = "tmp";
-/// What was written to the home folder.
+/// Directory of the writes to the home directory.
 pub(super) const HOME_DIR: &str = "home";
-/// What the kernel needs for that.
+/// Overlay work directory of the home directory.
 pub(super) const WORK_DIR: &str = "work";
 
-/// Copies of the files that were checked.
+/// Directory of the copies of checked files.
 pub(super) const WATCHED_DIR: &str = "checked";
-/// What hides parts of the home folder.
+/// Directory of the layer that hides parts of the home directory.
 #[cfg(target_os = "linux")]
 pub(super) const MASK_DIR: &str = "mask";
 
-/// How many names are tried.
+/// Maximum attempts to find a free name.
 const MAX_NAME_ATTEMPTS: u32 = 1000;
 
-/// A private folder, removed with all that is in it when it is dropped.
+/// A private directory, removed with its contents on drop.
 #[derive(Debug)]
 pub struct ScratchDir(PathBuf);
 
 impl ScratchDir {
-    /// Makes one below a folder for temporary files, for the user that will write to it.
+    /// Creates a directory below a temporary directory, for the user that will write to it.
     pub fn create(below: &Path, user: Option<RunAs>) -> io::Result<Self> {
         let scratch = Self(create_new_dir(below)?);
         for name in [TMP_DIR, HOME_DIR, WORK_DIR, WATCHED_DIR] {
@@ -41,18 +41,18 @@ impl ScratchDir {
             DirBuilder::new().mode(0o700).create(&path)?;
             set_owner(&path, user)?;
         }
-        // In the sandbox this is /tmp, as programs expect it to be.
+        // In the sandbox this is /tmp, as programs expect.
         fs::set_permissions(scratch.0.join(TMP_DIR), Permissions::from_mode(0o1777))?;
         set_owner(&scratch.0, user)?;
         Ok(scratch)
     }
 
-    /// Where it is.
+    /// Returns its path.
     pub fn path(&self) -> &Path {
         &self.0
     }
 
-    /// Keeps a copy of a checked file; returns the name under which the sandbox finds it.
+    /// Stores a copy of a checked file; returns the name under which the sandbox finds it.
     pub fn add_watched_copy(
         &self,
         number: usize,
@@ -67,7 +67,7 @@ impl ScratchDir {
         Ok(name)
     }
 
-    /// Where the command finds temporary files if it is not in mounts of its own.
+    /// Returns the directory of temporary files for a command without its own mounts.
     pub fn tmp_path(&self) -> PathBuf {
         self.0.join(TMP_DIR)
     }
@@ -75,7 +75,7 @@ impl ScratchDir {
 
 impl Drop for ScratchDir {
     fn drop(&mut self) {
-        // What cannot be removed is in a folder for temporary files, where the system clears up.
+        // Leftovers are in a temporary directory, which the system cleans up.
         let _ = remove_dir(&self.0);
     }
 }
@@ -87,7 +87,7 @@ fn create_new_dir(below: &Path) -> io::Result<PathBuf> {
         match DirBuilder::new().mode(0o700).create(&path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error),
-            // Without symlinks in its path, as mounts need it.
+            // Without symlinks in its path, as mounts require.
             Ok(()) => return fs::canonicalize(path),
         }
     }
@@ -101,7 +101,7 @@ fn set_owner(path: &Path, user: Option<RunAs>) -> io::Result<()> {
     }
 }
 
-/// Removes a folder and all that is in it, also what its owner made unreadable; no symlink is followed.
+/// Removes a directory and its contents, even if its owner made it unreadable; no symlink is followed.
 pub(super) fn remove_dir(path: &Path) -> io::Result<()> {
     let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
         return Err(io::ErrorKind::InvalidInput.into());
@@ -111,7 +111,7 @@ pub(super) fn remove_dir(path: &Path) -> io::Result<()> {
     remove_below(&parent, name)
 }
 
-/// The same for something in a folder that is held by a handle; what is not there is fine.
+/// Removes an entry of an open directory; a missing entry is fine.
 pub(super) fn remove_below(parent: &impl AsFd, name: &OsStr) -> io::Result<()> {
     match rustix::fs::unlinkat(parent, name, AtFlags::empty()) {
         Ok(()) | Err(rustix::io::Errno::NOENT) => return Ok(()),
@@ -129,14 +129,14 @@ pub(super) fn remove_below(parent: &impl AsFd, name: &OsStr) -> io::Result<()> {
     Ok(rustix::fs::unlinkat(parent, name, AtFlags::REMOVEDIR)?)
 }
 
-/// A folder of ours may have been made unreadable even for us; the kernel leaves such ones, too.
+/// Opens a directory that may be unreadable even for its owner; the kernel leaves such ones, too.
 fn open_dir(parent: &impl AsFd, name: &OsStr) -> io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let open = || rustix::fs::openat(parent, name, flags, Mode::empty());
     let stat = rustix::fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW)?;
     let is_folder = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
     if is_folder && Mode::from_raw_mode(stat.st_mode) & Mode::RWXU != Mode::RWXU {
-        // It is in a private folder, and nobody is left who could put a symlink there.
+        // It is in a private directory, and no process is left that could put a symlink there.
         rustix::fs::chmodat(parent, name, Mode::RWXU, AtFlags::empty())?;
     }
     Ok(open()?)
@@ -148,7 +148,7 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     #[test]
-    fn nothing_of_it_is_left_and_nothing_beside_it_is_touched() {
+    fn scratch_dir_is_removed_completely_and_nothing_else() {
         let folder = tempfile::tempdir().unwrap();
         let beside = folder.path().join("beside");
         fs::create_dir(&beside).unwrap();
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn two_do_not_share_a_folder_and_nobody_else_may_look() {
+    fn scratch_dirs_are_distinct_and_private() {
         let folder = tempfile::tempdir().unwrap();
         let [one, other] = [(); 2].map(|()| ScratchDir::create(folder.path(), None).unwrap());
         assert_ne!(one.path(), other.path());

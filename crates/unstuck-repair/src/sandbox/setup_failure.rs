@@ -1,21 +1,21 @@
-//! Why a sandbox could not be set up. Never why a command failed.
+//! Errors of sandbox setup, as opposed to failures of the command.
 
 use std::io;
 
 use super::wire::SandboxEvent;
 
-/// What was tried, and what the system said.
+/// A failed setup operation with the system's error.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot {operation}: {source}")]
 pub(super) struct SetupFailure {
     pub(super) operation: String,
     pub(super) source: io::Error,
-    /// Whether it may work without namespaces.
+    /// If set, a retry without namespaces may work.
     pub(super) without_namespaces: bool,
 }
 
 impl SetupFailure {
-    /// Something that no other set-up would change.
+    /// Returns a failure that no other setup would change.
     pub(super) fn permanent(doing: impl Into<String>, why: impl Into<String>) -> Self {
         Self {
             operation: doing.into(),
@@ -24,7 +24,7 @@ impl SetupFailure {
         }
     }
 
-    /// As it is told.
+    /// Returns the failure as a report to the parent.
     pub(super) fn to_report(&self) -> SandboxEvent {
         SandboxEvent::SetupFailed {
             operation: self.operation.clone(),
@@ -34,12 +34,12 @@ impl SetupFailure {
     }
 }
 
-/// Says what was tried when the system refuses it.
+/// Adds the attempted operation to system errors.
 pub(super) trait SandboxIoContext<T> {
-    /// Something that is needed in any case.
+    /// Adds context to an operation that is always required.
     fn context(self, doing: impl Into<String>) -> Result<T, SetupFailure>;
 
-    /// Something that only namespaces need.
+    /// Adds context to an operation that only namespaces need.
     #[cfg(target_os = "linux")]
     fn isolation_context(self, doing: impl Into<String>) -> Result<T, SetupFailure>;
 }

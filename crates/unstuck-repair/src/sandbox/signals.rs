@@ -1,6 +1,6 @@
-//! Wakes the processes of a sandbox: when a child of theirs ended, and when they are asked to end.
+//! Signal handling of the sandbox processes: a child ended, or termination was requested.
 //!
-//! Handlers and not a mask: a mask would be handed down to the command, a handler is not.
+//! Uses handlers instead of a mask: the command would inherit a mask, but not a handler.
 
 use std::cell::Cell;
 use std::io::{self, Read};
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
-/// Becomes readable when a child ended and when the process is asked to end.
+/// A wake-up stream that becomes readable when a child ended or termination was requested.
 pub(super) struct SandboxSignals {
     stream: UnixStream,
     is_end_requested: Arc<AtomicBool>,
@@ -18,7 +18,7 @@ pub(super) struct SandboxSignals {
 }
 
 impl SandboxSignals {
-    /// Begins to listen.
+    /// Installs the handlers.
     pub(super) fn install() -> io::Result<Self> {
         let asked = Arc::new(AtomicBool::new(false));
         let (stream, write) = UnixStream::pair()?;
@@ -35,7 +35,7 @@ impl SandboxSignals {
         })
     }
 
-    /// Forgets the wake-ups so far; whoever calls it looks at all children afterwards.
+    /// Discards pending wake-ups; the caller checks all children afterwards.
     pub(super) fn drain(&mut self) {
         let mut bytes = [0; 64];
         while self
@@ -45,7 +45,7 @@ impl SandboxSignals {
         {}
     }
 
-    /// Whether the process was asked to end since the last call.
+    /// Returns true if termination was requested since the last call.
     pub(super) fn take_end_request(&self) -> bool {
         let asked = self.is_end_requested.swap(false, Ordering::Relaxed);
         self.was_end_requested
@@ -53,12 +53,12 @@ impl SandboxSignals {
         asked
     }
 
-    /// Whether the process was ever asked to end.
+    /// True if termination was ever requested.
     pub(super) fn was_end_requested(&self) -> bool {
         self.take_end_request() || self.was_end_requested.get()
     }
 
-    /// The descriptor to wait on.
+    /// Returns the descriptor to wait on.
     pub(super) fn stream(&self) -> &UnixStream {
         &self.stream
     }

@@ -1,4 +1,4 @@
-//! Runs the steps of a repair one after the other, as the parent of all that they leave behind.
+//! Runs the steps of a repair in sequence, as the parent of everything they leave behind.
 
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -11,22 +11,23 @@ use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
 use super::signals::SandboxSignals;
 use super::wire::{CommandExit, CommandSteps};
 
-/// What a command that cannot be started ends with, as a shell has it.
+/// The exit code for a command that cannot be started, as in a shell.
 const EXIT_NOT_FOUND: i32 = 127;
 const EXIT_NOT_EXECUTABLE: i32 = 126;
 
-/// Folders that only this command has.
+/// The directories private to a command.
 #[derive(Debug)]
 pub(super) struct PrivateDirs {
-    /// For what is temporary.
+    /// Temporary directory.
     pub(super) temporary: PathBuf,
-    /// A home, where the user has none that can be used.
+    /// A home, if the user has no usable one.
     pub(super) home: Option<PathBuf>,
-    /// Where programs are looked for, where that is not what the environment says.
+    /// Search path, if it differs from the environment's.
     pub(super) search: Option<&'static str>,
 }
 
-/// Runs the steps until one fails, and notes the groups that it started. Asked to end, it passes that on to the step that runs and starts no other.
+/// Runs the steps until one fails, and records the process groups they started. A termination request is passed on to
+/// the running step, and no other step is started.
 pub(super) fn run_steps(
     steps: &CommandSteps,
     programs: &[PathBuf],
@@ -44,7 +45,7 @@ pub(super) fn run_steps(
     };
     for (words, program) in commands.into_iter().zip(programs) {
         if wakes.was_end_requested() {
-            // Whatever the step before says: this is not all of it.
+            // Even if the previous step succeeded, the remaining steps did not run.
             return Ok(CommandExit::Signaled(Signal::TERM.as_raw()));
         }
         let end = match spawn_step(program, words, private) {
@@ -81,7 +82,7 @@ fn spawn_step(program: &Path, words: &[String], private: &PrivateDirs) -> io::Re
     Ok(Pid::from_child(&child))
 }
 
-/// Says why on standard error, as a shell would.
+/// Writes the error to standard error, as a shell would.
 fn report_spawn_error(program: &Path, error: &io::Error) -> CommandExit {
     let is_absent = error.kind() == io::ErrorKind::NotFound;
     let why = if is_absent {
@@ -90,7 +91,7 @@ fn report_spawn_error(program: &Path, error: &io::Error) -> CommandExit {
         error.to_string()
     };
     let line = format!("unstuck: {}: {why}\n", program.display());
-    // Without anybody who reads it the code has to be enough.
+    // If nobody reads standard error, the exit code has to be enough.
     let _ = rustix::io::write(rustix::stdio::stderr(), line.as_bytes());
     CommandExit::Exited(if is_absent {
         EXIT_NOT_FOUND
@@ -99,7 +100,7 @@ fn report_spawn_error(program: &Path, error: &io::Error) -> CommandExit {
     })
 }
 
-/// Waits for a command, and for all that was left to us meanwhile.
+/// Waits for a command, and reaps orphans meanwhile.
 fn wait_for_command(command: Pid, wakes: &mut SandboxSignals) -> io::Result<CommandExit> {
     loop {
         wakes.drain();
@@ -109,12 +110,12 @@ fn wait_for_command(command: Pid, wakes: &mut SandboxSignals) -> io::Result<Comm
             }
         }
         if wakes.take_end_request() {
-            // It has just ended where that is not possible.
+            // The process may have just ended.
             let _ = rustix::process::kill_process_group(command, Signal::TERM);
             let _ = rustix::process::kill_process_group(command, Signal::CONT);
         }
         let mut events = [PollFd::new(wakes.stream(), PollFlags::IN)];
-        // Interrupted by a signal: as good as a wake-up.
+        // Interrupted by a signal: treated as a wake-up.
         let _ = rustix::event::poll(&mut events, None);
     }
 }

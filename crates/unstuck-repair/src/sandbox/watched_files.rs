@@ -1,4 +1,4 @@
-//! Whether the files that decide what a command does are still those that were checked, right before it starts.
+//! Checks right before the start that the files that decide what a command does are unchanged.
 
 use std::io;
 use std::path::Path;
@@ -10,12 +10,12 @@ use unstuck_core::command_policy::sanitize;
 use super::config_injection::read_file_below;
 use super::wire::SandboxRequest;
 
-/// Looks at all files for which no private copy of the checked contents is shown; why nothing runs if one has changed.
+/// Checks all files without a private copy; returns the reason to refuse if one has changed.
 pub(super) fn verify_unchanged(
     order: &SandboxRequest,
     is_without_mounts: bool,
 ) -> Result<(), String> {
-    // An overlay takes all that a preview writes, and nothing was approved.
+    // An overlay takes all writes of a preview, and nothing was approved.
     if order.profile.overlay.is_some() {
         return Ok(());
     }

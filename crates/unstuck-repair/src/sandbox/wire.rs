@@ -1,4 +1,4 @@
-//! What is said between unstuck and the two processes of a sandbox: first an order with two handles, then reports.
+//! The protocol between unstuck and the two sandbox processes: first a request with two handles, then events.
 
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::mem::MaybeUninit;
@@ -19,14 +19,14 @@ use super::git_dirs::GitDirs;
 use super::path_lists::{AdditionRule, protected_paths};
 use super::sandbox_profile::SandboxProfile;
 
-/// A longer message is a mistake.
+/// Maximum message length; a longer one is an error.
 const MAX_MESSAGE_BYTES: usize = 4 * 1024 * 1024;
-/// The bytes before each message that tell its length.
+/// Length of the size prefix of each message.
 const PREFIX_BYTES: usize = 4;
-/// The project and the folder to work in.
+/// Number of handles sent: the project and the working directory.
 const HANDLE_COUNT: usize = 2;
 
-/// No signal if nobody listens, and no program inherits the handles, where the system can promise that at once.
+/// Prevents SIGPIPE, and descriptor inheritance where the system supports it atomically.
 #[cfg(target_os = "linux")]
 const SEND_FLAGS: SendFlags = SendFlags::NOSIGNAL;
 #[cfg(target_os = "linux")]
@@ -36,11 +36,11 @@ const SEND: SendFlags = SendFlags::empty();
 #[cfg(not(target_os = "linux"))]
 const RECEIVE: RecvFlags = RecvFlags::empty();
 
-/// What to run.
+/// The command to run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CommandSteps {
-    /// Commands word by word, without a shell, until one fails.
+    /// Argument vectors, run without a shell until one fails.
     #[serde(rename = "words")]
     Argv(Vec<Vec<String>>),
     /// A line for `/bin/sh`.
@@ -48,7 +48,7 @@ pub enum CommandSteps {
 }
 
 impl CommandSteps {
-    /// How a command runs: word by word where a shell would do the very same.
+    /// Parses a command: into argument vectors where a shell would do the very same.
     pub fn from_command(command: &str) -> Self {
         match ExecutionPlan::for_text(command) {
             ExecutionPlan::Direct(commands) => Self::Argv(commands),
@@ -57,68 +57,68 @@ impl CommandSteps {
     }
 }
 
-/// The user that a command runs as, where that is another one than ours.
+/// The user to run a command as, if it is another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunAs {
-    /// The number of the user.
+    /// User id.
     pub uid: u32,
-    /// The number of the user's group.
+    /// Group id.
     pub gid: u32,
 }
 
-/// What lies around the project on this machine.
+/// The surroundings of the project on this machine.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct HostPaths {
-    /// The home folder, if there is one that can be used.
+    /// Home directory, if there is a usable one.
     pub home: Option<PathBuf>,
-    /// What is writable beside the project, where it exists.
+    /// Writable paths outside the project, if they exist.
     pub caches: Vec<PathBuf>,
-    /// The same where nothing can be covered.
+    /// Writable paths where nothing can be masked.
     #[serde(rename = "narrow")]
     pub narrowed_caches: Vec<PathBuf>,
-    /// What of the caches is private, because it would run outside of the sandbox later.
+    /// Private parts of the caches, because they would run outside of the sandbox later.
     #[serde(rename = "private")]
     pub private_caches: Vec<PathBuf>,
-    /// Folders of tools to which something may be added, where they exist: a private copy of each is changed.
+    /// Existing tool directories to which files may be added: a private copy of each is changed.
     #[serde(rename = "adding")]
     pub addable_dirs: Vec<(PathBuf, AdditionRule)>,
-    /// What of the home folder is seen; nothing else of it is.
+    /// The visible parts of the home directory; the rest is hidden.
     #[serde(rename = "needed")]
     pub needed_home_paths: Vec<PathBuf>,
-    /// What is not seen, where it exists.
+    /// Hidden paths, if they exist.
     pub secrets: Vec<PathBuf>,
-    /// What must stay visible even where everything around it is hidden: the folders of programs.
+    /// Paths that stay visible even if everything around them is hidden: program directories.
     pub visible: Vec<PathBuf>,
-    /// A private folder of ours, for what is temporary; see [`ScratchDir`](super::ScratchDir).
+    /// A private directory for temporary files; see [`ScratchDir`](super::ScratchDir).
     pub scratch: PathBuf,
 }
 
-/// Everything that a sandbox is told. The handles of the project and of the folder to work in go along with it.
+/// A request to a sandbox. The handles of the project and of the working directory are sent with it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SandboxRequest {
-    /// How far it is confined.
+    /// Confinement profile.
     pub profile: SandboxProfile,
-    /// What lies around the project.
+    /// Surroundings of the project.
     #[serde(rename = "surroundings")]
     pub host: HostPaths,
-    /// Why namespaces are not used. A machine may refuse them, or promise them and then refuse what is needed in them.
+    /// Why namespaces are not used. A machine may refuse them, or allow them and then refuse operations inside.
     #[serde(rename = "obstacle")]
     pub namespace_obstacle: Option<String>,
-    /// Whether nothing bounds the number of processes.
+    /// If set, the number of processes is not limited.
     #[serde(rename = "unbounded")]
     pub has_no_process_limit: bool,
-    /// The user that it runs as.
+    /// User to run as.
     pub run_as: Option<RunAs>,
-    /// The folder to work in, relative to the project.
+    /// Working directory, relative to the project.
     pub folder: PathBuf,
-    /// What to run.
+    /// Command to run.
     pub steps: CommandSteps,
-    /// Where repositories of git are in the project before it runs.
+    /// Git repositories in the project before the run.
     pub git: GitDirs,
-    /// Files that decide what the command does, as they were checked.
+    /// Checked files that decide what the command does.
     #[serde(rename = "checked")]
     pub watched_files: Vec<CheckedWatchedFile>,
-    /// Folders of which the command gets a private copy; the outer process fills this in.
+    /// Directories of which the command gets a private copy; filled in by the outer process.
     #[serde(default)]
     pub copies: Vec<PrivateCopy>,
 }
@@ -126,46 +126,46 @@ pub struct SandboxRequest {
 /// A file that decides what a command does, as it was checked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckedWatchedFile {
-    /// Its path from the root of the project.
+    /// Path relative to the root of the project.
     pub path: PathBuf,
-    /// The SHA-256 of its contents, in hexadecimal digits.
+    /// SHA-256 of the contents in hexadecimal.
     pub sha256: String,
-    /// The name of a copy of the checked contents in the private folder, which takes the place of the file where
-    /// mounts can be used. None for a file that the command itself has to write.
+    /// Name of a copy of the checked contents in the private directory, which replaces the file where mounts are
+    /// available. `None` for a file that the command itself has to write.
     pub copy: Option<String>,
 }
 
-/// A folder of which the command gets a private copy.
+/// A directory of which the command gets a private copy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PrivateCopy {
-    /// The folder; relative to the project for git's own.
+    /// Path of the directory; relative to the project for git's own.
     #[serde(rename = "at")]
     pub path: PathBuf,
-    /// The name of the folder in the private one that takes what is written.
+    /// Name of the subdirectory of the private directory that receives the writes.
     pub name: String,
-    /// Whether it is git's folder of the project.
+    /// If set, this is git's directory of the project.
     pub is_git: bool,
 }
 
 impl SandboxRequest {
-    /// What of the project the command may neither change nor make, beside what is in git's folders.
+    /// Returns the project paths that the command may neither change nor create, besides those in git directories.
     pub fn protected_paths(&self) -> impl Iterator<Item = &'static PathBuf> {
         protected_paths().iter()
     }
 }
 
-/// How the command itself ended.
+/// The way a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CommandExit {
     /// It returned this exit code.
     Exited(i32),
-    /// This signal ended it.
+    /// This signal terminated it.
     Signaled(i32),
 }
 
 impl CommandExit {
-    /// The exit code that a shell would show for it.
+    /// Returns the exit code that a shell would show.
     pub fn code(self) -> i32 {
         match self {
             Self::Exited(code) => code,
@@ -174,57 +174,58 @@ impl CommandExit {
     }
 }
 
-/// What a sandbox tells.
+/// An event reported by a sandbox.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SandboxEvent {
-    /// It stands, the command starts now.
+    /// The sandbox is set up, and the command starts now.
     Ready {
-        /// What it confines.
+        /// Achieved confinement.
         #[serde(rename = "effective")]
         confinement: ConfinementReport,
-        /// The programs of plain commands, as they were found.
+        /// Resolved programs of plain commands.
         programs: Vec<PathBuf>,
     },
-    /// It could not be set up; nothing of the command ran.
+    /// The setup failed; nothing of the command ran.
     #[serde(rename = "set_up")]
     SetupFailed {
-        /// What was tried.
+        /// Operation that failed.
         #[serde(rename = "doing")]
         operation: String,
-        /// Why it did not work.
+        /// Error of the operation.
         error: String,
-        /// Whether it may work without namespaces.
+        /// If set, a retry without namespaces may work.
         without_namespaces: bool,
     },
-    /// The command is not run for a reason of its own, such as a program inside of the project that nobody named.
+    /// The command is refused, for example because its program is inside the project and not named by the owner.
     Refused {
-        /// The reason.
+        /// Reason.
         reason: String,
     },
     /// The command ended.
     Ended {
-        /// How.
+        /// How it ended.
         end: CommandExit,
-        /// How many processes it left behind; all were ended.
+        /// Number of processes it left behind; all were killed.
         #[serde(rename = "left")]
         leftover_count: u32,
     },
-    /// Everything has ended and is cleared up.
+    /// All processes have ended and everything is cleaned up.
     Cleared {
-        /// Files that appeared where unstuck or git would obey them; they were removed.
+        /// Removed files that unstuck or git would have obeyed.
         #[serde(rename = "planted")]
         removed_injections: Vec<PathBuf>,
-        /// What was written to the home folder and thrown away, a few of it.
+        /// Some of the discarded writes to the home directory.
         #[serde(rename = "discarded")]
         discarded_writes: Vec<PathBuf>,
-        /// What somebody else changed in git's folder meanwhile, so that what the command changed of it is not kept.
+        /// Changes that somebody else made in git's directory meanwhile, so that the command's changes there are not
+        /// kept.
         #[serde(rename = "overtaken")]
         conflicting_git_changes: Vec<PathBuf>,
     },
 }
 
-/// Sends an order and its handles.
+/// Sends a request and its handles.
 pub fn send_request(
     stream: &UnixStream,
     order: &SandboxRequest,
@@ -244,7 +245,7 @@ pub fn send_request(
     stream.write_all(&bytes[sent..])
 }
 
-/// An order that was sent, with the handles of the project and of the folder to work in.
+/// Receives a request with the handles of the project and of the working directory.
 pub(super) fn receive_request(
     stream: &UnixStream,
 ) -> io::Result<(SandboxRequest, OwnedFd, OwnedFd)> {
@@ -283,12 +284,12 @@ fn receive_with_handles(
     Ok(got.bytes)
 }
 
-/// Sends a report.
+/// Sends an event.
 pub(super) fn send_event(mut stream: &UnixStream, report: &SandboxEvent) -> io::Result<()> {
     stream.write_all(&encode(report)?)
 }
 
-/// Takes the first report off the front, once all of it has come.
+/// Removes the first event from the buffer, once it is complete.
 pub fn take_event<M: DeserializeOwned>(bytes: &mut Vec<u8>) -> io::Result<Option<M>> {
     let Some(prefix) = bytes.first_chunk::<PREFIX_BYTES>() else {
         return Ok(None);

@@ -1,30 +1,30 @@
-//! Why something could not be remembered or forgotten.
+//! Errors of storing trust decisions.
 
 use std::path::PathBuf;
 
-/// Why something could not be remembered or forgotten.
+/// An error storing or removing a trust decision.
 #[derive(Debug, thiserror::Error)]
 pub enum TrustError {
-    /// The project cannot be looked at.
+    /// The project cannot be opened.
     #[error("cannot open the project {}", path.display())]
     Project {
-        /// Its path.
+        /// Path of the project.
         path: PathBuf,
-        /// What went wrong.
+        /// Error of the system.
         source: std::io::Error,
     },
-    /// The folder is not only its owner's.
+    /// The state directory is writable by others.
     #[error("others than you can write to {}, so nothing that is kept there can be trusted", path.display())]
     NotPrivate {
-        /// The folder.
+        /// State directory.
         path: PathBuf,
     },
     /// The record cannot be written or removed.
     #[error("cannot write to {}", path.display())]
     Write {
-        /// The file or folder.
+        /// File or directory.
         path: PathBuf,
-        /// What went wrong.
+        /// Error of the system.
         source: std::io::Error,
     },
 }

@@ -1,8 +1,7 @@
-//! What a project's owner has trusted, kept outside the project.
+//! Trust decisions of a project's owner, stored outside the project.
 //!
-//! For each project there is one record in unstuck's state folder: the content of its `[recovery]` section as it was
-//! trusted, and the guard files as they were accepted. A record that is damaged, or that others can have written, is as
-//! good as none.
+//! Each project has one record in unstuck's state directory: the trusted content of its `[recovery]` section, and the
+//! accepted watched files. A record that is damaged, or that others could have written, is ignored.
 
 mod error;
 mod record;

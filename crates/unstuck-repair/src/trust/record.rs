@@ -1,51 +1,51 @@
-//! What is remembered about one project.
+//! The stored trust decisions about one project.
 
 use serde::{Deserialize, Serialize};
 use unstuck_core::Timestamp;
 use unstuck_core::watched_files::AcceptedParts;
 
-/// The form of records that this version writes and reads.
+/// Format version of the records.
 pub(super) const RECORD_VERSION: u32 = 1;
 
-/// What is remembered about one project.
+/// The stored trust decisions about one project.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TrustRecord {
     pub(super) version: u32,
-    /// The path of the project.
+    /// Path of the project.
     pub project: String,
-    /// The number of its folder, which tells it from another one that was put in its place.
+    /// Inode of its directory, to detect that another directory is now in its place.
     pub(super) inode: u64,
-    /// The content that was trusted; none if only files were accepted.
+    /// Trusted content, or `None` if only files were accepted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(rename = "trusted")]
     pub trusted_content: Option<TrustedContent>,
-    /// The hash of a content that its owner did not want to trust.
+    /// Hash of a content that the owner declined to trust.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(rename = "declined")]
     pub declined_hash: Option<String>,
-    /// The hash of what else the project's files said when they were trusted.
+    /// Hash of the project's other settings when they were trusted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(rename = "settings")]
     pub settings_hash: Option<String>,
-    /// The guard files as they were accepted.
+    /// Accepted versions of the watched files.
     #[serde(default, skip_serializing_if = "AcceptedParts::is_empty")]
     #[serde(rename = "files")]
     pub watched_files: AcceptedParts,
 }
 
-/// A content that was trusted.
+/// A trusted content.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TrustedContent {
-    /// Its SHA-256.
+    /// SHA-256 of the content.
     pub hash: String,
-    /// The content itself, so that a difference can be told later.
+    /// The content itself, for showing a diff later.
     pub content: String,
-    /// When it was trusted.
+    /// Timestamp of the decision.
     #[serde(rename = "at")]
     pub trusted_at: Timestamp,
-    /// By whom.
+    /// User who decided.
     #[serde(rename = "by")]
     pub trusted_by: String,
 }

@@ -1,4 +1,4 @@
-//! Where records are kept, and how they are written and read.
+//! Stores and reads trust records.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
@@ -14,34 +14,34 @@ use unstuck_core::watched_files::AcceptedParts;
 use super::error::TrustError;
 use super::record::{RECORD_VERSION, TrustRecord, TrustedContent};
 
-/// The largest record that is read.
+/// Maximum record size.
 const MAX_RECORD_BYTES: u64 = 32 << 20;
 
-/// Whether a content is trusted.
+/// The trust status of a content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TrustStatus {
-    /// It is.
+    /// The content is trusted.
     Trusted,
-    /// Nobody has trusted anything in this project, or what was remembered is damaged.
+    /// No trust decision exists for this project, or its record is damaged.
     NeverTrusted,
-    /// Its owner was asked and did not want to.
+    /// The owner declined to trust it.
     Declined,
     /// Another content was trusted.
     Changed {
-        /// When.
+        /// Timestamp of that decision.
         since: Timestamp,
-        /// What that content was.
+        /// The trusted content.
         content: String,
     },
 }
 
-/// The records of all projects.
+/// The trust records of all projects.
 #[derive(Debug, Clone)]
 pub struct TrustStore {
     folder: PathBuf,
 }
 
-/// Which project is meant, and which folder that is at the moment.
+/// A project path with the identity of its current directory.
 struct ProjectIdentity {
     path: PathBuf,
     inode: u64,
@@ -75,14 +75,14 @@ impl ProjectIdentity {
 }
 
 impl TrustStore {
-    /// The records in unstuck's state folder, which need not exist.
+    /// Opens the records in unstuck's state directory, which need not exist.
     pub fn open(state: &Path) -> Self {
         Self {
             folder: state.join("trust"),
         }
     }
 
-    /// Whether the content of that hash is trusted in a project.
+    /// Returns the trust status of a content by its hash.
     pub fn status(&self, project: &Path, hash: &str) -> TrustStatus {
         let Some(record) = self.record(project) else {
             return TrustStatus::NeverTrusted;
@@ -98,13 +98,13 @@ impl TrustStore {
         }
     }
 
-    /// What is remembered about a project; none if that is nothing, or damaged.
+    /// Returns the record of a project, or `None` if it is missing or damaged.
     pub fn record(&self, project: &Path) -> Option<TrustRecord> {
         let project = ProjectIdentity::read(project).ok()?;
         self.read_record(&project)
     }
 
-    /// The guard files of a project as they were accepted.
+    /// Returns the accepted watched files of a project.
     pub fn accepted_files(&self, project: &Path) -> AcceptedParts {
         let record = self.record(project);
         record
@@ -112,7 +112,7 @@ impl TrustStore {
             .unwrap_or_default()
     }
 
-    /// Remembers that a content is trusted, and the guard files with it.
+    /// Records that a content is trusted, together with the watched files.
     pub fn accept(
         &self,
         project: &Path,
@@ -131,7 +131,7 @@ impl TrustStore {
         self.write_record(&project, &record)
     }
 
-    /// Remembers the hash of what else the project's files say, as its owner trusts it.
+    /// Records the hash of the project's other settings as trusted.
     pub fn accept_settings(&self, project: &Path, settings: &str) -> Result<(), TrustError> {
         let project = ProjectIdentity::read(project)?;
         let known = self.read_record(&project);
@@ -142,13 +142,13 @@ impl TrustStore {
         self.write_record(&project, &record)
     }
 
-    /// Whether the owner of a project trusts what else its files say, by its hash.
+    /// True if the owner trusts the project's other settings with this hash.
     pub fn trusts_settings(&self, project: &Path, settings: &str) -> bool {
         let record = self.record(project);
         record.is_some_and(|record| record.settings_hash.as_deref() == Some(settings))
     }
 
-    /// Remembers guard files that were accepted beside those that are known; the trusted content stays as it is.
+    /// Adds accepted watched files to the known ones; the trusted content is unchanged.
     pub fn accept_files(&self, project: &Path, files: AcceptedParts) -> Result<(), TrustError> {
         let project = ProjectIdentity::read(project)?;
         let known = self.read_record(&project);
@@ -157,7 +157,7 @@ impl TrustStore {
         self.write_record(&project, &record)
     }
 
-    /// Remembers that a content is not wanted, so that nobody is asked about it again.
+    /// Records that a content was declined, so that unstuck does not ask again.
     pub fn decline(&self, project: &Path, hash: &str) -> Result<(), TrustError> {
         let project = ProjectIdentity::read(project)?;
         let known = self.read_record(&project);
@@ -168,7 +168,7 @@ impl TrustStore {
         self.write_record(&project, &record)
     }
 
-    /// Forgets a project; whether there was something to forget. A project that is gone can be forgotten, too.
+    /// Removes a project's record; returns true if there was one. Works for deleted projects, too.
     pub fn forget(&self, project: &Path) -> Result<bool, TrustError> {
         let path = project.canonicalize().unwrap_or(project.to_owned());
         let file = self.record_path(&path);
@@ -206,7 +206,7 @@ impl TrustStore {
         is_it.then_some(record)
     }
 
-    /// Writes a record so that it is there as a whole or not at all, also after a power loss.
+    /// Writes a record atomically and durably.
     fn write_record(
         &self,
         project: &ProjectIdentity,
@@ -220,7 +220,7 @@ impl TrustStore {
             File::open(&self.folder)?.sync_all()
         });
         written.map_err(|source| {
-            // It is of no use to anybody.
+            // The temporary file is no longer needed.
             let _ = fs::remove_file(&beside);
             TrustError::Write { path, source }
         })
@@ -244,7 +244,7 @@ impl TrustStore {
     }
 }
 
-/// Whether only we, or root, can have written it.
+/// True if only this user or root can have written the file.
 fn is_only_owner_writable(data: &fs::Metadata) -> bool {
     let own = rustix::process::geteuid().as_raw();
     let is_ours = data.uid() == own || data.uid() == 0;
@@ -252,7 +252,7 @@ fn is_only_owner_writable(data: &fs::Metadata) -> bool {
 }
 
 fn write_durably(path: &Path, record: &TrustRecord) -> io::Result<()> {
-    // One that a killed process of the same number left behind.
+    // A leftover of a killed process with the same pid.
     match fs::remove_file(path) {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
         _ => {}

@@ -67,7 +67,7 @@ fn mode(path: &Path) -> u32 {
 }
 
 #[test]
-fn only_the_very_content_that_was_trusted_is_trusted() {
+fn only_the_exact_trusted_content_is_trusted() {
     let place = Place::new();
     assert_eq!(place.standing("one"), TrustStatus::NeverTrusted);
     place.accept("one");
@@ -90,7 +90,7 @@ fn only_the_very_content_that_was_trusted_is_trusted() {
 }
 
 #[test]
-fn nobody_else_can_read_or_write_what_is_remembered() {
+fn records_are_accessible_by_their_owner_only() {
     let place = Place::new();
     place.accept("one");
     let file = place.only_file();
@@ -98,7 +98,7 @@ fn nobody_else_can_read_or_write_what_is_remembered() {
 }
 
 #[test]
-fn a_record_that_is_damaged_or_open_to_others_is_none() {
+fn a_damaged_or_writable_record_is_ignored() {
     let place = Place::new();
     place.accept("one");
     let file = place.only_file();
@@ -127,7 +127,7 @@ fn a_record_that_is_damaged_or_open_to_others_is_none() {
 }
 
 #[test]
-fn a_link_in_place_of_a_record_is_none() {
+fn a_symlinked_record_is_ignored() {
     let place = Place::new();
     place.accept("one");
     let file = place.only_file();
@@ -138,7 +138,7 @@ fn a_link_in_place_of_a_record_is_none() {
 }
 
 #[test]
-fn another_project_in_the_same_place_is_another_one() {
+fn trust_does_not_carry_over_to_a_new_project_at_the_same_path() {
     let place = Place::new();
     place.accept("one");
     fs::rename(place.project(), place.folder.path().join("moved")).unwrap();
@@ -152,7 +152,7 @@ fn another_project_in_the_same_place_is_another_one() {
 }
 
 #[test]
-fn a_project_is_known_by_every_path_that_leads_to_it() {
+fn a_project_is_recognized_by_every_path_to_it() {
     let place = Place::new();
     place.accept("one");
     let link = place.folder.path().join("link");
@@ -161,7 +161,7 @@ fn a_project_is_known_by_every_path_that_leads_to_it() {
 }
 
 #[test]
-fn what_was_declined_is_not_asked_again_and_takes_nothing_away() {
+fn declining_is_remembered_and_keeps_earlier_trust() {
     let place = Place::new();
     place.trust().decline(&place.project(), "two").unwrap();
     assert_eq!(place.standing("two"), TrustStatus::Declined);
@@ -174,7 +174,7 @@ fn what_was_declined_is_not_asked_again_and_takes_nothing_away() {
 }
 
 #[test]
-fn files_are_accepted_without_trusting_anything_else() {
+fn accepting_files_trusts_nothing_else() {
     let place = Place::new();
     let accept = |name| place.trust().accept_files(&place.project(), files(name));
     accept("Makefile").unwrap();

@@ -1,4 +1,4 @@
-//! Holds the files of a command against the last commit and against what was accepted.
+//! Compares the files of a command with the last commit and with the accepted versions.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -18,9 +18,9 @@ use super::finder::{FoundFile, WatchedFileFinder};
 use super::read_entry::PathContents;
 use crate::project_dir::ProjectRoot;
 
-/// How much of a part is kept to be shown later, in bytes.
+/// Maximum number of stored bytes of a file part for display.
 const MAX_SHOWN_BYTES: usize = 16 << 10;
-/// In so many folders an accepted command may run, as far as they are looked at.
+/// Maximum number of directories that are checked for accepted commands.
 const MAX_DIRS: usize = 400;
 
 /// The files of a project that decide what its commands execute.
@@ -30,14 +30,14 @@ pub struct WatchedFiles<'a> {
     accepted: Vec<&'a AcceptedParts>,
 }
 
-/// What a look at the files of a command came to.
+/// The result of checking a command's files.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct WatchedFilesCheck {
-    /// The files that are neither as they were committed nor as they were accepted; none if the command may run.
+    /// Files that match neither the commit nor the accepted version; the command may run if there are none.
     pub changed: Vec<ChangedWatchedFile>,
-    /// The SHA-256 of all that decides what the command executes, in hexadecimal digits.
+    /// SHA-256 of everything that decides what the command executes, in hexadecimal.
     pub fingerprint: String,
-    /// The files that were looked at, as they were: these very bytes are what the command may see.
+    /// The checked files with their contents: only these bytes may be visible to the command.
     #[serde(skip)]
     pub files: Vec<WatchedFile>,
 }
@@ -45,46 +45,46 @@ pub struct WatchedFilesCheck {
 /// A file that decides what a command does, as it was when it was checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WatchedFile {
-    /// Its path from the root of the project.
+    /// Path relative to the root of the project.
     pub path: String,
-    /// Its contents.
+    /// Contents.
     pub bytes: Vec<u8>,
-    /// Whether it may be started as a program.
+    /// If set, the file may be started as a program.
     pub is_program: bool,
-    /// Whether the command itself writes it, as `npm install` writes `package.json`.
+    /// If set, the command itself writes the file, as `npm install` writes `package.json`.
     pub is_written: bool,
 }
 
 impl WatchedFile {
-    /// The SHA-256 of its contents, in hexadecimal digits.
+    /// Returns the SHA-256 of the contents in hexadecimal.
     pub fn sha256(&self) -> String {
         sha256(&self.bytes)
     }
 }
 
-/// A file that is not as it was accepted.
+/// A file that differs from its accepted version.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ChangedWatchedFile {
-    /// Its path from the root of the project, fit to be shown.
+    /// Path relative to the root of the project, sanitized for display.
     pub path: String,
-    /// What is the matter with it, such as `it is not committed`.
+    /// Reason, such as `it is not committed`.
     #[serde(rename = "why")]
     pub reason: String,
-    /// The lines that went and came, fit to be shown; empty where they may hold secrets or there are none.
+    /// Diff, sanitized for display; empty if it may contain secrets or there is none.
     #[serde(rename = "difference")]
     pub diff: String,
 }
 
-/// What a file must be to be fine.
+/// The expected versions of a file part.
 struct ExpectedPart {
-    /// Its part in the last commit.
+    /// Part in the last commit.
     committed: Option<String>,
-    /// Its part as it was accepted.
+    /// Accepted versions of the part.
     accepted: Vec<AcceptedPart>,
 }
 
 impl<'a> WatchedFiles<'a> {
-    /// The files of a project, of which some are committed.
+    /// Returns the files of a project with its committed files.
     pub fn new(root: &'a ProjectRoot, committed: &'a dyn CommittedFiles) -> Self {
         Self {
             root,
@@ -93,14 +93,14 @@ impl<'a> WatchedFiles<'a> {
         }
     }
 
-    /// The same, where files are also fine as they were accepted.
+    /// Also accepts the files of a baseline.
     #[must_use]
     pub fn with_baseline(mut self, baseline: &'a AcceptedParts) -> Self {
         self.accepted.push(baseline);
         self
     }
 
-    /// Looks at the files of a command that runs in a folder, which is named from the root.
+    /// Checks the files of a command that runs in a directory relative to the root.
     pub fn check(&self, command: &str, folder: &Path) -> WatchedFilesCheck {
         let git = self.committed.git_dirs();
         let mut look = WatchedFileFinder::new(self.root, &git);
@@ -119,7 +119,7 @@ impl<'a> WatchedFiles<'a> {
         self.compare(command, &look.found)
     }
 
-    /// The parts of all files of these commands as they are now, wherever in the project they may run.
+    /// Returns the current parts of all files of these commands, wherever in the project they may run.
     pub fn baseline(&self, commands: &[String]) -> AcceptedParts {
         let git = self.committed.git_dirs();
         let mut look = WatchedFileFinder::new(self.root, &git);
@@ -132,7 +132,7 @@ impl<'a> WatchedFiles<'a> {
         let known = WatchedFileKnowledge::built_in();
         let mut baseline = AcceptedParts::default();
         for (path, found) in &look.found {
-            // What is installed or built changes with every time.
+            // Installed and built files change every time.
             if known.is_installed_or_built(path) && !found.is_member {
                 continue;
             }
@@ -222,23 +222,23 @@ impl<'a> WatchedFiles<'a> {
     }
 }
 
-/// Whether a file may be started as a program.
+/// True if a file may be started as a program.
 fn is_program(root: &ProjectRoot, path: &str) -> bool {
     let stat = rustix::fs::statat(root, path, rustix::fs::AtFlags::SYMLINK_NOFOLLOW);
     stat.is_ok_and(|stat| stat.st_mode & 0o111 != 0)
 }
 
-/// How much of a file counts.
+/// The part of a file that is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RelevantPart {
-    /// The part that its rule names.
+    /// The part that its rule selects.
     Part,
-    /// All of it: it is executed itself.
+    /// The whole file, because it is executed itself.
     Whole,
 }
 
 impl RelevantPart {
-    /// What counts of a file; none if it cannot be told.
+    /// Returns the compared text of a file, or `None` if it cannot be determined.
     fn relevant_text(
         self,
         known: &WatchedFileKnowledge,
@@ -260,7 +260,7 @@ impl RelevantPart {
         }
     }
 
-    /// The name under which it is accepted.
+    /// Returns the key of the file in the baseline.
     fn baseline_key(self, known: &WatchedFileKnowledge, path: &str) -> String {
         if self == Self::Whole && !known.rule_for(path).is_whole() {
             format!("{path} (as a whole)")
@@ -270,7 +270,7 @@ impl RelevantPart {
     }
 }
 
-/// What counted of a file in the last commit.
+/// Returns the compared text of a file in the last commit.
 fn committed_part(
     known: &WatchedFileKnowledge,
     count: RelevantPart,
@@ -279,7 +279,7 @@ fn committed_part(
     committed: Option<Vec<u8>>,
 ) -> String {
     match (committed, seen) {
-        // A link is committed as the text of where it leads to.
+        // Git stores a link as the text of its target.
         (Some(bytes), PathContents::Link(_)) => link_text(&String::from_utf8_lossy(&bytes)),
         (Some(bytes), _) => count.text(known, path, &bytes),
         (None, _) => String::new(),
@@ -287,7 +287,7 @@ fn committed_part(
 }
 
 impl ExpectedPart {
-    /// What is the matter with a part, and what it was; none if it is as expected.
+    /// Returns the mismatch of a part and its old text, or `None` if it is as expected.
     fn mismatch(
         &self,
         seen: &PathContents,
@@ -303,7 +303,7 @@ impl ExpectedPart {
         };
         let hash = sha256(now.as_bytes());
         let is_accepted = self.accepted.iter().any(|one| one.hash == hash);
-        // Of some files only what is new counts: a line that was there before is fine.
+        // For some files only new lines matter: a line that existed before is fine.
         let is_among =
             |old: &str| grows && now.lines().all(|line| old.lines().any(|one| one == line));
         let is_committed = self.committed.as_deref() == Some(now)
@@ -328,7 +328,7 @@ impl ExpectedPart {
     }
 }
 
-/// The folders in which these commands find files of their tools.
+/// Returns the directories in which these commands find files of their tools.
 fn tool_dirs(look: &WatchedFileFinder<'_>, commands: &[String]) -> Vec<String> {
     let known = WatchedFileKnowledge::built_in();
     let uses = commands.iter().flat_map(|command| split_commands(command));

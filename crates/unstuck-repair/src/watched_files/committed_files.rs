@@ -1,17 +1,17 @@
-//! What was committed last, as those tell who can ask git.
+//! Access to the last commit of a project.
 
 use std::path::PathBuf;
 
-/// What was committed last.
+/// The files of the last commit.
 pub trait CommittedFiles {
-    /// The contents of files, by their paths from the root of the project, in the same order; none for a file that was
-    /// not committed. None at all if there is no commit, or it cannot be told.
+    /// Returns the contents of files by their paths from the root of the project, in the same order; `None` for a file
+    /// that was not committed. Returns `None` if there is no commit, or it cannot be read.
     fn contents(&self, paths: &[String]) -> Option<Vec<Option<Vec<u8>>>>;
 
-    /// The folders in which git keeps its own settings and hooks.
+    /// Returns the directories in which git keeps its own settings and hooks.
     fn git_dirs(&self) -> Vec<PathBuf>;
 
-    /// The id of the commit; none where there is none.
+    /// Returns the id of the commit, or `None` if there is none.
     fn commit(&self) -> Option<String> {
         None
     }

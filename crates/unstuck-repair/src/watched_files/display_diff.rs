@@ -1,12 +1,12 @@
-//! What changed in a file, shown so that nothing in it can do anything to whoever reads it.
+//! A diff of a file, sanitized for display.
 
 use similar::TextDiff;
 use unstuck_core::command_policy::sanitize;
 
-/// How many lines of a difference are shown.
+/// Maximum number of displayed lines.
 const MAX_LINES: usize = 80;
 
-/// The lines that went and came.
+/// Returns the removed and added lines.
 pub(super) fn display_diff(old: &str, new: &str) -> String {
     let diff = TextDiff::from_lines(old, new);
     let mut lines = Vec::new();

@@ -1,4 +1,4 @@
-//! All files of a project, as far as they are nobody's installed packages.
+//! The files of a project, except installed packages.
 
 use std::collections::VecDeque;
 use std::os::fd::BorrowedFd;
@@ -8,25 +8,25 @@ use unstuck_core::watched_files::WatchedFileKnowledge;
 
 use super::read_entry::list_dir;
 
-/// So many names are looked at, and no more.
+/// Maximum number of names to list.
 const MAX_NAMES: usize = 200_000;
 
-/// The names of all files below a folder.
+/// The paths of all files below a directory.
 #[derive(Debug, Default)]
 pub(super) struct ProjectFileList {
-    /// The files, by path.
+    /// Paths of the files.
     pub(super) files: Vec<String>,
-    /// Whether there are more than are looked at.
+    /// If set, the list stopped at its limit.
     pub(super) is_truncated: bool,
 }
 
 impl ProjectFileList {
-    /// Walks a project; folders of installed packages are left out.
+    /// Lists a project, without directories of installed packages.
     pub(super) fn walk(root: BorrowedFd<'_>, known: &WatchedFileKnowledge) -> Self {
         Self::walk_dir(root, "", |name| !known.is_installed(name))
     }
 
-    /// Walks a folder and everything in it.
+    /// Lists a directory recursively.
     pub(super) fn walk_dir(
         root: BorrowedFd<'_>,
         folder: &str,

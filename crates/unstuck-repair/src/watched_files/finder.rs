@@ -14,47 +14,47 @@ use super::file_list::ProjectFileList;
 use super::read_entry::{PathContents, join_below_root, list_dir, read_path};
 use crate::project_dir::ProjectRoot;
 
-/// How deep scripts that call scripts are followed.
+/// Maximum depth of scripts that call scripts.
 const MAX_SCRIPT_DEPTH: usize = 4;
-/// How many files are looked at for one command.
+/// Maximum number of files for one command.
 const MAX_FILES: usize = 4000;
-/// How many folders one command can work in, as far as they are looked at.
+/// Maximum number of working directories of one command.
 const MAX_DIRS: usize = 64;
 
-/// The name by which the folders of git are known in patterns.
+/// Pattern prefix for git's directories.
 const GIT_PATTERN_PREFIX: &str = ".git/";
 
 /// A file that was found.
 #[derive(Debug)]
 pub(super) struct FoundFile {
-    /// What is there.
+    /// Contents at the path.
     pub(super) contents: PathContents,
-    /// Whether the whole of it counts because it is executed itself.
+    /// If set, the whole file is compared because it is executed itself.
     pub(super) is_whole: bool,
-    /// Whether it counts although it is in a folder of what is installed or built.
+    /// If set, the file is watched although it is in a directory of installed or built files.
     pub(super) is_member: bool,
 }
 
-/// How a file was found.
+/// The reason a file was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FoundBy {
-    /// It is one of a tool's.
+    /// A file of a tool.
     ToolFile,
-    /// It is one of a member's of a workspace.
+    /// A file of a workspace member.
     WorkspaceMember,
-    /// It is executed.
+    /// An executed file.
     Executed,
 }
 
-/// Looks for the files of a command, or of several.
+/// A search for the files of one or more commands.
 pub(super) struct WatchedFileFinder<'r> {
     root: &'r ProjectRoot,
     known: &'static WatchedFileKnowledge,
     git: &'r [PathBuf],
     tree: OnceCell<ProjectFileList>,
-    /// What was found, by path.
+    /// Files found, by path.
     pub(super) found: BTreeMap<String, FoundFile>,
-    /// Texts that were looked at, with their folders.
+    /// Texts already visited, with their directories.
     visited_texts: BTreeSet<(String, String)>,
 }
 
@@ -70,13 +70,13 @@ impl<'r> WatchedFileFinder<'r> {
         }
     }
 
-    /// All files of the project.
+    /// Returns all files of the project.
     pub(super) fn tree(&self) -> &ProjectFileList {
         self.tree
             .get_or_init(|| ProjectFileList::walk(self.root.as_fd(), self.known))
     }
 
-    /// Takes in the files of a command that runs in a folder.
+    /// Adds the files of a command that runs in a directory.
     pub(super) fn add_command(&mut self, text: &str, folder: &str) {
         self.add_text(text, folder, MAX_SCRIPT_DEPTH);
     }
@@ -116,7 +116,7 @@ impl<'r> WatchedFileFinder<'r> {
         }
     }
 
-    /// The folders that a word may mean: one that it names, or the one of a file that it names.
+    /// Returns the directories that a word may refer to: one that it names, or the parent of a file that it names.
     fn dirs_of_word(&self, bases: &[String], word: &str) -> Vec<String> {
         let mut found = Vec::new();
         for base in bases {
@@ -126,7 +126,7 @@ impl<'r> WatchedFileFinder<'r> {
             match self.read_path(&path) {
                 PathContents::Directory => found.push(path),
                 PathContents::File(_) => found.push(parent(&path).to_owned()),
-                // A link to a folder leads to one.
+                // A link to a directory leads to a directory.
                 PathContents::Link(_)
                     if !list_dir(self.root.as_fd(), Path::new(&path)).is_empty() =>
                 {
@@ -138,7 +138,7 @@ impl<'r> WatchedFileFinder<'r> {
         found
     }
 
-    /// A path from the root; none if it leads out.
+    /// Returns a path relative to the root, or `None` if it leads out.
     fn path_from_root(&self, base: &str, word: &str) -> Option<String> {
         let path = Path::new(word);
         match path.strip_prefix(self.root.path()) {
@@ -151,7 +151,7 @@ impl<'r> WatchedFileFinder<'r> {
         read_path(self.root.as_fd(), Path::new(path))
     }
 
-    /// A file that is executed, and those that it calls.
+    /// Adds an executed file, and the files it calls.
     fn add_executed_file(&mut self, bases: &[String], file: &str, deepest: usize) {
         for base in bases {
             let Some(path) = self.path_from_root(base, file) else {
@@ -171,7 +171,7 @@ impl<'r> WatchedFileFinder<'r> {
         }
     }
 
-    /// The files of a tool: in each folder and above, and where it looks there, everywhere below.
+    /// Adds the files of a tool: in each directory and its parents, and below if the tool searches there.
     fn add_tool_files(&mut self, tool: &WatchedTool, places: &[String]) {
         let mut folders: Vec<&str> = Vec::new();
         for place in places {
@@ -196,7 +196,7 @@ impl<'r> WatchedFileFinder<'r> {
         }
     }
 
-    /// The files of a tool in the members of a workspace, or everywhere.
+    /// Adds the files of a tool in the members of a workspace, or everywhere.
     fn add_member_files(&mut self, tool: &WatchedTool, folders: &[&str]) {
         let members = self.member_patterns(tool, folders);
         let everywhere = tool.everywhere || tool.members.is_empty();
@@ -233,7 +233,7 @@ impl<'r> WatchedFileFinder<'r> {
         }
     }
 
-    /// The folders of members, as patterns from the root; all folders where a list cannot be read.
+    /// Returns the directories of members as patterns from the root; all directories if a list cannot be read.
     fn member_patterns(&self, tool: &WatchedTool, folders: &[&str]) -> Vec<String> {
         let mut found = Vec::new();
         for source in &tool.members {
@@ -287,10 +287,10 @@ impl<'r> WatchedFileFinder<'r> {
         }
     }
 
-    /// Settings and hooks of git, wherever it keeps them.
+    /// Adds settings and hooks of git, wherever it keeps them.
     fn add_git_files(&mut self, pattern: &str) {
         for folder in self.git {
-            // Whatever else than a folder is there by now holds nobody up.
+            // A path that is no longer a directory is skipped.
             let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
             let Ok(handle) = rustix::fs::open(folder, flags, Mode::empty()) else {
                 continue;
@@ -320,7 +320,7 @@ impl<'r> WatchedFileFinder<'r> {
         files.map(|(name, _)| join(folder, &name)).collect()
     }
 
-    /// Notes a file, where a link leads to, and which others it names.
+    /// Records a file, its link target, and the other files it names.
     fn add_file(&mut self, path: String, seen: PathContents, how: FoundBy, deepest: usize) {
         let rule = self.known.rule_for(&path);
         if rule.ignores(&path) && how != FoundBy::Executed {
@@ -357,7 +357,7 @@ impl<'r> WatchedFileFinder<'r> {
         }
     }
 
-    /// Not to have looked at everything is as bad as a change.
+    /// Records that the search was incomplete, which is treated as a change.
     fn mark_incomplete(&mut self) {
         let why = "there are more files than are looked at".to_owned();
         let path = "(all files)".to_owned();
@@ -368,7 +368,7 @@ impl<'r> WatchedFileFinder<'r> {
         );
     }
 
-    /// Notes what is at a path; whether that is new.
+    /// Records the contents of a path; returns true if the path is new.
     fn insert(&mut self, path: String, seen: PathContents, how: FoundBy) -> bool {
         let known = self.found.get(&path);
         let (was_whole, was_member) =
@@ -383,7 +383,7 @@ impl<'r> WatchedFileFinder<'r> {
         is_new
     }
 
-    /// A link counts, and so does what it leads to.
+    /// Records a link and its target.
     fn add_link(&mut self, path: String, target: PathBuf, how: FoundBy, deepest: usize) {
         let Some(there) = join_below_root(parent(&path), &target) else {
             let why = "it is a link that leads out of the project".to_owned();
@@ -398,7 +398,7 @@ impl<'r> WatchedFileFinder<'r> {
         }
     }
 
-    /// The files that the lines of a script call; what tools they use is not looked at.
+    /// Adds the files that the lines of a script call; the tools they use are not followed.
     fn add_called_files(&mut self, lines: &str, folder: &str, deepest: usize) {
         let bases = [folder.to_owned(), String::new()];
         for step in split_commands(lines) {
@@ -408,7 +408,7 @@ impl<'r> WatchedFileFinder<'r> {
         }
     }
 
-    /// What the scripts of `package.json` run that the command runs.
+    /// Adds the commands of the `package.json` scripts that the command runs.
     fn add_package_scripts(&mut self, places: &[String], words: &[String], deepest: usize) {
         let mut holders = Vec::new();
         for (path, found) in &self.found {
@@ -453,7 +453,7 @@ fn append_unique(list: &mut Vec<String>, more: Vec<String>) {
     }
 }
 
-/// Whether a folder is another one, or above it.
+/// True if a directory is the same as another one, or its ancestor.
 fn is_ancestor(folder: &str, other: &str) -> bool {
     Path::new(other).starts_with(folder)
 }

@@ -1,8 +1,8 @@
-//! Whether the files that decide what an approved command executes are what their owner last accepted.
+//! Checks that the files that decide what an approved command executes are unchanged since the owner accepted them.
 //!
-//! What counts is known to [`unstuck_core::watched_files`]. Here the files are read: below the root of the project, through
-//! no link that leads out of it, and in bounded amounts; what cannot be read counts as changed. They are held against
-//! the last commit and against what was accepted by `unstuck trust`; one of the two is enough.
+//! The rules are in [`unstuck_core::watched_files`]. This module reads the files: below the root of the project,
+//! through no link that leads out of it, and in bounded amounts; an unreadable file is treated as changed. A file is
+//! fine if it matches the last commit or the version accepted by `unstuck trust`.
 
 mod check;
 mod committed_files;

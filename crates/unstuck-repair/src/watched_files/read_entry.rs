@@ -1,4 +1,4 @@
-//! Reads single files and folders below a handle.
+//! Reads single files and directories below a handle.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -12,25 +12,25 @@ use rustix::io::Errno;
 
 use crate::beneath::{self, DirOpenError};
 
-/// The largest file that is looked at.
+/// Maximum file size to read.
 const MAX_FILE_BYTES: u64 = 8 << 20;
 
-/// What is at a path.
+/// The contents of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum PathContents {
-    /// Nothing.
+    /// The path does not exist.
     Absent,
-    /// A file with these contents.
+    /// A file with its contents.
     File(Vec<u8>),
-    /// A link to this.
+    /// A link with its target.
     Link(PathBuf),
-    /// A folder.
+    /// A directory.
     Directory,
-    /// Something that could not be looked at, and why.
+    /// An unreadable entry with the reason.
     Unreadable(String),
 }
 
-/// Looks at a path below a folder.
+/// Reads a path below a directory.
 pub(super) fn read_path(root: BorrowedFd<'_>, path: &Path) -> PathContents {
     let Some(name) = path.file_name() else {
         return PathContents::Directory;
@@ -73,7 +73,7 @@ fn read_handle(handle: OwnedFd) -> PathContents {
         _ => return PathContents::Unreadable("it is no ordinary file".to_owned()),
     }
     let mut bytes = Vec::new();
-    // One byte more tells that there is more.
+    // One byte more than the limit shows that the file is too large.
     let read = File::from(handle)
         .take(MAX_FILE_BYTES + 1)
         .read_to_end(&mut bytes);
@@ -90,7 +90,7 @@ fn unreadable(error: Errno) -> PathContents {
     PathContents::Unreadable(std::io::Error::from(error).to_string())
 }
 
-/// What is in a folder: names that are text, and whether each is a folder.
+/// Lists a directory: names that are text, each with a flag for directories.
 pub(super) fn list_dir(root: BorrowedFd<'_>, path: &Path) -> Vec<(String, bool)> {
     let Ok(handle) = open_parent_dir(root, path) else {
         return Vec::new();
@@ -122,7 +122,7 @@ fn is_dir(parent: BorrowedFd<'_>, name: &str) -> bool {
     stat.is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Directory)
 }
 
-/// A path below the root without `.` and `..`; none if it leads out, or is no text.
+/// Returns a path below the root without `.` and `..`, or `None` if it leads out or is not text.
 pub(super) fn join_below_root(base: &str, path: &Path) -> Option<String> {
     let mut parts: Vec<&str> = base.split('/').filter(|part| !part.is_empty()).collect();
     let text = std::str::from_utf8(path.as_os_str().as_bytes()).ok()?;

@@ -1,4 +1,4 @@
-//! From the bytes of a proposal to a verdict: files, folders, and the whole way.
+//! Tests from the bytes of a proposal to a verdict: files, directories, and the whole evaluation.
 
 mod corpus;
 mod files;
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use unstuck_repair::project_dir::ProjectRoot;
 
-/// A project with what may be on the way to a folder, and a folder beside it that nothing may touch.
+/// A project with possible obstacles to a working directory, and a directory beside it that must stay untouched.
 struct Place {
     folder: TempDir,
 }
@@ -74,7 +74,7 @@ impl Place {
     }
 }
 
-/// A well-formed proposal.
+/// Returns a well-formed proposal.
 fn document(command: &str, working_dir: Option<&str>) -> Value {
     json!({
         "version": 1,

@@ -1,4 +1,4 @@
-//! What stands between a repair and the machine, tried on the real one.
+//! Tests of repair checks and confinement on a real machine.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 

@@ -1,4 +1,4 @@
-//! The reaper and the sandbox as a program of their own, for whoever uses the library without the `unstuck` binary.
+//! The reaper and the sandbox as a separate program, for users of the library without the `unstuck` binary.
 
 use std::process::ExitCode;
 

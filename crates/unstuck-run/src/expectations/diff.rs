@@ -1,8 +1,8 @@
-//! A unified diff that an answer must hold.
+//! Checks that an answer contains a unified diff.
 
 use super::fence::FencedText;
 
-/// What is wrong with the diffs of an answer, or that there is none.
+/// Returns the error of the diffs in an answer, or that there is no diff.
 pub(super) fn check(text: &str) -> Option<String> {
     let fenced = FencedText::parse(text);
     let is_diff = |language: &str| ["diff", "patch"].contains(&language);
@@ -21,7 +21,7 @@ pub(super) fn check(text: &str) -> Option<String> {
     (changes == 0).then(|| "Invalid diff: there is no unified diff in the output".to_owned())
 }
 
-/// Why a diff cannot be applied.
+/// An error of a diff.
 #[derive(Debug, thiserror::Error)]
 enum DiffProblem {
     #[error("a hunk at line {0} comes before any `---` and `+++` lines")]
@@ -32,13 +32,13 @@ enum DiffProblem {
     Count(usize),
 }
 
-/// How many lines a hunk still has to have.
+/// The number of lines that a hunk still needs.
 struct RemainingHunkLines {
     old: usize,
     new: usize,
 }
 
-/// Lines that tell of a change without hunks.
+/// Header lines of a change without hunks.
 const HUNKLESS_HEADERS: [&str; 6] = [
     "rename to ",
     "copy to ",
@@ -50,16 +50,16 @@ const HUNKLESS_HEADERS: [&str; 6] = [
 
 #[derive(Default)]
 struct DiffParser {
-    /// Whether the `---` line of a file was the last one.
+    /// True if the last line was the `---` line of a file.
     after_old: bool,
     in_file: bool,
-    /// Whether there was a header of git, which can tell of changes without hunks.
+    /// True if there was a git header, which can describe changes without hunks.
     in_git: bool,
     changes: usize,
 }
 
 impl DiffParser {
-    /// How many changes there are.
+    /// Returns the number of changes.
     fn count_changes(text: &str) -> Result<usize, DiffProblem> {
         let mut reader = Self::default();
         let mut lines = text.lines().enumerate().peekable();
@@ -84,7 +84,7 @@ impl DiffParser {
         Ok(reader.changes)
     }
 
-    /// A line outside hunks: of a file's header, or prose.
+    /// Parses a line outside of hunks: part of a file header, or prose.
     fn parse_line_outside_hunk(&mut self, line: &str) {
         self.in_file |= self.after_old && line.starts_with("+++ ");
         self.after_old = line.starts_with("--- ");
@@ -95,13 +95,13 @@ impl DiffParser {
 }
 
 impl RemainingHunkLines {
-    /// Counts a line of a hunk; none if it does not fit.
+    /// Counts a line of a hunk; `None` if it does not match the hunk.
     fn consume_line(&mut self, line: &str) -> Option<()> {
         let (old, new) = match line.bytes().next() {
             Some(b'-') => (1, 0),
             Some(b'+') => (0, 1),
             Some(b'\\') => (0, 0),
-            // Editors take the blank of an empty line away.
+            // Editors remove the space of an empty line.
             Some(b' ' | b'\t' | b'\r') | None => (1, 1),
             Some(_) => return None,
         };
@@ -111,14 +111,14 @@ impl RemainingHunkLines {
     }
 }
 
-/// Whether a line right after a hunk seems to belong to it.
+/// Returns true if a line right after a hunk seems to belong to it.
 fn is_surplus(line: &str) -> bool {
     let is_changed = line.starts_with(['+', '-']);
     let is_header = line.starts_with("--- ") || line.starts_with("-- ") || line == "--";
     is_changed && !is_header
 }
 
-/// The counts of `@@ -1,2 +3,4 @@`.
+/// Parses the counts of `@@ -1,2 +3,4 @@`.
 fn parse_hunk_header(line: &str) -> Option<RemainingHunkLines> {
     let (ranges, _) = line.strip_prefix("@@ -")?.split_once(" @@")?;
     let (old, new) = ranges.split_once(" +")?;

@@ -1,20 +1,20 @@
-//! Code blocks between fences of backticks or tildes.
+//! Fenced code blocks with backticks or tildes.
 
 /// A code block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct CodeBlock<'t> {
     /// The first word after the opening fence, such as `json`.
     pub(super) language: &'t str,
-    /// What is inside.
+    /// The contents.
     pub(super) body: &'t str,
 }
 
-/// A text, taken apart.
+/// A text split into code blocks and other lines.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct FencedText<'t> {
-    /// The code blocks; one that is not closed goes on to the end.
+    /// The code blocks; an unclosed block extends to the end.
     pub(super) blocks: Vec<CodeBlock<'t>>,
-    /// The lines outside of them.
+    /// The lines outside of the code blocks.
     pub(super) outside: Vec<&'t str>,
 }
 
@@ -62,7 +62,7 @@ struct OpenFence<'t> {
 impl<'t> OpenFence<'t> {
     fn parse(line: &'t str, start: usize) -> Option<Self> {
         let (mark, len, rest) = parse_fence(line)?;
-        // Backticks after the fence make it code within a line.
+        // Backticks after the fence make it inline code.
         let is_inline = mark == '`' && rest.contains('`');
         let language = rest.split_whitespace().next().unwrap_or_default();
         (!is_inline).then_some(Self {
@@ -80,7 +80,7 @@ impl<'t> OpenFence<'t> {
     }
 }
 
-/// The mark of a fence, how often it stands there, and what comes after it.
+/// Returns the fence character, its count, and the rest of the line.
 fn parse_fence(line: &str) -> Option<(char, usize, &str)> {
     let line = line.trim_start_matches(' ');
     let mark = line.chars().next().filter(|mark| "`~".contains(*mark))?;
@@ -89,7 +89,7 @@ fn parse_fence(line: &str) -> Option<(char, usize, &str)> {
     (len >= 3).then_some((mark, len, rest))
 }
 
-/// The inside of a text that is one Markdown code block as a whole, else the text.
+/// Returns the contents of a text that is a single Markdown code block, else the text.
 pub(super) fn strip_single_fence(text: &str) -> &str {
     let fenced = FencedText::parse(text.trim());
     match fenced.blocks.as_slice() {

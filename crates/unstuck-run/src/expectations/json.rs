@@ -1,4 +1,4 @@
-//! JSON that an answer must be, or hold in a code block.
+//! Checks that an answer is JSON, or contains it in a code block.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,20 +9,20 @@ use serde_json::Value;
 
 use super::fence::FencedText;
 
-/// So many errors against a schema are told.
+/// Largest number of schema errors that are reported.
 const MAX_ERRORS: usize = 5;
 
-/// Which JSON an answer must be.
+/// The expected JSON of an answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum JsonExpectation {
-    /// Any.
+    /// Any JSON.
     Any,
-    /// What a JSON Schema describes.
+    /// JSON that matches a JSON Schema.
     Schema(ExpectedSchema),
 }
 
-/// A JSON Schema; it is stored as it is written.
+/// A JSON Schema; it is serialized as written.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(try_from = "Value", into = "Value")]
 pub struct ExpectedSchema {
@@ -30,7 +30,7 @@ pub struct ExpectedSchema {
     validator: Arc<Validator>,
 }
 
-/// Why a value is not a JSON Schema that can be used.
+/// The error of a value that is not a usable JSON Schema.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("not a JSON Schema: {0}")]
 pub struct InvalidSchema(String);
@@ -71,7 +71,7 @@ impl fmt::Debug for ExpectedSchema {
 
 impl ExpectedSchema {
     fn check(&self, value: &Value) -> Vec<String> {
-        // The value itself is not repeated: it may be long, and its words may mislead.
+        // The value itself is not repeated: it may be long, and its text may mislead the diagnosis.
         let told = |error: jsonschema::ValidationError<'_>| {
             let path = error.instance_path().to_string();
             let path = if path.is_empty() { "/" } else { &path };
@@ -86,7 +86,7 @@ impl ExpectedSchema {
 }
 
 impl JsonExpectation {
-    /// What is wrong with the JSON of an answer.
+    /// Returns the errors of the JSON in an answer.
     pub(super) fn check(&self, text: &str) -> Vec<String> {
         let found = match find_json(text) {
             Ok(found) => found,
@@ -105,7 +105,7 @@ impl JsonExpectation {
         errors
     }
 
-    /// The first JSON of an answer that is as expected, without what stands around it.
+    /// Returns the first expected JSON of an answer, without the text around it.
     pub(super) fn accepted_json<'t>(&self, text: &'t str) -> Option<&'t str> {
         let fits = |value: &Value| match self {
             Self::Any => true,
@@ -116,7 +116,7 @@ impl JsonExpectation {
     }
 }
 
-/// The JSON of an answer: all of it, or what is in its code blocks. There is at least one, or an error.
+/// Returns the JSON of an answer: the whole answer, or its code blocks. There is at least one, or an error.
 fn find_json(text: &str) -> Result<Vec<(&str, Value)>, serde_json::Error> {
     let whole = match serde_json::from_str(text.trim()) {
         Ok(value) => return Ok(vec![(text, value)]),

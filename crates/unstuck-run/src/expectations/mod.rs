@@ -1,8 +1,8 @@
-//! What counts as success: what an agent's final answer must hold.
+//! Expectations of an agent's final answer.
 //!
-//! [`check`](Expectations::check) gives the validation errors of a [`SandboxSetupFailure`](unstuck_core::Failure), in words by which the
-//! core tells missing sections, broken JSON, broken diffs and other wrong formats apart. An empty answer has no validation errors:
-//! that it is empty says enough.
+//! [`check`](Expectations::check) returns the validation errors of a [`Failure`](unstuck_core::Failure), in words by
+//! which the core distinguishes missing sections, broken JSON, broken diffs and other wrong formats. An empty answer
+//! has no validation errors: it is diagnosed as empty output.
 //!
 //! ```
 //! use unstuck_run::expectations::Expectations;
@@ -12,7 +12,7 @@
 //!     ..Expectations::default()
 //! };
 //! assert_eq!(expectations.check("# Review\nAll is well."), ["Missing section: # Tests"]);
-//! assert!(expectations.met_by("**# Review**\nfine\n# Tests:\npassed"));
+//! assert!(expectations.is_met_by("**# Review**\nfine\n# Tests:\npassed"));
 //! ```
 
 mod diff;
@@ -27,29 +27,29 @@ pub use json::{ExpectedSchema, InvalidSchema, JsonExpectation};
 pub use pattern::ExpectedPattern;
 use serde::{Deserialize, Serialize};
 
-/// What an agent's final answer must hold; by default nothing.
+/// The expectations of an agent's final answer; none by default.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Expectations {
-    /// Lines that must be there, such as `# Review`; emphasis, a colon and hashes at the end do not count.
+    /// Required lines, such as `# Review`; emphasis, and a colon or hashes at the end, are ignored.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub sections: Vec<String>,
-    /// JSON, as all of the answer or in a code block.
+    /// JSON, as the whole answer or in a code block.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub json: Option<JsonExpectation>,
-    /// A unified diff, perhaps in a code block.
+    /// True if a unified diff is required, possibly in a code block.
     #[serde(skip_serializing_if = "is_false")]
     pub diff: bool,
-    /// Expressions of which each must be found.
+    /// Regular expressions that must all match.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub matches: Vec<ExpectedPattern>,
-    /// Anything but blanks.
+    /// True if the answer must not be blank.
     #[serde(skip_serializing_if = "is_false")]
     pub not_empty: bool,
 }
 
 impl Expectations {
-    /// Whether something is expected of the text of an answer, beyond that there is one.
+    /// Returns true if the text of an answer is checked, beyond being non-empty.
     pub fn needs_text(&self) -> bool {
         let Self {
             sections,
@@ -61,7 +61,7 @@ impl Expectations {
         !sections.is_empty() || json.is_some() || *diff || !matches.is_empty()
     }
 
-    /// What is wrong with an answer. An empty answer is not told here.
+    /// Returns the errors of an answer. An empty answer has no errors here.
     pub fn check(&self, text: &str) -> Vec<String> {
         let mut errors = Vec::new();
         if text.trim().is_empty() {
@@ -82,13 +82,13 @@ impl Expectations {
         errors
     }
 
-    /// The JSON of an answer where JSON is expected, without what stands around it; else all of the answer.
+    /// Returns the JSON of an answer if JSON is expected, without the text around it; else the whole answer.
     pub fn accepted_part<'t>(&self, text: &'t str) -> &'t str {
         let json = self.json.as_ref().and_then(|json| json.accepted_json(text));
         json.unwrap_or(text)
     }
 
-    /// Whether an answer holds all that is expected; an empty one does so only if nothing is.
+    /// Returns true if an answer meets all expectations; an empty answer does only if there are none.
     pub fn is_met_by(&self, text: &str) -> bool {
         let nothing_expected = *self == Self::default();
         nothing_expected || !text.trim().is_empty() && self.check(text).is_empty()

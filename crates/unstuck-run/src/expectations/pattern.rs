@@ -1,4 +1,4 @@
-//! Expressions that must be found in an answer.
+//! Regular expressions that an answer must match.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,18 +6,18 @@ use std::str::FromStr;
 use regex::Regex;
 use serde::{Deserialize, Serialize};
 
-/// An expression that must be found; it is stored as its text.
+/// A regular expression that must match; it is serialized as its text.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct ExpectedPattern(Regex);
 
 impl ExpectedPattern {
-    /// Its text.
+    /// Returns its text.
     pub fn as_str(&self) -> &str {
         self.0.as_str()
     }
 
-    /// The error if it is not found.
+    /// Returns the error if it does not match.
     pub(super) fn check(&self, text: &str) -> Option<String> {
         let is_found = self.0.is_match(text);
         (!is_found).then(|| format!("The output does not match the pattern {}", self.as_str()))

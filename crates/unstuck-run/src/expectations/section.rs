@@ -2,7 +2,7 @@
 
 use super::fence::{FencedText, strip_single_fence};
 
-/// An error for each section that is not there.
+/// Returns an error for each missing section.
 pub(super) fn missing_sections(sections: &[String], text: &str) -> Vec<String> {
     if sections.is_empty() {
         return Vec::new();
@@ -20,7 +20,7 @@ pub(super) fn missing_sections(sections: &[String], text: &str) -> Vec<String> {
         .collect()
 }
 
-/// Whether a section is among these lines; the text of a label such as `- Findings:` may be on the same line.
+/// Returns true if a section is among these lines; text may follow a label such as `- Findings:` on the same line.
 fn has_section(section: &str, lines: &[String]) -> bool {
     let name = normalize_line(section);
     let is_label = section.trim().trim_end_matches(['*', '_']).ends_with(':');
@@ -29,7 +29,7 @@ fn has_section(section: &str, lines: &[String]) -> bool {
     lines.contains(&name) || is_label && lines.iter().any(follows)
 }
 
-/// A line without emphasis and without blanks, colons and hashes at its end.
+/// Removes emphasis, and trailing spaces, colons and hashes of a line.
 fn normalize_line(line: &str) -> String {
     let line = line.trim();
     // `**## Review**` and `## **Review**` are the same heading.

@@ -1,4 +1,4 @@
-//! What is expected is told in words that the core understands.
+//! Tests that the core understands the errors of expectations.
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -45,7 +45,7 @@ fn pattern(text: &str) -> Expectations {
     }
 }
 
-/// The kind of failure that an answer is found to be, of an agent whose exit code says that all is well.
+/// Returns the kind of failure of an answer by an agent that exited with code 0.
 fn kind(expectations: &Expectations, answer: &str) -> Kind {
     assert!(!expectations.is_met_by(answer), "{answer}");
     let failure = Failure::agent("claude")
@@ -58,7 +58,7 @@ fn kind(expectations: &Expectations, answer: &str) -> Kind {
 const DIFF: &str = "diff --git a/f b/f\n--- a/f\n+++ b/f\n@@ -1,3 +1,3 @@ fn main()\n one\n-two\n+2\n\n@@ -9 +9,2 @@\n-nine\n+9\n+10\n\\ No newline at end of file\n";
 
 #[test]
-fn a_section_that_is_not_there_is_a_missing_section() {
+fn absent_section_is_a_missing_section() {
     let expectations = sections(&["# Review", "## Tests"]);
     assert_eq!(kind(&expectations, "# Review\nfine"), Kind::MissingSections);
     assert_eq!(
@@ -68,7 +68,7 @@ fn a_section_that_is_not_there_is_a_missing_section() {
 }
 
 #[test]
-fn a_section_may_be_emphasised_and_may_end_with_colons_and_hashes() {
+fn section_may_be_emphasized_and_end_with_colons_and_hashes() {
     let review = sections(&["# Review"]);
     for line in [
         "# Review",
@@ -97,7 +97,7 @@ fn a_section_may_be_emphasised_and_may_end_with_colons_and_hashes() {
 }
 
 #[test]
-fn the_text_of_a_label_may_be_on_its_line() {
+fn text_may_follow_a_label_on_its_line() {
     let findings = sections(&["- Findings:"]);
     for line in ["- Findings:", "- Findings: none", "- **Findings:** none"] {
         assert!(findings.is_met_by(&format!("# Review\n{line}\n")), "{line}");
@@ -109,7 +109,7 @@ fn the_text_of_a_label_may_be_on_its_line() {
 }
 
 #[test]
-fn an_empty_answer_is_an_empty_output_whatever_is_expected() {
+fn empty_answer_is_empty_output_for_any_expectation() {
     let not_empty = Expectations {
         not_empty: true,
         ..Expectations::default()
@@ -128,7 +128,7 @@ fn an_empty_answer_is_an_empty_output_whatever_is_expected() {
 }
 
 #[test]
-fn what_is_not_json_is_a_json_parse_error() {
+fn invalid_json_is_a_json_parse_error() {
     for text in [
         "Here you are: 5",
         "{\"a\": ",
@@ -146,7 +146,7 @@ fn what_is_not_json_is_a_json_parse_error() {
 }
 
 #[test]
-fn json_may_be_all_of_the_answer_or_in_a_code_block() {
+fn json_may_be_the_whole_answer_or_in_a_code_block() {
     for text in [
         " {\"a\": 1}\n",
         "[1]",
@@ -159,7 +159,7 @@ fn json_may_be_all_of_the_answer_or_in_a_code_block() {
 }
 
 #[test]
-fn json_against_its_schema_is_a_wrong_format_and_tells_the_path() {
+fn schema_violation_is_a_wrong_format_with_its_path() {
     assert_eq!(kind(&schema(), r#"{"items": 3}"#), Kind::FormatValidation);
     assert_eq!(kind(&schema(), "{}"), Kind::FormatValidation);
     let errors = schema().check(r#"{"items": [1, "401 Unauthorized"]}"#);
@@ -172,7 +172,7 @@ fn json_against_its_schema_is_a_wrong_format_and_tells_the_path() {
 }
 
 #[test]
-fn a_diff_that_is_missing_or_does_not_add_up_is_a_diff_parse_error() {
+fn missing_or_inconsistent_diff_is_a_diff_parse_error() {
     let cut = DIFF.replace("+10\n\\ No newline at end of file\n", "");
     let surplus = DIFF.replace("+2\n", "+2\n+3\n+4\n");
     let headless = DIFF.replace("+++ b/f\n", "");
@@ -194,7 +194,7 @@ fn a_diff_that_is_missing_or_does_not_add_up_is_a_diff_parse_error() {
 }
 
 #[test]
-fn a_diff_may_stand_in_prose_or_in_a_code_block() {
+fn diff_may_be_in_prose_or_in_a_code_block() {
     let fenced = format!("- a list\n---\n```diff\n{DIFF}```\n- done");
     let renamed = "diff --git a/f b/g\nsimilarity index 100%\nrename from f\nrename to g\n";
     for text in [
@@ -209,7 +209,7 @@ fn a_diff_may_stand_in_prose_or_in_a_code_block() {
 }
 
 #[test]
-fn a_pattern_that_is_not_found_is_a_wrong_format() {
+fn unmatched_pattern_is_a_wrong_format() {
     assert_eq!(
         kind(&pattern(r"(?m)^VERDICT: (yes|no)$"), "VERDICT: maybe"),
         Kind::FormatValidation
@@ -218,7 +218,7 @@ fn a_pattern_that_is_not_found_is_a_wrong_format() {
 }
 
 #[test]
-fn expectations_are_stored_as_they_are_written() {
+fn expectations_are_serialized_as_written() {
     let text = r##"{"sections":["# Review"],"json":{"schema":{"type":"array"}},"diff":true,"matches":["a+"],"not_empty":true}"##;
     let read: Expectations = serde_json::from_str(text).unwrap();
     assert_eq!(serde_json::to_string(&read).unwrap(), text);
@@ -240,7 +240,7 @@ fn expectations_are_stored_as_they_are_written() {
 
 proptest! {
     #[test]
-    fn any_answer_may_be_checked(text in "([-+ @#`~{}\\[\\]\"a:,0-9\\\\]{0,6}|--- a\n\\+\\+\\+ b\n|@@ -1,2 \\+1 @@|```diff|\n){0,20}") {
+    fn check_accepts_any_answer(text in "([-+ @#`~{}\\[\\]\"a:,0-9\\\\]{0,6}|--- a\n\\+\\+\\+ b\n|@@ -1,2 \\+1 @@|```diff|\n){0,20}") {
         for expectations in [sections(&["#"]), schema(), diff(), pattern("a")] {
             expectations.check(&text);
         }

@@ -1,4 +1,4 @@
-//! Descriptors that the runtime waits for: our end of a pipe, of a pseudo-terminal, or of an inherited input.
+//! Non-blocking descriptors for the runtime: our end of a pipe, of a pseudo-terminal, or of an inherited input.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -16,7 +16,7 @@ pub(super) struct FdReader {
 }
 
 impl FdReader {
-    /// Takes a descriptor of ours, which is made not to block.
+    /// Takes an owned descriptor and makes it non-blocking.
     pub(super) fn from_owned(descriptor: OwnedFd) -> io::Result<Self> {
         make_nonblocking(&descriptor)?;
         Ok(Self {
@@ -25,7 +25,7 @@ impl FdReader {
         })
     }
 
-    /// Takes a descriptor that others use too, and leaves it as it is.
+    /// Takes a descriptor that is shared with other processes, without changing it.
     pub(super) fn from_shared(descriptor: OwnedFd) -> io::Result<Self> {
         Ok(Self {
             receiver: Receiver::from_owned_fd_unchecked(descriptor)?,
@@ -33,19 +33,19 @@ impl FdReader {
         })
     }
 
-    /// Waits until something can be read.
+    /// Waits until the descriptor is readable.
     pub(super) async fn ready(&self) -> io::Result<()> {
         self.receiver.readable().await
     }
 
-    /// Reads what is there, never waiting; nothing at the end.
+    /// Reads available bytes without waiting; returns 0 at the end.
     pub(super) fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
         self.receiver.try_io(|| {
             if self.may_block && !has_input(self.receiver.as_fd())? {
                 return Err(io::ErrorKind::WouldBlock.into());
             }
             match rustix::io::retry_on_intr(|| rustix::io::read(&self.receiver, &mut *buffer)) {
-                // So says a pseudo-terminal that nobody has open any more.
+                // A pseudo-terminal reports this when no process has it open any more.
                 Err(Errno::IO) => Ok(0),
                 other => Ok(other?),
             }
@@ -53,35 +53,35 @@ impl FdReader {
     }
 }
 
-/// A descriptor of ours to write to.
+/// An owned descriptor to write to.
 #[derive(Debug)]
 pub(super) struct FdWriter(Sender);
 
 impl FdWriter {
-    /// Takes a descriptor of ours, which is made not to block.
+    /// Takes an owned descriptor and makes it non-blocking.
     pub(super) fn from_owned(descriptor: OwnedFd) -> io::Result<Self> {
         make_nonblocking(&descriptor)?;
         Ok(Self(Sender::from_owned_fd_unchecked(descriptor)?))
     }
 
-    /// Waits until something can be written.
+    /// Waits until the descriptor is writable.
     pub(super) async fn ready(&self) -> io::Result<()> {
         self.0.writable().await
     }
 
-    /// Writes what fits, never waiting.
+    /// Writes as many bytes as possible without waiting.
     pub(super) fn write(&self, bytes: &[u8]) -> io::Result<usize> {
         self.0.try_write(bytes)
     }
 }
 
-/// A pipe as (read end, write end); no child inherits it unless it is given to it.
+/// Creates a pipe as (read end, write end); children inherit it only if it is passed to them.
 #[cfg(target_os = "linux")]
 pub(super) fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok(rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?)
 }
 
-/// A pipe as (read end, write end); no child inherits it unless it is given to it.
+/// Creates a pipe as (read end, write end); children inherit it only if it is passed to them.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     let (read, write) = rustix::pipe::pipe()?;

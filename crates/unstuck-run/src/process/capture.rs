@@ -1,13 +1,13 @@
-//! The beginning and the end of what a child wrote, in memory that does not grow with it.
+//! The beginning and the end of a child's output, in memory of bounded size.
 
 use std::collections::VecDeque;
 
-/// How much of the beginning is kept: 64 KiB.
+/// Size of the kept beginning: 64 KiB.
 pub const MAX_HEAD_BYTES: usize = 64 * 1024;
-/// How much of the end is kept: 256 KiB.
+/// Size of the kept end: 256 KiB.
 pub const MAX_TAIL_BYTES: usize = 256 * 1024;
 
-/// What was kept of a stream.
+/// The kept part of a stream.
 ///
 /// ```
 /// use unstuck_run::process::CapturedOutput;
@@ -25,7 +25,7 @@ pub struct CapturedOutput {
 }
 
 impl CapturedOutput {
-    /// Takes in the next piece.
+    /// Appends output.
     pub fn push(&mut self, bytes: &[u8]) {
         self.total += bytes.len() as u64;
         let (first, rest) = bytes.split_at(bytes.len().min(MAX_HEAD_BYTES - self.head.len()));
@@ -36,22 +36,23 @@ impl CapturedOutput {
         self.tail.extend(rest);
     }
 
-    /// How many bytes the stream had.
+    /// Returns the total number of bytes of the stream.
     pub fn total(&self) -> u64 {
         self.total
     }
 
-    /// How many bytes in the middle were not kept.
+    /// Returns the number of omitted bytes in the middle.
     pub fn omitted(&self) -> u64 {
         self.total - (self.head.len() + self.tail.len()) as u64
     }
 
-    /// The first bytes of the stream.
+    /// Returns the first bytes of the stream.
     pub fn head(&self) -> &[u8] {
         &self.head
     }
 
-    /// Where a byte of the stream stands in [`text`](Self::text); one that was left out, behind the gap.
+    /// Returns the offset of a byte of the stream in [`text`](Self::text); for an omitted byte, the offset behind the
+    /// gap.
     pub fn text_offset(&self, at: u64) -> usize {
         let head = self.head.len();
         let place = |at: u64| usize::try_from(at).unwrap_or(usize::MAX);
@@ -62,18 +63,18 @@ impl CapturedOutput {
         head + self.gap_marker().len() + place(at.saturating_sub(before))
     }
 
-    /// What stands in the text for what was left out.
+    /// Returns the marker in the text for the omitted part.
     fn gap_marker(&self) -> String {
         format!("\n[{} bytes omitted]\n", self.omitted())
     }
 
-    /// All that was kept, in order and without a mark where the middle is missing.
+    /// Returns all kept bytes in order, without a marker for the omitted part.
     pub fn bytes(&self) -> Vec<u8> {
         let (front, back) = self.tail.as_slices();
         [self.head.as_slice(), front, back].concat()
     }
 
-    /// All that was kept as text; what is not text is replaced, and a line tells how much is missing.
+    /// Returns the kept bytes as text; invalid UTF-8 is replaced, and a line states the size of the omitted part.
     pub fn text(&self) -> String {
         if self.omitted() == 0 {
             return String::from_utf8_lossy(&self.bytes()).into_owned();
@@ -95,7 +96,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_head_and_the_tail_are_those_of_the_whole(
+        fn head_and_tail_match_the_whole_stream(
             sizes in prop::collection::vec(0usize..90_000, 0..12)
         ) {
             let whole: Vec<u8> = (0..sizes.iter().sum::<usize>()).map(|at| (at % 251) as u8).collect();
@@ -116,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gap_is_told_in_the_text() {
+    fn gap_is_shown_in_the_text() {
         let mut captured = CapturedOutput::default();
         captured.push(&vec![b'a'; MAX_HEAD_BYTES + 7]);
         captured.push(&vec![b'b'; MAX_TAIL_BYTES]);

@@ -1,4 +1,4 @@
-//! Runs a command of the user that tells by its exit code whether something holds.
+//! Runs a check command of the user, which succeeds or fails by its exit code.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -11,40 +11,40 @@ use super::{
     StopRequest, Supervisor,
 };
 
-/// A line for `sh` and where to run it.
+/// A shell command and its working directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckCommand {
-    /// The line.
+    /// The command line for `sh`.
     pub line: String,
-    /// The folder it runs in; ours by default.
+    /// The working directory; ours by default.
     pub folder: Option<PathBuf>,
     /// Variables in addition to ours.
     pub env: Vec<(OsString, OsString)>,
-    /// How long it may take.
+    /// The timeout.
     pub timeout: Duration,
 }
 
-/// What a check said.
+/// The result of a check command.
 #[derive(Debug, Clone)]
 pub struct CheckResult {
-    /// How it ended.
+    /// The exit status.
     pub status: ChildStatus,
-    /// Whether it took too long.
+    /// True if it timed out.
     pub timed_out: bool,
-    /// What it wrote to standard output.
+    /// Its standard output.
     pub stdout: CapturedOutput,
-    /// What it wrote to standard error.
+    /// Its standard error.
     pub stderr: CapturedOutput,
 }
 
 impl CheckResult {
-    /// Whether it holds.
+    /// Returns true if the check passed.
     pub fn passed(&self) -> bool {
         self.status.is_success() && !self.timed_out
     }
 }
 
-/// Runs a check with nothing on its standard input, and leaves nothing of it behind.
+/// Runs a check with empty standard input, and leaves no process behind.
 pub async fn run_check(
     supervisor: &mut Supervisor,
     check: &CheckCommand,

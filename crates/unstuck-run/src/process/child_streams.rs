@@ -27,18 +27,18 @@ pub(super) struct ChildStreams<'s> {
     refusal: Option<File>,
 }
 
-/// The ends for the child.
+/// The child's ends of the streams.
 pub(super) struct ChildEnds([OwnedFd; 3]);
 
 impl ChildEnds {
-    /// As they are sent.
+    /// Borrows the ends for sending.
     pub(super) fn borrow(&self) -> [BorrowedFd<'_>; 3] {
         self.0.each_ref().map(AsFd::as_fd)
     }
 }
 
 impl<'s> ChildStreams<'s> {
-    /// Makes what the spec asks for.
+    /// Opens the streams as the spec requires.
     pub(super) fn open(
         spec: &ProcessSpec,
         stdin: &'s mut Stdin,
@@ -106,7 +106,8 @@ impl<'s> ChildStreams<'s> {
         Ok((streams, ChildEnds(ends)))
     }
 
-    /// The program to start and its arguments: behind a pseudo-terminal it is the reaper's own, which becomes the other.
+    /// Returns the program and its arguments: with a pseudo-terminal it is the reaper's own program, which then
+    /// executes the other.
     pub(super) fn command(&self, spec: &ProcessSpec, reaper: &Path) -> (OsString, Vec<OsString>) {
         let Some(pty) = &self.pty else {
             return (spec.program.clone(), spec.arguments.clone());
@@ -119,7 +120,7 @@ impl<'s> ChildStreams<'s> {
         )
     }
 
-    /// Why the program behind the pseudo-terminal could not be started; asked when everything has ended.
+    /// Returns why the program behind the pseudo-terminal could not be started; to be called when everything has ended.
     pub(super) fn spawn_failure(&mut self) -> Option<ChildStatus> {
         let mut text = Vec::new();
         self.refusal.take()?.read_to_end(&mut text).ok()?;

@@ -1,4 +1,4 @@
-//! When something is due during an attempt: its limits and the ticks that the sink wants.
+//! The deadlines of an attempt: its time limits and the ticks of the sink.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use super::spec::ProcessLimits;
 
 const TICK_INTERVAL: Duration = Duration::from_millis(200);
 
-/// The limits of one attempt as moments.
+/// The limits of one attempt as instants.
 pub(super) struct Deadlines {
     started: Instant,
     limits: ProcessLimits,
@@ -19,7 +19,7 @@ pub(super) struct Deadlines {
 }
 
 impl Deadlines {
-    /// Counts from now.
+    /// Starts the deadlines now.
     pub(super) fn new(limits: ProcessLimits, ticks: bool) -> Self {
         let now = Instant::now();
         Self {
@@ -31,31 +31,31 @@ impl Deadlines {
         }
     }
 
-    /// The time since the start.
+    /// Returns the time since the start.
     pub(super) fn elapsed(&self) -> Duration {
         self.started.elapsed()
     }
 
-    /// Takes note that the child wrote something.
+    /// Records that the child wrote output.
     pub(super) fn note_output(&mut self) {
         if self.limits.idle_timeout.is_some() {
             self.last_output = Instant::now();
         }
     }
 
-    /// Does not count a time during which the person had stopped everything.
+    /// Excludes a pause during which the user had suspended everything.
     pub(super) fn exclude_pause(&mut self, pause: Duration) {
         self.paused += pause;
         self.last_output += pause;
     }
 
-    /// Limits nothing any more: the child is ending already.
+    /// Disables all limits: the child is ending already.
     pub(super) fn disable(&mut self) {
         self.limits.timeout = None;
         self.limits.idle_timeout = None;
     }
 
-    /// Waits until something is due.
+    /// Waits until a deadline is reached.
     pub(super) async fn wait_until_due(&self) {
         let limits = self.limit_instants().map(|(at, _)| at);
         match limits.chain(self.next_tick).min() {
@@ -64,14 +64,14 @@ impl Deadlines {
         }
     }
 
-    /// The limit that is reached.
+    /// Returns the limit that is reached.
     pub(super) fn reached_limit(&self) -> Option<TimeLimit> {
         let now = Instant::now();
         let reached = self.limit_instants().find(|(at, _)| *at <= now);
         reached.map(|(_, limit)| limit)
     }
 
-    /// Whether it is time for a tick; the next one is then set.
+    /// Returns true if a tick is due, and schedules the next one.
     pub(super) fn take_tick(&mut self) -> bool {
         let now = Instant::now();
         let is_due = self.next_tick.is_some_and(|at| at <= now);
@@ -81,7 +81,7 @@ impl Deadlines {
         is_due
     }
 
-    /// A moment that lies beyond what a clock can hold never comes.
+    /// Returns the instants of the limits; one beyond the range of the clock never comes.
     fn limit_instants(&self) -> impl Iterator<Item = (Instant, TimeLimit)> {
         let whole = |after| self.started.checked_add(self.paused)?.checked_add(after);
         let timeout = self.limits.timeout.and_then(whole);
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn output_moves_the_idle_limit_and_not_the_other() {
+    async fn output_extends_the_idle_timeout_but_not_the_timeout() {
         let mut deadlines = Deadlines::new(limits(Some(25), Some(10)), false);
         for _ in 0..2 {
             tokio::time::advance(Duration::from_secs(9)).await;
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_time_in_which_the_person_stopped_everything_does_not_count() {
+    async fn suspended_time_is_not_counted() {
         let mut deadlines = Deadlines::new(limits(Some(10), Some(10)), false);
         tokio::time::advance(Duration::from_secs(60)).await;
         deadlines.exclude_pause(Duration::from_secs(60));
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_limit_of_eternity_is_no_limit() {
+    async fn infinite_limit_is_never_reached() {
         let limits = ProcessLimits {
             timeout: Some(Duration::MAX),
             ..ProcessLimits::default()

@@ -1,38 +1,38 @@
-//! What can go wrong with supervising itself; a child that fails is not an error.
+//! Errors of the supervision itself; a child that fails is not an error.
 
 use std::io;
 use std::path::PathBuf;
 
-/// Why a child could not be supervised.
+/// An error of supervising a child.
 #[derive(Debug, thiserror::Error)]
 pub enum ProcessError {
     /// The reaper could not be started.
     #[error("the reaper {} could not be started", program.display())]
     ReaperStartFailed {
-        /// The program that should be the reaper.
+        /// The program of the reaper.
         program: PathBuf,
-        /// Why not.
+        /// Cause of the error.
         source: io::Error,
     },
-    /// The reaper ended while it was needed; what it watched over was killed.
+    /// The reaper died while it was needed; its children were killed.
     #[error("the reaper process ended unexpectedly, its processes were killed")]
     ReaperDied,
-    /// The standard input was larger than what is kept for a second attempt.
+    /// The standard input was too large to be stored for another attempt.
     #[error("the standard input is too large to be given to a second attempt")]
     StdinNotReplayable,
-    /// The system refused a pipe, a terminal or the like.
+    /// A system call failed.
     #[error("cannot {operation}")]
     System {
-        /// What was tried.
+        /// The failed operation.
         operation: &'static str,
-        /// What the system said.
+        /// Cause of the error.
         source: io::Error,
     },
 }
 
-/// Says what was tried when the system refuses it.
+/// Adds the operation to an I/O error.
 pub(crate) trait ProcessIoContext<T> {
-    /// Makes an error of ours of it.
+    /// Converts an I/O error of an operation.
     fn context(self, doing: &'static str) -> Result<T, ProcessError>;
 }
 

@@ -1,8 +1,8 @@
-//! Runs one child process at a time and leaves nothing of it behind.
+//! Runs one child process at a time and leaves no process behind.
 //!
-//! A [`Supervisor`] owns a small [reaper](crate::reaper) process that starts the children, so that whatever they start
-//! in turn can be ended too: when the attempt ends, when it is stopped, and also when the supervising process itself is
-//! killed. The output goes to a [`OutputSink`] at once; its beginning and end are kept in an [`ProcessResult`].
+//! A [`Supervisor`] owns a small [reaper](crate::reaper) process that starts the children, so that their descendants
+//! can be ended too: when the attempt ends, when it is stopped, and also when the supervising process itself is killed.
+//! The output goes to an [`OutputSink`] at once; its beginning and end are kept in a [`ProcessResult`].
 //!
 //! ```no_run
 //! use tokio::sync::watch;
@@ -11,7 +11,7 @@
 //! # async fn example() -> Result<(), ProcessError> {
 //! let mut supervisor = Supervisor::start(&ReaperProgram::own())?;
 //! let (_keep, stop) = watch::channel(StopRequest::Continue);
-//! let spec = ProcessSpec::new("echo").with(["hello"]);
+//! let spec = ProcessSpec::new("echo").with_args(["hello"]);
 //! let ended = supervisor.run(&spec, &mut Stdin::null(), &mut DiscardOutput, stop).await?;
 //! assert_eq!(ended.stdout.text(), "hello\n");
 //! # Ok(())

@@ -1,4 +1,4 @@
-//! What to do when the reaper itself was killed: everything that it watched over is found again and killed.
+//! Cleans up after a reaper that was killed: finds and kills all processes that it supervised.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -9,30 +9,30 @@ use tokio::time::{Instant, sleep};
 use crate::procs::{ProcessId, process_table, send_signal};
 use crate::reaper::cgroup::Cgroup;
 
-/// The variable that every child carries: whose it is.
+/// Variable that marks every child with its reaper.
 pub(crate) const REAPER_COOKIE: &str = "UNSTUCK_REAPER";
 
-/// How long the search goes on.
+/// Longest duration of the search.
 const SEARCH_TIMEOUT: Duration = Duration::from_secs(5);
 const SEARCH_INTERVAL: Duration = Duration::from_millis(10);
 
-/// What is known about the processes of a dead reaper.
+/// The known facts about the processes of a dead reaper.
 pub(super) struct OrphanedProcesses {
     /// The dead reaper.
     pub(super) reaper: ProcessId,
-    /// The child that it ran, and so the group.
+    /// The child that it ran, which leads the process group.
     pub(super) child: Option<u32>,
-    /// The cgroup that it was in.
+    /// Its cgroup.
     pub(super) cgroup: Option<Cgroup>,
 }
 
-/// The value of [`COOKIE`] for the children of a reaper.
+/// Returns the value of [`REAPER_COOKIE`] for the children of a reaper.
 pub(super) fn cookie_value(reaper: ProcessId) -> String {
     format!("{}.{}", reaper.pid, reaper.started)
 }
 
 impl OrphanedProcesses {
-    /// Kills them all.
+    /// Kills all of them.
     pub(super) async fn kill(&self) {
         let until = Instant::now() + SEARCH_TIMEOUT;
         loop {
@@ -51,7 +51,7 @@ impl OrphanedProcesses {
         }
     }
 
-    /// The group, whoever carries the cookie, and all that those started.
+    /// Returns the members of the group, the carriers of the cookie, and all their descendants.
     fn find(&self) -> HashSet<ProcessId> {
         let cookie = format!("{REAPER_COOKIE}={}", cookie_value(self.reaper));
         let mut roots = process_table::processes_with_variable(cookie.as_bytes());

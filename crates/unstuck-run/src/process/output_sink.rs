@@ -1,20 +1,21 @@
-//! Where the output of a child goes while it runs.
+//! Receivers of a child's output while it runs.
 
-/// Takes what a child writes, piece by piece and untouched.
+/// Receives the output of a child, piece by piece and unchanged.
 pub trait OutputSink {
-    /// Takes a piece of standard output.
+    /// Receives a piece of standard output.
     fn on_stdout(&mut self, bytes: &[u8]);
 
-    /// Takes a piece of standard error.
+    /// Receives a piece of standard error.
     fn on_stderr(&mut self, bytes: &[u8]);
 
-    /// Takes note that the child runs.
+    /// Reports that the child has started.
     fn on_started(&mut self, _pid: u32) {}
 
-    /// Takes note of what has come on a standard input that is passed on, and whether that is all of it.
+    /// Reports the forwarded standard input so far; `_complete` is true at its end.
     fn on_input(&mut self, _so_far: &[u8], _complete: bool) {}
 
-    /// Whether [`OutputSink::on_tick`] is wanted; no by default, so that a quiet child wakes nobody.
+    /// Returns true if [`OutputSink::on_tick`] should be called; false by default, so that a quiet child causes no
+    /// wake-ups.
     fn wants_ticks(&self) -> bool {
         false
     }
@@ -22,7 +23,8 @@ pub trait OutputSink {
     /// Is called about every 200 ms while the child runs.
     fn on_tick(&mut self) {}
 
-    /// Whether anybody still takes the output; when nobody does, the child is stopped. Looked at after each piece and each tick.
+    /// Returns true if the output still has a reader; otherwise the child is stopped. Called after each piece and each
+    /// tick.
     fn is_open(&self) -> bool {
         true
     }

@@ -1,4 +1,4 @@
-//! One output stream of a child: read as it comes, passed on, the ends kept.
+//! One output stream of a child: read as it arrives, forwarded, and captured.
 
 use std::future::pending;
 use std::io;
@@ -13,7 +13,7 @@ pub(super) struct OutputStream {
 }
 
 impl OutputStream {
-    /// A stream that is read from here.
+    /// Reads a stream from a descriptor.
     pub(super) fn new(reader: Option<FdReader>) -> Self {
         Self {
             reader,
@@ -21,21 +21,21 @@ impl OutputStream {
         }
     }
 
-    /// Whether more may come.
+    /// Returns true if more output may come.
     pub(super) fn is_open(&self) -> bool {
         self.reader.is_some()
     }
 
-    /// Waits until there is something to read; for ever when the stream has ended.
+    /// Waits until there is something to read; forever if the stream has ended.
     pub(super) async fn ready(&self) {
         match &self.reader {
-            // What is wrong with it the next read will tell.
+            // The next read reports any error.
             Some(reader) => drop(reader.ready().await),
             None => pending().await,
         }
     }
 
-    /// Reads the next piece into the buffer and returns it; empty if nothing has come.
+    /// Reads the next piece into the buffer and returns it; empty if there is none.
     pub(super) fn read_available<'b>(&mut self, buffer: &'b mut [u8]) -> &'b [u8] {
         let Some(reader) = &self.reader else {
             return &[];
@@ -53,7 +53,7 @@ impl OutputStream {
         &[]
     }
 
-    /// Reads no more and returns what was kept.
+    /// Stops reading and returns the captured output.
     pub(super) fn close(&mut self) -> CapturedOutput {
         self.reader = None;
         std::mem::take(&mut self.captured)

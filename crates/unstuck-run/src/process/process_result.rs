@@ -1,4 +1,4 @@
-//! How an attempt ended.
+//! The result of an attempt's process.
 
 use std::time::Duration;
 
@@ -8,35 +8,35 @@ use crate::procs::ChildStatus;
 
 use super::capture::CapturedOutput;
 
-/// A limit that an attempt ran into.
+/// A time limit of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TimeLimit {
     /// The whole attempt took too long.
     Timeout,
-    /// It wrote nothing for too long.
+    /// There was no output for too long.
     IdleTimeout,
 }
 
-/// How an attempt ended and what it wrote.
+/// The exit and output of an attempt's process.
 #[derive(Debug, Clone)]
 pub struct ProcessResult {
-    /// How the child ended.
+    /// The exit status of the child.
     pub status: ChildStatus,
     /// The limit for which it was stopped.
     pub timed_out: Option<TimeLimit>,
-    /// Whether it was stopped from outside.
+    /// True if it was stopped from outside.
     pub was_stopped: bool,
-    /// Whether the person interrupted it at the terminal that it held, whatever it made of that.
+    /// True if the user interrupted it at the terminal that it owned, even if it ignored that.
     pub was_interrupted: bool,
-    /// From the start to the moment when nothing of it was left.
+    /// Duration from the start until none of its processes was left.
     pub duration: Duration,
-    /// What it wrote to standard output.
+    /// Its standard output.
     pub stdout: CapturedOutput,
-    /// What it wrote to standard error.
+    /// Its standard error.
     pub stderr: CapturedOutput,
-    /// How many processes it left behind that had to be ended.
+    /// Number of leftover processes that had to be ended.
     pub leftover_count: u32,
-    /// How many of those could not be ended, because they belong to another user or hang in the kernel.
+    /// Number of leftover processes that could not be ended because they belong to another user or hang in the kernel.
     pub survivor_count: u32,
 }

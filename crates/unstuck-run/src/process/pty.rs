@@ -10,7 +10,7 @@ use rustix::termios::{LocalModes, SpecialCodeIndex, Winsize};
 
 use super::async_fd::{FdReader, FdWriter};
 
-/// The size when we have no terminal ourselves.
+/// Size if we have no terminal ourselves.
 const DEFAULT_SIZE: Winsize = Winsize {
     ws_row: 24,
     ws_col: 80,
@@ -25,7 +25,7 @@ pub(super) struct Pty {
 }
 
 impl Pty {
-    /// Opens a new one of the size of our own terminal.
+    /// Opens a pseudo-terminal with the size of our own terminal.
     pub(super) fn open() -> io::Result<Self> {
         let master = open_master()?;
         rustix::pty::grantpt(&master)?;
@@ -39,22 +39,22 @@ impl Pty {
         Ok(pty)
     }
 
-    /// The path of the child's side.
+    /// Returns the path of the child's side.
     pub(super) fn path(&self) -> &OsString {
         &self.path
     }
 
-    /// Our side, to read what the child says.
+    /// Returns our side for reading the child's output.
     pub(super) fn reader(&self) -> io::Result<FdReader> {
         FdReader::from_owned(self.master.try_clone()?)
     }
 
-    /// Our side, to type something.
+    /// Returns our side for typing.
     pub(super) fn writer(&self) -> io::Result<FdWriter> {
         FdWriter::from_owned(self.master.try_clone()?)
     }
 
-    /// How often these keys interrupt what runs behind it: never if that takes the key itself.
+    /// Counts the interrupts that these keys cause; none if the program handles the key itself.
     pub(super) fn count_interrupts(&self, keys: &[u8]) -> usize {
         let Ok(modes) = rustix::termios::tcgetattr(&self.master) else {
             return 0;
@@ -66,7 +66,7 @@ impl Pty {
         keys.iter().filter(|key| **key == interrupt).count()
     }
 
-    /// Gives it the size that our own terminal has now.
+    /// Resizes it to the current size of our own terminal.
     pub(super) fn resize(&self) {
         // A wrong size is no reason to fail.
         let _ = rustix::termios::tcsetwinsize(&self.master, own_size().unwrap_or(DEFAULT_SIZE));

@@ -10,7 +10,7 @@ use tokio::net::UnixStream;
 
 use crate::reaper::wire::{self, ReaperReport, ReaperRequest};
 
-/// No signal if nobody listens; elsewhere than on Linux it is ignored from the start, as in every Rust program.
+/// Prevents SIGPIPE if the other end is closed; outside of Linux, Rust programs ignore the signal from the start.
 #[cfg(target_os = "linux")]
 const SEND_FLAGS: SendFlags = SendFlags::NOSIGNAL;
 #[cfg(not(target_os = "linux"))]
@@ -25,7 +25,7 @@ pub(super) struct ReaperConnection {
 }
 
 impl ReaperConnection {
-    /// Both ends: ours and the one for the reaper.
+    /// Creates both ends: ours and the reaper's.
     pub(super) fn pair() -> io::Result<(Self, OwnedFd)> {
         let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
         ours.set_nonblocking(true)?;
@@ -37,9 +37,9 @@ impl ReaperConnection {
         Ok((link, theirs.into()))
     }
 
-    /// Asks for something; the descriptors go along with it.
+    /// Sends a request together with its descriptors.
     ///
-    /// If it is dropped half-way the reaper cannot make sense of what comes later, so the connection is given up.
+    /// If the future is dropped half-way, the reaper cannot parse later messages, so the connection is closed.
     pub(super) async fn send(
         &mut self,
         request: &ReaperRequest,
@@ -61,7 +61,7 @@ impl ReaperConnection {
         Ok(())
     }
 
-    /// Asks for something if that is possible right now.
+    /// Sends a request if that is possible without waiting.
     pub(super) fn try_send(&self, request: &ReaperRequest) {
         if self.is_torn {
             return self.close();
@@ -72,13 +72,13 @@ impl ReaperConnection {
         }
     }
 
-    /// Hangs up, upon which the reaper ends what is left and then itself.
+    /// Closes the connection, upon which the reaper ends the remaining processes and then itself.
     pub(super) fn close(&self) {
-        // A connection that is closed already needs no closing.
+        // It may be closed already.
         let _ = rustix::net::shutdown(&self.stream, rustix::net::Shutdown::Both);
     }
 
-    /// The next report, or nothing when the reaper is gone. Nothing is lost when it is dropped while it waits.
+    /// Returns the next report, or `None` if the reaper is gone. Cancel safe.
     pub(super) async fn next_report(&mut self) -> io::Result<Option<ReaperReport>> {
         loop {
             if let Some(report) = wire::take_message(&mut self.incoming)? {

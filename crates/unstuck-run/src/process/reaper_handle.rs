@@ -1,4 +1,4 @@
-//! A reaper that was started: the connection to it and what it does, as far as we know.
+//! A running reaper: its connection and its known state.
 
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -16,24 +16,24 @@ use super::error::ProcessError;
 use super::orphan_cleanup::OrphanedProcesses;
 use super::reaper_connection::ReaperConnection;
 
-/// A reaper, which is replaced when it was killed; dropping it ends what still runs and waits for that.
+/// A reaper that is replaced if it was killed; dropping it ends what still runs and waits for that.
 #[derive(Debug)]
 pub(super) struct ReaperHandle {
     pub(super) program: PathBuf,
     pub(super) connection: ReaperConnection,
     pub(super) id: ProcessId,
-    /// What it has yet to pass on to the child.
+    /// Signals that are not yet forwarded to the child.
     pub(super) signals: mpsc::UnboundedReceiver<i32>,
     pub(super) state: ReaperState,
     process: Child,
     cgroup: Option<PathBuf>,
 }
 
-/// What the reaper does, as far as we know.
+/// The known state of the reaper.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ReaperState {
     Idle,
-    /// It was asked to start a child and has not told its end.
+    /// It was asked to start a child and has not reported the end.
     Busy {
         child: Option<u32>,
     },
@@ -74,7 +74,7 @@ impl ReaperHandle {
         Ok(())
     }
 
-    /// Keeps in mind what a report means for the next run.
+    /// Updates the state by a report.
     pub(super) fn note_report(&mut self, report: &ReaperReport) {
         match report {
             ReaperReport::MovedToCgroup { cgroup } => {
@@ -95,7 +95,7 @@ impl ReaperHandle {
             ReaperState::Idle | ReaperState::Dead => None,
         };
         self.state = ReaperState::Dead;
-        // It is gone; this only takes its status off the table.
+        // It is gone; this only reaps its exit status.
         let _ = self.process.kill();
         let _ = self.process.wait();
         let orphans = OrphanedProcesses {
@@ -133,7 +133,7 @@ fn spawn_reaper(program: &PathBuf) -> io::Result<(ReaperConnection, Child, Proce
         reason = "the reaper starts everything else, and somebody must start the reaper"
     )]
     let mut command = Command::new(program);
-    // In a group of its own no Ctrl-C reaches it, unless it joins that of a child.
+    // In a process group of its own it receives no Ctrl-C, unless it joins that of a child.
     let child = command
         .arg(reaper::REAPER_ARG)
         .stdin(theirs)

@@ -1,37 +1,37 @@
-//! What to run, and how far it may go.
+//! The specification of a process and its limits.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How a child gets its output streams.
+/// The connection of a child's output streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum StreamWiring {
     /// One pipe for each stream.
     #[default]
     Pipes,
-    /// A pseudo-terminal for all three streams; everything it says is standard output.
+    /// A pseudo-terminal for all three streams; all output is standard output.
     Pty,
 }
 
-/// What of our environment a child gets.
+/// The part of our environment that a child inherits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum EnvInheritance {
     /// All of it.
     #[default]
     All,
-    /// None of it; only what is set for it.
+    /// None of it; only variables that are set for the child.
     Nothing,
 }
 
-/// How long an attempt may take; nothing is limited by default, the grace is 5 s.
+/// The time limits of an attempt; by default none, with a grace period of 5 s.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProcessLimits {
-    /// The whole attempt.
+    /// Limit of the whole attempt.
     pub timeout: Option<Duration>,
-    /// Without a byte on either stream.
+    /// Limit of the time without output on either stream.
     pub idle_timeout: Option<Duration>,
-    /// Between the request to end and the kill.
+    /// Time between the termination request and the kill.
     pub grace: Duration,
 }
 
@@ -50,33 +50,33 @@ impl Default for ProcessLimits {
 /// ```
 /// use unstuck_run::process::ProcessSpec;
 ///
-/// let spec = ProcessSpec::new("git").with(["status", "--short"]);
+/// let spec = ProcessSpec::new("git").with_args(["status", "--short"]);
 /// assert_eq!(spec.arguments.len(), 2);
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ProcessSpec {
-    /// The program: a path, or a name to look up on the search path of the child.
+    /// The program: a path, or a name to look up on the child's search path.
     pub program: OsString,
     /// Its arguments.
     pub arguments: Vec<OsString>,
-    /// The folder it runs in; ours by default.
+    /// The working directory; ours by default.
     pub folder: Option<PathBuf>,
-    /// What of our variables it gets.
+    /// The inherited part of our environment.
     pub env_inheritance: EnvInheritance,
-    /// Variables in addition to those.
+    /// Additional variables.
     pub env: Vec<(OsString, OsString)>,
-    /// Variables of ours that it does not get.
+    /// Variables of ours that are removed.
     pub env_remove: Vec<OsString>,
-    /// How long it may take.
+    /// The time limits.
     pub limits: ProcessLimits,
-    /// How its streams are connected.
+    /// The connection of its streams.
     pub wiring: StreamWiring,
-    /// Where the exit status is written when the child ends by itself, even if nobody supervises any more.
+    /// File for the exit status of a child that ends by itself, even if it is no longer supervised.
     pub exit_record: Option<PathBuf>,
 }
 
 impl ProcessSpec {
-    /// A program without arguments and limits.
+    /// Returns the spec of a program without arguments and limits.
     pub fn new(program: impl Into<OsString>) -> Self {
         Self {
             program: program.into(),
@@ -84,7 +84,7 @@ impl ProcessSpec {
         }
     }
 
-    /// A line for `sh`.
+    /// Returns the spec of a command line for `sh`.
     pub fn shell(line: impl Into<OsString>) -> Self {
         Self::new("sh").with_args([OsString::from("-c"), line.into()])
     }
@@ -97,20 +97,20 @@ impl ProcessSpec {
     }
 }
 
-/// Whether an attempt should go on, said from outside.
+/// A request from outside to stop an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum StopRequest {
-    /// It goes on.
+    /// No request: the attempt continues.
     #[default]
     Continue,
-    /// It is asked to end and killed after the grace.
+    /// The attempt is asked to end and is killed after the grace period.
     Graceful(StopCause),
-    /// It is killed.
+    /// The attempt is killed.
     Kill(StopCause),
 }
 
 impl StopRequest {
-    /// The cause of the first request to stop; none if there was no request.
+    /// Returns the cause of the first stop request; `None` if there was no request.
     pub fn cause(self) -> Option<StopCause> {
         match self {
             Self::Continue => None,
@@ -118,7 +118,7 @@ impl StopRequest {
         }
     }
 
-    /// Returns what a further request makes of it: the first request is gentle, the second kills.
+    /// Returns the request after one more: the first request is graceful, the second kills.
     #[must_use]
     pub fn escalate_stop(self, cause: StopCause) -> Self {
         match self.cause() {
@@ -128,10 +128,10 @@ impl StopRequest {
     }
 }
 
-/// The signal that asked for a stop.
+/// The signal that requested a stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StopCause {
-    /// SIGINT: a person pressed Ctrl-C.
+    /// SIGINT: the user pressed Ctrl-C.
     Interrupt,
     /// SIGTERM.
     Terminate,

@@ -1,4 +1,4 @@
-//! Turns a spec into what the reaper is asked to start.
+//! Converts a spec to the start request for the reaper.
 
 use std::ffi::OsStr;
 
@@ -9,7 +9,7 @@ use super::orphan_cleanup;
 use super::reaper_handle::ReaperHandle;
 use super::spec::{EnvInheritance, ProcessSpec, StreamWiring};
 
-/// The order for a spec; in addition to its own variables the child gets the one by which it can be found again.
+/// Builds the start request of a spec; the child also gets the variable by which it can be found again.
 pub(super) fn start_request(
     spec: &ProcessSpec,
     streams: &ChildStreams<'_>,

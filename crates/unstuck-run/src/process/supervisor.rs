@@ -15,15 +15,15 @@ use super::reaper_handle::ReaperHandle;
 use super::spec::{ProcessSpec, StopRequest};
 use super::stdin::Stdin;
 
-/// The program that is the reaper when its first argument is [`REAPER`](crate::reaper_id::REAPER_ARG).
+/// The program that becomes the reaper if its first argument is [`REAPER_ARG`](crate::reaper::REAPER_ARG).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReaperProgram {
-    /// Where it is.
+    /// Path of the program.
     pub program: PathBuf,
 }
 
 impl ReaperProgram {
-    /// The program that runs now; on Linux even if its file was replaced meanwhile.
+    /// Returns the running program; on Linux even if its file was replaced meanwhile.
     pub fn own() -> Self {
         Self {
             program: own_program(),
@@ -31,22 +31,21 @@ impl ReaperProgram {
     }
 }
 
-/// Sends signals to whatever child runs at the moment.
+/// Sends signals to the current child.
 #[derive(Debug, Clone)]
 pub struct ChildSignalSender(mpsc::UnboundedSender<i32>);
 
 impl ChildSignalSender {
-    /// Passes a signal on to the child's group; without a child, or for an unknown signal, nothing happens.
+    /// Sends a signal to the child's group; does nothing without a child or for an unknown signal.
     pub fn signal(&self, signal: i32) {
         // Without a supervisor there is no child either.
         let _ = self.0.send(signal);
     }
 }
 
-/// Runs one child at a time; several supervisors in one process do not disturb each other.
+/// Runs one child at a time; several supervisors in one process are independent.
 ///
-/// It needs a tokio runtime. Dropping it ends what still runs and waits for that, a third of a second at most as a
-/// rule.
+/// It needs a tokio runtime. Dropping it ends what still runs and waits for that, usually a third of a second at most.
 #[derive(Debug)]
 pub struct Supervisor {
     reaper: ReaperHandle,
@@ -63,10 +62,10 @@ impl Supervisor {
         })
     }
 
-    /// Runs a command until nothing of it is left.
+    /// Runs a command until none of its processes is left.
     ///
-    /// Dropping the future ends the command at once. A child that fails is an [`ProcessResult`], not an error. If the reaper was
-    /// killed before, a new one is started.
+    /// Dropping the future ends the command at once. A child that fails is a [`ProcessResult`], not an error. If the
+    /// reaper was killed before, a new one is started.
     pub async fn run(
         &mut self,
         spec: &ProcessSpec,
@@ -82,12 +81,12 @@ impl Supervisor {
         }
     }
 
-    /// Sends signals to the child while [`Supervisor::run`] runs it.
+    /// Returns a sender of signals to the child of [`Supervisor::run`].
     pub fn signal_sender(&self) -> ChildSignalSender {
         self.remote.clone()
     }
 
-    /// The reaper, so that another process can tell whether it is still alive.
+    /// Returns the process id of the reaper, so that another process can check if it is alive.
     pub fn reaper_id(&self) -> ProcessId {
         self.reaper.id
     }

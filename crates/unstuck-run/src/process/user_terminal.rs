@@ -1,4 +1,4 @@
-//! The terminal that the person sits at: who may read from it, and giving it back as it was.
+//! The user's terminal: hands it to the child and restores it afterwards.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -9,7 +9,7 @@ use rustix::termios::{OptionalActions, Termios};
 
 use crate::procs::{process_table, send_signal};
 
-/// A terminal that is given away for a time and always taken back as it was.
+/// A terminal that is handed over temporarily and always restored.
 #[derive(Debug)]
 pub(super) struct UserTerminal {
     descriptor: OwnedFd,
@@ -18,7 +18,7 @@ pub(super) struct UserTerminal {
 }
 
 impl UserTerminal {
-    /// Borrows the terminal, if we are in its foreground.
+    /// Borrows the terminal if we are in its foreground.
     pub(super) fn borrow_if_foreground(descriptor: BorrowedFd<'_>) -> io::Result<Option<Self>> {
         if !is_in_foreground(descriptor) {
             return Ok(None);
@@ -30,7 +30,7 @@ impl UserTerminal {
         }))
     }
 
-    /// Lets a group read from it; a background job has nothing to give.
+    /// Lets a group read from it; does nothing for a background job.
     pub(super) fn give_to_group(&mut self, group: Pid) {
         if is_in_foreground(self.descriptor.as_fd()) {
             self.is_given =
@@ -40,14 +40,14 @@ impl UserTerminal {
         send_signal::signal_group(group, Signal::CONT);
     }
 
-    /// Takes it back, as it was.
+    /// Takes the terminal back and restores its settings.
     pub(super) fn reclaim(&mut self) {
         if !self.is_given {
             return;
         }
         self.is_given = false;
         without_job_stop(|| {
-            // A terminal that has hung up needs nothing any more.
+            // A terminal that has hung up needs no more changes.
             let _ = rustix::termios::tcsetpgrp(&self.descriptor, rustix::process::getpgrp());
             let _ = rustix::termios::tcsetattr(
                 &self.descriptor,
@@ -57,24 +57,24 @@ impl UserTerminal {
         });
     }
 
-    /// Whether we are in its foreground.
+    /// Returns true if we are in its foreground.
     pub(super) fn is_in_own_foreground(&self) -> bool {
         is_in_foreground(self.descriptor.as_fd())
     }
 
-    /// Whether a group stopped only because it wanted the terminal a moment before it got it.
+    /// Returns true if a group stopped only because it tried to use the terminal just before it got it.
     pub(super) fn stopped_before_handover(&self, group: u32, stop: i32) -> bool {
         let has_it =
             rustix::termios::tcgetpgrp(&self.descriptor).ok() == send_signal::to_pid(group);
         has_it && [Signal::TTIN.as_raw(), Signal::TTOU.as_raw()].contains(&stop)
     }
 
-    /// Whether the child has it.
+    /// Returns true if the child has the terminal.
     pub(super) fn is_given_to_child(&self) -> bool {
         self.is_given
     }
 
-    /// Passes every key on as it is instead of acting on some.
+    /// Sets raw mode, in which every key is passed to the program.
     pub(super) fn make_raw(&mut self) {
         let mut raw = self.saved_settings.clone();
         raw.make_raw();
@@ -89,14 +89,14 @@ impl Drop for UserTerminal {
     }
 }
 
-/// Stops this job as Ctrl-Z would; whether anybody is there to continue it.
+/// Stops this job as Ctrl-Z would; returns true if a shell can continue it.
 pub(super) fn stop_own_job() -> bool {
     has_job_control() && rustix::process::kill_current_process_group(Signal::STOP).is_ok()
 }
 
-/// Whether the parent of this job is of the same session: a shell that can continue it.
+/// Returns true if the parent of this job is in the same session: a shell that can continue it.
 ///
-/// Without one (a container whose first process we are) nothing would ever wake us up.
+/// Without a shell (as the first process of a container) nothing would ever continue us.
 fn has_job_control() -> bool {
     let Some(own) = process_table::find_process(std::process::id()) else {
         return false;
@@ -115,7 +115,7 @@ pub(super) fn is_in_foreground(terminal: BorrowedFd<'_>) -> bool {
     rustix::termios::tcgetpgrp(terminal).is_ok_and(|group| group == rustix::process::getpgrp())
 }
 
-/// Does something to the terminal from the background, for which the system would stop us.
+/// Changes the terminal from the background, for which the system would normally stop us.
 fn without_job_stop<T>(action: impl FnOnce() -> T) -> T {
     let mut set = SigSet::empty();
     set.add(NixSignal::SIGTTOU);

@@ -1,4 +1,4 @@
-//! How a child ended.
+//! The exit status of a child.
 #![expect(
     clippy::disallowed_methods,
     reason = "files in the state folder, out of the agents' reach"
@@ -10,24 +10,24 @@ use serde::{Deserialize, Serialize};
 
 const SIGINT: i32 = 2;
 
-/// How the child itself ended, or why it never began.
+/// The exit status of a child, or the reason why it did not start.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ChildStatus {
     /// It returned this exit code.
     Exited(i32),
-    /// This signal ended it.
+    /// It was ended by this signal.
     Signaled(i32),
-    /// There is no such program; with a sentence for people.
+    /// The program does not exist; with a message.
     NotFound(String),
-    /// The file is there and cannot be executed; with a sentence for people.
+    /// The file exists but cannot be executed; with a message.
     NotExecutable(String),
-    /// It could not be started for another reason; with a sentence for people.
+    /// It could not be started for another reason; with a message.
     CannotStart(String),
 }
 
 impl ChildStatus {
-    /// The exit code that a shell would show for it.
+    /// Returns the exit code that a shell would show.
     ///
     /// ```
     /// use unstuck_run::process::ChildStatus;
@@ -45,17 +45,17 @@ impl ChildStatus {
         }
     }
 
-    /// Whether it did what it was asked to.
+    /// Returns true if it exited with code 0.
     pub fn is_success(&self) -> bool {
         *self == Self::Exited(0)
     }
 
-    /// Whether an interrupt from the keyboard explains it.
+    /// Returns true if it was interrupted from the keyboard.
     pub(crate) fn is_interrupt(&self) -> bool {
         self.code() == 128 + SIGINT
     }
 
-    /// Reads the status that a child left at its `exit_record`, if it ended by itself and left one.
+    /// Reads the status from a child's `exit_record`; `None` if the child did not end by itself or left none.
     pub fn from_record(path: &Path) -> Option<Self> {
         serde_json::from_slice(&std::fs::read(path).ok()?).ok()
     }
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_interrupt_is_the_signal_or_the_code_that_stands_for_it() {
+    fn interrupt_is_the_signal_or_its_exit_code() {
         assert!(ChildStatus::Signaled(2).is_interrupt());
         assert!(ChildStatus::Exited(130).is_interrupt());
         assert!(!ChildStatus::Exited(2).is_interrupt());
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_record_says_nothing() {
+    fn damaged_record_is_ignored() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("exit");
         std::fs::write(&path, "{\"exited\":").unwrap();

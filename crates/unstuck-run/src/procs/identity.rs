@@ -1,10 +1,10 @@
-//! Which process is meant, even when its number has been given to another one since.
+//! The identity of a process, even if its number was reused since.
 
 use serde::{Deserialize, Serialize};
 
 use super::process_table;
 
-/// A process, named by its number and the moment it was started.
+/// A process, identified by its number and start time.
 ///
 /// ```
 /// use unstuck_run::process::ProcessId;
@@ -18,24 +18,24 @@ use super::process_table;
 pub struct ProcessId {
     /// Its number.
     pub pid: u32,
-    /// When it was started: on Linux in clock ticks since the machine came up, elsewhere in seconds since 1970.
+    /// Its start time: on Linux in clock ticks since boot, elsewhere in seconds since 1970.
     pub started: u64,
 }
 
 impl ProcessId {
-    /// The process that asks.
+    /// Returns the calling process.
     pub fn own() -> Self {
         let pid = std::process::id();
         Self::from_pid(pid).unwrap_or(Self { pid, started: 0 })
     }
 
-    /// The process that has this number now, if any.
+    /// Returns the process that has this number now, if there is one.
     pub fn from_pid(pid: u32) -> Option<Self> {
         let started = process_table::find_process(pid)?.started;
         Some(Self { pid, started })
     }
 
-    /// Whether this very process still runs; one that ended and was not waited for yet does not.
+    /// Returns true if this very process still runs; a zombie does not.
     pub fn is_alive(&self) -> bool {
         process_table::find_process(self.pid)
             .is_some_and(|entry| entry.started == self.started && !entry.is_zombie())

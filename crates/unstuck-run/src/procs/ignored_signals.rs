@@ -1,23 +1,24 @@
-//! Which signals whoever started this process wants it to ignore, as `nohup` and background jobs of `sh` do.
+//! The signals that this process was started to ignore, as `nohup` and background jobs of `sh` do.
 #![expect(
     clippy::disallowed_methods,
     reason = "files of the system, which no agent can put there"
 )]
 
-/// The signals that are ignored at this moment.
+/// The currently ignored signals.
 ///
-/// A handler must not be installed for one that was ignored from the start. Only Linux tells; elsewhere none is known.
+/// A handler must not be installed for a signal that was ignored from the start. Only Linux reports them; elsewhere
+/// none is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IgnoredSignals(u64);
 
 impl IgnoredSignals {
-    /// Reads which signals are ignored now.
+    /// Reads the currently ignored signals.
     pub fn now() -> Self {
         let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
         Self::parse(&status)
     }
 
-    /// Returns whether a signal is ignored.
+    /// Returns true if a signal is ignored.
     pub fn contains(self, signal: i32) -> bool {
         (1..=64).contains(&signal) && self.0 >> (signal - 1) & 1 == 1
     }

@@ -1,6 +1,6 @@
-//! The processes of this machine: which is meant, who started whom, how to signal them and how one ended.
+//! The processes of this machine: identity, ancestry, signals and exit status.
 //!
-//! Whoever supervises children and the reaper that starts them both stand on this.
+//! Used by the supervisor and by the reaper.
 
 #[cfg(not(target_os = "linux"))]
 pub(crate) mod descriptor;

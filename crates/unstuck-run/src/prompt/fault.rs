@@ -1,33 +1,33 @@
-//! What can be wrong with a prompt.
+//! Errors of a prompt.
 
 use unstuck_core::Kind;
 
-/// A prompt that cannot be filled.
+/// An error of a prompt that cannot be rendered.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PromptFault {
-    /// There is no such placeholder.
+    /// A template variable is undefined.
     #[error("the prompt of `{role}` has `{{{{ {placeholder} }}}}`, which nothing fills{}", did_you_mean(.suggestion))]
     UnknownPlaceholder {
         /// The role.
         role: String,
-        /// What is not known.
+        /// The undefined variable.
         placeholder: String,
-        /// The nearest one that is.
+        /// The most similar defined variable.
         suggestion: Option<String>,
     },
-    /// The output of a role that there is not.
+    /// The prompt uses the output of an undefined role.
     #[error("the prompt of `{role}` uses the output of `{other}`, but there is no role `{other}`{}", suggestion_or_list(.suggestion, .known))]
     UnknownRole {
         /// The role.
         role: String,
         /// The role whose output it uses.
         other: String,
-        /// The nearest one that there is.
+        /// The most similar defined role.
         suggestion: Option<String>,
         /// The other roles.
         known: Vec<String>,
     },
-    /// The output of a role whose name is no name in a template.
+    /// The name of a role is not a valid identifier in a template.
     #[error(
         "the prompt of `{role}` has `outputs.{other}`, where `-` means minus; write `outputs[\"{other}\"]`"
     )]
@@ -37,7 +37,7 @@ pub enum PromptFault {
         /// The role whose output it uses.
         other: String,
     },
-    /// The output of a role that has not run by then.
+    /// The prompt uses the output of a role that may not have run yet.
     #[error(
         "the prompt of `{role}` uses the output of `{other}`, which may not have run by then; add `{other}` to the `needs` of `{role}`"
     )]
@@ -47,24 +47,24 @@ pub enum PromptFault {
         /// The role whose output it uses.
         other: String,
     },
-    /// There is no such file.
+    /// A file cannot be included.
     #[error("the prompt of `{role}` includes the file `{path}`: {reason}{}", did_you_mean(.suggestion))]
     File {
         /// The role.
         role: String,
-        /// The path, as it is written.
+        /// The path as written.
         path: String,
-        /// Why it cannot be included.
+        /// The reason.
         reason: String,
-        /// The nearest file that there is.
+        /// The most similar existing file.
         suggestion: Option<String>,
     },
-    /// It is not a template.
+    /// The template is invalid.
     #[error("the prompt of `{role}` cannot be read{}: {reason}", line.map(|line| format!(" (its line {line})")).unwrap_or_default())]
     InvalidTemplate {
         /// The role.
         role: String,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
         /// The line of the prompt, from 1.
         line: Option<usize>,
@@ -72,7 +72,7 @@ pub enum PromptFault {
 }
 
 impl PromptFault {
-    /// The kind of failure that it is.
+    /// Returns the kind of failure.
     pub fn kind(&self) -> Kind {
         Kind::ContextError
     }

@@ -5,21 +5,21 @@ use std::path::{Component, Path, PathBuf};
 use unstuck_core::nearest;
 use unstuck_files::{DirHandle, FileError, FileProblem};
 
-/// A longer file is no part of a prompt.
+/// Largest file that can be included.
 const MAX_FILE_BYTES: u64 = 4 << 20;
 
-/// Where the files come from that prompts include.
+/// A source of files for prompts.
 pub trait IncludeFiles: Send + Sync {
-    /// The text of a file, by its path from the root of the project.
+    /// Reads a file by its path from the root of the project.
     fn read(&self, path: &str) -> Result<String, IncludeError>;
 }
 
-/// Why a file is not included.
+/// The error of a file that cannot be included.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IncludeError {
     /// The reason.
     pub reason: String,
-    /// The nearest file that there is.
+    /// The most similar existing file.
     pub suggestion: Option<String>,
 }
 
@@ -32,7 +32,7 @@ impl IncludeError {
     }
 }
 
-/// No files at all.
+/// A source without files.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoFiles;
 
@@ -42,14 +42,14 @@ impl IncludeFiles for NoFiles {
     }
 }
 
-/// The files of a project; none outside of it.
+/// The files of a project; files outside of it cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProjectFiles {
     root: PathBuf,
 }
 
 impl ProjectFiles {
-    /// The files below a folder.
+    /// Returns the files below a directory.
     pub fn new(root: impl Into<PathBuf>) -> Self {
         Self { root: root.into() }
     }
@@ -67,7 +67,7 @@ impl ProjectFiles {
         }
     }
 
-    /// The file in the same folder with the nearest name.
+    /// Returns the file in the same directory with the most similar name.
     fn nearest_file(&self, path: &str) -> Option<String> {
         let wanted = Path::new(path);
         let name = wanted.file_name()?.to_str()?;
@@ -92,7 +92,7 @@ impl IncludeFiles for ProjectFiles {
             return Err(outside());
         }
         let root = DirHandle::open(&self.root).map_err(|_| outside())?;
-        // A link may lead out of the project, and an agent may have made it.
+        // A link may lead out of the project, and an agent may have created it.
         let read = root.read_within(Path::new(path), MAX_FILE_BYTES);
         let bytes = read.map_err(|error| self.include_error(path, &error))?;
         String::from_utf8(bytes).map_err(|_| IncludeError::new("it is not text"))

@@ -1,4 +1,4 @@
-//! What templates look values up in, and what they asked for in vain.
+//! The objects in which templates look up values, with a record of missing values.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,14 +8,14 @@ use minijinja::{Error, ErrorKind};
 
 use super::include_files::{IncludeError, IncludeFiles};
 
-/// The first thing that a template asked for in vain.
+/// The first missing value of a template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum MissingLookup {
     Output(String),
     File(String, IncludeError),
 }
 
-/// Keeps what was asked for in vain; the engine's own errors do not tell it.
+/// A record of missing values; the engine's own errors do not name them.
 #[derive(Debug, Clone, Default)]
 pub(super) struct MissedLookups(Arc<Mutex<Option<MissingLookup>>>);
 
@@ -31,7 +31,7 @@ impl MissedLookups {
     }
 }
 
-/// `outputs`.
+/// The `outputs` object.
 #[derive(Debug)]
 pub(super) struct OutputsObject {
     pub(super) texts: BTreeMap<String, String>,
@@ -54,7 +54,7 @@ impl Object for OutputsObject {
     }
 }
 
-/// `files` and `file(…)`.
+/// The `files` object and the function `file(…)`.
 pub(super) struct IncludedFiles {
     pub(super) files: Arc<dyn IncludeFiles>,
     pub(super) misses: MissedLookups,

@@ -1,7 +1,7 @@
-//! Prompts of roles: templates that are checked before anything runs, and filled when the role's turn has come.
+//! Prompts of roles: templates that are validated before anything runs, and rendered when the role starts.
 //!
-//! A placeholder that nothing fills, or a file that is not there, is a `context_error`: it is told by name, with the
-//! nearest name that there is, before any agent has cost anything.
+//! An undefined variable or a missing file is a `context_error`: it is reported with the most similar name before any
+//! agent has caused a cost.
 //!
 //! ```
 //! use unstuck_run::prompt::{PromptScope, NoFiles, RolePromptTemplate, PromptValues};
@@ -33,7 +33,7 @@ pub use fault::PromptFault;
 pub use include_files::{IncludeFiles, NoFiles, ProjectFiles};
 pub use scope::{PromptScope, PromptValues};
 
-/// A prompt as it is written, with its placeholders.
+/// The prompt template of a role.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RolePromptTemplate {
     role: String,
@@ -41,7 +41,7 @@ pub struct RolePromptTemplate {
 }
 
 impl RolePromptTemplate {
-    /// The prompt of a role.
+    /// Returns the template of a role.
     pub fn new(role: impl Into<String>, text: impl Into<String>) -> Self {
         Self {
             role: role.into(),
@@ -49,7 +49,7 @@ impl RolePromptTemplate {
         }
     }
 
-    /// The prompt as it is written, with its placeholders.
+    /// Returns the text of the template.
     pub fn text(&self) -> &str {
         &self.text
     }

@@ -1,4 +1,4 @@
-//! Filling a prompt.
+//! Renders a prompt.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,11 +10,11 @@ use minijinja::{Environment, Error, ErrorKind, UndefinedBehavior, context};
 use super::lookup::{IncludedFiles, MissedLookups, MissingLookup, OutputsObject};
 use super::{IncludeFiles, PromptFault, PromptValues, RolePromptTemplate};
 
-/// More steps than any sensible prompt takes.
+/// Limit of the template engine, far above that of any sensible prompt.
 const TEMPLATE_FUEL: u64 = 1_000_000;
 
 impl RolePromptTemplate {
-    /// The prompt, filled.
+    /// Renders the prompt.
     pub fn render<F>(&self, values: &PromptValues, files: &F) -> Result<String, PromptFault>
     where
         F: IncludeFiles + Clone + 'static,
@@ -28,7 +28,7 @@ impl RolePromptTemplate {
     }
 }
 
-/// Fills one prompt.
+/// Renders one prompt.
 pub(super) struct PromptRenderer<'p> {
     prompt: &'p RolePromptTemplate,
     included: Arc<IncludedFiles>,

@@ -1,8 +1,8 @@
-//! What prompts are filled with.
+//! The variables of prompts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Names that stand for one text or number each.
+/// Variables with a single value.
 pub(super) const SCALAR_NAMES: [&str; 8] = [
     "task",
     "iteration",
@@ -13,9 +13,9 @@ pub(super) const SCALAR_NAMES: [&str; 8] = [
     "feedback",
     "run",
 ];
-/// Names that stand for several values, and functions.
+/// Variables with several values, and functions.
 pub(super) const OBJECT_NAMES: [&str; 4] = ["outputs", "files", "file", "unstuck"];
-/// What is known about the supervisor itself.
+/// Fields of the `unstuck` variable.
 pub(super) const UNSTUCK_NAMES: [&str; 1] = ["recovery_instructions"];
 
 /// The roles that a prompt may name.
@@ -26,7 +26,7 @@ pub struct PromptScope {
 }
 
 impl PromptScope {
-    /// All roles of the run, and those whose outputs are there when the prompt is filled.
+    /// Returns the scope of all roles of the run and of those whose outputs exist when the prompt is rendered.
     pub fn new<R, O>(
         roles: impl IntoIterator<Item = R>,
         outputs: impl IntoIterator<Item = O>,
@@ -41,7 +41,7 @@ impl PromptScope {
         }
     }
 
-    /// Every placeholder, as it is written.
+    /// Returns every variable as it is written.
     pub(super) fn all_placeholders(&self) -> impl Iterator<Item = String> {
         let plain = SCALAR_NAMES
             .into_iter()
@@ -53,27 +53,27 @@ impl PromptScope {
     }
 }
 
-/// What a prompt is filled with.
+/// The values of a prompt's variables.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PromptValues {
-    /// What is to be done.
+    /// The task.
     pub task: String,
     /// The number of the iteration, from 1.
     pub iteration: u32,
-    /// How many iterations there are at most; 1 without a loop.
+    /// The largest number of iterations; 1 without a loop.
     pub max_iterations: u32,
     /// The role.
     pub role: String,
-    /// Which of the instances it is, from 1.
+    /// The number of the instance, from 1.
     pub instance: u32,
-    /// How many instances of the role there are.
+    /// The number of instances of the role.
     pub instances: u32,
-    /// The outputs of the roles that have run; in a loop those of the iteration before, empty at first.
+    /// The outputs of roles that have run; in a loop those of the previous iteration, empty at first.
     pub outputs: BTreeMap<String, String>,
-    /// What failed in the iteration before.
+    /// The failures of the previous iteration.
     pub feedback: String,
     /// The id of the run.
     pub run: String,
-    /// How an agent proposes a repair; empty where nothing is repaired.
+    /// Instructions for proposing a repair; empty if repairs are disabled.
     pub recovery_instructions: String,
 }

@@ -1,4 +1,4 @@
-//! What a prompt may use, and what is told about the rest.
+//! Tests of variables and errors of prompts.
 #![expect(clippy::disallowed_methods, reason = "a test makes files")]
 
 use std::fs;
@@ -24,7 +24,7 @@ fn told(text: &str) -> String {
 }
 
 #[test]
-fn every_placeholder_can_be_used() {
+fn every_variable_can_be_used() {
     let text = "{{ task }}|{{ iteration }}/{{ max_iterations }}|{{ role }} {{ instance }} of {{ instances }}|\
         {{ outputs.planner }}|{{ outputs['my-tester'] }}|{{ feedback }}|{{ run }}|{{ unstuck.recovery_instructions }}\n";
     assert_eq!(check(text), Ok(()));
@@ -49,9 +49,9 @@ fn every_placeholder_can_be_used() {
     );
 }
 
-/// S1-08: a missing placeholder is a context error, told by its name before anything runs.
+/// S1-08: an undefined variable is a context error with its name, reported before anything runs.
 #[test]
-fn a_placeholder_that_nothing_fills_is_told_with_the_nearest_one() {
+fn undefined_variable_is_reported_with_the_most_similar_one() {
     assert_eq!(
         told("{{ tsak }}"),
         "the prompt of `builder` has `{{ tsak }}`, which nothing fills, did you mean `task`?"
@@ -68,7 +68,7 @@ fn a_placeholder_that_nothing_fills_is_told_with_the_nearest_one() {
 }
 
 #[test]
-fn all_that_is_wrong_with_a_prompt_is_told() {
+fn all_faults_of_a_prompt_are_reported() {
     let text = "{{ taks }} {{ outputs.b }} {{ outputs['c'] }} {{ file('gone.md') }} {{ files['lost.md'] }} {{ task.length }}";
     let faults = RolePromptTemplate::new("builder", text).faults(&names(), &NoFiles);
     let all: Vec<_> = faults.iter().map(ToString::to_string).collect();
@@ -89,7 +89,7 @@ fn all_that_is_wrong_with_a_prompt_is_told() {
 }
 
 #[test]
-fn a_role_with_a_dash_is_told_how_to_be_written() {
+fn role_with_a_dash_is_reported_with_the_correct_syntax() {
     let faults =
         RolePromptTemplate::new("builder", "{{ outputs.my-tester }}").faults(&names(), &NoFiles);
     let all: Vec<_> = faults.iter().map(ToString::to_string).collect();
@@ -102,13 +102,13 @@ fn a_role_with_a_dash_is_told_how_to_be_written() {
 }
 
 #[test]
-fn a_word_is_not_a_placeholder() {
+fn plain_word_is_not_a_variable() {
     assert!(!RolePromptTemplate::new("a", "Your task is to write").uses_variable("task"));
     assert!(RolePromptTemplate::new("a", "{% if task %}x{% endif %}").uses_variable("task"));
 }
 
 #[test]
-fn a_name_in_a_branch_that_is_rarely_taken_is_found_too() {
+fn name_in_a_rarely_taken_branch_is_validated() {
     assert!(told("{% if feedback %}{{ fedback }}{% endif %}").contains("fedback"));
     assert!(told("{% if not feedback %}{{ outputs['x'] }}{% endif %}").contains("no role `x`"));
     assert_eq!(
@@ -118,7 +118,7 @@ fn a_name_in_a_branch_that_is_rarely_taken_is_found_too() {
 }
 
 #[test]
-fn an_output_that_is_not_needed_says_what_to_add() {
+fn output_of_a_role_not_in_needs_is_reported_with_the_fix() {
     let prompt = RolePromptTemplate::new("planner", "{{ outputs.builder }}");
     let told = prompt.check(&names(), &NoFiles).unwrap_err().to_string();
     assert!(
@@ -128,21 +128,21 @@ fn an_output_that_is_not_needed_says_what_to_add() {
 }
 
 #[test]
-fn a_prompt_that_is_no_template_is_told_with_its_line() {
+fn invalid_template_is_reported_with_its_line() {
     let told = told("fine\n{{ task ");
     assert!(told.contains("its line 2"), "{told}");
     assert!(check("{{ task | upcase }}").unwrap_err().contains("upcase"));
 }
 
 #[test]
-fn an_endless_prompt_ends() {
+fn endless_prompt_is_stopped() {
     let text = "{% for a in range(9999) %}{% for b in range(9999) %}{% endfor %}{% endfor %}";
     let rendered = RolePromptTemplate::new("a", text).render(&PromptValues::default(), &NoFiles);
     assert!(rendered.unwrap_err().to_string().contains("too many steps"));
 }
 
 #[test]
-fn files_of_the_project_are_included_and_no_others() {
+fn only_files_of_the_project_are_included() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().join("project");
     fs::create_dir_all(root.join("docs")).unwrap();
@@ -157,7 +157,7 @@ fn files_of_the_project_are_included_and_no_others() {
         assert_eq!(checked.is_ok(), rendered.is_ok(), "{text}");
         checked.and(rendered).map_err(|fault| fault.to_string())
     };
-    // What a file says is not a template: an agent may have written it.
+    // The contents of a file are not a template: an agent may have written it.
     assert_eq!(
         fill("{{ file('docs/spec.md') }}"),
         Ok("the spec {{ task }}".into())

@@ -1,4 +1,4 @@
-//! What is wrong with a prompt, as far as that can be told before anything runs.
+//! Validates a prompt before anything runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,13 +12,13 @@ use super::render::PromptRenderer;
 use super::scope::{OBJECT_NAMES, SCALAR_NAMES, UNSTUCK_NAMES};
 use super::{IncludeFiles, PromptFault, PromptScope, PromptValues, RolePromptTemplate};
 
-/// Functions that every template has.
+/// Built-in functions of every template.
 const BUILT_IN_FUNCTIONS: [&str; 4] = ["range", "dict", "namespace", "debug"];
-/// More faults than anyone reads at once.
+/// Largest number of faults that are reported.
 const MAX_FAULTS: usize = 20;
 
 impl RolePromptTemplate {
-    /// Whether the prompt can be filled; the first thing that is wrong with it.
+    /// Returns the first fault of the prompt.
     pub fn check<F>(&self, names: &PromptScope, files: &F) -> Result<(), PromptFault>
     where
         F: IncludeFiles + Clone + 'static,
@@ -29,7 +29,7 @@ impl RolePromptTemplate {
             .map_or(Ok(()), Err)
     }
 
-    /// All that is wrong with the prompt.
+    /// Returns all faults of the prompt.
     pub fn faults<F>(&self, names: &PromptScope, files: &F) -> Vec<PromptFault>
     where
         F: IncludeFiles + Clone + 'static,
@@ -47,7 +47,8 @@ impl RolePromptTemplate {
                 told.add_unknown_name(&name, fault);
             }
         }
-        // What the names alone do not show (`outputs["a"]`, files) shows when it is filled, with texts and without.
+        // Faults that are not visible from the names (`outputs["a"]`, files) appear when it is rendered, with and
+        // without text.
         for sample in ["x", ""] {
             while told.faults.len() < MAX_FAULTS && self.try_render(sample, names, files, &mut told)
             {
@@ -56,13 +57,13 @@ impl RolePromptTemplate {
         told.faults
     }
 
-    /// Whether a name is filled in anywhere.
+    /// Returns true if a variable is used anywhere.
     pub fn uses_variable(&self, name: &str) -> bool {
         self.variables_used()
             .is_ok_and(|used| used.iter().any(|one| one.split('.').next() == Some(name)))
     }
 
-    /// The names that the template uses, such as `task` and `outputs.planner`.
+    /// Returns the names that the template uses, such as `task` and `outputs.planner`.
     fn variables_used(&self) -> Result<BTreeSet<String>, PromptFault> {
         let filler = PromptRenderer::new(self, &super::NoFiles);
         let environment = filler.environment()?;
@@ -70,7 +71,7 @@ impl RolePromptTemplate {
         Ok(template.undeclared_variables(true).into_iter().collect())
     }
 
-    /// The names without those into which `outputs.my-role` falls apart; that is told instead.
+    /// Removes the names into which `outputs.my-role` is split; that fault is reported instead.
     fn without_split_names(
         &self,
         used: &BTreeSet<String>,
@@ -101,7 +102,7 @@ impl RolePromptTemplate {
         used
     }
 
-    /// Fills the prompt with a sample; true if something new came of it, and there may be more.
+    /// Renders the prompt with a sample; returns true if there was a new fault and there may be more.
     fn try_render<F>(
         &self,
         sample: &str,
@@ -147,7 +148,7 @@ impl RolePromptTemplate {
                 told.faults.push(filler.fault(&error));
                 true
             }
-            // These depend on what the values are, and those are made up here.
+            // These depend on the values, which are made up here.
             (
                 None,
                 ErrorKind::BadSerialization | ErrorKind::CannotUnpack | ErrorKind::InvalidOperation,
@@ -179,7 +180,7 @@ impl RolePromptTemplate {
         }
     }
 
-    /// What is wrong with a name that the template uses.
+    /// Returns the fault of a name that the template uses.
     fn check_name(&self, name: &str, names: &PromptScope) -> Option<PromptFault> {
         let (first, rest) = name.split_once('.').unwrap_or((name, ""));
         let rest = rest.split('.').next().unwrap_or_default();
@@ -218,7 +219,7 @@ impl RolePromptTemplate {
     }
 }
 
-/// What was told, and is there from then on, so that the rest shows too.
+/// The reported faults; missing names are defined from then on, so that further faults appear.
 #[derive(Default)]
 struct PromptFindings {
     faults: Vec<PromptFault>,
@@ -228,7 +229,7 @@ struct PromptFindings {
 }
 
 impl PromptFindings {
-    /// A name that nothing fills.
+    /// Adds an undefined name.
     fn add_unknown_name(&mut self, name: &str, fault: PromptFault) {
         match name.split_once('.') {
             Some(("outputs", role)) => {
@@ -243,7 +244,7 @@ impl PromptFindings {
         self.faults.push(fault);
     }
 
-    /// A fault behind which nothing more can be seen.
+    /// Adds a fault that hides all further ones.
     fn add_final_fault(&mut self, fault: PromptFault) -> bool {
         if !self.faults.contains(&fault) {
             self.faults.push(fault);
@@ -252,7 +253,7 @@ impl PromptFindings {
     }
 }
 
-/// Files, and those of which it was told that they are not there.
+/// The files, with empty contents for those reported as missing.
 #[derive(Clone)]
 struct FilesExceptMissing<F> {
     files: F,

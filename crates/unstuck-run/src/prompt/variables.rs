@@ -1,9 +1,9 @@
-//! What a prompt uses, as far as its text shows.
+//! The variables that a prompt uses, according to its text.
 
 use super::RolePromptTemplate;
 
 impl RolePromptTemplate {
-    /// Whether it builds on the output of a role.
+    /// Returns true if it uses the output of a role.
     pub fn uses_output(&self, role: &str) -> bool {
         let written = [
             format!("outputs.{role}"),

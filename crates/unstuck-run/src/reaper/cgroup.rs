@@ -1,5 +1,5 @@
-//! A cgroup for the children, where the system lets us: then even the death of the reaper leaves a way to end
-//! everything that it watched over.
+//! A cgroup for the children, if the system permits it: then everything can be ended even after the death of the
+//! reaper.
 //!
 //! Moving processes into a cgroup makes the kernel wait for all its processors, ten milliseconds and more, so only
 //! children that run for a while are moved.
@@ -16,12 +16,12 @@ use crate::procs::ProcessId;
 
 const CGROUP_PREFIX: &str = "unstuck-";
 
-/// A cgroup that children are moved into.
+/// A cgroup to which children are moved.
 #[derive(Debug)]
 pub(crate) struct Cgroup(PathBuf);
 
 impl Cgroup {
-    /// Makes a cgroup below the present one; nothing where that is not allowed.
+    /// Creates a cgroup below the current one; `None` if that is not permitted.
     pub(super) fn create() -> Option<Self> {
         let own = ProcessId::own();
         let present = current_cgroup()?;
@@ -36,36 +36,36 @@ impl Cgroup {
         None
     }
 
-    /// Moves processes into it; what they start from then on is in it too.
+    /// Moves processes into it; their later children are in it too.
     pub(super) fn add_processes(&self, processes: &[ProcessId]) {
         for process in processes {
-            // One that has just ended need not be moved, and another user's cannot be.
+            // A process that has just ended need not be moved, and another user's cannot be.
             let _ = fs::write(self.0.join("cgroup.procs"), process.pid.to_string());
         }
     }
 
-    /// The cgroup at a path that a reaper told.
+    /// Returns the cgroup at a path that a reaper reported.
     pub(crate) fn from_path(path: PathBuf) -> Self {
         Self(path)
     }
 
-    /// Where it is.
+    /// Returns its path.
     pub(super) fn path(&self) -> &Path {
         &self.0
     }
 
-    /// Kills everything in it.
+    /// Kills every process in it.
     pub(crate) fn kill(&self) {
         let _ = fs::write(self.0.join("cgroup.kill"), "1");
     }
 
-    /// Removes it; whether it is gone.
+    /// Removes it; returns true if it is gone.
     pub(crate) fn remove(&self) -> bool {
         fs::remove_dir(&self.0).is_ok() || !self.0.exists()
     }
 }
 
-/// Ends what is left of reapers that were killed together with their supervisor.
+/// Removes cgroups of reapers that were killed together with their supervisor, with all processes in them.
 fn remove_abandoned(parent: &Path) {
     let entries = fs::read_dir(parent).into_iter().flatten().flatten();
     for path in entries.map(|entry| entry.path()) {
@@ -77,7 +77,7 @@ fn remove_abandoned(parent: &Path) {
             continue;
         };
         let members = fs::read_to_string(path.join("cgroup.procs")).unwrap_or_default();
-        // A member without a number lives in another pid namespace, and so may the owner.
+        // A member with number 0 lives in another pid namespace, and so may the owner.
         if !owner.is_alive() && !members.lines().any(|pid| pid == "0") {
             let cgroup = Cgroup(path);
             cgroup.kill();
@@ -86,7 +86,7 @@ fn remove_abandoned(parent: &Path) {
     }
 }
 
-/// The reaper that made a cgroup of this name.
+/// Returns the reaper that created a cgroup of this name.
 fn owner_from_name(name: &str) -> Option<ProcessId> {
     let (pid, started) = name.strip_prefix(CGROUP_PREFIX)?.split_once('-')?;
     Some(ProcessId {
@@ -95,14 +95,14 @@ fn owner_from_name(name: &str) -> Option<ProcessId> {
     })
 }
 
-/// Whether this process is in a cgroup that a reaper made.
+/// Returns true if this process is in a cgroup created by a reaper.
 pub(crate) fn is_inside_reaper_cgroup() -> bool {
     let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let mut names = groups.lines().flat_map(|line| line.split('/'));
     names.any(|name| owner_from_name(name).is_some())
 }
 
-/// The folder of the cgroup that this process is in.
+/// Returns the directory of this process's cgroup.
 fn current_cgroup() -> Option<PathBuf> {
     let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
     let name = groups.lines().find_map(|line| line.strip_prefix("0::/"))?;
@@ -110,7 +110,7 @@ fn current_cgroup() -> Option<PathBuf> {
     Some(mount_point(&mounts)?.join(name))
 }
 
-/// Where the second version of cgroups is mounted as a whole.
+/// Returns the mount point of the unified cgroup hierarchy (version 2).
 fn mount_point(mounts: &str) -> Option<PathBuf> {
     mounts.lines().find_map(|line| {
         let (left, right) = line.split_once(" - ")?;
@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_mount_is_found_among_the_older_ones() {
+    fn unified_mount_is_found_among_version_1_mounts() {
         let mounts = "30 25 0:26 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n\
                       31 25 0:27 / /sys/fs/cgroup/unified rw,relatime shared:9 - cgroup2 cgroup2 rw\n";
         assert_eq!(
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn only_our_own_names_have_an_owner() {
+    fn only_names_of_our_cgroups_have_an_owner() {
         let (pid, started) = (12, 34);
         assert_eq!(
             owner_from_name("unstuck-12-34"),

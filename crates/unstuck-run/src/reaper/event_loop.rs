@@ -1,4 +1,4 @@
-//! The loop of the reaper: it sleeps until a child ends, the supervisor says something, or a grace is over.
+//! The event loop of the reaper: it sleeps until a child ends, a request arrives, or a grace period is over.
 
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
@@ -17,28 +17,28 @@ use super::supervisor_socket::SupervisorSocket;
 use super::wire::{GroupLeadership, OsText, ReaperReport, ReaperRequest, StartRequest};
 use super::{kill_tree, spawn_child};
 
-/// The grace when the supervisor is gone: whoever killed it wants the machine back.
+/// Grace period after the supervisor is gone.
 const ORPHAN_GRACE: Duration = Duration::from_millis(300);
-/// How long a child runs before it is gathered in a cgroup.
+/// Time after which a child is moved to a cgroup.
 const CGROUP_DELAY: Duration = Duration::from_secs(1);
-/// How long a process may resist the kill: it hangs in the kernel or belongs to another user.
+/// Longest time for which a kill is repeated: the process hangs in the kernel or belongs to another user.
 const KILL_TIMEOUT: Duration = Duration::from_secs(10);
-/// How often the kill is repeated meanwhile.
+/// Interval at which the kill is repeated.
 const KILL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// The reaper at work.
+/// The state of the event loop.
 pub(super) struct ReaperLoop {
     socket: SupervisorSocket,
     signals: ReaperSignals,
     child: Option<SupervisedChild>,
     is_orphan: bool,
     cgroup: Option<Cgroup>,
-    /// When the child has run for so long that it is worth a cgroup.
+    /// The time at which the child is moved to a cgroup.
     cgroup_due: Option<Instant>,
 }
 
 impl ReaperLoop {
-    /// A reaper without a child.
+    /// Returns the event loop without a child.
     pub(super) fn new(socket: SupervisorSocket, signals: ReaperSignals) -> Self {
         Self {
             socket,
@@ -50,12 +50,12 @@ impl ReaperLoop {
         }
     }
 
-    /// Serves until the supervisor is gone and nothing is left.
+    /// Runs until the supervisor is gone and no process is left.
     pub(super) fn run(&mut self) {
         let mut until = None;
         while self.child.is_some() || !self.is_orphan {
             let has_request = self.wait_for_event(until);
-            // First the children: one that ended by itself has done so before the supervisor went away.
+            // Children first: one that ended by itself did so before the supervisor went away.
             let any_below = self.reap_children();
             if has_request && !self.is_orphan {
                 self.handle_requests();
@@ -68,7 +68,7 @@ impl ReaperLoop {
         }
     }
 
-    /// Gathers a child that has run for a while in a cgroup, and tells when that is due.
+    /// Moves a child that has run for a while to a cgroup; returns the time at which that is due.
     fn move_to_cgroup_if_due(&mut self) -> Option<Instant> {
         let due = self.cgroup_due.filter(|_| self.child.is_some())?;
         if now() < due {
@@ -79,35 +79,35 @@ impl ReaperLoop {
             self.cgroup = Cgroup::create();
         }
         let path = OsText::from(self.cgroup.as_ref()?.path());
-        // Told first: if this process is killed meanwhile, the supervisor ends what was moved.
+        // Reported first: if this process is killed meanwhile, the supervisor ends the moved processes.
         self.send_report(&ReaperReport::MovedToCgroup { cgroup: path });
         let cgroup = self.cgroup.as_ref()?;
         cgroup.add_processes(&kill_tree::live_descendants());
-        // Once more for what was started meanwhile.
+        // Again for processes that were started meanwhile.
         cgroup.add_processes(&kill_tree::live_descendants());
         None
     }
 
-    /// Sleeps until something happens; whether the supervisor said something.
+    /// Sleeps until an event; returns true if a request can be read.
     fn wait_for_event(&self, until: Option<Instant>) -> bool {
         let wait = until.map(|until| timespec(until.saturating_duration_since(now())));
         let mut events = [
             PollFd::new(self.signals.stream(), PollFlags::IN),
             PollFd::new(self.socket.stream(), PollFlags::IN),
         ];
-        // An orphan must not look at its closed socket: it would wake up at once, for ever.
+        // An orphan must not poll its closed socket: it would wake up at once, forever.
         let watched = if self.is_orphan { 1 } else { 2 };
-        // Interrupted by a signal: as good as a wake-up.
+        // An interrupted call counts as a wake-up.
         let _ = rustix::event::poll(&mut events[..watched], wait.as_ref());
         !events[1].revents().is_empty()
     }
 
-    /// Takes in the ends of all children; whether any are left.
+    /// Reaps all children that have ended; returns true if any are left.
     fn reap_children(&mut self) -> bool {
         self.signals.drain();
         loop {
             let waited = rustix::process::wait(WaitOptions::NOHANG | WaitOptions::UNTRACED);
-            // Before the end that it may have brought about: the whole group has it before any member can end.
+            // Before the end that it may have caused: the whole group receives the interrupt before any member can end.
             self.handle_interrupt();
             match waited {
                 Ok(Some((pid, status))) => {
@@ -180,10 +180,10 @@ impl ReaperLoop {
         }
     }
 
-    /// Takes the child a step further and tells until when to sleep.
+    /// Performs the next action for the child; returns the time until which to sleep.
     fn advance_child(&mut self, any_below: bool) -> Option<Instant> {
         let child = self.child.as_mut()?;
-        // Where this asks `ps`, the end of that is the next wake-up: it looks again until they have gone.
+        // If this runs `ps`, the end of that is the next wake-up: it checks again until they are gone.
         if !any_below && child.has_no_survivors() {
             self.report_end(0);
             return None;
@@ -199,7 +199,7 @@ impl ReaperLoop {
         }
     }
 
-    /// Kills until nothing is left; how many could not be killed.
+    /// Kills until no process is left; returns the number of survivors.
     fn kill_all(&mut self) -> u32 {
         let give_up = now() + KILL_TIMEOUT;
         loop {
@@ -238,7 +238,7 @@ impl ReaperLoop {
         }
     }
 
-    /// If the supervisor is gone, the next look at the socket will say so.
+    /// Sends a report; if the supervisor is gone, the next read of the socket detects it.
     fn send_report(&mut self, report: &ReaperReport) {
         let _ = self.socket.send(report);
     }

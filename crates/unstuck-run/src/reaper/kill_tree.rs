@@ -1,4 +1,4 @@
-//! Ends everything below the reaper, however it tries to get away.
+//! Kills all descendants of the reaper, however they try to escape.
 
 use std::collections::HashSet;
 
@@ -6,10 +6,10 @@ use rustix::process::Signal;
 
 use crate::procs::{ProcessId, process_table, send_signal};
 
-/// How often new processes are looked for while the found ones stand still; a bomb that is faster meets the next sweep.
+/// Largest number of searches while the found processes are stopped; a faster fork bomb is handled by the next call.
 const MAX_ROUNDS: usize = 32;
 
-/// Every living process below the reaper.
+/// Returns every living descendant of the reaper.
 pub(super) fn live_descendants() -> Vec<ProcessId> {
     let own = std::process::id();
     process_table::descendants(own)
@@ -18,7 +18,7 @@ pub(super) fn live_descendants() -> Vec<ProcessId> {
         .collect()
 }
 
-/// Asks every process below to end; a stopped one must be woken to hear it.
+/// Asks processes to end; continues stopped ones, so that they receive the signal.
 pub(super) fn request_end(processes: &[ProcessId]) {
     for process in processes {
         send_signal::signal_process(*process, Signal::TERM);
@@ -26,7 +26,7 @@ pub(super) fn request_end(processes: &[ProcessId]) {
     }
 }
 
-/// Kills every process that the look finds and returns those that it found.
+/// Kills every process that the search finds and returns them.
 ///
 /// All of them are stopped first, so that none can start another one between being found and being killed.
 pub(super) fn kill_all(look: impl Fn() -> Vec<ProcessId>) -> HashSet<ProcessId> {

@@ -1,8 +1,8 @@
-//! The reaper: a small process between unstuck and the children, which leaves nothing of them behind.
+//! The reaper: a small process between unstuck and the children, which leaves no process behind.
 //!
-//! It is started once, starts the children that it is asked to start, and inherits every process that they leave
-//! behind, however these detach themselves (on Linux; elsewhere it looks for them). When a child has ended, or when unstuck is gone, it ends them all. It has
-//! one thread and sleeps until something happens.
+//! It is started once, starts the requested children, and inherits every process that they leave behind, even detached
+//! ones (on Linux; elsewhere it searches for them). When a child has ended, or when unstuck is gone, it ends them all.
+//! It has one thread and sleeps until an event.
 
 pub(crate) mod cgroup;
 mod event_loop;
@@ -22,20 +22,19 @@ use event_loop::ReaperLoop;
 use reaper_signals::ReaperSignals;
 use supervisor_socket::SupervisorSocket;
 
-/// The argument that makes the program a reaper.
+/// The argument that runs the program as the reaper.
 pub const REAPER_ARG: &str = "__reaper";
-/// The argument that makes the program put another one behind a pseudo-terminal.
+/// The argument that runs the program as the launcher of another one behind a pseudo-terminal.
 pub const TTY_ARG: &str = "__tty";
 
-/// Does the work of the reaper or of the terminal if the program was started as one of them, and returns its exit code.
+/// Runs the reaper or the terminal launcher if the program was started as one of them, and returns its exit code.
 pub fn run_if_called(arguments: &[OsString]) -> Option<u8> {
     let mode = arguments.get(1)?;
     let ours = mode == REAPER_ARG || mode == TTY_ARG;
     ours.then(|| u8::try_from(main(arguments.iter().skip(1).cloned())).unwrap_or(1))
 }
 
-/// Is the whole of `unstuck __reaper` and `unstuck __tty`; takes the arguments after the program's name and returns
-/// the exit code.
+/// Runs `unstuck __reaper` or `unstuck __tty` with the arguments after the program's name, and returns the exit code.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> i32 {
     let mut arguments = arguments.into_iter();
     match arguments.next() {

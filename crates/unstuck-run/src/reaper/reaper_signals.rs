@@ -1,7 +1,7 @@
-//! Which signals the reaper listens to: the end of a child, and an interrupt. Those that would end or stop it do
-//! nothing, since what happens then is the supervisor's to say.
+//! The signals that the reaper handles: the end of a child, and an interrupt. Signals that would end or stop it are
+//! ignored: the supervisor decides about the end.
 //!
-//! Handlers and not a mask: a mask would be handed down to every child, a handler is not.
+//! Handlers instead of a mask: a mask would be inherited by every child, a handler is not.
 
 use std::io::{self, Read};
 use std::os::unix::net::UnixStream;
@@ -13,24 +13,25 @@ use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SI
 
 use crate::procs::IgnoredSignals;
 
-/// What would end or stop the reaper; the last three come to every member of a group, and it may be in its child's.
+/// Signals that would end or stop the reaper; the last three are sent to every member of a group, which may be its
+/// child's.
 const IGNORED_SIGNALS: [i32; 7] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGTTIN, SIGTTOU];
 
-/// Becomes readable when a child ended or stopped, and on an interrupt.
+/// A stream that becomes readable when a child ended or stopped, and on an interrupt.
 pub(super) struct ReaperSignals {
     stream: UnixStream,
     interrupted: Arc<AtomicBool>,
 }
 
 impl ReaperSignals {
-    /// Begins to listen.
+    /// Installs the handlers.
     pub(super) fn install() -> io::Result<Self> {
         SigSet::empty().thread_set_mask()?;
         let ignored = IgnoredSignals::now();
         let interrupted = Arc::new(AtomicBool::new(false));
         let (stream, write) = UnixStream::pair()?;
         stream.set_nonblocking(true)?;
-        // One that is ignored already stays so, for the children too: that is what nohup asks for.
+        // A signal that is already ignored stays ignored, for the children too: that is the purpose of nohup.
         let heard = IGNORED_SIGNALS
             .into_iter()
             .filter(|signal| !ignored.contains(*signal));
@@ -51,7 +52,7 @@ impl ReaperSignals {
         })
     }
 
-    /// Forgets the wake-ups so far; whoever calls it looks at all children afterwards.
+    /// Discards the wake-ups so far; the caller checks all children afterwards.
     pub(super) fn drain(&mut self) {
         let mut bytes = [0; 64];
         while self
@@ -61,12 +62,12 @@ impl ReaperSignals {
         {}
     }
 
-    /// Whether there was an interrupt since the last call.
+    /// Returns true if there was an interrupt since the last call.
     pub(super) fn take_interrupt(&self) -> bool {
         self.interrupted.swap(false, Ordering::Relaxed)
     }
 
-    /// The descriptor to wait on.
+    /// Returns the descriptor to wait on.
     pub(super) fn stream(&self) -> &UnixStream {
         &self.stream
     }

@@ -11,7 +11,7 @@ use crate::procs::ChildStatus;
 
 use super::wire::{GroupLeadership, StartRequest};
 
-/// Starts what was ordered and returns its number.
+/// Starts the requested child and returns its process id.
 pub(super) fn spawn_child(order: &StartRequest, streams: Vec<OwnedFd>) -> Result<u32, ChildStatus> {
     let Ok([stdin, stdout, stderr]) = <[OwnedFd; 3]>::try_from(streams) else {
         return Err(ChildStatus::CannotStart(
@@ -47,7 +47,7 @@ pub(super) fn spawn_child(order: &StartRequest, streams: Vec<OwnedFd>) -> Result
     }
 }
 
-/// A command, which is to say the one place that makes them here.
+/// Creates a command; the only place in this module that does.
 pub(super) fn new_command(program: &OsStr) -> Command {
     #[expect(
         clippy::disallowed_methods,
@@ -56,7 +56,7 @@ pub(super) fn new_command(program: &OsStr) -> Command {
     Command::new(program)
 }
 
-/// Why a program could not be started, told apart as a shell does.
+/// Converts the error of a start to a status, as a shell would.
 pub(super) fn spawn_error_status(
     program: &OsStr,
     folder: Option<&Path>,

@@ -1,6 +1,6 @@
-//! What a child leaves behind where the system gives orphans to its first process instead of the reaper: everywhere but
-//! on Linux. They are known by the child's group and session, or were seen below it while it lived. Whoever left both
-//! and was not seen is lost.
+//! Processes left behind by a child on systems that give orphans to init instead of the reaper: all but Linux. They are
+//! identified by the child's group and session, or because they were seen as descendants before. A process that left
+//! both and was not seen is lost.
 
 use std::collections::HashSet;
 
@@ -8,10 +8,10 @@ use rustix::process::Pid;
 
 use crate::procs::{ProcessId, process_table};
 
-/// Whether orphans are taken away from the reaper.
+/// True if orphans are not reparented to the reaper.
 const HAS_NO_SUBREAPER: bool = cfg!(not(target_os = "linux"));
 
-/// The strays of one child; none on Linux.
+/// The stray processes of one child; empty on Linux.
 #[derive(Debug)]
 pub(super) struct StrayProcesses {
     leader: u32,
@@ -19,7 +19,7 @@ pub(super) struct StrayProcesses {
 }
 
 impl StrayProcesses {
-    /// Those of the child that leads this group.
+    /// Returns the strays of the child that leads this group.
     pub(super) fn new(leader: Pid) -> Self {
         Self {
             leader: leader.as_raw_nonzero().get().unsigned_abs(),
@@ -27,14 +27,14 @@ impl StrayProcesses {
         }
     }
 
-    /// Keeps in mind who is below now: it may not be told any more when the child has ended.
+    /// Records the current descendants: they may no longer be found when the child has ended.
     pub(super) fn record_descendants(&mut self, below: impl FnOnce() -> Vec<ProcessId>) {
         if HAS_NO_SUBREAPER {
             self.seen.extend(below());
         }
     }
 
-    /// Those that live.
+    /// Returns the living strays.
     pub(super) fn alive(&self) -> Vec<ProcessId> {
         if !HAS_NO_SUBREAPER {
             return Vec::new();
@@ -45,8 +45,8 @@ impl StrayProcesses {
             .collect()
     }
 
-    /// The reaper may be in the group itself. The leader's number may be another one's by now; while the leader lives it
-    /// is below the reaper and no stray.
+    /// Returns true if a process is a stray. The reaper itself may be in the group. The leader's number may be reused
+    /// by now; while the leader lives it is a child of the reaper and not a stray.
     fn contains(&self, entry: &process_table::ProcessEntry) -> bool {
         let is_other = ![self.leader, std::process::id()].contains(&entry.pid);
         let is_member = [entry.group, entry.session].contains(&self.leader);
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn they_are_known_by_group_by_session_and_by_sight() {
+    fn strays_are_found_by_group_session_or_earlier_sight() {
         let strays = strays();
         assert!(strays.contains(&entry(LEADER + 1, LEADER, 1)));
         assert!(strays.contains(&entry(LEADER + 2, LEADER + 2, LEADER)));
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_took_over_a_number_is_left_alone() {
+    fn process_with_a_reused_number_is_not_a_stray() {
         let strays = strays();
         assert!(!strays.contains(&entry(LEADER, LEADER, LEADER)));
         let later = process_table::ProcessEntry {
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn neither_the_dead_nor_the_reaper_are_among_them() {
+    fn zombies_and_the_reaper_are_not_strays() {
         let strays = strays();
         let dead = process_table::ProcessEntry {
             state: b'Z',

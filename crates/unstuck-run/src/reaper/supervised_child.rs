@@ -1,4 +1,4 @@
-//! The child that the reaper watches over at present.
+//! The child that the reaper currently supervises.
 #![expect(
     clippy::disallowed_methods,
     reason = "files in the state folder, out of the agents' reach"
@@ -16,12 +16,12 @@ use crate::procs::{ChildStatus, ProcessId, send_signal};
 use super::kill_tree;
 use super::stray_processes::StrayProcesses;
 
-/// How long what a child left behind may take to end by itself.
+/// Grace period for leftover processes of a child.
 const LEFTOVER_GRACE: Duration = Duration::from_millis(300);
-/// No grace is longer, whatever was asked for.
+/// Upper limit of any grace period.
 const MAX_GRACE: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// A child and how far it is with ending.
+/// A child and the state of its termination.
 pub(super) struct SupervisedChild {
     pid: Pid,
     membership: GroupMembership,
@@ -33,28 +33,28 @@ pub(super) struct SupervisedChild {
     strays: StrayProcesses,
 }
 
-/// Whether the reaper is in the group of its child.
+/// The process group of the reaper.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum GroupMembership {
-    /// It is, so that an interrupt at the terminal reaches it too.
+    /// The child's group, so that an interrupt at the terminal reaches the reaper too.
     Member,
-    /// It leads a group of its own.
+    /// A group of its own.
     OwnGroup,
 }
 
-/// What there is to do about a child.
+/// The next action for a child.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ChildAction {
-    /// Nothing until something happens.
+    /// Wait for an event.
     Wait,
-    /// Nothing until then.
+    /// Wait for an event or until this time.
     WaitUntil(Instant),
-    /// Its time is over.
+    /// Kill it: its time is over.
     Kill,
 }
 
 impl SupervisedChild {
-    /// A child that was just started; the reaper joins its group if it is to be a member.
+    /// Returns a child that was just started; the reaper joins its group if it is to be a member.
     pub(super) fn new(pid: Pid, membership: GroupMembership, exit_record: Option<PathBuf>) -> Self {
         let child = Self {
             pid,
@@ -70,60 +70,60 @@ impl SupervisedChild {
         child
     }
 
-    /// If the child has ended already there is nobody left to interrupt.
+    /// Joins the child's group. It fails if the child has ended already, which needs no interrupt.
     fn join_group(&self) {
         if self.membership == GroupMembership::Member {
             let _ = rustix::process::setpgid(None, Some(self.pid));
         }
     }
 
-    /// A group of one's own is always to be had.
+    /// Moves the reaper to a group of its own, which is always possible.
     fn leave_group(&self) {
         if self.membership == GroupMembership::Member {
             let _ = rustix::process::setpgid(None, None);
         }
     }
 
-    /// Passes a signal on to its group, which the reaper leaves meanwhile: it may be one that nobody survives.
+    /// Sends a signal to its group, which the reaper leaves meanwhile: the signal may be deadly.
     pub(super) fn signal(&self, signal: Signal) {
         self.leave_group();
         send_signal::signal_group(self.pid, signal);
         self.join_group();
     }
 
-    /// Its number.
+    /// Returns its process id.
     pub(super) fn pid(&self) -> Pid {
         self.pid
     }
 
-    /// Whether the child itself is gone, whatever it left behind.
+    /// Returns true if the child itself has ended, even if it left processes behind.
     pub(super) fn has_ended(&self) -> bool {
         self.status.is_some()
     }
 
-    /// Every living process of it, itself included.
+    /// Returns all its living processes, including itself.
     pub(super) fn live_processes(&self) -> Vec<ProcessId> {
         let mut below = kill_tree::live_descendants();
         below.extend(self.strays.alive());
         below
     }
 
-    /// Whether it is gone for good: nothing of it was taken away from the reaper and lives on.
+    /// Returns true if no stray process of it is alive.
     pub(super) fn has_no_survivors(&self) -> bool {
         self.has_ended() && self.strays.alive().is_empty()
     }
 
-    /// Whether it was told to end.
+    /// Returns true if it was asked to end.
     pub(super) fn is_ending(&self) -> bool {
         self.kill_at.is_some()
     }
 
-    /// Takes note of an interrupt: what comes of it is not an end by itself any more.
+    /// Records an interrupt: an end after it is not an end by itself.
     pub(super) fn note_interrupt(&mut self) {
         self.exit_record = None;
     }
 
-    /// Takes note of how it ended; what ended by itself is written down before anybody hears of it.
+    /// Records its exit; an end by itself is written to disk before it is reported.
     pub(super) fn note_exit(&mut self, status: WaitStatus) {
         let status = match (status.exit_status(), status.terminating_signal()) {
             (Some(code), _) => ChildStatus::Exited(code),
@@ -131,26 +131,26 @@ impl SupervisedChild {
             (None, None) => return,
         };
         if let Some(path) = self.exit_record.as_deref().filter(|_| !self.is_ending()) {
-            // Without the record only a supervisor that crashed right now knows less.
+            // Without the record, only a supervisor that crashes right now knows less.
             let _ = write_record(path, &status);
         }
         self.status = Some(status);
     }
 
-    /// Asks it to end and kills it after the grace. A second call can only shorten the time.
+    /// Asks it to end and kills it after the grace period. A second call can only shorten the time.
     pub(super) fn request_end(&mut self, now: Instant, grace: Duration) {
         let until = now + grace.min(MAX_GRACE);
         self.kill_at = Some(self.kill_at.map_or(until, |at| at.min(until)));
         if self.status.is_none() && !self.is_end_requested && !grace.is_zero() {
             self.is_end_requested = true;
             self.strays.record_descendants(kill_tree::live_descendants);
-            // Neither does anything to a reaper that is a member.
+            // Neither signal affects a reaper that is a member.
             send_signal::signal_group(self.pid, Signal::TERM);
             send_signal::signal_group(self.pid, Signal::CONT);
         }
     }
 
-    /// What to do, when there are still processes below.
+    /// Returns the next action while descendants are left.
     pub(super) fn next_action(&mut self, now: Instant) -> ChildAction {
         if self.status.is_some() && self.leftovers.is_empty() {
             let left = self.live_processes();
@@ -166,14 +166,14 @@ impl SupervisedChild {
         }
     }
 
-    /// Takes note of processes that were killed.
+    /// Records processes that were killed.
     pub(super) fn note_killed(&mut self, processes: HashSet<ProcessId>) {
         let own = self.pid.as_raw_nonzero().get().unsigned_abs();
         self.leftovers
             .extend(processes.into_iter().filter(|process| process.pid != own));
     }
 
-    /// How it ended and how many processes it left behind.
+    /// Returns its status and the number of leftover processes.
     pub(super) fn into_outcome(self) -> (ChildStatus, u32) {
         self.leave_group();
         let killed = ChildStatus::Signaled(Signal::KILL.as_raw());
@@ -182,7 +182,7 @@ impl SupervisedChild {
     }
 }
 
-/// Nobody ever sees half a record.
+/// Writes the exit record atomically.
 fn write_record(path: &Path, status: &ChildStatus) -> std::io::Result<()> {
     let mut temporary = path.as_os_str().to_owned();
     temporary.push(".new");

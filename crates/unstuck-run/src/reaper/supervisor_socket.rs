@@ -1,4 +1,4 @@
-//! The reaper's end of the connection: it waits for whole messages and takes the file descriptors that come along.
+//! The reaper's end of the connection: reads whole messages and the file descriptors that come with them.
 
 use std::io::{self, IoSliceMut, Read, Write};
 use std::mem::MaybeUninit;
@@ -9,7 +9,7 @@ use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags};
 
 use super::wire::{self, ReaperReport, ReaperRequest};
 
-/// No program inherits what is received, where the system can promise that at once.
+/// Received descriptors are close-on-exec at once, on systems that support it.
 #[cfg(target_os = "linux")]
 const RECEIVE_FLAGS: RecvFlags = RecvFlags::CMSG_CLOEXEC;
 #[cfg(not(target_os = "linux"))]
@@ -22,13 +22,13 @@ const STREAM_COUNT: usize = 3;
 pub(super) struct SupervisorSocket(UnixStream);
 
 impl SupervisorSocket {
-    /// Takes over what the supervisor gave as standard input.
+    /// Uses the standard input, which is the socket passed by the supervisor.
     pub(super) fn from_stdin() -> io::Result<Self> {
         let copy = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;
         Ok(Self(UnixStream::from(copy)))
     }
 
-    /// The next request, or nothing when the supervisor is gone.
+    /// Returns the next request, or `None` if the supervisor is gone.
     pub(super) fn receive(&mut self) -> io::Result<Option<(ReaperRequest, Vec<OwnedFd>)>> {
         let mut prefix = [0; wire::PREFIX_BYTES];
         let mut streams = Vec::new();
@@ -65,12 +65,12 @@ impl SupervisorSocket {
         Ok(got.bytes)
     }
 
-    /// Tells the supervisor something.
+    /// Sends a report to the supervisor.
     pub(super) fn send(&mut self, report: &ReaperReport) -> io::Result<()> {
         self.0.write_all(&wire::encode(report)?)
     }
 
-    /// The descriptor to wait on.
+    /// Returns the descriptor to wait on.
     pub(super) fn stream(&self) -> &UnixStream {
         &self.0
     }

@@ -1,5 +1,5 @@
-//! Puts a program behind a pseudo-terminal: a session of its own, the terminal on all three streams, then the program
-//! takes this process over.
+//! Runs a program behind a pseudo-terminal: creates a session, opens the terminal as all three streams, and executes
+//! the program in place of this process.
 
 use std::ffi::OsString;
 use std::io;
@@ -13,9 +13,9 @@ use crate::procs::ChildStatus;
 
 use super::spawn_child;
 
-/// Runs `<terminal> -- <program> <arguments…>`; it only returns when that is impossible.
+/// Runs `<terminal> -- <program> <arguments…>`; it only returns if that fails.
 ///
-/// Standard output is where a refusal is told; it is closed without a word when the program runs.
+/// A failure is reported on standard output; it is closed without a report when the program runs.
 pub(super) fn main(mut arguments: impl Iterator<Item = OsString>) -> i32 {
     let (terminal, dashes, program) = (arguments.next(), arguments.next(), arguments.next());
     let (Some(terminal), Some(_), Some(program)) = (terminal, dashes, program) else {
@@ -46,7 +46,7 @@ fn attach_terminal(terminal: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// If nobody listens any more, nobody is left to be told.
+/// Reports a failure; an error is ignored because the receiver is gone then.
 fn report_failure(report: OwnedFd, status: &ChildStatus) {
     let _ = serde_json::to_writer(std::fs::File::from(report), status);
 }

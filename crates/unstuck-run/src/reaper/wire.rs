@@ -1,4 +1,4 @@
-//! What the supervisor and its reaper say to each other, and how it lies in the bytes.
+//! The messages between the supervisor and its reaper, and their encoding.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -10,12 +10,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::procs::ChildStatus;
 
-/// A longer message is a mistake; the system takes no command line of this size anyway.
+/// Largest message; the system accepts no command line of this size anyway.
 pub(crate) const MAX_MESSAGE_BYTES: usize = 32 * 1024 * 1024;
-/// The bytes before each message that tell its length.
+/// Size of the length prefix of each message.
 pub(crate) const PREFIX_BYTES: usize = 4;
 
-/// Text of the system, which is nearly always UTF-8 and must not be changed when it is not.
+/// A string of the system, which is nearly always UTF-8 and must be preserved if it is not.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum OsText {
@@ -53,16 +53,16 @@ impl From<OsText> for PathBuf {
     }
 }
 
-/// How the child becomes the leader of a group.
+/// The way in which the child becomes the leader of a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum GroupLeadership {
-    /// The reaper makes it one.
+    /// The reaper makes it the leader.
     #[serde(rename = "Given")]
     Reaper,
-    /// The reaper makes it one and joins the group, so that it hears of an interrupt at the terminal.
+    /// The reaper makes it the leader and joins the group, so that it receives interrupts at the terminal.
     #[serde(rename = "Joined")]
     ReaperJoining,
-    /// It makes itself one.
+    /// The child makes itself the leader.
     #[serde(rename = "Taken")]
     Child,
 }
@@ -73,7 +73,7 @@ pub(crate) struct StartRequest {
     pub(crate) program: OsText,
     pub(crate) arguments: Vec<OsText>,
     pub(crate) folder: Option<OsText>,
-    /// Whether it gets the variables of the reaper.
+    /// True if it inherits the variables of the reaper.
     #[serde(rename = "inherits")]
     pub(crate) inherits_env: bool,
     #[serde(rename = "set")]
@@ -84,7 +84,7 @@ pub(crate) struct StartRequest {
     pub(crate) exit_record: Option<OsText>,
 }
 
-/// What the supervisor asks for.
+/// A request of the supervisor.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum ReaperRequest {
     Start(StartRequest),
@@ -92,7 +92,7 @@ pub(crate) enum ReaperRequest {
     End { grace_ms: u64 },
 }
 
-/// What the reaper tells.
+/// A report of the reaper.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum ReaperReport {
     #[serde(rename = "Gathered")]
@@ -107,7 +107,7 @@ pub(crate) enum ReaperReport {
     Stopped {
         signal: i32,
     },
-    /// The group got an interrupt, whatever the child makes of it.
+    /// The group received an interrupt, even if the child ignores it.
     Interrupted,
     Ended {
         status: ChildStatus,
@@ -116,7 +116,7 @@ pub(crate) enum ReaperReport {
     },
 }
 
-/// A message with its length before it.
+/// Encodes a message with its length prefix.
 pub(crate) fn encode(message: &impl Serialize) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; PREFIX_BYTES];
     serde_json::to_writer(&mut bytes, message)?;
@@ -125,7 +125,7 @@ pub(crate) fn encode(message: &impl Serialize) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The length that a prefix announces.
+/// Returns the length in a prefix.
 pub(crate) fn message_length(prefix: [u8; PREFIX_BYTES]) -> io::Result<usize> {
     let length = u32::from_le_bytes(prefix) as usize;
     if length > MAX_MESSAGE_BYTES {
@@ -134,7 +134,7 @@ pub(crate) fn message_length(prefix: [u8; PREFIX_BYTES]) -> io::Result<usize> {
     Ok(length)
 }
 
-/// Takes the first message off the front, once all of it has come.
+/// Takes the first message off the buffer if it is complete.
 pub(crate) fn take_message<M: DeserializeOwned>(bytes: &mut Vec<u8>) -> io::Result<Option<M>> {
     let Some(prefix) = bytes.first_chunk::<PREFIX_BYTES>() else {
         return Ok(None);
@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_that_is_not_utf8_comes_through_unchanged() {
+    fn non_utf8_text_is_preserved() {
         let odd = OsString::from_vec(vec![b'a', 0xff, b'b']);
         let bytes = serde_json::to_vec(&OsText::from(odd.as_os_str())).unwrap();
         let back: OsText = serde_json::from_slice(&bytes).unwrap();
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_that_comes_byte_by_byte_is_read_once_and_whole() {
+    fn message_received_byte_by_byte_is_read_once() {
         let report = ReaperReport::Started { pid: 7 };
         let bytes = encode(&report).unwrap();
         let mut come = Vec::new();
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn an_absurd_length_is_refused() {
+    fn absurd_length_is_refused() {
         let mut bytes = vec![0xff; 8];
         assert!(take_message::<ReaperReport>(&mut bytes).is_err());
     }

@@ -1,35 +1,35 @@
-//! Why a repair did not run. A command that fails is not an error.
+//! Errors of running a repair. A command that fails is not an error.
 
 use std::io;
 
 use crate::process::ProcessError;
 
-/// Why a repair did not run.
+/// An error of running a repair.
 #[derive(Debug, thiserror::Error)]
 pub enum RepairError {
-    /// Another repair of this project runs.
+    /// Another repair of this project is running.
     #[error("another repair of this project is running")]
     Busy,
-    /// The sandbox could not be set up; nothing of the command ran.
+    /// The sandbox could not be set up; no part of the command ran.
     #[error("the sandbox could not be set up: cannot {operation}: {reason}")]
     SandboxSetup {
-        /// What was tried.
+        /// The failed operation.
         operation: String,
-        /// Why it did not work.
+        /// Cause of the error.
         reason: String,
     },
-    /// The command must not run as it stands.
+    /// The command was refused.
     #[error("{reason}")]
     Refused {
         /// The reason.
         reason: String,
     },
-    /// The system refused a file, a folder or a connection of ours.
+    /// A system call failed.
     #[error("cannot {doing}")]
     System {
-        /// What was tried.
+        /// The failed operation.
         doing: &'static str,
-        /// What the system said.
+        /// Cause of the error.
         source: io::Error,
     },
     /// The process could not be supervised.
@@ -37,9 +37,9 @@ pub enum RepairError {
     Process(#[from] ProcessError),
 }
 
-/// Says what was tried when the system refuses it.
+/// Adds the operation to an I/O error.
 pub(super) trait RepairIoContext<T> {
-    /// Makes an error of ours of it.
+    /// Converts an I/O error of an operation.
     fn context(self, doing: &'static str) -> Result<T, RepairError>;
 }
 

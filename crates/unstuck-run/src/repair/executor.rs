@@ -1,4 +1,4 @@
-//! Runs one approved repair after the other.
+//! Runs approved repairs, one after the other.
 
 use std::ffi::OsString;
 use std::io;
@@ -29,9 +29,9 @@ use super::job::RepairJob;
 use super::outcome::RepairOutcome;
 use super::sandbox_connection::{SandboxConnection, SandboxReport, SandboxSetupFailure};
 
-/// How often another repair of the project is looked for while one waits for it.
+/// Interval at which a repair checks if another repair of the project has finished.
 const LOCK_POLL_INTERVAL: Duration = Duration::from_millis(50);
-/// Between the request to end and the kill.
+/// Time between the termination request and the kill.
 const KILL_GRACE: Duration = Duration::from_secs(2);
 const SIGKILL: i32 = 9;
 
@@ -46,8 +46,8 @@ pub struct RepairExecutor {
 }
 
 impl RepairExecutor {
-    /// Runs repairs with the help of a program that is reaper and sandbox alike. `state` is unstuck's own folder,
-    /// `temporary` one for temporary files; the redactor knows what must not be shown.
+    /// Starts an executor with a program that is both reaper and sandbox. `state` is the state directory, `temporary` a
+    /// directory for temporary files; the redactor knows the secrets.
     pub fn start(
         program: &ReaperProgram,
         state: &Path,
@@ -63,8 +63,8 @@ impl RepairExecutor {
         })
     }
 
-    /// Runs a repair until nothing of it is left. Waits for another one of the same project, as long as this one may
-    /// take.
+    /// Runs a repair until none of its processes is left. Waits for another repair of the same project at most for the
+    /// timeout of this one.
     pub async fn run(
         &mut self,
         job: &RepairJob<'_>,
@@ -73,7 +73,7 @@ impl RepairExecutor {
         self.run_with(job, &mut DiscardOutput, stop).await
     }
 
-    /// The same, with somebody who sees the output as it comes. It is not redacted then.
+    /// Runs a repair with a sink that receives the output as it arrives. That output is not redacted.
     pub async fn run_with(
         &mut self,
         job: &RepairJob<'_>,
@@ -104,7 +104,7 @@ impl RepairExecutor {
         }
     }
 
-    /// What a sandbox can do on this machine for the user of a project, tried for real.
+    /// Probes the features of a sandbox on this machine for the owner of a project.
     pub async fn probe_sandbox(
         &mut self,
         project: &Path,
@@ -122,7 +122,7 @@ impl RepairExecutor {
         let nothing = ApprovedCommand::by_person("true").map_err(|error| system(&error))?;
         let mut job = RepairJob::new(&nothing, &root, &folder, environment.clone());
         job.profile.mode = SandboxMode::BestEffort;
-        // Not what root may do with entries that only work on files.
+        // Excludes the privileges of root that only work on files.
         job.profile.file_scope = FileScope::Own;
         let (_keep, stop) = watch::channel(StopRequest::Continue);
         Ok(self.run(&job, stop).await?.confinement)
@@ -180,7 +180,7 @@ impl RepairExecutor {
         let ended = self.supervisor.run(&spec, &mut stdin, sink, stop).await?;
         drop(stdin);
         let mut told = link.read_report().context("hear of the sandbox")?;
-        // The sandbox does this itself, unless it was killed. Then git's folder may be its private copy or not.
+        // The sandbox does this itself, unless it was killed. Then git's directory may be a private copy or not.
         if let Some(before) = before.filter(|_| !told.is_cleared) {
             let effects = GitEffects::from_steps(&order.steps);
             told.removed_injections
@@ -189,7 +189,7 @@ impl RepairExecutor {
         Ok((ended, told))
     }
 
-    /// A folder for temporary files that the command cannot write to.
+    /// Returns a directory for temporary files that the command cannot write to.
     fn temporary_dir(&self, root: &Path) -> &Path {
         let real = self.temporary.canonicalize();
         if real.is_ok_and(|real| real.starts_with(root)) {
@@ -199,7 +199,7 @@ impl RepairExecutor {
         }
     }
 
-    /// The profile of a job, in which our own state is hidden.
+    /// Returns the profile of a job in which the state directory is hidden.
     fn profile_hiding_state(&self, job: &RepairJob<'_>) -> unstuck_repair::sandbox::SandboxProfile {
         let mut profile = job.effective_profile();
         profile.hidden_paths.push(self.state.clone());
@@ -214,7 +214,7 @@ impl RepairExecutor {
         ProcessSpec {
             env_inheritance: EnvInheritance::Nothing,
             env: environment,
-            // The sandbox goes to the folder by its handle; until then it is somewhere that is always there.
+            // The sandbox enters the directory by its handle; until then it is in one that always exists.
             folder: Some(PathBuf::from("/")),
             limits: ProcessLimits {
                 timeout: Some(job.timeout),
@@ -233,7 +233,7 @@ impl RepairExecutor {
         if let Some(reason) = told.refusal {
             return Err(RepairError::Refused { reason });
         }
-        // Without a word the processes of the sandbox were killed, by us or by somebody else.
+        // Without a report, the processes of the sandbox were killed, by us or from outside.
         let Some(sandbox) = told.confinement else {
             let is_ours = ended.was_stopped || ended.timed_out.is_some();
             return if is_ours {
@@ -286,7 +286,7 @@ impl RepairExecutor {
     }
 }
 
-/// The files that decide what the command does, with private copies of what was checked.
+/// Returns the watched files with private copies of the checked contents.
 fn checked_files(job: &RepairJob<'_>, scratch: &ScratchDir) -> io::Result<Vec<CheckedWatchedFile>> {
     let mut files = Vec::new();
     for (number, file) in job.watched_files.iter().enumerate() {
@@ -324,7 +324,7 @@ fn no_report_error(status: &ChildStatus) -> RepairError {
     }
 }
 
-/// The environment for the user that the command runs as, where that is another one than ours.
+/// Returns the environment of the user that runs the command, if that is not our user.
 fn environment_for_user(environment: RepairEnvironment, user: Option<RunAs>) -> RepairEnvironment {
     let Some(user) = user else {
         return environment;
@@ -334,7 +334,7 @@ fn environment_for_user(environment: RepairEnvironment, user: Option<RunAs>) -> 
             .with_variable("HOME", known.dir)
             .with_variable("USER", &known.name)
             .with_variable("LOGNAME", known.name),
-        // Without a home one is made for it.
+        // Without a home directory, one is created.
         Ok(None) | Err(_) => environment.with_variable("HOME", ""),
     }
 }

@@ -1,4 +1,4 @@
-//! A repair that is to be run.
+//! A repair to run.
 
 use std::time::Duration;
 
@@ -11,27 +11,27 @@ use unstuck_repair::sandbox::{
 };
 use unstuck_repair::watched_files::WatchedFile;
 
-/// A repair that is to be run, with the handles on which it was decided.
+/// A repair to run, with the handles on which its approval is based.
 #[derive(Debug)]
 pub struct RepairJob<'a> {
-    /// The text that was approved, the only one that runs.
+    /// The approved command, the only text that runs.
     pub approved: &'a ApprovedCommand,
     /// The project.
     pub root: &'a ProjectRoot,
-    /// The folder to run it in.
+    /// The working directory.
     pub folder: &'a ProjectDir,
-    /// The variables that it gets.
+    /// The environment variables.
     pub environment: RepairEnvironment,
-    /// How far it is confined.
+    /// The sandbox profile.
     pub profile: SandboxProfile,
-    /// The files that decide what it does, as they were when it was decided on.
+    /// The watched files as they were when the repair was approved.
     pub watched_files: Vec<WatchedFile>,
-    /// How long it may take.
+    /// The timeout.
     pub timeout: Duration,
 }
 
 impl<'a> RepairJob<'a> {
-    /// A repair with the strictest profile that its text can work in.
+    /// Returns a repair with the strictest profile in which its command can work.
     pub fn new(
         approved: &'a ApprovedCommand,
         root: &'a ProjectRoot,
@@ -54,17 +54,18 @@ impl<'a> RepairJob<'a> {
         }
     }
 
-    /// What to run, as it is told to the sandbox.
+    /// Returns the commands for the sandbox.
     pub(super) fn steps(&self) -> CommandSteps {
         CommandSteps::from_command(self.approved.command_text())
     }
 
-    /// Whether nobody approved it and nothing takes what it writes.
+    /// Returns true if it is not approved and writes to no overlay.
     pub(super) fn is_unapproved_without_overlay(&self) -> bool {
         self.approved.origin() == ApprovalOrigin::Preview && self.profile.overlay.is_none()
     }
 
-    /// The profile that really counts: what nobody listed and nobody has seen never runs without a whole sandbox.
+    /// Returns the effective profile: a command that is neither pre-approved nor seen by a person requires a complete
+    /// sandbox.
     pub(super) fn effective_profile(&self) -> SandboxProfile {
         let mut profile = self.profile.clone();
         profile.root = self.root.path().to_owned();

@@ -1,8 +1,8 @@
-//! Runs a repair that was approved, confined, and leaves nothing of it behind.
+//! Runs an approved repair in a sandbox, and leaves no process behind.
 //!
-//! What runs is the text of an [`ApprovedCommand`](unstuck_core::command_policy::ApprovedCommand), nothing else: the words of a proposal never
-//! get here. It runs in the folder that was opened when it was decided on, with an environment that was rebuilt, in the
-//! sandbox of [`unstuck_repair`], and one at a time in a project.
+//! Only the text of an [`ApprovedCommand`](unstuck_core::command_policy::ApprovedCommand) runs: the text of a proposal
+//! never gets here. It runs in the directory that was opened for the approval, with a rebuilt environment, in the
+//! sandbox of [`unstuck_repair`], and one at a time per project.
 
 mod error;
 mod executor;

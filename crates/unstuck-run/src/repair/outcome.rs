@@ -1,4 +1,4 @@
-//! How a repair went.
+//! The outcome of a repair.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -7,33 +7,33 @@ use unstuck_repair::sandbox::ConfinementReport;
 
 use crate::process::ChildStatus;
 
-/// How a repair went. Whether it helped is for the check that failed before to say.
+/// The outcome of a repair. The check that failed before decides if it helped.
 #[derive(Debug, Clone)]
 pub struct RepairOutcome {
-    /// How the command ended.
+    /// The exit status of the command.
     pub status: ChildStatus,
-    /// From the start to the moment when nothing of it was left.
+    /// Duration from the start until none of its processes was left.
     pub duration: Duration,
-    /// Whether it was stopped because it took too long.
+    /// True if it timed out.
     pub timed_out: bool,
-    /// Whether it was stopped from outside.
+    /// True if it was stopped from outside.
     pub stopped: bool,
-    /// The beginning and the end of what it wrote to standard output, without secrets.
+    /// The beginning and the end of its standard output, without secrets.
     pub stdout: String,
-    /// The beginning and the end of what it wrote to standard error, without secrets.
+    /// The beginning and the end of its standard error, without secrets.
     pub stderr: String,
-    /// What the sandbox really confined.
+    /// The sandbox features that were in effect.
     pub confinement: ConfinementReport,
-    /// The programs that plain commands were, as they were found.
+    /// The programs to which the command names were resolved.
     pub programs: Vec<PathBuf>,
-    /// How many processes it left behind that had to be ended.
+    /// Number of leftover processes that had to be ended.
     pub leftover_count: u32,
-    /// How many of those could not be ended.
+    /// Number of leftover processes that could not be ended.
     pub survivors: u32,
-    /// What it made or changed where unstuck or git would obey it; that was removed or put back.
+    /// Files that it created or changed and that would configure unstuck or git; they were removed or restored.
     pub removed_injections: Vec<PathBuf>,
-    /// What it wrote to the home folder, which was a private copy and is gone; a few of it.
+    /// Some of its writes to the home directory, which was a private copy and was discarded.
     pub discarded_writes: Vec<PathBuf>,
-    /// What somebody else changed in git's folder meanwhile, so that what it changed of that was not kept.
+    /// Changes of git's directory by others meanwhile, so that the repair's changes of the same files were discarded.
     pub conflicting_git_changes: Vec<PathBuf>,
 }

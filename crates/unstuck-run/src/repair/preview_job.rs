@@ -1,4 +1,4 @@
-//! Tries a command that nobody approved: in the whole sandbox, on an overlay that takes all that it writes.
+//! Previews a command without approval: in the complete sandbox, on an overlay that receives all its writes.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -20,57 +20,57 @@ use super::executor::RepairExecutor;
 use super::job::RepairJob;
 use super::outcome::RepairOutcome;
 
-/// How many of the last lines of each stream are kept.
+/// Number of last lines of each stream that are kept.
 const MAX_LINES: usize = 8;
-/// How many ticks pass between two looks at how much was written.
+/// Number of ticks between two checks of the written size.
 const CHECK_EVERY_TICKS: u32 = 5;
 
-/// A command that is to be tried.
+/// A command to preview.
 #[derive(Debug)]
 pub struct PreviewJob<'a> {
     /// The command.
     pub command: &'a str,
     /// The project.
     pub root: &'a ProjectRoot,
-    /// The folder to run it in.
+    /// The working directory.
     pub folder: &'a ProjectDir,
-    /// The variables that it gets.
+    /// The environment variables.
     pub environment: RepairEnvironment,
-    /// Whether it may use the network; what it does there is real.
+    /// The network access; its effects there are real.
     pub network: NetworkAccess,
-    /// Folders and files of unstuck's own beside its state, which it does not see.
+    /// Directories and files of unstuck itself, beside its state directory, which are hidden.
     pub hidden_paths: Vec<PathBuf>,
-    /// How long it may take.
+    /// The timeout.
     pub timeout: Duration,
-    /// How much it may write.
+    /// The limits of its writes.
     pub bounds: preview::PreviewLimits,
 }
 
-/// Why there is no preview. A command that fails is not an error.
+/// An error of a preview. A command that fails is not an error.
 #[derive(Debug, thiserror::Error)]
 pub enum PreviewJobError {
-    /// The command is not one that could be proposed.
+    /// The command is not a valid proposal.
     #[error("{0}")]
     Command(#[from] ProposalError),
-    /// It could not be run, or not with the whole sandbox.
+    /// It could not be run, or not in the complete sandbox.
     #[error(transparent)]
     Repair(#[from] RepairError),
-    /// What it left cannot be shown.
+    /// The changes cannot be shown.
     #[error(transparent)]
     Preview(#[from] PreviewError),
-    /// We are root and the project is not: its owner, as whom it would run, cannot reach the folders of an overlay.
+    /// We are root and the project is not: its owner, as whom it would run, has no access to the overlay.
     #[error("the project belongs to another user (uid {0})")]
     OtherOwner(u32),
-    /// Somebody stopped it.
+    /// It was stopped from outside.
     #[error("it was stopped before its end")]
     Stopped,
-    /// Processes of it could not be ended, so nobody knows what they still write.
+    /// Processes of it could not be ended, so they may still write.
     #[error("{0} of its processes could not be ended")]
     SurvivingProcesses(u32),
 }
 
 impl RepairExecutor {
-    /// Tries a command and tells what it would change. The project stays as it is.
+    /// Runs a command and returns the changes that it would make. The project is not changed.
     pub async fn preview(
         &mut self,
         trial: &PreviewJob<'_>,
@@ -101,7 +101,7 @@ impl RepairExecutor {
     }
 }
 
-/// The whole sandbox, and nothing real that could be written to.
+/// Returns the profile of a complete sandbox without any real writable path.
 fn preview_profile(trial: &PreviewJob<'_>, draft: &PendingPreview) -> SandboxProfile {
     SandboxProfile {
         network: trial.network,
@@ -115,7 +115,7 @@ fn preview_profile(trial: &PreviewJob<'_>, draft: &PendingPreview) -> SandboxPro
     }
 }
 
-/// Whether what is left is all that the command did, and nothing else could be.
+/// Checks that the overlay contains everything the command did, and that nothing else can change it.
 fn check_completed(ran: &RepairOutcome, is_full: bool) -> Result<(), PreviewJobError> {
     if ran.survivors > 0 {
         return Err(PreviewJobError::SurvivingProcesses(ran.survivors));
@@ -159,7 +159,7 @@ fn executed_command(trial: &PreviewJob<'_>, ran: &RepairOutcome) -> preview::Exe
     }
 }
 
-/// Looks now and then how much the command has written, and stops it when that is too much.
+/// Checks the size of the command's writes from time to time, and stops it at the limit.
 struct OverlayUsageWatch<'a> {
     draft: &'a PendingPreview,
     ticks: u32,

@@ -1,4 +1,4 @@
-//! Our end of the link to a sandbox.
+//! Our end of the connection to a sandbox.
 
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
@@ -10,22 +10,22 @@ use unstuck_repair::sandbox::wire::{self, CommandExit, SandboxEvent, SandboxRequ
 
 use super::job::RepairJob;
 
-/// A sandbox never says more than this.
+/// Largest report of a sandbox.
 const MAX_REPORT_BYTES: usize = 1024 * 1024;
 
-/// A link over which an order was sent.
+/// A connection over which a request was sent.
 #[derive(Debug)]
 pub(super) struct SandboxConnection(UnixStream);
 
 impl SandboxConnection {
-    /// Sends an order with the handles of a job; returns our end and the one for the sandbox.
+    /// Sends a request with the handles of a job; returns our end and the sandbox's.
     pub(super) fn open(order: &SandboxRequest, job: &RepairJob<'_>) -> io::Result<(Self, OwnedFd)> {
         let (ours, theirs) = UnixStream::pair()?;
         wire::send_request(&ours, order, job.root, job.folder)?;
         Ok((Self(ours), theirs.into()))
     }
 
-    /// What the sandbox told; asked when everything has ended and nobody else holds the other end.
+    /// Reads the report of the sandbox; to be called when all its processes have ended.
     pub(super) fn read_report(self) -> io::Result<SandboxReport> {
         self.0.set_nonblocking(true)?;
         let mut bytes = Vec::new();
@@ -43,7 +43,7 @@ impl SandboxConnection {
     }
 }
 
-/// What a sandbox told.
+/// The report of a sandbox.
 #[derive(Debug, Default)]
 pub(super) struct SandboxReport {
     pub(super) confinement: Option<ConfinementReport>,
@@ -55,11 +55,11 @@ pub(super) struct SandboxReport {
     pub(super) removed_injections: Vec<PathBuf>,
     pub(super) discarded_writes: Vec<PathBuf>,
     pub(super) conflicting_git_changes: Vec<PathBuf>,
-    /// Whether the sandbox has cleared up itself.
+    /// True if the sandbox has cleaned up itself.
     pub(super) is_cleared: bool,
 }
 
-/// Why it could not be set up.
+/// The error of a sandbox that could not be set up.
 #[derive(Debug)]
 pub(super) struct SandboxSetupFailure {
     pub(super) operation: String,

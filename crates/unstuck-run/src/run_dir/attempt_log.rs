@@ -1,4 +1,4 @@
-//! The output of an attempt on disk: all of it up to a limit, without secrets.
+//! The output of an attempt on disk: up to a limit, without secrets.
 
 use std::fs::File;
 use std::io::Write;
@@ -7,10 +7,10 @@ use std::path::Path;
 use unstuck_core::redact::{Redactor, StreamRedactor};
 use unstuck_files::DirHandle;
 
-/// How much of one stream is kept on disk.
+/// Largest part of one stream that is kept on disk.
 pub const MAX_LOG_BYTES: u64 = 64 << 20;
 
-/// The files of one attempt: those that count, and copies of them in the project.
+/// The files of one attempt in the state directory, and their copies in the project.
 #[derive(Debug)]
 pub struct AttemptFiles {
     pub(super) own: DirHandle,
@@ -18,7 +18,7 @@ pub struct AttemptFiles {
 }
 
 impl AttemptFiles {
-    /// Begins a file for one stream of the attempt.
+    /// Creates a file for one stream of the attempt.
     pub fn open_log<'r>(&self, name: &str, redactor: &'r Redactor) -> AttemptLog<'r> {
         let begin = |folder: &DirHandle| folder.create(Path::new(name)).ok();
         AttemptLog {
@@ -29,7 +29,7 @@ impl AttemptFiles {
         }
     }
 
-    /// Writes a text that is for people only.
+    /// Writes a text that is only for people.
     pub fn write(&self, name: &str, text: &str) {
         for folder in [Some(&self.own), self.copy.as_ref()].into_iter().flatten() {
             // Nothing depends on it.
@@ -40,7 +40,7 @@ impl AttemptFiles {
 
 /// One stream of an attempt on disk.
 ///
-/// What cannot be written is left out: a full disk must not keep an agent from its work.
+/// Data that cannot be written is dropped: a full disk must not stop an agent.
 pub struct AttemptLog<'r> {
     file: Option<File>,
     /// The copy in the project.
@@ -50,7 +50,7 @@ pub struct AttemptLog<'r> {
 }
 
 impl AttemptLog<'_> {
-    /// Takes in what was written.
+    /// Appends output.
     pub fn push(&mut self, bytes: &[u8]) {
         if (self.file.is_some() || self.copy.is_some())
             && let Some(stream) = &mut self.stream
@@ -60,7 +60,7 @@ impl AttemptLog<'_> {
         }
     }
 
-    /// Writes what was held back.
+    /// Writes the buffered rest.
     pub fn finish(mut self) {
         if let Some(stream) = self.stream.take() {
             self.write(&stream.finish());
@@ -81,7 +81,7 @@ impl AttemptLog<'_> {
         }
     }
 
-    /// Writes to both files; one that cannot be written is given up.
+    /// Writes to both files; after an error a file is not written any more.
     fn write_both(&mut self, bytes: &[u8]) {
         for file in [&mut self.file, &mut self.copy] {
             let written = file.as_mut().map_or(Ok(()), |to| to.write_all(bytes));

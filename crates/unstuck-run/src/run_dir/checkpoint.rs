@@ -1,4 +1,4 @@
-//! `checkpoint.json`: what was done and what failed, from which a run is taken up again.
+//! `checkpoint.json`: the completed and the failed work, from which a run is resumed.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use serde::Serialize;
 use unstuck_core::views::{RunProjection, SessionSummary};
 use unstuck_core::{Kind, Timestamp};
 
-/// What was done and what failed.
+/// The completed and the failed work.
 #[derive(Debug, Serialize)]
 pub(super) struct CheckpointFile<'a> {
     timestamp: Timestamp,
@@ -25,7 +25,7 @@ pub(super) struct CheckpointFile<'a> {
 }
 
 impl<'a> CheckpointFile<'a> {
-    /// What there is to save; `output` gives the output of a role that so many play.
+    /// Returns the checkpoint of a run; `output` returns the output of a role with this number of instances.
     pub(super) fn from_run(
         run: &'a RunProjection,
         at: Timestamp,
@@ -60,7 +60,7 @@ impl<'a> CheckpointFile<'a> {
     }
 }
 
-/// The session that failed; of a pipeline the first that is not done, of a single command that one.
+/// Returns the failed session; of a pipeline, the first one that is not completed.
 fn failed_session(run: &RunProjection) -> Option<&SessionSummary> {
     let Some(pipeline) = &run.pipeline else {
         return run.sessions.first();
@@ -75,7 +75,7 @@ fn failed_session(run: &RunProjection) -> Option<&SessionSummary> {
     run.sessions.iter().find(is_it)
 }
 
-/// The file that the roles, or the policy, come from, where they come from one.
+/// Returns the file that defines the roles or the policy, if there is one.
 fn config_path(run: &RunProjection) -> Option<&str> {
     if let Some(pipeline) = &run.pipeline {
         return pipeline.plan().config_path.as_deref();

@@ -1,8 +1,8 @@
-//! The files of a run: in the state folder, out of the agents' reach, and copies of them in the project.
+//! The files of a run: in the state directory, out of the agents' reach, with copies in the project.
 //!
-//! Those in the state folder count. `.unstuck/runs/<run>/` in the project holds copies for people and other programs: they are
-//! written as far as that is possible, and never read back. A file that replaces another is written beside it and renamed,
-//! so that nobody ever reads half of one.
+//! The files in the state directory are authoritative. `.unstuck/runs/<run>/` in the project has copies for people and
+//! other programs: they are written if possible, and never read back. A file is replaced by a rename, so that readers
+//! never see half of it.
 
 mod attempt_log;
 mod checkpoint;
@@ -30,27 +30,27 @@ use unstuck_files::{DirHandle, EntryKind, FileError, read_named};
 
 use self::project_copies::ProjectCopies;
 
-/// How far apart the views of a run of many roles are written, unless something of weight happens.
+/// Smallest interval between updates of the views of a run with many roles, except for important events.
 const MIN_REFRESH_INTERVAL: Duration = Duration::from_millis(150);
 
-/// So much of the end of a file of events is looked at; no event is longer.
+/// Size of the end of an event file that is read; no event is longer.
 const TAIL_BYTES: u64 = 1 << 20;
 
-/// The folder of unstuck in a project.
+/// The directory of unstuck in a project.
 pub const PROJECT_DIR: &str = ".unstuck";
 
-/// No file of a run is longer, whole outputs included.
+/// Largest file of a run, including whole outputs.
 const MAX_FILE_BYTES: u64 = MAX_LOG_BYTES + (1 << 20);
 
 /// The file of all events.
 const EVENTS_FILE: &str = "events.jsonl";
 
-/// Where the copies of a run's files are, in its project.
+/// Returns the directory in the project with the copies of a run's files.
 pub fn project_copy_dir(project: &Path, run: &RunId) -> PathBuf {
     project.join(PROJECT_DIR).join("runs").join(run.as_str())
 }
 
-/// Where the files of a run are, in the state folder.
+/// Returns the directory in the state directory with a run's files.
 pub fn run_files_dir(state: &Path, run: &RunId) -> PathBuf {
     state.join(path_in_state(run))
 }
@@ -59,13 +59,13 @@ fn path_in_state(run: &RunId) -> PathBuf {
     Path::new("runs").join(run.as_str())
 }
 
-/// Opens a file of a run in the state folder to append to it.
+/// Opens a file of a run in the state directory for appending.
 pub fn open_log(state: &Path, run: &RunId, name: &str) -> io::Result<File> {
     let folder = DirHandle::open_private(state)?.create_dirs(&path_in_state(run))?;
     Ok(folder.append(Path::new(name))?)
 }
 
-/// Copies the files of a run to another state folder.
+/// Copies the files of a run to another state directory.
 pub fn copy_run_files(from: &Path, to: &Path, run: &RunId) -> io::Result<()> {
     let from = DirHandle::open(from)?.open_dir(&path_in_state(run))?;
     let to = DirHandle::open_private(to)?.create_dirs(&path_in_state(run))?;
@@ -86,7 +86,7 @@ fn copy_all(from: &DirHandle, to: &DirHandle) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes the files of a run from the state folder.
+/// Deletes the files of a run from the state directory.
 pub fn delete_run_files(state: &Path, run: &RunId) -> io::Result<()> {
     match DirHandle::open(state) {
         Ok(state) => Ok(state.remove_tree(&path_in_state(run))?),
@@ -95,12 +95,12 @@ pub fn delete_run_files(state: &Path, run: &RunId) -> io::Result<()> {
     }
 }
 
-/// Reads a file of a run in the state folder.
+/// Reads a file of a run in the state directory.
 pub fn read_run_file(path: &Path) -> io::Result<Vec<u8>> {
     Ok(read_named(path, MAX_FILE_BYTES)?)
 }
 
-/// Where the files of an attempt are, in the folder of its run; `instances` play its role.
+/// Returns the directory of an attempt in that of its run; `instances` is the number of instances of its role.
 pub fn attempt_dir(
     run: &Path,
     part: Option<&RoleInstance>,
@@ -114,10 +114,11 @@ pub fn attempt_dir(
     folder.join(format!("attempt-{number}"))
 }
 
-/// Where the newest files of a role are, in the folder of its run: `tester`, or `tester.1` and `tester.2` where several play it.
+/// Returns the directory of a role's newest files in that of its run: `tester`, or `tester.1` and `tester.2` for
+/// several instances.
 pub fn role_dir(run: &Path, part: &RoleInstance, instances: u32) -> PathBuf {
     let roles = run.join("roles");
-    // No role's own id has a dot.
+    // Role ids have no dots.
     let numbered = roles.join(format!("{}.{}", part.role, part.instance));
     if part.instance > 1 {
         return numbered;
@@ -128,7 +129,7 @@ pub fn role_dir(run: &Path, part: &RoleInstance, instances: u32) -> PathBuf {
     } else {
         (alone, numbered)
     };
-    // How many play it may have changed since it was made.
+    // The number of instances may have changed since the directory was created.
     if !usual.exists() && other.exists() {
         other
     } else {
@@ -136,7 +137,7 @@ pub fn role_dir(run: &Path, part: &RoleInstance, instances: u32) -> PathBuf {
     }
 }
 
-/// Where the files of a role in one iteration are, in the folder of its run.
+/// Returns the directory of a role's iteration in that of its run.
 pub fn iteration_dir(run: &Path, part: &RoleInstance, instances: u32) -> PathBuf {
     role_dir(run, part, instances).join(format!("iteration-{}", part.iteration))
 }
@@ -148,16 +149,16 @@ pub struct RunDir {
     own: DirHandle,
     copies: RefCell<ProjectCopies>,
     events: File,
-    /// The number of the newest event that they show.
+    /// Number of the newest event that they show.
     newest: u64,
-    /// When the views of the whole run were last written.
+    /// Timestamp of the last update of the run's views.
     last_refresh: Option<Timestamp>,
-    /// Whether something has happened since that they do not show.
+    /// True if there are events since then.
     is_behind: bool,
 }
 
 impl RunDir {
-    /// Makes the folder, or opens it where it is there already.
+    /// Opens the directory; creates it if necessary.
     pub fn open(state: &Path, project: &Path, run: &RunId) -> io::Result<Self> {
         let path = run_files_dir(state, run);
         let own = DirHandle::open_private(state)?.create_dirs(&path_in_state(run))?;
@@ -175,17 +176,17 @@ impl RunDir {
         })
     }
 
-    /// Where it is.
+    /// Returns its path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Takes why the copies in the project could not be written, the first time.
+    /// Takes the error of the copies in the project, the first time.
     pub fn take_copy_failure(&self) -> Option<FileError> {
         self.copies.borrow_mut().take_failure()
     }
 
-    /// The files of an attempt, in a folder that is made if it is not there.
+    /// Opens the files of an attempt; creates the directory if necessary.
     pub fn open_attempt_files(
         &self,
         part: Option<&RoleInstance>,
@@ -200,7 +201,8 @@ impl RunDir {
         })
     }
 
-    /// The folder in the project that an agent puts its proposal of an attempt into, made if it is not there, and its path.
+    /// Opens the directory in the project for an agent's proposals of an attempt, and returns its path; creates it if
+    /// necessary.
     pub fn open_proposal_dir(
         &self,
         part: Option<&RoleInstance>,
@@ -211,12 +213,12 @@ impl RunDir {
         self.copies.borrow().open_subdir(&below)
     }
 
-    /// The way from the folder of the run to a path in it.
+    /// Returns a path relative to the directory of the run.
     fn relative_path(&self, path: &Path) -> PathBuf {
         path.strip_prefix(&self.path).unwrap_or(path).to_owned()
     }
 
-    /// Puts a text into the folder of a role, where the newest iteration is, and into that of its iteration.
+    /// Writes a text to the directory of a role's newest files and to that of its iteration.
     pub fn write_role_file(
         &self,
         part: &RoleInstance,
@@ -233,7 +235,7 @@ impl RunDir {
         let keep = |folder: &DirHandle| {
             folder.create_dirs(&iteration)?;
             folder.replace(&kept, text.as_bytes())?;
-            // Making a file is what costs most here; a second name for it is cheap, where the file system has it.
+            // Creating a file is the most expensive step; a hard link is cheap, if the file system supports it.
             let linked = folder.link(&kept, &newest);
             linked.or_else(|_| folder.replace(&newest, text.as_bytes()))
         };
@@ -242,14 +244,14 @@ impl RunDir {
         Ok(())
     }
 
-    /// Writes down what has happened, and what follows from it.
+    /// Writes events and everything derived from them.
     pub fn record_events(
         &mut self,
         events: &[EventWithState],
         run: &RunProjection,
         redactor: &Redactor,
     ) -> io::Result<()> {
-        // Whoever was killed has shown some of what it wrote.
+        // A killed process may already have shown some of the events that it wrote.
         let known = events.partition_point(|one| one.record.seq <= self.newest);
         let events = &events[known..];
         let mut lines = Vec::new();
@@ -277,19 +279,19 @@ impl RunDir {
                 Event::RunStarted(_) | Event::RunFinished(_) | Event::EscalationOpened(_)
             )
         };
-        // In a run of many roles something happens all the time, and each view tells of all of them.
+        // A run of many roles has frequent events, and each view covers all of them.
         if soon && run.pipeline.is_some() && !events.iter().any(matters) {
             return Ok(());
         }
         self.refresh_views(run, redactor)
     }
 
-    /// Whether something has happened that the views of the whole run do not show.
+    /// Returns true if there are events that the run's views do not show.
     pub fn has_stale_views(&self) -> bool {
         self.is_behind
     }
 
-    /// Writes the views of the whole run, if something has happened that they do not show.
+    /// Writes the run's views if they are stale.
     pub fn refresh_views(&mut self, run: &RunProjection, redactor: &Redactor) -> io::Result<()> {
         if !std::mem::take(&mut self.is_behind) {
             return Ok(());
@@ -374,7 +376,7 @@ impl RunDir {
         )
     }
 
-    /// The newest output of a role: of all who play it, one after the other.
+    /// Returns the newest output of a role: those of all instances, one after the other.
     fn latest_role_output(&self, role: &str, instances: u32) -> String {
         let of = |instance| RoleInstance {
             role: role.to_owned(),
@@ -401,7 +403,7 @@ impl RunDir {
         self.add_line("usage.jsonl", &line)
     }
 
-    /// Adds to `usage.jsonl` what has come of repairs so far.
+    /// Appends the results of repairs so far to `usage.jsonl`.
     fn append_repair_usage(&self, recorded: &EventRecord, run: &RunProjection) -> io::Result<()> {
         let line = repair_usage::RepairUsageLine::from_event(recorded, &run.repairs);
         self.add_line("usage.jsonl", &line)
@@ -424,7 +426,7 @@ impl RunDir {
         self.replace(Path::new("escalation.json"), &escalation)
     }
 
-    /// Marks every question about a session as answered; about the run as a whole where none is named.
+    /// Marks every escalation of a session as answered; without a session, those of the whole run.
     fn mark_escalation_answered(&self, session: Option<&SessionId>) -> io::Result<()> {
         let all = Path::new("escalations");
         let mut open = None;
@@ -476,20 +478,20 @@ impl RunDir {
     }
 }
 
-/// What files are made from, and what takes the secrets out of it.
+/// The view of a run and the redactor for its files.
 struct RedactedRunView<'a> {
     run: &'a RunProjection,
     redactor: &'a Redactor,
 }
 
-/// A value without secrets.
+/// Serializes a value without secrets.
 fn redacted(value: &impl Serialize, redactor: &Redactor) -> io::Result<serde_json::Value> {
     let mut value = serde_json::to_value(value)?;
     redactor.redact_value(&mut value);
     Ok(value)
 }
 
-/// The number of the newest event in the file of events; 0 where there is none. Half a line at its end goes.
+/// Returns the number of the newest event in the event file, or 0; removes an incomplete line at its end.
 fn newest_event_seq(own: &DirHandle, events: &File) -> io::Result<u64> {
     let length = events.metadata()?.len();
     if length == 0 {
@@ -506,7 +508,7 @@ fn newest_event_seq(own: &DirHandle, events: &File) -> io::Result<u64> {
     Ok(lines.find_map(number).map_or(0, |one| one.seq))
 }
 
-/// An event, of which only the number matters.
+/// An event of which only the number is read.
 #[derive(serde::Deserialize)]
 struct SeqOnlyEvent {
     seq: u64,

@@ -1,4 +1,4 @@
-//! The copies of a run's files in its project, for people and other programs: written as far as that is possible, never read.
+//! The copies of a run's files in its project, for people and other programs: written if possible, never read.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -10,22 +10,22 @@ use unstuck_files::{DirHandle, FileError, FileProblem};
 
 use super::{PROJECT_DIR, project_copy_dir};
 
-/// The folder of a run in its project.
+/// The directory of a run in its project.
 #[derive(Debug)]
 pub(super) struct ProjectCopies {
     path: PathBuf,
-    /// None where it could not be made.
+    /// The handle; `None` if the directory could not be created.
     folder: Option<DirHandle>,
-    /// The files that lines are added to, as far as this process has made them.
+    /// The files to which lines are appended, if this process has created them.
     lines: BTreeMap<&'static str, File>,
-    /// Whether something could not be written: then nothing more is.
+    /// True if a write has failed: then nothing more is written.
     is_given_up: bool,
-    /// Why, until somebody is told.
+    /// The error, until it is reported.
     failure: Option<FileError>,
 }
 
 impl ProjectCopies {
-    /// Makes the folder, or opens it where it is there already.
+    /// Opens the directory; creates it if necessary.
     pub(super) fn open(project: &Path, run: &RunId) -> Self {
         let mut copies = Self {
             path: project_copy_dir(project, run),
@@ -47,12 +47,12 @@ impl ProjectCopies {
         self.failure.get_or_insert(error.with_base_dir(&self.path));
     }
 
-    /// Takes why something could not be written; only once.
+    /// Takes the error of a failed write; only once.
     pub(super) fn take_failure(&mut self) -> Option<FileError> {
         self.failure.take()
     }
 
-    /// Writes something, unless something could not be written before.
+    /// Writes a file, unless a write has failed before.
     pub(super) fn write<T>(
         &mut self,
         write: impl FnOnce(&DirHandle) -> Result<T, FileError>,
@@ -67,10 +67,10 @@ impl ProjectCopies {
         }
     }
 
-    /// Adds lines to a file. `whole` gives all that is in it with these lines.
+    /// Appends lines to a file. `whole` returns its complete contents with these lines.
     ///
-    /// Only a file that this process has made is added to: one that is there may be a second name of a file elsewhere, and whether
-    /// it is cannot be told for sure while somebody makes and removes such names.
+    /// Only a file created by this process is appended to: an existing one may be a hard link to a file elsewhere,
+    /// which cannot be detected reliably while another process creates and removes such links.
     pub(super) fn append(
         &mut self,
         name: &'static str,
@@ -93,7 +93,7 @@ impl ProjectCopies {
         }
     }
 
-    /// A folder below it, made if it is not there, and its path; also where copies were given up.
+    /// Opens a subdirectory and returns its path, creating it if necessary; also if copies were given up.
     pub(super) fn open_subdir(&self, below: &Path) -> Option<(DirHandle, PathBuf)> {
         let folder = self.folder.as_ref()?.create_dirs(below).ok()?;
         Some((folder, self.path.join(below)))
@@ -113,7 +113,7 @@ fn open_project_run_dir(project: &Path, run: &RunId) -> Result<DirHandle, FileEr
     ours.create_dirs(&Path::new("runs").join(run.as_str()))
 }
 
-/// Keeps the folder out of version control without touching a file of the project.
+/// Excludes the directory from version control without changing a file of the project.
 fn write_gitignore(ours: &DirHandle) -> Result<(), FileError> {
     match ours.create_new(Path::new(".gitignore"), b"*\n") {
         Err(FileError {

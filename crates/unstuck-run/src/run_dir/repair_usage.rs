@@ -1,4 +1,4 @@
-//! The lines of `usage.jsonl` about repairs: what happened, and what all of them in the run come to.
+//! The lines of `usage.jsonl` about repairs: an event and the totals of the run.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use unstuck_core::event::{ApprovalSource, RepairProposed};
 use unstuck_core::session_state::{RepairRecord, RepairStates, RepairStatus};
 use unstuck_core::{EventRecord, Timestamp};
 
-/// What happened to a repair, and what all repairs of the run come to.
+/// An event of a repair, with the totals of the run.
 #[derive(Debug, Serialize)]
 pub(super) struct RepairUsageLine<'a> {
     timestamp: Timestamp,
@@ -16,18 +16,18 @@ pub(super) struct RepairUsageLine<'a> {
     recovery: RepairCounts,
 }
 
-/// What all repairs of a run come to.
+/// The totals of all repairs in a run.
 #[derive(Debug, PartialEq, Serialize)]
 struct RepairCounts {
     proposals: usize,
     auto_executed: usize,
     auto_worked: usize,
-    /// How many of those that ran by themselves and are settled have helped, from 0 to 1.
+    /// Success rate of the finished automatic repairs, from 0 to 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     auto_success_rate: Option<f64>,
     escalations: usize,
     categories: BTreeMap<RepairCategory, usize>,
-    /// How long it took from the proposal until what had failed worked, on average.
+    /// Average time from the proposal until the failed command worked.
     #[serde(skip_serializing_if = "Option::is_none")]
     mean_time_to_resolution_ms: Option<u64>,
 }

@@ -1,4 +1,4 @@
-//! `state.json` and `escalation.json`: where a run stands, for people and other programs.
+//! `state.json` and `escalation.json`: the state of a run, for people and other programs.
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use unstuck_core::repair::needs_network;
 use unstuck_core::views::{RunProjection, RunStatus, SessionSummary};
 use unstuck_core::{EventRecord, Timestamp};
 
-/// Where a run stands.
+/// The state of a run.
 #[derive(Debug, Serialize)]
 pub(super) struct RunStateFile<'a> {
     run: &'a str,
@@ -47,7 +47,7 @@ impl<'a> RunStateFile<'a> {
     }
 }
 
-/// A question to a person.
+/// An escalation.
 #[derive(Debug, Serialize)]
 pub(super) struct EscalationFile<'a> {
     timestamp: Timestamp,
@@ -93,7 +93,7 @@ impl<'a> EscalationFile<'a> {
     }
 }
 
-/// A command line for every answer, and for what to look at first.
+/// Returns a command line for every answer, and for everything to inspect first.
 fn answer_commands(asked: &EscalationOpened, run: &str) -> Value {
     let id = &asked.id;
     let answers = asked.details.options.iter().map(|choice| {

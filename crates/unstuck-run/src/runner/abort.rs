@@ -1,4 +1,4 @@
-//! Ending a run that no process supervises: because a person aborts it, or gives up what failed.
+//! Ends a run that no process supervises: a person aborts it or gives up on the failure.
 
 use unstuck_core::escalation::EscalationAnswer;
 use unstuck_core::event::{EscalationResolved, Event, RunFinished, RunOutcome, SessionFinished};
@@ -18,25 +18,25 @@ use super::stored_stdin::StoredStdin;
 use crate::clock::Clock;
 use std::path::Path;
 
-/// The exit code of a run that ends before its command did.
+/// Exit code of a run that ends before its command did.
 const DEFAULT_EXIT_CODE: i32 = 1;
 
-/// What is needed to end a run.
+/// Everything that is needed to end a run.
 #[derive(Clone, Copy)]
 pub struct AbortContext<'a> {
-    /// Where its events are written, and who is notified.
+    /// Writes the events and sends the notifications.
     pub event_writer: EventWriter<'a>,
-    /// What must not be written.
+    /// Removes secrets from what is written.
     pub redactor: &'a Redactor,
-    /// Where the input of runs is kept.
+    /// The state directory, which holds the stored input of runs.
     pub state: &'a Path,
 }
 
 impl AbortContext<'_> {
-    /// Ends a run for good, whether or not it could be resumed.
+    /// Ends a run for good, even if it could be resumed.
     ///
-    /// Escalations that are still open are answered the same way. It is an error if a process supervises the run,
-    /// or if the run has ended.
+    /// Answers all open escalations the same way. Returns an error if a process supervises the run or if the run has
+    /// ended.
     pub async fn abort_run(
         &self,
         run: &RunId,
@@ -95,7 +95,7 @@ impl AbortContext<'_> {
     }
 }
 
-/// Returns why a run of a single command cannot be resumed; none if it can, or if it is a pipeline.
+/// Returns the reason why a run of a single command cannot be resumed; `None` if it can or if it is a pipeline.
 pub fn why_not_resumable(events: &[EventRecord], state: &Path) -> Option<String> {
     let recovery = SessionState::from_events(events)?;
     not_resumable_reason(&recovery).or_else(|| {
@@ -111,7 +111,7 @@ fn not_resumable_error(run: &RunId, why: &str) -> RunError {
     }
 }
 
-/// The answers to all open escalations; the newest answer, or a new one, if there are none.
+/// Returns the answers to all open escalations; the newest answer, or a new one, if none is open.
 fn resolve_open_escalations(
     fold: &RunProjection,
     events: &[EventRecord],
@@ -154,7 +154,7 @@ fn is_already_recorded(answer: &EscalationResolved, events: &[EventRecord]) -> b
     events.iter().any(same)
 }
 
-/// The exit code of the newest attempt that failed.
+/// Returns the exit code of the newest failed attempt.
 fn last_exit_code(events: &[EventRecord]) -> i32 {
     let code = |recorded: &EventRecord| match &recorded.event {
         Event::AttemptFailed(attempt) => attempt.end.exit_code,
@@ -167,7 +167,7 @@ fn last_exit_code(events: &[EventRecord]) -> i32 {
         .unwrap_or(DEFAULT_EXIT_CODE)
 }
 
-/// The end of a role that had not ended.
+/// Returns the event that finishes a role that has not finished.
 fn role_finished_event(
     session: &SessionSummary,
     end: &RunFinished,

@@ -1,4 +1,4 @@
-//! A person's answer to a question: written down once, whoever drives the run and wherever they are.
+//! Records a person's answer to an escalation, exactly once, whichever process runs the session.
 
 use unstuck_core::decision::{ConcreteChange, ModelSwitch, ModelSwitchReason};
 use unstuck_core::escalation::EscalationAnswer;
@@ -11,18 +11,18 @@ use unstuck_store::{AnswerGuard, Append, EscalationFilter, EscalationRow, StoreE
 use super::error::RunError;
 use super::notify_hook::EventWriter;
 
-/// What somebody says to a question.
+/// A person's answer to an escalation.
 #[derive(Debug, Clone, Copy)]
 pub struct HumanAnswer<'a> {
-    /// The answer.
+    /// The chosen answer.
     pub answer: EscalationAnswer,
-    /// Their words: why, or what is to be done otherwise.
+    /// The note of the person: a reason or instructions.
     pub note: &'a str,
-    /// Who they are, where that is known.
+    /// Name of the person, if known.
     pub author: Option<&'a str>,
 }
 
-/// Answers a question. The first answer counts; it is an error if there was one, or if something else was shown.
+/// Records an answer to an escalation. Returns an error if it is already answered or if its details have changed.
 pub async fn record_answer(
     scribe: &EventWriter<'_>,
     question: &EscalationRow,
@@ -32,7 +32,7 @@ pub async fn record_answer(
     record_answer_with_changes(scribe, question, said, &[], now).await
 }
 
-/// The same, where more is to be different afterwards than the answer itself says.
+/// Records an answer together with further changes to the next attempt.
 pub async fn record_answer_with_changes(
     scribe: &EventWriter<'_>,
     question: &EscalationRow,
@@ -54,7 +54,8 @@ pub async fn record_answer_with_changes(
     .await
 }
 
-/// The answers to the other roles of a run that stopped for the same budget: one approval raises it for all of them.
+/// Returns answers for the other roles of the run that stopped at the same budget: one approval raises it for all of
+/// them.
 async fn answers_for_same_budget(
     scribe: &EventWriter<'_>,
     question: &EscalationRow,
@@ -81,22 +82,22 @@ async fn answers_for_same_budget(
     Ok(others.collect())
 }
 
-/// A person wants a session to be tried again that has come to its end.
+/// A person's request to retry a session that has ended.
 #[derive(Debug, Clone, Copy)]
 pub struct RetryRequest<'a> {
-    /// Its run.
+    /// The run of the session.
     pub run: &'a RunId,
-    /// The session.
+    /// The session to retry.
     pub session: &'a SessionId,
-    /// What is to be different.
+    /// Changes to the next attempt.
     pub changes: &'a [ConcreteChange],
-    /// Their words about it.
+    /// The note of the person.
     pub note: &'a str,
-    /// Who they are, where that is known.
+    /// Name of the person, if known.
     pub author: Option<&'a str>,
 }
 
-/// Writes down that a session is to be tried again; whoever takes the run up makes the attempt.
+/// Records a retry request; the process that resumes the run makes the attempt.
 pub async fn request_retry(
     scribe: &EventWriter<'_>,
     wanted: &RetryRequest<'_>,
@@ -119,7 +120,7 @@ pub async fn request_retry(
     Ok(())
 }
 
-/// Lets what counts without an answer count for every question whose time is over, and tells which they were.
+/// Applies the default answer to every expired escalation and returns those escalations.
 pub async fn expire_escalations(
     scribe: &EventWriter<'_>,
     filter: &EscalationFilter,
@@ -140,7 +141,7 @@ pub async fn expire_escalations(
         )
         .await
         {
-            // Somebody was faster.
+            // Another process has answered it first.
             Err(RunError::Store(StoreError::AlreadyAnswered { .. })) => {}
             done => {
                 done?;
@@ -151,7 +152,7 @@ pub async fn expire_escalations(
     Ok(lapsed)
 }
 
-/// Answers for those who did not answer in time.
+/// Records the default answer of an expired escalation.
 pub(super) async fn record_default_answer(
     scribe: &EventWriter<'_>,
     run: &RunId,
@@ -207,7 +208,7 @@ fn resolution_event(asked: &EscalationOpened, said: &HumanAnswer<'_>) -> Escalat
     resolved
 }
 
-/// The repair that may run now: exactly what was shown, once.
+/// Returns the approval of exactly the repair that was shown, for one execution.
 fn approval_event(asked: &EscalationOpened) -> Option<RepairApproved> {
     Some(RepairApproved {
         session: asked.session.clone(),
@@ -217,7 +218,7 @@ fn approval_event(asked: &EscalationOpened) -> Option<RepairApproved> {
     })
 }
 
-/// The model that is used from now on, where that is another one.
+/// Returns the model switch that an answer causes, if the model changes.
 fn model_switch_after_answer(
     asked: &EscalationOpened,
     resolved: &EscalationResolved,

@@ -1,7 +1,7 @@
-//! The file of `--output`: it gets the accepted answer, all of it at once, and nothing if no attempt succeeds.
+//! The file of `--output`: it gets the accepted answer atomically, or nothing if no attempt succeeds.
 //!
-//! Agents may write beside it, and in its place. So its path is resolved before anything runs ([`resolve_target`]), no link
-//! is followed afterwards, and a new file takes its name.
+//! Agents may write next to it or replace it. So its path is resolved before anything runs ([`resolve_target`]), no
+//! link is followed afterwards, and the answer is written to a new file that is renamed to it.
 
 use std::fs::{File, Permissions};
 use std::io::{self, Seek, SeekFrom, Write};
@@ -13,43 +13,43 @@ use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::{Errno, retry_on_intr};
 use unstuck_files::{DirHandle, EntryKind, FileError};
 
-/// For so long a FIFO or device may take nothing before the answer counts as lost.
+/// Longest time for which a FIFO or device may block before the answer is given up.
 const WRITE_TIMEOUT: Timespec = Timespec {
     tv_sec: 30,
     tv_nsec: 0,
 };
 
-/// How a FIFO or device is opened to be written: without waiting for somebody who reads.
+/// Flags to open a FIFO or device for writing without waiting for a reader.
 const WRITE_FLAGS: OFlags = OFlags::WRONLY
     .union(OFlags::NONBLOCK)
     .union(OFlags::NOCTTY)
     .union(OFlags::CLOEXEC);
 
-/// The answer of one attempt, kept beside the file that it is for until the attempt is accepted.
+/// The answer of one attempt, kept in a draft next to its target until the attempt is accepted.
 #[derive(Debug)]
 pub(super) struct AnswerFile {
     target: AnswerTarget,
     file: File,
-    /// The first error: an answer with a gap is never accepted.
+    /// The first error: an incomplete answer is never accepted.
     error: Option<io::Error>,
 }
 
-/// Where an answer goes.
+/// The destination of an answer.
 #[derive(Debug)]
 enum AnswerTarget {
-    /// A file of a folder; the answer is written under another name there until it is accepted.
+    /// A regular file; the answer is written under another name in its directory until it is accepted.
     File {
         folder: DirHandle,
         name: PathBuf,
         draft: PathBuf,
     },
-    /// A FIFO that somebody reads.
+    /// A FIFO that has a reader.
     Fifo { folder: DirHandle, name: PathBuf },
     /// A device, which is written to and cannot be replaced.
     Device(PathBuf),
 }
 
-/// Resolves the path of a file that is written when a run has ended: what its links name now counts, not what they name then.
+/// Resolves the path of an output file before the run, so that links changed later have no effect.
 pub fn resolve_target(path: &Path) -> io::Result<PathBuf> {
     let path = std::path::absolute(path)?;
     if is_system_path(&path) {
@@ -66,7 +66,7 @@ pub fn resolve_target(path: &Path) -> io::Result<PathBuf> {
     Ok(if is_system_path(&real) { path } else { real })
 }
 
-/// Whether a path is one of the system's own files, where no agent can put anything.
+/// Returns true if a path is one of the system's own files, where agents cannot create anything.
 fn is_system_path(path: &Path) -> bool {
     let is_device = path.starts_with("/dev") && !path.starts_with("/dev/shm");
     is_device || path.starts_with("/proc")
@@ -91,7 +91,7 @@ impl AnswerTarget {
 }
 
 impl AnswerFile {
-    /// Begins an empty draft for a file whose path was resolved before.
+    /// Creates an empty draft for a file whose path was resolved before.
     pub(super) fn begin(target: &Path) -> io::Result<Self> {
         let mut target = AnswerTarget::open(target)?;
         let file = match &mut target {
@@ -110,7 +110,7 @@ impl AnswerFile {
             AnswerTarget::Fifo { .. } | AnswerTarget::Device(_) => {
                 let place = DirHandle::open(&std::env::temp_dir())?;
                 let (file, name) = place.create_temporary()?;
-                // Only this process needs it.
+                // The draft is needed by this process only.
                 place.remove_file(&name)?;
                 file
             }
@@ -122,21 +122,21 @@ impl AnswerFile {
         })
     }
 
-    /// Adds what the attempt wrote.
+    /// Appends output of the attempt.
     pub(super) fn push(&mut self, bytes: &[u8]) {
         if self.error.is_none() {
             self.error = self.file.write_all(bytes).err();
         }
     }
 
-    /// Takes this text instead of what was written so far.
+    /// Replaces everything written so far with a text.
     fn replace(&mut self, text: &str) -> io::Result<()> {
         self.file.set_len(0)?;
         self.file.seek(SeekFrom::Start(0))?;
         self.file.write_all(text.as_bytes())
     }
 
-    /// Puts the answer in place; `text` is the answer where it is not all of the output.
+    /// Publishes the answer; `text` is the answer if it is not the whole output.
     pub(super) fn accept(mut self, text: Option<&str>) -> io::Result<()> {
         match (text, self.error.take()) {
             (Some(text), _) => self.replace(text)?,
@@ -155,7 +155,7 @@ impl AnswerFile {
             AnswerTarget::Fifo { folder, name } => {
                 let flags = WRITE_FLAGS | OFlags::NOFOLLOW;
                 let file = File::from(openat(folder, name, flags, Mode::empty())?);
-                // A file may be in its place by now, which has another name elsewhere.
+                // The FIFO may have been replaced by a file that is also linked elsewhere.
                 if !file.metadata()?.file_type().is_fifo() {
                     return Err(io::Error::other("another file took its place"));
                 }
@@ -173,13 +173,13 @@ impl AnswerFile {
 impl Drop for AnswerFile {
     fn drop(&mut self) {
         if let AnswerTarget::File { folder, draft, .. } = &self.target {
-            // It is gone already if the answer was accepted.
+            // It is already gone if the answer was accepted.
             let _ = folder.remove_file(draft);
         }
     }
 }
 
-/// Something that may take what is written only bit by bit, but not for ever.
+/// A writer for a file that may accept data slowly, with a timeout.
 struct TimeoutWriter<'f>(&'f mut File);
 
 impl Write for TimeoutWriter<'_> {
@@ -202,7 +202,7 @@ impl Write for TimeoutWriter<'_> {
     }
 }
 
-/// Writes a file at once: whoever reads it sees all of it or what was there before. Its path was resolved before.
+/// Writes a file atomically: readers see either the new content or the old. Its path must be resolved already.
 pub fn write_atomically(target: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = AnswerFile::begin(target)?;
     file.push(bytes);
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rejected_answer_leaves_the_file_as_it_was() {
+    fn rejected_answer_leaves_the_file_unchanged() {
         let (folder, target) = target();
         fs::write(&target, "before").unwrap();
         let mut file = AnswerFile::begin(&target).unwrap();
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn an_accepted_answer_is_all_that_was_written_or_the_text_that_was_found_in_it() {
+    fn accepted_answer_is_the_whole_output_or_the_extracted_text() {
         let (folder, target) = target();
         let mut file = AnswerFile::begin(&target).unwrap();
         file.push(b"caf\xe9");
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_that_is_there_before_the_run_stays_a_link() {
+    fn link_that_exists_before_the_run_is_kept() {
         let (folder, target) = target();
         fs::write(&target, "before").unwrap();
         let link = folder.path().join("link");
@@ -267,9 +267,9 @@ mod tests {
         assert_eq!(fs::read_to_string(&target).unwrap(), "after");
     }
 
-    /// H1: a link that an agent puts there while the run goes on is replaced, and what it names stays.
+    /// H1: a link that an agent creates during the run is replaced, and its target is kept.
     #[test]
-    fn a_link_that_appears_during_the_run_is_not_followed() {
+    fn link_created_during_the_run_is_not_followed() {
         let (folder, target) = target();
         let outside = folder.path().join("outside");
         fs::write(&outside, "private").unwrap();
@@ -283,9 +283,9 @@ mod tests {
         assert!(!fs::symlink_metadata(&target).unwrap().is_symlink());
     }
 
-    /// H1: nor is a folder on the way to it that became a link.
+    /// H1: a parent directory that became a link is not followed.
     #[test]
-    fn a_folder_that_becomes_a_link_is_not_followed() {
+    fn directory_replaced_by_a_link_is_not_followed() {
         let (folder, _) = target();
         let (own, outside) = (folder.path().join("own"), folder.path().join("outside"));
         fs::create_dir(&own).unwrap();
@@ -297,16 +297,16 @@ mod tests {
         assert!(names(&outside).is_empty());
     }
 
-    /// H1: a FIFO that nobody reads is an error, not a wait.
+    /// H1: a FIFO without a reader is an error, not a wait.
     #[test]
-    fn a_fifo_that_nobody_reads_is_an_error() {
+    fn fifo_without_a_reader_is_an_error() {
         let (_folder, target) = target();
         rustix::fs::mknodat(CWD, &target, rustix::fs::FileType::Fifo, Mode::RWXU, 0).unwrap();
         assert!(write_atomically(&target, b"answer").is_err());
     }
 
     #[test]
-    fn a_full_device_is_an_error() {
+    fn full_device_is_an_error() {
         let mut file = AnswerFile::begin(Path::new("/dev/full")).unwrap();
         file.push(b"lost");
         assert!(file.accept(None).is_err());

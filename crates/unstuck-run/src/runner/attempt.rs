@@ -1,4 +1,4 @@
-//! One attempt: start the child, pass on what it writes, judge what came of it.
+//! Makes one attempt: starts the child, forwards its output and evaluates the result.
 #![expect(
     clippy::disallowed_methods,
     reason = "files in the state folder, out of the agents' reach"
@@ -45,22 +45,22 @@ use crate::process::{
 };
 use crate::run_dir;
 
-/// What a conversation is told when the files that it knows are not what they were.
+/// Message to a conversation when the files that it knows have changed.
 const WORK_TREE_CHANGED_MESSAGE: &str = "The files of the work tree were changed since this conversation stopped, by others or by being set back: read them again before you rely on what you know of them.";
 
-/// What a conversation is told that somebody else has continued.
+/// Message to a conversation that was continued elsewhere.
 const CONTINUED_ELSEWHERE_MESSAGE: &str = "Somebody else has continued this conversation since: read what was done there, and do not do it again.";
 
-/// The change of an attempt whose conversation is not where it was left.
+/// Reason of an attempt whose conversation was continued elsewhere.
 const CONVERSATION_MOVED: &str = "somebody else continued it meanwhile";
 
 impl<'a> SessionRunner<'a> {
-    /// Makes the attempt that is planned, and notes what came of it.
+    /// Makes the planned attempt and records the result.
     pub(super) async fn run_attempt(
         &mut self,
         log: &mut SessionLog<'_, '_>,
     ) -> Result<(), RunError> {
-        // What happened before is written down while a free one is waited for.
+        // Pending events are written while it waits for a free supervisor.
         if log.role_instance().is_some() {
             self.flush(log).await?;
         }
@@ -147,7 +147,7 @@ impl<'a> SessionRunner<'a> {
         Ok(())
     }
 
-    /// Notes that an attempt was interrupted, with the conversation in which it can be continued.
+    /// Records an interrupted attempt, with the conversation in which it can be continued.
     fn note_interrupted_conversation(
         &mut self,
         log: &mut SessionLog<'_, '_>,
@@ -158,7 +158,7 @@ impl<'a> SessionRunner<'a> {
         self.note_interrupted(log, Some(InterruptedAttempt { conversation }));
     }
 
-    /// Puts the answer in its file, where there is one; false if it could not be written.
+    /// Saves the answer to its file, if there is one; returns false if it could not be written.
     fn save_answer(
         &mut self,
         log: &mut SessionLog<'_, '_>,
@@ -173,7 +173,7 @@ impl<'a> SessionRunner<'a> {
         false
     }
 
-    /// A supervisor that is free; none if somebody wants to stop while it is waited for.
+    /// Returns a free supervisor; `None` if a stop is requested while waiting.
     async fn acquire_supervisor(&mut self) -> Result<Option<SupervisorGuard<'a>>, RunError> {
         tokio::select! {
             biased;
@@ -182,7 +182,7 @@ impl<'a> SessionRunner<'a> {
         }
     }
 
-    /// What a conversation that goes on is told about the time since it stopped.
+    /// Returns the message to a continued conversation about the time since it stopped.
     fn continuation_context(
         &self,
         log: &SessionLog<'_, '_>,
@@ -273,7 +273,7 @@ impl<'a> SessionRunner<'a> {
         supervisor: &mut Supervisor,
         attendance: Option<&mut (dyn GatewayAttachment + 'static)>,
     ) -> Result<ChildRunResult, RunError> {
-        // Without it an end that nobody saw is not known, and the attempt would be made again.
+        // Without the directory, an unobserved end would go unnoticed and the attempt would be repeated.
         let _ = std::fs::create_dir_all(self.state);
         let spec = self.process_spec(log, plan, line, attendance.as_deref());
         let taken = log.journal().takeover_signal();
@@ -311,7 +311,7 @@ impl<'a> SessionRunner<'a> {
             }),
             results,
             last_result: None,
-            // What an attempt gets instead is made anew each time.
+            // A replaced input is built again for each attempt.
             input: replaced.is_none().then_some(input),
             redactor: self.redactor,
             reporter: &mut *self.reporter,
@@ -329,7 +329,7 @@ impl<'a> SessionRunner<'a> {
         let running = supervisor.run(&spec, stdin, &mut passage, self.stop.clone());
         let ended = tokio::select! {
             ended = running => ended?,
-            // The child ends with the future that runs it: two must not work in one place.
+            // The child ends with the future that runs it: two processes must not work in one directory.
             () = wait_until_lost(taken) => {
                 let run = log.recovery().id().clone();
                 return Err(RunError::TakenOver { run });
@@ -358,13 +358,13 @@ impl<'a> SessionRunner<'a> {
         })
     }
 
-    /// Whether all of an attempt's output is needed to judge it, or by others.
+    /// Returns true if the full output of an attempt is needed to evaluate it or by other roles.
     fn needs_full_output(&self, log: &SessionLog<'_, '_>) -> bool {
         let options = log.options();
         self.role.is_some() || options.expect.needs_text() || options.output.is_some()
     }
 
-    /// The draft of the answer of an attempt, where the answer is to be kept in a file.
+    /// Returns the draft of the attempt's answer, if the answer goes to a file.
     fn answer_file(&self, log: &SessionLog<'_, '_>) -> Result<Option<AnswerFile>, RunError> {
         let Some(path) = log.options().output.as_ref().map(PathBuf::from) else {
             return Ok(None);
@@ -374,7 +374,7 @@ impl<'a> SessionRunner<'a> {
         Ok(Some(begun))
     }
 
-    /// Keeps the answer of an attempt that ended while nobody looked; whether it is where it is wanted.
+    /// Saves the answer of an attempt that ended unobserved; returns false if it could not be written.
     fn save_orphaned_answer(
         &mut self,
         log: &mut SessionLog<'_, '_>,
@@ -396,7 +396,7 @@ impl<'a> SessionRunner<'a> {
         Ok(false)
     }
 
-    /// Notes that an attempt did its work, and that its answer could not be kept where it is wanted.
+    /// Records that an attempt succeeded but its answer could not be saved.
     fn note_lost_answer(&mut self, log: &mut SessionLog<'_, '_>, error: &std::io::Error) {
         let path = log.options().output.as_deref().unwrap_or_default();
         let reason = format!("the answer could not be written to {path}: {error}");
@@ -404,7 +404,7 @@ impl<'a> SessionRunner<'a> {
         self.note_interruption(log, Some(InterruptedAttempt::default()), why);
     }
 
-    /// Has somebody stand between the agent and its API, where that is wanted.
+    /// Attaches the private gateway to an attempt, if wanted.
     fn attach_gateway(
         &self,
         log: &SessionLog<'_, '_>,
@@ -491,7 +491,7 @@ impl<'a> SessionRunner<'a> {
         }
     }
 
-    /// Runs the command that must pass afterwards, where there is one and the attempt itself is fine.
+    /// Runs the check command of a successful attempt, if there is one.
     async fn run_attempt_check(
         &mut self,
         log: &SessionLog<'_, '_>,
@@ -560,7 +560,7 @@ impl<'a> SessionRunner<'a> {
         case.evaluate(self.knowledge, &self.clock.reading())
     }
 
-    /// Notes how the attempt ended that was under way when unstuck itself ended.
+    /// Records how the attempt ended that was running when unstuck crashed.
     pub(super) fn note_crash(&mut self, log: &mut SessionLog<'_, '_>) -> Result<(), RunError> {
         let number = log.recovery().attempt_count();
         let record = ChildStatus::from_record(&self.exit_record_path(log, number));
@@ -597,8 +597,8 @@ impl<'a> SessionRunner<'a> {
         Ok(())
     }
 
-    /// Whether a child that ended when nobody looked any more may have ended because its way to its API was gone: the gateway
-    /// ended with the process that supervised it.
+    /// Returns true if a child that ended unobserved may have failed because its gateway was gone: the gateway ended
+    /// with the process that supervised the child.
     fn ended_with_gateway(&self, log: &SessionLog<'_, '_>, status: &ChildStatus) -> bool {
         let spec = log.recovery().spec();
         let has_gateway = self.go_between.is_some() && !log.options().no_gateway;
@@ -607,7 +607,7 @@ impl<'a> SessionRunner<'a> {
         has_gateway && is_agent && spec.policy.enabled && is_doubtful
     }
 
-    /// Notes that what an API call waited for when the attempt was cut off is still waited for.
+    /// Records that the wait of an API call that was interrupted with its attempt still applies.
     fn note_held_call(&self, log: &mut SessionLog<'_, '_>, now: Timestamp) {
         if let SessionStep::Wait(until) = log.recovery().next_step(now) {
             let session = Some(log.recovery().spec().session.clone());
@@ -626,14 +626,14 @@ impl<'a> SessionRunner<'a> {
         }
     }
 
-    /// Runs only the check again that failed after the newest attempt: a repair was run since.
+    /// Re-runs only the check that failed after the newest attempt, since a repair has run.
     pub(super) async fn rerun_check(
         &mut self,
         log: &mut SessionLog<'_, '_>,
     ) -> Result<(), RunError> {
         let answer = log.answer().to_owned();
         if answer.trim().is_empty() {
-            // What the attempt had made is not known any more.
+            // The output of the attempt is no longer known.
             return self.run_attempt(log).await;
         }
         let Some(mut supervisor) = self.acquire_supervisor().await? else {
@@ -673,7 +673,7 @@ impl<'a> SessionRunner<'a> {
         Ok(())
     }
 
-    /// The conversation that an agent had begun before it was cut off, where it can be gone on in.
+    /// Returns the conversation that an agent had begun before a crash, if it can be resumed.
     fn resumable_conversation(
         &self,
         log: &SessionLog<'_, '_>,
@@ -685,7 +685,7 @@ impl<'a> SessionRunner<'a> {
         let agent = self.agent_of(&spec.command, spec.agent.as_deref())?;
         let (stdout, stderr) = (ended.stdout.text(), ended.stderr.text());
         let told = agent.read_output(&stdout, &stderr).session;
-        // One that had said nothing yet may not have begun it; it is tried where the agent says if there is none.
+        // A conversation without any output may not exist yet; it is tried if the agent reports missing conversations.
         let tells = !agent.file().session.missing.is_empty();
         let given = given
             .filter(|_| tells || !stdout.trim().is_empty())
@@ -693,27 +693,27 @@ impl<'a> SessionRunner<'a> {
         told.or(given).filter(|_| can)
     }
 
-    /// The same of an attempt that nobody saw the end of, from what is on disk.
+    /// Returns the resumable conversation of an unobserved attempt, from the files on disk.
     fn conversation_on_disk(&self, log: &SessionLog<'_, '_>) -> Option<String> {
         let ended = self.process_result_on_disk(log, ChildStatus::Exited(0));
         let given = log.recovery().assigned_conversation().map(str::to_owned);
         self.resumable_conversation(log, given.as_deref(), &ended)
     }
 
-    /// What a child left behind that ended by itself when nobody looked any more.
+    /// Returns the result of a child that ended by itself while unobserved.
     fn orphan_result_on_disk(
         &self,
         log: &SessionLog<'_, '_>,
         status: ChildStatus,
     ) -> Option<ProcessResult> {
-        // A check that must pass afterwards has to be run; so the attempt has to be made again.
+        // A check has to be run; so the attempt has to be repeated.
         if log.options().check.is_some() {
             return None;
         }
         Some(self.process_result_on_disk(log, status))
     }
 
-    /// The folder of the newest attempt.
+    /// Returns the directory of the newest attempt.
     fn newest_attempt_dir(&self, log: &SessionLog<'_, '_>) -> PathBuf {
         let run = log.journal().files_dir();
         let part = log.role_instance();
@@ -721,14 +721,14 @@ impl<'a> SessionRunner<'a> {
         run_dir::attempt_dir(&run, part, instances, log.recovery().attempt_count())
     }
 
-    /// All of the standard output of an attempt that nobody saw the end of, where all of it is needed.
+    /// Returns the full standard output of an unobserved attempt, if all of it is needed.
     fn full_stdout_on_disk(&self, log: &SessionLog<'_, '_>) -> Option<String> {
         let read = || run_dir::read_run_file(&self.newest_attempt_dir(log).join("stdout.log")).ok();
         let bytes = self.needs_full_output(log).then(read).flatten()?;
         Some(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// When the output of an attempt was printed that nobody saw the end of.
+    /// Returns the timestamps of the output of an unobserved attempt.
     fn print_times_on_disk(&self, log: &SessionLog<'_, '_>) -> StreamTimestamps {
         let folder = self.newest_attempt_dir(log);
         StreamTimestamps {
@@ -748,20 +748,20 @@ impl<'a> SessionRunner<'a> {
     }
 }
 
-/// What a conversation is told that somebody else continued, before what else happened meanwhile.
+/// Returns the message to a conversation that was continued elsewhere, followed by other news.
 fn continued_elsewhere_message(meanwhile: Option<String>) -> String {
     let told = [CONTINUED_ELSEWHERE_MESSAGE.to_owned()].into_iter();
     told.chain(meanwhile).collect::<Vec<_>>().join("\n")
 }
 
-/// The accepted answer as text, where that is not all of the output.
+/// Returns the accepted answer as text if it is not the whole output.
 fn accepted_text<'t>(log: &SessionLog<'_, '_>, judged: &'t AttemptEvaluation) -> Option<&'t str> {
     let accepted = log.options().expect.accepted_part(&judged.answer);
     let is_part = judged.is_extracted || accepted.len() < judged.answer.len();
     is_part.then_some(accepted)
 }
 
-/// What is told when an output is too long to be judged as a whole.
+/// Returns the warning about an output that is too long to be evaluated completely.
 fn partial_evaluation_warning() -> String {
     format!(
         "its output is longer than {} MiB: what is expected of it was looked for in its first {} KiB and its last {} KiB only",
@@ -771,7 +771,7 @@ fn partial_evaluation_warning() -> String {
     )
 }
 
-/// The end of a child that nobody saw, from what is on disk.
+/// Returns the result of an unobserved child, from the files on disk.
 fn process_result_from_output(status: ChildStatus, stdout: &[u8], stderr: &[u8]) -> ProcessResult {
     let captured = |bytes: &[u8]| {
         let mut captured = CapturedOutput::default();
@@ -791,45 +791,45 @@ fn process_result_from_output(status: ChildStatus, stdout: &[u8], stderr: &[u8])
     }
 }
 
-/// What came of a child.
+/// The result of a child run.
 struct ChildRunResult {
     ended: ProcessResult,
     loop_signal: Option<LoopSignal>,
-    /// All of its standard output, where it is kept and not too long.
+    /// The full standard output, if it is kept and not too long.
     stdout: Option<String>,
-    /// Its answer for a file, where there is one.
+    /// The draft of the answer, if it goes to a file.
     answer: Option<AnswerFile>,
-    /// When its last tool result came.
+    /// Timestamp of the last tool result.
     last_result: Option<Timestamp>,
-    /// When the parts of its output were printed.
+    /// Timestamps of the parts of the output.
     times: StreamTimestamps,
 }
 
-/// What was seen of an attempt.
+/// Everything that was observed of an attempt.
 struct AttemptObservations<'a> {
     ended: &'a ProcessResult,
     check: Option<&'a CheckOutcome>,
     loop_signal: Option<&'a LoopSignal>,
     stdout: Option<&'a str>,
     tree: Option<String>,
-    /// What was seen between the agent and its API.
+    /// The diagnosis of the gateway.
     gateway_diagnosis: Option<Diagnosis>,
-    /// How the newest of its API calls ended.
+    /// The end of the newest API call.
     last_call: Option<LastCall>,
-    /// What its calls used, where somebody saw them.
+    /// The usage of the API calls, if the gateway saw them.
     usage: AttemptUsage,
-    /// When there was progress last.
+    /// Timestamp of the last progress.
     last_progress: Option<Timestamp>,
-    /// Since when its API calls have been failing.
+    /// Start of the current series of failed API calls.
     failing_since: Option<Timestamp>,
     /// The conversation that its requests named.
     conversation: Option<String>,
-    /// When the parts of its output were printed.
+    /// Timestamps of the parts of the output.
     times: StreamTimestamps,
 }
 
 impl<'a> AttemptObservations<'a> {
-    /// How an attempt ended, of which nothing else is known.
+    /// Returns the observations of an attempt of which only the process result is known.
     fn from_process_result(ended: &'a ProcessResult) -> Self {
         Self {
             ended,
@@ -847,7 +847,7 @@ impl<'a> AttemptObservations<'a> {
         }
     }
 
-    /// Adds what the gateway saw of the attempt's API calls, if one was in the way.
+    /// Adds what the gateway observed of the attempt's API calls, if one was attached.
     fn with_gateway_observations(self, gateway: Option<&dyn GatewayAttachment>) -> Self {
         let Some(gateway) = gateway else {
             return self;

@@ -1,4 +1,4 @@
-//! The command line of the next attempt: what a plan changes about the first one.
+//! The command line of the next attempt: the original command with the planned changes.
 
 use std::path::Path;
 
@@ -12,28 +12,28 @@ use unstuck_files::{DirHandle, read_named};
 
 use super::error::RunError;
 
-/// A longer file is no prompt.
+/// Largest file that is read as a prompt.
 const MAX_PROMPT_BYTES: u64 = 8 << 20;
 
-/// The template of what an agent is told when it goes on in its conversation.
+/// Template of the message to an agent that continues its conversation.
 const CONTINUE_TEMPLATE: &str = "continue";
-/// The template of a way out that is made of steps.
+/// Template of a strategy that consists of steps.
 const STEPS_TEMPLATE: &str = "steps";
-/// The template of what an agent is told when nobody knows what the attempt before had done.
+/// Template of the message after an attempt whose end is unknown.
 const CUT_OFF_TEMPLATE: &str = "cut_off";
-/// The template of what went wrong, which holds a person's words as well.
+/// Template of the error description, which also contains a person's note.
 const ERROR_CONTEXT_TEMPLATE: &str = "error_context";
 
-/// What can be changed about a command: of a plain one only the time that it gets.
+/// Returns the changes that are possible for a command: for a plain command, only its timeout.
 pub(super) fn capabilities(agent: Option<&Agent>, command: &[String]) -> Capabilities {
-    // Whether there is a conversation to go on in, the session itself knows.
+    // The session itself knows if it has a conversation to continue.
     let own = agent.map_or(Capabilities::NONE, |agent| {
         Invocation::parse(agent, command)
             .with_reported_session(Some(String::new()))
             .capabilities()
     });
     let own = if own.has(Capability::Prompt) {
-        // The length of an agent's output is a matter of what it is asked for.
+        // The prompt controls the length of an agent's output.
         own.with(Capability::OutputLimit)
     } else {
         own
@@ -41,40 +41,40 @@ pub(super) fn capabilities(agent: Option<&Agent>, command: &[String]) -> Capabil
     own.with(Capability::Timeout).without(Capability::Steps)
 }
 
-/// A command line, and what replaces its standard input where the prompt comes from there.
+/// A command line, with a replacement of its standard input if the prompt comes from there.
 #[derive(Debug, PartialEq)]
 pub(super) struct AttemptCommandLine {
     pub(super) command: Vec<String>,
     pub(super) stdin: Option<String>,
-    /// The conversation that the agent was given, so that it can be resumed whatever the agent tells.
+    /// The conversation id passed to the agent, so that it can be resumed whatever the agent prints.
     pub(super) session: Option<String>,
 }
 
-/// What the command line of an attempt is made from.
+/// The inputs of an attempt's command line.
 pub(super) struct AttemptCommandBuilder<'a> {
     pub(super) agent: Option<&'a Agent>,
     pub(super) recovery: &'a SessionState,
     pub(super) plan: &'a NextAttempt,
     pub(super) prompts: &'a PromptTemplates,
-    /// A way out that the agent is told, as a list of steps.
+    /// The steps of the strategy, as a list for the agent.
     pub(super) steps: Option<String>,
-    /// What a conversation that goes on is told about the time since it stopped.
+    /// The message to a continued conversation about the time since it stopped.
     pub(super) since: ContinuationContext,
-    /// Why what it proposed was refused.
+    /// The reasons why its proposals were refused.
     pub(super) refused_proposals: Vec<String>,
 }
 
-/// What happened since a conversation stopped, as far as is known.
+/// The known events since a conversation stopped.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct ContinuationContext {
-    /// The step that the agent was at.
+    /// The step that the agent had reached.
     pub(super) step: Option<String>,
-    /// What else happened meanwhile.
+    /// Other events since then.
     pub(super) meanwhile: Option<String>,
 }
 
 impl AttemptCommandBuilder<'_> {
-    /// The command line that the plan asks for.
+    /// Builds the planned command line.
     pub(super) fn build(
         &self,
         input: Option<&str>,
@@ -86,7 +86,7 @@ impl AttemptCommandBuilder<'_> {
             stdin: None,
             session: None,
         };
-        // Where nothing is tried again by itself, only a person has changed something.
+        // With automatic retries off, only a person can have changed something.
         let is_changed = spec.policy.enabled || !plan.changes.is_empty();
         let Some(agent) = self.agent.filter(|_| is_changed) else {
             return Ok(as_it_is());
@@ -125,7 +125,7 @@ impl AttemptCommandBuilder<'_> {
         })
     }
 
-    /// What the agent is told when it goes on in its conversation.
+    /// Returns the message to an agent that continues its conversation.
     pub(super) fn continuation_message(&self, task: &str) -> Result<String, RunError> {
         if let Some(text) = &self.plan.prompt_text {
             return Ok(text.clone());
@@ -136,7 +136,7 @@ impl AttemptCommandBuilder<'_> {
             concurrent_changes: self.since.meanwhile.clone().unwrap_or_default(),
             ..self.prompt_context()
         };
-        // What failed before it was cut off is not what ended it.
+        // A failure before the interruption is not its cause.
         if self.plan.after_interruption {
             context.error.clear();
         }
@@ -152,7 +152,7 @@ impl AttemptCommandBuilder<'_> {
         Ok(self.with_refused_proposals(message))
     }
 
-    /// A text that also says why what the agent proposed was refused.
+    /// Appends the reasons why the agent's proposals were refused.
     fn with_refused_proposals(&self, mut text: String) -> String {
         for why in &self.refused_proposals {
             let said = "Your recovery.json was refused as a whole, and nothing of it was run";
@@ -161,7 +161,7 @@ impl AttemptCommandBuilder<'_> {
         text
     }
 
-    /// A prompt with the additions that the plan asks for.
+    /// Returns a prompt with the planned additions.
     pub(super) fn modified_prompt(&self, original: &str) -> Result<String, RunError> {
         let (plan, limits) = (self.plan, PromptLimits::default());
         if let Some(text) = &plan.prompt_text {
@@ -203,7 +203,7 @@ impl AttemptCommandBuilder<'_> {
     }
 }
 
-/// The beginning of a task, by which an agent that has it in its conversation knows it again.
+/// Returns the beginning of a task, by which an agent recognizes it in its conversation.
 fn task_beginning(task: &str) -> String {
     const LONGEST: usize = 600;
     let task = task.trim();
@@ -213,7 +213,7 @@ fn task_beginning(task: &str) -> String {
     }
 }
 
-/// The prompt that a command line names, as far as it can be had.
+/// Returns the prompt named by a command line, if it can be read.
 pub(super) fn original_prompt(
     invocation: &Invocation<'_>,
     spec: &SessionSpec,
@@ -227,11 +227,11 @@ pub(super) fn original_prompt(
     }
 }
 
-/// Reads the prompt from the file that a command line names, seen from a folder.
+/// Reads the prompt from the file named by a command line, relative to a directory.
 fn read_prompt_file(cwd: &Path, path: &Path) -> Option<String> {
     let bytes = match path.strip_prefix(cwd).unwrap_or(path) {
         below if below.is_relative() => {
-            // The agent may have put a link there since, to what it cannot read itself.
+            // The agent may have created a link there to a file that it cannot read itself.
             DirHandle::open(cwd)
                 .ok()?
                 .read_within(below, MAX_PROMPT_BYTES)
@@ -241,7 +241,7 @@ fn read_prompt_file(cwd: &Path, path: &Path) -> Option<String> {
     String::from_utf8(bytes.ok()?).ok()
 }
 
-/// An id for a conversation, in the form that agents take: a UUID of version 4.
+/// Returns a new conversation id in the form that agents accept: a UUID of version 4.
 pub(super) fn new_conversation_id(draws: &mut dyn FnMut() -> RandomDraw) -> String {
     let (high, low) = (draws().0, draws().0);
     let high = (high & !0xf000) | 0x4000;
@@ -276,7 +276,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_conversation_has_an_id_that_agents_take() {
+    fn conversation_id_is_a_version_4_uuid() {
         let mut dice = SeededRng::seeded(3);
         let id = new_conversation_id(&mut || dice.next_draw());
         let parts: Vec<_> = id.split('-').map(str::len).collect();

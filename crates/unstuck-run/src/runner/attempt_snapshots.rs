@@ -1,4 +1,4 @@
-//! What is watched over around an attempt: the work tree before and after, and what may be used.
+//! Snapshots of the work tree around an attempt, rollback and budget checks.
 
 use unstuck_core::Kind;
 use unstuck_core::decision::EscalationReason;
@@ -12,7 +12,7 @@ use super::session_log::SessionLog;
 use super::session_runner::SessionRunner;
 use crate::worktree::{Snapshot, SnapshotStore, WorktreeError};
 
-/// When a snapshot is taken.
+/// The time at which a snapshot is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SnapshotPhase {
     Before,
@@ -20,7 +20,7 @@ pub(super) enum SnapshotPhase {
 }
 
 impl SessionRunner<'_> {
-    /// Keeps the work tree as it is at this moment, where that can be done.
+    /// Takes a snapshot of the work tree, if possible.
     pub(super) async fn take_snapshot(
         &mut self,
         log: &mut SessionLog<'_, '_>,
@@ -58,7 +58,7 @@ impl SessionRunner<'_> {
         }
     }
 
-    /// Where the changes of attempts are kept, if they are.
+    /// Opens the snapshot store, if snapshots are enabled.
     fn open_snapshots(
         &self,
         log: &SessionLog<'_, '_>,
@@ -69,7 +69,7 @@ impl SessionRunner<'_> {
         }
     }
 
-    /// Undoes what a failed attempt changed, if that is wanted.
+    /// Undoes the changes of a failed attempt, if wanted.
     pub(super) async fn roll_back_attempt(&mut self, log: &SessionLog<'_, '_>, before: Snapshot) {
         let is_wanted = match self.role {
             Some(role) => role.rollback,
@@ -115,7 +115,7 @@ impl SessionRunner<'_> {
         }
     }
 
-    /// The budgets that hold for the attempt that is about to begin.
+    /// Returns the budgets of the attempt that is about to begin.
     pub(super) async fn budget_limits(
         &self,
         log: &SessionLog<'_, '_>,
@@ -138,7 +138,7 @@ impl SessionRunner<'_> {
             .await
     }
 
-    /// Whether no further attempt may be made without asking; then a person is asked.
+    /// Returns true if a budget is exhausted and no attempt may be made without approval; then it escalates.
     pub(super) fn is_budget_exhausted(
         &self,
         log: &mut SessionLog<'_, '_>,
@@ -151,7 +151,7 @@ impl SessionRunner<'_> {
         reached.is_some()
     }
 
-    /// Asks a person whether a budget may be raised.
+    /// Asks a person to raise a budget.
     pub(super) fn escalate_budget(&self, log: &mut SessionLog<'_, '_>, reached: BudgetReached) {
         let question = EscalationKind::CostConfirmation;
         let asking = EscalationDraft::without_failure(
@@ -168,7 +168,7 @@ impl SessionRunner<'_> {
         );
     }
 
-    /// Asks a person about a call that cannot be made as it is.
+    /// Escalates a role whose command line cannot be built.
     pub(super) fn escalate_invocation_error(
         &mut self,
         log: &mut SessionLog<'_, '_>,

@@ -1,4 +1,4 @@
-//! What the run and all runs of a day may use, looked at before each attempt.
+//! The budgets per run and per day, checked before each attempt.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use super::error::RunError;
 
 const BUDGET_PERIOD: Duration = Duration::from_secs(24 * 3600);
 
-/// What may be used of each unit.
+/// Returns the limit of each unit.
 fn allowance_limits(allowance: UsageLimit) -> impl Iterator<Item = (BudgetUnit, f64)> {
     #[expect(
         clippy::cast_precision_loss,
@@ -25,7 +25,7 @@ fn allowance_limits(allowance: UsageLimit) -> impl Iterator<Item = (BudgetUnit, 
     usd.into_iter().chain(tokens)
 }
 
-/// What has been used.
+/// The usage so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct BudgetUsage {
     pub(super) usd: f64,
@@ -45,7 +45,7 @@ impl BudgetUsage {
     }
 }
 
-/// Watches over what may be used.
+/// Checks the usage against the budgets.
 pub(super) struct BudgetTracker<'a> {
     budget: UsageBudget,
     store: &'a Store,
@@ -56,7 +56,7 @@ impl<'a> BudgetTracker<'a> {
         Self { budget, store }
     }
 
-    /// The budgets that hold for an attempt of a session that is about to begin.
+    /// Returns the budgets of a session's attempt that is about to begin.
     pub(super) async fn limits_for_attempt(
         &self,
         own: BudgetUsage,
@@ -83,7 +83,7 @@ impl<'a> BudgetTracker<'a> {
         Ok(limits)
     }
 
-    /// What all runs have used since then: what agents told, and what the gateway saw of the others.
+    /// Returns the usage of all runs since a timestamp, as reported by agents or measured by the gateway.
     async fn usage_since(&self, since: Timestamp) -> Result<BudgetUsage, RunError> {
         let query = SpendingQuery {
             group_by: CostGroupBy::Day,

@@ -1,4 +1,4 @@
-//! A check that must pass, and what is told when it does not.
+//! The result of a check command and the message if it fails.
 
 use unstuck_core::event::{FailedCheck, OutputExcerpt};
 use unstuck_core::{Failure, Layer};
@@ -6,17 +6,17 @@ use unstuck_core::{Failure, Layer};
 use super::excerpt::{MAX_EXCERPT_BYTES, tail_excerpt};
 use crate::process::ProcessResult;
 
-/// How much of what a check wrote is told.
+/// Largest part of a check's output that a message contains.
 const MAX_COMPLAINT_BYTES: usize = 1500;
 
-/// What a check that must pass came to.
+/// The result of a check command.
 pub(super) struct CheckOutcome {
     pub(super) line: String,
     pub(super) ended: ProcessResult,
 }
 
 impl CheckOutcome {
-    /// What was seen of it.
+    /// Returns the failure to diagnose.
     pub(super) fn failure(&self) -> Failure {
         let ended = &self.ended;
         Failure {
@@ -29,7 +29,7 @@ impl CheckOutcome {
         }
     }
 
-    /// What is kept of it.
+    /// Returns the part that is stored.
     pub(super) fn to_failed_check(&self) -> FailedCheck {
         FailedCheck {
             command: self.line.clone(),
@@ -41,13 +41,13 @@ impl CheckOutcome {
         }
     }
 
-    /// What is wrong, with the end of what the check wrote.
+    /// Returns the failure message, with the end of the check's output.
     pub(super) fn failure_message(&self) -> String {
         check_failure_message(&self.to_failed_check(), "")
     }
 }
 
-/// What is wrong according to a check, with what else is known behind the exit code and the end of what it wrote.
+/// Returns the message about a failed check: exit code, further facts and the end of its output.
 pub(super) fn check_failure_message(check: &FailedCheck, known: &str) -> String {
     let written = [check.excerpt.stdout.as_str(), check.excerpt.stderr.as_str()].join("\n");
     let (line, code) = (&check.command, check.exit_code);

@@ -1,4 +1,4 @@
-//! One revival of a conversation at a time, and none while somebody else continues it.
+//! Claims a conversation: only one attempt resumes it at a time, and none while another process continues it.
 #![expect(
     clippy::disallowed_methods,
     reason = "files in the state folder, out of the agents' reach"
@@ -17,25 +17,25 @@ use unstuck_core::agent::Agent;
 use super::session_log::SessionLog;
 use super::session_runner::{InterruptedAttempt, SessionRunner, wait_for_stop};
 
-/// How often it is looked whether a conversation is free.
+/// Interval at which the conversation is checked.
 const CONVERSATION_POLL_INTERVAL: Duration = Duration::from_millis(500);
-/// A conversation in which nothing was written for so long is not at work.
+/// A conversation without writes for this long is idle.
 const IDLE_THRESHOLD: Duration = Duration::from_secs(60);
-/// What is written so soon after an attempt belongs to it.
+/// Writes this soon after an attempt belong to it.
 const TRAILING_WRITE_WINDOW: Duration = Duration::from_secs(5);
-/// For so long it is waited at most until somebody else is done with a conversation.
+/// Longest wait until another process is done with a conversation.
 const CLAIM_TIMEOUT: Duration = Duration::from_secs(12 * 3600);
 
-/// A conversation that this process alone continues.
+/// A conversation that only this process continues.
 pub(super) struct ConversationClaim {
     /// Held until it is dropped.
     _lock: Option<File>,
-    /// Whether somebody else continued it since it stopped.
+    /// True if it was continued elsewhere since it stopped.
     pub(super) was_continued_elsewhere: bool,
 }
 
 impl SessionRunner<'_> {
-    /// Waits until nobody else continues a conversation, and keeps others from it; none if somebody stops the run meanwhile.
+    /// Waits until a conversation is free and claims it; returns `None` if the run is stopped meanwhile.
     pub(super) async fn claim_conversation(
         &mut self,
         log: &mut SessionLog<'_, '_>,
@@ -55,7 +55,7 @@ impl SessionRunner<'_> {
         let patterns = patterns.unwrap_or_default();
         let path = lock_path(self.state, &name, conversation);
         let (began, stopped_at) = (self.clock.timestamp(), log.recovery().idle_since());
-        // What a process that was killed had written nobody can tell from what others wrote.
+        // The writes of a killed process cannot be told from those of others.
         let is_known = !log.recovery().was_interrupted();
         let mut is_told = false;
         let mut lock = None;
@@ -64,7 +64,7 @@ impl SessionRunner<'_> {
             if lock.is_none() {
                 lock = match try_lock(&path) {
                     Ok(lock) => lock,
-                    // Without such a file nobody can be kept away.
+                    // Without such a file, other processes cannot be excluded.
                     Err(_) => return Some(free),
                 };
             }
@@ -97,7 +97,7 @@ impl SessionRunner<'_> {
         }
     }
 
-    /// When a conversation was last written to, as far as the agent's own files tell.
+    /// Returns the timestamp of the last write to a conversation, according to the agent's own files.
     fn last_conversation_write(
         &self,
         patterns: &[String],
@@ -120,7 +120,7 @@ fn lock_path(state: &Path, agent: &str, conversation: &str) -> PathBuf {
     state.join("conversations").join(name)
 }
 
-/// Takes a lock that ends with this process; none if another process has it.
+/// Takes a lock that ends with this process; `None` if another process holds it.
 fn try_lock(path: &Path) -> io::Result<Option<File>> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
@@ -139,7 +139,7 @@ fn modified_at(path: &Path) -> Option<Timestamp> {
     Some(Timestamp::from_seconds(0).after(since))
 }
 
-/// The files below a folder whose path fits a pattern, in which `*` stands for any part of a name.
+/// Returns the files below a directory whose paths match a pattern, in which `*` matches any part of a name.
 fn files_matching(folder: &Path, pattern: &str) -> Vec<PathBuf> {
     let (first, rest) = match pattern.split_once('/') {
         Some((first, rest)) => (first, Some(rest)),
@@ -178,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn transcripts_are_found_by_their_patterns() {
+    fn transcripts_are_found_by_pattern() {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("sessions/2026/11/rollout-a-b-77-11.jsonl");
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_conversation_is_claimed_by_one_at_a_time() {
+    fn conversation_has_one_claim_at_a_time() {
         let state = tempfile::tempdir().unwrap();
         let path = lock_path(state.path(), "claude", "11-22");
         let first = try_lock(&path).unwrap();

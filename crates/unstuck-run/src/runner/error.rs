@@ -1,4 +1,4 @@
-//! Why a run could not be driven; a child that fails is not an error.
+//! Errors of running a session or pipeline; a child that fails is not an error.
 
 use std::path::PathBuf;
 
@@ -12,13 +12,13 @@ use crate::blobs::BlobError;
 use crate::process::ProcessError;
 use crate::prompt::PromptFault;
 
-/// Why a run could not be driven.
+/// An error of running a session or pipeline.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// The store did not take or give what it should.
+    /// A store operation failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The store cannot be written, and nothing was begun.
+    /// The store is not writable, and nothing was started.
     #[error(transparent)]
     StoreUnwritable(StoreError),
     /// The child could not be supervised.
@@ -27,27 +27,27 @@ pub enum RunError {
     /// The prompt could not be changed.
     #[error(transparent)]
     Prompt(#[from] PromptError),
-    /// The call of a role could not be built.
+    /// The command of a role could not be built.
     #[error(transparent)]
     Invocation(#[from] BuildError),
-    /// A file that unstuck itself needs could not be written or read.
+    /// A file of unstuck itself could not be read or written.
     #[error("cannot keep {}", path.display())]
     File {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Why not.
+        /// Cause of the error.
         source: std::io::Error,
     },
-    /// The output of a role could not be kept, or is not what was kept.
+    /// The output of a role could not be stored, or has changed since.
     #[error(transparent)]
     Output(#[from] BlobError),
     /// The command line could not be changed.
     #[error(transparent)]
     Command(#[from] ChangeError),
-    /// The prompt of a role could not be filled.
+    /// The prompt of a role could not be rendered.
     #[error(transparent)]
     PromptRender(#[from] PromptFault),
-    /// No earlier run has the output of a role that others build on.
+    /// No earlier run has an output of a role that the selected roles need.
     #[error(
         "no earlier run of this project has an output of `{role}`, which the selected roles need"
     )]
@@ -55,15 +55,15 @@ pub enum RunError {
         /// The role.
         role: String,
     },
-    /// An output that is to be reused is not there any more.
+    /// An output that should be reused is gone.
     #[error("the output of `{role}` is not there any more, or was changed: {why}")]
     OutputMissing {
         /// The role.
         role: String,
-        /// What is wrong with it.
+        /// Cause of the error.
         why: String,
     },
-    /// What was done already was made from a configuration that was changed since.
+    /// The completed roles used a configuration that has changed since.
     #[error(
         "what run {run} has done was made from something else: {}",
         describe_changes(changes)
@@ -71,40 +71,40 @@ pub enum RunError {
     InputsChanged {
         /// The run.
         run: RunId,
-        /// What was changed.
+        /// The changes.
         changes: Vec<RoleChange>,
     },
-    /// It goes on only when a person has answered a question about a budget.
+    /// The run cannot continue until a budget escalation is answered.
     #[error("run {run} waits for an answer about money: {reason}")]
     BudgetApprovalPending {
         /// The run.
         run: RunId,
-        /// The question.
+        /// The escalation id.
         question: String,
-        /// What is used up.
+        /// The exhausted budget.
         reason: String,
     },
-    /// There is nothing to take up again.
+    /// The run cannot be resumed.
     #[error("run {run} cannot be resumed: {why}")]
     NotResumable {
         /// The run.
         run: RunId,
-        /// Why not.
+        /// The reason.
         why: String,
     },
-    /// Another process drives the run.
+    /// Another process supervises the run.
     #[error("run {run} is driven by process {pid} on {host}, last seen {seen}")]
     AlreadyActive {
         /// The run.
         run: RunId,
-        /// The process.
+        /// Its process id.
         pid: u32,
-        /// Its machine.
+        /// Its host.
         host: String,
-        /// When it was last seen.
+        /// Timestamp of its last heartbeat.
         seen: Timestamp,
     },
-    /// Another process has taken the run over.
+    /// Another process has taken over the run.
     #[error("run {run} was taken over by another process")]
     TakenOver {
         /// The run.
@@ -113,7 +113,7 @@ pub enum RunError {
 }
 
 impl RunError {
-    /// Returns the error of a run whose store cannot be written, before anything of it was done.
+    /// Converts the error of an unwritable store into [`StoreUnwritable`](Self::StoreUnwritable): nothing was started.
     #[must_use]
     pub fn into_not_started(self) -> Self {
         match self {
@@ -130,7 +130,7 @@ impl RunError {
         }
     }
 
-    /// Whether what a role is told, or how it is called, is at fault: the others can go on.
+    /// Returns true if the prompt or the command line of a role is at fault: other roles can continue.
     pub(super) fn is_invocation_error(&self) -> bool {
         matches!(
             self,
@@ -139,7 +139,7 @@ impl RunError {
     }
 }
 
-/// What was changed, in one sentence.
+/// Describes the changes in one sentence.
 fn describe_changes(changes: &[RoleChange]) -> String {
     let told = changes.iter().map(|change| {
         let what = change.descriptions.join("; ");

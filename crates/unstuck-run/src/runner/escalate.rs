@@ -1,4 +1,4 @@
-//! Questions to people about a session, each with all that is needed to answer it.
+//! Creates escalations of a session, with everything that is needed to answer them.
 
 use unstuck_core::Timestamp;
 use unstuck_core::command_policy::sanitize;
@@ -16,7 +16,7 @@ use super::stored_stdin::StoredStdin;
 use crate::process::StdinContents;
 
 impl SessionRunner<'_> {
-    /// Asks a person, and tells them all that is known.
+    /// Escalates to a person, with all known details.
     pub(super) fn escalate(&self, log: &mut SessionLog<'_, '_>, asking: EscalationDraft) {
         let now = self.clock.timestamp();
         let repair = asking.proposed.as_ref().and_then(ProposedAction::repair_id);
@@ -108,7 +108,7 @@ impl SessionRunner<'_> {
         }
     }
 
-    /// When an answer counts that nobody gave; an agent's conversation is never given up by default.
+    /// Returns the deadline of the default answer; by default, an agent's conversation is never given up.
     fn escalation_deadline(
         &self,
         log: &SessionLog<'_, '_>,
@@ -127,7 +127,7 @@ impl SessionRunner<'_> {
         })
     }
 
-    /// Why the command cannot be run again once this process ends, if it cannot.
+    /// Returns the reason why the command cannot be re-run after this process ends, if there is one.
     fn unrepeatable_reason(&self, log: &SessionLog<'_, '_>) -> Option<String> {
         let recovery = log.recovery();
         if let Some(why) = &recovery.spec().unrepeatable_reason {
@@ -141,7 +141,7 @@ impl SessionRunner<'_> {
         input.err().map(str::to_owned)
     }
 
-    /// The model that is asked about, or else the next stronger one.
+    /// Returns the model in question, or else the next stronger one.
     fn suggested_model(&self, asking: &EscalationDraft, from: &str) -> Option<String> {
         let changes = asking.proposed.iter().flat_map(|one| &one.changes);
         let mut proposed = changes.filter_map(|change| change.model_switch());
@@ -151,7 +151,7 @@ impl SessionRunner<'_> {
     }
 }
 
-/// The id of a question about a session: that of the run where it is the only one.
+/// Returns the id of a session's escalation: that of the run if it has only one session.
 fn escalation_id(log: &SessionLog<'_, '_>) -> String {
     let recovery = log.recovery();
     let number = recovery.escalation_count() + 1;
@@ -161,7 +161,7 @@ fn escalation_id(log: &SessionLog<'_, '_>) -> String {
     }
 }
 
-/// A command line as a person would type it, on one line.
+/// Formats a command line as a person would type it, on one line.
 fn display_command(command: &[String]) -> String {
     let words: Vec<String> = command.iter().map(|word| shell_quote(word)).collect();
     sanitize(&words.join(" "))

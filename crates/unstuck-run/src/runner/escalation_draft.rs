@@ -1,11 +1,11 @@
-//! What a person is asked.
+//! The draft of an escalation.
 
 use unstuck_core::decision::{CostEstimate, EscalationReason, ProposedAction};
 use unstuck_core::escalation::{self, DeadlinePolicy, EscalationContext, EscalationDetails};
 use unstuck_core::event::{BudgetReached, EscalationKind};
 use unstuck_core::{Kind, Timestamp};
 
-/// What a person is asked about a session.
+/// The draft of a session's escalation.
 pub(super) struct EscalationDraft {
     pub(super) escalation_kind: EscalationKind,
     pub(super) why: EscalationReason,
@@ -13,12 +13,12 @@ pub(super) struct EscalationDraft {
     pub(super) reason: String,
     pub(super) proposed: Option<ProposedAction>,
     pub(super) cost: Option<CostEstimate>,
-    /// The budget that is used up, where it is about one.
+    /// The exhausted budget, if it is about one.
     pub(super) budget: Option<BudgetReached>,
 }
 
 impl EscalationDraft {
-    /// A question that is no answer to a failed attempt.
+    /// Returns a draft that is not caused by a failed attempt.
     pub(super) fn without_failure(
         escalation_kind: EscalationKind,
         why: EscalationReason,
@@ -36,7 +36,7 @@ impl EscalationDraft {
     }
 }
 
-/// What is shown of a question about the run as a whole.
+/// Returns the details of an escalation about the whole run.
 pub(super) fn run_escalation_details(
     asking: &EscalationDraft,
     doing: String,

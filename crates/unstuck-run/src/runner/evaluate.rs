@@ -1,4 +1,4 @@
-//! Whether an attempt did what it should, and if not, what it was that failed.
+//! Evaluates an attempt: success, or the failure and its diagnosis.
 
 use std::borrow::Cow;
 
@@ -24,62 +24,62 @@ use super::output_tee::StreamTimestamps;
 use super::run_request::AttemptOptions;
 use crate::process::{ChildStatus, ProcessResult, TimeLimit};
 
-/// What an attempt is judged by.
+/// The facts by which an attempt is evaluated.
 pub(super) struct AttemptFacts<'a> {
     pub(super) session: &'a SessionId,
     pub(super) number: u32,
     pub(super) retry_with: Option<AttemptCause>,
     pub(super) model: Option<String>,
     pub(super) command: &'a [String],
-    /// What it got on its standard input, where that was made for it.
+    /// Its standard input, if it was built for the attempt.
     pub(super) stdin: Option<&'a str>,
-    /// The conversation that the agent was told to use.
+    /// The conversation that the agent was to use.
     pub(super) conversation: Option<String>,
     pub(super) agent: Option<&'a Agent>,
     pub(super) options: &'a AttemptOptions,
     pub(super) ended: &'a ProcessResult,
-    /// What the check that must pass afterwards came to, where there is one.
+    /// The result of the check command, if there is one.
     pub(super) check: Option<&'a CheckOutcome>,
-    /// All of the standard output, where more of it is kept than usual.
+    /// The full standard output, if more than the usual excerpt is kept.
     pub(super) stdout: Option<&'a str>,
-    /// When the parts of its output were printed.
+    /// Timestamps of the parts of its output.
     pub(super) times: &'a StreamTimestamps,
-    /// What shows that the agent was stuck, if it was stopped because of that.
+    /// The loop signal for which the agent was stopped.
     pub(super) loop_signal: Option<&'a LoopSignal>,
-    /// What its newest call to its API failed of, where somebody saw it.
+    /// The diagnosis of its newest API call, if the gateway saw it fail.
     pub(super) gateway_diagnosis: Option<&'a Diagnosis>,
-    /// How that call ended, where somebody saw it.
+    /// The end of that call, if the gateway saw it.
     pub(super) last_call: Option<&'a LastCall>,
-    /// Whether it was to go on with a conversation.
+    /// True if it was to resume a conversation.
     pub(super) is_resumed: bool,
-    /// Whether the agent runs without a person, so that its end is that of its task.
+    /// True if the agent runs headless, so that it exits when its task is done.
     pub(super) is_headless: bool,
-    /// What its calls used, where somebody saw them; it counts for what the agent does not tell.
+    /// Usage measured by the gateway; it applies where the agent reports none.
     pub(super) gateway_usage: AttemptUsage,
-    /// What it made of the work tree.
+    /// The resulting work tree.
     pub(super) tree: Option<String>,
-    /// When there was progress last.
+    /// Timestamp of the last progress.
     pub(super) last_progress: Option<Timestamp>,
-    /// Since when its API calls have been failing, where somebody saw them.
+    /// Start of the current series of failed API calls, if the gateway saw them.
     pub(super) failing_since: Option<Timestamp>,
-    /// Whether it is a role of a pipeline, which others build on.
+    /// True if it is a role of a pipeline, whose output other roles use.
     pub(super) is_role: bool,
-    /// Whether an answer that only asks back is a failure.
+    /// True if an answer that is only a question is a failure.
     pub(super) is_question_failure: bool,
 }
 
-/// What came of an attempt, and its final answer.
+/// The result of an attempt and its final answer.
 pub(super) struct AttemptEvaluation {
     pub(super) event: Event,
     pub(super) answer: String,
-    /// Whether the answer was found in the output and is not all of it.
+    /// True if the answer was extracted and is not the whole output.
     pub(super) is_extracted: bool,
-    /// All that was seen of what failed; the event keeps only the end of it.
+    /// The complete failure; the event keeps only the end of its output.
     pub(super) failure: Option<Failure>,
 }
 
 impl AttemptFacts<'_> {
-    /// What came of the attempt.
+    /// Evaluates the attempt.
     pub(super) fn evaluate(
         &self,
         knowledge: RunKnowledge<'_>,
@@ -92,7 +92,7 @@ impl AttemptFacts<'_> {
         let stderr = self.ended.stderr.text();
         let report = self.agent.map(|agent| agent.read_output(&stdout, &stderr));
         let text = match &report {
-            // JSON without an answer in it is none.
+            // JSON without an answer in it means an empty answer.
             Some(report) => report.text.clone().unwrap_or_default(),
             None => stdout.clone(),
         };
@@ -179,7 +179,7 @@ impl AttemptFacts<'_> {
         )
     }
 
-    /// What failed; of some agents only the answer tells it.
+    /// Diagnoses the failure; some agents report it only in their answer.
     fn diagnose(
         &self,
         failure: &Failure,
@@ -201,7 +201,7 @@ impl AttemptFacts<'_> {
         classifier.diagnose(&told, now)
     }
 
-    /// What was seen between it and its API. An agent that ended well has got over it, unless only its words tell.
+    /// Returns the diagnosis of the gateway. An agent that ended well has recovered from it, unless it says otherwise.
     fn gateway_failure(&self) -> Option<&Diagnosis> {
         let in_text = |agent: &Agent| agent.file().output.failures_in_text;
         let is_told = !self.ended.status.is_success() || self.agent.is_some_and(in_text);
@@ -209,13 +209,13 @@ impl AttemptFacts<'_> {
             .filter(|_| is_told && self.ended.timed_out.is_none())
     }
 
-    /// Whether it could not go on with a conversation because there is none.
+    /// Returns true if it could not resume a conversation because the conversation does not exist.
     fn has_lost_conversation(&self, stdout: &str, stderr: &str) -> bool {
         let misses = |agent: &Agent| agent.reports_missing_conversation(stdout, stderr);
         self.is_resumed && !self.ended.status.is_success() && self.agent.is_some_and(misses)
     }
 
-    /// What shows that an agent which ended well has no answer: its last API call, or its own output that breaks off.
+    /// Returns the evidence that an agent which ended well has no answer: its last API call, or truncated output.
     fn incomplete_end(&self, report: Option<&AgentOutput>) -> Option<Diagnosis> {
         let agent = self.agent.filter(|_| self.is_headless)?;
         if !self.ended.status.is_success() || self.ended.timed_out.is_some() {
@@ -251,7 +251,7 @@ impl AttemptFacts<'_> {
             .flatten()
     }
 
-    /// The last API call of an agent without a person was answered, but with nothing that it could go on with.
+    /// Diagnoses a headless agent whose last API call got a response that it could not use.
     fn unusable_response(&self) -> Option<Diagnosis> {
         let last = self.last_call.filter(|last| {
             self.is_headless && self.ended.timed_out.is_none() && last.outcome.is_success()
@@ -276,7 +276,7 @@ impl AttemptFacts<'_> {
         ))
     }
 
-    /// Whether its words tell of a failed API call that it has got over: a later one was answered.
+    /// Returns true if its message is about a failed API call that it has recovered from: a later one succeeded.
     fn has_recovered_from(&self, diagnosis: &Diagnosis, failure: &Failure) -> bool {
         let is_answered =
             |last: &LastCall| last.is_usable() && last.finish != Some(FinishReason::ToolUse);
@@ -287,13 +287,13 @@ impl AttemptFacts<'_> {
             && self.last_call.is_some_and(is_answered)
     }
 
-    /// Whether the failed call that was seen is what ended the agent: its last one, and no signal.
+    /// Returns true if the failed API call ended the agent: its last call, and no signal.
     fn is_gateway_failure_cause(&self) -> bool {
         let is_last = self.last_call.is_some_and(|last| !last.is_usable());
         is_last && matches!(self.ended.status, ChildStatus::Exited(_))
     }
 
-    /// Whether an answer may be nothing but a question: a few lines, and nothing that shows the work.
+    /// Returns true if an answer may be nothing but a question: a few lines without evidence of work.
     fn is_only_question(&self, text: &str) -> bool {
         let expect = &self.options.expect;
         let shown = !expect.sections.is_empty()
@@ -305,13 +305,13 @@ impl AttemptFacts<'_> {
         self.is_question_failure && self.ended.status.is_success() && !shown && lines.count() <= 3
     }
 
-    /// Whether what others build on is not all that was written; what an agent reports as its answer is whole.
+    /// Returns true if the output that others use is truncated; the answer that an agent reports is complete.
     fn is_output_truncated(&self, text: &str, stdout: &str) -> bool {
         let omitted = self.stdout.is_none() && self.ended.stdout.omitted() > 0;
         self.is_role && omitted && text == stdout
     }
 
-    /// What the checks of the output found wrong.
+    /// Returns the errors of the output checks.
     fn validation_errors(&self, text: &str) -> Vec<String> {
         if !self.ended.status.is_success() {
             return Vec::new();
@@ -321,7 +321,7 @@ impl AttemptFacts<'_> {
         wrong
     }
 
-    /// Whether unstuck has seen itself what the diagnosis says, and need not go by words.
+    /// Returns true if unstuck itself observed what the diagnosis says and does not depend on text.
     fn is_certain(&self, kind: Kind, text: &str, checked: bool) -> bool {
         match kind {
             Kind::Timeout => self.ended.timed_out.is_some(),
@@ -335,13 +335,13 @@ impl AttemptFacts<'_> {
         self.check.filter(|check| !check.ended.status.is_success())
     }
 
-    /// An agent may say with exit code 0 that it failed; of any other command the code says all.
+    /// An agent may report a failure with exit code 0; for any other command the exit code decides.
     fn is_clearly_successful(&self, text: &str, wrong: &[String]) -> bool {
         let fine = self.ended.status.is_success()
             && wrong.is_empty()
             && self.failed_check().is_none()
             && self.options.expect.is_met_by(text);
-        // Of any program that plays a role the exit code says all, too.
+        // For any other program that runs as a role, the exit code decides, too.
         let any_program = |agent: &Agent| agent.file().call.command.is_empty();
         let by_code = self.agent.is_none_or(any_program) || self.options.interactive;
         fine && (by_code && !text.trim().is_empty()
@@ -349,7 +349,7 @@ impl AttemptFacts<'_> {
             || text.trim().is_empty())
     }
 
-    /// What it wrote, without the prompt that some agents print first: what stands there of failures is not its own.
+    /// Returns its output without the prompt that some agents print first: failures quoted in a prompt are not its own.
     fn without_prompt<'t>(&self, text: &'t str) -> Cow<'t, str> {
         const SHORTEST: usize = 24;
         let told = self.command.iter().map(String::as_str).chain(self.stdin);
@@ -369,7 +369,7 @@ impl AttemptFacts<'_> {
         let name = self.command.first().map(String::as_str).unwrap_or_default();
         let base = match self.agent {
             Some(agent) => Failure::agent(agent.id()),
-            // What is expected of an output is expected of an agent, whatever its name.
+            // Expectations of an output apply to agents, whatever the file is called.
             None if self.ended.status.is_success() && self.failed_check().is_none() => {
                 Failure::agent(name)
             }
@@ -405,7 +405,7 @@ impl AttemptFacts<'_> {
         failure
     }
 
-    /// When the parts of the standard output were printed, by their places in its text.
+    /// Returns the timestamps of the parts of the standard output, by their offsets in its text.
     fn stdout_times(&self) -> Vec<(usize, Timestamp)> {
         match self.stdout {
             Some(_) => self.times.stdout.by_stream_offset(),
@@ -413,7 +413,7 @@ impl AttemptFacts<'_> {
         }
     }
 
-    /// What a failed check says: the cause, where its own output tells one; otherwise, that the work is not done.
+    /// Diagnoses a failed check: the cause if its output has one; otherwise, that the work is not done.
     fn diagnose_check(
         &self,
         check: &CheckOutcome,
@@ -506,7 +506,7 @@ fn attempt_succeeded_event(end: AttemptEnd, truncated: bool) -> Event {
     Event::from(Box::new(AttemptSucceeded { end, truncated }))
 }
 
-/// Blanks in the place of a text, line for line and byte for byte, so that what follows stands where it stood.
+/// Replaces a text by blanks, line for line and byte for byte, so that the offsets behind it stay the same.
 fn blank_out(text: &str) -> String {
     let blank = |byte: u8| if byte == b'\n' { '\n' } else { ' ' };
     text.bytes().map(blank).collect()

@@ -1,9 +1,9 @@
-//! The end of what was written, which tells most.
+//! Excerpts of an output: its end, which usually has the cause.
 
-/// How much of the end of each stream an event keeps.
+/// Largest excerpt of each stream that an event keeps.
 pub(super) const MAX_EXCERPT_BYTES: usize = 4000;
 
-/// The end of a text, cut at a line if there is one.
+/// Returns the end of a text, cut at a line if there is one.
 pub(super) fn tail_excerpt(text: &str, most: usize) -> String {
     let text = text.trim_end();
     let Some(from) = text.len().checked_sub(most) else {

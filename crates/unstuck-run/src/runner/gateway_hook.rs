@@ -1,4 +1,4 @@
-//! Who stands between an agent and its LLM API while an attempt runs, and sees what the agent cannot tell.
+//! The hook that attaches the private gateway to an attempt, to observe its LLM API calls.
 
 use unstuck_core::agent::Agent;
 use unstuck_core::event::{AttemptUsage, BudgetReached, LastCall};
@@ -9,69 +9,69 @@ use unstuck_core::{Diagnosis, RetryPolicy, RunId, SessionId, Timestamp};
 /// An attempt that is about to begin.
 #[derive(Debug, Clone, Copy)]
 pub struct AttemptInfo<'a> {
-    /// The run that it belongs to.
+    /// Its run.
     pub run: &'a RunId,
-    /// The session.
+    /// Its session.
     pub session: &'a SessionId,
-    /// The root folder of the project.
+    /// The root directory of the project.
     pub project: &'a str,
-    /// The folder that it works in.
+    /// Its working directory.
     pub cwd: &'a str,
-    /// How far to go.
+    /// The retry policy.
     pub policy: &'a RetryPolicy,
-    /// The agent that the command is known to be.
+    /// The agent that the command is recognized as.
     pub agent: Option<&'a Agent>,
     /// The command line.
     pub command: &'a [String],
-    /// The variables that are set for it.
+    /// The environment variables that are set for it.
     pub env: &'a [(String, String)],
-    /// Whether it is a role of a pipeline, whose agent is run without a person.
+    /// True if it is a role of a pipeline, whose agent runs headless.
     pub is_role: bool,
-    /// The budgets that hold while it runs.
+    /// The budgets that apply while it runs.
     pub budgets: &'a [ActiveBudget],
 }
 
-/// Stands between agents and their APIs.
+/// Attaches gateways to attempts.
 pub trait GoBetween {
-    /// Stands between for one attempt; none where that is not needed, or cannot be.
+    /// Attaches a gateway to an attempt; `None` if it is not needed or not possible.
     fn attach(&self, errand: &AttemptInfo<'_>) -> Option<Box<dyn GatewayAttachment>>;
 }
 
-/// Stands between for one attempt.
+/// A gateway attached to one attempt.
 pub trait GatewayAttachment {
-    /// The command line as it is to be run.
+    /// Returns the command line to run.
     fn command(&self) -> &[String];
 
-    /// The variables that are set besides.
+    /// Returns the additional environment variables.
     fn variables(&self) -> &[(String, String)];
 
-    /// What happened since this was asked last, one line each.
+    /// Returns the messages since the last call of this method, one line each.
     fn drain_messages(&mut self) -> Vec<String>;
 
-    /// Until when a call waits for its next try, if one does.
+    /// Returns the timestamp of the next API attempt, if a call waits for one.
     fn call_retry_at(&self) -> Option<Timestamp>;
 
-    /// What shows that the agent goes in circles, if something does and the attempt is to be ended for it.
+    /// Returns the loop signal for which the attempt is to be stopped, if there is one.
     fn loop_signal(&self) -> Option<LoopSignal>;
 
-    /// What the calls of this attempt have used so far, for those agents that do not tell.
+    /// Returns the usage of this attempt's API calls so far, for agents that do not report it.
     fn usage(&self) -> AttemptUsage;
 
-    /// What the newest call failed of; none if it was answered.
+    /// Returns the diagnosis of the newest API call; `None` if it succeeded.
     fn newest_failure(&self) -> Option<Diagnosis>;
 
-    /// When a call of the session was last answered whole: progress, whatever the agent writes. None if none was.
+    /// Returns the timestamp of the session's last complete response: progress, whatever the agent prints.
     fn last_success(&self) -> Option<Timestamp>;
 
-    /// Since when its calls have been failing, one after the other; none if the newest was answered.
+    /// Returns the start of the current series of failed API calls; `None` if the newest succeeded.
     fn failing_since(&self) -> Option<Timestamp>;
 
-    /// The agent's own id of its conversation, where its requests name one.
+    /// Returns the agent's own conversation id, if its requests contain one.
     fn conversation(&self) -> Option<String>;
 
-    /// How the newest call of this attempt ended; none if there was none, or if nobody saw it.
+    /// Returns the end of this attempt's newest API call; `None` if there was none or it was not observed.
     fn last_call(&self) -> Option<LastCall>;
 
-    /// The budget that its calls are refused for, if they are.
+    /// Returns the exhausted budget for which calls are refused, if there is one.
     fn budget_reached(&self) -> Option<BudgetReached>;
 }

@@ -1,4 +1,4 @@
-//! Why a run was stopped before its end, and the exit code that says so.
+//! The reason why a run was stopped early, and its exit code.
 #![expect(
     clippy::disallowed_methods,
     reason = "files in the state folder, out of the agents' reach"
@@ -14,7 +14,7 @@ use unstuck_core::event::InterruptionCause;
 use super::reporter::SessionReporter;
 use crate::process::{StopCause, StopRequest};
 
-/// Why a run was stopped before its end.
+/// The reason why a run was stopped early.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Interruption {
     pub(super) by: InterruptionCause,
@@ -23,7 +23,7 @@ pub(super) struct Interruption {
 }
 
 impl Interruption {
-    /// Returns why a run stops: a signal, output that cannot be written, a reader that is gone, or Ctrl-C.
+    /// Returns the reason of a stop: a signal, output that cannot be written, a closed reader, or Ctrl-C.
     pub(super) fn new(
         stop: StopRequest,
         reporter: &dyn SessionReporter,
@@ -41,7 +41,7 @@ impl Interruption {
         }
     }
 
-    /// Returns why a run stops that a signal asked to; somebody may have asked by name and only used the signal for it.
+    /// Returns the reason of a stop by a signal; a stop request file means that a person asked for it by name.
     pub(super) fn by_signal(cause: StopCause, state: &Path, run: &RunId) -> Self {
         match cause {
             StopCause::Interrupt => Self::by_person(),
@@ -59,7 +59,7 @@ impl Interruption {
         }
     }
 
-    /// Returns that output could not be written.
+    /// Returns the reason of a stop because output could not be written.
     pub(super) fn by_lost_output(reason: String) -> Self {
         Self {
             by: InterruptionCause::Output,
@@ -77,9 +77,9 @@ impl Interruption {
     }
 }
 
-/// Notes that a person asks for the stop of a run, before the process that drives it gets a SIGTERM.
+/// Records that a person requests the stop of a run, before its supervising process gets a SIGTERM.
 ///
-/// SIGINT would say the same, but is ignored by background jobs.
+/// SIGINT would have the same meaning but is ignored by background jobs.
 pub fn request_stop(state: &Path, run: &RunId) -> io::Result<()> {
     fs::create_dir_all(state)?;
     fs::write(stop_request_path(state, run), b"")
@@ -87,7 +87,7 @@ pub fn request_stop(state: &Path, run: &RunId) -> io::Result<()> {
 
 /// Removes the request to stop a run, if there is one.
 pub fn clear_stop_request(state: &Path, run: &RunId) {
-    // As a rule there is none.
+    // Usually there is none.
     let _ = fs::remove_file(stop_request_path(state, run));
 }
 

@@ -1,4 +1,4 @@
-//! What is known while a run is driven; looked up only when something fails, so that what works starts at once.
+//! The knowledge used while a session runs; loaded only when something fails, so that a success starts at once.
 
 use unstuck_core::Classifier;
 use unstuck_core::agent::Agents;
@@ -6,32 +6,32 @@ use unstuck_core::decision::ModelCatalog;
 use unstuck_core::knowledge::Playbook;
 use unstuck_core::planner::PromptTemplates;
 
-/// Whoever knows, with the user's own additions.
+/// A source of knowledge, including the user's own additions.
 pub trait RunKnowledgeSource {
-    /// How failures are told apart.
+    /// Returns the classifier of failures.
     fn classifier(&self) -> &Classifier;
 
-    /// What is done about them.
+    /// Returns the strategies for failures.
     fn playbook(&self) -> &Playbook;
 
-    /// The models and their ladders.
+    /// Returns the models and their fallbacks.
     fn catalog(&self) -> &ModelCatalog;
 
-    /// What is added to prompts.
+    /// Returns the prompt templates.
     fn prompts(&self) -> &PromptTemplates;
 
-    /// The agents.
+    /// Returns the known agents.
     fn agents(&self) -> &Agents;
 }
 
-/// What is known while a run is driven.
+/// The knowledge used while a session runs.
 #[derive(Clone, Copy)]
 pub struct RunKnowledge<'a> {
-    /// Whoever knows.
+    /// The source of the knowledge.
     pub source: &'a dyn RunKnowledgeSource,
-    /// What a role does about failures, where it has its own ways.
+    /// The strategies of a role, if it has its own.
     pub own_playbook: Option<&'a Playbook>,
-    /// The version of all that.
+    /// The version of the knowledge.
     pub version: &'a str,
 }
 

@@ -1,10 +1,10 @@
-//! What an agent says of a failure, and what was seen of it on the wire: the better of the two counts.
+//! Merges the diagnosis of the agent's output with that of the gateway: the better one is used.
 
 use unstuck_core::{Diagnosis, Kind};
 
-/// Limits: what stands later says more, and an agent may know more than its API tells.
+/// Limits: a later kind is more specific, and an agent may know more than its API response says.
 const LIMIT_KINDS: [Kind; 3] = [Kind::RateLimit, Kind::RateLimitTimed, Kind::QuotaExhausted];
-/// Kinds of failures that calls of an API have.
+/// Kinds of failures of API calls.
 const API_KINDS: [Kind; 12] = [
     Kind::RateLimit,
     Kind::RateLimitTimed,
@@ -26,13 +26,13 @@ const OUTAGE_KINDS: [Kind; 3] = [
     Kind::ServerOverloaded,
 ];
 
-/// Whether such a failure is one of a call of an API.
+/// Returns true if the failure is one of an API call.
 pub(super) fn is_api_failure(kind: Kind) -> bool {
     API_KINDS.contains(&kind)
 }
 
-/// What counts: what was seen on the wire. Where it is not known to have ended the agent, only if the agent's own words say
-/// nothing, the same, or less.
+/// Returns the diagnosis to use: that of the gateway. If the call is not known to have ended the agent, the gateway's
+/// diagnosis is used only if the agent reports no cause, the same one, or a less specific one.
 pub(super) fn merge_diagnoses(
     own: Diagnosis,
     seen: Option<&Diagnosis>,
@@ -56,7 +56,7 @@ pub(super) fn merge_diagnoses(
     }
 }
 
-/// Whether only the agent knows when a limit ends.
+/// Returns true if only the agent knows when a limit resets.
 fn has_own_reset_time(own: &Diagnosis, seen: &Diagnosis) -> bool {
     own.kind == Kind::RateLimitTimed && seen.kind == Kind::RateLimit && seen.retry_after.is_none()
 }
@@ -75,8 +75,8 @@ fn is_more_specific(seen: Kind, own: Kind) -> bool {
         (Some(own), Some(seen)) => seen > own,
         _ => false,
     };
-    // An agent sees of a silent API only the error that ended its call: a 504, or a connection that closed. The other way
-    // round says nothing: an agent's own timeout may be that of its task.
+    // Of a silent API, an agent sees only the error that ended its call: a 504, or a closed connection. The reverse
+    // does not hold: an agent's own timeout may be that of its task.
     let is_outage =
         OUTAGE_KINDS.contains(&own) && (OUTAGE_KINDS.contains(&seen) || seen == Kind::Timeout);
     seen == own || says_nothing || is_later || is_outage
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn the_wire_says_more_than_an_agent_that_says_nothing_or_less() {
+    fn gateway_diagnosis_wins_over_an_unknown_or_less_specific_one() {
         for (seen, own) in [
             (Kind::ServerOverloaded, Kind::Unknown),
             (Kind::RateLimitTimed, Kind::RateLimit),
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_seen_keeps_its_wait() {
+    fn gateway_diagnosis_keeps_its_wait() {
         let own = of("something strange happened");
         let mut seen = of("429 Too Many Requests");
         seen.retry_after = Some(std::time::Duration::from_secs(90));
@@ -129,9 +129,9 @@ mod tests {
         assert_eq!(merge_diagnoses(own.clone(), None, true), own);
     }
 
-    /// What an agent does after a timeout of its own is of no use where its API was silent.
+    /// The remedies for a timeout of the agent do not help if its API was silent.
     #[test]
-    fn a_silent_api_is_a_failure_of_the_api() {
+    fn silent_api_is_an_api_failure() {
         let own = of("Request timed out");
         let now = ClockReading::utc(Timestamp::from_seconds(0));
         let silent = Failure::api("openai").with_stderr("Request timed out: no answer within 8s");
@@ -144,9 +144,9 @@ mod tests {
         );
     }
 
-    /// Agents tell of a silent API what their client made of it, also where the call is not known to have ended them.
+    /// Agents report a silent API as the error of their client, even if the call is not known to have ended them.
     #[test]
-    fn a_silent_api_is_no_server_error() {
+    fn silent_api_is_not_a_server_error() {
         let now = ClockReading::utc(Timestamp::from_seconds(0));
         let silent = Failure::api("openai").with_stderr("Request timed out: no answer within 8s");
         let seen = classify(&silent, &now);
@@ -169,7 +169,7 @@ mod tests {
 
     /// A start-up warning, a missing model that reads like a missing program, a limit that reads like used-up credit.
     #[test]
-    fn the_call_that_ended_the_agent_says_more_than_its_screen() {
+    fn call_that_ended_the_agent_wins_over_its_output() {
         for (screen, wire) in [
             (
                 "ripgrep not available: spawn rg EACCES permission denied",

@@ -1,7 +1,7 @@
-//! Drives one command until it did what it should, a person is needed, or it is stopped.
+//! Runs one command until it succeeds, needs human input, or is stopped.
 //!
-//! The state is a fold over events ([`Recovery`](unstuck_core::Recovery)). The drive asks it what is to be done, does
-//! it, and notes what happened. What decides is on disk before it is acted on.
+//! The state is a fold over events ([`SessionState`](unstuck_core::SessionState)). The runner asks it for the next
+//! step, executes it, and records the result. Decisions are on disk before they are executed.
 
 mod abort;
 mod answer;

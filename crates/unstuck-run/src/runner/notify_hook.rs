@@ -1,12 +1,12 @@
-//! What people are told about a run: asked for before events are written, and written with them.
+//! The notification hook: notifications are computed before events are written, and written with them.
 
 use unstuck_core::views::RunProjection;
 use unstuck_core::{Event, EventRecord, Timestamp};
 use unstuck_store::{Append, NewMessage, Store, StoreError};
 
-/// Knows what people are to be told.
+/// Computes the notifications about events.
 pub trait Notifier: Send + Sync {
-    /// The messages about events that are about to be written; `run` is what was known before them.
+    /// Returns the notifications about events that are about to be written; `run` is the view before these events.
     fn notifications_for(
         &self,
         run: &RunProjection,
@@ -15,17 +15,17 @@ pub trait Notifier: Send + Sync {
     ) -> Vec<NewMessage>;
 }
 
-/// Writes events of runs that somebody else may drive, and has people told of them.
+/// Writes events of runs that other processes may supervise, with their notifications.
 #[derive(Clone, Copy)]
 pub struct EventWriter<'a> {
-    /// Where they are written.
+    /// The store.
     pub store: &'a Store,
-    /// Knows what people are to be told; none where nobody is.
+    /// Computes the notifications; `None` if none are sent.
     pub notifier: Option<&'a dyn Notifier>,
 }
 
 impl EventWriter<'_> {
-    /// Writes events, with the messages about them.
+    /// Writes events together with their notifications.
     pub async fn append(&self, append: Append) -> Result<Vec<EventRecord>, StoreError> {
         let Some(announcer) = self.notifier else {
             return self.store.append(append).await;

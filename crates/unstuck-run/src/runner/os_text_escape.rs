@@ -1,4 +1,4 @@
-//! Arguments that are not UTF-8 as text, so that they can be stored, shown and given to the child as they were.
+//! Escapes arguments that are not UTF-8, so that they can be stored, shown and passed to the child unchanged.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -8,7 +8,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 /// ```
 /// use std::ffi::OsStr;
 /// use std::os::unix::ffi::OsStrExt;
-/// use unstuck_run::drive::{escape, unescape};
+/// use unstuck_run::runner::{escape, unescape};
 ///
 /// let word = OsStr::from_bytes(b"caf\xe9");
 /// assert_eq!(escape(word), r"caf\xe9");
@@ -56,7 +56,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_come_back_as_they_were(bytes in prop::collection::vec(any::<u8>(), 0..40)) {
+        fn escape_round_trips_any_bytes(bytes in prop::collection::vec(any::<u8>(), 0..40)) {
             let word = OsString::from_vec(bytes);
             prop_assert_eq!(unescape(&escape(&word)), word);
         }

@@ -1,4 +1,4 @@
-//! The way of a child's output, to the person and to the files, and what is watched for meanwhile.
+//! Forwards a child's output to the reporter and the files, and watches it for loops.
 
 use tokio::time::Instant;
 use unstuck_core::agent::Agent;
@@ -14,10 +14,10 @@ use super::stored_stdin::StoredStdin;
 use crate::process::OutputSink;
 use crate::run_dir::AttemptLog as Kept;
 
-/// How much of an output can be judged and built on as a whole: 16 MiB.
+/// Largest output that is evaluated or used as a whole: 16 MiB.
 pub(super) const MAX_WHOLE_OUTPUT: usize = 16 << 20;
 
-/// The way of a child's output: to the person, and to the files.
+/// Forwards a child's output to the reporter and the files.
 pub(super) struct OutputTee<'a, 'r> {
     pub(super) reporter: &'a mut dyn SessionReporter,
     pub(super) recovery: &'a SessionState,
@@ -29,35 +29,35 @@ pub(super) struct OutputTee<'a, 'r> {
     pub(super) redactor: &'r Redactor,
     pub(super) watch: Option<LoopWatch>,
     pub(super) gateway: Option<AttachedGateway<'a>>,
-    /// What is judged as a whole, or built on: all of the standard output, up to its limit.
+    /// The full standard output, up to its limit, if it is evaluated or used as a whole.
     pub(super) full_stdout: Option<Vec<u8>>,
-    /// When the parts of the standard output came.
+    /// Timestamps of the parts of the standard output.
     pub(super) stdout_times: OutputTimestamps,
-    /// When the parts of the standard error came.
+    /// Timestamps of the parts of the standard error.
     pub(super) stderr_times: OutputTimestamps,
-    /// Gets the answer of this attempt, where it is to be kept in a file.
+    /// The draft of the attempt's answer, if it goes to a file.
     pub(super) answer: Option<AnswerFile>,
-    /// Sees the tool results of the agent, where its stream tells them.
+    /// Counts the tool results, if the agent's stream contains them.
     pub(super) results: Option<ToolResultCounter>,
-    /// When the last of them came.
+    /// Timestamp of the last tool result.
     pub(super) last_result: Option<Timestamp>,
 }
 
-/// What a passage has gathered when the child has ended.
+/// Everything collected when the child has ended.
 pub(super) struct CollectedOutput {
-    /// What shows that the agent was stuck, if it was.
+    /// The loop signal, if the agent was stuck.
     pub(super) loop_signal: Option<LoopSignal>,
-    /// All of the standard output, where it is kept.
+    /// The full standard output, if it is kept.
     pub(super) full_stdout: Option<Vec<u8>>,
-    /// The answer for a file, where there is one.
+    /// The draft of the answer, if it goes to a file.
     pub(super) answer: Option<AnswerFile>,
-    /// When the last tool result came.
+    /// Timestamp of the last tool result.
     pub(super) last_result: Option<Timestamp>,
-    /// When the parts of the two streams came.
+    /// Timestamps of the parts of both streams.
     pub(super) times: StreamTimestamps,
 }
 
-/// When the parts of the two streams of an attempt were printed.
+/// Timestamps of the parts of both streams of an attempt.
 #[derive(Debug, Clone, Default)]
 pub(super) struct StreamTimestamps {
     pub(super) stdout: OutputTimestamps,
@@ -65,7 +65,7 @@ pub(super) struct StreamTimestamps {
 }
 
 impl OutputTee<'_, '_> {
-    /// Brings the files to their end, and tells whether the agent was stuck, and what it wrote.
+    /// Finishes the files and returns the collected output.
     pub(super) fn finish(mut self) -> CollectedOutput {
         self.report_gateway_messages();
         for kept in [self.stdout.take(), self.stderr.take()]
@@ -89,17 +89,17 @@ impl OutputTee<'_, '_> {
     }
 }
 
-/// Somebody stands between the agent and its API.
+/// The gateway attached to an attempt.
 pub(super) struct AttachedGateway<'a> {
     pub(super) attachment: &'a mut (dyn GatewayAttachment + 'static),
-    /// What the agent is called where there are several.
+    /// Name of the agent, if there are several.
     pub(super) name: Option<String>,
-    /// What showed that the agent goes in circles, while it ran.
+    /// The loop signal, if one was found while the agent ran.
     pub(super) loop_signal: Option<LoopSignal>,
 }
 
 impl OutputTee<'_, '_> {
-    /// Tells what was seen between the agent and its API.
+    /// Reports what the gateway observed.
     fn report_gateway_messages(&mut self) {
         let Some(attended) = &mut self.gateway else {
             return;
@@ -122,7 +122,7 @@ impl OutputTee<'_, '_> {
     }
 }
 
-/// Looks whether an agent goes round in circles while it runs.
+/// Checks a running agent for loops.
 pub(super) struct LoopWatch {
     detector: LoopDetector,
     last_write: Instant,

@@ -1,4 +1,4 @@
-//! When the parts of an output were printed, so that what they state is meant from then on.
+//! Timestamps of the parts of an output, against which relative times in it are resolved.
 
 use std::fs::Metadata;
 use std::path::Path;
@@ -8,21 +8,21 @@ use unstuck_core::Timestamp;
 
 use crate::process::CapturedOutput;
 
-/// What comes within this time of each other counts as printed at once.
+/// Output within this time of each other gets one timestamp.
 const MERGE_WINDOW: Duration = Duration::from_secs(1);
-/// How many moments are kept; of more, every other one is forgotten.
+/// Most timestamps that are kept; of more, every other one is dropped.
 const MAX_MARKS: usize = 1024;
 
-/// When the parts of a stream were printed.
+/// Timestamps of the parts of a stream.
 #[derive(Debug, Clone, Default)]
 pub(super) struct OutputTimestamps {
-    /// From which byte of the stream on, and when.
+    /// Offset in the stream and timestamp of each part.
     marks: Vec<(u64, Timestamp)>,
     total: u64,
 }
 
 impl OutputTimestamps {
-    /// Those of a file that was written by somebody else: all that is known is when it was written last.
+    /// Returns the timestamps of a file written by another process: only its modification time is known.
     pub(super) fn from_file_mtime(path: &Path) -> Self {
         let written = std::fs::metadata(path).and_then(|file: Metadata| file.modified());
         let since = written.map(|written| written.duration_since(UNIX_EPOCH));
@@ -33,7 +33,7 @@ impl OutputTimestamps {
         Self { marks, total: 0 }
     }
 
-    /// Takes in that so many bytes more were printed.
+    /// Records that a number of bytes was printed.
     pub(super) fn record(&mut self, bytes: usize, at: Timestamp) {
         let is_new = |(_, last): &(u64, Timestamp)| at.since(*last) >= MERGE_WINDOW;
         if self.marks.last().is_none_or(is_new) {
@@ -49,24 +49,24 @@ impl OutputTimestamps {
         self.total += bytes as u64;
     }
 
-    /// When something was printed last.
+    /// Returns the timestamp of the last output.
     pub(super) fn last_output_at(&self) -> Option<Timestamp> {
         self.marks.last().map(|(_, at)| *at)
     }
 
-    /// The moments by their places in all of the stream.
+    /// Returns the timestamps by their offsets in the whole stream.
     pub(super) fn by_stream_offset(&self) -> Vec<(usize, Timestamp)> {
         let place = |(at, moment): &(u64, Timestamp)| Some((usize::try_from(*at).ok()?, *moment));
         self.marks.iter().filter_map(place).collect()
     }
 
-    /// The moments by their places in the text of what was kept of the stream.
+    /// Returns the timestamps by their offsets in the captured text.
     pub(super) fn by_text_offset(&self, captured: &CapturedOutput) -> Vec<(usize, Timestamp)> {
         let mut places: Vec<(usize, Timestamp)> = Vec::new();
         for (at, moment) in &self.marks {
             let place = captured.text_offset(*at);
             match places.last_mut() {
-                // What was printed from there on begins in what was left out.
+                // This part begins in the omitted middle of the stream.
                 Some(last) if last.0 == place => last.1 = *moment,
                 _ => places.push((place, *moment)),
             }
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn moments_have_their_places_in_what_is_kept() {
+    fn timestamps_map_to_offsets_in_the_captured_text() {
         let mut times = OutputTimestamps::default();
         let mut captured = CapturedOutput::default();
         let pieces = [
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn the_number_of_moments_is_bounded() {
+    fn number_of_timestamps_is_bounded() {
         let mut times = OutputTimestamps::default();
         for at in 0..10_000 {
             times.record(1, second(at));

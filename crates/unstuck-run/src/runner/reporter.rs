@@ -1,4 +1,4 @@
-//! Who is told what happens while a run is driven.
+//! Receivers of what happens while a session or pipeline runs.
 
 use std::time::Duration;
 
@@ -6,68 +6,68 @@ use unstuck_core::event::RoleInstance;
 use unstuck_core::views::RunProjection;
 use unstuck_core::{EventRecord, SessionState, Timestamp};
 
-/// One of the two streams of a child.
+/// One of the two output streams of a child.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OutputChannel {
-    /// Its standard output.
+    /// Standard output.
     Stdout,
-    /// Its standard error.
+    /// Standard error.
     Stderr,
 }
 
-/// Is told what happens while a run is driven.
+/// Receives what happens while a session runs.
 pub trait SessionReporter {
-    /// Passes on what a child wrote, at once and as it is.
+    /// Forwards output of a child at once and unchanged.
     fn output(&mut self, channel: OutputChannel, bytes: &[u8]);
 
-    /// Tells what happened; it is on disk by now.
+    /// Reports events that are on disk already.
     fn on_events(&mut self, events: &[EventRecord], recovery: &SessionState);
 
-    /// Tells that an attempt has been going on for so long; about five times a second if [`live`](Self::live).
+    /// Reports the elapsed time of an attempt; about five times a second if [`is_live`](Self::is_live).
     fn on_running(&mut self, _elapsed: Duration, _recovery: &SessionState) {}
 
-    /// Tells that a call of the agent waits for its next try until then; about five times a second if [`live`](Self::live).
+    /// Reports that an API call waits for its next attempt; about five times a second if [`is_live`](Self::is_live).
     fn on_call_waiting(&mut self, elapsed: Duration, _until: Timestamp, recovery: &SessionState) {
         self.on_running(elapsed, recovery);
     }
 
-    /// Tells how long there is still to wait; once a second if [`live`](Self::live).
+    /// Reports the remaining time of a wait; once a second if [`is_live`](Self::is_live).
     fn on_waiting(&mut self, _left: Duration, _until: Timestamp, _recovery: &SessionState) {}
 
-    /// Tells every few minutes that it still waits, where nobody looks at what changes by itself.
+    /// Reports every few minutes that the session still waits, if the display is not live.
     fn on_still_waiting(&mut self, _left: Duration, _until: Timestamp, _recovery: &SessionState) {}
 
-    /// Whether anybody looks at what changes by itself.
+    /// Returns true if the display is live.
     fn is_live(&self) -> bool {
         false
     }
 
-    /// Whether anybody still reads the child's output; when nobody does, the run is stopped.
+    /// Returns true if the child's output still has a reader; without one, the run is stopped.
     fn is_open(&self) -> bool {
         true
     }
 
-    /// Why some of the child's output is lost, if it is: then the run is not a success.
+    /// Returns the reason why output of the child was lost, if it was: then the run is not a success.
     fn lost_output(&self) -> Option<String> {
         None
     }
 
-    /// Tells of something that was done and is in no event.
+    /// Reports an action that is in no event.
     fn note(&mut self, _message: &str) {}
 
-    /// Tells of something that is not as it should be, but does not stop the run.
+    /// Reports a problem that does not stop the run.
     fn warn(&mut self, message: &str);
 }
 
-/// Is told what happens while a pipeline is driven, whose parts run side by side.
+/// Receives what happens while a pipeline runs, whose role instances run in parallel.
 pub trait RunReporter: Send {
-    /// Takes what a part wrote, at once and as it is.
+    /// Receives output of a role instance at once and unchanged.
     fn output(&mut self, _part: &RoleInstance, _channel: OutputChannel, _bytes: &[u8]) {}
 
-    /// Tells what happened, and where the run stands now; it is on disk by now.
+    /// Reports events and the resulting state of the run; they are on disk already.
     fn on_events(&mut self, events: &[EventRecord], run: &RunProjection);
 
-    /// Tells every few minutes that a role still waits; its wait is that of this session.
+    /// Reports every few minutes that a role still waits; the session is the one that waits.
     fn on_still_waiting(
         &mut self,
         _role: &str,
@@ -77,17 +77,17 @@ pub trait RunReporter: Send {
     ) {
     }
 
-    /// Tells where the run stands at this moment; about five times a second if [`live`](Self::live).
+    /// Reports the current state of the run; about five times a second if [`is_live`](Self::is_live).
     fn tick(&mut self, _run: &RunProjection, _now: Timestamp) {}
 
-    /// Whether anybody looks at what changes by itself.
+    /// Returns true if the display is live.
     fn is_live(&self) -> bool {
         false
     }
 
-    /// Tells of something that was done and is in no event.
+    /// Reports an action that is in no event.
     fn note(&mut self, _message: &str) {}
 
-    /// Tells of something that is not as it should be, but does not stop the run.
+    /// Reports a problem that does not stop the run.
     fn warn(&mut self, message: &str);
 }

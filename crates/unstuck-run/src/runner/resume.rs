@@ -1,4 +1,4 @@
-//! Taking a run up again: after a crash, after a stop, or when a person has seen to what was asked.
+//! Resumes a run: after a crash, after a stop, or when a person has answered.
 #![expect(
     clippy::disallowed_methods,
     reason = "files in the state folder, out of the agents' reach"
@@ -25,14 +25,14 @@ use super::session_runner::{SessionRunner, wait_for_stop};
 use super::stored_stdin::StoredStdin;
 use crate::process::{ProcessId, Stdin};
 
-/// How long is waited for what a dead supervisor left behind to be ended.
+/// Longest wait for the processes of a dead supervisor to end.
 const ORPHAN_TIMEOUT: Duration = Duration::from_secs(10);
-/// How often is looked whether a person has answered.
+/// Interval at which new answers are looked for.
 pub(super) const ANSWER_POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 impl SessionRunner<'_> {
-    /// Takes a run up again and brings it to its end; a person may say how long it is tried from now on, and which settings
-    /// of the project, by their hash, they have accepted.
+    /// Resumes a run and completes it. A person may set the time budget of further attempts and the accepted project
+    /// settings, by their hash.
     pub async fn resume(
         &mut self,
         run: &RunId,
@@ -80,7 +80,7 @@ impl SessionRunner<'_> {
         journal.close(end, child).await
     }
 
-    /// Waits until a person has seen to what was asked, or somebody stops it.
+    /// Waits until a person has answered, or until the run is stopped.
     pub(super) async fn wait_for_answer(
         &mut self,
         log: &mut SessionLog<'_, '_>,
@@ -99,7 +99,7 @@ impl SessionRunner<'_> {
             let Some(asked) = log.recovery().open_escalation() else {
                 break;
             };
-            // Nobody can answer what the store does not hold.
+            // An escalation that is not in the store yet cannot be answered.
             let journal = log.journal();
             if journal.is_ahead_of_store() && !journal.flush_backlog().await? {
                 continue;
@@ -118,7 +118,7 @@ impl SessionRunner<'_> {
         Ok(())
     }
 
-    /// Finds the standard input of a run that is taken up again.
+    /// Restores the standard input of a resumed run.
     fn restore_stdin(&mut self, log: &SessionLog<'_, '_>) -> Result<(), RunError> {
         let run = log.recovery().id();
         match StoredStdin::new(self.state, run).restore() {
@@ -134,7 +134,7 @@ impl SessionRunner<'_> {
         Ok(())
     }
 
-    /// Removes what came on standard input once nobody needs it again; a role has its prompt instead.
+    /// Deletes the stored standard input once it is no longer needed; a role has its prompt instead.
     pub(super) fn delete_stored_stdin(&self, log: &SessionLog<'_, '_>) {
         if self.role.is_none() && log.is_finished() {
             StoredStdin::new(self.state, log.recovery().id()).delete();
@@ -146,14 +146,14 @@ impl SessionRunner<'_> {
         self.state.join(format!("{session}-{number}.exit"))
     }
 
-    /// Removes the records of all ends, since all that happened is written down by now.
+    /// Deletes the exit records of all attempts, since all events are on disk by now.
     pub(super) fn delete_all_exit_records(&self, log: &SessionLog<'_, '_>) {
         for number in 1..=log.recovery().attempt_count() {
             let _ = fs::remove_file(self.exit_record_path(log, number));
         }
     }
 
-    /// Removes the record of an end that is written down by now; not earlier, or a crash would lose it.
+    /// Deletes the exit record of an attempt whose end is on disk by now; earlier, a crash would lose it.
     pub(super) fn delete_exit_records(&self, log: &SessionLog<'_, '_>, written: &[EventRecord]) {
         for recorded in written {
             let number = match &recorded.event {
@@ -162,13 +162,13 @@ impl SessionRunner<'_> {
                 Event::AttemptInterrupted(attempt) => attempt.number,
                 _ => continue,
             };
-            // It is only there if the child ended by itself.
+            // It exists only if the child ended by itself.
             let _ = fs::remove_file(self.exit_record_path(log, number));
         }
     }
 }
 
-/// Lets what counts without an answer count if the time of a question is over.
+/// Applies the default answer if an escalation has expired.
 pub(super) async fn expire_escalation(
     scribe: &EventWriter<'_>,
     run: &RunId,
@@ -180,13 +180,13 @@ pub(super) async fn expire_escalation(
         return Ok(());
     };
     match answer::record_default_answer(scribe, run, asked, deadline.answer, now).await {
-        // Somebody was faster.
+        // Another process has answered it first.
         Err(RunError::Store(StoreError::AlreadyAnswered { .. })) => Ok(()),
         done => done,
     }
 }
 
-/// Why a run cannot be taken up again, if it cannot.
+/// Returns the reason why a run cannot be resumed, if there is one.
 pub(super) fn not_resumable_reason(recovery: &SessionState) -> Option<String> {
     let unrepeatable = recovery.spec().unrepeatable_reason.as_deref();
     if let Some(end) = recovery.run_finished()
@@ -209,7 +209,7 @@ pub(super) fn not_resumable_reason(recovery: &SessionState) -> Option<String> {
     (!is_there).then(|| format!("its folder {cwd} is not there any more"))
 }
 
-/// Waits until the processes of a dead supervisor are ended: two agents must not work in one place.
+/// Waits until the processes of a dead supervisor have ended: two agents must not work in one directory.
 pub(super) async fn wait_for_orphans(events: &[EventRecord]) {
     let mut reapers: BTreeMap<&str, ProcessId> = BTreeMap::new();
     for recorded in events {
@@ -234,6 +234,6 @@ pub(super) async fn wait_for_orphans(events: &[EventRecord]) {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
-    // Whoever hangs for longer than this cannot be waited for.
+    // A process that hangs for longer is not waited for.
     let _ = tokio::time::timeout(ORPHAN_TIMEOUT, ended).await;
 }

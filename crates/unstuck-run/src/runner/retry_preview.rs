@@ -1,4 +1,4 @@
-//! What an attempt would be told that a person asks for, before they ask for it.
+//! A preview of the prompt that a retry with changes would send.
 
 use std::path::Path;
 use std::time::Duration;
@@ -16,39 +16,39 @@ use super::knowledge::RunKnowledgeSource;
 use super::stored_stdin::StoredStdin;
 use crate::run_dir;
 
-/// What an attempt would be told.
+/// The prompt of a retry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PromptPreview {
-    /// The prompt, or the message where the conversation goes on.
+    /// The prompt, or the message to a continued conversation.
     pub prompt: String,
-    /// The prompt that the session began with; empty where it is not known.
+    /// The original prompt of the session; empty if unknown.
     pub original: String,
-    /// Whether the agent goes on in its conversation.
+    /// True if the agent continues its conversation.
     pub continues: bool,
-    /// The model, as far as is known.
+    /// The model, if known.
     pub model: Option<String>,
-    /// How long it may take.
+    /// The timeout of the attempt.
     pub timeout: Option<Duration>,
-    /// Whether what it is told can be changed at all.
+    /// True if the prompt can be changed.
     pub accepts_prompt: bool,
-    /// Whether its model can be changed.
+    /// True if the model can be changed.
     pub accepts_model: bool,
 }
 
-/// What is needed to tell it.
+/// The inputs of a preview.
 pub struct RetryPreview<'a> {
-    /// What is known.
+    /// The source of the knowledge.
     pub knowledge_source: &'a dyn RunKnowledgeSource,
-    /// Where what is needed to take runs up again is kept.
+    /// The state directory.
     pub state: &'a Path,
-    /// The root folder of the project.
+    /// The root directory of the project.
     pub project: &'a Path,
-    /// All that happened in the run.
+    /// All events of the run.
     pub events: &'a [EventRecord],
 }
 
 impl RetryPreview<'_> {
-    /// Where a session stands; none where there is no such session.
+    /// Returns the state of a session; `None` if there is no such session.
     pub fn session_state(&self, session: &SessionId) -> Option<SessionState> {
         let is_first = |recorded: &&EventRecord| match &recorded.event {
             Event::RunStarted(run) => run
@@ -64,7 +64,7 @@ impl RetryPreview<'_> {
         Some(recovery)
     }
 
-    /// What would be sent if a person wanted these changes now.
+    /// Returns the prompt that a retry with these changes would send now.
     pub fn preview_prompt(
         &self,
         recovery: &SessionState,
@@ -131,7 +131,7 @@ impl RetryPreview<'_> {
         })
     }
 
-    /// What a role was told at first, as its folder shows it; none where the session is no role's.
+    /// Returns the first prompt of a role from its run directory; `None` if the session is not a role.
     fn role_prompt(&self, session: &SessionId) -> Option<String> {
         let started = self
             .events

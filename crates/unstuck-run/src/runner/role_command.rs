@@ -1,4 +1,4 @@
-//! The call of a role: built anew for each attempt, with what was decided to be changed.
+//! The command line of a role: built for each attempt, with the planned changes.
 #![expect(
     clippy::disallowed_methods,
     reason = "files in the state folder, out of the agents' reach"
@@ -22,14 +22,14 @@ use super::tool_steps::strategy_steps;
 use crate::blobs::BlobStore;
 
 impl SessionRunner<'_> {
-    /// What can be changed about what a session runs.
+    /// Returns the changes that are possible for a session.
     pub(super) fn capabilities(&self, spec: &SessionSpec) -> Capabilities {
         match self.role {
             Some(role) => role
                 .invocation
                 .agent
                 .call_capabilities(&role.invocation.agent_call())
-                // They are told to the agent.
+                // The steps are part of the agent's prompt.
                 .with(Capability::Steps),
             None => {
                 let agent = self.agent_of(&spec.command, spec.agent.as_deref());
@@ -38,7 +38,7 @@ impl SessionRunner<'_> {
         }
     }
 
-    /// The command line of a role's attempt.
+    /// Returns the command line of a role's attempt.
     pub(super) fn role_command_line(
         &mut self,
         role: &RoleInvocation,
@@ -99,12 +99,12 @@ impl SessionRunner<'_> {
             command: built.command,
             // Many agents wait for the end of a standard input that they do not need.
             stdin: Some(built.stdin.map(with_final_newline).unwrap_or_default()),
-            // Whether one that goes on is still there, only the agent can tell.
+            // Only the agent knows if a resumed conversation still exists.
             session: built.session.filter(|_| plan.resume.is_none()),
         })
     }
 
-    /// Shows in the project what the agent is told.
+    /// Writes a copy of the prompt to the project.
     fn write_prompt_copy(&self, log: &SessionLog<'_, '_>, number: u32, told: &str) {
         let shown = self.redactor.redact(told);
         if let Some(part) = log.role_instance() {
@@ -142,7 +142,7 @@ impl SessionRunner<'_> {
         Ok(Some(path))
     }
 
-    /// Keeps the output of a role by its content, and shows it in the project.
+    /// Stores the output of a role by its content, with a copy in the project.
     pub(super) fn store_role_output(&self, log: &SessionLog<'_, '_>) -> Result<String, RunError> {
         let text = self.redactor.redact(log.answer()).into_owned();
         if let Some(part) = log.role_instance() {
@@ -152,7 +152,7 @@ impl SessionRunner<'_> {
     }
 }
 
-/// A text whose last line is at its end, as programs that read by lines need it.
+/// Ends a text with a newline, as programs that read lines need it.
 fn with_final_newline(mut text: String) -> String {
     if !text.is_empty() && !text.ends_with('\n') {
         text.push('\n');
@@ -160,7 +160,7 @@ fn with_final_newline(mut text: String) -> String {
     text
 }
 
-/// A prompt that also says how long the answer may be, where it was found to be too long.
+/// Adds the length limit of the answer to a prompt, after an answer was too long.
 fn with_length_limit(prompt: String, factor: Option<f64>, most: Option<u64>) -> String {
     let Some(factor) = factor else {
         return prompt;

@@ -1,4 +1,4 @@
-//! What a role runs, and what is watched over meanwhile.
+//! The context of a role: its command and the limits of its session.
 
 use std::cell::Cell;
 
@@ -9,49 +9,49 @@ use super::budget_tracker::BudgetTracker;
 use crate::prompt::PromptFault;
 use crate::worktree::SnapshotStore;
 
-/// What a role runs, as it is before anything is changed.
+/// The command of a role before any changes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RoleInvocation {
     /// The agent.
     pub agent: Agent,
     /// The role's own command line, for an agent that has none.
     pub command: Vec<String>,
-    /// The prompt, filled in.
+    /// The rendered prompt.
     pub prompt: String,
     /// The model, as the agent spells it.
     pub model: Option<String>,
-    /// The tools that it may use without being asked.
+    /// The tools that are allowed without approval.
     pub tools: Vec<String>,
-    /// Further arguments.
+    /// Additional arguments.
     pub args: Vec<String>,
-    /// Variables of its environment.
+    /// Environment variables.
     pub env: Vec<(String, String)>,
-    /// How long its output may be, in characters.
+    /// Longest output, in characters.
     pub max_output: Option<u64>,
-    /// Why the prompt could not be filled in, if it could not.
+    /// The error of rendering the prompt, if there was one.
     pub prompt_fault: Option<PromptFault>,
 }
 
-/// A role that is being run, and what is watched over meanwhile.
+/// The context of a running role.
 #[derive(Clone, Copy)]
 pub struct RoleContext<'a> {
     pub(super) invocation: &'a RoleInvocation,
-    /// When the agent counts as stuck.
+    /// Limits of the loop detection.
     pub(super) loop_limits: &'a LoopLimits,
-    /// Where the changes of each attempt are kept.
+    /// The store of work tree snapshots, if they are kept.
     pub(super) snapshots: Option<&'a SnapshotStore>,
-    /// Whether it was told that they cannot be kept.
+    /// True if the warning about missing snapshots was shown.
     pub(super) is_snapshot_warning_shown: &'a Cell<bool>,
-    /// Whether the others go on without it, so that nobody has to be asked.
+    /// True if the pipeline continues without it, so that nothing is escalated.
     pub(super) optional: bool,
-    /// Whether what a failed attempt changed is undone.
+    /// True if the changes of a failed attempt are undone.
     pub(super) rollback: bool,
-    /// What may be used.
+    /// The budgets.
     pub(super) budget: &'a BudgetTracker<'a>,
 }
 
 impl RoleInvocation {
-    /// It as a call of its agent.
+    /// Returns the inputs of the agent's command line.
     pub(super) fn agent_call(&self) -> CommandInputs<'_> {
         CommandInputs {
             command: &self.command,

@@ -1,4 +1,4 @@
-//! The right to drive a run, kept alive by a heartbeat for as long as it is held.
+//! The lease of a run, renewed by a heartbeat as long as it is held.
 #![expect(
     clippy::disallowed_methods,
     reason = "files of the system, which no agent can put there"
@@ -15,10 +15,10 @@ use super::error::RunError;
 use crate::clock::Clock;
 use crate::process::ProcessId;
 
-/// How often the lease is renewed; it lasts three times as long.
+/// Interval of the heartbeat; a lease lasts three times as long.
 const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(5);
 
-/// A lease that is held, and renewed by itself.
+/// A lease that is held and renewed automatically.
 pub(super) struct RunLease {
     token: LeaseToken,
     lost: watch::Receiver<bool>,
@@ -26,7 +26,7 @@ pub(super) struct RunLease {
 }
 
 impl RunLease {
-    /// Claims a run that nobody else can know of yet.
+    /// Claims a new run that no other process can know of.
     pub(super) async fn claim_new(
         store: &Store,
         run: &RunId,
@@ -38,10 +38,10 @@ impl RunLease {
         }
     }
 
-    /// Claims a run; takes it over from a process that is no longer there.
+    /// Claims a run; takes it over from a process that no longer exists.
     pub(super) async fn claim(store: &Store, run: &RunId, clock: Clock) -> Result<Self, RunError> {
         let mut request = claim_request(run, clock);
-        // A process that was stopped or slept renews nothing, and goes on all the same when it is woken.
+        // A process that was stopped or suspended does not renew its lease, but continues when it wakes up.
         let leases = store.leases().await?;
         let of_run = leases.into_iter().find(|lease| lease.token.run == *run);
         if let Some(lease) = of_run.filter(|lease| is_owner_alive_here(lease, &request.owner)) {
@@ -84,19 +84,19 @@ impl RunLease {
         self.token.clone()
     }
 
-    /// Tells whether another process has taken the run over.
+    /// Returns a receiver of the takeover by another process.
     pub(super) fn takeover_signal(&self) -> watch::Receiver<bool> {
         self.lost.clone()
     }
 
-    /// Gives the run up for others to drive.
+    /// Releases the run for other processes.
     pub(super) async fn release(self, store: &Store) -> Result<(), StoreError> {
         self.heartbeat.abort();
         store.release(&self.token).await
     }
 }
 
-/// Comes when another process has taken the run over.
+/// Completes when another process has taken over the run.
 pub(super) async fn wait_until_lost(mut taken_over: watch::Receiver<bool>) {
     if taken_over.wait_for(|lost| *lost).await.is_err() {
         std::future::pending::<()>().await;
@@ -109,7 +109,7 @@ impl Drop for RunLease {
     }
 }
 
-/// This process, as the owner of what it drives.
+/// Returns this process as the owner of a lease.
 pub fn current_owner() -> LeaseOwner {
     let own = ProcessId::own();
     LeaseOwner {
@@ -122,12 +122,12 @@ pub fn current_owner() -> LeaseOwner {
     }
 }
 
-/// Whether the process that holds a lease is still there, as far as can be told from here.
+/// Returns true if the process that holds a lease still exists, as far as this machine can tell.
 pub fn is_alive(lease: &Lease, now: Timestamp) -> bool {
     !lease.is_expired(now) && !is_owner_dead(lease, &current_owner())
 }
 
-/// Whether a lease is held by a process of this machine that is there at this moment.
+/// Returns true if a lease is held by a running process of this machine.
 pub fn is_held_here(lease: &Lease) -> bool {
     let ours = current_owner();
     ours.started != 0 && is_owner_alive_here(lease, &ours)
@@ -151,15 +151,15 @@ fn already_active_error(lease: Lease) -> RunError {
     }
 }
 
-/// Whether the owner is a process of this machine that is still there.
+/// Returns true if the owner is a running process of this machine.
 fn is_owner_alive_here(lease: &Lease, ours: &LeaseOwner) -> bool {
     lease.owner.host == ours.host && !is_owner_dead(lease, ours)
 }
 
-/// Whether the owner was a process of this machine that has ended.
+/// Returns true if the owner was a process of this machine that has ended.
 fn is_owner_dead(lease: &Lease, ours: &LeaseOwner) -> bool {
     let owner = &lease.owner;
-    // Whoever cannot see itself in the table of processes cannot tell who is missing from it.
+    // A process that cannot see itself in the process table cannot tell which processes are missing from it.
     if owner.host != ours.host || ours.started == 0 {
         return false;
     }

@@ -1,4 +1,4 @@
-//! What has happened in a run: written down in one order by all its sessions, and shown in the project.
+//! The event log of a run: written in one order by all its sessions, and shown in the project.
 
 use std::cell::RefCell;
 use std::io;
@@ -18,17 +18,17 @@ use super::run_lease::RunLease;
 use super::run_result::{ChildExit, RunResult};
 use crate::run_dir::{self, AttemptFiles, RunDir};
 
-/// The log of a run that is being driven.
+/// The log of an active run.
 pub(crate) struct RunLog<'a> {
     store: &'a Store,
     redactor: &'a Redactor,
     run: RunId,
     project: PathBuf,
-    /// The state folder, in which the files of the run are.
+    /// The state directory, which holds the files of the run.
     state: PathBuf,
     lease: RunLease,
     notifier: Option<&'a dyn Notifier>,
-    /// Whose turn it is to write: what is written first is also shown first.
+    /// Serializes writes: events are shown in the order in which they are written.
     write_lock: Mutex<()>,
     known: RefCell<RunLogState>,
 }
@@ -37,35 +37,35 @@ struct RunLogState {
     fold: RunProjection,
     seq: u64,
     files: RunFiles,
-    /// What was written before this process took the run up: the files may not show all of it.
+    /// Events written before this process resumed the run: the files may not show all of them.
     missed_by_files: Vec<EventWithState>,
-    /// What the store could not take yet, in order.
+    /// Events that the store could not take yet, in order.
     backlog: Vec<Append>,
 }
 
-/// What was written, and whether it could be shown.
+/// The result of an append to the log.
 pub(super) struct AppendOutcome {
     pub(super) events: Vec<EventRecord>,
-    /// What people have to be told about files that could not be written.
+    /// The warning about files that could not be written.
     pub(super) warning: Option<String>,
     pub(super) store: StoreState,
 }
 
-/// Whether the store takes what happens.
+/// The state of the store.
 #[derive(Debug, Clone)]
 pub(super) enum StoreState {
-    /// It does.
+    /// The store can be written.
     Writable,
-    /// It cannot be written since now: what happens is kept in memory.
+    /// The store has just become unwritable: events are kept in memory.
     BecameUnwritable(StoreError),
-    /// It still cannot be written.
+    /// The store still cannot be written.
     StillUnwritable,
-    /// It can be written again, and so many events that were kept in memory are in it now.
+    /// The store can be written again and has received this number of buffered events.
     CaughtUp(usize),
 }
 
 impl<'a> RunLog<'a> {
-    /// Begins the journal of a new run. Its beginning is written with whatever comes first.
+    /// Begins the log of a new run. Its first event is written with the next ones.
     pub(super) fn begin(
         place: RunStorage<'a>,
         run: &RunId,
@@ -84,7 +84,7 @@ impl<'a> RunLog<'a> {
         Some(Self::from_parts(place, fold, 0, held))
     }
 
-    /// Goes on with the journal of an old run; none if it has no beginning.
+    /// Reopens the log of an existing run; `None` if its first event is missing.
     pub(super) fn reopen(
         place: RunStorage<'a>,
         events: &[EventRecord],
@@ -117,7 +117,7 @@ impl<'a> RunLog<'a> {
         }
     }
 
-    /// The same, and people are told what happens.
+    /// Returns the log with a notifier.
     pub(super) fn with_notifier(self, announcer: Option<&'a dyn Notifier>) -> Self {
         Self {
             notifier: announcer,
@@ -129,17 +129,17 @@ impl<'a> RunLog<'a> {
         &self.run
     }
 
-    /// The root folder of the project.
+    /// Returns the root directory of the project.
     pub(super) fn project(&self) -> &Path {
         &self.project
     }
 
-    /// What is known about the run.
+    /// Calls a function with the view of the run.
     pub(crate) fn with_view<T>(&self, look: impl FnOnce(&RunProjection) -> T) -> T {
         look(&self.known.borrow().fold)
     }
 
-    /// Writes down what happened, and shows it.
+    /// Writes events and shows them.
     pub(super) async fn write(
         &self,
         at: Timestamp,
@@ -179,7 +179,7 @@ impl<'a> RunLog<'a> {
         })
     }
 
-    /// Takes in what others wrote before these events; it must not be lost.
+    /// Applies events that other processes wrote before these; they must not be lost.
     async fn apply_events_before(&self, events: &[EventRecord]) -> Result<(), RunError> {
         let known = self.known.borrow().seq;
         let own = events.first().map_or(0, |first| first.seq);
@@ -191,7 +191,7 @@ impl<'a> RunLog<'a> {
         Ok(())
     }
 
-    /// Keeps in memory what the store cannot take; it counts all the same.
+    /// Buffers events that the store cannot take; they are in effect all the same.
     fn buffer(&self, append: Append, store: StoreState) -> AppendOutcome {
         let seq = self.known.borrow().seq;
         let numbered = append.events.iter().cloned().zip(seq + 1..);
@@ -213,7 +213,7 @@ impl<'a> RunLog<'a> {
         }
     }
 
-    /// Writes what the store could not take before, and tells how many events that were; none if it still cannot.
+    /// Writes the buffered events and returns their number; `None` if the store still cannot be written.
     async fn write_backlog(&self) -> Result<Option<usize>, RunError> {
         let backlog = std::mem::take(&mut self.known.borrow_mut().backlog);
         let mut count = 0;
@@ -237,13 +237,13 @@ impl<'a> RunLog<'a> {
         Ok(Some(count))
     }
 
-    /// Tries again to write what the store could not take; whether nothing is left.
+    /// Retries to write the buffered events; returns true if none are left.
     pub(super) async fn flush_backlog(&self) -> Result<bool, RunError> {
         let _turn = self.write_lock.lock().await;
         Ok(self.write_backlog().await?.is_some())
     }
 
-    /// What happened that the store could not take yet, without secrets.
+    /// Returns the events that the store could not take yet, without secrets.
     fn unrecorded(&self) -> Vec<EventRecord> {
         let known = self.known.borrow();
         let events = known.backlog.iter().flat_map(|append| {
@@ -264,18 +264,18 @@ impl<'a> RunLog<'a> {
         events.filter_map(clean).collect()
     }
 
-    /// Whether something happened that the store could not take yet.
+    /// Returns true if there are events that the store could not take yet.
     pub(super) fn is_ahead_of_store(&self) -> bool {
         !self.known.borrow().backlog.is_empty()
     }
 
-    /// What people have answered since a session asked; all that others wrote is taken in.
+    /// Returns the answers since a session's escalation; applies all events of other processes.
     pub(super) async fn answers(&self, session: &SessionId) -> Result<Vec<EventRecord>, RunError> {
         let _turn = self.write_lock.lock().await;
         let seq = self.known.borrow().seq;
         let all = self.store.load(&self.run).await?;
         let newer = all.partition_point(|recorded| recorded.seq <= seq);
-        // Whoever reads the files sees it with the next that is written.
+        // The files are updated with the next write.
         let _ = self.apply(&all[newer..]);
         let asks = |recorded: &EventRecord| matches!(&recorded.event, Event::EscalationOpened(asked) if asked.session.as_ref() == Some(session));
         let since = all.iter().rposition(asks).unwrap_or(0);
@@ -290,18 +290,18 @@ impl<'a> RunLog<'a> {
         Ok(answers.collect())
     }
 
-    /// Takes in what others have written.
+    /// Applies the events of other processes.
     pub(super) async fn apply_external_events(&self) -> Result<(), RunError> {
         let _turn = self.write_lock.lock().await;
         let seq = self.known.borrow().seq;
         let all = self.store.load(&self.run).await?;
         let newer = all.partition_point(|recorded| recorded.seq <= seq);
-        // Whoever reads the files sees it with the next that is written.
+        // The files are updated with the next write.
         let _ = self.apply(&all[newer..]);
         Ok(())
     }
 
-    /// Takes in what happened and shows it; tells if files could not be written, the first time.
+    /// Applies events and shows them; returns a warning if files could not be written, the first time.
     fn apply(&self, events: &[EventRecord]) -> Option<String> {
         let mut known = self.known.borrow_mut();
         let known = &mut *known;
@@ -316,7 +316,7 @@ impl<'a> RunLog<'a> {
             known.seq = recorded.seq;
         }
         if let Err(error) = known.write_files(self, &with_states) {
-            // If they cannot be had once, they are not asked for again.
+            // Files that could not be created once are not tried again.
             known.files = RunFiles::Unavailable;
             let path = self.files_dir().display().to_string();
             return Some(format!(
@@ -333,7 +333,7 @@ impl<'a> RunLog<'a> {
         ))
     }
 
-    /// Whether the files of the run do not show all that has happened.
+    /// Returns true if the files of the run do not show all events.
     pub(super) fn has_stale_files(&self) -> bool {
         match &self.known.borrow().files {
             RunFiles::Open(folder) => folder.has_stale_views(),
@@ -341,17 +341,17 @@ impl<'a> RunLog<'a> {
         }
     }
 
-    /// Brings the files of the run up to date, where they are behind.
+    /// Updates the files of the run if they are stale.
     pub(super) fn refresh_files(&self) {
         let mut known = self.known.borrow_mut();
         let RunLogState { fold, files, .. } = &mut *known;
         if let RunFiles::Open(folder) = files {
-            // They are views; if they cannot be written, the next write tells.
+            // The files are only views; if they cannot be written, the next write reports it.
             let _ = folder.refresh_views(fold, self.redactor);
         }
     }
 
-    /// The files of an attempt; none if there are no files.
+    /// Returns the files of an attempt; `None` if there are no files.
     pub(super) fn attempt_files(
         &self,
         part: Option<&RoleInstance>,
@@ -365,7 +365,7 @@ impl<'a> RunLog<'a> {
         }
     }
 
-    /// The folder in the project that an agent puts its proposal of an attempt into, and its path; none if there is none.
+    /// Returns the directory for an agent's proposals of an attempt and its path; `None` if there is none.
     pub(super) fn proposal_dir(
         &self,
         part: Option<&RoleInstance>,
@@ -379,27 +379,27 @@ impl<'a> RunLog<'a> {
         }
     }
 
-    /// Puts a text into the folder of a role, where there are files.
+    /// Writes a text to the directory of a role, if there are files.
     pub(super) fn write_role_file(&self, part: &RoleInstance, name: &str, text: &str) {
         let known = self.known.borrow();
         if let RunFiles::Open(folder) = &known.files {
             let instances = known.fold.run.instances(Some(part));
-            // It is a view for people; what counts is kept elsewhere.
+            // It is only a view for people; the real data is stored elsewhere.
             let _ = folder.write_role_file(part, instances, name, text);
         }
     }
 
-    /// Where the files of the run are.
+    /// Returns the directory of the run's files.
     pub(super) fn files_dir(&self) -> PathBuf {
         run_dir::run_files_dir(&self.state, &self.run)
     }
 
-    /// Tells whether another process has taken the run over.
+    /// Returns a receiver of the takeover by another process.
     pub(super) fn takeover_signal(&self) -> watch::Receiver<bool> {
         self.lease.takeover_signal()
     }
 
-    /// Gives the run up and tells how it ended.
+    /// Closes the log and returns the result of the run; an unfinished run is released and is an error.
     pub(super) async fn close(
         self,
         end: Option<RunFinished>,
@@ -441,12 +441,12 @@ impl RunLogState {
     }
 }
 
-/// Where a run is written down, and what takes the secrets out.
+/// The storage of a run and the redactor of its secrets.
 #[derive(Clone, Copy)]
 pub(super) struct RunStorage<'a> {
     pub(super) store: &'a Store,
     pub(super) redactor: &'a Redactor,
-    /// The state folder, in which the files of all runs are.
+    /// The state directory, which holds the files of all runs.
     pub(super) state: &'a Path,
 }
 

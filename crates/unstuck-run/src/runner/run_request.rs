@@ -1,4 +1,4 @@
-//! What is to be run, and what about it is stored so that it can be taken up again.
+//! The request of a run, and the options that are stored so that it can be resumed.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -11,72 +11,72 @@ use unstuck_core::decision::SessionLimits;
 use crate::expectations::Expectations;
 use crate::process::StreamWiring;
 
-/// What is to be run.
+/// The request to run a command.
 #[derive(Debug, Clone)]
 pub struct RunRequest {
     /// The command line; the first word is the program.
     pub command: Vec<String>,
-    /// The folder to work in.
+    /// The working directory.
     pub cwd: PathBuf,
-    /// The root folder of the project.
+    /// The root directory of the project.
     pub project: PathBuf,
-    /// The agent that it is, where the command line does not tell.
+    /// Id of the agent, if the command line does not show it.
     pub agent: Option<String>,
-    /// How far to go.
+    /// The retry policy.
     pub policy: RetryPolicy,
-    /// Where the values of the policy come from.
+    /// Sources of the policy's values.
     pub origins: BTreeMap<String, String>,
-    /// How long one attempt may take.
+    /// Timeout of one attempt.
     pub timeout: Option<Duration>,
-    /// How long one attempt may be silent.
+    /// Longest time without output in one attempt.
     pub idle_timeout: Option<Duration>,
-    /// What else counts.
+    /// Further options of each attempt.
     pub options: AttemptOptions,
 }
 
-/// What counts for every attempt of a run, as it is stored.
+/// The options of every attempt of a run, as they are stored.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AttemptOptions {
-    /// What the output must be like.
+    /// The expectations of the output.
     pub expect: Expectations,
-    /// A command that must pass afterwards.
+    /// A check command that must pass afterwards.
     pub check: Option<String>,
-    /// Whether the child gets a terminal of its own.
+    /// True if the child gets a terminal of its own.
     pub tty: bool,
-    /// How long a child has between the request to end and its end, in milliseconds.
+    /// Grace period between the termination request and the kill, in milliseconds.
     pub grace_ms: u64,
-    /// How often it may be executed, the first try included.
+    /// Largest number of executions, including the first.
     pub max_attempts: u32,
-    /// Whether the process stays when a person is needed.
+    /// True if the process keeps waiting for human input.
     pub wait: bool,
-    /// Whether the environment is repaired.
+    /// The requested repair mode.
     pub repair: RequestedRepairMode,
-    /// Whether nobody may stand between the agent and its API.
+    /// True if no gateway may be attached.
     pub no_gateway: bool,
     /// The file that gets the accepted answer, as an absolute path.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<String>,
-    /// Whether the changes of each attempt are kept, where it works in a git work tree.
+    /// True if a snapshot is kept around each attempt in a git work tree.
     #[serde(skip_serializing_if = "is_false")]
     pub snapshots: bool,
-    /// Whether what a failed attempt changed is undone.
+    /// True if the changes of a failed attempt are undone.
     #[serde(skip_serializing_if = "is_false")]
     pub rollback: bool,
-    /// Whether a person works with it at a terminal: then its exit code alone says how it went, and nothing is retried.
+    /// True if a person works with it at a terminal: then only the exit code decides and nothing is retried.
     #[serde(skip_serializing_if = "is_false")]
     pub interactive: bool,
-    /// Whether another unstuck runs this one and retries it.
+    /// True if another unstuck runs this one and retries it.
     #[serde(skip_serializing_if = "is_false")]
     pub nested: bool,
-    /// The words of the command line that stand for bytes that are no UTF-8, as [`escape`](super::escape) writes them.
+    /// Arguments with bytes that are not UTF-8, escaped by [`escape`](super::escape).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub escaped: Vec<String>,
-    /// Whether it goes on with rare probes when the time without progress is over, before a person is asked.
+    /// True if it continues with rare probes after the time without progress, before it escalates.
     #[serde(skip_serializing_if = "is_false")]
     #[serde(rename = "parks")]
     pub parks_when_stalled: bool,
-    /// The hash of what it goes by of the project's own files; none in a log of an older version.
+    /// Hash of the accepted project settings; `None` in a log of an older version.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub project_settings: Option<String>,
 }
@@ -85,18 +85,18 @@ fn is_false(value: &bool) -> bool {
     !value
 }
 
-/// Whether the environment is repaired.
+/// A requested repair mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RequestedRepairMode {
-    /// As the configuration says: where it says something about repairs.
+    /// As configured, if the configuration has a section about repairs.
     #[default]
     Configured,
-    /// What the owner allows runs by itself.
+    /// Repairs that the owner allows run automatically.
     Auto,
-    /// A person is asked about each.
+    /// Every repair needs approval.
     Ask,
-    /// Nothing is repaired.
+    /// No repairs.
     Off,
 }
 
@@ -124,12 +124,12 @@ impl Default for AttemptOptions {
 }
 
 impl AttemptOptions {
-    /// How long a child has between the request to end and its end.
+    /// Returns the grace period between the termination request and the kill.
     pub fn grace(&self) -> Duration {
         Duration::from_millis(self.grace_ms)
     }
 
-    /// How the streams of a child are connected.
+    /// Returns how the streams of a child are connected.
     pub fn wiring(&self) -> StreamWiring {
         if self.tty {
             StreamWiring::Pty

@@ -1,4 +1,4 @@
-//! How a run ended, for whoever started it.
+//! The result of a run.
 
 use serde::Serialize;
 use unstuck_core::RunId;
@@ -6,25 +6,25 @@ use unstuck_core::event::{AttemptEnd, EventRecord, RunFinished};
 
 use crate::process::ChildStatus;
 
-/// How a run ended.
+/// The result of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunResult {
     /// The run.
     pub run: RunId,
-    /// How it ended.
+    /// The final event of the run.
     pub end: RunFinished,
-    /// How the newest attempt's own process ended; none for a pipeline, and where no process ran.
+    /// The exit of the newest attempt's process; `None` for a pipeline or if no process ran.
     pub child: Option<ChildExit>,
-    /// What the store could not take, since its disk was still full at the end.
+    /// Events that could not be stored because the disk was still full at the end.
     pub unrecorded: Vec<EventRecord>,
 }
 
-/// How the process of an attempt ended.
+/// The exit of an attempt's process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct ChildExit {
     /// Its exit code, unless a signal ended it.
     pub exit_code: Option<i32>,
-    /// The number of the signal that ended it.
+    /// Number of the signal that ended it.
     pub signal: Option<i32>,
 }
 

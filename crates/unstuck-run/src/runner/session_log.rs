@@ -1,4 +1,4 @@
-//! What has happened in a session: noted at once, written down before anything is done because of it.
+//! The event log of a session: events are noted at once and written before any action that depends on them.
 
 use std::cell::OnceCell;
 use std::path::Path;
@@ -27,16 +27,16 @@ pub(super) struct SessionLog<'j, 'a> {
     options: AttemptOptions,
     /// The final answer of the newest attempt.
     answer: String,
-    /// All that was seen of the newest attempt, if it failed in this process.
+    /// The complete failure of the newest attempt, if it ran in this process.
     failure: Option<Failure>,
-    /// How the process of the newest attempt ended, if it ran in this process.
+    /// The exit of the newest attempt's process, if it ran in this process.
     child: Option<ChildExit>,
-    /// Where the changes of each attempt are kept, once that was looked for.
+    /// The snapshot store, once it was looked for.
     snapshots: OnceCell<Option<SnapshotStore>>,
-    /// The budget that kept the newest attempt from going on, if one did.
+    /// The budget that stopped the newest attempt, if one did.
     budget_reached: Option<BudgetReached>,
     pending: Vec<Event>,
-    /// When the first of the pending events happened; all of one write have one moment.
+    /// Timestamp of the first pending event; all events of one write share it.
     at: Option<Timestamp>,
 }
 
@@ -52,7 +52,7 @@ impl<'j, 'a> SessionLog<'j, 'a> {
         Some(Self::from_first_event(journal, &spec, None, event, at))
     }
 
-    /// Begins the log of one part of a pipeline.
+    /// Begins the log of a role instance.
     pub(super) fn begin_instance(
         journal: &'j RunLog<'a>,
         started: SessionStarted,
@@ -86,14 +86,14 @@ impl<'j, 'a> SessionLog<'j, 'a> {
         }
     }
 
-    /// Goes on with the log of an old run that is one session; none if it has no beginning.
+    /// Reopens the log of a run that is one session; `None` if its first event is missing.
     pub(super) fn reopen(journal: &'j RunLog<'a>, events: &[EventRecord]) -> Option<Self> {
         let recovery = SessionState::from_events(events)?;
         let view = SessionSummary::from_events(events).into_iter().next()?;
         Some(Self::from_parts(journal, recovery, view))
     }
 
-    /// Goes on with the log of a part of a pipeline; none if it never began.
+    /// Reopens the log of a role instance; `None` if it never began.
     pub(super) fn reopen_instance(
         journal: &'j RunLog<'a>,
         session: &unstuck_core::SessionId,
@@ -126,12 +126,12 @@ impl<'j, 'a> SessionLog<'j, 'a> {
         }
     }
 
-    /// Keeps in mind which budget kept an attempt from going on.
+    /// Records the budget that stopped an attempt.
     pub(super) fn set_budget_reached(&mut self, reached: Option<BudgetReached>) {
         self.budget_reached = reached;
     }
 
-    /// The budget that kept the newest attempt from going on, once.
+    /// Takes the budget that stopped the newest attempt.
     pub(super) fn take_budget_reached(&mut self) -> Option<BudgetReached> {
         self.budget_reached.take()
     }
@@ -152,7 +152,8 @@ impl<'j, 'a> SessionLog<'j, 'a> {
         self.instance.as_ref()
     }
 
-    /// Where the changes of a command's attempts are kept; `Err` tells once why they are not, unless there is nothing to keep.
+    /// Returns the snapshot store of a command's attempts; the first call returns `Err` with the reason if snapshots
+    /// are not possible, unless there is nothing to keep.
     pub(super) fn snapshots(&self, state: &Path) -> Result<Option<&SnapshotStore>, WorktreeError> {
         if let Some(known) = self.snapshots.get() {
             return Ok(known.as_ref());
@@ -174,12 +175,12 @@ impl<'j, 'a> SessionLog<'j, 'a> {
         }
     }
 
-    /// Keeps no further changes.
+    /// Disables further snapshots.
     pub(super) fn disable_snapshots(&mut self) {
         self.snapshots = OnceCell::from(None);
     }
 
-    /// Why what the agent proposed in its newest attempt was refused.
+    /// Returns the reasons why proposals of the newest attempt were refused.
     pub(super) fn refused_proposals(&self) -> Vec<String> {
         let session = &self.recovery.spec().session;
         self.journal.with_view(|run| {
@@ -190,7 +191,7 @@ impl<'j, 'a> SessionLog<'j, 'a> {
         })
     }
 
-    /// Notes what happened. It counts from now on, and is written by the next flush.
+    /// Notes an event. It is in effect at once and is written by the next flush.
     pub(super) fn note(&mut self, at: Timestamp, event: impl Into<Event>) {
         let recorded = EventRecord {
             version: VERSION,
@@ -203,25 +204,25 @@ impl<'j, 'a> SessionLog<'j, 'a> {
         self.pending.push(recorded.event);
     }
 
-    /// Notes what came of an attempt.
+    /// Notes the evaluation of an attempt.
     pub(super) fn note_evaluation(&mut self, at: Timestamp, judged: AttemptEvaluation) {
         self.answer = judged.answer;
         self.failure = judged.failure;
         self.note(at, judged.event);
     }
 
-    /// Takes note of how the process of an attempt ended.
+    /// Records the exit of an attempt's process.
     pub(super) fn note_child_exit(&mut self, status: &ChildStatus) {
         self.child = Some(status.into());
     }
 
-    /// How the process of the newest attempt ended, as far as it is known.
+    /// Returns the exit of the newest attempt's process, if known.
     pub(super) fn child_exit(&self) -> Option<ChildExit> {
         self.child
             .or_else(|| self.recovery.last_attempt_end().map(ChildExit::from))
     }
 
-    /// What was seen of the newest failure, as far as it is known.
+    /// Returns the newest failure, if known.
     pub(super) fn failure(&self) -> Option<Failure> {
         let kept = || {
             Some(
@@ -233,12 +234,12 @@ impl<'j, 'a> SessionLog<'j, 'a> {
         self.failure.clone().or_else(kept)
     }
 
-    /// The final answer of the newest attempt.
+    /// Returns the final answer of the newest attempt.
     pub(super) fn answer(&self) -> &str {
         &self.answer
     }
 
-    /// Notes that the session goes on with what its configuration has become.
+    /// Notes that the session continues with a changed configuration.
     pub(super) fn note_reconfigured(&mut self, at: Timestamp, started: SessionStarted) {
         self.options = options_from_spec(&started.spec);
         self.note(at, Box::new(started));
@@ -253,12 +254,12 @@ impl<'j, 'a> SessionLog<'j, 'a> {
         }
     }
 
-    /// Takes in what others wrote to this run.
+    /// Applies events that other processes wrote to this run.
     pub(super) fn apply_external_events(&mut self, events: &[EventRecord]) {
         events.iter().for_each(|recorded| self.apply(recorded));
     }
 
-    /// Writes down what was noted; none if there was nothing.
+    /// Writes the pending events; returns `None` if there are none.
     pub(super) async fn flush(&mut self) -> Result<Option<AppendOutcome>, RunError> {
         let Some(at) = self.at.take() else {
             return Ok(None);
@@ -281,7 +282,7 @@ impl<'j, 'a> SessionLog<'j, 'a> {
         }
     }
 
-    /// Notes the end of the session, which is that of the run if it is its only one.
+    /// Notes the end of the session, which also ends the run if it is the only session.
     pub(super) fn note_end(&mut self, at: Timestamp, end: RunFinished, output: Option<String>) {
         let session = self.recovery.spec().session.clone();
         match self.instance.clone() {
@@ -293,7 +294,7 @@ impl<'j, 'a> SessionLog<'j, 'a> {
         }
     }
 
-    /// The exit code of the child, as the shell would see it.
+    /// Returns the exit code of the child, as the shell would show it.
     pub(super) fn child_exit_code(&self, timed_out: i32) -> i32 {
         let Some(end) = self.recovery.last_attempt_end() else {
             return 1;
@@ -309,7 +310,7 @@ impl<'j, 'a> SessionLog<'j, 'a> {
         self.view.reason.clone().unwrap_or_default()
     }
 
-    /// The newest failure, in words.
+    /// Summarizes the newest failure.
     pub(super) fn failure_summary(&self) -> String {
         let failed = self.recovery.last_failure();
         failed.map_or_else(
@@ -344,7 +345,7 @@ impl<'j, 'a> SessionLog<'j, 'a> {
         }
     }
 
-    /// Whether the child failed but its exit code says otherwise.
+    /// Returns the exit code of a failed child; a failure is never reported as 0.
     pub(super) fn failure_exit_code(&self, timed_out: i32) -> i32 {
         match self.child_exit_code(timed_out) {
             0 => 1,
@@ -352,7 +353,7 @@ impl<'j, 'a> SessionLog<'j, 'a> {
         }
     }
 
-    /// Whether it ended in a way that leaves nothing to take up again.
+    /// Returns true if it ended in a way that cannot be resumed.
     pub(super) fn is_finished(&self) -> bool {
         let end = self.recovery.run_finished();
         end.is_some_and(|end| !end.outcome.is_resumable() && end.outcome != RunOutcome::Failed)

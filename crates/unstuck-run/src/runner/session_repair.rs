@@ -1,4 +1,4 @@
-//! Repairs as the answer to a failed attempt of a session.
+//! Repairs in response to a failed attempt of a session.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ use super::session_runner::SessionRunner;
 use crate::process::StopRequest;
 
 impl SessionRunner<'_> {
-    /// The repair that fits the newest failure and was not tried yet; what was proposed is written down.
+    /// Selects an untried repair for the newest failure; records the proposals.
     pub(super) async fn select_repair(
         &mut self,
         log: &mut SessionLog<'_, '_>,
@@ -54,7 +54,7 @@ impl SessionRunner<'_> {
         Ok(best)
     }
 
-    /// What was run before and did not help is told as such, now that the attempt after it has failed.
+    /// Notes that the last repair did not help, now that the attempt after it has failed.
     fn note_unhelpful_repair(&mut self, log: &mut SessionLog<'_, '_>) {
         let session = log.recovery().spec().session.clone();
         let ran = log
@@ -68,7 +68,7 @@ impl SessionRunner<'_> {
         }
     }
 
-    /// Takes in what the agent has proposed in its newest attempt, and whether a repair before it has helped.
+    /// Records the agent's proposals of its newest attempt, and the success of a repair before it.
     pub(super) async fn record_proposals_after_attempt(
         &mut self,
         log: &mut SessionLog<'_, '_>,
@@ -98,7 +98,7 @@ impl SessionRunner<'_> {
         }
     }
 
-    /// Runs the repair that was decided on, if it may still run.
+    /// Runs the planned repair if it is still allowed.
     pub(super) async fn run_repair(
         &mut self,
         log: &mut SessionLog<'_, '_>,
@@ -157,7 +157,7 @@ impl SessionRunner<'_> {
         Ok(())
     }
 
-    /// Notes that the repair under way was cut off when unstuck itself ended.
+    /// Notes that the running repair was interrupted when unstuck crashed.
     pub(super) fn note_interrupted_repair(&mut self, log: &mut SessionLog<'_, '_>) {
         let id = log
             .recovery()

@@ -1,4 +1,4 @@
-//! The loop: what is to be done next, until there is nothing more.
+//! The main loop of a session: decides on the next step and executes it until the session ends.
 
 use std::path::Path;
 use std::time::Duration;
@@ -36,53 +36,53 @@ use crate::clock::Clock;
 use crate::process::{Stdin, StopRequest};
 use unstuck_network::NetworkProbe;
 
-/// The exit code when a question is open.
+/// The exit code if an escalation is pending.
 pub(super) const EXIT_INPUT_NEEDED: i32 = 3;
-/// The exit code when the time was up.
+/// The exit code of a timeout.
 const EXIT_TIMED_OUT: i32 = 124;
 
-/// Drives runs.
+/// Runs sessions of single commands and of roles.
 pub struct SessionRunner<'a> {
-    /// Where everything is written down.
+    /// The store.
     pub store: &'a Store,
-    /// What is known.
+    /// The knowledge.
     pub knowledge: RunKnowledge<'a>,
-    /// Takes secrets out of what is stored.
+    /// Removes secrets from what is stored.
     pub redactor: &'a Redactor,
-    /// Run the children.
+    /// The supervisors that run the children.
     pub supervisors: &'a SupervisorPool,
-    /// What comes on standard input.
+    /// The standard input.
     pub stdin: &'a mut Stdin,
-    /// Is told what happens.
+    /// Receives what happens.
     pub reporter: &'a mut dyn SessionReporter,
-    /// Whether to stop.
+    /// Receives stop requests.
     pub stop: watch::Receiver<StopRequest>,
-    /// The time.
+    /// The clock.
     pub clock: Clock,
-    /// The person's home folder, where agents keep their conversations.
+    /// The user's home directory, where agents keep their conversations.
     pub home: Option<&'a Path>,
-    /// How often a log is told that a wait goes on.
+    /// Interval of the messages about a wait in a log.
     pub heartbeat: Duration,
-    /// Whether there is a network.
+    /// Checks the network.
     pub network: NetworkProbe,
-    /// Chance.
+    /// The source of randomness.
     pub random_draws: &'a mut dyn FnMut() -> RandomDraw,
-    /// Where what is needed to take a run up again is kept, out of the agents' reach.
+    /// The state directory, out of the agents' reach.
     pub state: &'a Path,
-    /// The call of a role; none where the command line is all that is known.
+    /// The context of a role; `None` if there is only a command line.
     pub role: Option<RoleContext<'a>>,
-    /// Repairs the environment, where that is allowed.
+    /// Repairs the environment, if allowed.
     pub repairer: Option<RepairCoordinator<'a>>,
-    /// How long is waited for people.
+    /// Deadlines of escalations.
     pub deadline_policy: &'a DeadlinePolicy,
-    /// Knows what people are to be told; none where nobody is.
+    /// Computes the notifications; `None` if none are sent.
     pub notifier: Option<&'a dyn Notifier>,
-    /// Stands between agents and their APIs; none where nobody does.
+    /// Attaches gateways to attempts; `None` if there is no gateway.
     pub go_between: Option<&'a dyn GoBetween>,
 }
 
 impl<'a> SessionRunner<'a> {
-    /// Where a run is written down.
+    /// Returns the storage of the run.
     pub(super) fn run_storage(&self) -> RunStorage<'a> {
         RunStorage {
             store: self.store,
@@ -93,7 +93,7 @@ impl<'a> SessionRunner<'a> {
 }
 
 impl SessionRunner<'_> {
-    /// Runs a command, from its beginning to its end.
+    /// Runs a command from start to end.
     pub async fn start(&mut self, request: RunRequest) -> Result<RunResult, RunError> {
         let run = RunId::random((self.random_draws)());
         let held = RunLease::claim_new(self.store, &run, self.clock).await;
@@ -112,7 +112,7 @@ impl SessionRunner<'_> {
         journal.close(end, child).await
     }
 
-    /// The commit that is checked out now, where repairs may be made; empty where there is none.
+    /// Returns the commit that is checked out now if repairs are possible; empty if there is none.
     fn checked_out_commit(&self) -> Option<String> {
         let committed = self.repairer.map(|one| one.context.committed);
         committed.map(|one| one.commit().unwrap_or_default())
@@ -161,13 +161,13 @@ impl SessionRunner<'_> {
         }
     }
 
-    /// Whether a command line runs an agent without a person.
+    /// Returns true if a command line runs an agent headless.
     pub(super) fn is_headless(&self, spec: &SessionSpec) -> bool {
         let agent = self.agent_of(&spec.command, spec.agent.as_deref());
         agent.is_some_and(|agent| Invocation::parse(agent, &spec.command).is_headless())
     }
 
-    /// The loop itself.
+    /// Runs the main loop.
     pub(super) async fn run_loop(&mut self, log: &mut SessionLog<'_, '_>) -> Result<(), RunError> {
         loop {
             let now = self.clock.timestamp();
@@ -198,7 +198,7 @@ impl SessionRunner<'_> {
         Ok(())
     }
 
-    /// Tries once more to write what the store could not take; what is left is given to whoever started the run.
+    /// Retries to write the buffered events; the remaining ones are part of the result.
     async fn flush_backlog(&mut self, log: &SessionLog<'_, '_>) -> Result<(), RunError> {
         let journal = log.journal();
         if journal.is_ahead_of_store() {
@@ -207,7 +207,7 @@ impl SessionRunner<'_> {
         Ok(())
     }
 
-    /// Writes down what has been noted, then shows it.
+    /// Writes the pending events, then shows them.
     pub(super) async fn flush(&mut self, log: &mut SessionLog<'_, '_>) -> Result<(), RunError> {
         let Some(written) = log.flush().await? else {
             return Ok(());
@@ -231,13 +231,13 @@ impl SessionRunner<'_> {
     }
 
     async fn decide(&mut self, log: &mut SessionLog<'_, '_>) -> Result<(), RunError> {
-        // What a budget of ours has refused is no failure that anything could be decided about.
+        // A call refused because of our own budget is not a failure to recover from.
         if let Some(reached) = log.take_budget_reached() {
             self.escalate_budget(log, reached);
             return Ok(());
         }
         let odds = self.store.success_rates(self.clock.timestamp()).await?;
-        // What runs or costs more than a plain retry is on disk before it is done.
+        // Actions that cost more than a plain retry are on disk before they are executed.
         let is_recorded = !log.journal().is_ahead_of_store();
         let best = if is_recorded {
             self.select_repair(log).await?
@@ -269,7 +269,7 @@ impl SessionRunner<'_> {
         let now = self.clock.timestamp();
         let draw = (self.random_draws)();
         let Some(made) = log.recovery().decide(&means, now, draw) else {
-            // It would be asked for ever.
+            // Otherwise the same decision would be requested forever.
             return Err(RunError::NotResumable {
                 run: log.recovery().id().clone(),
                 why: "nothing is known about its failure".into(),
@@ -279,7 +279,7 @@ impl SessionRunner<'_> {
         Ok(())
     }
 
-    /// Whether a further attempt may be made.
+    /// Returns if and how a further attempt may be made.
     fn repeatable(&self, options: &AttemptOptions) -> Repeatable {
         if options.nested {
             Repeatable::OuterRetries
@@ -337,12 +337,12 @@ impl SessionRunner<'_> {
         }
     }
 
-    /// Whether the others go on without it, so that nobody has to be asked.
+    /// Returns true if the pipeline continues without it, so that nothing is escalated.
     fn is_optional(&self) -> bool {
         self.role.is_some_and(|role| role.optional)
     }
 
-    /// Notes that it was stopped from outside, or that its output is lost.
+    /// Notes that the run was stopped from outside, or that its output is lost.
     pub(super) fn note_interrupted(
         &mut self,
         log: &mut SessionLog<'_, '_>,
@@ -354,7 +354,7 @@ impl SessionRunner<'_> {
         self.note_interruption(log, attempt, why);
     }
 
-    /// Notes that it was stopped, and why.
+    /// Notes that the run was stopped, with the reason.
     pub(super) fn note_interruption(
         &mut self,
         log: &mut SessionLog<'_, '_>,
@@ -404,7 +404,7 @@ impl SessionRunner<'_> {
     }
 }
 
-/// What is told when the store cannot be written any more.
+/// Returns the warning that the store cannot be written any more.
 pub(super) fn store_unwritable_warning(error: &StoreError) -> String {
     format!(
         "{error}: nothing is recorded until that is mended; plain retries go on, and nothing is repaired and no other \
@@ -412,18 +412,18 @@ pub(super) fn store_unwritable_warning(error: &StoreError) -> String {
     )
 }
 
-/// What is told when the store can be written again.
+/// Returns the message that the store can be written again.
 pub(super) fn store_recovered_message(count: usize) -> String {
     format!("the store can be written again: {count} events that had to wait are recorded")
 }
 
-/// An attempt that was cut off, and the conversation that there is to go on in.
+/// An interrupted attempt, and the conversation that can be resumed.
 #[derive(Default)]
 pub(super) struct InterruptedAttempt {
     pub(super) conversation: Option<String>,
 }
 
-/// Comes when somebody wants it to stop; never if nobody can.
+/// Completes when a stop is requested; never if it cannot be requested.
 pub(super) async fn wait_for_stop(stop: &mut watch::Receiver<StopRequest>) {
     if stop
         .wait_for(|stop| *stop != StopRequest::Continue)

@@ -1,4 +1,4 @@
-//! What comes on standard input, kept so that a run can be taken up again: whole, or not at all.
+//! The stored standard input of a run for its resume: complete, or not at all.
 #![expect(
     clippy::disallowed_methods,
     reason = "files in the state folder, out of the agents' reach"
@@ -19,18 +19,18 @@ pub(super) struct StoredStdin {
     state: StdinState,
 }
 
-/// What is known about the input; each is a file, so that it is known after a crash.
+/// The state of the input; each state is a file, so that it is known after a crash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum StdinState {
-    /// Nothing has come.
+    /// No input was read.
     Nothing,
-    /// Something has come, and more may.
+    /// Some input was read, and more may follow.
     Partial,
-    /// All of it is kept.
+    /// The complete input is stored.
     Complete,
-    /// It holds a secret, and is not kept.
+    /// The input contains a secret and is not stored.
     Secret,
-    /// It is larger than what is kept.
+    /// The input is too large to be stored.
     TooLarge,
 }
 
@@ -71,7 +71,7 @@ impl StoredStdin {
             .join(format!("{}.{}", self.run, state.file_extension()))
     }
 
-    /// Takes note of what has come so far.
+    /// Records the input so far.
     pub(super) fn record(&mut self, bytes: &[u8], complete: bool, redactor: &Redactor) {
         let now = match (complete, bytes.is_empty()) {
             (false, true) => return,
@@ -91,7 +91,7 @@ impl StoredStdin {
         } else {
             &[]
         };
-        // Without it the run cannot be taken up again, and goes on all the same.
+        // Without it the run cannot be resumed, but it continues.
         if fs::create_dir_all(&self.folder)
             .and_then(|()| write_private_file(&self.path(now), kept))
             .is_ok()
@@ -100,10 +100,10 @@ impl StoredStdin {
         }
     }
 
-    /// Takes note that it is larger than what is kept.
+    /// Records that the input is too large to be stored.
     pub(super) fn mark_too_large(&mut self) {
         let path = self.path(StdinState::TooLarge);
-        // Without it the run is refused for another reason.
+        // Without it the resume is refused for another reason.
         if self.state != StdinState::TooLarge
             && fs::create_dir_all(&self.folder)
                 .and_then(|()| write_private_file(&path, &[]))
@@ -113,7 +113,7 @@ impl StoredStdin {
         }
     }
 
-    /// The input of a run that is taken up again; nothing if none had come, or why it cannot be had.
+    /// Returns the input of a resumed run, `None` if there was none, or the reason why it is missing.
     pub(super) fn restore(&self) -> Result<Option<Vec<u8>>, &'static str> {
         match self.state {
             StdinState::Nothing => Ok(None),
@@ -129,7 +129,7 @@ impl StoredStdin {
         }
     }
 
-    /// Removes what was kept.
+    /// Deletes the stored input.
     pub(super) fn delete(&self) {
         for state in [
             StdinState::Complete,
@@ -137,7 +137,7 @@ impl StoredStdin {
             StdinState::Secret,
             StdinState::TooLarge,
         ] {
-            // Most of them were never there.
+            // Most of these files never existed.
             let _ = fs::remove_file(self.path(state));
         }
     }
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn an_input_that_is_too_large_is_told_as_that() {
+    fn too_large_input_is_reported_as_too_large() {
         let folder = tempfile::tempdir().unwrap();
         let run = RunId::new("k3v9x0m2qa");
         let redactor = Redactor::new([]);
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn an_input_is_kept_whole_or_not_at_all() {
+    fn input_is_stored_completely_or_not_at_all() {
         assert_eq!(again(b"the task", true), Ok(Some(b"the task".to_vec())));
         assert!(again(b"the ta", false).is_err());
         assert_eq!(again(b"", false), Ok(None));

@@ -1,4 +1,4 @@
-//! Those who run the children of a run: as many side by side as are allowed, and no more are started than needed.
+//! A pool of supervisors, which run the children: started on demand, up to the allowed parallelism.
 
 use std::cell::RefCell;
 use std::ops::{Deref, DerefMut};
@@ -7,7 +7,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::process::{ChildSignalSender, ProcessError, ReaperProgram, Supervisor};
 
-/// Supervisors for the attempts of a run.
+/// The supervisors for the attempts of a run.
 pub struct SupervisorPool {
     program: ReaperProgram,
     idle: RefCell<Vec<Supervisor>>,
@@ -15,7 +15,7 @@ pub struct SupervisorPool {
 }
 
 impl SupervisorPool {
-    /// One that is started at once, and more up to a limit when they are needed.
+    /// Starts one supervisor at once, and more on demand up to a limit.
     pub fn start(program: ReaperProgram, most: u32) -> Result<Self, ProcessError> {
         let first = Supervisor::start(&program)?;
         let most = usize::try_from(most.max(1)).unwrap_or(1);
@@ -26,15 +26,15 @@ impl SupervisorPool {
         })
     }
 
-    /// Passes signals on to the child of the first one.
+    /// Returns a sender that forwards signals to the child of the first supervisor.
     pub fn signal_sender(&self) -> Option<ChildSignalSender> {
         self.idle.borrow().first().map(Supervisor::signal_sender)
     }
 
-    /// One for an attempt; waits until one is free.
+    /// Returns a supervisor for an attempt; waits until one is free.
     pub(super) async fn acquire(&self) -> Result<SupervisorGuard<'_>, ProcessError> {
         let permit = self.permits.acquire().await;
-        // Nobody closes it.
+        // The semaphore is never closed.
         let permit = permit.map_err(|_| ProcessError::ReaperDied)?;
         let idle = self.idle.borrow_mut().pop();
         let supervisor = match idle {
@@ -49,7 +49,7 @@ impl SupervisorPool {
     }
 }
 
-/// A supervisor that was taken for an attempt; it goes back when it is dropped.
+/// A supervisor that is used by an attempt; returned to the pool on drop.
 pub(super) struct SupervisorGuard<'s> {
     supervisor: Option<Supervisor>,
     pool: &'s SupervisorPool,

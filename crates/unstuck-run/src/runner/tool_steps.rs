@@ -1,4 +1,4 @@
-//! Ways out that are made of tool calls: they are told to the agent, which carries them out as it sees fit.
+//! Strategies that consist of tool calls: the agent gets them as a list of steps.
 
 use unstuck_core::event::{AttemptFailed, SessionSpec};
 use unstuck_core::knowledge::Playbook;
@@ -8,10 +8,10 @@ use unstuck_core::{Failure, Layer};
 
 use super::run_request::AttemptOptions;
 
-/// Steps that are the supervisor's own, and nothing for an agent to do.
+/// Steps of the supervisor itself, which an agent cannot perform.
 const SUPERVISOR_STEPS: [&str; 4] = ["ask_user", "wait", "retry", "repair"];
 
-/// The steps of the strategy that an attempt follows, as a list; none if it is no way of tool calls.
+/// Returns the steps of an attempt's strategy as a list; `None` if it has no tool calls.
 pub(super) fn strategy_steps(
     playbook: &Playbook,
     spec: &SessionSpec,
@@ -61,7 +61,7 @@ pub(super) fn strategy_steps(
         })
         .collect();
     Some(if told.is_empty() {
-        // Without steps, the title of the strategy tells an agent enough.
+        // Without steps, the title of the strategy is enough for an agent.
         format!("- {}", known.title)
     } else {
         told.join("\n")

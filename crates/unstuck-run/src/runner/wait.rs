@@ -1,4 +1,4 @@
-//! Waiting until the next try: by the clock on the wall, with a sign of life, until somebody or the network ends it.
+//! Waits until the next attempt: by wall-clock time, with a heartbeat, until a person or the network ends the wait.
 
 use std::time::Duration;
 
@@ -13,9 +13,9 @@ use super::run_lease::wait_until_lost;
 use super::session_log::SessionLog;
 use super::session_runner::{SessionRunner, wait_for_stop};
 
-/// How often it is looked whether somebody or the network has ended the wait.
+/// Interval at which the end of the wait by a person or the network is checked.
 const WAIT_POLL_INTERVAL: Duration = Duration::from_secs(2);
-/// How often the live line is drawn.
+/// Interval at which the live line is redrawn.
 const REDRAW_INTERVAL: Duration = Duration::from_secs(1);
 
 impl SessionRunner<'_> {
@@ -60,7 +60,7 @@ impl SessionRunner<'_> {
         );
     }
 
-    /// What it costs to wake the session's conversation at a moment.
+    /// Returns the cost of resuming the session's conversation at a timestamp.
     pub(super) fn reread_cost(
         &self,
         log: &SessionLog<'_, '_>,
@@ -69,7 +69,7 @@ impl SessionRunner<'_> {
         log.recovery().reread_cost(self.knowledge.catalog(), at)
     }
 
-    /// Waits until a moment has come, or somebody or the network ends the wait.
+    /// Waits until a timestamp, or until a person or the network ends the wait.
     pub(super) async fn wait(
         &mut self,
         log: &mut SessionLog<'_, '_>,
@@ -115,7 +115,7 @@ impl SessionRunner<'_> {
         }
     }
 
-    /// Whether the network is back, or somebody has written that the wait is over.
+    /// Returns true if the network is back, or if an event has ended the wait.
     async fn is_wait_over(&mut self, log: &mut SessionLog<'_, '_>) -> Result<bool, RunError> {
         if log.recovery().wait_purpose() == WaitPurpose::Network && !self.network.is_offline().await
         {

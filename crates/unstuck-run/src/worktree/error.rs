@@ -1,91 +1,91 @@
-//! Why the state of a work tree could not be taken, shown or brought back.
+//! Errors of taking, comparing and restoring the state of a work tree.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why something about the work tree could not be done.
+/// An error of a work tree operation.
 #[derive(Debug, thiserror::Error)]
 pub enum WorktreeError {
-    /// There is no git program.
+    /// The git program was not found.
     #[error("git is not installed, or not on the search path")]
     GitNotFound,
-    /// The project is in no repository with a work tree.
+    /// The project is not in a repository with a work tree.
     #[error("{} is not in a git repository", project.display())]
     NoRepository {
-        /// The folder that was looked at.
+        /// The project directory.
         project: PathBuf,
     },
-    /// Git refuses a repository that belongs to somebody else.
+    /// Git refuses a repository that belongs to another user.
     #[error("git does not trust the repository of {}, since another user owns it", project.display())]
     UnsafeOwner {
-        /// The folder that was looked at.
+        /// The project directory.
         project: PathBuf,
     },
-    /// Git would work on another folder than the one that the repository is in, or something in the repository leads elsewhere.
+    /// Git would use a directory other than that of the repository, or something in the repository points elsewhere.
     #[error("{}: {reason}; unstuck takes no snapshots there", repository.display())]
     Redirected {
         /// The repository.
         repository: PathBuf,
-        /// What leads elsewhere.
+        /// The reason.
         reason: String,
     },
     /// Another program holds a lock of the repository.
     #[error("another program is working on the git repository: {message}")]
     Locked {
-        /// What git said.
+        /// The message of git.
         message: String,
     },
-    /// There is no room.
+    /// The disk is full.
     #[error("the disk is full")]
     DiskFull,
-    /// Something may not be read or written.
+    /// Access was denied.
     #[error("no permission: {message}")]
     Denied {
-        /// What may not be done.
+        /// The denied operation.
         message: String,
     },
-    /// Git did not come to an end.
+    /// Git did not finish.
     #[error(
         "git did not come to an end, and could not {operation}; a FIFO may be in the place of a file that it reads"
     )]
     GitTimedOut {
-        /// What it was doing.
+        /// The operation of git.
         operation: &'static str,
     },
-    /// A snapshot is not there any more.
+    /// A snapshot no longer exists.
     #[error("the snapshot {tree} is not in the repository any more")]
     Pruned {
         /// The id of its tree.
         tree: String,
     },
-    /// There is more than can be looked at in a short time.
+    /// There are too many files to scan in a short time.
     #[error("{} has too many files to look at all of them in time", project.display())]
     TooManyFiles {
-        /// The folder that was looked at.
+        /// The project directory.
         project: PathBuf,
     },
-    /// Git failed otherwise.
+    /// Git failed for another reason.
     #[error("git could not {doing}: {message}")]
     Git {
-        /// What it was doing.
+        /// The operation of git.
         doing: &'static str,
-        /// What it said.
+        /// The message of git.
         message: String,
     },
-    /// The system refused something.
+    /// A system call failed.
     #[error("cannot {doing} {}", path.display())]
     System {
-        /// What was tried.
+        /// The failed operation.
         doing: &'static str,
-        /// With which file or folder.
+        /// The file or directory.
         path: PathBuf,
-        /// What the system said.
+        /// Cause of the error.
         source: io::Error,
     },
 }
 
 impl WorktreeError {
-    /// What the words of git mean.
+    /// Converts an error message of git.
     pub(super) fn from_git_stderr(doing: &'static str, stderr: &[u8]) -> Self {
         let text = String::from_utf8_lossy(stderr);
         let said = text.trim().lines().next().unwrap_or_default().to_owned();
@@ -105,7 +105,7 @@ impl WorktreeError {
         }
     }
 
-    /// What a refusal of the system means.
+    /// Converts an I/O error.
     pub(super) fn from_io_error(doing: &'static str, path: &Path, source: io::Error) -> Self {
         match source.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::DiskFull,
@@ -121,7 +121,7 @@ impl WorktreeError {
     }
 }
 
-/// Says what was tried, and with which file, when the system refuses it.
+/// Adds the operation and the file to an I/O error.
 pub(super) trait WorktreeIoContext<T> {
     fn context(self, doing: &'static str, path: &Path) -> Result<T, WorktreeError>;
 }
@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_words_of_git_are_understood() {
+    fn git_messages_are_recognized() {
         let error = |text: &str| WorktreeError::from_git_stderr("write the tree", text.as_bytes());
         let full = "error: unable to write file x: No space left on device\nfatal: y";
         assert!(matches!(error(full), WorktreeError::DiskFull));

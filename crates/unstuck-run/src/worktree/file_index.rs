@@ -1,20 +1,20 @@
-//! What is remembered of the files of a work tree, so that only those are read again that may have changed.
+//! The index of a work tree's files, so that only files that may have changed are read again.
 
 use std::collections::BTreeMap;
 
 use rustix::fs::{FileType, Stat};
 
-/// The first word of the file; another one means another form.
+/// The first word of the file; it identifies the format.
 const FORMAT_VERSION: &str = "unstuck-worktree-1";
-/// How long before the look a file must have been left alone to be believed later.
+/// Age, in nanoseconds, at which a file's modification time becomes reliable.
 const SETTLE_TIME: i128 = 100_000_000;
-/// The same where the file system counts whole seconds.
+/// The same for file systems that count whole seconds.
 const COARSE_SETTLE_TIME: i128 = 2_000_000_000;
 
 /// Files by their paths.
 pub(super) type IndexEntries = BTreeMap<Vec<u8>, IndexEntry>;
 
-/// What a file is to git.
+/// The type of a file in git.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum GitFileMode {
     File,
@@ -22,7 +22,7 @@ pub(super) enum GitFileMode {
     Link,
 }
 
-/// A file and the blob that holds it.
+/// A file and its blob.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct IndexEntry {
     pub(super) mode: GitFileMode,
@@ -30,7 +30,7 @@ pub(super) struct IndexEntry {
     pub(super) fingerprint: StatFingerprint,
 }
 
-/// What the file system says about a file; as long as this is the same, so is the file.
+/// The metadata of a file; while it is unchanged, so is the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct StatFingerprint {
     size: u64,
@@ -40,13 +40,13 @@ pub(super) struct StatFingerprint {
 }
 
 impl StatFingerprint {
-    /// How many bytes the file has.
+    /// Returns the size of the file in bytes.
     pub(super) fn size(&self) -> u64 {
         self.size
     }
 }
 
-/// The files of the tree that was made last.
+/// The files of the newest tree.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct FileIndex {
     pub(super) tree: String,
@@ -54,7 +54,7 @@ pub(super) struct FileIndex {
 }
 
 impl GitFileMode {
-    /// What git would call a file; none for what it does not keep.
+    /// Returns the type of a file in git; `None` if git does not store it.
     pub(super) fn from_stat(data: &Stat) -> Option<Self> {
         match FileType::from_raw_mode(data.st_mode) {
             FileType::Symlink => Some(Self::Link),
@@ -64,7 +64,7 @@ impl GitFileMode {
         }
     }
 
-    /// It as git writes it.
+    /// Returns the mode as git writes it.
     pub(super) const fn octal(self) -> &'static str {
         match self {
             Self::File => "100644",
@@ -90,7 +90,8 @@ impl StatFingerprint {
         }
     }
 
-    /// It, unless the file could change once more without being seen to: then nothing that is ever equal.
+    /// Returns the fingerprint, unless the file could change again without a visible difference: then one that never
+    /// matches.
     pub(super) fn unless_racy(self, looked: Self) -> Self {
         let newest = self.modified.max(self.changed);
         let whole = newest % 1_000_000_000 == 0;
@@ -108,7 +109,7 @@ impl StatFingerprint {
 }
 
 impl FileIndex {
-    /// Reads what was written; none if it is not whole.
+    /// Parses an index; `None` if it is incomplete.
     pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
         let mut lines = bytes.strip_suffix(b"\0")?.split(|byte| *byte == 0);
         let head = std::str::from_utf8(lines.next()?).ok()?;
@@ -179,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_is_read_back_and_half_of_one_is_not() {
+    fn index_round_trips_and_a_truncated_one_is_rejected() {
         let (record, bytes) = (record(), record().to_bytes());
         let read = FileIndex::parse(&bytes).unwrap();
         assert_eq!((read.tree, read.entries), (record.tree, record.entries));
@@ -189,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_was_just_written_is_not_believed_to_stay() {
+    fn freshly_written_file_is_not_trusted() {
         let at = |modified| StatFingerprint {
             modified,
             ..StatFingerprint::default()

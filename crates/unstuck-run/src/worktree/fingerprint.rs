@@ -1,4 +1,4 @@
-//! Whether anything changed since the last look: two equal fingerprints mean that there was no progress.
+//! Detects changes since the last check: two equal fingerprints mean that there was no progress.
 
 use std::path::Path;
 
@@ -8,12 +8,13 @@ use super::error::WorktreeError;
 use super::scan;
 use super::snapshot_store::SnapshotStore;
 
-/// A text that is another one if a file or HEAD changed; an error that can be shown to people if nobody can tell.
+/// Returns a text that changes if a file or HEAD changes; an error for people if that is unknown.
 ///
-/// In a repository it is exact. Elsewhere the files are looked at, without those that tools make; folders with more
-/// than 20 000 files, or that take longer than 200 ms, have no fingerprint. `state` is as in [`SnapshotStore::open`].
+/// In a repository it is exact. Elsewhere the files are scanned, without those that tools generate; directories with
+/// more than 20 000 files, or that take longer than 200 ms, have no fingerprint. `state` is as in
+/// [`SnapshotStore::open`].
 pub fn fingerprint(project: &Path, state: &Path) -> Result<String, WorktreeError> {
-    // Nothing is kept, so the name of the run does not matter.
+    // Nothing is stored, so the id of the run does not matter.
     match SnapshotStore::open(project, &RunId::new("none"), state) {
         Ok(snapshots) => {
             let now = snapshots.current()?;

@@ -1,4 +1,4 @@
-//! The one place that runs git, so that nothing which a repository configures is run with it.
+//! Runs git, in a way that ignores the configuration of the repository. No other module runs git.
 
 use std::ffi::OsString;
 use std::io::{self, BufWriter, Read, Write};
@@ -19,19 +19,19 @@ use super::git_program::GitProgram;
 use super::parent_death::die_with_parent;
 use super::repository::GitDir;
 
-/// How long one call of git may take.
+/// Timeout of one git command.
 const CALL_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// How often it is looked whether git waits for something that will never come.
+/// Interval at which a git command is checked for a wait that never ends.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
-/// So much fits into every pipe before anybody reads.
+/// Size that fits into every pipe without a reader.
 const PIPE_BUF: usize = 4096;
 
-/// How much is read from git at once: as much as a pipe usually holds.
+/// Buffer size for the output of git: the usual capacity of a pipe.
 const AT_ONCE: usize = 64 << 10;
 
-/// Configuration that takes the repository's say away. An agent may have written the repository's own.
+/// Configuration that overrides the repository's own, which an agent may have written.
 const GIT_CONFIG_OVERRIDES: &[&str] = &[
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
@@ -43,7 +43,7 @@ const GIT_CONFIG_OVERRIDES: &[&str] = &[
     "core.sshCommand=false",
     "credential.helper=",
     "core.quotePath=false",
-    // Paths are recorded as they are, also those that other systems could not hold.
+    // Paths are recorded unchanged, also those that other systems do not support.
     "core.protectNTFS=false",
     "core.protectHFS=false",
     "core.logAllRefUpdates=false",
@@ -53,7 +53,7 @@ const GIT_CONFIG_OVERRIDES: &[&str] = &[
     "maintenance.auto=false",
 ];
 
-/// The environment of every call; all other `GIT_…` variables are taken away.
+/// The environment of every command; all other `GIT_…` variables are removed.
 const GIT_ENVIRONMENT: &[(&str, &str)] = &[
     ("GIT_OPTIONAL_LOCKS", "0"),
     ("GIT_NO_LAZY_FETCH", "1"),
@@ -65,27 +65,27 @@ const GIT_ENVIRONMENT: &[(&str, &str)] = &[
     ("LC_ALL", "C"),
 ];
 
-/// One call of git.
+/// A git command.
 pub(super) struct GitCommand<'i> {
     command: Command,
     operation: &'static str,
     input: Option<StdinWriter<'i>>,
-    /// Whether it may open files of the work tree, of which one could be a FIFO.
+    /// True if it may open files of the work tree, of which one could be a FIFO.
     enters_work_tree: bool,
-    /// What has to hold before it is made.
+    /// The directory that is verified before the command runs.
     verified_dir: Option<&'i GitDir>,
 }
 
-/// Writes the standard input of a call.
+/// A function that writes the standard input of a command.
 type WriteInput<'i> = Box<dyn FnOnce(&mut dyn Write) -> io::Result<()> + Send + 'i>;
 
-/// The standard input of a call.
+/// The standard input of a command.
 enum StdinWriter<'i> {
     Bytes(Vec<u8>),
     Written(WriteInput<'i>),
 }
 
-/// What a call gave.
+/// The output of a command.
 pub(super) struct GitOutput {
     pub(super) status: ExitStatus,
     pub(super) stdout: Vec<u8>,
@@ -93,7 +93,7 @@ pub(super) struct GitOutput {
 }
 
 impl<'i> GitCommand<'i> {
-    /// A call in a folder, which does something that can be named in an error.
+    /// Returns a command in a directory; the operation is named in errors.
     pub(super) fn new(program: &GitProgram, folder: &Path, operation: &'static str) -> Self {
         #[expect(
             clippy::disallowed_methods,
@@ -112,7 +112,7 @@ impl<'i> GitCommand<'i> {
         for setting in GIT_CONFIG_OVERRIDES {
             command.args(["-c", setting]);
         }
-        // In a group of its own no Ctrl-C cuts it off halfway.
+        // In a process group of its own, Ctrl-C does not interrupt it.
         command.process_group(0);
         Self {
             command,
@@ -123,14 +123,14 @@ impl<'i> GitCommand<'i> {
         }
     }
 
-    /// Makes the call only if nothing in the folder of the repository leads elsewhere.
+    /// Runs the command only if nothing in the repository's directory points elsewhere.
     pub(super) fn verifying(mut self, folder: &'i GitDir) -> Self {
         self.verified_dir = Some(folder);
         self
     }
 
-    /// Declares that it opens no file of the work tree: it cannot wait there, and ends by itself as soon as its input does. So it
-    /// needs no signal at the end of this process, which would take a fork of all its memory.
+    /// Declares that the command opens no file of the work tree: it cannot block there, and ends as soon as its input
+    /// does. So it needs no signal at the end of this process, which would require a fork with all its memory.
     pub(super) fn outside_of_work_tree(mut self) -> Self {
         self.enters_work_tree = false;
         self
@@ -151,7 +151,7 @@ impl<'i> GitCommand<'i> {
         self
     }
 
-    /// Has its standard input written bit by bit.
+    /// Writes the standard input piece by piece.
     pub(super) fn input_from(
         mut self,
         write: impl FnOnce(&mut dyn Write) -> io::Result<()> + Send + 'i,
@@ -160,7 +160,7 @@ impl<'i> GitCommand<'i> {
         self
     }
 
-    /// Runs it and gives what it wrote; an error if it fails.
+    /// Runs the command and returns its output; an error if it fails.
     pub(super) fn output(self) -> Result<Vec<u8>, WorktreeError> {
         let doing = self.operation;
         let answer = self.run()?;
@@ -171,13 +171,13 @@ impl<'i> GitCommand<'i> {
         }
     }
 
-    /// Runs it and gives the one line that it wrote.
+    /// Runs the command and returns the single line of its output.
     pub(super) fn line(self) -> Result<String, WorktreeError> {
         let output = self.output()?;
         Ok(String::from_utf8_lossy(&output).trim_end().to_owned())
     }
 
-    /// Runs it, whether it fails or not.
+    /// Runs the command and returns its result, even if it fails.
     pub(super) fn run(mut self) -> Result<GitOutput, WorktreeError> {
         if let Some(folder) = self.verified_dir {
             folder.verify()?;
@@ -211,7 +211,7 @@ impl<'i> GitCommand<'i> {
     }
 }
 
-/// Gives a child its input and waits for its end; none if that took too long, and the child was killed.
+/// Writes a child's input and waits for its end; `None` if it timed out and was killed.
 fn wait_with_input(
     mut child: Child,
     input: Option<StdinWriter<'_>>,
@@ -219,7 +219,7 @@ fn wait_with_input(
 ) -> io::Result<Option<GitOutput>> {
     let stdin = child.stdin.take();
     thread::scope(|scope| {
-        // A child that does not read to the end says why on its standard error.
+        // A child that does not read all of its input reports the reason on standard error.
         match (input, stdin) {
             (Some(StdinWriter::Bytes(bytes)), Some(mut stdin)) if bytes.len() <= PIPE_BUF => {
                 let _ = stdin.write_all(&bytes);
@@ -251,7 +251,7 @@ fn wait_with_input(
     })
 }
 
-/// Reads all that a child writes; false if that takes too long, or will never come to an end.
+/// Reads all output of a child; returns false if it times out or would block forever.
 fn read_to_end(
     child: &mut Child,
     stdout: &mut Vec<u8>,
@@ -297,7 +297,7 @@ fn read_to_end(
     Ok(true)
 }
 
-/// Reads what is there, and tells how much that is.
+/// Reads available bytes and returns their number.
 fn read_some(from: &mut Option<impl Read>, to: &mut Vec<u8>) -> io::Result<usize> {
     let Some(from) = from else {
         return Ok(0);
@@ -313,8 +313,8 @@ fn read_some(from: &mut Option<impl Read>, to: &mut Vec<u8>) -> io::Result<usize
     Ok(count)
 }
 
-/// Whether a child waits until somebody opens the other end of a FIFO: one in the place of a file that git reads, such as a
-/// `.gitignore`. False where the kernel does not tell.
+/// Returns true if a child blocks on opening a FIFO in place of a file that git reads, such as a `.gitignore`. False if
+/// the kernel does not report it.
 fn waits_for_fifo(child: &Child) -> bool {
     let file = PathBuf::from(format!("/proc/{}/wchan", child.id()));
     let place = unstuck_files::read_named(&file, 1024);
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn a_git_that_does_not_end_is_ended() {
+    fn hanging_git_is_killed() {
         let ended = wait_with_input(sleeper(), None, Duration::from_millis(20)).unwrap();
         assert!(ended.is_none());
     }

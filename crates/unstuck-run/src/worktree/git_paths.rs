@@ -1,16 +1,16 @@
-//! Paths as git gives and takes them: bytes that need not be text.
+//! Paths as git reads and writes them: bytes that may not be UTF-8.
 
 use std::ffi::OsStr;
 use std::fmt::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// The path that these bytes are.
+/// Converts bytes to a path.
 pub(super) fn path_from_bytes(bytes: &[u8]) -> &Path {
     Path::new(OsStr::from_bytes(bytes))
 }
 
-/// A path for people and for JSON. What is not printable is escaped, so that two paths never look alike.
+/// Formats a path for people and for JSON. Unprintable bytes are escaped, so that two paths never look the same.
 pub(super) fn display_path(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
@@ -31,12 +31,12 @@ pub(super) fn display_path(bytes: &[u8]) -> String {
 
 fn escape(bytes: &[u8], text: &mut String) {
     for byte in bytes {
-        // Writing to a text cannot fail.
+        // Writing to a string cannot fail.
         let _ = write!(text, "\\{byte:03o}");
     }
 }
 
-/// A path on a line of its own, as git reads it: quoted if it has to be.
+/// Formats a path on its own line, as git reads it: quoted if necessary.
 pub(super) fn quote_path(bytes: &[u8]) -> Vec<u8> {
     let odd = |byte: &u8| *byte < b' ' || matches!(byte, 0x7f | b'"' | b'\\');
     if !bytes.iter().any(odd) {
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn odd_paths_are_told_apart() {
+    fn unusual_paths_are_distinct() {
         assert_eq!(display_path("src/Grüße.rs".as_bytes()), "src/Grüße.rs");
         assert_eq!(display_path(b"a\nb"), "a\\012b");
         assert_eq!(display_path(b"a\\012b"), "a\\\\012b");

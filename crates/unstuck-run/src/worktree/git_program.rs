@@ -1,20 +1,20 @@
-//! Where the git program is: never in the project, and never where just anybody could have put one.
+//! Locates the git program: never in the project, and never in a world-writable directory.
 
 use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// The git program, and the folders in which programs may be looked for by it.
+/// The git program, and the search path for programs that it runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct GitProgram {
     /// Its path.
     pub(super) path: PathBuf,
-    /// A search path without folders that agents, or everybody, can write.
+    /// A search path without directories that agents or all users can write.
     pub(super) search_path: OsString,
 }
 
 impl GitProgram {
-    /// Finds git on the search path of this process, outside of these folders.
+    /// Finds git on the search path of this process, outside of these directories.
     pub(super) fn find(projects: &[&Path]) -> Option<Self> {
         let search = std::env::var_os("PATH").unwrap_or_default();
         Self::find_on(&search, projects)
@@ -37,7 +37,8 @@ impl GitProgram {
     }
 }
 
-/// Whether what is in a folder of the search path is run: it is absolute, outside of the project, and not everybody's.
+/// Returns true if programs in a search path directory may run: it is absolute, outside of the projects, and not
+/// world-writable.
 fn is_trusted(folder: &Path, projects: &[&Path]) -> bool {
     if !folder.is_absolute() || is_within(folder, projects) {
         return false;
@@ -71,9 +72,9 @@ mod tests {
         fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     }
 
-    /// L1: a git of the project, of the current folder, or of a folder that everybody can write is never the one that is run.
+    /// L1: a git in the project, the current directory, or a world-writable directory is never run.
     #[test]
-    fn git_is_found_only_where_agents_cannot_put_it() {
+    fn git_is_not_run_from_directories_that_agents_can_write() {
         let place = tempfile::tempdir().unwrap();
         let root = place.path().canonicalize().unwrap();
         let (project, open, own) = (root.join("project"), root.join("open"), root.join("own"));

@@ -1,4 +1,4 @@
-//! The files of a project as they were committed.
+//! The committed files of a project.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -8,22 +8,22 @@ use unstuck_repair::watched_files::{CommittedFiles, NoCommits};
 use super::error::WorktreeError;
 use super::repository::Repository;
 
-/// Larger files are not looked at.
+/// Largest file that is read.
 const MAX_FILE_BYTES: u64 = 8 << 20;
-/// So many paths fit into one call of git.
+/// Number of paths in one git command.
 const PATHS_PER_CALL: usize = 500;
 
-/// The files of a project as they were at one commit.
+/// The files of a project at one commit.
 #[derive(Debug, Clone)]
 pub struct HeadTree {
     repository: Repository,
-    /// The way from the repository's root to the project.
+    /// The path from the repository's root to the project.
     prefix: String,
     commit: String,
     folders: Vec<PathBuf>,
 }
 
-/// What was committed last in a project, be it nothing.
+/// Returns the project's files at its last commit, or no files if there is none.
 pub fn open_committed_files(project: &Path) -> Box<dyn CommittedFiles> {
     match HeadTree::at_head(project) {
         Ok(head) => Box::new(head),
@@ -38,14 +38,14 @@ struct CommittedBlob {
 }
 
 impl HeadTree {
-    /// The project as it is in the commit that is checked out now.
+    /// Returns the project at the commit that is checked out now.
     ///
-    /// Whoever lets agents work should keep this from before they began: what an agent commits, nobody has accepted.
+    /// To be called before agents run: nobody has accepted what an agent commits.
     pub fn at_head(project: &Path) -> Result<Self, WorktreeError> {
         Self::at_commit(project, "HEAD")
     }
 
-    /// The project as it was in a commit.
+    /// Returns the project at a commit.
     pub fn at_commit(project: &Path, commit: &str) -> Result<Self, WorktreeError> {
         let (repository, commit) = Repository::with_commit(project, commit)?;
         let root = repository
@@ -62,7 +62,7 @@ impl HeadTree {
         })
     }
 
-    /// The id of the commit.
+    /// Returns the id of the commit.
     pub fn commit(&self) -> &str {
         &self.commit
     }
@@ -122,7 +122,7 @@ impl CommittedFiles for HeadTree {
     }
 }
 
-/// Reads a line such as `100644 blob 1f7a… 120<TAB>path`.
+/// Parses a line such as `100644 blob 1f7a… 120<TAB>path`.
 fn parse_tree_line(line: &[u8]) -> Option<CommittedBlob> {
     let line = std::str::from_utf8(line).ok()?;
     let (data, path) = line.split_once('\t')?;
@@ -135,7 +135,7 @@ fn parse_tree_line(line: &[u8]) -> Option<CommittedBlob> {
     })
 }
 
-/// Takes apart what `cat-file --batch` writes.
+/// Parses the output of `cat-file --batch`.
 fn parse_batch(mut output: &[u8]) -> HashMap<String, Vec<u8>> {
     let mut found = HashMap::new();
     while let Some(end) = output.iter().position(|byte| *byte == b'\n') {

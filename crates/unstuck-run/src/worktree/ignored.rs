@@ -1,4 +1,4 @@
-//! Which files in a work tree are unstuck's own: they change all the time, and must never be brought back.
+//! The files of unstuck itself in a work tree: they change all the time, and must never be restored.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -6,16 +6,16 @@ use std::path::{Path, PathBuf};
 use super::git_paths::path_from_bytes;
 use crate::run_dir::PROJECT_DIR;
 
-/// How the file of a store begins.
+/// The first bytes of a store's file.
 const SQLITE_MAGIC: &[u8] = b"SQLite format 3\0";
-/// What stands at the end of the names of the files beside a store.
+/// Suffixes of the files that SQLite keeps next to a store.
 const SQLITE_SUFFIXES: [&[u8]; 3] = [b"-wal", b"-shm", b"-journal"];
 
-/// The files of unstuck, should somebody keep them in the project.
+/// The files of unstuck that may be in the project.
 #[derive(Debug)]
 pub(super) struct OwnFiles {
     root: PathBuf,
-    /// The state folder, if it is in the work tree.
+    /// The state directory, if it is in the work tree.
     state: Option<PathBuf>,
 }
 
@@ -28,7 +28,7 @@ impl OwnFiles {
         }
     }
 
-    /// Whether a file is one of unstuck's own.
+    /// Returns true if a file belongs to unstuck itself.
     pub(super) fn contains(&self, name: &[u8]) -> bool {
         let mut parts = name.split(|byte| *byte == b'/');
         parts.any(|part| part == PROJECT_DIR.as_bytes())
@@ -39,7 +39,7 @@ impl OwnFiles {
     }
 }
 
-/// Whether a file is the store that a state folder belongs to: both have one name but for what follows the dot.
+/// Returns true if a file is the store of a state directory: both have the same name up to the extension.
 fn is_store(place: &Path, name: &[u8], state: &Path) -> bool {
     let ending = state.extension().unwrap_or_default();
     if place.with_extension(ending) != state {

@@ -1,4 +1,4 @@
-//! Which files of a work tree belong into a snapshot: all that are tracked, and all others that are not ignored.
+//! Lists the files of a work tree that belong in a snapshot: all tracked files, and all others that are not ignored.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
@@ -16,16 +16,16 @@ use super::ignored::OwnFiles;
 use super::repository::Repository;
 use super::snapshot::{ExcludedFile, ExclusionReason};
 
-/// How large an untracked file may be to be kept, in bytes.
+/// Largest untracked file that is stored, in bytes.
 pub(super) const MAX_UNTRACKED_BYTES: u64 = 50 * 1024 * 1024;
 
-/// A file that is there.
+/// An existing file.
 pub(super) struct ListedFile {
     pub(super) mode: GitFileMode,
     pub(super) fingerprint: StatFingerprint,
 }
 
-/// What is in a work tree.
+/// The files in a work tree.
 #[derive(Default)]
 pub(super) struct WorktreeListing {
     pub(super) files: BTreeMap<Vec<u8>, ListedFile>,
@@ -38,7 +38,7 @@ struct GitListedName<'a> {
     tracked: bool,
 }
 
-/// Looks at the work tree; the user's index is only read.
+/// Lists the work tree; the user's index is only read.
 pub(super) fn list(
     repository: &Repository,
     own: &OwnFiles,
@@ -80,34 +80,34 @@ pub(super) fn list(
     Ok(listing)
 }
 
-/// How many threads look at files.
+/// Returns the number of threads that read file metadata.
 fn threads() -> usize {
     let most = thread::available_parallelism();
     most.map_or(1, NonZero::get).min(4)
 }
 
 impl<'a> GitListedName<'a> {
-    /// Reads a tag and a path.
+    /// Parses a tag and a path.
     fn parse(line: &'a [u8]) -> Option<Self> {
         let (tag, [b' ', name @ ..]) = line.split_first()? else {
             return None;
         };
         Some(Self {
-            // A repository of its own is listed as a folder.
+            // A nested repository is listed as a directory.
             bytes: name.strip_suffix(b"/").unwrap_or(name),
             tracked: *tag != b'?',
         })
     }
 }
 
-/// Which folders are really folders: what lies behind a link is not part of the work tree.
+/// Determines which directories are real: files behind a link are not part of the work tree.
 #[derive(Default)]
 struct RealDirs<'a> {
     real: HashMap<&'a [u8], bool>,
 }
 
 impl<'a> RealDirs<'a> {
-    /// Whether a path leads through folders only.
+    /// Returns true if a path leads through real directories only.
     fn leads_through_dirs(&mut self, root: &DirHandle, name: &'a [u8]) -> bool {
         let Some(end) = name.iter().rposition(|byte| *byte == b'/') else {
             return true;
@@ -117,7 +117,7 @@ impl<'a> RealDirs<'a> {
             return *real;
         }
         let is_other = |data: Stat| FileType::from_raw_mode(data.st_mode) != FileType::Directory;
-        // One that may not be looked at counts, so that its files are named as unreadable and not as gone.
+        // An inaccessible directory counts as real, so that its files are reported as unreadable and not as deleted.
         let real =
             self.leads_through_dirs(root, folder) && !stat_below(root, folder).is_ok_and(is_other);
         self.real.insert(folder, real);
@@ -174,7 +174,7 @@ impl WorktreeListing {
         };
         let size = data.st_size.unsigned_abs();
         match GitFileMode::from_stat(&data) {
-            // A folder may also stand where a file was.
+            // A directory may have replaced a file.
             None if is_repository() => self.leave_out(name.bytes, ExclusionReason::Repository),
             None => {}
             Some(_) if !name.tracked && size > MAX_UNTRACKED_BYTES => {
@@ -202,7 +202,7 @@ impl WorktreeListing {
         });
     }
 
-    /// Leaves out what has to be read but may not be.
+    /// Excludes files that have to be read but are not readable.
     pub(super) fn leave_out_unreadable(&mut self, root: &DirHandle, names: &mut Vec<Vec<u8>>) {
         names.retain(|name| {
             let is_link = self
@@ -216,7 +216,7 @@ impl WorktreeListing {
             };
             if let Err(error) = &opened {
                 self.files.remove(name);
-                // What is no file any more has gone, too.
+                // A name that is no longer a file has been deleted, too.
                 let is_refused = matches!(error.problem, FileProblem::System(_));
                 if is_refused {
                     self.leave_out(name, ExclusionReason::Unreadable);

@@ -1,8 +1,8 @@
-//! What changed in the work tree: snapshots outside all branches, what lies between two of them, and the way back.
+//! Changes in the work tree: snapshots outside of all branches, their differences, and their restoration.
 //!
-//! [`SnapshotStore`] needs a git repository; it never touches HEAD, branches, stash, the user's index or ignored files.
-//! [`fingerprint()`] tells whether anything changed, also without git. [`find_undo_cycle()`] finds roles that undo each other.
-//! All of it blocks for some milliseconds, so async callers put it on a thread for that.
+//! [`SnapshotStore`] needs a git repository; it never changes HEAD, branches, stash, the user's index or ignored files.
+//! [`fingerprint()`] detects changes, also without git. [`find_undo_cycle()`] finds roles that undo each other's work.
+//! All of these functions block for some milliseconds, so async callers run them on a blocking thread.
 
 mod error;
 mod file_index;

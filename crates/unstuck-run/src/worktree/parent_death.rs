@@ -1,4 +1,4 @@
-//! Lets a child end with this process, also when this one is killed. The one place of this crate with `unsafe` in it.
+//! Kills a child when this process ends, even by SIGKILL. The only module of this crate with `unsafe` code.
 #![cfg_attr(
     target_os = "linux",
     expect(
@@ -9,7 +9,7 @@
 
 use std::process::Command;
 
-/// Has the kernel kill a child when the thread that starts it ends. That thread waits for the child.
+/// Makes the kernel kill a child when the thread that starts it ends. That thread waits for the child.
 #[cfg(target_os = "linux")]
 pub(super) fn die_with_parent(command: &mut Command) {
     use std::os::unix::process::CommandExt;
@@ -17,11 +17,11 @@ pub(super) fn die_with_parent(command: &mut Command) {
     use rustix::process::{Signal, getpid, getppid, set_parent_process_death_signal};
 
     let parent = getpid();
-    // SAFETY: between fork and exec only system calls that are async-signal-safe are made, and nothing is allocated.
+    // SAFETY: between fork and exec only async-signal-safe system calls are made, and nothing is allocated.
     unsafe {
         command.pre_exec(move || {
             set_parent_process_death_signal(Some(Signal::KILL))?;
-            // A parent that was killed before this tells nobody any more.
+            // A parent that was killed before this call causes no signal.
             if getppid() == Some(parent) {
                 Ok(())
             } else {
@@ -31,6 +31,6 @@ pub(super) fn die_with_parent(command: &mut Command) {
     }
 }
 
-/// Other systems have no such signal: there the time limit of a call is what ends it.
+/// Other systems have no such signal: there the timeout of the command ends it.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn die_with_parent(_command: &mut Command) {}

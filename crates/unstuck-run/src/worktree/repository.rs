@@ -1,7 +1,7 @@
-//! Where the repository of a project is, and calls of git that can mean no other one.
+//! Locates the repository of a project, and runs git commands that can affect no other one.
 //!
-//! The work tree is the folder in which `.git` was found. What the repository's own configuration says about that is compared, never
-//! obeyed: an agent can write it.
+//! The work tree is the directory in which `.git` was found. The repository's own configuration about that is compared,
+//! never obeyed: an agent can write it.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -13,10 +13,10 @@ use super::error::{WorktreeError, WorktreeIoContext};
 use super::git_command::GitCommand;
 use super::git_program::GitProgram;
 
-/// A `.git` file, or one of its like, is no longer than this.
+/// Largest `.git` file or similar link file.
 const MAX_LINK_FILE_BYTES: u64 = 64 << 10;
 
-/// Folders of a repository that git writes to or reads from: a link in their place would lead it elsewhere.
+/// Directories of a repository that git reads or writes: a link in their place would redirect it.
 const VERIFIED_DIRS: &[&str] = &[
     "objects",
     "objects/pack",
@@ -27,7 +27,7 @@ const VERIFIED_DIRS: &[&str] = &[
     "logs",
 ];
 
-/// Files of a repository that git reads: a FIFO in their place would never end.
+/// Files of a repository that git reads: a FIFO in their place would block forever.
 const VERIFIED_FILES: &[&str] = &[
     "HEAD",
     "config",
@@ -46,32 +46,32 @@ const VERIFIED_FILES: &[&str] = &[
 /// A repository with a work tree.
 #[derive(Debug, Clone)]
 pub(super) struct Repository {
-    /// The root folder of the work tree.
+    /// The root directory of the work tree.
     pub(super) root: PathBuf,
     folder: GitDir,
     program: GitProgram,
 }
 
-/// The folders in which a repository keeps what it knows.
+/// The directories of a repository's data.
 #[derive(Debug, Clone)]
 pub(super) struct GitDir {
-    /// The one of this work tree.
+    /// That of this work tree.
     worktree_dir: PathBuf,
-    /// The one that linked work trees share, where that is another.
+    /// That shared by linked work trees, if different.
     common_dir: Option<PathBuf>,
 }
 
 impl Repository {
-    /// The repository that a folder is in.
+    /// Finds the repository that contains a directory.
     pub(super) fn find(project: &Path) -> Result<Self, WorktreeError> {
         let repository = Self::found(project)?;
         repository.verify_with_git(project, None)?;
         Ok(repository)
     }
 
-    /// The repository that a folder is in, and the id of one of its commits.
+    /// Finds the repository that contains a directory, and the id of one of its commits.
     pub(super) fn with_commit(project: &Path, name: &str) -> Result<(Self, String), WorktreeError> {
-        // A name may come from a file: it must not be an option, nor name anything that is no commit.
+        // A name may come from a file: it must be neither an option nor the name of anything but a commit.
         let is_plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric());
         let missing =
             || WorktreeError::from_git_stderr("find the commit", b"there is no such commit");
@@ -90,7 +90,7 @@ impl Repository {
         let real = project.canonicalize().context("open", project)?;
         let root = real.ancestors().find(|folder| has_repository(folder));
         let Some(root) = root.map(Path::to_owned) else {
-            // Without git there is nothing to say about repositories.
+            // Without git, repositories cannot be used.
             GitProgram::find(&[&real]).ok_or(WorktreeError::GitNotFound)?;
             return Err(none());
         };
@@ -104,14 +104,14 @@ impl Repository {
         })
     }
 
-    /// Asks git what it would take for the repository, and refuses anything else than what was found. The same call tells the id of
-    /// a commit, if there is such a one.
+    /// Asks git which repository it would use, and rejects any other than the one found. The same command returns the
+    /// id of a commit, if it exists.
     fn verify_with_git(
         &self,
         project: &Path,
         commit: Option<&str>,
     ) -> Result<Option<String>, WorktreeError> {
-        // Without GIT_DIR in its environment git also looks at who owns the repository.
+        // Without GIT_DIR in its environment, git also checks the owner of the repository.
         let call = GitCommand::new(&self.program, &self.root, "find the repository");
         let call = call.args(["rev-parse", "--absolute-git-dir", "--show-toplevel"]);
         let wanted = commit.map(|name| format!("{name}^{{commit}}"));
@@ -135,7 +135,7 @@ impl Repository {
         let expected = [self.folder.worktree_dir.as_os_str(), self.root.as_os_str()];
         let expected = [&expected.map(OsStr::as_bytes).join(&b'\n'), &b"\n"[..]].concat();
         let id = answer.stdout.strip_prefix(expected.as_slice());
-        // Where there is no such commit, git fails after it has told the rest.
+        // If the commit does not exist, git fails after it has printed the rest.
         if !answer.status.success() && (id.is_none() || commit.is_none()) {
             return Err(WorktreeError::from_git_stderr(
                 "find the repository",
@@ -153,7 +153,7 @@ impl Repository {
         Ok(Some(id).filter(|id| answer.status.success() && !id.is_empty()))
     }
 
-    /// The folder of the work tree's own settings, and that of the whole repository's.
+    /// Returns the directories of the work tree's and of the whole repository's settings.
     pub(super) fn folders(&self) -> Vec<PathBuf> {
         let GitDir {
             worktree_dir: own,
@@ -163,7 +163,7 @@ impl Repository {
         std::iter::once(own).chain(common).cloned().collect()
     }
 
-    /// A call of git on this repository, whatever its configuration says about where its work tree is.
+    /// Returns a git command for this repository, which ignores the configured work tree.
     pub(super) fn git_command(&self, doing: &'static str) -> GitCommand<'_> {
         GitCommand::new(&self.program, &self.root, doing)
             .verifying(&self.folder)
@@ -171,13 +171,13 @@ impl Repository {
             .env("GIT_WORK_TREE", &self.root)
     }
 
-    /// A call of git on this repository that opens no file of the work tree.
+    /// Returns a git command for this repository that opens no file of the work tree.
     pub(super) fn git_outside(&self, doing: &'static str) -> GitCommand<'_> {
         self.git_command(doing).outside_of_work_tree()
     }
 }
 
-/// Whether git would take what is in a folder for a repository.
+/// Returns true if git would take the contents of a directory for a repository.
 fn has_repository(folder: &Path) -> bool {
     let git = folder.join(".git");
     let Ok(data) = git.symlink_metadata() else {
@@ -187,7 +187,7 @@ fn has_repository(folder: &Path) -> bool {
 }
 
 impl GitDir {
-    /// Finds the folder of the repository whose work tree is here.
+    /// Finds the directory of the repository with this work tree.
     fn find(root: &Path) -> Result<Self, WorktreeError> {
         let git = root.join(".git");
         let plain = Self {
@@ -231,7 +231,7 @@ impl GitDir {
         }
     }
 
-    /// Makes sure that nothing which git is going to read or write is elsewhere.
+    /// Checks that everything git is going to read or write is in its place.
     pub(super) fn verify(&self) -> Result<(), WorktreeError> {
         for folder in std::iter::once(&self.worktree_dir).chain(&self.common_dir) {
             let opened = DirHandle::open_resolved(folder).context("open", folder)?;
@@ -266,7 +266,7 @@ impl GitDir {
     }
 }
 
-/// The first line of a short file.
+/// Returns the first line of a short file.
 fn read_first_line(path: &Path) -> Option<PathBuf> {
     let bytes = unstuck_files::read_named(path, MAX_LINK_FILE_BYTES).ok()?;
     Some(first_line(&bytes))
@@ -278,7 +278,7 @@ fn first_line(bytes: &[u8]) -> PathBuf {
     PathBuf::from(OsString::from_vec(line.to_vec()))
 }
 
-/// Whether the folder of a linked work tree names the `.git` file that names it.
+/// Returns true if the directory of a linked work tree names the `.git` file that names it.
 fn is_linked_back(own: &Path, git: &Path) -> bool {
     let Some(named) = read_first_line(&own.join("gitdir")) else {
         return false;
@@ -288,7 +288,7 @@ fn is_linked_back(own: &Path, git: &Path) -> bool {
     named.is_some() && named == real(git)
 }
 
-/// Whether the folder of a repository is among the submodules of one above its work tree.
+/// Returns true if a repository's directory is among the submodules of a repository above its work tree.
 fn is_submodule(own: &Path, root: &Path) -> bool {
     let above = root.ancestors().skip(1).find(|one| has_repository(one));
     let above = above.and_then(|above| GitDir::find(above).ok());

@@ -1,4 +1,4 @@
-//! The way back to a snapshot: only files that differ are touched, and what is undone is kept as a snapshot first.
+//! Restores a snapshot: only different files are changed, and the current state is stored as a snapshot first.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -15,45 +15,45 @@ use super::snapshot::Snapshot;
 use super::snapshot_store::SnapshotStore;
 use super::tree_diff::{FileChange, RawDiffEntry, raw_diff};
 
-/// How many bytes of files are held at once.
+/// Size of files that are held in memory at once.
 const MAX_BATCH_BYTES: u64 = 32 * 1024 * 1024;
-/// How many commits are named.
+/// Largest number of commits that are listed.
 const MAX_COUNT_ARGUMENT: &str = "--max-count=100";
-/// The rules for what is ignored; they go back first, since they say what else may be removed.
+/// The ignore rules; they are restored first, since they decide which other files may be removed.
 const GITIGNORE: &[u8] = b".gitignore";
 
 const CURRENT_DIR_PREFIX: &[u8] = b"./";
 
-/// What was done to go back.
+/// The result of a restore.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RestoreReport {
-    /// The work tree as it was before; nothing of it is lost.
+    /// The work tree before the restore; nothing of it is lost.
     #[serde(rename = "undone")]
     pub previous_state: Snapshot,
-    /// The files that were written again.
+    /// The files that were written.
     pub written: Vec<String>,
-    /// The files that were removed, since the snapshot does not have them.
+    /// The files that were removed, since the snapshot does not contain them.
     pub removed: Vec<String>,
-    /// What differs but was left as it is, each with the reason.
+    /// The files that differ but were not restored, each with the reason.
     #[serde(rename = "kept")]
     pub unrestored: Vec<UnrestoredFile>,
-    /// The commits on HEAD that were not there at the snapshot, newest first, at most 100. They stay.
+    /// The commits on HEAD since the snapshot, newest first, at most 100. They are kept.
     pub commits: Vec<CommitSummary>,
-    /// Whether HEAD is at another commit than at the snapshot.
+    /// True if HEAD is at another commit than at the snapshot.
     pub head_moved: bool,
 }
 
-/// Something that was not brought back.
+/// A file that was not restored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct UnrestoredFile {
     /// Its path.
     pub path: String,
-    /// Why, in words for people.
+    /// The reason, for people.
     #[serde(rename = "because")]
     pub reason: &'static str,
 }
 
-/// A commit that was made since.
+/// A commit since the snapshot.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CommitSummary {
     /// Its id.
@@ -63,14 +63,14 @@ pub struct CommitSummary {
 }
 
 impl SnapshotStore {
-    /// Brings the work tree back to a snapshot, byte for byte.
+    /// Restores the work tree to a snapshot, byte for byte.
     ///
-    /// HEAD, branches, the user's index and ignored files stay as they are; commits made since are told.
+    /// HEAD, branches, the user's index and ignored files are not changed; commits since then are reported.
     pub fn restore(&self, to: &Snapshot) -> Result<RestoreReport, WorktreeError> {
         self.expect_trees(&[&to.tree])?;
         let now = self.current()?;
         let undone = Snapshot {
-            // Named after what it holds, so that no later one takes its place.
+            // Named after its contents, so that no later snapshot replaces it.
             label: format!("undone-{}", now.tree.get(..12).unwrap_or(&now.tree)),
             ..now
         };
@@ -93,7 +93,7 @@ impl SnapshotStore {
         Ok(back.restored)
     }
 
-    /// The commits that can be reached from one commit and not from the other.
+    /// Returns the commits that are reachable from one commit and not from the other.
     fn commits(
         &self,
         since: Option<&str>,
@@ -128,16 +128,16 @@ impl SnapshotStore {
     }
 }
 
-/// A way back that is under way.
+/// A running restore.
 struct RestoreOperation<'a> {
     snapshots: &'a SnapshotStore,
-    /// The work tree: nothing is written or removed but below this handle.
+    /// The work tree: files are written and removed only below this handle.
     root: DirHandle,
     to: &'a Snapshot,
     restored: RestoreReport,
 }
 
-/// A file that has to be written.
+/// A file to write.
 struct FileToWrite {
     path: Vec<u8>,
     mode: GitFileMode,
@@ -153,7 +153,7 @@ impl RestoreOperation<'_> {
             |raw: &RawDiffEntry| raw.change == FileChange::Deleted && above.contains(&raw.path);
         let (blocking, differing) = differing.into_iter().partition::<Vec<_>, _>(is_above);
         for file in blocking {
-            // The snapshot has a folder there, so this file is new whatever is ignored.
+            // The snapshot has a directory there, so this file is new even if it is ignored.
             self.remove(&file.path)?;
         }
         let is_rule =
@@ -182,7 +182,8 @@ impl RestoreOperation<'_> {
         self.write_all(wanted.collect())
     }
 
-    /// What may be removed: not what the snapshot left out or ignored, since that may have been there before.
+    /// Returns the files that may be removed: not those excluded or ignored by the snapshot, which may have existed
+    /// before.
     fn removable(&mut self, paths: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, WorktreeError> {
         let (left_out, paths): (Vec<_>, Vec<_>) = paths
             .into_iter()
@@ -208,7 +209,7 @@ impl RestoreOperation<'_> {
         }
         let mut input = Vec::new();
         for path in paths {
-            // So that no name looks like a pattern of git.
+            // Prevents names from being parsed as git patterns.
             input.extend_from_slice(CURRENT_DIR_PREFIX);
             input.extend_from_slice(path);
             input.push(0);
@@ -249,7 +250,7 @@ impl RestoreOperation<'_> {
         let removed = self.root.remove_file(path_from_bytes(name));
         removed.context("remove", &self.path_in_worktree(name))?;
         self.restored.removed.push(display_path(name));
-        // Like git: folders that hold nothing any more go too.
+        // Like git, it also removes directories that become empty.
         for folder in parent_dirs(path_from_bytes(name)) {
             if self.root.remove_dir(folder).is_err() {
                 break;
@@ -258,7 +259,7 @@ impl RestoreOperation<'_> {
         Ok(())
     }
 
-    /// Writes files, some megabytes at a time.
+    /// Writes files in batches of some megabytes.
     fn write_all(&mut self, wanted: Vec<FileToWrite>) -> Result<(), WorktreeError> {
         let sizes = self.sizes(&wanted)?;
         let (mut group, mut bytes) = (Vec::new(), 0);
@@ -325,7 +326,7 @@ impl RestoreOperation<'_> {
         Ok(())
     }
 
-    /// Puts a file in its place at once, so that nobody ever sees half of it.
+    /// Replaces a file atomically.
     fn replace_file(
         &self,
         name: &Path,
@@ -335,7 +336,7 @@ impl RestoreOperation<'_> {
         if mode == GitFileMode::Link {
             return self.root.symlink(OsStr::from_bytes(contents), name);
         }
-        // Who may read a file that is there stays as it is.
+        // The permissions of an existing file are kept.
         let before = self.root.permission_bits(name);
         self.root
             .replace_with_permissions(name, contents, &|usual| {
@@ -348,9 +349,9 @@ impl RestoreOperation<'_> {
             })
     }
 
-    /// Clears a place of empty folders, or says why a file cannot be written there.
+    /// Removes empty directories in place of a file, or returns why the file cannot be written.
     fn blocked_reason(&self, name: &Path) -> Option<&'static str> {
-        // Through a link one would write somewhere else.
+        // A link would redirect the write.
         let is_other = |folder: &Path| {
             let kind = self.root.kind(folder);
             kind.is_some_and(|kind| kind != EntryKind::Directory)
@@ -364,13 +365,13 @@ impl RestoreOperation<'_> {
     }
 }
 
-/// The folders above a file, from the nearest to that below the root.
+/// Returns the directories above a file, from the nearest to that below the root.
 fn parent_dirs(name: &Path) -> impl Iterator<Item = &Path> {
     let above = name.ancestors().skip(1);
     above.filter(|folder| !folder.as_os_str().is_empty())
 }
 
-/// All folders above the files that the snapshot has.
+/// Returns all directories above the snapshot's files.
 fn dirs_of(differing: &[RawDiffEntry]) -> BTreeSet<Vec<u8>> {
     let mut folders = BTreeSet::new();
     for file in differing
@@ -384,7 +385,7 @@ fn dirs_of(differing: &[RawDiffEntry]) -> BTreeSet<Vec<u8>> {
     folders
 }
 
-/// Removes a folder that holds nothing but folders.
+/// Removes a directory that contains only directories.
 fn remove_empty(root: &DirHandle, folder: &Path) -> Result<(), FileError> {
     for entry in root.entries(folder)? {
         if entry.kind == EntryKind::Directory {
@@ -394,7 +395,7 @@ fn remove_empty(root: &DirHandle, folder: &Path) -> Result<(), FileError> {
     root.remove_dir(folder)
 }
 
-/// The first blob of a batch, and what comes after it.
+/// Splits off the first blob of a batch.
 fn split_first_blob(batch: &[u8]) -> Option<(&[u8], &[u8])> {
     let end = batch.iter().position(|byte| *byte == b'\n')?;
     let size: usize = std::str::from_utf8(&batch[..end]).ok()?.parse().ok()?;

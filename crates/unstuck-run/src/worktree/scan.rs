@@ -1,4 +1,4 @@
-//! A look at a folder without git, within bounds.
+//! Scans a directory without git, within limits.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
@@ -13,13 +13,13 @@ use super::error::{WorktreeError, WorktreeIoContext};
 use crate::clock::Clock;
 use crate::run_dir::PROJECT_DIR;
 
-/// How many files and folders are looked at.
+/// Largest number of files and directories.
 const MAX_FILES: usize = 20_000;
-/// How long that may take.
+/// Longest duration.
 const TIME_LIMIT: Duration = Duration::from_millis(200);
-/// Up to which size the contents of a file count, in bytes; of larger ones size and time.
+/// Largest file whose contents are hashed, in bytes; of larger ones, size and time are used.
 const MAX_HASHED_BYTES: u64 = 16 * 1024;
-/// Folders that tools fill; what is in there is no progress.
+/// Directories that tools generate; changes in them are not progress.
 const SKIPPED_DIRS: &[&str] = &[
     PROJECT_DIR,
     ".git",
@@ -43,7 +43,7 @@ const SKIPPED_DIRS: &[&str] = &[
     ".cache",
 ];
 
-/// A fingerprint of the files below a folder.
+/// Returns the fingerprint of the files below a directory.
 pub(super) fn scan_fingerprint(project: &Path) -> Result<String, WorktreeError> {
     let start = Clock::System.timestamp();
     let in_time = || Clock::System.timestamp().since(start) <= TIME_LIMIT;
@@ -87,7 +87,7 @@ impl DirScan<'_> {
             }
             self.left -= 1;
             name.as_bytes().hash(&mut self.hash);
-            // What has gone meanwhile or may not be looked at is part of the picture as well.
+            // Entries that are gone or inaccessible are part of the fingerprint as well.
             match self.scan_entry(folder, Path::new(&name)) {
                 Ok(ScanCompleteness::Partial) => return Ok(ScanCompleteness::Partial),
                 Ok(ScanCompleteness::Complete) => {}
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn work_is_seen_and_what_tools_make_is_not() {
+    fn work_changes_the_fingerprint_and_tool_output_does_not() {
         let folder = tempfile::tempdir().unwrap();
         let write = |name: &str, text: &str| {
             let path = folder.path().join(name);
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_look_that_takes_too_long_ends() {
+    fn slow_scan_is_stopped() {
         let folder = tempfile::tempdir().unwrap();
         for name in ["a", "b", "c"] {
             fs::write(folder.path().join(name), name).unwrap();

@@ -1,47 +1,47 @@
-//! What a snapshot is, and how it is kept: as a tag object outside all branches that points to the tree.
+//! Snapshots, stored as tag objects outside of all branches that point to a tree.
 
 use serde::{Deserialize, Serialize};
 
-/// The state of a work tree at one moment.
+/// The state of a work tree at one time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Snapshot {
-    /// What it is called within its run.
+    /// Its name within the run.
     pub label: String,
-    /// The id of the git tree that holds the files.
+    /// The id of the git tree with the files.
     pub tree: String,
-    /// The commit that HEAD was at; none in a repository without commits.
+    /// The commit of HEAD; `None` in a repository without commits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub head: Option<String>,
-    /// What is in the work tree but not in the snapshot.
+    /// Files in the work tree that are not in the snapshot.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[serde(rename = "left_out")]
     pub excluded: Vec<ExcludedFile>,
 }
 
-/// A file or folder that a snapshot does not hold.
+/// A file or directory that is not in a snapshot.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ExcludedFile {
-    /// Its path below the root of the work tree; bytes that are not text are escaped.
+    /// Its path relative to the root of the work tree; bytes that are not text are escaped.
     pub path: String,
-    /// Why it was left out.
+    /// The reason.
     #[serde(rename = "because")]
     pub reason: ExclusionReason,
 }
 
-/// Why something was left out of a snapshot.
+/// A reason to exclude a file from a snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ExclusionReason {
-    /// It is not tracked, and larger than what is worth keeping.
+    /// It is untracked and too large to be stored.
     TooLarge,
     /// It is a repository of its own.
     Repository,
-    /// It may not be read.
+    /// It is not readable.
     Unreadable,
 }
 
 impl ExclusionReason {
-    /// It in words for people.
+    /// Returns the reason as text for people.
     pub const fn description(self) -> &'static str {
         match self {
             Self::TooLarge => "untracked and larger than 50 MB",
@@ -52,7 +52,7 @@ impl ExclusionReason {
 }
 
 impl Snapshot {
-    /// Whether a path is one that was left out, or lies below one.
+    /// Returns true if a path is excluded or lies below an excluded one.
     pub(super) fn is_excluded(&self, path: &str) -> bool {
         self.excluded.iter().any(|left| {
             let rest = path.strip_prefix(left.path.as_str());
@@ -60,7 +60,7 @@ impl Snapshot {
         })
     }
 
-    /// The tag object that keeps it.
+    /// Returns the tag object that stores it.
     pub(super) fn to_tag_object(&self) -> serde_json::Result<Vec<u8>> {
         let (tree, label) = (&self.tree, &self.label);
         let head = format!(
@@ -73,7 +73,7 @@ impl Snapshot {
     }
 }
 
-/// A label as a part of the name of a ref: letters, digits, `_` and `-`.
+/// Converts a label to a part of a ref name: letters, digits, `_` and `-`.
 pub(super) fn ref_part(label: &str) -> String {
     let plain = |letter: char| match letter {
         '_' | '-' => letter,
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_lies_below_something_left_out_is_left_out() {
+    fn paths_below_an_excluded_directory_are_excluded() {
         let snapshot = Snapshot {
             label: "before".into(),
             tree: "t".into(),

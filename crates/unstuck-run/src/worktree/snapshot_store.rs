@@ -1,4 +1,4 @@
-//! The snapshots of one run: taken, listed, forgotten.
+//! The store of a run's snapshots.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -10,7 +10,7 @@ use super::repository::Repository;
 use super::snapshot::{Snapshot, ref_part};
 use super::tree_builder::TreeCache;
 
-/// Where the refs of all runs are; no branch, tag or remote is there.
+/// Prefix of the refs of all runs, apart from branches, tags and remotes.
 const REFS_PREFIX: &str = "refs/unstuck";
 
 /// The work tree of a project and the snapshots of it that belong to a run.
@@ -22,12 +22,12 @@ pub struct SnapshotStore {
 }
 
 impl SnapshotStore {
-    /// Finds the repository that a project is in; an error that can be shown to people if there is none.
+    /// Opens the store in the repository of a project; an error for people if there is no repository.
     ///
-    /// `state` is unstuck's own folder outside the project; below it is remembered which files were read already.
+    /// `state` is the state directory outside of the project; it holds the cache of files that were already read.
     pub fn open(project: &Path, run: &RunId, state: &Path) -> Result<Self, WorktreeError> {
         let repository = Repository::find(project)?;
-        // Git runs in another folder.
+        // Git runs in another directory.
         let state = std::path::absolute(state).context("find", state)?;
         Ok(Self {
             tree_cache: TreeCache::new(&state, &repository),
@@ -36,21 +36,21 @@ impl SnapshotStore {
         })
     }
 
-    /// The root folder of the work tree; the project may be a folder below it.
+    /// Returns the root directory of the work tree; the project may be below it.
     pub fn root(&self) -> &Path {
         &self.repository.root
     }
 
-    /// Takes the work tree as it is, and keeps it under a label. A label that is there already gets the new state.
+    /// Stores the current work tree under a label, replacing an existing snapshot with that label.
     ///
-    /// Letters, digits, `-` and `_` make a label; anything else in it becomes `-`.
+    /// A label consists of letters, digits, `-` and `_`; any other character becomes `-`.
     pub fn create(&self, label: &str) -> Result<Snapshot, WorktreeError> {
         let snapshot = self.build(&ref_part(label))?;
         self.save(&snapshot)?;
         Ok(snapshot)
     }
 
-    /// Looks at the work tree as it is, without keeping it.
+    /// Returns the current state of the work tree without storing it.
     pub fn current(&self) -> Result<Snapshot, WorktreeError> {
         self.build("now")
     }
@@ -85,7 +85,7 @@ impl SnapshotStore {
         format!("{}/{label}", self.refs)
     }
 
-    /// The snapshots of this run that are kept, by their labels.
+    /// Returns the stored snapshots of this run by their labels.
     pub fn list(&self) -> Result<Vec<Snapshot>, WorktreeError> {
         let names = self.ref_names(&format!("{}/", self.refs))?;
         let mut snapshots = Vec::new();
@@ -100,7 +100,7 @@ impl SnapshotStore {
         Ok(snapshots)
     }
 
-    /// The snapshot that is kept under a label.
+    /// Returns the snapshot stored under a label.
     pub fn find(&self, label: &str) -> Result<Option<Snapshot>, WorktreeError> {
         let label = ref_part(label);
         let kept = self.list()?;
@@ -115,12 +115,12 @@ impl SnapshotStore {
         Ok(text.lines().map(str::to_owned).collect())
     }
 
-    /// Lets go of all snapshots of this run and tells how many that were; git removes their objects in its own time.
+    /// Deletes all snapshots of this run and returns their number; git removes their objects later.
     pub fn delete_all(&self) -> Result<usize, WorktreeError> {
         let names = self.ref_names(&format!("{}/", self.refs))?;
         let mut input = String::new();
         for name in &names {
-            // Writing to a text cannot fail.
+            // Writing to a string cannot fail.
             let _ = writeln!(input, "delete {name}");
         }
         let forget = self.repository.git_outside("forget the snapshots");

@@ -1,8 +1,8 @@
-//! Makes a git tree of the work tree, byte for byte and without the conversions that a repository asks for.
+//! Builds a git tree of the work tree, byte for byte and without the conversions that a repository configures.
 //!
-//! Only files that changed since the last time are read. What is remembered lies in a folder outside the project: a record of the
-//! tree and its files, which is replaced as a whole. One call of `git fast-import` takes in new files and makes the next tree of
-//! the one before.
+//! Only files that changed since the last time are read. The cache is in a directory outside of the project: a record
+//! of the tree and its files, which is replaced as a whole. One run of `git fast-import` imports new files and builds
+//! the next tree from the previous one.
 #![expect(
     clippy::disallowed_methods,
     reason = "files in the state folder, out of the agents' reach"
@@ -25,13 +25,13 @@ use super::listing::{ListedFile, MAX_UNTRACKED_BYTES, WorktreeListing, list};
 use super::repository::Repository;
 use super::snapshot::{ExcludedFile, ref_part};
 
-/// Up to so many bytes of files are written without a look at what the repository has already.
+/// Total size of files up to which they are imported without checking if the repository has them already.
 const MAX_IMPORT_BYTES: u64 = 8 << 20;
 
-/// A ref that is never made.
+/// A ref that never exists.
 const NO_REF: &str = "refs/unstuck/none";
 
-/// Who makes the commit that nothing points to.
+/// The author of the commit that no ref points to.
 const NOBODY: &str = "unstuck <unstuck@localhost>";
 
 /// The work tree as a tree object.
@@ -41,7 +41,7 @@ pub(super) struct WorktreeTree {
     pub(super) left_out: Vec<ExcludedFile>,
 }
 
-/// Where what is remembered of one work tree is kept.
+/// The cache of one work tree.
 #[derive(Debug, Clone)]
 pub(super) struct TreeCache {
     state: PathBuf,
@@ -49,7 +49,7 @@ pub(super) struct TreeCache {
 }
 
 impl TreeCache {
-    /// The memory of a work tree, in a folder of its own below the state folder.
+    /// Returns the cache of a work tree, in a directory of its own below the state directory.
     pub(super) fn new(state: &Path, repository: &Repository) -> Self {
         Self {
             state: state.to_owned(),
@@ -59,7 +59,7 @@ impl TreeCache {
         }
     }
 
-    /// The tree of what is there now.
+    /// Builds the tree of the current files.
     pub(super) fn build_tree(
         &self,
         repository: &Repository,
@@ -69,14 +69,14 @@ impl TreeCache {
         let known = self.load_index();
         match self.write_current_tree(repository, known) {
             Err(WorktreeError::Git { .. }) => {
-                // What is remembered may name objects that were pruned, or be damaged: once more from the beginning.
+                // The cache may be damaged or name objects that were pruned: rebuild it from scratch.
                 self.write_current_tree(repository, FileIndex::default())
             }
             made => made,
         }
     }
 
-    /// Held by one process at a time; the system lets it go if that process ends.
+    /// Takes the lock, which one process can hold; the system releases it when that process ends.
     fn lock(&self) -> Result<File, WorktreeError> {
         let path = self.folder.join("lock");
         let file = File::create(&path).context("write", &path)?;
@@ -138,7 +138,7 @@ impl TreeCache {
         })
     }
 
-    /// The present moment as file systems see it.
+    /// Returns the current time of the file system.
     fn filesystem_now(&self) -> Result<StatFingerprint, WorktreeError> {
         let path = self.folder.join("moment");
         File::create(&path)
@@ -155,9 +155,9 @@ impl TreeCache {
     }
 }
 
-/// The name of the folder for what is remembered of a work tree: no two share one.
+/// Returns the unique directory name for the cache of a work tree.
 fn cache_dir_name(root: &Path) -> String {
-    // FNV-1a: stable over versions of the compiler, which the hashes of the standard library are not.
+    // FNV-1a: stable across compiler versions, unlike the hashes of the standard library.
     let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
     let bytes = root.as_os_str().as_bytes();
     let hash = bytes.iter().fold(0xcbf2_9ce4_8422_2325, step);
@@ -165,7 +165,7 @@ fn cache_dir_name(root: &Path) -> String {
     format!("{}-{hash:016x}", ref_part(&name))
 }
 
-/// Where HEAD is, and whether a tree is there.
+/// Returns the commit of HEAD, and true if a tree exists.
 fn head_and_tree(
     repository: &Repository,
     tree: &str,
@@ -183,7 +183,7 @@ fn head_and_tree(
     Ok((head.map(str::to_owned), is_kept))
 }
 
-/// Whether two sets of files make the same tree.
+/// Returns true if two sets of files have the same tree.
 fn is_same_tree(one: &IndexEntries, other: &IndexEntries) -> bool {
     let mut pairs = one.iter().zip(other);
     one.len() == other.len()
@@ -192,7 +192,7 @@ fn is_same_tree(one: &IndexEntries, other: &IndexEntries) -> bool {
         })
 }
 
-/// The files that may have changed since they were read; those that cannot be read are left out.
+/// Returns the files that may have changed since they were read; unreadable ones are excluded.
 fn unknown(listing: &mut WorktreeListing, known: &FileIndex, root: &DirHandle) -> Vec<Vec<u8>> {
     let unknown = |(name, found): (&Vec<u8>, &ListedFile)| {
         let before = known.entries.get(name);
@@ -204,7 +204,7 @@ fn unknown(listing: &mut WorktreeListing, known: &FileIndex, root: &DirHandle) -
     names
 }
 
-/// The blobs of files that are in the repository already, as far as that is worth knowing.
+/// Returns the blobs of files that are in the repository already, if the lookup pays off.
 fn blobs(
     repository: &Repository,
     listing: &WorktreeListing,
@@ -216,7 +216,7 @@ fn blobs(
             .get(name)
             .map_or(0, |found| found.fingerprint.size())
     };
-    // What is in the repository already need not be written; to find out costs a call or two.
+    // Files that are in the repository already need not be imported; to find them takes a command or two.
     if names.iter().map(size).sum::<u64>() > MAX_IMPORT_BYTES {
         known_blobs(repository, listing, names)
     } else {
@@ -224,7 +224,7 @@ fn blobs(
     }
 }
 
-/// All files with their blobs, and those of them that have yet to be imported: these have a mark for a blob.
+/// Returns all files with their blobs, and those that still have to be imported: these have a mark instead of a blob.
 fn entries<'n>(
     listing: &WorktreeListing,
     known: &FileIndex,
@@ -256,14 +256,13 @@ fn entries<'n>(
     (entries, new)
 }
 
-/// The blobs and the tree that git has made.
+/// The blobs and the tree created by git.
 struct Imported {
     blobs: Vec<String>,
     tree: String,
 }
 
-/// Writes files into the repository, as they are read below a handle, and the tree that these changes make: git itself opens none
-/// of the files.
+/// Imports files, read below a handle, and the tree with these changes: git itself opens none of the files.
 fn import(
     repository: &Repository,
     listing: &WorktreeListing,
@@ -272,7 +271,7 @@ fn import(
     changes: &[u8],
 ) -> Result<Imported, WorktreeError> {
     let call = repository.git_outside("read the files");
-    // The letter case of a name counts, whatever the repository says. Without its last line nothing of the input does.
+    // Names are case-sensitive, whatever the repository configures. An input without its last line has no effect.
     let args = [
         "-c",
         "core.ignoreCase=false",
@@ -312,8 +311,8 @@ fn import(
     }
 }
 
-/// What makes the tree of these files from the one before, as `fast-import` reads it; what goes comes first, so that a folder can
-/// become a file. The tree is asked for, and the commit that it was made for is forgotten.
+/// Returns the input of `fast-import` that changes the previous tree to that of these files; deletions come first, so
+/// that a directory can become a file. The tree is printed, and the commit made for it is discarded.
 fn changes(before: &FileIndex, entries: &IndexEntries) -> Vec<u8> {
     let mut lines = format!("commit {NO_REF}\ncommitter {NOBODY} 0 +0000\ndata 0\n").into_bytes();
     if !before.tree.is_empty() {
@@ -355,7 +354,7 @@ fn write_blob(
     } else {
         let file = root.open_file(name)?;
         let size = file.metadata()?.len();
-        // Something else may be in its place since it was looked at.
+        // The file may have been replaced since it was listed.
         if size > found.fingerprint.size().max(MAX_UNTRACKED_BYTES) {
             return Err(io::Error::other(
                 "a file became much larger since it was looked at",
@@ -370,7 +369,7 @@ fn write_blob(
     write!(to, "\nget-mark :{mark}\n")
 }
 
-/// The blobs of files that are in the repository already; none for the others, and for links.
+/// Returns the blobs of files that are in the repository already; `None` for the others, and for links.
 fn known_blobs(
     repository: &Repository,
     listing: &WorktreeListing,
@@ -386,7 +385,7 @@ fn known_blobs(
         input.extend(quote_path(name));
         input.push(b'\n');
     }
-    // Only a hash comes of it: whatever is put in the place of a file meanwhile does not get into the repository.
+    // This only computes a hash: a file that is replaced meanwhile does not get into the repository.
     let args = ["hash-object", "--no-filters", "--stdin-paths"];
     let hashed = repository
         .git_command("read the files")

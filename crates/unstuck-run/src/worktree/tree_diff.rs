@@ -1,4 +1,4 @@
-//! What lies between two trees.
+//! Differences between two trees.
 
 use serde::Serialize;
 
@@ -7,20 +7,20 @@ use super::git_paths::display_path;
 use super::repository::Repository;
 use super::snapshot_store::SnapshotStore;
 
-/// What became of a file.
+/// The kind of a file's change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FileChange {
-    /// It is new.
+    /// It was added.
     Added,
-    /// It is another one: its contents, its executable bit or what it is.
+    /// It was modified: its contents, its executable bit or its type.
     Modified,
-    /// It is gone.
+    /// It was deleted.
     Deleted,
 }
 
 impl FileChange {
-    /// The name used on every wire.
+    /// Returns the name used in all interfaces.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Added => "added",
@@ -30,30 +30,30 @@ impl FileChange {
     }
 }
 
-/// A file that differs.
+/// A changed file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ChangedFile {
-    /// Its path below the root of the work tree; bytes that are not text are escaped.
+    /// Its path relative to the root of the work tree; bytes that are not text are escaped.
     pub path: String,
-    /// What became of it.
+    /// The kind of change.
     pub change: FileChange,
-    /// How many lines are new; none for what is not text.
+    /// Number of added lines; `None` for binary files.
     pub added: Option<u64>,
-    /// How many lines are gone; none for what is not text.
+    /// Number of removed lines; `None` for binary files.
     pub removed: Option<u64>,
 }
 
-/// One line of a raw difference.
+/// One line of a raw diff.
 pub(super) struct RawDiffEntry {
     pub(super) path: Vec<u8>,
-    /// The mode on the new side; none if there is no such file.
+    /// The mode in the new tree; `None` if the file does not exist there.
     pub(super) mode: Option<String>,
     pub(super) blob: String,
     pub(super) change: FileChange,
 }
 
 impl SnapshotStore {
-    /// The difference of two trees as a patch.
+    /// Returns the difference of two trees as a patch.
     pub fn diff(
         &self,
         from: &str,
@@ -69,7 +69,7 @@ impl SnapshotStore {
         run_diff_tree(&self.repository, &args, from, to)
     }
 
-    /// The files that differ between two trees.
+    /// Returns the files that differ between two trees.
     pub fn changed_files(&self, from: &str, to: &str) -> Result<Vec<ChangedFile>, WorktreeError> {
         self.expect_trees(&[from, to])?;
         let raw = raw_diff(&self.repository, from, to)?;
@@ -90,7 +90,7 @@ impl SnapshotStore {
         Ok(raw.into_iter().zip(numbers).map(file).collect())
     }
 
-    /// Says which tree is not there any more, before git does so in other words.
+    /// Checks that trees exist, to report missing ones better than git does.
     pub(super) fn expect_trees(&self, trees: &[&str]) -> Result<(), WorktreeError> {
         let input = trees.join("\n").into_bytes();
         let args = ["cat-file", "--batch-check=%(objecttype)"];
@@ -112,16 +112,16 @@ impl SnapshotStore {
     }
 }
 
-/// Who reads a difference.
+/// The reader of a diff.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DiffAudience {
-    /// Somebody who wants to see what changed: contents that are not text are only named.
+    /// A person: binary contents are only mentioned.
     Person,
-    /// `git apply` and the like: everything is in it.
+    /// A program such as `git apply`: the diff is complete.
     Program,
 }
 
-/// Compares two trees without any program that the repository names for that.
+/// Compares two trees without the external diff programs that the repository configures.
 fn run_diff_tree(
     repository: &Repository,
     args: &[&str],
@@ -136,7 +136,7 @@ fn run_diff_tree(
         .output()
 }
 
-/// The files that differ between two trees, with what they are on the new side.
+/// Returns the raw diff of two trees.
 pub(super) fn raw_diff(
     repository: &Repository,
     from: &str,

@@ -1,9 +1,9 @@
-//! Roles that undo each other's work: the work tree comes back to where it was, again and again.
+//! Detects roles that undo each other's work: the work tree returns to an earlier state repeatedly.
 
-/// What one role made of the work tree.
+/// The change of the work tree by one role.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TreeStep {
-    /// Who it was.
+    /// The role.
     pub role: String,
     /// The tree before.
     pub before: String,
@@ -11,20 +11,20 @@ pub struct TreeStep {
     pub after: String,
 }
 
-/// Roles that go round in a circle.
+/// A cycle of roles that undo each other's work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UndoCycle {
-    /// Who takes part, in the order of their first step.
+    /// The roles in the order of their first step.
     pub roles: Vec<String>,
-    /// How often the work tree came back to an earlier state.
+    /// Number of times the work tree returned to an earlier state.
     pub returns: usize,
-    /// The last two states that it went between; [`SnapshotStore::changed_files`](super::SnapshotStore::files) tells in which files
-    /// they differ.
+    /// The last two states of the cycle; [`SnapshotStore::changed_files`](super::SnapshotStore::changed_files) returns
+    /// the files in which they differ.
     pub between: (String, String),
 }
 
-/// Finds roles that undo each other: at the end of these steps at least two different roles brought the work tree
-/// back to a state that it had before. Steps that change nothing do not count.
+/// Finds roles that undo each other: by the end of these steps, at least two different roles returned the work tree to
+/// an earlier state. Steps without changes are ignored.
 pub fn find_undo_cycle(steps: &[TreeStep]) -> Option<UndoCycle> {
     let steps: Vec<&TreeStep> = steps
         .iter()
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_on_is_no_circle() {
+    fn steady_progress_is_not_a_cycle() {
         assert_eq!(found(&[]), None);
         assert_eq!(
             found(&["coder x y", "reviewer y x"]),

@@ -1,4 +1,4 @@
-//! Nothing is left behind.
+//! Tests that no process is left behind.
 
 use tokio::sync::watch;
 use unstuck_run::process::{ChildStatus, ProcessSpec, Stdin, StopCause, StopRequest};
@@ -6,7 +6,7 @@ use unstuck_run::process::{ChildStatus, ProcessSpec, Stdin, StopCause, StopReque
 use crate::support::{Memory, again, daemon, eventually, is_alive, pid_in, run, supervisor};
 
 #[tokio::test]
-async fn a_detached_deaf_daemon_is_dead_when_the_attempt_has_ended() {
+async fn detached_daemon_that_ignores_signals_dies_with_the_attempt() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("pid");
     let ended = run(&ProcessSpec::shell(daemon(&file))).await;
@@ -16,9 +16,9 @@ async fn a_detached_deaf_daemon_is_dead_when_the_attempt_has_ended() {
     assert!(!is_alive(pid_in(&file).await));
 }
 
-/// Holds on every system, also where orphans do not come to the reaper.
+/// Also holds on systems where orphans are not reparented to the reaper.
 #[tokio::test]
-async fn what_runs_on_in_the_background_is_ended_and_counted() {
+async fn background_process_is_ended_and_counted() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("pid");
     let line = format!("sleep 1000 & echo $! > {}; exit 5", file.display());
@@ -28,9 +28,9 @@ async fn what_runs_on_in_the_background_is_ended_and_counted() {
     assert!(!is_alive(pid_in(&file).await));
 }
 
-/// Holds on every system: it was seen below its agent when that was told to end.
+/// Holds on every system: the process was seen below its agent when the agent was asked to end.
 #[tokio::test]
-async fn a_tool_with_a_session_of_its_own_is_ended_with_the_agent_that_is_told_to_end() {
+async fn tool_with_its_own_session_ends_with_its_stopped_agent() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("pid");
     let spec = ProcessSpec::shell(
@@ -56,7 +56,7 @@ async fn a_tool_with_a_session_of_its_own_is_ended_with_the_agent_that_is_told_t
 }
 
 #[tokio::test]
-async fn a_family_that_keeps_forking_is_ended() {
+async fn constantly_forking_processes_are_ended() {
     let line = "f() { while :; do (sleep 0.01 & ) ; done; }; \
                 for i in 1 2 3; do f >/dev/null 2>&1 & done; sleep 0.2; exit 6";
     let ended = run(&ProcessSpec::shell(line)).await;
@@ -66,7 +66,7 @@ async fn a_family_that_keeps_forking_is_ended() {
 }
 
 #[tokio::test]
-async fn a_dropped_run_ends_its_child_and_the_next_one_works() {
+async fn dropped_run_ends_its_child_and_the_next_run_works() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("pid");
     let mut supervisor = supervisor();
@@ -87,7 +87,7 @@ async fn a_dropped_run_ends_its_child_and_the_next_one_works() {
 }
 
 #[tokio::test]
-async fn a_dropped_supervisor_leaves_nothing_behind() {
+async fn dropped_supervisor_leaves_no_process_behind() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("pid");
     let mut supervisor = supervisor();
@@ -104,7 +104,7 @@ async fn a_dropped_supervisor_leaves_nothing_behind() {
 }
 
 #[tokio::test]
-async fn two_supervisors_do_not_disturb_each_other() {
+async fn two_supervisors_are_independent() {
     let (mut one, mut other) = (supervisor(), supervisor());
     let (slow, quick) = (
         ProcessSpec::shell("sleep 0.4; echo slow"),
@@ -119,7 +119,7 @@ async fn two_supervisors_do_not_disturb_each_other() {
     assert_eq!(quick.unwrap().stdout.text(), "quick\n");
 }
 
-/// Not a test: the program that the next test kills. It supervises what the variable says.
+/// Not a test: the program that the next test kills. It supervises the command in a variable.
 #[tokio::test]
 #[ignore = "it is the victim of another test"]
 async fn victim() {
@@ -133,7 +133,7 @@ async fn victim() {
     let _ = run(&spec).await;
 }
 
-/// A victim that does not outlive its test, even if that fails.
+/// A victim that is killed with its test, even if that fails.
 struct Victim(std::process::Child);
 
 impl Victim {
@@ -163,7 +163,7 @@ fn start_victim(line: &str, record: &std::path::Path) -> Victim {
 }
 
 #[tokio::test]
-async fn a_supervisor_that_is_killed_leaves_nothing_behind() {
+async fn killed_supervisor_leaves_no_process_behind() {
     let folder = tempfile::tempdir().unwrap();
     let [file, own, record] = ["daemon", "own", "exit.json"].map(|name| folder.path().join(name));
     let line = format!("{}; echo $$ > {}; sleep 1000", daemon(&file), own.display());
@@ -176,7 +176,7 @@ async fn a_supervisor_that_is_killed_leaves_nothing_behind() {
 }
 
 #[tokio::test]
-async fn the_exit_is_written_down_even_if_the_supervisor_cannot_hear_of_it() {
+async fn exit_is_recorded_even_if_the_supervisor_is_gone() {
     let folder = tempfile::tempdir().unwrap();
     let [own, record, go] = ["own", "exit.json", "go"].map(|name| folder.path().join(name));
     let line = format!(
@@ -198,7 +198,7 @@ async fn the_exit_is_written_down_even_if_the_supervisor_cannot_hear_of_it() {
 }
 
 #[tokio::test]
-async fn the_reaper_is_not_in_our_group_and_outlives_polite_signals() {
+async fn reaper_is_in_its_own_group_and_survives_termination_signals() {
     let mut supervisor = supervisor();
     again(
         &mut supervisor,
@@ -216,7 +216,7 @@ async fn the_reaper_is_not_in_our_group_and_outlives_polite_signals() {
     for signal in [Signal::INT, Signal::TERM, Signal::HUP, Signal::QUIT] {
         rustix::process::kill_process(pid, signal).unwrap();
     }
-    // The kernel delivers them before the reaper reads what it is asked to do next.
+    // The kernel delivers them before the reaper reads its next request.
     let ended = again(
         &mut supervisor,
         &ProcessSpec::new("true"),

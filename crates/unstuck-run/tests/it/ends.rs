@@ -1,4 +1,4 @@
-//! How a child ended is told as it was.
+//! Tests of the exit status of a child.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use unstuck_run::process::{
 use crate::support::{again, run, supervisor};
 
 #[tokio::test]
-async fn a_child_that_inherits_nothing_has_only_what_is_set_for_it() {
+async fn child_without_inherited_env_has_only_the_variables_set_for_it() {
     let spec = ProcessSpec {
         env_inheritance: EnvInheritance::Nothing,
         env: vec![("ONLY".into(), "this".into())],
@@ -26,7 +26,7 @@ async fn a_child_that_inherits_nothing_has_only_what_is_set_for_it() {
 }
 
 #[tokio::test]
-async fn exit_codes_and_signals_are_told_apart() {
+async fn exit_codes_and_signals_are_distinguished() {
     let mut supervisor = supervisor();
     for (line, expected) in [
         ("exit 0", ChildStatus::Exited(0)),
@@ -48,7 +48,7 @@ async fn exit_codes_and_signals_are_told_apart() {
 }
 
 #[tokio::test]
-async fn a_missing_program_is_not_found() {
+async fn missing_program_is_not_found() {
     for program in ["no-such-program-here", "/no/such/program"] {
         let ended = run(&ProcessSpec::new(program)).await;
         assert!(
@@ -60,7 +60,7 @@ async fn a_missing_program_is_not_found() {
 }
 
 #[tokio::test]
-async fn a_file_that_is_no_program_is_not_executable() {
+async fn non_program_file_is_not_executable() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("plain");
     std::fs::write(&file, "just text").unwrap();
@@ -81,7 +81,7 @@ async fn a_file_that_is_no_program_is_not_executable() {
 }
 
 #[tokio::test]
-async fn a_missing_folder_is_not_blamed_on_the_program() {
+async fn missing_directory_is_not_reported_as_a_missing_program() {
     let spec = ProcessSpec {
         folder: Some(PathBuf::from("/no/such/folder")),
         ..ProcessSpec::new("true")
@@ -93,7 +93,7 @@ async fn a_missing_folder_is_not_blamed_on_the_program() {
 }
 
 #[tokio::test]
-async fn variables_are_set_and_removed_and_the_folder_is_taken() {
+async fn variables_are_set_and_removed_and_the_directory_is_used() {
     let folder = tempfile::tempdir().unwrap();
     let spec = ProcessSpec {
         folder: Some(folder.path().to_path_buf()),
@@ -108,18 +108,18 @@ async fn variables_are_set_and_removed_and_the_folder_is_taken() {
     );
 }
 
-/// The signals of a line of `/proc/…/status`, one bit each; without the real-time ones, which the C library uses.
+/// Returns the signals of a line in `/proc/…/status` as bits; without the real-time signals, which the C library uses.
 fn signals(status: &str, line: &str) -> u64 {
     let found = status.lines().find_map(|one| one.strip_prefix(line));
     u64::from_str_radix(found.unwrap().trim(), 16).unwrap() & 0x7fff_ffff
 }
 
 #[tokio::test]
-async fn a_child_starts_with_no_signal_blocked_and_none_ignored_that_we_ignore_ourselves() {
+async fn child_starts_without_blocked_signals_and_with_default_handlers() {
     let status = run(&ProcessSpec::new("cat").with_args(["/proc/self/status"])).await;
     let status = status.stdout.text();
     assert_eq!(signals(&status, "SigBlk:"), 0);
-    // SIGPIPE is ignored in this process, as in every Rust program; the rest of ours is inherited from outside.
+    // SIGPIPE is ignored in this process, as in every Rust program; other ignored signals are inherited from outside.
     let own = std::fs::read_to_string("/proc/self/status").unwrap();
     let sigpipe = 1 << 12;
     assert_eq!(signals(&own, "SigIgn:") & sigpipe, sigpipe);
@@ -130,7 +130,7 @@ async fn a_child_starts_with_no_signal_blocked_and_none_ignored_that_we_ignore_o
 }
 
 #[tokio::test]
-async fn the_exit_of_a_child_that_ended_by_itself_is_written_down() {
+async fn exit_of_a_child_that_ended_by_itself_is_recorded() {
     let folder = tempfile::tempdir().unwrap();
     let record = folder.path().join("exit.json");
     let spec = ProcessSpec {
@@ -146,7 +146,7 @@ async fn the_exit_of_a_child_that_ended_by_itself_is_written_down() {
 }
 
 #[tokio::test]
-async fn a_large_argument_and_a_large_environment_reach_the_child() {
+async fn large_argument_and_large_environment_reach_the_child() {
     let large = "x".repeat(120_000);
     let spec = ProcessSpec {
         env: vec![("LARGE".into(), large.clone().into())],
@@ -156,7 +156,7 @@ async fn a_large_argument_and_a_large_environment_reach_the_child() {
 }
 
 #[tokio::test]
-async fn a_check_tells_whether_it_holds() {
+async fn check_passes_or_fails_by_exit_code() {
     let mut supervisor = supervisor();
     let (_keep, stop) = tokio::sync::watch::channel(Default::default());
     let mut question = CheckCommand {

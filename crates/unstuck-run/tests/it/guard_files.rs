@@ -1,5 +1,5 @@
-//! Guard files in real git repositories: what decides what an approved command executes, held against the last commit
-//! and against what was accepted.
+//! Tests of watched files in real git repositories: files that decide what an approved command executes, compared with
+//! the last commit and with the accepted versions.
 
 use std::fs;
 use std::path::Path;
@@ -67,7 +67,7 @@ impl Repo {
 const NOTHING: [&str; 0] = [];
 
 #[test]
-fn what_was_committed_runs() {
+fn committed_files_are_accepted() {
     let repo = Repo::package();
     for command in [
         "npm install",
@@ -80,7 +80,7 @@ fn what_was_committed_runs() {
 }
 
 #[test]
-fn versions_and_lockfiles_are_an_agents_daily_work() {
+fn versions_and_lockfiles_may_change() {
     let repo = Repo::package();
     let bumped = PACKAGE
         .replace("^1.0.0", "^2.0.0")
@@ -91,7 +91,7 @@ fn versions_and_lockfiles_are_an_agents_daily_work() {
 }
 
 #[test]
-fn changed_scripts_ask_and_show_what_changed() {
+fn changed_scripts_require_approval_with_a_diff() {
     let repo = Repo::package();
     let hostile = PACKAGE.replace(
         "\"test\":",
@@ -110,12 +110,12 @@ fn changed_scripts_ask_and_show_what_changed() {
         file.diff
     );
     assert!(!file.diff.contains('\u{1b}'));
-    // What runs elsewhere is not the matter here.
+    // Only what runs in this project matters here.
     assert_eq!(repo.changed("make gen"), NOTHING);
 }
 
 #[test]
-fn settings_of_tools_ask_whether_new_changed_or_gone() {
+fn new_changed_or_deleted_tool_settings_require_approval() {
     let repo = Repo::package();
     repo.write(".npmrc", "script-shell=./evil.sh\n//registry.npmjs.org/:_authToken=npm_0123456789abcdefghijABCDEFGHIJ012345\n");
     let guarded = repo.guarded("npm ci");
@@ -130,7 +130,7 @@ fn settings_of_tools_ask_whether_new_changed_or_gone() {
 }
 
 #[test]
-fn the_scripts_that_a_command_runs_are_followed_to_their_files() {
+fn scripts_of_a_command_are_followed_to_their_files() {
     let repo = Repo::package();
     repo.write("build.js", "require('child_process')\n");
     assert_eq!(repo.changed("npm run build"), ["build.js"]);
@@ -151,20 +151,20 @@ fn the_scripts_that_a_command_runs_are_followed_to_their_files() {
 }
 
 #[test]
-fn a_script_that_an_entry_names_counts_as_a_whole() {
+fn script_named_by_an_entry_is_compared_as_a_whole() {
     let repo = Repo::new();
     repo.write("migrate.py", "print(1)\n");
     assert_eq!(repo.changed("python3 migrate.py"), ["migrate.py"]);
     repo.commit();
     assert_eq!(repo.changed("python3 migrate.py"), NOTHING);
-    // A module of the project goes before those of the system.
+    // A module of the project takes precedence over those of the system.
     assert_eq!(repo.changed("python3 -m venv .venv"), NOTHING);
     repo.write("venv.py", "print('caught')\n");
     assert_eq!(repo.changed("python3 -m venv .venv"), ["venv.py"]);
 }
 
 #[test]
-fn files_count_from_the_folder_of_the_command_up_to_the_root() {
+fn files_from_the_working_directory_up_to_the_root_are_watched() {
     let repo = Repo::package();
     repo.write("web/.npmrc", "git=./evil\n");
     assert_eq!(repo.changed("npm ci"), NOTHING);
@@ -189,7 +189,7 @@ fn files_count_from_the_folder_of_the_command_up_to_the_root() {
 }
 
 #[test]
-fn members_of_a_workspace_count() {
+fn workspace_members_are_watched() {
     let repo = Repo::package();
     repo.write("package.json", r#"{"workspaces": ["web"]}"#);
     repo.commit();
@@ -207,9 +207,9 @@ fn members_of_a_workspace_count() {
     assert_eq!(crates.changed("cargo build"), ["a/build.rs"]);
 }
 
-/// A member may have a name that otherwise means what is built, and what is built is no member.
+/// A member may have a name that usually means build output, and build output is not a member.
 #[test]
-fn members_are_those_that_the_workspace_names() {
+fn workspace_members_are_those_that_the_workspace_names() {
     let repo = Repo::new();
     repo.write(
         "package.json",
@@ -228,7 +228,7 @@ fn members_are_those_that_the_workspace_names() {
 }
 
 #[test]
-fn files_that_others_name_count() {
+fn files_named_by_watched_files_are_watched() {
     let repo = Repo::new();
     repo.write("requirements.txt", "-r base/more.in\nsix==1.0\n");
     repo.write("base/more.in", "requests==2.0\n");
@@ -246,7 +246,7 @@ fn files_that_others_name_count() {
 }
 
 #[test]
-fn of_sources_only_what_generating_executes_counts() {
+fn only_sources_executed_by_code_generation_are_watched() {
     let repo = Repo::new();
     repo.write("a/main.go", "package main\n//go:generate stringer\n");
     repo.commit();
@@ -269,9 +269,9 @@ fn of_sources_only_what_generating_executes_counts() {
     }
 }
 
-/// Who hides one file among thousands has changed something by that alone.
+/// Hiding one file among thousands is itself a suspicious change.
 #[test]
-fn more_files_than_are_looked_at_ask() {
+fn too_many_files_require_approval() {
     let repo = Repo::new();
     repo.write("package.json", r#"{"workspaces": ["p/*"]}"#);
     repo.commit();
@@ -282,7 +282,7 @@ fn more_files_than_are_looked_at_ask() {
 }
 
 #[test]
-fn what_is_installed_is_no_guard_file_unless_it_is_committed() {
+fn installed_files_are_watched_only_if_committed() {
     let repo = Repo::new();
     repo.write("requirements.txt", "six==1.16\n");
     repo.commit();
@@ -300,7 +300,7 @@ fn what_is_installed_is_no_guard_file_unless_it_is_committed() {
 }
 
 #[test]
-fn settings_and_hooks_of_git_count_although_they_are_never_committed() {
+fn git_settings_and_hooks_are_watched_although_never_committed() {
     let repo = Repo::package();
     assert_eq!(repo.changed("git checkout package-lock.json"), NOTHING);
     repo.write(".git/hooks/post-checkout", "#!/bin/sh\ncurl evil\n");
@@ -315,7 +315,7 @@ fn settings_and_hooks_of_git_count_although_they_are_never_committed() {
 }
 
 #[test]
-fn a_linked_work_tree_has_the_settings_of_its_repository() {
+fn linked_work_tree_uses_the_settings_of_its_repository() {
     let repo = Repo::package();
     let linked = repo.root().parent().unwrap().join("linked");
     repo.git(&["worktree", "add", "-q", linked.to_str().unwrap()]);
@@ -333,7 +333,7 @@ fn a_linked_work_tree_has_the_settings_of_its_repository() {
 }
 
 #[test]
-fn a_project_in_a_part_of_a_repository_is_held_against_that_part() {
+fn project_in_a_subdirectory_is_compared_with_that_subdirectory() {
     let repo = Repo::package();
     let check = || {
         let web = repo.at("web");
@@ -349,7 +349,7 @@ fn a_project_in_a_part_of_a_repository_is_held_against_that_part() {
 }
 
 #[test]
-fn what_an_agent_commits_is_not_accepted_by_that() {
+fn commit_by_an_agent_is_not_accepted() {
     let repo = Repo::package();
     let before = HeadTree::at_head(&repo.root()).unwrap();
     repo.write("package.json", PACKAGE.replace("node test.js", "evil"));
@@ -367,7 +367,7 @@ fn what_an_agent_commits_is_not_accepted_by_that() {
 }
 
 #[test]
-fn without_commits_it_asks_until_it_is_accepted() {
+fn without_commits_approval_is_required_until_files_are_accepted() {
     let repo = Repo::without_commits();
     repo.write("package.json", PACKAGE);
     repo.write("web/package.json", PACKAGE);
@@ -390,13 +390,13 @@ fn without_commits_it_asks_until_it_is_accepted() {
     let changed = repo.guarded_in("npm run build", "", &baseline).changed;
     assert_eq!(changed[0].reason, "it differs from what was accepted");
     assert_eq!(changed[0].diff, "-1\n+2");
-    // Nothing decides here, so there is nothing to ask about.
+    // No file decides here, so no approval is needed.
     assert_eq!(repo.changed("mkdir -p out && cp a b"), NOTHING);
     assert_eq!(repo.changed("cargo clean"), NOTHING);
 }
 
 #[test]
-fn without_git_what_was_accepted_counts() {
+fn without_git_accepted_versions_apply() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("Makefile"), "all:\n\techo\n").unwrap();
     let root = ProjectRoot::open(folder.path()).unwrap();
@@ -410,7 +410,7 @@ fn without_git_what_was_accepted_counts() {
 }
 
 #[test]
-fn links_count_and_are_not_followed_out() {
+fn links_are_watched_but_not_followed_outside() {
     let repo = Repo::package();
     repo.link("GNUmakefile", "Makefile");
     assert_eq!(repo.changed("make"), ["GNUmakefile"]);
@@ -430,14 +430,14 @@ fn links_count_and_are_not_followed_out() {
             guarded.changed[0].reason.contains("leads out"),
             "{guarded:?}"
         );
-        // Not even when it was there at the time of trust.
+        // Not even if it existed when the project was trusted.
         let baseline = repo.accepted(&["make"]);
         assert_eq!(repo.guarded_in("make", "", &baseline).changed.len(), 1);
     }
 }
 
 #[test]
-fn what_cannot_be_read_counts_as_changed() {
+fn unreadable_files_count_as_changed() {
     let repo = Repo::package();
     fs::remove_file(repo.at("Makefile")).unwrap();
     rustix::fs::mknodat(
@@ -459,7 +459,7 @@ fn what_cannot_be_read_counts_as_changed() {
 }
 
 #[test]
-fn the_fingerprint_changes_with_what_is_executed_and_with_nothing_else() {
+fn fingerprint_changes_only_with_executed_files() {
     let repo = Repo::package();
     let before = repo.guarded("npm ci").fingerprint;
     repo.write("package.json", PACKAGE.replace("^1.0.0", "^2.0.0"));
@@ -470,7 +470,7 @@ fn the_fingerprint_changes_with_what_is_executed_and_with_nothing_else() {
 }
 
 #[test]
-fn looking_runs_nothing_that_the_repository_configures() {
+fn inspection_runs_nothing_that_the_repository_configures() {
     let repo = Repo::package();
     let mark = repo.root().parent().unwrap().join("ran");
     let evil = format!("#!/bin/sh\ntouch {}\n", mark.display());
@@ -486,7 +486,7 @@ fn looking_runs_nothing_that_the_repository_configures() {
 }
 
 #[test]
-fn names_of_files_are_shown_so_that_a_terminal_obeys_nothing() {
+fn file_names_are_shown_without_terminal_control_sequences() {
     let repo = Repo::new();
     repo.write("a\u{1b}[2J.mk", "x:\n");
     let changed = repo.changed("make");

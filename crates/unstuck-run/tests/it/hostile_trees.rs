@@ -1,7 +1,7 @@
-//! Random trees of links, FIFOs, devices, sockets, huge files, folders and hard links wherever unstuck reads or writes in a
-//! project, and somebody who swaps them meanwhile: nothing outside changes, nothing outside is read, and nobody waits.
+//! Random trees of links, FIFOs, devices, sockets, huge files, directories and hard links wherever unstuck reads or
+//! writes in a project, while another thread swaps them: nothing outside is changed or read, and nothing blocks.
 //!
-//! `UNSTUCK_CASES` says how many cases are tried; 2000 if it is not set.
+//! `UNSTUCK_CASES` is the number of cases; 2000 by default.
 
 mod planting;
 mod work;
@@ -14,16 +14,16 @@ use std::time::Duration;
 
 use self::planting::{Racer, Tree};
 
-/// No case may take longer, whatever stands in the way.
+/// Time limit of a case, whatever is planted.
 const LIMIT: Duration = Duration::from_secs(20);
 
-/// What is in files that nobody but their owner may read.
+/// Contents of files that only their owner may read.
 pub(crate) const CANARY: &str = "CANARY";
 
-/// What is in files of the owner that the agent has given a second name in its project: they may be read, and never change.
+/// Contents of the owner's files to which the agent has made hard links: they may be read, but must never change.
 pub(crate) const LINKED: &str = "LINKED";
 
-/// Chance that is the same each time.
+/// A deterministic source of randomness.
 pub(crate) struct Chance(u64);
 
 impl Chance {
@@ -31,7 +31,7 @@ impl Chance {
         Self(case.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
 
-    /// A number below another.
+    /// Returns a number below another.
     pub(crate) fn below(&mut self, most: usize) -> usize {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
@@ -54,7 +54,7 @@ fn cases() -> u64 {
     asked.and_then(|cases| cases.parse().ok()).unwrap_or(2000)
 }
 
-/// All files below a folder, with what is in them.
+/// Returns all files below a directory with their contents.
 fn contents(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut found = BTreeMap::new();
     for entry in fs::read_dir(folder).unwrap() {
@@ -69,7 +69,7 @@ fn contents(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     found
 }
 
-/// One case: a tree, perhaps somebody who swaps parts of it, and some of what unstuck does.
+/// Runs one case: a tree, sometimes a thread that swaps parts of it, and some operations of unstuck.
 fn try_case(place: &Path, outside: &Path, case: u64) {
     let mut chance = Chance::of(case);
     let tree = Tree::plant(&place.join(case.to_string()), outside, &mut chance);
@@ -81,8 +81,8 @@ fn try_case(place: &Path, outside: &Path, case: u64) {
 }
 
 #[test]
-fn nothing_that_an_agent_plants_leads_out_of_its_project() {
-    // In memory it takes a tenth of the time, where the system has that.
+fn planted_files_never_lead_out_of_the_project() {
+    // In memory it takes a tenth of the time, on systems that have `/dev/shm`.
     let place = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir());
     let place = place.unwrap();
     let place = place.path().canonicalize().unwrap();

@@ -1,4 +1,4 @@
-//! A child ends when it must: at a limit, or when somebody says stop.
+//! Tests that a child ends at a limit or on a stop request.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ fn short() -> ProcessLimits {
 }
 
 #[tokio::test]
-async fn a_child_that_ignores_sigterm_is_killed_after_the_grace() {
+async fn child_that_ignores_sigterm_is_killed_after_the_grace() {
     let ended = run(&limited(
         "trap '' TERM; echo up; while :; do sleep 1; done",
         short(),
@@ -39,7 +39,7 @@ async fn a_child_that_ignores_sigterm_is_killed_after_the_grace() {
 }
 
 #[tokio::test]
-async fn a_child_that_heeds_sigterm_may_finish_its_last_words() {
+async fn child_that_handles_sigterm_may_write_its_last_output() {
     let limits = ProcessLimits {
         grace: Duration::from_secs(20),
         ..short()
@@ -52,14 +52,14 @@ async fn a_child_that_heeds_sigterm_may_finish_its_last_words() {
 }
 
 #[tokio::test]
-async fn a_stopped_child_is_ended_too() {
+async fn suspended_child_is_ended_too() {
     let ended = run(&limited("kill -STOP $$; echo never", short())).await;
     assert_eq!(ended.timed_out, Some(TimeLimit::Timeout));
     assert_eq!(ended.status, ChildStatus::Signaled(15));
 }
 
 #[tokio::test]
-async fn silence_is_a_limit_and_output_is_not_silence() {
+async fn silence_reaches_the_idle_limit_and_output_does_not() {
     let limits = ProcessLimits {
         timeout: None,
         idle_timeout: Some(Duration::from_secs(3)),
@@ -71,7 +71,7 @@ async fn silence_is_a_limit_and_output_is_not_silence() {
     assert_eq!(ended.stderr.text(), "1\n2\n3\n4\n5\n6\n7\n8\n");
 }
 
-/// Runs the line, and stops it once it has made the file `$UP`.
+/// Runs the line, and stops it once it has created the file `$UP`.
 async fn stopped(line: &str, how: StopRequest, grace: Duration) -> ProcessResult {
     let folder = tempfile::tempdir().unwrap();
     let up = folder.path().join("up");
@@ -92,7 +92,7 @@ async fn stopped(line: &str, how: StopRequest, grace: Duration) -> ProcessResult
 }
 
 #[tokio::test]
-async fn a_gentle_stop_asks_and_a_stop_at_once_does_not() {
+async fn graceful_stop_sends_sigterm_and_kill_does_not() {
     let line = "trap 'exit 3' TERM; : >$UP; while :; do sleep 0.05; done";
     let gently = stopped(
         line,
@@ -113,7 +113,7 @@ async fn a_gentle_stop_asks_and_a_stop_at_once_does_not() {
 }
 
 #[tokio::test]
-async fn what_was_stopped_before_it_began_never_begins() {
+async fn attempt_stopped_before_its_start_never_starts() {
     let folder = tempfile::tempdir().unwrap();
     let trace = folder.path().join("trace");
     let (_keep, stop) = watch::channel(StopRequest::Graceful(StopCause::Interrupt));
@@ -128,7 +128,7 @@ async fn what_was_stopped_before_it_began_never_begins() {
 }
 
 #[tokio::test]
-async fn a_signal_is_passed_on_to_the_child() {
+async fn signal_is_forwarded_to_the_child() {
     let mut supervisor = supervisor();
     let remote = supervisor.signal_sender();
     let folder = tempfile::tempdir().unwrap();

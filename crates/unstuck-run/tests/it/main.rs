@@ -1,4 +1,4 @@
-//! Real processes under supervision.
+//! Tests with real supervised processes.
 #![expect(clippy::disallowed_methods, reason = "a test makes and looks at files")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 

@@ -1,4 +1,4 @@
-//! What a child writes arrives untouched, however it writes.
+//! Tests that a child's output arrives unchanged.
 
 use tokio::sync::watch;
 use unstuck_run::process::{OutputSink, ProcessSpec, Stdin, StopRequest};
@@ -6,7 +6,7 @@ use unstuck_run::process::{OutputSink, ProcessSpec, Stdin, StopRequest};
 use crate::support::{Memory, run, supervisor};
 
 #[tokio::test]
-async fn output_arrives_untouched_and_in_order() {
+async fn output_arrives_unchanged_and_in_order() {
     let script = "i=0; while [ $i -lt 500 ]; do echo out$i; echo err$i >&2; i=$((i+1)); done; printf '\\377\\000x'";
     let (_keep, stop) = watch::channel(StopRequest::Continue);
     let mut memory = Memory::default();
@@ -30,7 +30,7 @@ async fn output_arrives_untouched_and_in_order() {
 }
 
 #[tokio::test]
-async fn a_child_that_closes_its_output_early_still_runs_to_its_end() {
+async fn child_that_closes_its_output_early_runs_to_its_end() {
     let ended = run(&ProcessSpec::shell(
         "echo said; exec >&- 2>&-; sleep 0.1; exit 5",
     ))
@@ -40,14 +40,14 @@ async fn a_child_that_closes_its_output_early_still_runs_to_its_end() {
 }
 
 #[tokio::test]
-async fn a_grandchild_that_keeps_the_output_open_does_not_hold_us_up() {
+async fn grandchild_that_keeps_the_output_open_causes_no_delay() {
     let ended = run(&ProcessSpec::shell("sleep 1000 & echo done")).await;
     assert_eq!(ended.stdout.text(), "done\n");
     assert_eq!(ended.leftover_count, 1);
 }
 
 #[tokio::test]
-async fn a_run_can_be_a_task_of_its_own() {
+async fn run_can_be_a_spawned_task() {
     let tasks = tokio::task::LocalSet::new();
     let task = tasks.spawn_local(async { run(&ProcessSpec::shell("echo task")).await });
     let ended = tasks.run_until(task).await.unwrap();
@@ -63,7 +63,7 @@ impl OutputSink for Count {
     fn on_stderr(&mut self, _bytes: &[u8]) {}
 }
 
-/// The most memory that this process has ever used, in KiB.
+/// Returns the peak memory usage of this process, in KiB.
 fn peak() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status
@@ -78,7 +78,7 @@ fn peak() -> u64 {
 }
 
 #[tokio::test]
-async fn a_flood_costs_no_more_memory_than_a_trickle() {
+async fn large_output_needs_no_more_memory_than_small_output() {
     let mut supervisor = supervisor();
     let mut peaks = Vec::new();
     for size in ["1M", "200M"] {

@@ -1,4 +1,4 @@
-//! The reaper itself is killed.
+//! Tests of a reaper that is killed itself.
 
 use rustix::process::{Pid, Signal};
 
@@ -12,7 +12,7 @@ fn kill(process: ProcessId) {
 }
 
 #[tokio::test]
-async fn what_a_killed_reaper_watched_over_is_killed_and_the_next_run_works() {
+async fn children_of_a_killed_reaper_are_killed_and_the_next_run_works() {
     let folder = tempfile::tempdir().unwrap();
     let [own, detached] = ["own", "detached"].map(|name| folder.path().join(name));
     let line = format!(
@@ -47,11 +47,11 @@ async fn what_a_killed_reaper_watched_over_is_killed_and_the_next_run_works() {
     assert_eq!(ended.unwrap().stdout.text(), "back\n");
 }
 
-/// Tests that need a machine on which cgroups can be made below our own.
+/// Tests that need a machine on which cgroups can be created below our own.
 mod cgroup {
     use super::*;
 
-    /// The cgroup (version 2) of a process.
+    /// Returns the cgroup (version 2) of a process.
     fn cgroup(pid: u32) -> String {
         let lines = std::fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap();
         let line = lines.lines().find(|line| line.starts_with("0::"));
@@ -59,7 +59,7 @@ mod cgroup {
     }
 
     #[tokio::test]
-    async fn even_a_nameless_daemon_of_a_killed_reaper_dies() {
+    async fn daemon_without_our_variables_dies_after_its_reaper_is_killed() {
         let mut supervisor = supervisor();
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("pid");
@@ -68,7 +68,7 @@ mod cgroup {
         let mut stdin = Stdin::null();
         let murder = async {
             let pid = pid_in(&file).await;
-            // Only a child that has run for a while is worth a cgroup.
+            // Only a child that has run for a while is moved to a cgroup.
             let own = cgroup(std::process::id());
             eventually("it has a cgroup", || cgroup(pid) != own).await;
             kill(reaper);
@@ -84,7 +84,7 @@ mod cgroup {
 }
 
 #[tokio::test]
-async fn a_program_that_is_no_reaper_is_an_error_and_not_a_hang() {
+async fn program_that_is_not_a_reaper_is_an_error_and_does_not_hang() {
     let reaper = unstuck_run::process::ReaperProgram {
         program: "/bin/true".into(),
     };

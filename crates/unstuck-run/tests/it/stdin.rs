@@ -1,4 +1,4 @@
-//! Every attempt gets the same standard input.
+//! Tests that every attempt gets the same standard input.
 
 use std::fs::File;
 use std::io::{Seek, SeekFrom, Write};
@@ -14,7 +14,7 @@ fn pipe() -> (OwnedFd, File) {
 }
 
 #[tokio::test]
-async fn a_pipe_is_given_again_to_the_second_attempt_and_then_goes_on() {
+async fn pipe_is_replayed_to_the_second_attempt_and_continues() {
     let (read, mut write) = pipe();
     let mut stdin = Stdin::from_descriptor(read).unwrap();
     let mut supervisor = supervisor();
@@ -43,7 +43,7 @@ async fn a_pipe_is_given_again_to_the_second_attempt_and_then_goes_on() {
 }
 
 #[tokio::test]
-async fn a_file_is_read_from_the_same_place_by_every_attempt() {
+async fn file_is_read_from_the_same_offset_by_every_attempt() {
     let mut file = tempfile::tempfile().unwrap();
     file.write_all(b"skipped\nkept\n").unwrap();
     file.seek(SeekFrom::Start(8)).unwrap();
@@ -62,7 +62,7 @@ async fn a_file_is_read_from_the_same_place_by_every_attempt() {
 }
 
 #[tokio::test]
-async fn known_bytes_come_whole_even_if_they_are_many() {
+async fn large_known_input_arrives_completely() {
     let bytes = vec![b'z'; 3_000_000];
     let mut stdin = Stdin::from_bytes(bytes);
     let ended = run_with(&ProcessSpec::shell("wc -c"), &mut stdin).await;
@@ -70,14 +70,14 @@ async fn known_bytes_come_whole_even_if_they_are_many() {
 }
 
 #[tokio::test]
-async fn a_child_that_does_not_read_is_not_waited_for() {
+async fn child_that_does_not_read_causes_no_wait() {
     let mut stdin = Stdin::from_bytes(vec![b'z'; 3_000_000]);
     let ended = run_with(&ProcessSpec::new("true"), &mut stdin).await;
     assert!(ended.status.is_success());
 }
 
 #[tokio::test]
-async fn more_than_is_kept_passes_once_and_is_refused_the_second_time() {
+async fn too_large_input_passes_once_and_is_refused_the_second_time() {
     let (read, mut write) = pipe();
     let mut stdin = Stdin::from_descriptor(read).unwrap();
     let size = 9 * 1024 * 1024;
@@ -94,7 +94,7 @@ async fn more_than_is_kept_passes_once_and_is_refused_the_second_time() {
 }
 
 #[tokio::test]
-async fn nothing_to_read_is_an_end_at_once() {
+async fn empty_input_ends_at_once() {
     let mut stdin = Stdin::from_descriptor(File::open("/dev/null").unwrap().into()).unwrap();
     assert_eq!(stdin.contents(), StdinContents::Nothing);
     let ended = run_with(&ProcessSpec::new("cat"), &mut stdin).await;

@@ -1,4 +1,4 @@
-//! What every test here needs: a supervisor, a sink that remembers, and a way to wait for something to become true.
+//! Support for all tests: a supervisor, a sink that records, and a wait for a condition.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use unstuck_run::process::{
     Supervisor,
 };
 
-/// The reaper that was built with these tests.
+/// Returns the reaper that was built with these tests.
 pub(crate) fn program() -> ReaperProgram {
     ReaperProgram {
         program: PathBuf::from(env!("CARGO_BIN_EXE_unstuck-reaper")),
@@ -20,7 +20,7 @@ pub(crate) fn supervisor() -> Supervisor {
     Supervisor::start(&program()).unwrap()
 }
 
-/// Remembers what came.
+/// A sink that records the output.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     pub(crate) stdout: Vec<u8>,
@@ -42,7 +42,7 @@ impl OutputSink for Memory {
     }
 }
 
-/// Runs a command through an own supervisor, with nothing to read.
+/// Runs a command in its own supervisor with empty standard input.
 pub(crate) async fn run(spec: &ProcessSpec) -> ProcessResult {
     run_with(spec, &mut Stdin::null()).await
 }
@@ -52,7 +52,7 @@ pub(crate) async fn run_with(spec: &ProcessSpec, stdin: &mut Stdin) -> ProcessRe
     again(&mut supervisor, spec, stdin).await.unwrap()
 }
 
-/// Runs one more command through a supervisor.
+/// Runs another command in a supervisor.
 pub(crate) async fn again(
     supervisor: &mut Supervisor,
     spec: &ProcessSpec,
@@ -64,7 +64,7 @@ pub(crate) async fn again(
         .await
 }
 
-/// Waits until something holds; fails after ten seconds.
+/// Waits until a condition holds; fails after ten seconds.
 pub(crate) async fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     for _ in 0..1000 {
         if holds() {
@@ -75,7 +75,7 @@ pub(crate) async fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     panic!("it never came true that {what}");
 }
 
-/// The number that a process wrote into a file, once it is there.
+/// Returns the process id that a process wrote to a file, once it exists.
 pub(crate) async fn pid_in(file: &Path) -> u32 {
     let read = || std::fs::read_to_string(file).ok()?.trim().parse().ok();
     eventually("the process wrote its number", || read().is_some()).await;
@@ -86,8 +86,8 @@ pub(crate) fn is_alive(pid: u32) -> bool {
     unstuck_run::process::ProcessId::from_pid(pid).is_some_and(|process| process.is_alive())
 }
 
-/// A line for `sh` that leaves a daemon behind: another session, no parent, deaf to SIGTERM and without our
-/// variables. It writes its number into the file; the line fails if it does not live.
+/// Returns a line for `sh` that leaves a daemon behind: another session, no parent, ignoring SIGTERM and without our
+/// variables. It writes its process id to the file; the line fails if it is not alive.
 pub(crate) fn daemon(file: &Path) -> String {
     let file = file.display();
     format!(

@@ -1,4 +1,4 @@
-//! A person at a terminal: the keys reach the child, and the terminal comes back.
+//! Tests of a user at a terminal: the keys reach the child, and the terminal is restored.
 //!
 //! Each test runs a guest behind a pseudo-terminal: this very program, which supervises a child of its own there.
 
@@ -15,7 +15,7 @@ use unstuck_run::process::{
 
 use crate::support::{eventually, supervisor};
 
-/// Passes everything on to the terminal of the guest.
+/// A sink that forwards all output to the terminal of the guest.
 struct Screen;
 
 impl OutputSink for Screen {
@@ -29,7 +29,7 @@ impl OutputSink for Screen {
     }
 }
 
-/// Not a test: the guest. It supervises what the variable says.
+/// Not a test: the guest. It supervises the command in a variable.
 #[tokio::test]
 #[ignore = "it is the guest of other tests"]
 async fn guest() {
@@ -40,7 +40,7 @@ async fn guest() {
     let mut stdin = Stdin::inherited().unwrap();
     let (_keep, stop) = watch::channel(StopRequest::Continue);
     let mut spec = ProcessSpec::shell(line);
-    // A test that relies on the grace must not pass by waiting for it.
+    // A test that relies on the grace period must not pass by waiting for it.
     spec.limits.grace = Duration::from_secs(600);
     if std::env::var_os("GUEST_TTY").is_some() {
         spec.wiring = StreamWiring::Pty;
@@ -64,7 +64,7 @@ async fn guest() {
     );
 }
 
-/// What the guest's terminal shows.
+/// The output on the guest's terminal.
 #[derive(Clone, Default)]
 struct Shown(Arc<Mutex<Vec<u8>>>);
 
@@ -84,14 +84,15 @@ impl OutputSink for Shown {
     }
 }
 
-/// Runs a guest with this child (`stty` makes it wait until it has the terminal), and types each text once the word before it is shown.
+/// Runs a guest with this child (`stty` makes it wait until it has the terminal), and types each text once the word
+/// before it is shown.
 async fn sit_at(
     mut spec: ProcessSpec,
     child: &str,
     typed: &[(&str, &[u8])],
 ) -> (ProcessResult, String) {
     spec.wiring = StreamWiring::Pty;
-    // A guest that cannot be stopped fails the test instead of holding it up.
+    // A guest that cannot be stopped fails the test instead of blocking it.
     spec.limits.timeout = Some(Duration::from_secs(60));
     spec.env.push(("GUEST_LINE".into(), child.into()));
     let (read, write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).unwrap();
@@ -103,7 +104,7 @@ async fn sit_at(
             eventually(word, || shown.text().contains(word)).await;
             keyboard.write_all(keys).unwrap();
         }
-        // Whoever still reads then would wait for ever.
+        // A program that still reads then would wait forever.
         keyboard
     };
     let (_keep, stop) = watch::channel(StopRequest::Continue);
@@ -119,7 +120,7 @@ fn guest_spec() -> ProcessSpec {
     ProcessSpec::new(std::env::current_exe().unwrap()).with_args(GUEST)
 }
 
-/// A guest that gives its child a terminal of its own.
+/// Returns a guest that gives its child a terminal of its own.
 fn guest_with_tty() -> ProcessSpec {
     let mut spec = guest_spec();
     spec.env.push(("GUEST_TTY".into(), "1".into()));
@@ -127,7 +128,7 @@ fn guest_with_tty() -> ProcessSpec {
 }
 
 #[tokio::test]
-async fn an_interrupt_stops_the_child_whatever_it_makes_of_it() {
+async fn interrupt_stops_the_child_even_if_it_handles_the_signal() {
     for (trap, status) in [
         ("exit 5", "Exited(5)"),
         ("exit 0", "Exited(0)"),
@@ -139,7 +140,7 @@ async fn an_interrupt_stops_the_child_whatever_it_makes_of_it() {
             let (ended, text) = sit_at(spec, &child, &[("ready", b"\x03")]).await;
             let told = text.lines().find(|line| line.contains("guest: "));
             let told = told.unwrap_or_default();
-            // Whether the trap or our own request is faster is the shell's to say.
+            // The shell decides if the trap or our own request is faster.
             let is_either = told.contains(status) || told.contains("Signaled(15)");
             assert!(is_either && told.contains("interrupted=true"), "{text}");
             assert!(told.contains("foreground=true"), "{text}");
@@ -150,8 +151,8 @@ async fn an_interrupt_stops_the_child_whatever_it_makes_of_it() {
 }
 
 #[tokio::test]
-async fn a_second_interrupt_ends_the_child_at_once() {
-    // A terminal may drop what is written at the moment of an interrupt, so it is said again and again.
+async fn second_interrupt_ends_the_child_at_once() {
+    // A terminal may drop output at the moment of an interrupt, so it is repeated.
     let child = "trap '' INT; trap 'word=asked' TERM; stty echo; echo ready; while :; do echo $word; sleep 0.05; done";
     for spec in [guest_spec(), guest_with_tty()] {
         let keys: [(&str, &[u8]); 2] = [("ready", b"\x03"), ("asked", b"\x03")];
@@ -165,7 +166,7 @@ async fn a_second_interrupt_ends_the_child_at_once() {
 }
 
 #[tokio::test]
-async fn a_child_that_reads_the_keys_itself_gets_the_interrupt_as_a_key() {
+async fn child_in_raw_mode_gets_the_interrupt_as_a_key() {
     let child = "stty raw -echo; echo ready; dd bs=1 count=1 2>/dev/null | od -An -tx1; exit 3";
     for spec in [guest_spec(), guest_with_tty()] {
         let (_, text) = sit_at(spec, child, &[("ready", b"\x03")]).await;
@@ -179,7 +180,7 @@ async fn a_child_that_reads_the_keys_itself_gets_the_interrupt_as_a_key() {
 }
 
 #[tokio::test]
-async fn a_signal_to_the_childs_whole_group_leaves_the_reaper_at_work() {
+async fn signal_to_the_childs_group_does_not_stop_the_reaper() {
     let child = "trap 'echo caught' TERM; stty echo; echo ready; kill -TERM 0; kill -TSTP 0; echo goes-on; exit 3";
     let (_, text) = sit_at(guest_spec(), child, &[("ready", b"")]).await;
     assert!(text.contains("goes-on"), "{text}");
@@ -190,7 +191,7 @@ async fn a_signal_to_the_childs_whole_group_leaves_the_reaper_at_work() {
 }
 
 #[tokio::test]
-async fn a_stop_of_the_childs_whole_group_does_not_hang() {
+async fn stop_of_the_childs_group_does_not_hang() {
     let child = "stty echo; echo ready; read a; kill -STOP 0; echo goes-on; exit 3";
     let (_, text) = sit_at(guest_spec(), child, &[("ready", b"\n")]).await;
     assert!(text.contains("goes-on"), "{text}");
@@ -198,7 +199,7 @@ async fn a_stop_of_the_childs_whole_group_does_not_hang() {
 }
 
 #[tokio::test]
-async fn a_child_that_kills_its_whole_group_was_killed() {
+async fn child_that_kills_its_group_is_reported_as_killed() {
     let child = "stty echo; echo ready; read a; kill -KILL 0; echo goes-on; exit 3";
     let (_, text) = sit_at(guest_spec(), child, &[("ready", b"\n")]).await;
     assert!(!text.contains("goes-on"), "{text}");
@@ -209,8 +210,8 @@ async fn a_child_that_kills_its_whole_group_was_killed() {
 }
 
 #[tokio::test]
-async fn a_child_that_leads_its_own_group_still_has_the_terminal() {
-    // `timeout` makes itself the leader of a group, which must not take the terminal away from it.
+async fn child_that_leads_its_own_group_has_the_terminal() {
+    // `timeout` becomes the leader of a group, which must not take the terminal away from it.
     let child = "exec timeout 60 sh -c 'stty echo; echo ready; read a; echo got-$a; exit 3'";
     let (_, text) = sit_at(guest_spec(), child, &[("ready", b"hello\n")]).await;
     assert!(text.contains("got-hello"), "{text}");
@@ -218,8 +219,8 @@ async fn a_child_that_leads_its_own_group_still_has_the_terminal() {
 }
 
 #[tokio::test]
-async fn an_interrupt_reaches_the_child_and_is_told_as_one() {
-    // A shell loses an interrupt that comes while it starts a command, so one is sure to be past that.
+async fn interrupt_reaches_the_child_and_is_reported_as_one() {
+    // A shell loses an interrupt that arrives while it starts a command, so the test waits until it is past that.
     let (ended, text) = sit_at(
         guest_spec(),
         "stty echo; echo rea''dy; exec sed -u s/^/runs-/",
@@ -234,7 +235,7 @@ async fn an_interrupt_reaches_the_child_and_is_told_as_one() {
 }
 
 #[tokio::test]
-async fn the_child_reads_what_the_person_types_and_the_terminal_comes_back_as_it_was() {
+async fn child_reads_typed_text_and_the_terminal_is_restored() {
     let (_, text) = sit_at(
         guest_spec(),
         "stty -echo; echo rea''dy; read a; echo got-$a; exit 3",
@@ -248,7 +249,7 @@ async fn the_child_reads_what_the_person_types_and_the_terminal_comes_back_as_it
     );
 }
 
-/// A shell with job control that runs a guest and continues it as soon as it is stopped.
+/// Returns a shell with job control that runs a guest and continues it as soon as it is stopped.
 fn guest_in_shell() -> ProcessSpec {
     let shell = format!(
         "set -m; '{}' {}; echo shell-is-back; fg >/dev/null",
@@ -259,7 +260,7 @@ fn guest_in_shell() -> ProcessSpec {
 }
 
 #[tokio::test]
-async fn an_interrupt_still_counts_after_a_stop_from_the_keyboard() {
+async fn interrupt_is_handled_after_a_keyboard_suspend() {
     let (ended, text) = sit_at(
         guest_in_shell(),
         "trap '' INT; stty echo; echo ready; read a; echo got-$a; while :; do sleep 0.05; done",
@@ -278,7 +279,7 @@ async fn an_interrupt_still_counts_after_a_stop_from_the_keyboard() {
 }
 
 #[tokio::test]
-async fn a_stop_from_the_keyboard_stops_the_job_and_fg_goes_on_with_it() {
+async fn keyboard_suspend_stops_the_job_and_fg_continues_it() {
     let (ended, text) = sit_at(
         guest_in_shell(),
         "stty echo; echo rea''dy; read a; echo got-$a",
@@ -294,7 +295,7 @@ async fn a_stop_from_the_keyboard_stops_the_job_and_fg_goes_on_with_it() {
 }
 
 #[tokio::test]
-async fn a_stop_without_a_shell_to_come_back_to_does_not_hang() {
+async fn suspend_without_a_shell_does_not_hang() {
     let (ended, text) = sit_at(
         guest_spec(),
         "echo rea''dy; kill -STOP $$; echo on-we-''go",

@@ -1,4 +1,4 @@
-//! Commands that nobody approved, tried on overlays in the whole sandbox.
+//! Tests of previews: commands without approval, run on overlays in the complete sandbox.
 
 use std::ffi::OsString;
 use std::fs;
@@ -19,7 +19,7 @@ use unstuck_run::repair::{PreviewJob, PreviewJobError, RepairError, RepairExecut
 
 use crate::support;
 
-/// A project, a home and a state folder.
+/// A project, a home directory and a state directory.
 struct Place {
     folder: TempDir,
     bounds: PreviewLimits,
@@ -103,7 +103,7 @@ fn rows(report: &PreviewReport) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_command_is_tried_and_the_project_stays_until_it_is_applied() {
+async fn preview_leaves_the_project_unchanged_until_it_is_applied() {
     let place = Place::new();
     let line = "echo new > file; echo more > sub/more; echo said; echo wrong >&2; exit 3";
     let preview = place.tried(line).await.unwrap();
@@ -122,7 +122,7 @@ async fn a_command_is_tried_and_the_project_stays_until_it_is_applied() {
 }
 
 #[tokio::test]
-async fn a_command_runs_in_the_folder_that_was_named() {
+async fn command_runs_in_the_named_directory() {
     let place = Place::new();
     let preview = place.tried_in("touch here", Some("sub")).await.unwrap();
     assert_eq!(rows(preview.report()), ["add sub/here"]);
@@ -130,14 +130,14 @@ async fn a_command_runs_in_the_folder_that_was_named() {
 }
 
 #[tokio::test]
-async fn nothing_outside_of_the_project_is_really_written() {
+async fn nothing_outside_of_the_project_is_written() {
     let place = Place::new();
     let preview = place
         .tried("echo evil > ~/.npm/_cacache/entry && echo evil > ~/.npm/_cacache/other && cat ~/.npm/_cacache/entry")
         .await
         .unwrap();
     let report = preview.report();
-    // It sees what it wrote, as it would if it really ran.
+    // It sees what it wrote, as it would in a real run.
     assert_eq!(
         (report.execution.exit_code, &report.execution.output[..]),
         (0, &["evil".to_owned()][..])
@@ -156,7 +156,7 @@ async fn nothing_outside_of_the_project_is_really_written() {
 }
 
 #[tokio::test]
-async fn the_previews_themselves_are_out_of_reach() {
+async fn previews_are_hidden_from_the_command() {
     let place = Place::new();
     let kept = place.tried("echo one > file").await.unwrap();
     let id = kept.report().id.clone();
@@ -170,7 +170,7 @@ async fn the_previews_themselves_are_out_of_reach() {
 }
 
 #[tokio::test]
-async fn there_is_no_network_unless_it_is_asked_for() {
+async fn network_is_available_only_on_request() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let line = format!("bash -c 'exec 3<>/dev/tcp/127.0.0.1/{port}'");
@@ -189,7 +189,7 @@ async fn there_is_no_network_unless_it_is_asked_for() {
 }
 
 #[tokio::test]
-async fn what_would_be_obeyed_later_is_not_applied() {
+async fn changes_that_affect_later_commands_are_not_applied() {
     let place = Place::new();
     fs::create_dir(place.path("project/.git")).unwrap();
     let line =
@@ -203,12 +203,12 @@ async fn what_would_be_obeyed_later_is_not_applied() {
 }
 
 #[tokio::test]
-async fn a_configuration_that_its_owner_writes_meanwhile_stays() {
+async fn concurrent_change_of_the_owners_configuration_is_kept() {
     let place = Place::new();
     let (project, written) = (place.path("project"), place.path("project/unstuck.json"));
     let line = "touch started-it; while ! test -e ready; do sleep 0.01; done; echo done";
     let owner = async {
-        // The command sees what appears below, so this is how it is told.
+        // The command sees new files below, so they are used as a signal.
         while fs::read_dir(place.path("state/previews")).is_err() {
             tokio::task::yield_now().await;
         }
@@ -221,7 +221,7 @@ async fn a_configuration_that_its_owner_writes_meanwhile_stays() {
 }
 
 #[tokio::test]
-async fn whoever_writes_without_an_end_is_stopped() {
+async fn endless_writes_are_stopped() {
     let mut place = Place::new();
     place.bounds.bytes = 20_000_000;
     let endless = "while :; do head -c 1000000 /dev/zero >> large; done";
@@ -236,7 +236,7 @@ async fn whoever_writes_without_an_end_is_stopped() {
 }
 
 #[tokio::test]
-async fn what_takes_too_long_is_shown_as_far_as_it_came() {
+async fn timed_out_preview_shows_the_changes_so_far() {
     let mut place = Place::new();
     place.timeout = Duration::from_millis(1500);
     let preview = place.tried("echo new > file; sleep 60").await.unwrap();
@@ -245,7 +245,7 @@ async fn what_takes_too_long_is_shown_as_far_as_it_came() {
 }
 
 #[tokio::test]
-async fn what_could_not_be_proposed_cannot_be_previewed() {
+async fn invalid_proposal_cannot_be_previewed() {
     let place = Place::new();
     for command in ["", "  ", "echo \u{1b}[2J", "echo a\u{202e}b"] {
         let refused = place.tried(command).await;
@@ -257,7 +257,7 @@ async fn what_could_not_be_proposed_cannot_be_previewed() {
 }
 
 #[tokio::test]
-async fn what_nobody_approved_runs_nowhere_else() {
+async fn unapproved_command_runs_only_in_a_preview() {
     let place = Place::new();
     let root = ProjectRoot::open(&place.path("project")).unwrap();
     let folder = root.open_working_dir(None).unwrap();
@@ -280,7 +280,7 @@ async fn what_nobody_approved_runs_nowhere_else() {
 }
 
 #[tokio::test]
-async fn without_a_sandbox_there_is_no_overlay_and_nothing_runs() {
+async fn without_a_sandbox_there_is_no_preview() {
     let place = Place::new();
     let root = ProjectRoot::open(&place.path("project")).unwrap();
     let folder = root.open_working_dir(None).unwrap();
@@ -311,7 +311,7 @@ mod root {
     use super::*;
 
     #[tokio::test]
-    async fn a_project_of_another_user_is_left_to_that_user() {
+    async fn preview_of_another_users_project_is_refused() {
         let place = Place::new();
         let (project, nobody) = (place.path("project"), Some(65534));
         std::os::unix::fs::chown(project, nobody, nobody).unwrap();

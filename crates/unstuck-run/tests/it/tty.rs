@@ -1,4 +1,4 @@
-//! A child behind a pseudo-terminal.
+//! Tests of a child behind a pseudo-terminal.
 
 use unstuck_run::process::{ChildStatus, ProcessSpec, Stdin, StreamWiring};
 
@@ -12,7 +12,7 @@ fn behind_pty(spec: ProcessSpec) -> ProcessSpec {
 }
 
 #[tokio::test]
-async fn every_stream_is_a_terminal_of_its_own_session() {
+async fn every_stream_is_a_terminal_in_its_own_session() {
     let line = "test -t 0 && test -t 1 && test -t 2 && stty size && echo err >&2 && exec 3</dev/tty && exit 4";
     let ended = run(&behind_pty(ProcessSpec::shell(line))).await;
     assert_eq!(
@@ -35,7 +35,7 @@ async fn every_stream_is_a_terminal_of_its_own_session() {
 }
 
 #[tokio::test]
-async fn what_is_typed_arrives_and_has_an_end() {
+async fn typed_input_arrives_and_ends() {
     let mut stdin = Stdin::from_bytes(b"hello\n".to_vec());
     let ended = run_with(
         &behind_pty(ProcessSpec::shell("read a; echo got $a; cat")),
@@ -51,7 +51,7 @@ async fn what_is_typed_arrives_and_has_an_end() {
 }
 
 #[tokio::test]
-async fn a_missing_program_behind_a_terminal_is_not_found_either() {
+async fn missing_program_behind_a_terminal_is_not_found() {
     let ended = run(&behind_pty(ProcessSpec::new("no-such-program-here"))).await;
     assert!(
         matches!(ended.status, ChildStatus::NotFound(_)),

@@ -1,4 +1,4 @@
-//! The counts of tries in the file: added to with every event and call.
+//! Stored attempt counts, updated with every event and call.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use unstuck_core::views::{PromptPattern, RunSummary};
 use super::count_tables::{self, ATTEMPT_TABLES};
 use crate::attempt_stats::{self, AttemptCountKey, AttemptTally, CallFailure, EndedAttempt};
 
-/// So many ids are kept in memory at most.
+/// The maximum number of cached ids.
 const MAX_CACHED_IDS: usize = 4096;
 
-/// Behind `INSERT INTO` and the name of a table.
+/// The upsert clause after `INSERT INTO` and the table name.
 const UPSERT_COUNTS: &str = " (hour, scope, message, pattern, count, newest)
     VALUES (?1, ?2, ?3, ?4, ?5, ?6)
     ON CONFLICT DO UPDATE SET count = count + excluded.count, newest = max(newest, excluded.newest)";
@@ -28,19 +28,19 @@ const SELECT_COUNTS: &str =
 const SELECT_SESSION_STARTED: &str = "SELECT payload FROM events
     WHERE run = ?1 AND session = ?2 AND event = 'session_started' ORDER BY seq DESC LIMIT 1";
 
-/// A table, and the hour under which it counts an hour.
+/// A table, and the function that maps an hour to its bucket in the table.
 type CountTable = (&'static str, fn(i64) -> i64);
 
-/// Tries that were counted, not yet written.
+/// Attempt counts that are not yet written.
 #[derive(Debug, Default)]
 pub(super) struct AttemptCounters {
     counts: HashMap<AttemptCountKey, AttemptTally>,
-    /// What was said under the fingerprints of these counts.
+    /// The error messages by fingerprint.
     messages: HashMap<String, String>,
     ids: InternedIds,
 }
 
-/// The numbers that stand for texts in the file.
+/// The ids of interned texts.
 #[derive(Debug, Default)]
 struct InternedIds {
     scopes: HashMap<[String; 3], i64>,
@@ -66,7 +66,7 @@ impl AttemptCounters {
             .add(attempt.ended_at_ms());
     }
 
-    /// Counts a call of a session that nobody drives.
+    /// Counts a call of an unsupervised session.
     pub(super) fn add_call(
         &mut self,
         call: &CallRecord,
@@ -89,7 +89,7 @@ impl AttemptCounters {
         }
     }
 
-    /// Writes what was counted since the last time, by hour and by day.
+    /// Writes the pending counts, by hour and by day.
     pub(super) fn flush(&mut self, connection: &Connection) -> rusqlite::Result<()> {
         let (hours, days) = (ATTEMPT_TABLES.by_hour, ATTEMPT_TABLES.by_day);
         self.flush_to(
@@ -98,7 +98,7 @@ impl AttemptCounters {
         )
     }
 
-    /// The same in a store that does not count by day yet.
+    /// Writes the pending counts to a store without daily counts.
     pub(super) fn backfill(&mut self, connection: &Connection) -> rusqlite::Result<()> {
         self.flush_to(connection, &[(ATTEMPT_TABLES.by_hour, |hour| hour)])
     }
@@ -120,12 +120,12 @@ impl AttemptCounters {
         Ok(())
     }
 
-    /// Forgets everything: the transaction has failed, or others have written.
+    /// Discards all state: the transaction failed, or another process has written.
     pub(super) fn clear(&mut self) {
         *self = Self::default();
     }
 
-    /// Whether these are the counts that the file has; where runs were deleted, those may be higher.
+    /// Returns whether the stored counts match; after pruning the stored ones may be higher.
     pub(super) fn match_stored(
         &self,
         connection: &Connection,
@@ -217,7 +217,7 @@ impl InternedIds {
     }
 }
 
-/// The number that stands for texts; they get one if they have none.
+/// Returns the id of a text, adding it if necessary.
 fn intern(
     connection: &Connection,
     select: &str,
@@ -235,7 +235,7 @@ fn intern(
     }
 }
 
-/// The prompt of a session's role, if it plays one.
+/// Returns the prompt pattern of a session's role, if it has one.
 pub(super) fn role_pattern(
     connection: &Connection,
     run: &RunId,

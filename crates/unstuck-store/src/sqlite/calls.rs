@@ -1,4 +1,4 @@
-//! The calls of LLM APIs in the file: written and listed.
+//! Stored LLM API calls: writing and listing.
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use unstuck_core::decision::TokenUsage;
@@ -20,27 +20,28 @@ const INSERT_CALL: &str =
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23,
         ?24, ?25, ?26)";
 
-/// The columns of a call, as [`call_from_row`] reads them.
+/// The columns of a call, in the order of [`call_from_row`].
 const CALL_COLUMNS: &str = "call, run, session, project, at, protocol, endpoint, upstream, asked_model,
     model, stream, outcome, status, kind, attempts, waited_ms, first_byte_ms, duration_ms, sent_bytes,
     input_tokens, cached_tokens, output_tokens, cost_nanos";
 
-/// What the tries of a call told last. Only the newest are looked at: those of one call stand close together.
+/// The last failure reported by the attempts of a call. Only the newest rows are searched: those of one call are
+/// adjacent.
 const SELECT_LAST_FAILURE: &str = "SELECT payload FROM (
         SELECT payload FROM events WHERE run = ?1 AND event = 'call_failed' ORDER BY seq DESC LIMIT 64
     ) WHERE json_extract(payload, '$.call') = ?2 LIMIT 1";
 
-/// How a call counts as a try.
+/// The classification of a call as an attempt.
 #[derive(Debug)]
 pub(super) struct CallClassification {
-    /// Whether nobody drives its session.
+    /// True if the session of the call is unsupervised.
     pub(super) is_unsupervised: bool,
-    /// What failed about it, if it counts and failed.
+    /// The failure, if the call counts as an attempt and failed.
     pub(super) failure: Option<CallFailure>,
 }
 
 impl CallClassification {
-    /// How a call of that run counts.
+    /// Classifies a call of that run.
     pub(super) fn classify(
         connection: &Connection,
         call: &CallRecord,
@@ -77,7 +78,7 @@ fn last_failure(
     }))
 }
 
-/// Looks at all calls that count as tries, with their projects.
+/// Visits all calls that count as attempts, with their projects.
 pub(super) fn for_each_unsupervised(
     connection: &Connection,
     mut look: impl FnMut(&CallRecord, &str, Option<&CallFailure>),
@@ -100,7 +101,7 @@ pub(super) fn for_each_unsupervised(
     Ok(())
 }
 
-/// Finds out how the calls so far count, in a store that did not tell.
+/// Classifies existing calls, in a store that did not record it.
 pub(super) fn backfill_unsupervised(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch(
         "UPDATE calls SET alone = 1
@@ -168,7 +169,7 @@ fn to_sql_integer(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-/// The calls that are asked for, the newest first.
+/// Returns the matching calls, newest first.
 pub(super) fn list(
     connection: &Connection,
     filter: &CallFilter,
@@ -216,7 +217,7 @@ fn call_from_row(row: &Row<'_>) -> rusqlite::Result<StoredCall> {
         is_stream: row.get(10)?,
         outcome,
         status: row.get(12)?,
-        // A kind that only a newer unstuck knows is none here.
+        // A kind that only a newer unstuck knows is treated as none.
         kind: kind.and_then(|name| name.parse().ok()),
         attempts: row.get(14)?,
         waited_ms: count(15)?,

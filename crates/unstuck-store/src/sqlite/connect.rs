@@ -1,4 +1,4 @@
-//! The file and connections to it, and how they wait for those of other processes.
+//! Connections to the file, and waiting for locks of other processes.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -12,21 +12,21 @@ use rusqlite::{Connection, OpenFlags};
 use super::sqlite_error;
 use crate::error::StoreError;
 
-/// How long SQLite itself waits for others before it is asked again. Its own pauses grow to 100 ms, too long to find a
-/// gap between the writes of a busy process; asked again, it begins anew with 1 ms.
+/// The busy timeout of SQLite before a retry. Its own backoff grows to 100 ms, too long to find a gap between the
+/// writes of a busy process; a retry restarts it at 1 ms.
 const BUSY_RETRY: Duration = Duration::from_millis(20);
 
-/// A connection that writes, to a file of which nothing is known yet.
+/// Opens a write connection to an unchecked file.
 pub(super) fn open_writer(path: &Path) -> Result<Connection, StoreError> {
     connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE, BUSY_RETRY)
 }
 
-/// A connection that only reads.
+/// Opens a read-only connection.
 pub(super) fn open_reader(path: &Path, patience: Duration) -> Result<Connection, StoreError> {
     connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY, patience)
 }
 
-/// The name of a file that nobody can change, so that it is read without the files beside it.
+/// Returns a file URI that declares the file immutable, so that it is read without its WAL files.
 pub(super) fn immutable_uri(path: &Path) -> PathBuf {
     let mut name = String::from("file:");
     for byte in path.as_os_str().as_bytes() {
@@ -41,7 +41,7 @@ pub(super) fn immutable_uri(path: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Does something again for as long as others are in the way.
+/// Retries an operation while the database is locked.
 pub(super) fn retry_while_busy<T>(
     patience: Duration,
     mut work: impl FnMut() -> rusqlite::Result<T>,
@@ -56,7 +56,7 @@ pub(super) fn retry_while_busy<T>(
     work()
 }
 
-/// Does something for which SQLite itself waits for others as long as they may take.
+/// Runs an operation with SQLite's busy timeout set to the full patience.
 pub(super) fn with_busy_timeout<T>(
     connection: &mut Connection,
     patience: Duration,
@@ -81,7 +81,7 @@ fn connect(path: &Path, mode: OpenFlags, wait: Duration) -> Result<Connection, S
     open().map_err(|error| sqlite_error::to_store_error(path, error))
 }
 
-/// Makes a file that was not there before, for the user alone.
+/// Creates a new file that only the user can access.
 pub(super) fn create_private_file(path: &Path) -> io::Result<File> {
     OpenOptions::new()
         .read(true)

@@ -1,21 +1,21 @@
-//! The counts by hour and the same by day: which of them answer a question.
+//! Hourly and daily count tables, and the choice between them for a query.
 
 use rusqlite::Connection;
 use unstuck_core::Timestamp;
 
 use crate::rollup;
 
-/// Counts that are kept twice, by the names of their tables.
+/// A pair of hourly and daily count tables.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CountTables {
     pub(super) by_hour: &'static str,
     pub(super) by_day: &'static str,
-    /// All columns behind the hour, as the sum of a day has them.
+    /// The columns after the hour, as sums over a day.
     sum_columns: &'static str,
     key_columns: &'static str,
 }
 
-/// What events came to.
+/// The counts of event outcomes.
 pub(super) const OUTCOME_TABLES: CountTables = CountTables {
     by_hour: "hourly",
     by_day: "daily",
@@ -24,7 +24,7 @@ pub(super) const OUTCOME_TABLES: CountTables = CountTables {
     key_columns: "1, 2, 3, 4, 5, 6",
 };
 
-/// Tries, by what they said and were asked.
+/// The counts of attempts, by message and prompt.
 pub(super) const ATTEMPT_TABLES: CountTables = CountTables {
     by_hour: "tries",
     by_day: "tries_daily",
@@ -33,7 +33,7 @@ pub(super) const ATTEMPT_TABLES: CountTables = CountTables {
 };
 
 impl CountTables {
-    /// Where a time is read: whole days from the few counts of days, all else from those of hours.
+    /// Returns the table for a time range: daily counts for whole days, else hourly ones.
     pub(super) fn table_for(
         self,
         since: Option<Timestamp>,
@@ -47,7 +47,7 @@ impl CountTables {
         }
     }
 
-    /// Whether the days are the sums of their hours.
+    /// Returns whether the daily counts are the sums of the hourly ones.
     pub(super) fn are_consistent(self, connection: &Connection) -> rusqlite::Result<bool> {
         let Self {
             by_hour,
@@ -65,7 +65,7 @@ impl CountTables {
     }
 }
 
-/// The first hour of the day that an hour is in.
+/// Returns the first hour of the day that contains an hour.
 pub(super) const fn day_start(hour: i64) -> i64 {
     hour.div_euclid(24) * 24
 }

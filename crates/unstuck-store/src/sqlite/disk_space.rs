@@ -1,4 +1,4 @@
-//! Whether there is room for more.
+//! Free disk space.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -7,20 +7,20 @@ use std::path::Path;
 
 use crate::error::StoreError;
 
-/// So much has to fit onto the disk.
+/// The number of bytes that must fit on the disk.
 const PROBE_BYTES: usize = 64 << 10;
 
-/// Writes a small file beside the store, and removes it again.
+/// Writes and removes a small file next to the store.
 pub(super) fn probe(path: &Path) -> Result<(), StoreError> {
     let folder = path.parent().unwrap_or(Path::new("."));
     let probe = folder.join(format!(".unstuck-room-{}", std::process::id()));
-    // Another request of this process may be at it.
+    // Another request of this process may be running the same probe.
     let mut open = OpenOptions::new();
     let opened = open.write(true).create_new(true).mode(0o600).open(&probe);
     let mut file = match opened {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            // One that was left behind must not be taken for another request for ever.
+            // A leftover file must not be mistaken for a running probe forever.
             let _ = fs::remove_file(&probe);
             return Ok(());
         }

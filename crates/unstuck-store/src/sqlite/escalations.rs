@@ -1,4 +1,4 @@
-//! Keeps the questions to people beside the events that ask and answer them.
+//! The table of escalations, maintained next to the events that open and close them.
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Row, params};
@@ -17,7 +17,7 @@ const INSERT_ESCALATION: &str =
     "INSERT OR REPLACE INTO questions (run, id, session, project, at, hash, asked, answered, answer)
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, NULL, NULL)";
 
-/// What names no question and no session is about all of them, but never about a budget.
+/// An event without escalation and session closes all escalations of the run, except those about a budget.
 const CLOSE_ANSWERED: &str = "UPDATE questions SET answered = ?2, answer = ?3
     WHERE run = ?1 AND answered IS NULL AND (
         id = ?4 OR (
@@ -27,7 +27,7 @@ const CLOSE_ANSWERED: &str = "UPDATE questions SET answered = ?2, answer = ?3
         )
     )";
 
-/// A run that is taken up again has its questions answered, but not those about a budget.
+/// Resuming a run closes its escalations, except those about a budget.
 const CLOSE_EXCEPT_BUDGETS: &str = "UPDATE questions SET answered = ?2
     WHERE run = ?1 AND answered IS NULL AND NOT (
         json_extract(asked, '$.type') = 'cost_confirmation' AND json_extract(asked, '$.why') = 'max_cost'
@@ -35,7 +35,7 @@ const CLOSE_EXCEPT_BUDGETS: &str = "UPDATE questions SET answered = ?2
 
 const CLOSE_ALL: &str = "UPDATE questions SET answered = ?2 WHERE run = ?1 AND answered IS NULL";
 
-/// Takes in what happened.
+/// Applies an event.
 pub(super) fn apply_event(
     connection: &Connection,
     recorded: &EventRecord,
@@ -81,7 +81,7 @@ pub(super) fn apply_event(
     Ok(())
 }
 
-/// Why an answer cannot be taken, if it cannot.
+/// Returns the reason why an answer is rejected, if it is.
 pub(super) fn answer_refusal(
     connection: &Connection,
     run: &RunId,
@@ -112,7 +112,7 @@ pub(super) fn answer_refusal(
     })
 }
 
-/// The questions that are asked for, in the order of their standing.
+/// Returns the matching escalations in the order of the status filter.
 pub(super) fn list(
     connection: &Connection,
     filter: &EscalationFilter,
@@ -167,7 +167,7 @@ fn escalation_from_row(row: &Row<'_>) -> rusqlite::Result<EscalationRow> {
     })
 }
 
-/// How many wait.
+/// Returns the number of open escalations.
 pub(super) fn count_open(connection: &Connection) -> rusqlite::Result<usize> {
     let sql = "SELECT count(*) FROM questions WHERE answered IS NULL";
     let count: i64 = connection
@@ -176,7 +176,7 @@ pub(super) fn count_open(connection: &Connection) -> rusqlite::Result<usize> {
     Ok(usize::try_from(count).unwrap_or(0))
 }
 
-/// Whether one question still waits; cheap enough to be asked ten times a second.
+/// Returns whether an escalation is open; cheap enough for polling ten times a second.
 pub(super) fn is_open(connection: &Connection, run: &RunId, id: &str) -> rusqlite::Result<bool> {
     let sql = "SELECT answered IS NULL FROM questions WHERE run = ?1 AND id = ?2";
     let mut statement = connection.prepare_cached(sql)?;
@@ -184,7 +184,7 @@ pub(super) fn is_open(connection: &Connection, run: &RunId, id: &str) -> rusqlit
     Ok(waits.optional()?.unwrap_or(false))
 }
 
-/// Fills the table from the events so far.
+/// Fills the table from the existing events.
 pub(super) fn backfill(connection: &Connection) -> rusqlite::Result<()> {
     let mut done = Ok(());
     log_queries::for_each_run(connection, |events| {

@@ -1,4 +1,4 @@
-//! Answers questions about failures from the counts of tries alone.
+//! Failure analytics, from attempt counts alone.
 
 use std::collections::HashMap;
 
@@ -13,18 +13,18 @@ use super::log_queries::WhereClause;
 use crate::failure_query::FailureQuery;
 use crate::rollup;
 
-/// So many messages and prompts are told unless more are asked for.
+/// The default number of messages and prompts.
 const DEFAULT_TOP: usize = 10;
 
-/// Who tried, and what it came to.
+/// The scope and result of an attempt.
 struct AttemptScope {
     project: String,
     model: String,
-    /// The kind of failure, where it is one that is asked for.
+    /// The failure kind, if it matches the filter.
     kind: Option<String>,
 }
 
-/// What was counted, by the numbers that stand for texts.
+/// The counts by text id.
 #[derive(Default)]
 struct FailureSums {
     days: HashMap<(i64, i64), u64>,
@@ -32,12 +32,12 @@ struct FailureSums {
     patterns: HashMap<i64, u64>,
 }
 
-/// What failures say together.
+/// Returns aggregated failure data.
 pub(super) fn failure_analytics(
     connection: &Connection,
     query: &FailureQuery,
 ) -> rusqlite::Result<FailureAnalytics> {
-    // Texts and numbers must be of the same moment.
+    // Texts and counts must come from the same snapshot.
     let moment = connection.unchecked_transaction()?;
     let scopes = load_scopes(&moment, query)?;
     let sums = sum_counts(&moment, query, &scopes)?;
@@ -120,7 +120,7 @@ fn sum_counts(
             *sums.patterns.entry(row.get(3)?).or_default() += count;
         }
     }
-    // What has no text is told by nothing.
+    // Counts without a text are left out.
     sums.messages.remove(&0);
     sums.patterns.remove(&0);
     Ok(sums)
@@ -174,7 +174,7 @@ fn top_patterns(
     Ok(told)
 }
 
-/// The most frequent; of equal ones those that were known first.
+/// Returns the highest counts; among equal ones the lowest ids first.
 fn top_counts(counts: impl Iterator<Item = (i64, u64)>, top: usize) -> Vec<(i64, u64)> {
     let mut counts: Vec<_> = counts.collect();
     counts.sort_unstable_by_key(|(id, count)| (std::cmp::Reverse(*count), *id));

@@ -1,4 +1,4 @@
-//! Single failures, the newest first, a page at a time: of attempts from the events, of calls from the calls.
+//! Paged list of single failures, newest first: attempts from events, calls from the call table.
 
 use std::cmp::Reverse;
 
@@ -12,13 +12,13 @@ use super::sqlite_error;
 use crate::failure_query::{FailureCursor, FailurePage, FailureQuery, FailureRow, FailureSource};
 use crate::rollup;
 
-/// What an attempt does not tell of its model, its run does.
+/// The model of an attempt; that of its run if the attempt does not name one.
 const MODEL: &str =
     "coalesce(json_extract(events.payload, '$.model'), json_extract(runs.view, '$.model'))";
 
 type CursorRow = (FailureCursor, FailureRow);
 
-/// The failures that are asked for.
+/// Returns a page of matching failures.
 pub(super) fn page(
     connection: &Connection,
     query: &FailureQuery,
@@ -68,7 +68,7 @@ fn attempt_failures(
     Ok(found)
 }
 
-/// None if only a newer unstuck understands it.
+/// Returns `None` if only a newer unstuck can decode the row.
 fn attempt_from_row(row: &Row<'_>) -> rusqlite::Result<Option<CursorRow>> {
     let payload = row.get_ref(3)?.as_str()?;
     let fields =
@@ -135,7 +135,7 @@ fn call_from_row(row: &Row<'_>) -> rusqlite::Result<CursorRow> {
         model: row.get(7)?,
         fingerprint: said(9)?,
         message: said(10)?,
-        // A kind that only a newer unstuck knows is unknown here.
+        // A kind that only a newer unstuck knows is treated as unknown.
         kind: kind.parse().unwrap_or(Kind::Unknown),
     };
     Ok((place, line))
@@ -149,7 +149,7 @@ fn cursor_from_row(row: &Row<'_>, source: FailureSource) -> rusqlite::Result<Fai
     })
 }
 
-/// The same hours that the counts are asked for.
+/// Adds the same hour range that the counts use.
 fn add_time_range(conditions: &mut WhereClause, table: &str, query: &FailureQuery) {
     let beginning = |at: Timestamp| rollup::hour_start(rollup::hour_of(at)).millis();
     let since = query.since.map(beginning);

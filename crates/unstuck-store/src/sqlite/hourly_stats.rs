@@ -1,4 +1,4 @@
-//! The hourly counts in the file: added to with every event, and asked for statistics.
+//! Stored hourly counts, updated with every event and queried for statistics.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ use crate::recovery_report::{RecoveryQuery, RecoveryReport, RecoverySums};
 use crate::rollup::{self, BUCKETS, RollupCell, RollupKey};
 use crate::stats::{Dimension, StatsQuery, StatsRow};
 
-/// Behind `INSERT INTO` and the name of a table.
+/// The upsert clause after `INSERT INTO` and the table name.
 const UPSERT_VALUES: &str = "
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21)
     ON CONFLICT DO UPDATE SET count = count + excluded.count,
@@ -22,7 +22,7 @@ const UPSERT_VALUES: &str = "
         b4 = b4 + excluded.b4, b5 = b5 + excluded.b5, b6 = b6 + excluded.b6, b7 = b7 + excluded.b7,
         b8 = b8 + excluded.b8, b9 = b9 + excluded.b9, b10 = b10 + excluded.b10, b11 = b11 + excluded.b11";
 
-/// The first failure of a session since it last did what it should, before an event.
+/// The first failure of a session since its last success, before an event.
 const FAILING_SINCE: &str = "SELECT at FROM events
     WHERE run = ?1 AND session = ?2 AND event = 'attempt_failed' AND seq < ?3 AND seq > coalesce((
         SELECT max(seq) FROM events WHERE run = ?1 AND session = ?2 AND event = 'attempt_succeeded' AND seq < ?3
@@ -31,7 +31,7 @@ const FAILING_SINCE: &str = "SELECT at FROM events
 const SUM_COLUMNS: &str = "sum(count), sum(duration_ms), sum(cost_nanos),
     sum(b0), sum(b1), sum(b2), sum(b3), sum(b4), sum(b5), sum(b6), sum(b7), sum(b8), sum(b9), sum(b10), sum(b11)";
 
-/// Adds what was counted under one key, to its hour and to its day.
+/// Adds the counts under one key to its hour and day.
 pub(super) fn add_cell(
     connection: &Connection,
     key: &RollupKey,
@@ -74,7 +74,7 @@ fn add_to(
     Ok(())
 }
 
-/// Since when the session of an event has been failing, if it does what it should by this event.
+/// Returns the time since which an event's session has been failing, if the event completes it successfully.
 pub(super) fn failing_since(
     connection: &Connection,
     recorded: &EventRecord,
@@ -88,12 +88,12 @@ pub(super) fn failing_since(
     Ok(at.map(Timestamp::from_millis))
 }
 
-/// Counts anew how sessions recovered, in a store that does not count by day yet.
+/// Recomputes the recoveries of sessions, in a store without daily counts.
 pub(super) fn backfill_recoveries(
     connection: &Connection,
     cells: &HashMap<RollupKey, RollupCell>,
 ) -> rusqlite::Result<()> {
-    // A store of the first schema has counted them on its way to here.
+    // A store of schema 1 was counted by an earlier migration step.
     let sql = "DELETE FROM hourly WHERE outcome = ?1";
     connection.execute(sql, [rollup::RECOVERED])?;
     let mut recovered = cells
@@ -103,7 +103,7 @@ pub(super) fn backfill_recoveries(
         .try_for_each(|(key, cell)| add_to(connection, OUTCOME_TABLES.by_hour, key.hour, key, cell))
 }
 
-/// Adds all that was counted, in a store that does not count by day yet.
+/// Adds all counts, in a store without daily counts.
 pub(super) fn write_cells(
     connection: &Connection,
     cells: &HashMap<RollupKey, RollupCell>,
@@ -113,7 +113,7 @@ pub(super) fn write_cells(
         .try_for_each(|(key, cell)| add_to(connection, OUTCOME_TABLES.by_hour, key.hour, key, cell))
 }
 
-/// What the file has counted, with the kind as it stands there.
+/// Returns the stored counts, with the kind as stored.
 pub(super) fn load_cells(
     connection: &Connection,
 ) -> rusqlite::Result<HashMap<[String; 6], RollupCell>> {
@@ -135,7 +135,7 @@ pub(super) fn load_cells(
     rows.collect()
 }
 
-/// Answers a question about many runs together.
+/// Returns statistics over many runs.
 pub(super) fn stats(
     connection: &Connection,
     query: &StatsQuery,
@@ -181,8 +181,8 @@ pub(super) fn stats(
     rows.collect()
 }
 
-/// How recovery went. It is summed up here and not by SQLite: a report needs sums by level, by strategy and by day, and
-/// the counts are read only once for all of them.
+/// Returns recovery statistics. Summed up here instead of in SQL: the report needs sums by level, strategy and day, and
+/// this way the counts are read only once.
 pub(super) fn recovery_report(
     connection: &Connection,
     query: &RecoveryQuery,
@@ -217,13 +217,13 @@ pub(super) fn recovery_report(
 const fn dimension_column(by: Dimension) -> &'static str {
     match by {
         Dimension::Hour => "hour",
-        // Integer division rounds towards zero, which is right for all hours since the epoch.
+        // Integer division rounds toward zero, which is correct for hours since the epoch.
         Dimension::Day => "hour / 24 * 24",
         Dimension::Project => "project",
         Dimension::Kind => "kind",
         Dimension::Model => "model",
         Dimension::Strategy => "strategy",
-        // Only answers of the second level have strategies of a chain.
+        // Only level 2 uses strategies of a chain.
         Dimension::Level => {
             "iif(strategy IN ('', 'same', 'alternative', 'clarify', 'escalate'), strategy, 'alternative')"
         }
@@ -257,7 +257,7 @@ fn stats_from_row(row: &Row<'_>, by: &[Dimension]) -> rusqlite::Result<StatsRow>
     })
 }
 
-/// The sums that begin in this column.
+/// Reads the sums that start at this column.
 fn cell_from_row(row: &Row<'_>, first: usize) -> rusqlite::Result<RollupCell> {
     let number = |place: usize| row.get::<_, i64>(first + place).map(|number| number as u64);
     let mut histogram = [0; BUCKETS];

@@ -1,4 +1,4 @@
-//! The leases in the file; every change is part of a transaction of the writer.
+//! Stored leases; every change is part of a writer transaction.
 
 use rusqlite::{Connection, OptionalExtension, params};
 use unstuck_core::Timestamp;
@@ -22,7 +22,7 @@ const RELEASE: &str = "UPDATE leases SET owner = NULL WHERE run = ?1 AND number 
 
 const HOLDS: &str = "SELECT 1 FROM leases WHERE run = ?1 AND number = ?2 AND owner IS NOT NULL";
 
-/// Does what is asked for, or says why not; the outer error is one of the database.
+/// Applies a change or returns why it is rejected; the outer error is a database error.
 pub(super) fn apply_change(
     connection: &Connection,
     change: &LeaseChange,
@@ -45,14 +45,14 @@ pub(super) fn apply_change(
     }
 }
 
-/// Gives a run free.
+/// Releases a run.
 pub(super) fn release(connection: &Connection, token: &LeaseToken) -> rusqlite::Result<()> {
     let mut statement = connection.prepare_cached(RELEASE)?;
     statement.execute(params![token.run.as_str(), to_sql_integer(token)])?;
     Ok(())
 }
 
-/// All leases that someone holds.
+/// Returns all held leases.
 pub(super) fn load_all(connection: &Connection) -> rusqlite::Result<Vec<Lease>> {
     let mut statement = connection.prepare_cached(ALL)?;
     let runs = statement.query_map([], |row| row.get::<_, String>(0))?;
@@ -61,7 +61,7 @@ pub(super) fn load_all(connection: &Connection) -> rusqlite::Result<Vec<Lease>> 
     Ok(leases?.into_iter().flatten().collect())
 }
 
-/// Whether the lease is held under this token.
+/// Returns whether the lease is held under this token.
 pub(super) fn is_held(connection: &Connection, token: &LeaseToken) -> rusqlite::Result<bool> {
     let mut statement = connection.prepare_cached(HOLDS)?;
     statement.exists(params![token.run.as_str(), to_sql_integer(token)])
@@ -90,7 +90,7 @@ fn claim(connection: &Connection, request: &ClaimRequest) -> rusqlite::Result<Cl
     Ok(ClaimOutcome::Granted(token))
 }
 
-/// The number of the newest lease of a run, and the lease if someone holds it.
+/// Returns the newest lease number of a run, and the lease if it is held.
 fn find_lease(connection: &Connection, run: &RunId) -> rusqlite::Result<(u64, Option<Lease>)> {
     let row = |row: &rusqlite::Row<'_>| {
         let owner: Option<String> = row.get(1)?;
@@ -125,7 +125,7 @@ fn ensure_held(token: &LeaseToken, held: bool) -> Result<ClaimOutcome, StoreErro
     })
 }
 
-/// The number as SQLite keeps it; one that is too high for that was never given.
+/// Returns the number as SQLite stores it; a number out of range was never issued.
 fn to_sql_integer(token: &LeaseToken) -> i64 {
     i64::try_from(token.number).unwrap_or(-1)
 }

@@ -1,4 +1,4 @@
-//! Follows the log: first what stands in the table, then what is written.
+//! Follows the log: first the existing rows, then new entries.
 
 use futures_util::Stream;
 use futures_util::stream::unfold;
@@ -14,7 +14,7 @@ struct LogFollower {
     store: SqliteStore,
     new_entries: Receiver<Result<NewEntries, StoreError>>,
     offset: LogOffset,
-    /// Whether there may be more in the table than was told.
+    /// True if the table may contain entries that were not delivered.
     is_behind: bool,
 }
 
@@ -24,7 +24,7 @@ impl SqliteStore {
         after: Option<LogOffset>,
     ) -> Result<impl Stream<Item = Result<Vec<LogEntry>, StoreError>> + Send + use<>, StoreError>
     {
-        // Listening comes first: what is written while the table is read is heard.
+        // Subscribe first, so that entries written while the table is read are not missed.
         let news = self.state.tailer.subscribe()?;
         let last = match after {
             Some(after) => after,
@@ -46,7 +46,7 @@ impl SqliteStore {
 }
 
 impl LogFollower {
-    /// What comes next; none once the store is closed.
+    /// Returns the next entries; `None` once the store is closed.
     async fn next(&mut self) -> Option<Result<Vec<LogEntry>, StoreError>> {
         loop {
             let events = if self.is_behind {

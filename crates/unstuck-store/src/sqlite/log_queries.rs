@@ -1,4 +1,4 @@
-//! Reads runs and events.
+//! Run and event queries.
 
 use std::sync::Arc;
 
@@ -11,11 +11,11 @@ use unstuck_core::views::{RunStatus, RunSummary};
 use super::sqlite_error;
 use crate::query::{EventFilter, EventOrder, EventPage, LogEntry, LogOffset, RunCursor, RunFilter};
 
-/// The columns of an event, as [`event_from_row`] reads them.
+/// The columns of an event, in the order of [`event_from_row`].
 const EVENT_COLUMNS: &str =
     "events.run, events.seq, events.at, events.v, events.payload, events.id";
 
-/// All events of a run, in order.
+/// Returns all events of a run, in order.
 pub(super) fn load(connection: &Connection, run: &RunId) -> rusqlite::Result<Vec<EventRecord>> {
     let sql = format!("SELECT {EVENT_COLUMNS} FROM events WHERE run = ?1 ORDER BY seq");
     let mut statement = connection.prepare_cached(&sql)?;
@@ -24,14 +24,14 @@ pub(super) fn load(connection: &Connection, run: &RunId) -> rusqlite::Result<Vec
         .collect()
 }
 
-/// The runs that are asked for, the newest first.
+/// Returns the matching runs, newest first.
 pub(super) fn runs(
     connection: &Connection,
     filter: &RunFilter,
 ) -> rusqlite::Result<Vec<RunSummary>> {
     let mut conditions = WhereClause::default();
     if let Some(prefix) = &filter.prefix {
-        // Not LIKE, in which `_` and `%` mean something else, and which cannot use the index.
+        // Not LIKE: there `_` and `%` are wildcards, and it cannot use the index.
         let end = format!("{prefix}\u{10FFFF}");
         conditions.add("id >= ? AND id < ?", [prefix.clone().into(), end.into()]);
     }
@@ -46,7 +46,7 @@ pub(super) fn runs(
             [(*started).into(), (*started).into(), id.clone().into()],
         );
     }
-    // Views are long: only those that are told are read, however many had to be put in order.
+    // Summaries are large: read only those that are returned, not all that are sorted.
     let sql = format!(
         "SELECT view, id FROM runs JOIN (
             SELECT id AS told FROM runs {} ORDER BY started DESC, id LIMIT {}
@@ -60,7 +60,7 @@ pub(super) fn runs(
     while let Some(row) = rows.next()? {
         let told = match view_from_row(row)? {
             Some(view) => Some(view),
-            // A newer unstuck may have kept it in another way; its events are understood all the same.
+            // A newer unstuck may store it differently; its events are still readable.
             None => {
                 RunSummary::from_events(&load(connection, &RunId::new(row.get::<_, String>(1)?))?)
             }
@@ -70,7 +70,7 @@ pub(super) fn runs(
     Ok(runs)
 }
 
-/// One of the states that are asked for; what nobody supervises any more does not run and does not wait.
+/// Matches the statuses; unsupervised runs are neither running nor waiting.
 fn add_status(conditions: &mut WhereClause, filter: &RunFilter) {
     let names = || filter.status.iter().map(|status| status.name());
     let Some(alive) = &filter.alive else {
@@ -96,7 +96,7 @@ fn add_status(conditions: &mut WhereClause, filter: &RunFilter) {
     conditions.add(&sql, values);
 }
 
-/// The events that are asked for.
+/// Returns the matching events.
 pub(super) fn events(connection: &Connection, filter: &EventFilter) -> rusqlite::Result<EventPage> {
     let mut page = EventPage {
         events: Vec::new(),
@@ -109,7 +109,7 @@ pub(super) fn events(connection: &Connection, filter: &EventFilter) -> rusqlite:
     Ok(page)
 }
 
-/// The events that are asked for, with their places.
+/// Returns the matching events with their offsets.
 pub(super) fn log_entries(
     connection: &Connection,
     filter: &EventFilter,
@@ -136,7 +136,7 @@ fn for_each_filtered(
         None => "",
     };
     let order = match (filter.order, filter.since, filter.after) {
-        // The sign keeps SQLite from walking through all that is older in the order of the log.
+        // The unary plus keeps SQLite from scanning all older rows in log order.
         (EventOrder::OldestFirst, Some(_), None) => "+events.id ASC",
         (EventOrder::OldestFirst, ..) => "events.id ASC",
         (EventOrder::NewestFirst, ..) => "events.id DESC",
@@ -149,13 +149,13 @@ fn for_each_filtered(
     for_each_event(connection, &sql, conditions.values(), look)
 }
 
-/// The place of the newest event.
+/// Returns the offset of the newest event.
 pub(super) fn newest_offset(connection: &Connection) -> rusqlite::Result<LogOffset> {
     let mut statement = connection.prepare_cached("SELECT coalesce(max(id), 0) FROM events")?;
     statement.query_row([], |row| row.get(0).map(LogOffset))
 }
 
-/// The first events after a place, in order.
+/// Returns the first events after an offset, in order.
 pub(super) fn entries_after(
     connection: &Connection,
     place: LogOffset,
@@ -196,7 +196,7 @@ fn event_conditions(filter: &EventFilter) -> WhereClause {
     conditions
 }
 
-/// Looks at the events of every run, one run after the other.
+/// Visits the events of every run, run by run.
 pub(super) fn for_each_run(
     connection: &Connection,
     mut look: impl FnMut(&[EventRecord]),
@@ -243,17 +243,17 @@ fn event_from_row(row: &Row<'_>) -> rusqlite::Result<EventRecord> {
     })
 }
 
-/// The run at a glance that stands in the first column; none if it cannot be read.
+/// Returns the run summary in the first column; `None` if it cannot be read.
 pub(super) fn view_from_row(row: &Row<'_>) -> rusqlite::Result<Option<RunSummary>> {
     Ok(serde_json::from_str(row.get_ref(0)?.as_str()?).ok())
 }
 
-/// The number after LIMIT; a negative one means no limit.
+/// Returns the LIMIT value; negative means no limit.
 pub(super) fn sql_limit(limit: Option<usize>) -> i64 {
     limit.map_or(-1, |limit| i64::try_from(limit).unwrap_or(i64::MAX))
 }
 
-/// What must hold for a row, and the values that are compared.
+/// The conditions of a WHERE clause and their values.
 #[derive(Debug, Default)]
 pub(super) struct WhereClause {
     parts: Vec<String>,
@@ -266,21 +266,21 @@ impl WhereClause {
         self.values.extend(values);
     }
 
-    /// The column has this value, where one is given.
+    /// Requires a column value, if one is given.
     pub(super) fn add_equal(&mut self, column: &str, value: Option<&str>) {
         if let Some(value) = value {
             self.add(&format!("{column} = ?"), [value.to_owned().into()]);
         }
     }
 
-    /// The comparison holds with this value, where one is given.
+    /// Requires a comparison with a value, if one is given.
     pub(super) fn add_comparison(&mut self, comparison: &str, value: Option<i64>) {
         if let Some(value) = value {
             self.add(comparison, [value.into()]);
         }
     }
 
-    /// The column has one of these values, where any are given.
+    /// Requires one of these values, if any are given.
     pub(super) fn add_any_of<'a>(&mut self, column: &str, values: impl Iterator<Item = &'a str>) {
         let values: Vec<Value> = values.map(|value| value.to_owned().into()).collect();
         if !values.is_empty() {

@@ -1,8 +1,8 @@
-//! The one thread that watches the log for all who follow it; it is there only while somebody does.
+//! The single thread that watches the log for all followers; it runs only while there are any.
 //!
-//! Places in the log become visible in order. SQLite has one writer at a time, a place is given inside its transaction,
-//! and others see a transaction whole or not at all. So whoever sees a place sees all that come before it: none of them can appear later,
-//! however slow its writer was, and nobody has to look back.
+//! Log offsets become visible in order: SQLite has one writer at a time, an offset is assigned inside its transaction,
+//! and transactions are visible entirely or not at all. So a reader that sees an offset sees all earlier ones; none of
+//! them can appear later, however slow its writer was, and nobody has to look back.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -16,16 +16,16 @@ use super::{connect, log_queries, sqlite_error};
 use crate::error::StoreError;
 use crate::query::{LogEntry, LogOffset};
 
-/// What other processes have written is noticed within this time.
+/// The interval at which writes of other processes are detected.
 const POLL_INTERVAL: Duration = Duration::from_millis(150);
 
-/// So many events are read and told at once.
+/// The number of events read and delivered at once.
 pub(super) const PAGE_SIZE: usize = 256;
 
-/// Whoever is further behind than so many pages reads on from the table.
+/// The lag in pages above which a follower reads from the table again.
 const MAX_PAGES_BEHIND: usize = 32;
 
-/// Rings when this process has written.
+/// Wakes the tailer when this process has written.
 #[derive(Debug, Default)]
 pub(super) struct WakeUp {
     is_set: Mutex<bool>,
@@ -48,7 +48,7 @@ impl WakeUp {
     }
 }
 
-/// What was written after a place.
+/// The entries written after an offset.
 #[derive(Debug, Clone)]
 pub(super) struct NewEntries {
     pub(super) after: LogOffset,
@@ -71,7 +71,7 @@ struct TailerShared {
 #[derive(Debug, Default)]
 struct TailerState {
     is_closed: bool,
-    /// None while nobody follows.
+    /// `None` while there are no followers.
     sender: Option<Sender<TailResult>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -86,7 +86,7 @@ impl LogTailer {
         }))
     }
 
-    /// Hears all that is written from now on.
+    /// Subscribes to all entries written from now on.
     pub(super) fn subscribe(&self) -> Result<Receiver<TailResult>, StoreError> {
         let mut state = lock(&self.0.state);
         if state.is_closed {
@@ -106,7 +106,7 @@ impl LogTailer {
         Ok(listener)
     }
 
-    /// Ends the watch and all who listen.
+    /// Stops the tailer and disconnects all followers.
     pub(super) fn close(&self) {
         let thread = {
             let mut state = lock(&self.0.state);
@@ -115,7 +115,7 @@ impl LogTailer {
             state.thread.take()
         };
         self.0.wake_up.notify();
-        // A watch that panicked has told nobody, which they have noticed.
+        // A panic in the tailer disconnected the followers, which noticed it.
         let _ = thread.map(JoinHandle::join);
     }
 
@@ -125,16 +125,16 @@ impl LogTailer {
             .and_then(|connection| self.tail(&connection, news).map_err(told));
         if let Err(error) = watched {
             lock(&self.0.state).sender = None;
-            // Nobody may be listening any more.
+            // There may be no followers left.
             let _ = news.send(Err(error));
         }
     }
 
-    /// Tells what is written until nobody listens any more.
+    /// Delivers new entries until there are no followers left.
     fn tail(&self, connection: &Connection, news: &Sender<TailResult>) -> rusqlite::Result<()> {
         let mut seen = data_version(connection)?;
         let mut last = log_queries::newest_offset(connection)?;
-        // Whoever has looked at the table before this moment learns that there may be more.
+        // Followers that read the table before this point learn that there may be more.
         send_entries(news, last, Vec::new());
         while self.has_listeners(news) {
             self.0.wake_up.wait(POLL_INTERVAL);
@@ -155,7 +155,7 @@ impl LogTailer {
         Ok(())
     }
 
-    /// Whether anybody still listens; if not, the next who does starts another watch.
+    /// Returns whether there are followers; if not, the next one starts a new tailer.
     fn has_listeners(&self, news: &Sender<TailResult>) -> bool {
         let mut state = lock(&self.0.state);
         let is_heard = !state.is_closed && news.receiver_count() > 0;
@@ -168,11 +168,11 @@ impl LogTailer {
 
 fn send_entries(news: &Sender<TailResult>, after: LogOffset, events: Vec<LogEntry>) {
     let events = events.into();
-    // Nobody may be listening any more.
+    // There may be no followers left.
     let _ = news.send(Ok(NewEntries { after, events }));
 }
 
-/// Changes when another connection has written, that of this process's own writer too.
+/// Changes when another connection has written, including this process's own writer.
 fn data_version(connection: &Connection) -> rusqlite::Result<i64> {
     let mut statement = connection.prepare_cached("PRAGMA data_version")?;
     statement.query_row([], |row| row.get(0))

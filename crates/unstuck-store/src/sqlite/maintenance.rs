@@ -1,4 +1,4 @@
-//! Checks the store, gives room back, and deletes what is old.
+//! Store maintenance: check, vacuum, prune.
 
 use std::collections::HashMap;
 
@@ -12,13 +12,13 @@ use super::{hourly_stats, log_queries, spending};
 use crate::maintenance::{IntegrityFinding, MaintenanceReport};
 use crate::rollup::{RollupCell, RollupKey};
 
-/// So many runs are deleted in one transaction, so that others do not wait long.
+/// The number of runs deleted per transaction, to keep lock times short.
 const PRUNE_BATCH: usize = 200;
 
-/// The note that says that counts of deleted runs are among the hourly ones.
+/// The note that marks hourly counts as including deleted runs.
 const PRUNED_NOTE: &str = "pruned_before";
 
-/// Looks for damage, in one and the same state of the store.
+/// Checks for damage in a consistent snapshot.
 pub(super) fn check(connection: &Connection) -> rusqlite::Result<MaintenanceReport> {
     connection.execute_batch("BEGIN")?;
     let checked = check_all(connection);
@@ -80,7 +80,7 @@ fn check_file(connection: &Connection) -> rusqlite::Result<Vec<IntegrityFinding>
         .collect())
 }
 
-/// The runs as they are kept at a glance; none where that cannot be read.
+/// Returns the stored run summaries; `None` for unreadable ones.
 fn stored_views(connection: &Connection) -> rusqlite::Result<HashMap<String, Option<RunSummary>>> {
     let mut statement = connection.prepare("SELECT view, id FROM runs")?;
     let rows = statement.query_map([], |row| {
@@ -129,7 +129,7 @@ fn check_dashboard(
     Ok(findings)
 }
 
-/// Whether counts of deleted runs are among those that are kept.
+/// Returns whether the counts include deleted runs.
 fn is_pruned(connection: &Connection) -> rusqlite::Result<bool> {
     let sql = "SELECT EXISTS (SELECT 1 FROM notes WHERE name = ?1)";
     connection.query_row(sql, [PRUNED_NOTE], |row| row.get(0))
@@ -163,7 +163,7 @@ fn covers_cell(whole: &RollupCell, part: &RollupCell) -> bool {
         && buckets.all(|(whole, part)| *whole >= part)
 }
 
-/// Gives the room of what was deleted back to the disk.
+/// Reclaims the disk space of deleted rows.
 pub(super) fn vacuum(connection: &mut Connection) -> rusqlite::Result<MaintenanceReport> {
     let before = file_size(connection)?;
     connection.execute_batch("VACUUM; PRAGMA wal_checkpoint(TRUNCATE)")?;
@@ -180,7 +180,7 @@ fn file_size(connection: &Connection) -> rusqlite::Result<u64> {
         .map(|size| size as u64)
 }
 
-/// Deletes the runs that were done before this moment, a few at a time.
+/// Deletes the runs that finished before this time, in small batches.
 pub(super) fn prune(
     connection: &mut Connection,
     before: Timestamp,
@@ -204,7 +204,7 @@ pub(super) fn prune(
             break;
         }
     }
-    // Messages of runs that go on are not needed either once they have arrived.
+    // Delivered messages of unfinished runs are not needed either.
     let sql = "DELETE FROM outbox WHERE closed < ?1";
     connection.execute(sql, [before.millis()])?;
     let sql = "SELECT count(*) FROM runs WHERE updated < ?1";
@@ -216,7 +216,7 @@ pub(super) fn prune(
     })
 }
 
-/// Deletes a run, and tells how many events it had.
+/// Deletes a run, and returns the number of its events.
 fn delete_run(connection: &Connection, run: &str) -> rusqlite::Result<u64> {
     let delete = |sql: &str| connection.prepare_cached(sql)?.execute([run]);
     delete(
@@ -225,7 +225,7 @@ fn delete_run(connection: &Connection, run: &str) -> rusqlite::Result<u64> {
     )?;
     delete("DELETE FROM leases WHERE run = ?1")?;
     delete("DELETE FROM questions WHERE run = ?1")?;
-    // What was told counts in place of what calls have seen, so both are summed up before they are deleted.
+    // Reported usage replaces that of the calls, so both are summed up before they are deleted.
     spending::anonymize_run(connection, run)?;
     delete("DELETE FROM calls WHERE run = ?1")?;
     delete("DELETE FROM outbox WHERE run = ?1 AND closed IS NOT NULL")?;
@@ -233,7 +233,7 @@ fn delete_run(connection: &Connection, run: &str) -> rusqlite::Result<u64> {
     Ok(delete("DELETE FROM events WHERE run = ?1")? as u64)
 }
 
-/// A few of the runs that were done before this moment, with nothing left to take up again.
+/// Returns a few runs that finished before this time and cannot be resumed.
 fn find_prunable_runs(connection: &Connection, before: Timestamp) -> rusqlite::Result<Vec<String>> {
     let last = RunStatus::ALL.iter().filter(|status| status.is_final());
     let names = last.map(|status| format!("'{status}'")).collect::<Vec<_>>();

@@ -1,4 +1,4 @@
-//! Brings an older store up to date, by itself and forward only, after a copy of it was put aside.
+//! Automatic forward-only migrations; a backup is made first.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -8,13 +8,13 @@ use rusqlite::{Connection, Transaction, TransactionBehavior, backup};
 use super::{connect, escalations, rebuild, reported_usage, sqlite_error};
 use crate::error::StoreError;
 
-/// Marks a file as a store of unstuck: the letters `unst`.
+/// The application id of a store file: the letters `unst`.
 pub(super) const APPLICATION_ID: i32 = 0x756e_7374;
 
-/// One step from a schema to the next.
+/// A migration from one schema version to the next.
 struct Migration {
     sql: &'static str,
-    /// What SQL alone cannot do.
+    /// The part of the migration that SQL alone cannot do.
     after_sql: fn(&Connection) -> rusqlite::Result<()>,
 }
 
@@ -61,7 +61,7 @@ const MIGRATIONS: &[Migration] = &[
     },
 ];
 
-/// The newest schema that is known here.
+/// The newest supported schema version.
 pub(super) const LATEST_VERSION: u32 = MIGRATIONS.len() as u32;
 
 pub(super) fn schema_version(connection: &Connection) -> rusqlite::Result<u32> {
@@ -79,7 +79,7 @@ pub(super) fn refuse_newer(path: &Path, found: u32) -> Result<(), StoreError> {
     })
 }
 
-/// Takes all steps that are missing, in one transaction.
+/// Applies all missing migrations in one transaction.
 pub(super) fn migrate(
     connection: &Connection,
     path: &Path,
@@ -88,7 +88,7 @@ pub(super) fn migrate(
     let told = |error| sqlite_error::to_store_error(path, error);
     let begin = || Transaction::new_unchecked(connection, TransactionBehavior::Immediate);
     let transaction = connect::retry_while_busy(patience, begin).map_err(told)?;
-    // Another process may have been faster.
+    // Another process may have migrated it already.
     let old = schema_version(&transaction).map_err(told)?;
     refuse_newer(path, old)?;
     if (1..LATEST_VERSION).contains(&old) {
@@ -107,7 +107,7 @@ fn apply(transaction: &Transaction<'_>, old: u32) -> rusqlite::Result<()> {
     transaction.pragma_update(None, "user_version", LATEST_VERSION)
 }
 
-/// Copies the store as it is. The write lock is held, so it stays as it is meanwhile.
+/// Copies the store. The write lock is held, so it does not change meanwhile.
 fn back_up(path: &Path, old: u32, patience: Duration) -> Result<(), StoreError> {
     let aside = free_backup_path(path, old);
     connect::create_private_file(&aside)
@@ -120,7 +120,7 @@ fn back_up(path: &Path, old: u32, patience: Duration) -> Result<(), StoreError> 
     copy().map_err(|error| sqlite_error::to_store_error(&aside, error))
 }
 
-/// The first name for the copy that is not taken: `unstuck.db.bak-v1`, then `unstuck.db.bak-v1.2`.
+/// Returns the first unused backup name: `unstuck.db.bak-v1`, then `unstuck.db.bak-v1.2`.
 fn free_backup_path(path: &Path, old: u32) -> PathBuf {
     let named = |suffix: String| {
         let mut name = path.as_os_str().to_owned();

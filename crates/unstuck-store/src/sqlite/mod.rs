@@ -1,4 +1,4 @@
-//! A store in one SQLite file: a thread that writes, and a few that read when they are needed.
+//! A store in one SQLite file: one writer thread, and a few reader threads on demand.
 
 mod attempt_stats;
 mod calls;
@@ -60,7 +60,7 @@ use crate::spending::{CostSummary, SpendingQuery};
 use crate::stats::{StatsQuery, StatsRow};
 use crate::upstreams::{ProbeGrant, UpstreamChange};
 
-/// Where the answer to one request goes.
+/// The channel for the response to a request.
 type Reply<T> = oneshot::Sender<Result<T, StoreError>>;
 
 /// A store in one SQLite file.
@@ -73,7 +73,7 @@ pub struct SqliteStore {
 struct SqliteState {
     path: PathBuf,
     redact: Option<PayloadRedactor>,
-    /// None where it cannot be written.
+    /// `None` if the store is read-only.
     writer: Option<Sender<WriteJob>>,
     thread: Mutex<Option<JoinHandle<()>>>,
     readers: ReaderPool,
@@ -91,7 +91,7 @@ impl SqliteStore {
             Err(error) => drop(ready.send(Err(error))),
             Ok((connection, path)) => {
                 let writer = StoreWriter::new(connection, path.clone(), patience, rung);
-                // If nobody waits for the answer any more, the queue has ended too.
+                // The receiver may be gone; then the queue has ended too.
                 let _ = ready.send(Ok(path));
                 writer.run(&queue);
             }
@@ -113,7 +113,7 @@ impl SqliteStore {
         })
     }
 
-    /// Opens a store that cannot be written: what is to be written is refused.
+    /// Opens a store read-only: writes are rejected.
     pub(crate) async fn open_read_only(
         path: &Path,
         options: StoreOptions,
@@ -121,7 +121,7 @@ impl SqliteStore {
         let (given, patience) = (path.to_owned(), options.busy_timeout);
         let (reply, opened) = oneshot::channel();
         let open = move || {
-            // Nobody may be waiting any more.
+            // The receiver may be gone.
             let _ = reply.send(open::read_only_path(&given, patience));
         };
         thread::Builder::new()
@@ -141,7 +141,7 @@ impl SqliteStore {
         })
     }
 
-    /// Whether there is room for more beside the store, and it may be written there.
+    /// Checks that the store's directory is writable and has free space.
     pub(crate) fn probe_disk_space(&self) -> Result<(), StoreError> {
         let path = &self.state.path;
         if self.state.writer.is_none() {
@@ -449,7 +449,7 @@ impl SqliteStore {
             WriteJob::Exclusive(Box::new(move |connection| {
                 let done = connect::with_busy_timeout(connection, patience, work)
                     .map_err(|error| sqlite_error::to_store_error(&path, error));
-                // Nobody may be waiting any more.
+                // The receiver may be gone.
                 let _ = reply.send(done);
             }))
         })

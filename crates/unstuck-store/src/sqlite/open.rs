@@ -1,4 +1,4 @@
-//! Opens the store, carefully: nothing that is not ours is changed.
+//! Opens the store without changing files that are not stores.
 
 use std::fs::{DirBuilder, OpenOptions};
 use std::io::ErrorKind;
@@ -11,7 +11,7 @@ use rusqlite::Connection;
 use super::{connect, migrations, sqlite_error};
 use crate::error::StoreError;
 
-/// A connection that writes, to a file that is made if need be, with the path that holds wherever the process goes.
+/// Opens a write connection, creating the file if necessary; also returns its absolute path.
 pub(super) fn open_writer(
     path: &Path,
     patience: Duration,
@@ -33,10 +33,10 @@ pub(super) fn open_writer(
     Ok((connection, path))
 }
 
-/// The path of a store that cannot be written, by which it can be read.
+/// Returns the path by which a read-only store can be read.
 ///
-/// Beside a file in WAL mode others are needed, which cannot be made in a folder that is read-only. Where nobody has written
-/// anything that is not in the file yet, it is read without them.
+/// A file in WAL mode needs other files next to it, which cannot be created in a read-only directory. If the WAL is
+/// empty, the file is read without them.
 pub(super) fn read_only_path(path: &Path, patience: Duration) -> Result<PathBuf, StoreError> {
     let path = path
         .canonicalize()
@@ -55,14 +55,14 @@ pub(super) fn read_only_path(path: &Path, patience: Duration) -> Result<PathBuf,
     readable
 }
 
-/// The log of a store.
+/// Returns the path of the store's WAL.
 fn wal_path(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push("-wal");
     name.into()
 }
 
-/// Whether a store can be read by this name and has the schema that is known here.
+/// Checks that a store can be read under this name and has the current schema.
 fn check_schema(path: &Path, name: &Path, patience: Duration) -> Result<(), StoreError> {
     let connection = connect::open_reader(name, patience)?;
     let version = read_schema_version(&connection)
@@ -76,12 +76,12 @@ fn check_schema(path: &Path, name: &Path, patience: Duration) -> Result<(), Stor
     }
 }
 
-/// The version of the store's schema, 0 if the file is empty; none if the file is something else.
+/// Returns the schema version, 0 for an empty file; `None` if the file is not a store.
 ///
-/// All is read in one transaction: another process may be making the store at this very moment.
+/// Reads in one transaction: another process may be creating the store right now.
 fn read_schema_version(connection: &Connection) -> rusqlite::Result<Option<u32>> {
     let moment = connection.unchecked_transaction()?;
-    // It begins with the first read of a table, and not with that of a pragma.
+    // The transaction starts with the first read of a table, not with that of a pragma.
     let tables: i64 =
         moment.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
     let application: i32 = moment.pragma_query_value(None, "application_id", |row| row.get(0))?;
@@ -100,7 +100,7 @@ fn set_pragmas(connection: &Connection) -> rusqlite::Result<()> {
     )
 }
 
-/// Makes the file, and the folder that it is in, unless they are there; only the user may look into them.
+/// Creates the file and its directory if needed, accessible only to the user.
 fn ensure_file(path: &Path) -> Result<(), StoreError> {
     match OpenOptions::new().read(true).write(true).open(path) {
         Ok(_) => return Ok(()),
@@ -117,7 +117,7 @@ fn ensure_file(path: &Path) -> Result<(), StoreError> {
         .create(folder)
         .map_err(|error| StoreError::inaccessible("create the folder", folder, error))?;
     match connect::create_private_file(path) {
-        // Another process has just made it.
+        // Another process has just created it.
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
         made => made
             .map(drop)

@@ -1,4 +1,4 @@
-//! The outbox in the file; every change is part of a transaction of the writer.
+//! The stored outbox; every change is part of a writer transaction.
 
 use rusqlite::{Connection, Row, params};
 use serde_json::Value;
@@ -16,7 +16,7 @@ const INSERT_MESSAGE: &str = "INSERT INTO outbox
     (id, run, occasion, target, body, grp, created, not_before, due)
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8)";
 
-/// The end of the newest quiet time of a group to a target.
+/// The end of the latest quiet period of a group and target.
 const SELECT_QUIET_END: &str = "SELECT max(not_before) FROM outbox WHERE grp = ?1 AND target = ?2";
 
 const SELECT_DUE: &str = "SELECT grp, target FROM outbox
@@ -67,7 +67,7 @@ pub(super) fn insert_messages(
     Ok(())
 }
 
-/// When a new message may be sent: at once, or with the others that wait for the end of the quiet time.
+/// Returns the earliest send time of a new message: now, or the end of the quiet period.
 fn not_before(
     connection: &Connection,
     message: &PreparedMessage,
@@ -86,7 +86,7 @@ fn not_before(
     })
 }
 
-/// Does what is asked for.
+/// Applies a change.
 pub(super) fn apply_change(
     connection: &Connection,
     change: &OutboxChange,
@@ -129,7 +129,7 @@ fn record_delivery(
     }
 }
 
-/// What is due, and what waits for the same and need not wait longer; nobody else gets it for a while.
+/// Claims due messages, and those that can be sent along, exclusively for a while.
 fn claim_due(
     connection: &Connection,
     now: Timestamp,
@@ -165,7 +165,7 @@ fn claim_due(
     Ok(taken)
 }
 
-/// The messages that are asked for, the newest first.
+/// Returns the matching messages, newest first.
 pub(super) fn list(
     connection: &Connection,
     filter: &OutboxFilter,

@@ -1,7 +1,7 @@
-//! Writes events, and folds them into the runs at a glance and the hourly counts as it goes.
+//! Writes events and updates the projections: run summaries and hourly counts.
 //!
-//! The folds of a transaction are kept in memory and written once at its end, however many events there were. Runs stay
-//! in memory from one transaction to the next; the writer makes this forget them when another process has written.
+//! The projections of a transaction are kept in memory and written once at its end, however many events there were.
+//! Runs stay cached between transactions; the writer clears the cache when another process has written.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use crate::error::StoreError;
 use crate::rollup::{self, RollupCell, RollupKey};
 use crate::spending::{SpendingKey as SpentKey, SpendingTotals};
 
-/// So many runs are kept in memory at most.
+/// The maximum number of cached runs.
 const MAX_CACHED_RUNS: usize = 4096;
 
 const INSERT_EVENT: &str = "INSERT INTO events (run, seq, at, v, event, session, kind, payload)
@@ -39,16 +39,16 @@ const UPSERT_RUN: &str =
     ON CONFLICT (id) DO UPDATE SET
         status = ?3, kind = ?4, updated = ?6, finished = ?7, view = ?8";
 
-/// A run as far as the events so far tell.
+/// The cached state of a run.
 #[derive(Debug, Default)]
 struct CachedRun {
-    /// The number of its newest event; 0 before the first.
+    /// The number of the newest event; 0 before the first.
     seq: u64,
-    /// None if it began in a way that only a newer unstuck understands.
+    /// `None` if the run starts in a way that only a newer unstuck can decode.
     view: Option<RunSummary>,
     /// The session of the newest event that has one.
     session: Option<SessionId>,
-    /// The prompts of the sessions that have failed.
+    /// The prompt patterns of failed sessions.
     patterns: HashMap<SessionId, Arc<PromptPattern>>,
 }
 
@@ -67,7 +67,7 @@ impl CachedRun {
         Ok(())
     }
 
-    /// The prompt of one of its sessions.
+    /// Returns the prompt pattern of a session.
     fn prompt_pattern(
         &mut self,
         connection: &Connection,
@@ -89,7 +89,7 @@ impl CachedRun {
     }
 }
 
-/// What was folded, some of it not yet written.
+/// Projection updates, some of them not yet written.
 #[derive(Debug, Default)]
 pub(super) struct Projections {
     runs: HashMap<RunId, CachedRun>,
@@ -101,7 +101,7 @@ pub(super) struct Projections {
 }
 
 impl Projections {
-    /// Writes the events, or says why they are refused; the outer error is one of the database, which ends the transaction.
+    /// Writes events or returns why they are rejected; the outer error is a database error that aborts the transaction.
     pub(super) fn append(
         &mut self,
         connection: &Connection,
@@ -143,7 +143,7 @@ impl Projections {
         Ok(Ok(written))
     }
 
-    /// Writes calls; they need no events of their run.
+    /// Writes calls; they do not need events of their run.
     pub(super) fn record_calls(
         &mut self,
         connection: &Connection,
@@ -166,7 +166,7 @@ impl Projections {
         Ok(())
     }
 
-    /// Writes what was folded since the last time.
+    /// Writes the pending updates.
     pub(super) fn flush(&mut self, connection: &Connection) -> rusqlite::Result<()> {
         for id in self.changed.drain() {
             if let Some(view) = self.runs.get(&id).and_then(|run| run.view.as_ref()) {
@@ -187,7 +187,7 @@ impl Projections {
         Ok(())
     }
 
-    /// Forgets everything: the transaction has failed, or others have written.
+    /// Discards all state: the transaction failed, or another process has written.
     pub(super) fn clear(&mut self) {
         self.runs.clear();
         self.changed.clear();
@@ -255,7 +255,7 @@ impl Projections {
     }
 }
 
-/// A run begins exactly once.
+/// Checks that a run starts exactly once.
 fn check_run_start(run: &CachedRun, append: &PreparedAppend) -> Option<StoreError> {
     let begins = |line: &PreparedEvent| line.event.name() == "run_started";
     let first_begins = append.events.first().is_some_and(begins);
@@ -289,7 +289,7 @@ fn insert_event(
     Ok(())
 }
 
-/// A run as the file has it.
+/// Loads a run from the file.
 fn load_run(connection: &Connection, id: &RunId) -> rusqlite::Result<CachedRun> {
     let mut statement = connection.prepare_cached("SELECT view FROM runs WHERE id = ?1")?;
     let view: Option<String> = statement
@@ -302,7 +302,7 @@ fn load_run(connection: &Connection, id: &RunId) -> rusqlite::Result<CachedRun> 
             ..CachedRun::default()
         });
     }
-    // Not there, or written by a newer unstuck: the events tell.
+    // Missing, or written by a newer unstuck: rebuild it from the events.
     let events = log_queries::load(connection, id)?;
     Ok(CachedRun {
         seq: events.last().map_or(0, |last| last.seq),

@@ -1,4 +1,4 @@
-//! Projects at a glance, in the file.
+//! Stored project summaries.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -13,12 +13,12 @@ const ADD: &str = "INSERT INTO projects (project, updated, cost_nanos) VALUES (?
     ON CONFLICT DO UPDATE SET updated = max(updated, excluded.updated),
         cost_nanos = cost_nanos + excluded.cost_nanos";
 
-/// What was summed up, not yet written.
+/// Project totals that are not yet written.
 #[derive(Debug, Default)]
 pub(super) struct PendingProjectTotals(HashMap<String, ProjectTotals>);
 
 impl PendingProjectTotals {
-    /// Something happened in a project.
+    /// Adds an event of a project.
     pub(super) fn add(&mut self, project: &str, at: Timestamp, cost_nanos: i64) {
         match self.0.get_mut(project) {
             Some(sum) => sum.add(at, cost_nanos),
@@ -29,7 +29,7 @@ impl PendingProjectTotals {
         }
     }
 
-    /// Writes what was summed up since the last time.
+    /// Writes the pending totals.
     pub(super) fn flush(&mut self, connection: &Connection) -> rusqlite::Result<()> {
         for (project, sum) in self.0.drain() {
             let row = params![project, sum.newest, sum.cost_nanos];
@@ -38,12 +38,12 @@ impl PendingProjectTotals {
         Ok(())
     }
 
-    /// Forgets everything: the transaction has failed, or others have written.
+    /// Discards all state: the transaction failed, or another process has written.
     pub(super) fn clear(&mut self) {
         self.0.clear();
     }
 
-    /// Whether these are the sums that the file has; where runs were deleted, those may be higher.
+    /// Returns whether the stored totals match; after pruning the stored ones may be higher.
     pub(super) fn match_stored(
         &self,
         connection: &Connection,
@@ -74,7 +74,7 @@ fn load_totals(connection: &Connection) -> rusqlite::Result<HashMap<String, Proj
     rows.collect()
 }
 
-/// All projects, those in which something happened last first.
+/// Returns all projects, the most recently active first.
 pub(super) fn list(connection: &Connection) -> rusqlite::Result<Vec<ProjectSummary>> {
     let moment = connection.unchecked_transaction()?;
     let mut runs = status_counts_by_project(&moment)?;
@@ -98,7 +98,7 @@ pub(super) fn list(connection: &Connection) -> rusqlite::Result<Vec<ProjectSumma
     Ok(projects)
 }
 
-/// How many runs of all projects stand where.
+/// Returns the number of runs by status, over all projects.
 pub(super) fn count_runs(connection: &Connection) -> rusqlite::Result<BTreeMap<RunStatus, u64>> {
     let mut all = BTreeMap::new();
     for (status, count) in status_counts_by_project(connection)?
@@ -110,7 +110,7 @@ pub(super) fn count_runs(connection: &Connection) -> rusqlite::Result<BTreeMap<R
     Ok(all)
 }
 
-/// Every run that has not come to an end, and where it stands.
+/// Returns all unfinished runs and their statuses.
 pub(super) fn unfinished_runs(
     connection: &Connection,
 ) -> rusqlite::Result<Vec<(RunId, RunStatus)>> {
@@ -124,7 +124,7 @@ pub(super) fn unfinished_runs(
     known.filter_map(Result::transpose).collect()
 }
 
-/// What was used in each project, in billionths of a USD.
+/// Returns the cost of each project, in billionths of a USD.
 fn costs_by_project(connection: &Connection) -> rusqlite::Result<HashMap<String, (i64, i64)>> {
     let sql = "SELECT project, sum(cost_nanos), sum(unpriced) FROM costs GROUP BY project";
     let mut statement = connection.prepare_cached(sql)?;
@@ -132,7 +132,7 @@ fn costs_by_project(connection: &Connection) -> rusqlite::Result<HashMap<String,
     rows.collect()
 }
 
-/// How many runs of each project stand where.
+/// Returns the number of runs by project and status.
 fn status_counts_by_project(
     connection: &Connection,
 ) -> rusqlite::Result<HashMap<String, BTreeMap<RunStatus, u64>>> {
@@ -142,7 +142,7 @@ fn status_counts_by_project(
     let mut rows = statement.query([])?;
     let mut runs: HashMap<String, BTreeMap<RunStatus, u64>> = HashMap::new();
     while let Some(row) = rows.next()? {
-        // A status that only a newer unstuck knows is not counted here.
+        // A status that only a newer unstuck knows is not counted.
         if let Some(status) = RunStatus::from_name(row.get_ref(1)?.as_str()?) {
             let of_project = runs.entry(row.get(0)?).or_default();
             of_project.insert(status, row.get::<_, i64>(2)? as u64);

@@ -1,4 +1,4 @@
-//! The threads that read: none at first, and more only while all others are busy.
+//! The reader threads: started on demand, one more only while all others are busy.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ use rusqlite::Connection;
 use super::{Reply, connect, sqlite_error};
 use crate::error::StoreError;
 
-/// So many read at once.
+/// The maximum number of readers.
 const MAX_READERS: usize = 4;
 
 type ReadJob = Box<dyn FnOnce(&mut Option<Connection>) + Send>;
@@ -50,7 +50,7 @@ impl ReaderPool {
         self.busy_timeout
     }
 
-    /// Has one of the threads do something, and answer.
+    /// Runs a query on one of the threads, and returns its result.
     pub(super) fn read<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
@@ -65,7 +65,7 @@ impl ReaderPool {
             let done = connected.and_then(|open| {
                 work(open).map_err(|error| sqlite_error::to_store_error(&path, error))
             });
-            // Nobody may be waiting any more.
+            // The receiver may be gone.
             let _ = reply.send(done);
         });
         self.start_another()?;
@@ -75,11 +75,11 @@ impl ReaderPool {
             .ok_or_else(StoreError::store_closed)
     }
 
-    /// Ends all threads, after what was asked of them.
+    /// Stops all threads after their queued queries.
     pub(super) fn close(&self) {
         drop(lock(&self.jobs).take());
         for thread in lock(&self.threads).drain(..) {
-            // A thread that panicked has answered nobody, which they have noticed.
+            // A panic in a reader dropped its response channels, which the callers noticed.
             let _ = thread.join();
         }
     }

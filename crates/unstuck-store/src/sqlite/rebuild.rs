@@ -1,4 +1,4 @@
-//! Counts everything in the file anew: to fill in counts that were not kept before, and to check those that are.
+//! Rebuilds all counts: to backfill new ones, and to check existing ones.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use super::{calls, hourly_stats, log_queries};
 use crate::attempt_stats::{self, EndedAttempt};
 use crate::rollup::{self, FailingSessions, RollupCell, RollupKey};
 
-/// What was counted.
+/// The rebuilt counts.
 #[derive(Debug, Default)]
 pub(super) struct RebuiltCounts {
     pub(super) cells: HashMap<RollupKey, RollupCell>,
@@ -36,7 +36,7 @@ impl RebuiltCounts {
         Ok(recount)
     }
 
-    /// Counts all calls too.
+    /// Adds all calls.
     pub(super) fn add_calls(&mut self, connection: &Connection) -> rusqlite::Result<()> {
         calls::for_each_unsupervised(connection, |call, project, fault| {
             self.attempts.add_call(call, project, fault);
@@ -45,7 +45,7 @@ impl RebuiltCounts {
         })
     }
 
-    /// Counts the events of one run.
+    /// Adds the events of one run.
     pub(super) fn add_run(&mut self, events: &[EventRecord]) {
         let mut view: Option<RunSummary> = None;
         let mut failing = FailingSessions::default();
@@ -76,13 +76,13 @@ impl RebuiltCounts {
     }
 }
 
-/// Fills in the hourly counts, in a store that had none.
+/// Backfills the hourly counts.
 pub(super) fn backfill_hourly(connection: &Connection) -> rusqlite::Result<()> {
     let recount = RebuiltCounts::from_events(connection)?;
     hourly_stats::write_cells(connection, &recount.cells)
 }
 
-/// Fills in what the dashboard shows, in a store that did not count it.
+/// Backfills the dashboard counts.
 pub(super) fn backfill_dashboard(connection: &Connection) -> rusqlite::Result<()> {
     calls::backfill_unsupervised(connection)?;
     let mut recount = RebuiltCounts::from_events_and_calls(connection)?;

@@ -1,4 +1,4 @@
-//! What agents told that their attempts used, kept beside the calls that the gateway saw of them.
+//! Usage reported by agents for their attempts, stored next to the calls the gateway measured.
 
 use rusqlite::{Connection, params};
 use unstuck_core::event::{AttemptEnd, Event, EventRecord};
@@ -8,13 +8,13 @@ use super::log_queries;
 use crate::rollup;
 use crate::spending::token_count;
 
-/// An attempt began when its session last began one.
+/// An attempt starts at the latest start event of its session.
 const INSERT_REPORT: &str = "INSERT INTO told VALUES (?1, ?2, ?3,
     coalesce((
         SELECT max(at) FROM events WHERE run = ?1 AND session = ?3 AND event = 'attempt_started' AND seq < ?2
     ), ?4), ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
 
-/// Takes in what an agent told about an attempt that has ended.
+/// Records the usage that an agent reported for an ended attempt.
 pub(super) fn record(
     connection: &Connection,
     recorded: &EventRecord,
@@ -40,7 +40,7 @@ pub(super) fn record(
     Ok(())
 }
 
-/// The end of an attempt whose agent told what it used.
+/// Returns the end of an attempt with reported usage.
 fn reporting_end(event: &Event) -> Option<&AttemptEnd> {
     let end = match event {
         Event::AttemptSucceeded(attempt) => &attempt.end,
@@ -52,7 +52,7 @@ fn reporting_end(event: &Event) -> Option<&AttemptEnd> {
     is_told.then_some(end)
 }
 
-/// Fills the table from the events so far.
+/// Fills the table from the existing events.
 pub(super) fn backfill(connection: &Connection) -> rusqlite::Result<()> {
     let mut done = Ok(());
     log_queries::for_each_run(connection, |events| {

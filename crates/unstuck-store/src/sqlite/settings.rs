@@ -1,4 +1,4 @@
-//! What people have set, in the file.
+//! Stored settings.
 
 use std::path::Path;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use super::{connect, sqlite_error};
 use crate::error::StoreError;
 use crate::settings::{ExpectedVersion, SettingRevision, SettingUpdate, StoredSetting};
 
-/// How long is waited for others by who only looks.
+/// The busy timeout for unopened stores.
 const PEEK_TIMEOUT: Duration = Duration::from_secs(2);
 
 const FIND: &str = "SELECT key, value, version, at, author FROM settings WHERE key = ?1";
@@ -24,7 +24,7 @@ const INSERT_REVISION: &str =
     "INSERT INTO setting_changes (key, version, at, author, before, after)
     VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
 
-/// All values whose keys begin like this, of a store that is not opened for it; none where there is none yet.
+/// Returns the settings with this key prefix from an unopened store; empty if there is no store yet.
 pub(crate) fn read_settings_at(
     path: &Path,
     prefix: &str,
@@ -38,18 +38,18 @@ pub(crate) fn read_settings_at(
     if known {
         list(&connection, prefix).map_err(told)
     } else {
-        // An older program created the store.
+        // The store was created by an older version.
         Ok(Vec::new())
     }
 }
 
-/// The value of a key, if it has one.
+/// Returns the value of a key.
 pub(super) fn find(connection: &Connection, key: &str) -> rusqlite::Result<Option<StoredSetting>> {
     let row = find_row(connection, key)?;
     Ok(row.filter(|setting| !setting.value.is_null()))
 }
 
-/// All values whose keys begin like this, in the order of their keys.
+/// Returns the values with this key prefix, in key order.
 pub(super) fn list(connection: &Connection, prefix: &str) -> rusqlite::Result<Vec<StoredSetting>> {
     let sql = "SELECT key, value, version, at, author FROM settings
         WHERE key >= ?1 AND key < ?2 AND value IS NOT NULL ORDER BY key";
@@ -59,7 +59,7 @@ pub(super) fn list(connection: &Connection, prefix: &str) -> rusqlite::Result<Ve
     rows.collect()
 }
 
-/// The changes of a key, the newest first.
+/// Returns the changes of a key, newest first.
 pub(super) fn revisions(
     connection: &Connection,
     key: &str,
@@ -80,7 +80,7 @@ pub(super) fn revisions(
     rows.collect()
 }
 
-/// Changes a value, or says why not.
+/// Changes a value, or returns why it is rejected.
 pub(super) fn put(
     connection: &Connection,
     put: &SettingUpdate,
@@ -101,7 +101,7 @@ pub(super) fn put(
     }
     let wanted = put.value.as_ref().filter(|value| !value.is_null());
     match present {
-        // What is there already is not changed, and keeps its version.
+        // An equal value is not written, and keeps its version.
         Some(present) if Some(&present.value) == wanted => return Ok(Ok(present)),
         None if wanted.is_none() => {}
         present => {
@@ -130,7 +130,7 @@ fn updated_setting(put: &SettingUpdate, value: Option<&Value>, version: u64) -> 
     }
 }
 
-/// The row of a key, also where its value was taken away.
+/// Returns the row of a key, including deleted values.
 fn find_row(connection: &Connection, key: &str) -> rusqlite::Result<Option<StoredSetting>> {
     let mut statement = connection.prepare_cached(FIND)?;
     statement.query_row([key], setting_from_row).optional()

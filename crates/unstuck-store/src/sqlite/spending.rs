@@ -1,5 +1,5 @@
-//! What was used, by the hour: what the gateway saw is added with every call and compared with the calls; sums are those
-//! of the view `costs_by_project`, in which what agents told counts in place of what the gateway saw of them.
+//! Hourly spending sums. They are updated with every gateway call and checked against the calls; queries use the view
+//! `costs`, in which usage reported by agents replaces what the gateway measured.
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use unstuck_core::Timestamp;
@@ -18,7 +18,7 @@ const UPSERT_SPENDING: &str = "INSERT INTO spent
         output_tokens = output_tokens + excluded.output_tokens,
         cost_nanos = cost_nanos + excluded.cost_nanos, unpriced = unpriced + excluded.unpriced";
 
-/// What a run that is deleted has spent is kept under no name.
+/// The spending of a deleted run is kept without its name.
 const ANONYMIZE_RUN: &str = "INSERT INTO spent
     SELECT hour, project, '', '', model, upstream, outcome, sum(calls), sum(tries), sum(input_tokens),
         sum(cached_tokens), sum(output_tokens), sum(cost_nanos), sum(unpriced)
@@ -29,19 +29,19 @@ const ANONYMIZE_RUN: &str = "INSERT INTO spent
         output_tokens = output_tokens + excluded.output_tokens,
         cost_nanos = cost_nanos + excluded.cost_nanos, unpriced = unpriced + excluded.unpriced";
 
-/// What [`cost_from_row`] reads, from the hourly sums.
+/// The columns of [`cost_from_row`], from the hourly sums.
 const SUMS: &str = "sum(calls), sum(iif(outcome = 'recovered', calls, 0)),
     sum(iif(outcome IN ('failed', 'cut'), calls, 0)), sum(tries), sum(input_tokens), sum(cached_tokens),
     sum(output_tokens), sum(cost_nanos), sum(unpriced)";
 
-/// The same, from single calls.
+/// The same columns, from single calls.
 const SUMS_OF_CALLS: &str = "count(*), coalesce(sum(outcome = 'recovered'), 0),
     coalesce(sum(outcome IN ('failed', 'cut')), 0), coalesce(sum(attempts), 0),
     coalesce(sum(input_tokens), 0), coalesce(sum(cached_tokens), 0), coalesce(sum(output_tokens), 0),
     coalesce(sum(cost_nanos), 0),
     coalesce(sum(cost_nanos IS NULL AND input_tokens + cached_tokens + output_tokens > 0), 0)";
 
-/// What the sums must be, from the calls, and what they are; both without the runs that were deleted.
+/// The differences between the sums and the calls, without deleted runs.
 const DIFFERENCES: &str = "WITH counted AS (
         SELECT (at - (at % 3600000 + 3600000) % 3600000) / 3600000 AS hour, project, run, session, coalesce(model, '') AS model,
             upstream, outcome, count(*) AS calls, sum(attempts) AS tries,
@@ -53,7 +53,7 @@ const DIFFERENCES: &str = "WITH counted AS (
     SELECT EXISTS (SELECT * FROM counted EXCEPT SELECT * FROM kept)
         OR EXISTS (SELECT * FROM kept EXCEPT SELECT * FROM counted)";
 
-/// Adds what was summed up under one key.
+/// Adds the totals under one key.
 pub(super) fn add_totals(
     connection: &Connection,
     key: &SpendingKey,
@@ -80,7 +80,7 @@ pub(super) fn add_totals(
     Ok(())
 }
 
-/// Keeps what a run has spent without its name.
+/// Keeps the spending of a run without its name.
 pub(super) fn anonymize_run(connection: &Connection, run: &str) -> rusqlite::Result<()> {
     connection.prepare_cached(ANONYMIZE_RUN)?.execute([run])?;
     for delete in [
@@ -92,13 +92,13 @@ pub(super) fn anonymize_run(connection: &Connection, run: &str) -> rusqlite::Res
     Ok(())
 }
 
-/// Whether the sums are those of the calls.
+/// Returns whether the sums match the calls.
 pub(super) fn is_consistent(connection: &Connection) -> rusqlite::Result<bool> {
     let differ: bool = connection.query_row(DIFFERENCES, [], |row| row.get(0))?;
     Ok(!differ)
 }
 
-/// What was spent, told apart by one thing.
+/// Returns the spending by group.
 pub(super) fn list(
     connection: &Connection,
     query: &SpendingQuery,
@@ -112,7 +112,7 @@ pub(super) fn list(
         conditions.add("run <> ''", []);
     }
     let (column, order) = match query.group_by {
-        // Integer division rounds towards zero, which is right for all hours since the epoch.
+        // Integer division rounds toward zero, which is correct for hours since the epoch.
         CostGroupBy::Day => ("hour / 24 * 24", "1"),
         CostGroupBy::Project => ("project", "9 DESC, 1"),
         CostGroupBy::Run => ("run", "max(hour) DESC, 1"),
@@ -128,7 +128,7 @@ pub(super) fn list(
     let rows = statement.query_map(conditions.values(), |row| {
         let id = match query.group_by {
             CostGroupBy::Day => {
-                // The day of an RFC 3339 moment is its first ten letters.
+                // The day of an RFC 3339 timestamp is its first ten characters.
                 let mut day = rollup::hour_start(row.get(0)?).to_string();
                 day.truncate(10);
                 day
@@ -140,7 +140,7 @@ pub(super) fn list(
     rows.collect()
 }
 
-/// What a run used; none if nothing was told or seen.
+/// Returns the usage of a run; `None` if none was reported or measured.
 pub(super) fn for_run(
     connection: &Connection,
     run: &RunId,
@@ -151,7 +151,7 @@ pub(super) fn for_run(
     found.optional()
 }
 
-/// What each session of a run used, under its id.
+/// Returns the usage of each session of a run, by id.
 pub(super) fn for_sessions(
     connection: &Connection,
     run: &RunId,
@@ -162,8 +162,8 @@ pub(super) fn for_sessions(
     rows.collect()
 }
 
-/// The model that the newest calls of a run, or of one session of it, were answered by: of several the one that wrote
-/// most.
+/// Returns the model that answered the newest calls of a run or session: the one with the most output, if there are
+/// several.
 pub(super) fn answering_model(
     connection: &Connection,
     run: &RunId,
@@ -178,7 +178,7 @@ pub(super) fn answering_model(
     statement.query_row(row, |row| row.get(0)).optional()
 }
 
-/// What the calls used that a session of a run made in that time.
+/// Returns the usage of a session's calls within a time interval.
 pub(super) fn for_gap(
     connection: &Connection,
     run: &RunId,
@@ -194,7 +194,7 @@ pub(super) fn for_gap(
     statement.query_row(values, |row| cost_from_row(row, session.to_owned(), 0))
 }
 
-/// Tells what a run used, and its model where only its calls tell that.
+/// Fills in the cost of a run, and its model if only its calls name it.
 pub(super) fn fill_run_cost(connection: &Connection, run: &mut RunSummary) -> rusqlite::Result<()> {
     let Some(all) = for_run(connection, &run.id)? else {
         return Ok(());
@@ -208,7 +208,7 @@ pub(super) fn fill_run_cost(connection: &Connection, run: &mut RunSummary) -> ru
     Ok(())
 }
 
-/// The sums that begin in this column.
+/// Reads the sums that start at this column.
 fn cost_from_row(row: &Row<'_>, id: String, first: usize) -> rusqlite::Result<CostSummary> {
     let count = |place: usize| {
         let number = row.get::<_, i64>(first + place);

@@ -1,4 +1,4 @@
-//! What SQLite says, in words that help.
+//! Converts SQLite errors to store errors.
 
 use std::path::Path;
 
@@ -6,16 +6,16 @@ use rusqlite::{Error, ErrorCode, ffi};
 
 use crate::error::StoreError;
 
-/// The error as it concerns the store in this file.
+/// Converts an error of the store in this file.
 pub(super) fn to_store_error(path: &Path, error: Error) -> StoreError {
     let path = path.to_owned();
     let detail = error.to_string();
     match (error.sqlite_error_code(), extended_code(&error)) {
         (Some(ErrorCode::DatabaseCorrupt), _) => StoreError::Corrupt { path, detail },
         (Some(ErrorCode::NotADatabase), _) => StoreError::NotAStore { path },
-        // A folder that cannot be written shows as files beside the store that cannot be opened.
+        // A read-only directory shows up as files next to the store that cannot be opened.
         (Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen), _) => StoreError::ReadOnly { path },
-        // The index of the log beside the store is a file too, and needs room like any other.
+        // The WAL index is a file too, and needs disk space like any other.
         (Some(ErrorCode::DiskFull), _) | (_, Some(ffi::SQLITE_IOERR_SHMSIZE)) => {
             StoreError::Full { path }
         }
@@ -25,7 +25,7 @@ pub(super) fn to_store_error(path: &Path, error: Error) -> StoreError {
     }
 }
 
-/// Whether another connection is in the way, which passes.
+/// Returns whether another connection holds the lock, which is temporary.
 pub(super) fn is_busy(error: &Error) -> bool {
     let code = error.sqlite_error_code();
     matches!(
@@ -38,7 +38,7 @@ fn extended_code(error: &Error) -> Option<i32> {
     error.sqlite_error().map(|error| error.extended_code)
 }
 
-/// Whether a value in the file is not what this program once wrote there.
+/// Returns whether a stored value is not in the format this program writes.
 fn is_invalid_value(error: &Error) -> bool {
     matches!(
         error,
@@ -49,7 +49,7 @@ fn is_invalid_value(error: &Error) -> bool {
     )
 }
 
-/// The error that a text in this column is not the JSON that it should be.
+/// Returns the error for a column with invalid JSON.
 pub(super) fn invalid_json(
     column: usize,
     error: impl std::error::Error + Send + Sync + 'static,

@@ -1,4 +1,4 @@
-//! What is shared about upstreams, in the file; every change is part of a transaction of the writer.
+//! Stored upstream state; every change is part of a writer transaction.
 
 use rusqlite::{Connection, OptionalExtension, params};
 use unstuck_core::Timestamp;
@@ -14,7 +14,7 @@ const TAKE: &str = "INSERT INTO upstreams (url, next_probe) VALUES (?1, ?2)
 const RECOVERED: &str = "INSERT INTO upstreams (url, next_probe, recovered) VALUES (?1, ?2, ?2)
     ON CONFLICT (url) DO UPDATE SET next_probe = ?2, recovered = max(ifnull(recovered, 0), ?2)";
 
-/// Does what is asked for.
+/// Applies a change.
 pub(super) fn apply_change(
     connection: &Connection,
     change: &UpstreamChange,
@@ -25,7 +25,7 @@ pub(super) fn apply_change(
             let recovered = known.and_then(|(_, recovered)| recovered);
             let last = i64::try_from(to_millis(*every)).unwrap_or(i64::MAX);
             let last = now.millis().saturating_add(last);
-            // A clock that was wrong once must not keep everybody waiting.
+            // A clock that was wrong once must not block everybody.
             if let Some((next, _)) =
                 known.filter(|(next, _)| (now.millis() + 1..=last).contains(next))
             {
@@ -56,7 +56,7 @@ pub(super) fn apply_change(
     }
 }
 
-/// When the next probe may be made, and when the upstream was last seen to be back.
+/// Returns the time of the next probe and of the last recovery.
 fn find(connection: &Connection, url: &str) -> rusqlite::Result<Option<(i64, Option<Timestamp>)>> {
     let mut statement = connection.prepare_cached(FIND)?;
     let row = |row: &rusqlite::Row<'_>| {
@@ -66,7 +66,7 @@ fn find(connection: &Connection, url: &str) -> rusqlite::Result<Option<(i64, Opt
     statement.query_row([url], row).optional()
 }
 
-/// When an upstream was last seen to be back.
+/// Returns the last time the upstream was seen recovered.
 pub(super) fn recovered_at(
     connection: &Connection,
     url: &str,

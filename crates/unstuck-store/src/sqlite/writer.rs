@@ -1,5 +1,4 @@
-//! The one thread that writes: it takes whatever is queued into one transaction, so that one flush of the disk
-//! acknowledges many.
+//! The writer thread: it batches queued requests into one transaction, so that one disk flush acknowledges many.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -21,13 +20,13 @@ use crate::outbox::{OutboxChange, OutboxMessage};
 use crate::settings::{SettingUpdate, StoredSetting};
 use crate::upstreams::{ProbeGrant, UpstreamChange};
 
-/// So many requests are written at once at most.
+/// The maximum number of requests in one transaction.
 const MAX_BATCH: usize = 1000;
 
-/// A log of so many bytes is read in no time by whoever opens the file next.
+/// The WAL size in bytes that the next process can read without noticeable delay.
 const MAX_LEFTOVER_WAL: u64 = 1 << 20;
 
-/// Something that the writer is asked to do.
+/// A job for the writer.
 pub(super) enum WriteJob {
     Append(WriteRequest<PreparedAppend, Vec<EventRecord>>),
     Lease(WriteRequest<LeaseChange, ClaimOutcome>),
@@ -35,12 +34,12 @@ pub(super) enum WriteJob {
     Calls(WriteRequest<PreparedCalls, ()>),
     Setting(WriteRequest<SettingUpdate, StoredSetting>),
     Upstream(WriteRequest<UpstreamChange, ProbeGrant>),
-    /// Something that is a transaction of its own, or none.
+    /// A job that manages its own transactions.
     Exclusive(Box<dyn FnOnce(&mut Connection) + Send>),
     Close(Reply<()>),
 }
 
-/// A request, what came of it, and who waits for that.
+/// A request, its result, and the channel for its response.
 pub(super) struct WriteRequest<Q, A> {
     request: Q,
     result: Result<A, StoreError>,
@@ -56,13 +55,13 @@ impl<Q, A> WriteRequest<Q, A> {
         }
     }
 
-    /// Answers, now that it is known whether the transaction is on disk.
+    /// Sends the response, now that the outcome of the transaction is known.
     fn answer(self, committed: &Result<(), StoreError>) {
         let result = match committed {
             Ok(()) => self.result,
             Err(error) => Err(error.clone()),
         };
-        // Nobody may be waiting any more.
+        // The receiver may be gone.
         let _ = self.reply.send(result);
     }
 }
@@ -92,7 +91,7 @@ impl WriteJob {
         Self::Upstream(WriteRequest::new(change, reply))
     }
 
-    /// Whether it can share a transaction with others.
+    /// Returns whether it can share a transaction with others.
     fn is_batchable(&self) -> bool {
         !matches!(self, Self::Exclusive(_) | Self::Close(_))
     }
@@ -105,7 +104,7 @@ pub(super) struct StoreWriter {
     projections: Projections,
     /// Changes when another connection has written.
     data_version: i64,
-    /// Rings for those who follow the log.
+    /// Wakes the log followers.
     wake_up: Arc<WakeUp>,
 }
 
@@ -126,7 +125,7 @@ impl StoreWriter {
         }
     }
 
-    /// Writes until it is told to close, or until nobody is left to ask for anything.
+    /// Writes until told to close, or until all senders are gone.
     pub(super) fn run(mut self, queue: &Receiver<WriteJob>) {
         let mut closing = Vec::new();
         while closing.is_empty() {
@@ -148,18 +147,18 @@ impl StoreWriter {
         }
         self.close_file();
         for reply in closing {
-            // Nobody may be waiting any more.
+            // The receiver may be gone.
             let _ = reply.send(Ok(()));
         }
     }
 
-    /// Closes the file. A short log beside it is left there: moving it into the file takes several flushes of the disk,
-    /// too many for a process that wrote two events.
+    /// Closes the file. A short WAL is left next to it: a checkpoint takes several disk flushes, too many for a process
+    /// that wrote two events.
     fn close_file(self) {
         let mut log = self.path.into_os_string();
         log.push("-wal");
         if std::fs::metadata(log).is_ok_and(|log| log.len() <= MAX_LEFTOVER_WAL) {
-            // If it is moved all the same, that only takes longer.
+            // If it is checkpointed anyway, that only takes longer.
             let _ = self
                 .connection
                 .set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
@@ -239,7 +238,7 @@ impl StoreWriter {
         Ok(())
     }
 
-    /// What is in memory holds only as long as nobody else has written.
+    /// The cache is only valid as long as nobody else has written.
     fn check_external_writes(&mut self) -> rusqlite::Result<()> {
         let mut statement = self.connection.prepare_cached("PRAGMA data_version")?;
         let version = statement.query_row([], |row| row.get(0))?;
@@ -253,7 +252,7 @@ impl StoreWriter {
     fn discard_cache(&mut self) {
         self.projections.clear();
         if !self.connection.is_autocommit() {
-            // If not even this works, the next transaction fails, and says why.
+            // If even this fails, the next transaction fails and reports the reason.
             let _ = self.connection.execute_batch("ROLLBACK");
         }
     }

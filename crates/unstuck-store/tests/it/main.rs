@@ -1,4 +1,4 @@
-//! What a user of the store relies on: the contract that every backend keeps, and what only a file can suffer.
+//! Store tests: the contract of every backend, and the failure modes of files.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 

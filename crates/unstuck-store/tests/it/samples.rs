@@ -1,4 +1,4 @@
-//! Events as a supervisor writes them.
+//! Sample events as a supervisor writes them.
 
 use unstuck_core::decision::{DecisionInput, RandomDraw, RecoveryHistory, TokenUsage, decide};
 use unstuck_core::diagnosis::{Diagnosis, Evidence};
@@ -12,7 +12,7 @@ use unstuck_core::knowledge::Playbook;
 use unstuck_core::{Kind, Layer, Level, RetryPolicy, Timestamp};
 use unstuck_store::{Append, LeaseOwner};
 
-/// Nine seconds after a full hour.
+/// Nine seconds past the hour.
 pub(crate) const START: Timestamp = Timestamp::from_seconds(1_794_777_609);
 
 pub(crate) fn later(seconds: i64) -> Timestamp {
@@ -91,7 +91,7 @@ pub(crate) fn attempt_started(run: &RunId, number: u32) -> Event {
     }))
 }
 
-/// How an attempt ended that took this long, cost this much and was an answer to that.
+/// Returns the end of an attempt with this duration, cost and cause.
 pub(crate) fn end(
     run: &RunId,
     duration_ms: u64,
@@ -176,7 +176,7 @@ pub(crate) fn finished(outcome: RunOutcome) -> Event {
     })
 }
 
-/// A call that was answered at once, so many seconds after the beginning.
+/// Returns a call that was answered at once, this many seconds after the start.
 pub(crate) fn called(run: &RunId, call: &str, second: i64) -> CallRecord {
     CallRecord {
         call: call.to_owned(),
@@ -207,7 +207,7 @@ pub(crate) fn called(run: &RunId, call: &str, second: i64) -> CallRecord {
     }
 }
 
-/// A run of a pipeline whose only role is a builder.
+/// Returns the start of a pipeline run with a single builder role.
 pub(crate) fn pipeline_started(project: &str) -> Event {
     of_json(serde_json::json!({
         "event": "run_started", "project": project, "cwd": project, "command": ["unstuck", "run"], "roles": [
@@ -216,7 +216,7 @@ pub(crate) fn pipeline_started(project: &str) -> Event {
     }))
 }
 
-/// The beginning of the builder, told by this prompt.
+/// Returns the start of the builder with this prompt.
 pub(crate) fn builder_started(run: &RunId, prompt: &str) -> Event {
     let Event::RunStarted(alone) = started(run) else {
         panic!("a run begins");
@@ -233,7 +233,7 @@ pub(crate) fn builder_started(run: &RunId, prompt: &str) -> Event {
     }))
 }
 
-/// A try of a call that failed, and what was said.
+/// Returns a failed API attempt with this error message.
 pub(crate) fn call_failed(run: &RunId, call: &str, line: &str) -> Event {
     let Event::AttemptFailed(attempt) = failed(end(run, 10, None, None), Kind::RateLimit) else {
         panic!("it failed");
@@ -267,7 +267,7 @@ fn of_json(value: serde_json::Value) -> Event {
     event
 }
 
-/// A failure that says this, under a fingerprint of its own.
+/// Returns a failure with this message and its own fingerprint.
 pub(crate) fn failed_saying(end: AttemptEnd, kind: Kind, line: &str) -> Event {
     let Event::AttemptFailed(mut attempt) = failed(end, kind) else {
         panic!("it failed");

@@ -1,4 +1,4 @@
-//! Questions to people, and their answers.
+//! Endpoints for escalations and their answers.
 
 use std::sync::Arc;
 
@@ -29,25 +29,25 @@ pub(super) fn routes() -> OpenApiRouter<Arc<WebState>> {
         .routes(routes!(preview_escalation))
 }
 
-/// Which questions are asked for.
+/// Query for a list of escalations.
 #[derive(Debug, Clone, Default, Deserialize, IntoParams)]
 #[serde(default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct EscalationListQuery {
-    /// Those of this run.
+    /// Filter by run.
     run: Option<String>,
-    /// Those of the project with this id.
+    /// Filter by project id.
     project: Option<String>,
-    /// Also those that were answered.
+    /// Include answered escalations.
     answered: bool,
-    /// At most so many; 50 where left out.
+    /// Maximum number of results; the default is 50.
     #[param(minimum = 1, maximum = 500)]
     limit: Option<u32>,
-    /// What `next` of the page before said.
+    /// Value of `next` from the previous page.
     after: Option<String>,
 }
 
-/// List the questions that wait for a person, the newest first
+/// List pending escalations, the newest first
 #[utoipa::path(
     get,
     path = "/api/escalations",
@@ -78,7 +78,7 @@ async fn list_escalations(
     web.json_response(&queries::escalations(&web, &filter).await?)
 }
 
-/// Show a question whole
+/// Show an escalation
 #[utoipa::path(
     get,
     path = "/api/escalations/{id}",
@@ -93,9 +93,9 @@ async fn get_escalation(
     web.json_response(&queries::escalation(&web, &id).await?)
 }
 
-/// Answer a question
+/// Answer an escalation
 ///
-/// The first answer counts; the run goes on with it.
+/// The first answer is accepted and the run continues.
 #[utoipa::path(
     post,
     path = "/api/escalations/{id}/answer",
@@ -160,18 +160,18 @@ fn unprocessable(detail: String) -> ProblemDetails {
     ProblemDetails::new(StatusCode::UNPROCESSABLE_ENTITY, detail)
 }
 
-/// How a command is tried out.
+/// Query for a preview.
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[serde(default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct PreviewQuery {
-    /// Let it use the network; what it does there is real.
+    /// Allow network access; its effects are real.
     network: bool,
 }
 
-/// Try out what a proposed command would change
+/// Preview the changes of a proposed command
 ///
-/// It runs on a copy; nothing is answered.
+/// Runs the command on a copy; does not answer the escalation.
 #[utoipa::path(
     post,
     path = "/api/escalations/{id}/preview",

@@ -1,4 +1,4 @@
-//! The log of all runs: as a stream that goes on, and as pages.
+//! Endpoint for the event log of all runs, as a stream or as pages.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -27,38 +27,38 @@ use crate::response_redaction::AlreadyRedacted;
 use crate::server_state::WebState;
 use crate::session_states::SessionStateTracker;
 
-/// How often a stream shows that it lives, and how often is looked whether it still may.
+/// Interval of keep-alive messages and of authorization checks of a stream.
 const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(15);
-/// How soon a browser comes back when a stream broke off.
+/// Time after which a browser reconnects a broken stream.
 const RECONNECT_DELAY: Duration = Duration::from_secs(1);
 
 pub(super) fn routes() -> OpenApiRouter<Arc<WebState>> {
     OpenApiRouter::new().routes(routes!(list_events))
 }
 
-/// Which events are asked for.
+/// Query for events.
 #[derive(Debug, Clone, Default, Deserialize, IntoParams)]
 #[serde(default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct EventListQuery {
-    /// Those after the one with this id; a stream begins with what happens from now on where it is left out.
+    /// Only events after this id; if omitted, a stream begins with new events.
     after: Option<u64>,
-    /// Those of this run.
+    /// Filter by run.
     run: Option<String>,
-    /// Those of this session.
+    /// Filter by session.
     session: Option<String>,
-    /// Those of these names, with commas between them.
+    /// Filter by event names, separated by commas.
     #[param(example = "attempt_failed,decision_made")]
     names: Option<String>,
-    /// At most so many in a page; 50 where left out.
+    /// Maximum number of results per page; the default is 50.
     #[param(minimum = 1, maximum = 500)]
     limit: Option<u32>,
 }
 
 /// Follow or list the events of all runs, the oldest first
 ///
-/// A stream of server-sent events that goes on; each has its id, and `Last-Event-ID` or `after` go on behind it: none is
-/// lost and none comes twice. With `Accept: application/json` it is one page instead.
+/// Returns a continuous stream of server-sent events. Each event has an id; resume after it with `Last-Event-ID` or
+/// `after` without losing or repeating events. With `Accept: application/json` returns one page instead.
 #[utoipa::path(
     get,
     path = "/api/events",
@@ -95,7 +95,7 @@ async fn list_events(
     }
 }
 
-/// Whether pages are asked for, and not the stream: a browser that opens the address shows a page.
+/// Returns true if the client wants JSON pages instead of the stream: a browser that opens the URL shows a page.
 fn wants_json_page(headers: &HeaderMap) -> bool {
     let accept = headers
         .get(header::ACCEPT)
@@ -106,7 +106,7 @@ fn wants_json_page(headers: &HeaderMap) -> bool {
     })
 }
 
-/// The id that a browser saw last.
+/// Returns the id of the last event the browser received.
 fn last_event_id(headers: &HeaderMap) -> Result<Option<u64>, ProblemDetails> {
     let Some(text) = headers.get("last-event-id") else {
         return Ok(None);
@@ -133,7 +133,7 @@ async fn event_stream(
         None => queries::newest_event(&web).await?,
     };
     let news = web.store().follow(Some(after)).await?;
-    // Whoever is cut off before the first event comes back to here.
+    // A client that is cut off before the first event reconnects here.
     let hello = Event::default()
         .id(after.number().to_string())
         .retry(RECONNECT_DELAY);
@@ -143,7 +143,7 @@ async fn event_stream(
         wait_until_unauthorized(Arc::clone(&web), parts),
     );
     let told = news
-        // The client comes back, and goes on behind what it saw last.
+        // The client reconnects and resumes after the last event it received.
         .take_while(|news| std::future::ready(news.is_ok()))
         .flat_map(|news| stream::iter(news.unwrap_or_default()))
         .filter_map(move |placed| {
@@ -151,7 +151,7 @@ async fn event_stream(
             let (web, states) = (Arc::clone(&web), Arc::clone(&states));
             let filter = filter.clone();
             async move {
-                // All events of a run lead to its state, also those that are not asked for.
+                // All events of a run determine its state, including those filtered out.
                 let of_run = filter.run.as_ref();
                 if of_run.is_some_and(|run| placed.record.run != *run) {
                     return None;
@@ -170,14 +170,14 @@ async fn event_stream(
     Ok(response)
 }
 
-/// Waits until whoever follows may not any more: their token was taken back, or their login has ended.
+/// Waits until the client loses access because its token was revoked or its login ended.
 async fn wait_until_unauthorized(web: Arc<WebState>, parts: Parts) {
     while auth_middleware::is_still_authorized(&web, &parts) {
         tokio::time::sleep(KEEP_ALIVE_INTERVAL).await;
     }
 }
 
-/// An event as it is told, if it is asked for.
+/// Returns the event as sent, if it matches the filter.
 fn visible_event(
     web: &WebState,
     filter: &EventFilter,

@@ -1,4 +1,4 @@
-//! What a request says: its path, its query and its body; what cannot be read is told as a problem.
+//! Extractors for path, query and body; invalid input becomes a problem response.
 
 use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
@@ -9,12 +9,12 @@ use utoipa::IntoParams;
 
 use crate::model::ProblemDetails;
 
-/// How many are listed where nobody says.
+/// Default number of results.
 const DEFAULT_LIMIT: u32 = 50;
-/// How many are listed at most.
+/// Maximum number of results.
 const MAX_LIMIT: u32 = 500;
 
-/// The body of a request, as JSON.
+/// The JSON body of a request.
 #[derive(Debug)]
 pub(super) struct JsonBody<T>(pub(super) T);
 
@@ -28,7 +28,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonBody<T> {
     }
 }
 
-/// The query of a request.
+/// The query parameters of a request.
 #[derive(Debug)]
 pub(super) struct QueryParams<T>(pub(super) T);
 
@@ -42,7 +42,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for QueryParams<T>
     }
 }
 
-/// What the path of a request names.
+/// The path parameters of a request.
 #[derive(Debug)]
 pub(super) struct PathParams<T>(pub(super) T);
 
@@ -56,19 +56,19 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for PathPar
     }
 }
 
-/// How much of a list is asked for.
+/// Pagination query.
 #[derive(Debug, Clone, Default, Deserialize, IntoParams)]
 #[serde(default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct PageQuery {
-    /// At most so many; 50 where left out.
+    /// Maximum number of results; the default is 50.
     #[param(minimum = 1, maximum = 500)]
     pub(super) limit: Option<u32>,
-    /// What `next` of the page before said.
+    /// Value of `next` from the previous page.
     pub(super) after: Option<String>,
 }
 
-/// How many are listed.
+/// Returns the number of results per page.
 pub(super) fn page_limit(asked: Option<u32>) -> Result<usize, ProblemDetails> {
     match asked.unwrap_or(DEFAULT_LIMIT) {
         limit @ 1..=MAX_LIMIT => Ok(limit as usize),
@@ -78,7 +78,7 @@ pub(super) fn page_limit(asked: Option<u32>) -> Result<usize, ProblemDetails> {
     }
 }
 
-/// Each of the words in a list with commas.
+/// Parses a comma-separated list.
 pub(super) fn parse_list<T>(
     name: &str,
     list: Option<&str>,
@@ -93,7 +93,7 @@ pub(super) fn parse_list<T>(
         .collect()
 }
 
-/// A value that is named by a text.
+/// Parses an optional value.
 pub(super) fn parse_optional<T: std::str::FromStr<Err: std::fmt::Display>>(
     name: &str,
     text: Option<&str>,

@@ -1,12 +1,12 @@
-//! Failures as lines of a table with commas (RFC 4180).
+//! CSV export of failures (RFC 4180).
 
 use crate::model::FailureListItem;
 
-/// The first line: what stands in which column.
+/// Header line with the column names.
 pub(super) const CSV_HEADER: &str =
     "at,run,session,attempt,call,project,model,kind,fingerprint,message\r\n";
 
-/// One failure as a line.
+/// Formats a failure as a CSV line.
 pub(super) fn csv_row(failure: &FailureListItem) -> String {
     let none = String::new();
     let cells = [
@@ -25,7 +25,7 @@ pub(super) fn csv_row(failure: &FailureListItem) -> String {
     format!("{}\r\n", cells.join(","))
 }
 
-/// A text in its cell. Spreadsheets would take one that begins like a formula for one, and run it.
+/// Escapes a cell. Spreadsheets would execute text that begins like a formula.
 fn csv_cell(text: &str) -> String {
     let obeyed = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
     let guard = if obeyed { "'" } else { "" };
@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cell_stays_one_cell_and_is_never_a_formula() {
+    fn csv_cell_is_escaped_and_never_a_formula() {
         assert_eq!(csv_cell("plain"), "plain");
         assert_eq!(csv_cell("a \"b\", c\nd"), "\"a \"\"b\"\", c\nd\"");
         assert_eq!(csv_cell("=HYPERLINK(1)"), "\"'=HYPERLINK(1)\"");

@@ -1,4 +1,4 @@
-//! Failure analytics, and the failures behind them.
+//! Endpoints for failure statistics and the list of failures.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::queries;
 use crate::response_redaction::AlreadyRedacted;
 use crate::server_state::WebState;
 
-/// So many failures are exported at a time.
+/// Number of failures per page of an export.
 const EXPORT_PAGE_SIZE: usize = 500;
 
 pub(super) fn routes() -> OpenApiRouter<Arc<WebState>> {
@@ -31,86 +31,86 @@ pub(super) fn routes() -> OpenApiRouter<Arc<WebState>> {
         .routes(routes!(export_failures))
 }
 
-/// Which failures are asked for.
+/// Query for failure statistics.
 #[derive(Debug, Clone, Default, Deserialize, IntoParams)]
 #[serde(default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct FailureAnalyticsQuery {
-    /// From the hour of this moment on.
+    /// Start, rounded down to the hour.
     #[param(value_type = Option<String>, format = DateTime)]
     since: Option<Timestamp>,
-    /// Before the hour of this moment.
+    /// End, rounded down to the hour (exclusive).
     #[param(value_type = Option<String>, format = DateTime)]
     until: Option<Timestamp>,
-    /// Only in the project with this id.
+    /// Filter by project id.
     project: Option<String>,
-    /// Only of this model.
+    /// Filter by model.
     model: Option<String>,
-    /// Only of this kind.
+    /// Filter by kind.
     kind: Option<String>,
-    /// So many messages and prompts at most; 10 where left out.
+    /// Maximum number of messages and prompts; the default is 10.
     #[param(minimum = 1, maximum = 500)]
     top: Option<u32>,
 }
 
-/// Which failures are listed.
+/// Query for a list of failures.
 #[derive(Debug, Clone, Default, Deserialize, IntoParams)]
 #[serde(default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct FailureListQuery {
-    /// From this moment on.
+    /// Start.
     #[param(value_type = Option<String>, format = DateTime)]
     since: Option<Timestamp>,
-    /// Before this moment.
+    /// End (exclusive).
     #[param(value_type = Option<String>, format = DateTime)]
     until: Option<Timestamp>,
-    /// Only in the project with this id.
+    /// Filter by project id.
     project: Option<String>,
-    /// Only of this model.
+    /// Filter by model.
     model: Option<String>,
-    /// Only of this kind.
+    /// Filter by kind.
     kind: Option<String>,
-    /// At most so many; 50 where left out.
+    /// Maximum number of results; the default is 50.
     #[param(minimum = 1, maximum = 500)]
     limit: Option<u32>,
-    /// What `next` of the page before said.
+    /// Value of `next` from the previous page.
     after: Option<String>,
 }
 
-/// How failures are exported.
+/// The format of a failure export.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 enum ExportFormat {
-    /// One line of JSON each.
+    /// One JSON object per line.
     #[default]
     Jsonl,
-    /// A table with commas.
+    /// Comma-separated values.
     Csv,
 }
 
-/// Which failures are exported.
+/// Query for an export of failures.
 #[derive(Debug, Clone, Default, Deserialize, IntoParams)]
 #[serde(default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct FailureExportQuery {
-    /// `jsonl` where left out.
+    /// Export format; the default is `jsonl`.
     #[param(inline)]
     format: ExportFormat,
-    /// From this moment on.
+    /// Start.
     #[param(value_type = Option<String>, format = DateTime)]
     since: Option<Timestamp>,
-    /// Before this moment.
+    /// End (exclusive).
     #[param(value_type = Option<String>, format = DateTime)]
     until: Option<Timestamp>,
-    /// Only in the project with this id.
+    /// Filter by project id.
     project: Option<String>,
-    /// Only of this model.
+    /// Filter by model.
     model: Option<String>,
-    /// Only of this kind.
+    /// Filter by kind.
     kind: Option<String>,
 }
 
-/// Tell what failures say together: how many, of which kind, with which model, prompt and message, on which day
+/// Show failure statistics by kind, model, project, prompt, message and day
 #[utoipa::path(
     get,
     path = "/api/analytics/failures",
@@ -133,7 +133,7 @@ async fn get_failure_analytics(
     web.json_response(&queries::failure_analytics(&web, &query).await?)
 }
 
-/// List failures one by one, the newest first
+/// List failures, the newest first
 #[utoipa::path(
     get,
     path = "/api/failures",
@@ -157,7 +157,7 @@ async fn list_failures(
     web.json_response(&queries::failures(&web, &query, after, limit).await?)
 }
 
-/// Export failures one by one, the newest first
+/// Export failures
 #[utoipa::path(
     get,
     path = "/api/analytics/failures/export",
@@ -180,7 +180,7 @@ async fn export_failures(
         kind: parse_optional("kind", asked.kind.as_deref())?,
         top: None,
     };
-    // What is wrong with the store is told before the answer begins.
+    // Report database errors before the response begins.
     let first = queries::failures(&web, &query, None, EXPORT_PAGE_SIZE).await?;
     let (media_type, name) = match asked.format {
         ExportFormat::Jsonl => ("application/jsonl", "failures.jsonl"),
@@ -222,12 +222,12 @@ async fn project_root_filter(
     }
 }
 
-/// An export that goes on page by page, so that it needs little memory.
+/// An export that loads page by page to use little memory.
 struct FailureExport {
     web: Arc<WebState>,
     query: FailureQuery,
     format: ExportFormat,
-    /// What is written next; none once all is written.
+    /// Next page to write; `None` once everything is written.
     page: Option<Page<FailureListItem>>,
     is_first: bool,
 }
@@ -248,7 +248,7 @@ impl FailureExport {
         if let Some(after) = &page.next {
             let next =
                 queries::failures(&self.web, &self.query, Some(after), EXPORT_PAGE_SIZE).await;
-            // The client sees that the answer broke off.
+            // The client sees that the response was cut off.
             let next = next.map_err(|problem| std::io::Error::other(problem.detail))?;
             self.page = Some(next);
         }

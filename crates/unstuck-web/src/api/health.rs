@@ -1,4 +1,4 @@
-//! How the server itself is, and what it is.
+//! Endpoints for health, readiness, version and the OpenAPI document.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ pub(super) fn routes() -> OpenApiRouter<Arc<WebState>> {
         .routes(routes!(document))
 }
 
-/// Whether the server answers
+/// Check that the server responds
 #[utoipa::path(
     get,
     path = "/api/health",
@@ -36,7 +36,7 @@ async fn health(State(web): State<Arc<WebState>>) -> Result<Response, ProblemDet
     })
 }
 
-/// Whether the server can do its work
+/// Check that the server is ready
 #[utoipa::path(
     get,
     path = "/api/ready",
@@ -68,7 +68,7 @@ async fn ready(State(web): State<Arc<WebState>>) -> Result<Response, ProblemDeta
     })
 }
 
-/// Which program answers
+/// Show name and version of the program
 #[utoipa::path(
     get,
     path = "/api/version",
@@ -83,7 +83,7 @@ async fn version(State(web): State<Arc<WebState>>) -> Result<Response, ProblemDe
     })
 }
 
-/// This document
+/// Return this OpenAPI document
 #[utoipa::path(
     get,
     path = "/api/openapi.json",
@@ -94,7 +94,7 @@ async fn document() -> Response {
     let json = HeaderValue::from_static("application/json");
     let body = super::openapi().to_json().unwrap_or_default();
     let mut response = ([(header::CONTENT_TYPE, json)], body).into_response();
-    // Nothing of it was written by anybody but us.
+    // This content is generated only by us, so it needs no redaction.
     response.extensions_mut().insert(AlreadyRedacted);
     response
 }

@@ -1,4 +1,4 @@
-//! Logins of browsers.
+//! Endpoints for browser logins.
 
 use std::sync::Arc;
 
@@ -21,10 +21,10 @@ pub(super) fn routes() -> OpenApiRouter<Arc<WebState>> {
         .routes(routes!(me))
 }
 
-/// Exchange the code of a dashboard's link, or a token, for a login
+/// Exchange the code of a dashboard link, or a token, for a login
 ///
-/// Each code is good once; a login by a token ends when the token is taken back. The answer sets a cookie, and tells the
-/// key that goes with it.
+/// Each code works once; a login by token ends when the token is revoked. The response sets a cookie and contains the
+/// key that belongs to it.
 #[utoipa::path(
     post,
     path = "/api/login",
@@ -55,18 +55,18 @@ async fn login(
         &opened.cookie,
         LOGIN_LIFETIME.as_secs(),
     );
-    // The key is what the client is meant to get.
+    // The client is meant to get the key, so it is not redacted.
     response.extensions_mut().insert(AlreadyRedacted);
     Ok(response)
 }
 
-/// Lets in whoever has a code of this server, one that was made beside it, or a token.
+/// Creates a login for a code of this server, a code from the token file, or a token.
 fn exchange_for_login(web: &WebState, code: &str) -> Result<Option<NewLogin>, RandomnessError> {
     let now = web.now();
     if let Some(opened) = web.logins.exchange_code(code, now)? {
         return Ok(Some(opened));
     }
-    // What cannot be read lets nobody in.
+    // A token file that cannot be read grants no access.
     if let Some(scope) = web.tokens.exchange_login_code(code, now).ok().flatten() {
         return web.logins.create_login(scope, None, now).map(Some);
     }
@@ -95,7 +95,7 @@ async fn logout(State(web): State<Arc<WebState>>, headers: HeaderMap) -> Respons
     response
 }
 
-/// Who asks, and what they may do
+/// Show identity and scope of the caller
 #[utoipa::path(
     get,
     path = "/api/me",

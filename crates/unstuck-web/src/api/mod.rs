@@ -1,4 +1,4 @@
-//! The REST API: one file for each subject, and the document that describes all of it.
+//! The REST API, with one file per subject, and its OpenAPI document.
 
 mod escalations;
 mod events;
@@ -30,10 +30,10 @@ use crate::model::ProblemDetails;
 use crate::server_state::WebState;
 use crate::{auth_middleware, pages};
 
-/// The longest body that is read.
+/// Maximum body size in bytes.
 const MAX_BODY_BYTES: usize = 1 << 20;
 
-/// The API and the pages, with the guard in front of both.
+/// Creates the router of the API and the pages, behind the auth middleware.
 pub fn router(web: Arc<WebState>) -> Router {
     let (api, _) = api_router().split_for_parts();
     api.merge(pages::router())
@@ -47,7 +47,7 @@ pub fn router(web: Arc<WebState>) -> Router {
         .with_state(web)
 }
 
-/// The document that describes the API.
+/// Returns the OpenAPI document.
 pub fn openapi() -> OpenApi {
     openapi_document::with_problem_responses(api_router().into_openapi())
 }

@@ -1,4 +1,4 @@
-//! What the document of the API says beside its routes: what it is, who may, and every problem that can be answered.
+//! The general parts of the OpenAPI document: description, security and problem responses.
 
 use utoipa::openapi::path::{Operation, ParameterIn, PathItem};
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme};
@@ -10,7 +10,7 @@ use utoipa::{PartialSchema, ToSchema};
 
 use crate::model::{FieldProblem, ProblemDetails};
 
-/// Problems that every operation can answer with.
+/// Problems that every operation can return.
 const COMMON_PROBLEMS: [(u16, &str); 6] = [
     (400, "The request cannot be read."),
     (
@@ -28,23 +28,23 @@ const COMMON_PROBLEMS: [(u16, &str); 6] = [
     (500, "The server or its store failed."),
     (503, "The server cannot do that now."),
 ];
-/// Problems with what the path names.
+/// Problems with path parameters.
 const PATH_PROBLEMS: [(u16, &str); 1] = [(404, "There is no such thing.")];
-/// Problems with what is sent.
+/// Problems with the body.
 const BODY_PROBLEMS: [(u16, &str); 3] = [
     (413, "The body is longer than 1 MiB."),
     (415, "The body is not JSON, by its Content-Type."),
     (422, "The body says something that cannot be."),
 ];
-/// Problems with how things stand.
+/// Conflicts with the current state.
 const CONFLICT_PROBLEMS: [(u16, &str); 1] = [(409, "It does not fit how things stand.")];
-/// Problems with the version that is changed.
+/// Problems with the version of a change.
 const VERSION_PROBLEMS: [(u16, &str); 2] = [
     (412, "It was changed meanwhile."),
     (428, "If-Match is missing."),
 ];
 
-/// The document before it has any routes.
+/// Creates the document without routes.
 pub(super) fn base_document() -> OpenApi {
     let info = InfoBuilder::new()
         .title("unstuck")
@@ -79,7 +79,7 @@ pub(super) fn base_document() -> OpenApi {
         .build()
 }
 
-/// The document with all problems that can be answered.
+/// Adds the problem responses to all operations.
 pub(super) fn with_problem_responses(mut document: OpenApi) -> OpenApi {
     for item in document.paths.paths.values_mut() {
         let PathItem {
@@ -90,7 +90,7 @@ pub(super) fn with_problem_responses(mut document: OpenApi) -> OpenApi {
             ..
         } = item;
         for operation in get.iter_mut() {
-            // Looking needs nothing on the machine that it runs on.
+            // Read access from the same machine needs no credential.
             operation.security = Some(vec![
                 SecurityRequirement::default(),
                 SecurityRequirement::new("token", [""; 0]),

@@ -1,5 +1,5 @@
-//! Retry policies: the default and those of projects. Two people do not overwrite each other: a change has to say in
-//! `If-Match` which version it was made from.
+//! Endpoints for retry policies: the default and those of projects. To prevent lost updates, a change must state in
+//! `If-Match` the version it is based on.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::model::{
 use crate::queries;
 use crate::server_state::WebState;
 
-/// The header that tells where a policy comes from.
+/// Header with the source of a policy.
 const ORIGIN_HEADER: HeaderName = HeaderName::from_static("x-unstuck-origin");
 
 pub(super) fn routes() -> OpenApiRouter<Arc<WebState>> {
@@ -35,7 +35,7 @@ pub(super) fn routes() -> OpenApiRouter<Arc<WebState>> {
         .routes(routes!(list_policy_templates))
 }
 
-/// Show the retry policy of all projects that have none of their own
+/// Show the default retry policy
 #[utoipa::path(
     get,
     path = "/api/retry-policy",
@@ -52,9 +52,9 @@ async fn get_policy(
     policy_response(&web, PolicyTarget::Default, &headers).await
 }
 
-/// Set the retry policy of all projects that have none of their own
+/// Set the default retry policy
 ///
-/// What is left out is that of the template, or of `standard`.
+/// Omitted fields take the value of the template, or of `standard`.
 #[utoipa::path(
     put,
     path = "/api/retry-policy",
@@ -72,7 +72,7 @@ async fn put_policy(
     change_policy(&web, PolicyTarget::Default, Some(policy), &headers, &who).await
 }
 
-/// Take away what was set, so that the configuration counts again
+/// Reset the default retry policy to the configured one
 #[utoipa::path(
     delete,
     path = "/api/retry-policy",
@@ -110,7 +110,7 @@ async fn get_project_policy(
 
 /// Set the retry policy of a project
 ///
-/// What is left out is that of the template, or of `standard`.
+/// Omitted fields take the value of the template, or of `standard`.
 #[utoipa::path(
     put,
     path = "/api/projects/{id}/retry-policy",
@@ -133,7 +133,7 @@ async fn put_project_policy(
     change_policy(&web, of, Some(policy), &headers, &who).await
 }
 
-/// Take away what was set for a project, so that the default counts again
+/// Reset the retry policy of a project to the default
 #[utoipa::path(
     delete,
     path = "/api/projects/{id}/retry-policy",
@@ -154,7 +154,7 @@ async fn delete_project_policy(
     change_policy(&web, of, None, &headers, &who).await
 }
 
-/// List the policies that can be named, to start from
+/// List the policy templates
 #[utoipa::path(
     get,
     path = "/api/policy-templates",
@@ -241,7 +241,7 @@ fn add_policy_headers(response: &mut Response, kept: &EffectivePolicy) {
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
 }
 
-/// Whether a header names this version; none where it is not there.
+/// Returns true if the header contains this version, or `None` if the header is missing.
 fn header_matches_etag(headers: &HeaderMap, header: HeaderName, etag: &str) -> Option<bool> {
     let text = headers.get(header)?.to_str().unwrap_or_default();
     let mut named = text.split(',').map(str::trim);

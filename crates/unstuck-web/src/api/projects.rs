@@ -1,4 +1,4 @@
-//! Projects.
+//! Endpoints for projects.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ pub(super) fn routes() -> OpenApiRouter<Arc<WebState>> {
         .routes(routes!(get_project))
 }
 
-/// List the projects in which something ran, the newest activity first
+/// List projects, the latest activity first
 #[utoipa::path(
     get,
     path = "/api/projects",

@@ -1,4 +1,4 @@
-//! How recovery went.
+//! Endpoint for recovery statistics.
 
 use std::sync::Arc;
 
@@ -20,26 +20,26 @@ pub(super) fn routes() -> OpenApiRouter<Arc<WebState>> {
     OpenApiRouter::new().routes(routes!(get_recovery_analytics))
 }
 
-/// Which recoveries are asked for.
+/// Query for recovery statistics.
 #[derive(Debug, Clone, Default, Deserialize, IntoParams)]
 #[serde(default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct RecoveryAnalyticsQuery {
-    /// From the hour of this moment on.
+    /// Start, rounded down to the hour.
     #[param(value_type = Option<String>, format = DateTime)]
     since: Option<Timestamp>,
-    /// Before the hour of this moment.
+    /// End, rounded down to the hour (exclusive).
     #[param(value_type = Option<String>, format = DateTime)]
     until: Option<Timestamp>,
-    /// Only in the project with this id.
+    /// Filter by project id.
     project: Option<String>,
-    /// Only of this model.
+    /// Filter by model.
     model: Option<String>,
-    /// Only of this kind of failure.
+    /// Filter by kind of failure.
     kind: Option<String>,
 }
 
-/// Tell how recovery went: by level and strategy, how long it took, how many runs were saved
+/// Show recovery statistics by level, strategy and day
 #[utoipa::path(
     get,
     path = "/api/analytics/recovery",

@@ -1,4 +1,4 @@
-//! Runs, and the attempts in them.
+//! Endpoints for runs and their attempts.
 
 use std::sync::Arc;
 
@@ -29,28 +29,28 @@ pub(super) fn routes() -> OpenApiRouter<Arc<WebState>> {
         .routes(routes!(stop_run))
 }
 
-/// Which runs are asked for.
+/// Query for a list of runs.
 #[derive(Debug, Clone, Default, Deserialize, IntoParams)]
 #[serde(default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct RunListQuery {
-    /// Where they stand: one of these, with commas between them.
+    /// Filter by statuses, separated by commas.
     #[param(example = "running,waiting")]
     status: Option<String>,
-    /// The id of their project.
+    /// Filter by project id.
     project: Option<String>,
-    /// The kind of their newest failure.
+    /// Filter by the kind of the latest failure.
     kind: Option<String>,
-    /// They began then or later.
+    /// Earliest start time.
     #[param(value_type = Option<String>, format = DateTime)]
     since: Option<Timestamp>,
-    /// They began before.
+    /// Latest start time (exclusive).
     #[param(value_type = Option<String>, format = DateTime)]
     until: Option<Timestamp>,
-    /// At most so many; 50 where left out.
+    /// Maximum number of results; the default is 50.
     #[param(minimum = 1, maximum = 500)]
     limit: Option<u32>,
-    /// What `next` of the page before said.
+    /// Value of `next` from the previous page.
     after: Option<String>,
 }
 
@@ -98,7 +98,7 @@ async fn get_run(
     web.json_response(&queries::run(&web, &id).await?)
 }
 
-/// List the attempts of a run, in the order in which they began
+/// List the attempts of a run, in order of their start
 #[utoipa::path(
     get,
     path = "/api/runs/{id}/attempts",
@@ -113,7 +113,7 @@ async fn list_attempts(
     web.json_response(&Page::single(queries::attempts(&web, &id).await?))
 }
 
-/// Show one attempt of a run
+/// Show an attempt of a run
 #[utoipa::path(
     get,
     path = "/api/runs/{id}/attempts/{index}",
@@ -131,7 +131,7 @@ async fn get_attempt(
     web.json_response(&queries::attempt(&web, &id, index).await?)
 }
 
-/// Show what an attempt was given and wrote
+/// Show the prompt and output of an attempt
 #[utoipa::path(
     get,
     path = "/api/runs/{id}/attempts/{index}/texts",
@@ -152,7 +152,7 @@ async fn get_attempt_texts(
 
 /// Stop a run
 ///
-/// What it was doing can be taken up again.
+/// It can be resumed later.
 #[utoipa::path(
     post,
     path = "/api/runs/{id}/stop",

@@ -1,4 +1,4 @@
-//! Sessions: how they stand, trying them again, and a stronger model for them.
+//! Endpoints for sessions: status, retry and model switch.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ pub(super) fn routes() -> OpenApiRouter<Arc<WebState>> {
         .routes(routes!(escalate_session))
 }
 
-/// List the sessions that run, wait or need a person
+/// List active sessions: running, waiting or blocked
 #[utoipa::path(
     get,
     path = "/api/sessions",
@@ -61,7 +61,7 @@ async fn list_sessions(
     })
 }
 
-/// Of so many runs at most the sessions are told that go on.
+/// Maximum number of active runs whose sessions are listed.
 const MAX_ACTIVE_RUNS: usize = 500;
 
 /// Show a session
@@ -79,7 +79,7 @@ async fn get_session(
     web.json_response(&queries::session(&web, &id).await?)
 }
 
-/// List the attempts of a session, in the order in which they began
+/// List the attempts of a session, in order of their start
 #[utoipa::path(
     get,
     path = "/api/sessions/{id}/attempts",
@@ -94,9 +94,9 @@ async fn list_session_attempts(
     web.json_response(&Page::single(queries::session_attempts(&web, &id).await?))
 }
 
-/// Show what a retry would send
+/// Preview the prompt of a retry
 ///
-/// Nothing is changed.
+/// Changes nothing.
 #[utoipa::path(
     post,
     path = "/api/sessions/{id}/retry-prompt",
@@ -115,10 +115,10 @@ async fn show_retry_prompt(
     web.json_response(&web.deeds().retry_prompt(retrying).await?)
 }
 
-/// Try a session again
+/// Retry a session
 ///
-/// With the error in the prompt, with a person's words, with another model or more time, as the options say. What was
-/// tried before stays in the history.
+/// The options add the error or additional instructions to the prompt, change the model or extend the time limit.
+/// Earlier attempts stay in the history.
 #[utoipa::path(
     post,
     path = "/api/sessions/{id}/retry",
@@ -138,10 +138,10 @@ async fn retry_session(
     Ok((StatusCode::ACCEPTED, started).into_response())
 }
 
-/// Go on with a stronger model
+/// Switch to a stronger model
 ///
-/// Without `confirm` nothing is changed: the answer tells what it is expected to cost. With it the session's further
-/// calls go to the other model, in the same conversation.
+/// Without `confirm` nothing changes and only the cost estimate is returned. With it, further calls of the session use
+/// the new model in the same conversation.
 #[utoipa::path(
     post,
     path = "/api/sessions/{id}/escalate",

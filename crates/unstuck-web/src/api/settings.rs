@@ -1,4 +1,4 @@
-//! What is configured and learned: agents, models, budgets, webhooks, upstreams, odds.
+//! Endpoints for configuration and learned data: agents, models, budgets, webhooks, upstreams and success rates.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ pub(super) fn routes() -> OpenApiRouter<Arc<WebState>> {
         .routes(routes!(test_webhook))
 }
 
-/// List the agents that can be run, with which are installed
+/// List supported agents and whether they are installed
 #[utoipa::path(
     get,
     path = "/api/agents",
@@ -38,7 +38,7 @@ async fn list_agents(State(web): State<Arc<WebState>>) -> Result<Response, Probl
     web.json_response(&Page::single(web.deeds().agents().await?))
 }
 
-/// List the models, their prices and their ladders
+/// List models, prices and ladders
 #[utoipa::path(
     get,
     path = "/api/models",
@@ -49,7 +49,7 @@ async fn list_models(State(web): State<Arc<WebState>>) -> Result<Response, Probl
     web.json_response(&web.deeds().models().await?)
 }
 
-/// List what may be spent, and what was spent of it
+/// List budgets and the amounts spent
 #[utoipa::path(
     get,
     path = "/api/budgets",
@@ -60,7 +60,7 @@ async fn list_budgets(State(web): State<Arc<WebState>>) -> Result<Response, Prob
     web.json_response(&web.deeds().budgets().await?)
 }
 
-/// List how often each strategy helped against each kind of failure
+/// List the success rate of each strategy by kind of failure
 #[utoipa::path(
     get,
     path = "/api/learned",
@@ -71,7 +71,7 @@ async fn list_learned(State(web): State<Arc<WebState>>) -> Result<Response, Prob
     web.json_response(&Page::single(queries::success_rates(&web).await?))
 }
 
-/// List the upstreams of the gateway, with their breakers and limits
+/// List the upstreams of the gateway with their circuit breakers and limits
 #[utoipa::path(
     get,
     path = "/api/upstreams",
@@ -82,7 +82,7 @@ async fn list_upstreams(State(web): State<Arc<WebState>>) -> Result<Response, Pr
     web.json_response(&Page::single(web.deeds().lanes().await?))
 }
 
-/// List who is told when something happens
+/// List the configured webhooks
 #[utoipa::path(
     get,
     path = "/api/webhooks",
@@ -93,7 +93,7 @@ async fn list_webhooks(State(web): State<Arc<WebState>>) -> Result<Response, Pro
     web.json_response(&Page::single(web.deeds().webhooks().await?))
 }
 
-/// Send a sample to a webhook
+/// Send a test notification to a webhook
 #[utoipa::path(
     post,
     path = "/api/webhooks/{id}/test",

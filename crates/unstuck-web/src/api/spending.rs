@@ -1,4 +1,4 @@
-//! What calls of LLM APIs cost.
+//! Endpoint for the cost of LLM API calls.
 
 use std::sync::Arc;
 
@@ -20,44 +20,44 @@ pub(super) fn routes() -> OpenApiRouter<Arc<WebState>> {
     OpenApiRouter::new().routes(routes!(list_spending))
 }
 
-/// What is told apart.
+/// The dimension to group by.
 #[derive(Debug, Clone, Copy, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 enum By {
-    /// The day, in UTC.
+    /// By day (UTC).
     #[default]
     Day,
-    /// The project.
+    /// By project.
     Project,
-    /// The run.
+    /// By run.
     Run,
-    /// The session.
+    /// By session.
     Session,
-    /// The model that answered.
+    /// By the model that answered.
     Model,
-    /// Who was asked.
+    /// By upstream.
     Upstream,
 }
 
-/// What was spent is asked for.
+/// Query for the spending report.
 #[derive(Debug, Clone, Default, Deserialize, IntoParams)]
 #[serde(default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct SpendingReportQuery {
-    /// What is told apart; days where left out.
+    /// Dimension to group by; the default is `day`.
     #[param(inline)]
     by: By,
-    /// From the hour of this moment on.
+    /// Start, rounded down to the hour.
     #[param(value_type = Option<String>, format = DateTime)]
     since: Option<Timestamp>,
-    /// Up to the hour of this moment.
+    /// End, rounded down to the hour (inclusive).
     #[param(value_type = Option<String>, format = DateTime)]
     until: Option<Timestamp>,
-    /// Only in the project with this id.
+    /// Filter by project id.
     project: Option<String>,
 }
 
-/// Tell what calls of LLM APIs cost, by day or by something else
+/// Show the cost of LLM API calls by day or another dimension
 #[utoipa::path(
     get,
     path = "/api/spending",

@@ -1,4 +1,4 @@
-//! Who asks, and what they may do.
+//! Identity and permissions of a caller.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -14,29 +14,29 @@ use super::random_token::SecretHash;
 use super::tokens::TokenStore;
 use crate::model::{ProblemDetails, Scope};
 
-/// The header with the key of a login.
+/// Header that carries the CSRF key of a login.
 const LOGIN_KEY_HEADER: &str = "x-unstuck-key";
 
-/// Who asks; put into every request by the guard.
+/// The identity of a caller; the auth middleware adds it to every request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
-    /// What their token or cookie allows; none where they brought neither.
+    /// Scope of the token or cookie; `None` without either.
     pub scope: Option<Scope>,
-    /// What their token is called; none where they brought none.
+    /// Name of the token; `None` without one.
     pub name: Option<String>,
-    /// Whether what they brought allows to change something: a token, or a cookie with its key from our own page.
+    /// True if the credential allows changes: a token, or a cookie with its key from our own page.
     pub may_change: bool,
-    /// The hash of what they brought; none where that does not count.
+    /// Hash of the credential; `None` if it is invalid.
     pub(crate) credential: Option<String>,
-    /// Whether they had logged in, and that login has ended.
+    /// True if the login has ended.
     pub(crate) login_ended: bool,
 }
 
-/// What is known of those who may come in.
+/// The stores to check credentials against.
 pub(crate) struct Credentials<'a> {
     pub(crate) tokens: &'a TokenStore,
     pub(crate) logins: &'a LoginStore,
-    /// What the cookie of a login is called.
+    /// Name of the login cookie.
     pub(crate) cookie: &'a str,
     pub(crate) now: Timestamp,
 }
@@ -54,12 +54,12 @@ impl Identity {
         ..Self::ANONYMOUS
     };
 
-    /// Whether they may do what needs this scope, be it here or from a page that has the key.
+    /// Returns true if the scope is granted, either directly or from a page that has the key.
     pub fn has_scope(&self, scope: Scope) -> bool {
         self.scope.is_some_and(|own| own >= scope)
     }
 
-    /// What is written down as the one who did something.
+    /// Returns the name recorded as the author of a change.
     pub fn audit_name(&self) -> Option<String> {
         self.name.clone()
     }
@@ -76,13 +76,13 @@ impl Identity {
         let Some(cookie) = cookie_value(&parts.headers, papers.cookie) else {
             return Ok(Self::ANONYMOUS);
         };
-        // A login that has ended is nobody's fault.
+        // An expired login does not count as a rejected credential.
         let Some(allowed) = papers.logins.check_cookie(&cookie, now) else {
             return Ok(Self::EXPIRED_LOGIN);
         };
         let name = match &allowed.token {
             None => "dashboard".to_owned(),
-            // Whose token was taken back is out, wherever it was typed.
+            // A revoked token is rejected, however it was sent.
             Some(id) => match papers.tokens.find_valid(id).ok().flatten() {
                 Some(token) => token.name,
                 None => return Ok(Self::EXPIRED_LOGIN),
@@ -110,7 +110,7 @@ impl Identity {
             ));
         };
         let found = tokens.check(secret).map_err(|error| {
-            // Where the file is, is nobody's business.
+            // Do not disclose the path of the file.
             let _ = error;
             ProblemDetails::new(
                 StatusCode::SERVICE_UNAVAILABLE,
@@ -137,7 +137,7 @@ fn bearer_token(text: &str) -> Option<&str> {
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
-/// Somebody who is not who they should be.
+/// Creates the problem for an invalid credential.
 pub(crate) fn invalid_credential(detail: &str) -> ProblemDetails {
     ProblemDetails::new(StatusCode::UNAUTHORIZED, detail).with_header(
         header::WWW_AUTHENTICATE,
@@ -145,7 +145,7 @@ pub(crate) fn invalid_credential(detail: &str) -> ProblemDetails {
     )
 }
 
-/// Somebody who may not do that.
+/// Creates the problem for an insufficient scope.
 pub(crate) fn insufficient_scope(scope: Scope, own: Scope) -> ProblemDetails {
     ProblemDetails::new(
         StatusCode::FORBIDDEN,
@@ -155,7 +155,7 @@ pub(crate) fn insufficient_scope(scope: Scope, own: Scope) -> ProblemDetails {
     )
 }
 
-/// The cookie of that name.
+/// Returns the cookie with this name.
 pub(crate) fn cookie_value(headers: &HeaderMap, name: &str) -> Option<String> {
     let lines = headers.get_all(header::COOKIE).iter();
     let mut pairs = lines
@@ -166,10 +166,10 @@ pub(crate) fn cookie_value(headers: &HeaderMap, name: &str) -> Option<String> {
     found.map(|(_, value)| value.to_owned())
 }
 
-/// Where a request came from.
+/// The origin of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct ClientPeer {
-    /// The address; none where the listener does not tell.
+    /// Address; `None` if the listener does not provide it.
     pub(crate) address: Option<IpAddr>,
     pub(crate) owner: PeerOwner,
 }
@@ -184,7 +184,7 @@ impl ClientPeer {
         }
     }
 
-    /// Whether it is on this machine.
+    /// Returns true if the client is on this machine.
     pub(crate) fn is_local(&self) -> bool {
         self.address.is_some_and(|address| address.is_loopback())
     }
@@ -199,7 +199,7 @@ impl<S: Sync> FromRequestParts<S> for Identity {
     }
 }
 
-/// Who asks, if they may change policies and settings.
+/// Extracts an identity that may change policies and settings.
 #[derive(Debug, Clone)]
 pub(crate) struct RequireAdmin(pub(crate) Identity);
 

@@ -1,7 +1,7 @@
-//! Logins of browsers: one-time codes that a link carries, and the sessions that they are exchanged for.
+//! Browser logins: one-time codes carried by links, and the login sessions they are exchanged for.
 //!
-//! A cookie alone is not enough to change anything. Browsers send the cookies of this machine to every server on it,
-//! whatever its port, and agents run servers. So a login also gets a key, which only pages of this very origin can keep.
+//! A cookie alone cannot change anything: browsers send the cookies of this machine to every server on it, whatever its
+//! port, and agents run servers. So a login also gets a key that only pages of the same origin can keep.
 
 use std::collections::HashMap;
 use std::fs::{self, OpenOptions};
@@ -17,21 +17,21 @@ use unstuck_core::Timestamp;
 use super::random_token::{RandomnessError, SecretHash, generate_secret};
 use crate::model::Scope;
 
-/// How long a code can be exchanged.
+/// Lifetime of a login code.
 pub const CODE_LIFETIME: Duration = Duration::from_secs(10 * 60);
-/// How long a login lasts.
+/// Lifetime of a login.
 pub const LOGIN_LIFETIME: Duration = Duration::from_secs(12 * 60 * 60);
-/// So many of each are kept; the oldest go first.
+/// Maximum number of codes and of logins; the oldest are dropped first.
 const MAX_LOGINS: usize = 1000;
-/// A file of so many bytes is written anew when a server starts.
+/// File size in bytes above which the file is compacted when a server starts.
 const COMPACT_ABOVE_BYTES: usize = 256 * 1024;
 
-/// Codes, which end with the server, and logins, which do not: their hashes are kept in a file that only its owner can
-/// read, one line for each that began and for each that ended.
+/// The login codes, which end with the server, and the logins, which survive it: their hashes are stored in a file that
+/// only its owner can read, with one line for each start and end of a login.
 #[derive(Debug, Default)]
 pub(crate) struct LoginStore {
     tables: Mutex<LoginTables>,
-    /// None where they end with the server.
+    /// `None` if logins end with the server.
     file: Option<PathBuf>,
 }
 
@@ -54,7 +54,7 @@ struct ActiveLogin {
     token: Option<String>,
 }
 
-/// A line of the file: a login that began, or one that ended.
+/// A line of the file: the start or end of a login.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(untagged)]
 enum LoginRecord {
@@ -72,28 +72,28 @@ enum LoginRecord {
     },
 }
 
-/// What a cookie allows.
+/// The permissions granted by a login cookie.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LoginAccess {
     pub(crate) scope: Scope,
-    /// The id of the token that it came from, without which it counts no more; none where it came by a link.
+    /// Id of the token that was used to log in; the login ends when it is revoked. `None` for a login by link.
     pub(crate) token: Option<String>,
 }
 
-/// Who has logged in.
+/// A new login.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NewLogin {
-    /// What the cookie says.
+    /// Value of the cookie.
     pub(crate) cookie: String,
-    /// What only pages keep.
+    /// CSRF key, kept only by pages.
     pub(crate) key: String,
     pub(crate) scope: Scope,
 }
 
 impl LoginStore {
-    /// The logins of this file, which need not exist, as far as they have not ended.
+    /// Opens the file, which need not exist, and loads the active logins.
     pub(crate) fn open_file(path: PathBuf, now: Timestamp) -> Self {
-        // A file that others could have written lets nobody in.
+        // A file that others can write grants no access.
         let text = match fs::metadata(&path) {
             Ok(metadata) if metadata.permissions().mode() & 0o077 == 0 => {
                 fs::read_to_string(&path).unwrap_or_default()
@@ -102,7 +102,7 @@ impl LoginStore {
         };
         let logins = parse_logins(&text, now);
         if text.len() > COMPACT_ABOVE_BYTES {
-            // What has ended is dropped; if that fails, the file is only larger than it need be.
+            // Drop expired logins; if that fails, the file is only larger than necessary.
             let _ = rewrite_file(&path, &logins);
         }
         let kept = LoginTables {
@@ -115,7 +115,7 @@ impl LoginStore {
         }
     }
 
-    /// A code for a link.
+    /// Creates a login code for a link.
     pub(crate) fn create_code(
         &self,
         scope: Scope,
@@ -133,7 +133,7 @@ impl LoginStore {
         Ok(code)
     }
 
-    /// Exchanges a code, once.
+    /// Exchanges a code for a login, once.
     pub(crate) fn exchange_code(
         &self,
         code: &str,
@@ -147,7 +147,7 @@ impl LoginStore {
         granted.transpose()
     }
 
-    /// Lets somebody in, for as long as their token counts where they have brought one.
+    /// Creates a login; if it was made with a token, it ends when the token is revoked.
     pub(crate) fn create_login(
         &self,
         scope: Scope,
@@ -171,7 +171,7 @@ impl LoginStore {
         Ok(NewLogin { cookie, key, scope })
     }
 
-    /// What a cookie allows.
+    /// Returns the permissions of a cookie, if it is valid.
     pub(crate) fn check_cookie(&self, cookie: &str, now: Timestamp) -> Option<LoginAccess> {
         let kept = self.lock_unexpired(now);
         let open = kept.logins.get(&SecretHash::of_secret(cookie).to_hex())?;
@@ -181,7 +181,7 @@ impl LoginStore {
         })
     }
 
-    /// Whether a key belongs to a cookie.
+    /// Returns true if the key belongs to the cookie.
     pub(crate) fn is_valid_key(&self, cookie: &str, key: &str, now: Timestamp) -> bool {
         let kept = self.lock_unexpired(now);
         let open = kept.logins.get(&SecretHash::of_secret(cookie).to_hex());
@@ -196,7 +196,7 @@ impl LoginStore {
         }
     }
 
-    /// Keeps a line; a login that cannot be kept ends with the server.
+    /// Appends a line to the file; a login that cannot be stored ends with the server.
     fn append_record(&self, line: &LoginRecord) {
         let Some(path) = &self.file else {
             return;
@@ -204,12 +204,12 @@ impl LoginStore {
         let mut open = OpenOptions::new();
         let file = open.append(true).create(true).mode(0o600).open(path);
         if let (Ok(mut file), Ok(text)) = (file, serde_json::to_string(line)) {
-            // One write: lines of two servers do not mix.
+            // A single write, so that lines of two servers do not interleave.
             let _ = file.write_all(format!("{text}\n").as_bytes());
         }
     }
 
-    /// What is kept, without what is over. Both are looked up by their hashes, so time tells nothing about secrets.
+    /// Locks the tables after dropping expired entries. Lookups use hashes, so timing reveals nothing about secrets.
     fn lock_unexpired(&self, now: Timestamp) -> MutexGuard<'_, LoginTables> {
         let mut kept = self.tables.lock().unwrap_or_else(PoisonError::into_inner);
         kept.codes.retain(|_, one| one.until > now);
@@ -228,7 +228,7 @@ fn began_record(cookie: &str, open: &ActiveLogin) -> LoginRecord {
     }
 }
 
-/// The logins that have not ended; a line that is none is passed over.
+/// Parses the active logins; invalid lines are skipped.
 fn parse_logins(text: &str, now: Timestamp) -> HashMap<String, ActiveLogin> {
     let mut logins = HashMap::new();
     for line in text
@@ -259,7 +259,7 @@ fn parse_logins(text: &str, now: Timestamp) -> HashMap<String, ActiveLogin> {
     logins
 }
 
-/// Writes the file anew.
+/// Rewrites the file.
 fn rewrite_file(path: &Path, logins: &HashMap<String, ActiveLogin>) -> io::Result<()> {
     let new = path.with_extension("new");
     let mut open = OpenOptions::new();
@@ -294,7 +294,7 @@ mod tests {
     const NOW: Timestamp = Timestamp::from_seconds(1_794_777_000);
 
     #[test]
-    fn a_code_is_good_once_and_for_ten_minutes() {
+    fn login_code_works_once_within_ten_minutes() {
         let logins = LoginStore::default();
         let code = logins.create_code(Scope::Answer, NOW).unwrap();
         let opened = logins.exchange_code(&code, NOW).unwrap().unwrap();
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn a_login_ends_by_itself_and_by_hand() {
+    fn login_expires_and_can_be_ended() {
         let logins = LoginStore::default();
         let code = logins.create_code(Scope::Read, NOW).unwrap();
         let opened = logins.exchange_code(&code, NOW).unwrap().unwrap();
@@ -328,9 +328,9 @@ mod tests {
         assert_eq!(logins.check_cookie(&again.cookie, NOW), None);
     }
 
-    /// W10: a server that starts again knows who has logged in, and knows no secret of theirs.
+    /// W10: a restarted server recognizes active logins without storing any of their secrets.
     #[test]
-    fn a_login_survives_a_restart_and_its_end_does_too() {
+    fn login_and_logout_survive_a_restart() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("logins.jsonl");
         let first = LoginStore::open_file(path.clone(), NOW);

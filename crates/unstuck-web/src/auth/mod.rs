@@ -1,10 +1,10 @@
-//! Who may come in, how often, and what leaves with every answer.
+//! Authentication, rate limits and response headers.
 //!
-//! - A host that is a name of somebody else's is refused (DNS rebinding), and so is every page of another origin.
-//! - From this machine programs of the same user may look; anybody else only with a token or a login: other users of this
-//!   machine, other machines, and whoever cannot be told apart from them.
-//! - Whatever changes something needs a token or a login with the key that only our own pages have, wherever it comes
-//!   from: agents live on this machine, too.
+//! - Requests for an unknown host name (DNS rebinding) and from pages of another origin are rejected.
+//! - Programs of the same user on this machine have read access. Everyone else needs a token or a login: other users of
+//!   this machine, other machines, and clients that cannot be told apart from them.
+//! - Every change needs a token, or a login with the key that only our own pages have, wherever it comes from: agents
+//!   run on this machine, too.
 
 mod identity;
 mod logins;

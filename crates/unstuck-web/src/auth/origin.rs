@@ -1,4 +1,4 @@
-//! By which name this server was reached, and from which web page: against pages that reach for this machine.
+//! Checks the host name and the origin of requests, against web pages that attack local servers.
 
 use std::net::IpAddr;
 
@@ -7,10 +7,10 @@ use axum::http::uri::Authority;
 use axum::http::{HeaderMap, Method, Uri, header};
 use unstuck_network::{host_name, unambiguous_host};
 
-/// What shows that a request came through somebody else, so that its address tells nothing.
+/// Headers that show that a request was forwarded, so that its peer address means nothing.
 const FORWARDING_HEADERS: [&str; 4] = ["forwarded", "x-forwarded-for", "x-real-ip", "via"];
 
-/// The host, with its port, that was asked for; none where it is not exactly one.
+/// Returns the requested host with its port, or `None` if there is not exactly one.
 pub(crate) fn request_host(parts: &Parts) -> Option<&str> {
     let hosts = parts.headers.get_all(header::HOST).iter();
     let hosts = hosts.map(|host| host.to_str().ok());
@@ -18,7 +18,7 @@ pub(crate) fn request_host(parts: &Parts) -> Option<&str> {
     host.filter(|host| host_name(host).is_some())
 }
 
-/// Whether a host cannot be a name that somebody else has pointed here: an address, or a name that is ours.
+/// Returns true if the host is an address or one of our own names, which nobody else can point here.
 pub(crate) fn is_allowed_host(host: &str, names: &[String]) -> bool {
     let Some(name) = host_name(host) else {
         return false;
@@ -28,14 +28,14 @@ pub(crate) fn is_allowed_host(host: &str, names: &[String]) -> bool {
         || names.iter().any(|ours| ours.eq_ignore_ascii_case(name))
 }
 
-/// Whether a request was passed on by somebody else.
+/// Returns true if the request was forwarded by a proxy.
 pub(crate) fn is_forwarded(headers: &HeaderMap) -> bool {
     FORWARDING_HEADERS
         .iter()
         .any(|name| headers.contains_key(*name))
 }
 
-/// Whether a request comes from a page of another origin, as far as the browser tells.
+/// Returns true if the browser reports that the request comes from a page of another origin.
 pub(crate) fn is_cross_origin(parts: &Parts, host: &str) -> bool {
     let text = |name: &str| {
         let value = parts.headers.get(name)?;
@@ -44,12 +44,12 @@ pub(crate) fn is_cross_origin(parts: &Parts, host: &str) -> bool {
     if let Some(origin) = text(header::ORIGIN.as_str()) {
         return !is_same_origin(origin, host);
     }
-    // A link from elsewhere may lead here; nothing else of elsewhere may.
+    // Links from other origins may lead here; other cross-origin requests are rejected.
     let follows_link = parts.method == Method::GET && text("sec-fetch-mode") == Some("navigate");
     matches!(text("sec-fetch-site"), Some("cross-site" | "same-site")) && !follows_link
 }
 
-/// Whether a request is said to come from a page of this very origin.
+/// Returns true if the browser reports that the request comes from a page of this origin.
 pub(crate) fn is_from_own_page(parts: &Parts, host: &str) -> bool {
     let origin = parts.headers.get(header::ORIGIN);
     let origin = origin.and_then(|origin| origin.to_str().ok());
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_that_somebody_else_points_here_is_not_ours() {
+    fn host_names_of_others_are_rejected() {
         let names = ["box.lan".to_owned()];
         for host in [
             "127.0.0.1:4141",
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_very_same_origin_is_our_own() {
+    fn only_the_same_origin_is_accepted() {
         assert!(is_same_origin("http://127.0.0.1:4141", "127.0.0.1:4141"));
         for origin in [
             "http://127.0.0.1:3000",

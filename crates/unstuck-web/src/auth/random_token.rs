@@ -1,22 +1,22 @@
-//! Secrets that are made here: drawn by chance, and kept only as hashes.
+//! Random secrets, stored only as hashes.
 
 use data_encoding::{BASE64URL_NOPAD, HEXLOWER};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
-/// The system gave no random bytes.
+/// The system provided no random bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the system gave no random bytes")]
 pub struct RandomnessError;
 
-/// A text that nobody can guess: 256 bits.
+/// Generates a secret with 256 random bits.
 pub(super) fn generate_secret() -> Result<String, RandomnessError> {
     let mut bytes = [0; 32];
     getrandom::fill(&mut bytes).map_err(|_| RandomnessError)?;
     Ok(BASE64URL_NOPAD.encode(&bytes))
 }
 
-/// What is kept of a secret: its SHA-256. It has 256 bits of chance, so nothing is gained by a slow hash.
+/// The SHA-256 hash of a secret. Secrets have 256 random bits, so a slow hash would add nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct SecretHash([u8; 32]);
 
@@ -34,7 +34,7 @@ impl SecretHash {
         HEXLOWER.encode(&self.0)
     }
 
-    /// Compares without telling by its time where a difference is.
+    /// Compares in constant time.
     pub(super) fn matches(&self, other: &Self) -> bool {
         self.0.ct_eq(&other.0).into()
     }

@@ -1,8 +1,8 @@
-//! How often somebody may ask: a bucket each, so that nobody keeps the others from being answered.
+//! Rate limits: one token bucket per client, so that no client blocks the others.
 //!
-//! Whoever brings a token or a login that counts has a bucket of their own: many share the address of one machine, and
-//! what one of them does wrong must not shut out the others. For the same reason everybody may look from this machine.
-//! Secrets have 256 bits, so nothing is gained by guessing: wrong ones are only kept from filling logs and files.
+//! Each valid token or login has its own bucket: many clients share the address of one machine, and the mistakes of one
+//! must not block the others. For the same reason read access from this machine is not limited. Secrets have 256 bits
+//! and cannot be guessed: rejected ones are limited only to keep them from filling logs and files.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -14,15 +14,15 @@ use unstuck_core::decision::{RetryBudget, RetryBudgetSettings};
 
 use super::identity::ClientPeer;
 
-/// So many askers are remembered; those that have not asked for long go first.
+/// Maximum number of buckets; those unused for longest are dropped first.
 const MAX_BUCKETS: usize = 10_000;
 
-/// How often one address may ask.
+/// A rate limit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RequestRate {
-    /// How many requests at once.
+    /// Number of requests in a burst.
     pub burst: u32,
-    /// How many in a second, in the long run.
+    /// Sustained requests per second.
     pub per_second: f64,
 }
 
@@ -37,15 +37,16 @@ impl RequestRate {
     }
 }
 
-/// The rates that hold.
+/// The rate limits of the server.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RateLimits {
-    /// Of each token or login from this machine; 2000 at once and 500 in a second by default.
+    /// Limit of each token or login from this machine; by default a burst of 2000 and 500 per second.
     pub here: RequestRate,
-    /// Of each token or login from elsewhere, and of each other address; 200 at once and 50 in a second by default.
+    /// Limit of each token or login from elsewhere, and of each other address; by default a burst of 200 and 50 per
+    /// second.
     pub elsewhere: RequestRate,
-    /// How often an address, or one user of this machine, is told that a token or code is wrong; 20 at once and one in ten
-    /// seconds by default. Right ones of the same address are not held up by it.
+    /// Limit of rejected tokens or codes per address or user of this machine; by default a burst of 20 and one per ten
+    /// seconds. Valid credentials from the same address are not affected.
     pub wrong: RequestRate,
 }
 
@@ -60,16 +61,16 @@ impl Default for RateLimits {
     }
 }
 
-/// Somebody who asks.
+/// The client that a bucket belongs to.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum RateLimitKey {
-    /// Whoever has this token or login, by its hash.
+    /// A token or login, by its hash.
     Credential(String),
-    /// Whoever is at this address, and of this user where that is known.
+    /// An address, with its user if known.
     Address(ClientPeer),
 }
 
-/// The buckets of all askers.
+/// The token buckets of all clients.
 #[derive(Debug)]
 pub(crate) struct RateLimiter {
     limits: RateLimits,
@@ -88,7 +89,7 @@ impl RateLimiter {
         }
     }
 
-    /// Counts a request of somebody who is here or elsewhere; how long to wait if there were too many.
+    /// Counts a request; returns the time to wait if the limit is exceeded.
     pub(crate) fn check_request(
         &self,
         asker: RateLimitKey,
@@ -103,7 +104,7 @@ impl RateLimiter {
         take_from_bucket(&self.request_buckets, asker, rate, now)
     }
 
-    /// Counts a wrong token or code of a peer; how long to wait if there were too many.
+    /// Counts a rejected token or code of a peer; returns the time to wait if the limit is exceeded.
     pub(crate) fn check_rejected(&self, peer: ClientPeer, now: Timestamp) -> Result<(), Duration> {
         take_from_bucket(
             &self.rejected_buckets,
@@ -143,7 +144,7 @@ fn take_from_bucket(
     }
 }
 
-/// Whoever has one address of IPv6 has a whole network of them.
+/// Reduces an address to its network: an IPv6 client controls a whole network of addresses.
 fn network_prefix(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => {
@@ -187,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn who_asks_too_often_is_told_when_to_come_back_and_others_are_not_held_up() {
+    fn rate_limit_returns_the_wait_and_does_not_affect_others() {
         let rates = rates();
         let busy = || at("192.0.2.7");
         assert!((0..3).all(|_| rates.check_request(busy(), false, NOW).is_ok()));
@@ -200,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_network_of_ipv6_counts_as_one_address() {
+    fn ipv6_network_shares_one_bucket() {
         let rates = rates();
         for last in 0..3 {
             let one = at(&format!("2001:db8::{last}"));
@@ -218,9 +219,9 @@ mod tests {
         );
     }
 
-    /// W2: what somebody does wrong counts against wrong tokens and nothing else.
+    /// W2: rejected tokens use only the limit for rejected tokens.
     #[test]
-    fn who_guesses_tokens_is_only_kept_from_guessing() {
+    fn guessing_tokens_limits_only_further_guesses() {
         let rates = rates();
         let guesser = peer("192.0.2.7");
         assert!((0..2).all(|_| rates.check_rejected(guesser, NOW).is_ok()));

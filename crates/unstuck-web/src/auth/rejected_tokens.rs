@@ -1,4 +1,4 @@
-//! Wrong tokens and codes, counted for each address: they keep nobody out, and nobody overlooks who sends them.
+//! Counts rejected tokens and codes per address, to report attacks without blocking anyone.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -8,29 +8,29 @@ use std::time::Duration;
 use tokio::sync::broadcast;
 use unstuck_core::Timestamp;
 
-/// After so long without another one an address is forgotten.
+/// Time without another rejected token after which an address is forgotten.
 const FORGET_AFTER: Duration = Duration::from_secs(600);
-/// Whoever sends fewer than so many has mistyped something.
+/// Number of rejected tokens below which they are treated as typing errors.
 const REPORT_THRESHOLD: u64 = 10;
-/// So many addresses are remembered.
+/// Maximum number of addresses that are tracked.
 const MAX_ADDRESSES: usize = 1000;
-/// So many reports wait for whoever reads them slowly.
+/// Capacity of the report channel.
 const REPORT_CAPACITY: usize = 16;
 
-/// The wrong tokens and codes that came from one address, without a longer pause.
+/// The rejected tokens and codes of one address, without a longer pause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RejectedTokens {
-    /// Where they came from; none where that is not known.
+    /// Address; `None` if unknown.
     pub address: Option<IpAddr>,
-    /// How many there were.
+    /// Number of rejected tokens.
     pub count: u64,
-    /// When the first one came.
+    /// Time of the first one.
     pub first: Timestamp,
-    /// When the last one came.
+    /// Time of the last one.
     pub last: Timestamp,
 }
 
-/// The wrong tokens and codes of all addresses.
+/// Counts rejected tokens and codes by address.
 #[derive(Debug)]
 pub(crate) struct RejectedTokenCounter {
     by_address: Mutex<HashMap<Option<IpAddr>, RejectedTokens>>,
@@ -47,7 +47,7 @@ impl Default for RejectedTokenCounter {
 }
 
 impl RejectedTokenCounter {
-    /// Counts one. The first, the tenth, the hundredth and so on of an address are reported.
+    /// Counts a rejected token. Reports the first, tenth, hundredth and so on of an address.
     pub(crate) fn record(&self, address: Option<IpAddr>, now: Timestamp) {
         let mut seen = self
             .by_address
@@ -67,12 +67,12 @@ impl RejectedTokenCounter {
         one.last = now;
         let digits = one.count.ilog10();
         if one.count == 10_u64.pow(digits) {
-            // Nobody need listen.
+            // There may be no subscriber.
             let _ = self.reports.send(*one);
         }
     }
 
-    /// The address that sends the most of them, if any sends more than typing errors.
+    /// Returns the address with the most rejected tokens, if they exceed typing errors.
     pub(crate) fn worst_address(&self, now: Timestamp) -> Option<RejectedTokens> {
         let seen = self
             .by_address
@@ -85,7 +85,7 @@ impl RejectedTokenCounter {
         lately.max_by_key(|one| one.count).copied()
     }
 
-    /// What is reported from now on.
+    /// Subscribes to future reports.
     pub(crate) fn subscribe(&self) -> broadcast::Receiver<RejectedTokens> {
         self.reports.subscribe()
     }
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn endless_wrong_tokens_are_counted_and_reported_ever_less_often() {
+    fn repeated_rejected_tokens_are_reported_at_powers_of_ten() {
         let rejected = RejectedTokenCounter::default();
         let mut reports = rejected.subscribe();
         let here = "127.0.0.1".parse().ok();
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_that_stops_is_forgotten() {
+    fn idle_address_is_forgotten() {
         let rejected = RejectedTokenCounter::default();
         let here = "192.0.2.7".parse().ok();
         (0..20).for_each(|_| rejected.record(here, NOW));

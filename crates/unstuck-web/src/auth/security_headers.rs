@@ -1,8 +1,8 @@
-//! Headers that go with every answer.
+//! Security headers sent with every response.
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 
-/// What a page may do: run our own script and style, ask this server, and nothing else.
+/// Content security policy: a page may only run our own scripts and styles and call this server.
 const CSP: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
     connect-src 'self'; font-src 'self'; manifest-src 'self'; form-action 'self'; base-uri 'none'; \
     frame-ancestors 'none'";
@@ -26,7 +26,7 @@ const SECURITY_HEADERS: [(HeaderName, &str); 7] = [
     ),
 ];
 
-/// Adds them; what an answer says about its cache counts, and nothing else is kept.
+/// Adds the security headers; keeps an existing cache header, otherwise disables caching.
 pub(crate) fn add_security_headers(headers: &mut HeaderMap) {
     for (name, value) in SECURITY_HEADERS {
         headers.insert(name, HeaderValue::from_static(value));

@@ -1,7 +1,6 @@
-//! Tokens: who may do what, kept as hashes in a file that only its owner can read.
+//! API tokens and their scopes, stored as hashes in a file that only its owner can read.
 //!
-//! Each line is a token that was made, or one that was taken back. Lines are only ever added, so that two processes
-//! cannot lose each other's.
+//! Each line creates or revokes a token. The file is append-only, so that two processes cannot lose each other's lines.
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write};
@@ -16,60 +15,60 @@ use super::logins::CODE_LIFETIME;
 use super::random_token::{RandomnessError, SecretHash, generate_secret};
 use crate::model::Scope;
 
-/// What every token begins with, so that it is known for what it is.
+/// Prefix that makes tokens recognizable.
 const TOKEN_PREFIX: &str = "unstuck_";
-/// How many letters of the hash make an id.
+/// Number of hash characters in an id.
 const ID_LENGTH: usize = 8;
 
-/// Why the tokens could not be used.
+/// An error of the token store.
 #[derive(Debug, thiserror::Error)]
 pub enum TokenError {
     /// The file cannot be read or written.
     #[error("cannot {operation} the tokens in {path}: {source}")]
     File {
-        /// What was tried.
+        /// Operation that failed.
         operation: &'static str,
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// System error.
         source: io::Error,
     },
-    /// Others can read or change the file.
+    /// Other users can read or change the file.
     #[error("{path} can be read or written by others: chmod 600 it, and make new tokens")]
     InsecurePermissions {
         /// The file.
         path: PathBuf,
     },
-    /// There is no such token.
+    /// The token does not exist.
     #[error("there is no token `{id}`")]
     NotFound {
-        /// What was asked for.
+        /// Requested id.
         id: String,
     },
-    /// No secret could be made.
+    /// The secret could not be generated.
     #[error(transparent)]
     Randomness(#[from] RandomnessError),
 }
 
-/// A token, without its secret.
+/// A token without its secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Token {
-    /// Its id.
+    /// Id of the token.
     pub id: String,
-    /// What it allows.
+    /// Scope of the token.
     pub scope: Scope,
-    /// The SHA-256 of the secret.
+    /// SHA-256 hash of the secret.
     pub hash: String,
-    /// When it was made.
+    /// Creation time.
     pub created: Timestamp,
-    /// What it is called.
+    /// Name of the token.
     pub name: String,
-    /// Until when it is good to log a browser in, once, and for nothing else; none where it is a token like others.
+    /// For a login code: time until which it can log in a browser, once; `None` for a normal token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub login_until: Option<Timestamp>,
 }
 
-/// A token that was taken back.
+/// A revoked token.
 #[derive(Debug, Serialize, Deserialize)]
 struct TokenRevocation {
     id: String,
@@ -77,17 +76,17 @@ struct TokenRevocation {
     revoked_at: Timestamp,
 }
 
-/// The tokens of a file.
+/// The tokens stored in a file.
 ///
 /// ```
 /// use unstuck_core::Timestamp;
-/// use unstuck_web::guard::{Scope, TokenStore};
+/// use unstuck_web::auth::{Scope, TokenStore};
 ///
-/// # let folder = tempfile::tempdir()?;
-/// # let state = folder.path();
+/// # let dir = tempfile::tempdir()?;
+/// # let state = dir.path();
 /// let tokens = TokenStore::open(state.join("tokens.jsonl"));
-/// let (token, secret) = tokens.create("laptop", Scope::AnswerKind, Timestamp::from_seconds(1_794_777_000))?;
-/// assert_eq!(tokens.check(&secret)?.map(|found| found.scope), Some(Scope::AnswerKind));
+/// let (token, secret) = tokens.create("laptop", Scope::Answer, Timestamp::from_seconds(1_794_777_000))?;
+/// assert_eq!(tokens.check(&secret)?.map(|found| found.scope), Some(Scope::Answer));
 /// tokens.revoke(&token.id, Timestamp::from_seconds(1_794_777_060))?;
 /// assert_eq!(tokens.check(&secret)?, None);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -98,14 +97,14 @@ pub struct TokenStore {
     cache: Mutex<TokenCache>,
 }
 
-/// What was last read, and of which file.
+/// The parsed tokens and the version of the file they come from.
 #[derive(Debug, Default)]
 struct TokenCache {
     version: Option<FileVersion>,
     tokens: Vec<(SecretHash, Token)>,
 }
 
-/// By what a change of the file is seen.
+/// Attributes that reveal a change of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct FileVersion {
     inode: u64,
@@ -115,7 +114,7 @@ struct FileVersion {
 }
 
 impl TokenStore {
-    /// The tokens in this file, which need not exist.
+    /// Opens the file, which need not exist.
     pub fn open(path: impl Into<PathBuf>) -> Self {
         Self {
             path: path.into(),
@@ -123,12 +122,12 @@ impl TokenStore {
         }
     }
 
-    /// The file.
+    /// Returns the path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Makes a token; the secret is told once and never again.
+    /// Creates a token; its secret is returned only here.
     pub fn create(
         &self,
         name: &str,
@@ -141,7 +140,7 @@ impl TokenStore {
         Ok((token, secret))
     }
 
-    /// Makes a code that logs a browser in at a server which runs already, once and soon.
+    /// Creates a one-time code that logs a browser in at a running server, valid for a short time.
     pub fn create_login_code(&self, scope: Scope, now: Timestamp) -> Result<String, TokenError> {
         let code = generate_secret()?;
         self.append_record(&Token {
@@ -151,7 +150,7 @@ impl TokenStore {
         Ok(code)
     }
 
-    /// Exchanges such a code, once.
+    /// Exchanges a login code, once.
     pub(crate) fn exchange_login_code(
         &self,
         code: &str,
@@ -167,7 +166,7 @@ impl TokenStore {
         let Some(place) = place else {
             return Ok(None);
         };
-        // Nobody else gets in with it while this is written down, or afterwards.
+        // Hold the lock while the use is recorded, so that the code cannot be used twice.
         let (_, token) = read.tokens.remove(place);
         self.append_record(&TokenRevocation {
             id: token.id,
@@ -176,7 +175,7 @@ impl TokenStore {
         Ok(Some(token.scope))
     }
 
-    /// All tokens that count, the oldest first.
+    /// Lists all valid tokens, the oldest first.
     pub fn list(&self) -> Result<Vec<Token>, TokenError> {
         let read = self.reload_if_changed()?;
         let all = read.tokens.iter().map(|(_, token)| token);
@@ -184,7 +183,7 @@ impl TokenStore {
         Ok(all.cloned().collect())
     }
 
-    /// Takes a token back.
+    /// Revokes a token.
     pub fn revoke(&self, id: &str, now: Timestamp) -> Result<Token, TokenError> {
         let found = self.list()?.into_iter().find(|token| token.id == id);
         let token = found.ok_or_else(|| TokenError::NotFound { id: id.to_owned() })?;
@@ -195,17 +194,17 @@ impl TokenStore {
         Ok(token)
     }
 
-    /// The token with this id, if it still counts.
+    /// Returns the token with this id, if it is valid.
     pub(crate) fn find_valid(&self, id: &str) -> Result<Option<Token>, TokenError> {
         let read = self.reload_if_changed()?;
         let mut all = read.tokens.iter().map(|(_, token)| token);
         Ok(all.find(|token| token.id == id).cloned())
     }
 
-    /// The token with this secret, if there is one.
+    /// Returns the token with this secret, if there is one.
     pub fn check(&self, secret: &str) -> Result<Option<Token>, TokenError> {
         let (asked, read) = (SecretHash::of_secret(secret), self.reload_if_changed()?);
-        // All are looked at, whichever it is.
+        // Compares with every token, so that timing reveals nothing.
         let mut found = None;
         for (hash, token) in &read.tokens {
             if hash.matches(&asked) && token.login_until.is_none() {
@@ -230,12 +229,12 @@ impl TokenStore {
         self.is_private(&file.metadata().map_err(failed)?)?;
         let mut text = serde_json::to_string(line).map_err(|error| failed(error.into()))?;
         text.push('\n');
-        // One write: lines of two processes do not mix.
+        // A single write, so that lines of two processes do not interleave.
         file.write_all(text.as_bytes()).map_err(failed)?;
         file.sync_all().map_err(failed)
     }
 
-    /// What the file says now; it is read again only if it has changed.
+    /// Locks the cache and reloads the file if it has changed.
     fn reload_if_changed(&self) -> Result<MutexGuard<'_, TokenCache>, TokenError> {
         let mut read = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
         let metadata = match fs::metadata(&self.path) {
@@ -294,7 +293,7 @@ fn new_token(name: &str, scope: Scope, secret: &str, now: Timestamp) -> Token {
     }
 }
 
-/// The tokens that count; a line that is neither a token nor takes one back is passed over.
+/// Parses the valid tokens; other lines are skipped.
 fn parse_tokens(text: &str) -> Vec<(SecretHash, Token)> {
     let mut tokens: Vec<(SecretHash, Token)> = Vec::new();
     for line in text.lines() {
@@ -320,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_counts_until_it_is_taken_back_and_its_secret_is_not_in_the_file() {
+    fn token_is_valid_until_revoked_and_its_secret_is_not_stored() {
         let (_folder, tokens) = tokens();
         assert_eq!(tokens.check("unstuck_x").unwrap(), None);
         let (token, secret) = tokens.create("laptop", Scope::Admin, NOW).unwrap();
@@ -339,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_of_another_process_counts_at_once() {
+    fn token_created_by_another_process_is_valid_immediately() {
         let (_folder, tokens) = tokens();
         let elsewhere = TokenStore::open(tokens.path());
         let (_, secret) = elsewhere.create("laptop", Scope::Read, NOW).unwrap();
@@ -347,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn a_code_of_the_file_logs_in_once_and_soon_and_does_nothing_else() {
+    fn login_code_from_the_file_works_once_for_a_short_time() {
         let (_folder, tokens) = tokens();
         let elsewhere = TokenStore::open(tokens.path());
         let code = elsewhere.create_login_code(Scope::Answer, NOW).unwrap();
@@ -370,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_others_can_read_is_refused() {
+    fn file_readable_by_others_is_rejected() {
         let (_folder, tokens) = tokens();
         let (_, secret) = tokens.create("laptop", Scope::Read, NOW).unwrap();
         assert_eq!(fs::metadata(tokens.path()).unwrap().mode() & 0o777, 0o600);

@@ -9,28 +9,28 @@ use utoipa::ToSchema;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Agent {
-    /// Its id.
+    /// Id of the agent.
     pub id: String,
-    /// Its name for people.
+    /// Display name.
     pub title: String,
-    /// Whether its program is here; null where any program can be it, or nobody has looked.
+    /// True if its program is installed; null if any program can serve or nobody checked.
     pub installed: Option<bool>,
-    /// Where its program is.
+    /// Path of its program.
     pub path: Option<String>,
-    /// Which version it is.
+    /// Installed version.
     pub version: Option<String>,
-    /// How it gets its prompt: `stdin`, `argument` or `file`.
+    /// How the prompt is passed: `stdin`, `argument` or `file`.
     pub prompt: String,
-    /// Whether a conversation can be gone on with.
+    /// True if it can resume a conversation.
     pub resumes: bool,
-    /// Whether it can be told which model to use.
+    /// True if its model can be chosen.
     pub model: bool,
-    /// Whether it can be told which tools it may use.
+    /// True if its tools can be restricted.
     pub tools: bool,
 }
 
 impl From<&agent::Agent> for Agent {
-    /// What is known of it, without a look at what is installed.
+    /// Returns the static description of an agent, without checking what is installed.
     fn from(known: &agent::Agent) -> Self {
         let can = known.call_capabilities(&CommandInputs::default());
         let prompt = match known.prompt_channel(&[]) {

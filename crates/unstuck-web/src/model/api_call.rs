@@ -1,4 +1,4 @@
-//! A call of an LLM API that did not simply work.
+//! An LLM API call that needed recovery or failed.
 
 use serde::Serialize;
 use unstuck_core::views::{ApiCallSummary, FailedApiAttempt};
@@ -8,26 +8,26 @@ use utoipa::ToSchema;
 use super::money::round_usd;
 use super::openapi_schemas;
 
-/// A call of an LLM API that did not simply work.
+/// An LLM API call that needed recovery or failed.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ApiCall {
-    /// Its id.
+    /// Id of the call.
     pub id: String,
-    /// The tries that failed.
+    /// The failed API attempts.
     #[serde(rename = "tries")]
     pub api_attempts: Vec<ApiAttempt>,
-    /// What came of it; null while it goes on, or if nobody saw its end.
+    /// Outcome; null while the call is running or if its end was not observed.
     pub outcome: Option<String>,
-    /// The HTTP status that the client got.
+    /// HTTP status that the client got.
     pub status: Option<u16>,
-    /// The model that answered, or was asked last.
+    /// Model that answered, or the last one requested.
     pub model: Option<String>,
-    /// How often an upstream was asked.
+    /// Number of API attempts.
     pub attempts: Option<u32>,
-    /// How long it took in all, in milliseconds.
+    /// Total duration in milliseconds.
     pub duration_ms: Option<u64>,
-    /// What it cost, in USD, where that is known.
+    /// Cost in USD, if known.
     pub cost_usd: Option<f64>,
 }
 
@@ -51,31 +51,31 @@ impl From<ApiCallSummary> for ApiCall {
     }
 }
 
-/// One try that failed.
+/// A failed API attempt.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ApiAttempt {
-    /// When.
+    /// Time of the failure.
     #[schema(value_type = String, format = DateTime)]
     pub at: Timestamp,
-    /// The number of the try, from 1.
+    /// Number of the API attempt, from 1.
     pub number: u32,
-    /// Who was asked.
+    /// Upstream that was called.
     pub upstream: String,
-    /// The model that was asked.
+    /// Requested model.
     pub model: Option<String>,
-    /// The HTTP status, where there was an answer.
+    /// HTTP status, if there was a response.
     pub status: Option<u16>,
-    /// What it was found to be.
+    /// Diagnosed kind of failure.
     #[schema(schema_with = openapi_schemas::kind)]
     pub kind: Kind,
-    /// What happened, in one sentence.
+    /// Description of the failure, in one sentence.
     pub message: String,
-    /// What was decided, in one sentence.
+    /// Reason for the decision, in one sentence.
     pub reason: String,
-    /// Who was asked instead.
+    /// Upstream that was tried next instead.
     pub fallback: Option<String>,
-    /// Who could have been asked instead and was not, each with why, in one sentence.
+    /// Upstreams that were skipped, each with the reason in one sentence.
     #[serde(rename = "passedOver")]
     pub skipped_upstreams: Vec<String>,
 }

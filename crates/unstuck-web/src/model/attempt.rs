@@ -1,4 +1,4 @@
-//! An attempt: one try of a session, what came of it, and what was decided.
+//! An attempt of a session, its outcome and the decision that followed.
 
 use serde::Serialize;
 use unstuck_core::decision::{CostEstimate, TokenUsage};
@@ -13,76 +13,76 @@ use super::money::round_usd;
 use super::openapi_schemas;
 use super::reread_cost::RereadCostResponse;
 
-/// One try of a session.
+/// An attempt of a session.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AttemptResponse {
-    /// Its id: that of the run, and its place among all attempts of the run.
+    /// Id: the run's id and the index among all attempts of the run.
     #[schema(example = "k3v9x0m2qa/2")]
     pub id: String,
-    /// Its place among all attempts of the run, from 1.
+    /// Index among all attempts of the run, from 1.
     pub index: u32,
-    /// Its session.
+    /// Id of the session.
     pub session: String,
-    /// Which role it plays, in a pipeline.
+    /// Role, in a pipeline.
     pub role: Option<String>,
-    /// The iteration of the loop, in a pipeline.
+    /// Iteration of the loop, in a pipeline.
     pub iteration: Option<u32>,
-    /// Which of several that play the same role at the same time, in a pipeline.
+    /// Instance of the role, if several run in parallel in a pipeline.
     pub instance: Option<u32>,
-    /// Its number in the session, from 1.
+    /// Number in the session, from 1.
     pub number: u32,
-    /// What came of it: `running`, `succeeded`, `failed` or `interrupted`.
+    /// Outcome: `running`, `succeeded`, `failed` or `interrupted`.
     pub outcome: String,
-    /// How often it was cut off from outside and made again.
+    /// Number of times it was interrupted from outside and re-run.
     #[serde(rename = "cutOff")]
     pub interruptions: u32,
-    /// When it began.
+    /// Start time.
     #[schema(value_type = String, format = DateTime)]
     pub started: Timestamp,
-    /// When it ended.
+    /// End time.
     #[schema(value_type = Option<String>, format = DateTime)]
     pub ended: Option<Timestamp>,
-    /// How long it took, in milliseconds.
+    /// Duration in milliseconds.
     pub duration_ms: Option<u64>,
-    /// The command line.
+    /// Command line.
     pub command: Vec<String>,
-    /// The model, as far as is known.
+    /// Model, if known.
     pub model: Option<String>,
-    /// What it was an answer to.
+    /// Failure that this attempt recovers from.
     #[serde(rename = "answering")]
     pub recovers_from: Option<RecoveredFailure>,
-    /// What was changed about it, in words.
+    /// Changes made for this attempt, each in one sentence.
     pub changes: Vec<String>,
-    /// The exit code.
+    /// Exit code.
     pub exit_code: Option<i32>,
-    /// The signal that ended it.
+    /// Signal that ended it.
     pub signal: Option<i32>,
-    /// The limit that was reached: `timeout` or `idle_timeout`.
+    /// Limit that was reached: `timeout` or `idle_timeout`.
     pub limit: Option<String>,
-    /// What it used.
+    /// Cost, tokens and turns.
     #[serde(rename = "used")]
     pub usage: AttemptUsage,
-    /// What the failure was found to be.
+    /// Diagnosis of the failure.
     pub diagnosis: Option<DiagnosisResponse>,
-    /// What the checks of its output found wrong.
+    /// Errors found by the output checks.
     pub validation_errors: Vec<String>,
-    /// The last that it wrote.
+    /// End of its output.
     pub excerpt: Option<OutputExcerpt>,
-    /// What was decided about it.
+    /// Decision about it.
     pub decision: Option<Decision>,
-    /// The calls of LLM APIs that did not simply work.
+    /// LLM API calls that needed recovery or failed.
     pub calls: Vec<ApiCall>,
-    /// The changes of the model: those that the gateway made meanwhile, and the one that followed.
+    /// Model switches: those of the gateway during the attempt and the one that followed.
     pub model_changes: Vec<ModelSwitchResponse>,
-    /// The wait that followed.
+    /// Wait that followed.
     pub wait: Option<AttemptWait>,
-    /// The id of the question that followed.
+    /// Id of the escalation that followed.
     pub escalation: Option<String>,
-    /// How that was settled.
+    /// Resolution of that escalation.
     #[serde(rename = "resolved")]
     pub resolution: Option<Resolution>,
-    /// The repairs that were proposed because of it.
+    /// Repairs that were proposed because of it.
     pub repairs: Vec<Repair>,
 }
 
@@ -144,41 +144,41 @@ impl From<AttemptView> for AttemptResponse {
     }
 }
 
-/// What an attempt is an answer to.
+/// The failure that an attempt recovers from.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RecoveredFailure {
-    /// The kind of the failure before.
+    /// Kind of the previous failure.
     #[schema(schema_with = openapi_schemas::kind)]
     pub kind: Kind,
-    /// The level of the answer.
+    /// Recovery level of the response.
     #[schema(schema_with = openapi_schemas::level)]
     pub level: Level,
-    /// The strategy, where one of the chain was used.
+    /// Strategy, if one of the chain was used.
     pub strategy: Option<String>,
 }
 
-/// What an attempt used, as far as is known.
+/// Known usage of an attempt.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AttemptUsage {
-    /// What it cost, in USD.
+    /// Cost in USD.
     pub cost_usd: Option<f64>,
-    /// How many tokens.
+    /// Token counts.
     pub tokens: Option<TokenCount>,
-    /// How many turns the agent took.
+    /// Number of agent turns.
     pub turns: Option<u32>,
 }
 
-/// How many tokens were used.
+/// Token counts by type.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TokenCount {
-    /// Sent anew.
+    /// Input tokens that were not cached.
     pub input: u64,
-    /// Sent again and kept by the provider.
+    /// Input tokens read from the provider's cache.
     pub cached: u64,
-    /// Written by the model.
+    /// Output tokens.
     pub output: u64,
 }
 
@@ -192,33 +192,33 @@ impl From<TokenUsage> for TokenCount {
     }
 }
 
-/// What a failure was found to be.
+/// The diagnosis of a failure.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DiagnosisResponse {
-    /// What went wrong, in one word.
+    /// Kind of failure.
     #[schema(schema_with = openapi_schemas::kind)]
     pub kind: Kind,
-    /// Where it was observed: `api_path`, `tool`, `agent` or `infra`.
+    /// Layer where it was observed: `api`, `tool`, `agent` or `infra`.
     pub layer: String,
-    /// The level at which recovery starts.
+    /// Level at which recovery starts.
     #[schema(schema_with = openapi_schemas::level_or_null)]
     pub level: Option<Level>,
-    /// How sure this is, from 0 to 1.
+    /// Confidence from 0 to 1.
     pub confidence: f32,
-    /// How long to wait, where the failure states it, in milliseconds.
+    /// Delay stated by the failure, in milliseconds.
     pub retry_after_ms: Option<u64>,
-    /// The rule that decided.
+    /// Rule that matched.
     pub rule: String,
-    /// The line that it matched.
+    /// Line that the rule matched.
     pub line: String,
-    /// Recognises the same failure again.
+    /// Fingerprint that identifies the same failure.
     pub fingerprint: String,
-    /// One sentence for a person.
+    /// One-sentence summary.
     pub message: String,
-    /// What to do about it.
+    /// Suggested fix.
     pub hint: String,
-    /// Whether an answer was cut off at its length limit.
+    /// True if a response was truncated at its length limit.
     pub truncated: bool,
 }
 
@@ -242,47 +242,47 @@ impl From<diagnosis::Diagnosis> for DiagnosisResponse {
     }
 }
 
-/// What was decided, and why.
+/// A recovery decision and its reason.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Decision {
-    /// The level; null where nothing is ours to do.
+    /// Level; null if no recovery applies.
     #[schema(schema_with = openapi_schemas::level_or_null)]
     pub level: Option<Level>,
-    /// The strategy of the kind's chain, where one was chosen.
+    /// Strategy of the kind's chain, if one was chosen.
     pub strategy: Option<String>,
-    /// Why, in one sentence.
+    /// Reason, in one sentence.
     pub reason: String,
-    /// Which retry at this level this is, from 1; 0 where there is none.
+    /// Number of this retry at its level, from 1; 0 if there is no retry.
     pub attempt: u32,
-    /// How many retries this level has.
+    /// Number of retries allowed at this level.
     #[serde(rename = "of")]
     pub max_attempts: u32,
-    /// How long is waited first, in milliseconds; null where no retry follows.
+    /// Delay before the retry, in milliseconds; null if no retry follows.
     pub delay_ms: Option<u64>,
-    /// Whether the wait is one for a reset that the server stated.
+    /// True if the delay is a reset that the server stated.
     pub stated: bool,
-    /// What was passed over, and why.
+    /// Strategies that were skipped, with reasons.
     #[serde(rename = "passedOver")]
     pub skipped: Vec<SkippedStrategy>,
-    /// What it is expected to cost more, in USD.
+    /// Expected extra cost in USD.
     pub cost_usd: Option<f64>,
-    /// When it was made.
+    /// Time of the decision.
     #[schema(value_type = String, format = DateTime)]
     pub at: Timestamp,
-    /// The version of the knowledge that it was made with.
+    /// Version of the knowledge base that was used.
     pub knowledge: String,
-    /// The fingerprint of the policy that it was made by.
+    /// Fingerprint of the policy that was used.
     pub policy_hash: String,
 }
 
-/// A way that was passed over.
+/// A strategy that was skipped.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SkippedStrategy {
     /// The strategy, or `same` for the unchanged retry.
     pub strategy: String,
-    /// Why.
+    /// Reason.
     pub why: String,
 }
 
@@ -315,58 +315,58 @@ impl From<DecisionMade> for Decision {
     }
 }
 
-/// A wait.
+/// A wait before the next attempt.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AttemptWait {
-    /// When it is over.
+    /// End of the wait.
     #[schema(value_type = String, format = DateTime)]
     pub until: Timestamp,
-    /// What it is for.
+    /// Reason for the wait.
     pub reason: String,
-    /// Whether the server stated the moment.
+    /// True if the server stated the time.
     pub stated: bool,
-    /// What waking the conversation costs when it is over, where that is worth telling.
+    /// Cost of rereading the conversation after the wait, if it is significant.
     pub reread: Option<RereadCostResponse>,
 }
 
-/// The last that an attempt wrote.
+/// The end of an attempt's output.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OutputExcerpt {
-    /// The end of its standard output.
+    /// End of the standard output.
     pub stdout: String,
-    /// The end of its standard error.
+    /// End of the standard error.
     pub stderr: String,
 }
 
-/// All that an attempt was given and wrote, as far as it is kept.
+/// The prompt and output of an attempt, as far as they are kept.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AttemptTexts {
-    /// The prompt that it was given, where it is known.
+    /// Prompt, if known.
     pub prompt: Option<String>,
-    /// Its standard output, or the end of it.
+    /// Standard output, or the end of it.
     pub stdout: String,
-    /// Its standard error, or the end of it.
+    /// Standard error, or the end of it.
     pub stderr: String,
-    /// Whether something was left out at the beginning.
+    /// True if the beginning was cut off.
     pub cut: bool,
 }
 
-/// How a question was settled.
+/// The resolution of an escalation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Resolution {
-    /// By whom: `human`, `deadline` or `unstuck`.
+    /// Resolved by `human`, `deadline` or `unstuck`.
     pub by: String,
-    /// How: an answer, or `repair`.
+    /// Method: an answer, or `repair`.
     pub method: String,
-    /// Who it was, where that is known.
+    /// Name of the person, if known.
     pub who: Option<String>,
-    /// What they said about it.
+    /// Note of the person.
     pub note: String,
-    /// All that in words.
+    /// One-sentence summary.
     #[serde(rename = "said")]
     pub summary: String,
 }
@@ -383,37 +383,37 @@ impl From<EscalationResolved> for Resolution {
     }
 }
 
-/// A repair that was proposed, and what came of it.
+/// A proposed repair and its outcome.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Repair {
-    /// What it is called in its run.
+    /// Id within the run.
     pub id: String,
-    /// The command.
+    /// Command.
     pub command: String,
-    /// The folder to run it in, below the root of the project.
+    /// Directory to run it in, relative to the project root.
     pub working_dir: Option<String>,
-    /// What is behind the failure, in the proposer's words.
+    /// Root cause, as stated by the proposer.
     pub root_cause: String,
-    /// What is hoped for, in the proposer's words.
+    /// Expected outcome, as stated by the proposer.
     pub expected_outcome: String,
-    /// Why the guard allows it, asks or refuses, in one sentence.
+    /// Reason for the policy verdict, in one sentence.
     pub reason: String,
-    /// Whether somebody allowed it.
+    /// True if it was approved.
     pub approved: bool,
-    /// Its exit code, if it was run.
+    /// Exit code, if it was run.
     pub exit_code: Option<i32>,
-    /// How long it took, in milliseconds.
+    /// Duration in milliseconds.
     pub duration_ms: Option<u64>,
-    /// How it was confined.
+    /// Sandbox level.
     pub sandbox: Option<String>,
-    /// What the sandbox lacked, what was removed or put back, and what was not kept, each in a sentence.
+    /// Side effects and limits: missing sandbox features, removed or restored files, changes that were dropped.
     pub traces: Vec<String>,
-    /// The end of what it wrote.
+    /// End of its output.
     pub output: String,
-    /// Why it did not help, if it did not.
+    /// Reason for the failure, if it failed.
     pub failed: Option<String>,
-    /// Whether what had failed works since.
+    /// True if the failed command works since the repair.
     #[serde(rename = "worked")]
     pub succeeded: bool,
 }

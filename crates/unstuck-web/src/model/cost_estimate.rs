@@ -1,4 +1,4 @@
-//! What something is expected to cost more.
+//! An estimate of extra cost.
 
 use serde::Serialize;
 use unstuck_core::decision::{CostEstimate, EstimatedAmount};
@@ -6,25 +6,25 @@ use utoipa::ToSchema;
 
 use super::money::round_usd;
 
-/// What something is expected to cost more, and how that was worked out.
+/// An estimate of extra cost and how it was calculated.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CostEstimateResponse {
-    /// The model so far, where the model changes.
+    /// Current model, if the model changes.
     pub from_model: Option<String>,
-    /// The model from then on, where the model changes.
+    /// New model, if the model changes.
     pub to_model: Option<String>,
-    /// How much, in USD; negative where something becomes cheaper, null where it cannot be told.
+    /// Extra cost in USD; negative if it gets cheaper, null if unknown.
     pub usd: Option<f64>,
-    /// How it was worked out, or why it cannot be told.
+    /// Formula, or the reason why the cost is unknown.
     pub formula: String,
-    /// What is kept, in one sentence; empty where nothing is said.
+    /// Preserved state, in one sentence; may be empty.
     #[serde(rename = "keeps")]
     pub preserved: String,
 }
 
 impl CostEstimateResponse {
-    /// An estimate of the core, and from which model to which.
+    /// Converts a core estimate and the model switch it belongs to.
     pub fn from_estimate(cost: &CostEstimate, models: Option<(&str, &str)>) -> Self {
         Self {
             from_model: models.map(|(from, _)| from.to_owned()),

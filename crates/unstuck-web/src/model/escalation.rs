@@ -1,4 +1,4 @@
-//! A question to a person: all that is needed to answer it in one look, and the answer.
+//! An escalation with everything needed to answer it at a glance, and its answer.
 
 use serde::{Deserialize, Serialize};
 use unstuck_core::decision::ConcreteChange;
@@ -16,69 +16,69 @@ use super::openapi_schemas;
 use super::project::project_id;
 use super::reread_cost::RereadCostResponse;
 
-/// A question to a person.
+/// An escalation: a request for human input.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct EscalationResponse {
-    /// Its id.
+    /// Id of the escalation.
     pub id: String,
-    /// What kind of question it is.
+    /// Kind of escalation.
     #[serde(rename = "type")]
     #[schema(schema_with = openapi_schemas::escalation_kind)]
     pub escalation_kind: String,
-    /// What made unstuck ask, `HICCUP` for instance.
+    /// Trigger, for example `HICCUP`.
     pub trigger: String,
-    /// The run that asks.
+    /// Id of the run.
     pub run: String,
-    /// The session that it is about, where it is about one.
+    /// Session it belongs to, if any.
     pub session: Option<String>,
-    /// The root folder of its project.
+    /// Root directory of the project.
     pub project: String,
-    /// The id of its project.
+    /// Id of the project.
     pub project_id: String,
-    /// The role that it is about, where it is about one.
+    /// Role it belongs to, if any.
     pub role: Option<String>,
-    /// The kind of failure that it is about.
+    /// Kind of the failure.
     #[schema(schema_with = openapi_schemas::kind)]
     pub kind: Kind,
-    /// What was being done.
+    /// Activity that was running.
     #[serde(rename = "doing")]
     pub activity: String,
-    /// The line of the failure that tells most.
+    /// Most informative line of the failure.
     pub evidence: String,
-    /// Why a person is needed, in one sentence.
+    /// Reason why human input is needed, in one sentence.
     pub reason: String,
-    /// What was tried before, and why it did not help.
+    /// Strategies that were tried before, and why they did not help.
     #[serde(rename = "tried")]
     pub prior_attempts: Vec<PriorAttempt>,
-    /// What the project's files say differently than when the run began, where it is about that.
+    /// Project settings that changed since the run began, if it is about them.
     pub settings: Vec<ChangedSetting>,
-    /// The command that is proposed, where one is.
+    /// Proposed command, if any.
     pub command: Option<String>,
-    /// Under which conditions the command would run, where it is about a repair.
+    /// Conditions under which a proposed repair would run.
     pub conditions: Option<ExecutionConditions>,
-    /// What else is proposed, in words.
+    /// Other proposed change, as text.
     pub proposed: Option<String>,
-    /// What that is expected to cost more.
+    /// Expected extra cost of the proposal.
     pub cost: Option<CostEstimateResponse>,
-    /// Whether there are file changes to look at before answering.
+    /// True if file changes can be previewed before answering.
     pub can_preview: bool,
-    /// Whether a preview of the command probably fails without network.
+    /// True if a preview of the command probably fails without network access.
     pub preview_needs_network: bool,
-    /// The answers that make sense, the likeliest first.
+    /// Available answers, the most likely first.
     pub answers: Vec<AnswerOption>,
-    /// What it costs to wake the conversation, where an answer continues one.
+    /// Cost of rereading the conversation, if an answer continues one.
     pub reread: Option<RereadCostResponse>,
-    /// When it was asked.
+    /// Creation time.
     #[schema(value_type = String, format = DateTime)]
     pub created: Timestamp,
-    /// What counts as answered when nobody answers in time.
+    /// Default answer and when it applies.
     pub deadline: Option<AnswerDeadline>,
-    /// The same failure has the same fingerprint.
+    /// Fingerprint that identifies the same failure.
     pub fingerprint: String,
-    /// What an answer binds to: send it back with the answer, so that what was shown is what is answered.
+    /// Hash that binds an answer to what was shown; send it back with the answer.
     pub hash: String,
-    /// What was answered; null while it waits.
+    /// Answer; null while it is pending.
     #[serde(rename = "answered")]
     pub outcome: Option<EscalationOutcome>,
 }
@@ -136,19 +136,19 @@ impl From<EscalationRow> for EscalationResponse {
     }
 }
 
-/// Under which conditions a repair would run.
+/// Conditions under which a repair would run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ExecutionConditions {
-    /// How far it would be confined: `full`, `partial` or `none`.
+    /// Sandbox level: `full`, `partial` or `none`.
     pub sandbox: String,
-    /// What is missing for a complete sandbox.
+    /// Features missing for a full sandbox.
     pub missing: Vec<String>,
-    /// Whether it would reach the network.
+    /// True if it would have network access.
     pub network: bool,
-    /// The names of the environment variables that it would see.
+    /// Names of the environment variables that it would see.
     pub variables: Vec<String>,
-    /// What it is known to change where git would obey it.
+    /// Known effects on files that git obeys.
     pub effects: Vec<String>,
 }
 
@@ -164,10 +164,10 @@ impl From<RepairConditions> for ExecutionConditions {
     }
 }
 
-/// The strategy that is to ask a person, which is being done.
+/// The strategy of asking a person, which the escalation itself already is.
 const ASK_USER_STRATEGY: &str = "ask_user";
 
-/// What is proposed, where it is no command.
+/// Describes a proposal that is not a command.
 fn describe_proposal(strategy: &str, changes: &[ConcreteChange]) -> Option<String> {
     let models = changes.iter().filter_map(ConcreteChange::model_switch);
     let models: Vec<_> = models
@@ -180,12 +180,12 @@ fn describe_proposal(strategy: &str, changes: &[ConcreteChange]) -> Option<Strin
     }
 }
 
-/// Something that was tried.
+/// Something that was tried before.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct PriorAttempt {
-    /// What.
+    /// Strategy or action that was tried.
     pub what: String,
-    /// Why it did not help.
+    /// Reason why it did not help.
     pub why: String,
 }
 
@@ -198,14 +198,14 @@ impl From<escalation::PriorAttempt> for PriorAttempt {
     }
 }
 
-/// A setting of the project that was changed, and does not count until that is approved.
+/// A changed project setting that is ignored until it is approved.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct ChangedSetting {
-    /// Its path, such as `role.builder.command`.
+    /// Path, such as `role.builder.command`.
     pub key: String,
-    /// What it was, as JSON; null if there was nothing.
+    /// Previous value as JSON; null if there was none.
     pub before: Option<String>,
-    /// What it is in the file now, as JSON; null if there is nothing.
+    /// Current value in the file as JSON; null if there is none.
     pub now: Option<String>,
 }
 
@@ -219,16 +219,16 @@ impl From<SettingChange> for ChangedSetting {
     }
 }
 
-/// An answer that makes sense.
+/// An available answer.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AnswerOption {
     /// The answer.
     pub answer: AnswerKind,
-    /// What will happen.
+    /// Effect of the answer.
     #[serde(rename = "does")]
     pub effect: String,
-    /// What that is expected to cost more, in USD, where it is known.
+    /// Expected extra cost in USD, if known.
     pub cost_usd: Option<f64>,
 }
 
@@ -242,23 +242,23 @@ impl From<escalation::AnswerOption> for AnswerOption {
     }
 }
 
-/// What a person can answer.
+/// An answer to an escalation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AnswerKind {
-    /// Do what is proposed.
+    /// Approve the proposed action.
     Approve,
-    /// Do not do it, and go on.
+    /// Reject the proposed action and continue.
     Reject,
-    /// It was seen to by hand: go on.
+    /// Continue after a manual fix.
     Resolve,
-    /// Again, with their words.
+    /// Retry with additional instructions.
     Retry,
-    /// Again, with a stronger model.
+    /// Retry with a stronger model.
     Escalate,
-    /// Leave this part out, and go on without it.
+    /// Skip this step and continue.
     Skip,
-    /// End the run.
+    /// Abort the run.
     Abort,
 }
 
@@ -290,14 +290,14 @@ impl From<AnswerKind> for escalation::EscalationAnswer {
     }
 }
 
-/// What counts as answered when nobody answers in time.
+/// The default answer and when it applies.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AnswerDeadline {
-    /// When the time is over.
+    /// Deadline.
     #[schema(value_type = String, format = DateTime)]
     pub at: Timestamp,
-    /// The answer that counts then.
+    /// Answer that applies after the deadline.
     pub answer: AnswerKind,
 }
 
@@ -310,14 +310,14 @@ impl From<escalation::EscalationDeadline> for AnswerDeadline {
     }
 }
 
-/// What was answered.
+/// The outcome of an escalation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct EscalationOutcome {
-    /// When.
+    /// Time of the outcome.
     #[schema(value_type = String, format = DateTime)]
     pub at: Timestamp,
-    /// What; null where it has come to nothing because the run went on or ended.
+    /// Resolution; null if the escalation became obsolete because the run continued or ended.
     #[serde(rename = "how")]
     pub resolution: Option<Resolution>,
 }
@@ -328,55 +328,55 @@ pub struct EscalationOutcome {
 pub struct AnswerRequest {
     /// The answer.
     pub answer: AnswerKind,
-    /// Why, for those who read the history; for `retry` what is to be done otherwise.
+    /// Reason, kept in the history; for `retry` the additional instructions.
     #[serde(default)]
     #[schema(max_length = 20000)]
     pub note: String,
-    /// The hash of the question that was shown; where it is given, nothing else is answered.
+    /// Hash of the escalation that was shown; if given, it must match.
     #[serde(default)]
     #[schema(max_length = 200)]
     pub hash: Option<String>,
 }
 
-/// What follows from an answer.
+/// The result of an answer.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AnswerResult {
-    /// The question, answered.
+    /// The answered escalation.
     pub escalation: EscalationResponse,
-    /// What happens now, in one sentence.
+    /// Next action, in one sentence.
     #[serde(rename = "doing")]
     pub next_action: String,
 }
 
-/// What a proposed command would change, tried out on a copy.
+/// A preview of a proposed command, run on a copy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RepairPreview {
-    /// The command.
+    /// Command.
     pub command: String,
-    /// Whether it could use the network.
+    /// True if it had network access.
     pub network: bool,
-    /// Its exit code; null where it did not come to its end.
+    /// Exit code; null if it did not finish.
     pub exit_code: Option<i32>,
-    /// The end of what it wrote.
+    /// End of its output.
     pub output: String,
-    /// The files that it would change.
+    /// Files that it would change.
     pub files: Vec<PreviewedFile>,
-    /// Whether there are more of them than are told.
+    /// True if more files would change than are listed.
     pub more: bool,
-    /// What cannot be told of it, in words.
+    /// Limits of the preview, each in one sentence.
     pub notes: Vec<String>,
 }
 
-/// A file that would be changed.
+/// A file that would change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PreviewedFile {
-    /// Its path in the project.
+    /// Path in the project.
     pub path: String,
-    /// What happens to it: `added`, `changed` or `removed`.
+    /// Type of change: `added`, `changed` or `removed`.
     pub change: String,
-    /// The difference, as a unified diff; empty where it cannot be shown.
+    /// Unified diff; empty if it cannot be shown.
     pub diff: String,
 }

@@ -1,4 +1,4 @@
-//! One event of the log.
+//! An event of the log.
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -9,38 +9,38 @@ use utoipa::ToSchema;
 
 use super::openapi_schemas;
 
-/// One event of the log, as it is told on the stream.
+/// An event of the log, as sent on the stream.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct EventResponse {
-    /// Its number among the events of all runs; later ones have higher ones.
+    /// Id among the events of all runs; later events have higher ids.
     pub id: u64,
-    /// Its run.
+    /// Id of the run.
     pub run: String,
-    /// Its number in that run, from 1.
+    /// Sequence number in the run, from 1.
     pub seq: u64,
-    /// When it happened.
+    /// Time of the event.
     #[schema(value_type = String, format = DateTime)]
     pub at: Timestamp,
-    /// What happened: `attempt_failed` for instance.
+    /// Event name, for example `attempt_failed`.
     pub event: String,
-    /// The session that it belongs to, where it belongs to one.
+    /// Session it belongs to, if any.
     pub session: Option<String>,
-    /// The kind of failure that it is about, where it is about one.
+    /// Kind of failure, if it is about one.
     #[schema(schema_with = openapi_schemas::kind_or_null)]
     pub kind: Option<Kind>,
-    /// The state of its session after it, in five fields; of its run where it belongs to no session.
+    /// Resulting state of its session in five fields, or of its run if it belongs to no session.
     #[schema(schema_with = openapi_schemas::session_status_or_null)]
     pub state: Option<SessionStatus>,
-    /// All that it says, in the names of the log.
+    /// Event data, with the field names of the log.
     #[schema(value_type = Object)]
     pub data: Map<String, Value>,
 }
 
 impl EventResponse {
-    /// An event under its number, and the state after it.
+    /// Converts an event record with its id and the resulting state.
     pub fn from_record(id: u64, recorded: &EventRecord, state: Option<SessionStatus>) -> Self {
-        // An event that cannot be written was never in the log.
+        // An event that cannot be serialized was never in the log.
         let mut data = recorded.event.to_value().unwrap_or_default();
         data.shift_remove("event");
         Self {

@@ -1,4 +1,4 @@
-//! What failures say together, and one by one.
+//! Failure statistics and the list of failures.
 
 use std::collections::BTreeMap;
 
@@ -13,23 +13,23 @@ use super::openapi_schemas;
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FailureAnalytics {
-    /// How many tries failed.
+    /// Number of failed attempts.
     pub total_failures: u64,
-    /// How many tries there were.
+    /// Number of attempts.
     pub total_attempts: u64,
-    /// How many failed, by the kind of failure.
+    /// Failed attempts by kind of failure.
     pub by_error_type: BTreeMap<String, u64>,
-    /// How many failed, by model, as far as it is known.
+    /// Failed attempts by model, if known.
     pub by_model: BTreeMap<String, u64>,
-    /// How many failed, by the root folder of the project.
+    /// Failed attempts by root directory of the project.
     pub by_project: BTreeMap<String, u64>,
-    /// The prompts that failed most, the most frequent first.
+    /// Prompts that failed, the most frequent first.
     pub by_prompt_pattern: Vec<PromptPatternCount>,
-    /// What was said most, the most frequent first.
+    /// Failure messages, the most frequent first.
     pub top_error_messages: Vec<FailureMessageCount>,
-    /// The share of tries that failed, from 0 to 1, by day (UTC).
+    /// Share of failed attempts from 0 to 1, by day (UTC).
     pub failure_rate_by_day: BTreeMap<String, f64>,
-    /// The same as numbers.
+    /// Attempts and failures by day (UTC).
     pub by_day: BTreeMap<String, DailyAttemptCount>,
 }
 
@@ -52,15 +52,15 @@ impl From<views::FailureAnalytics> for FailureAnalytics {
     }
 }
 
-/// A prompt and how often it failed.
+/// A prompt and its number of failures.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PromptPatternCount {
-    /// The role in a pipeline.
+    /// Role in a pipeline.
     pub role: Option<String>,
-    /// The prompt, with what varies masked.
+    /// Prompt with variable parts masked.
     pub template: String,
-    /// How often it failed.
+    /// Number of failures.
     pub count: u64,
 }
 
@@ -74,19 +74,19 @@ impl From<views::PromptPatternCount> for PromptPatternCount {
     }
 }
 
-/// What was said when something failed, and how often.
+/// A failure message and its count.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FailureMessageCount {
-    /// What was said, with what varies masked.
+    /// Message with variable parts masked.
     pub message: String,
-    /// How often it came.
+    /// Number of occurrences.
     pub count: u64,
-    /// The kind of the failure.
+    /// Kind of failure.
     pub error_type: String,
-    /// Recognises the same failure again.
+    /// Fingerprint that identifies the same failure.
     pub fingerprint: String,
-    /// When it came last.
+    /// Time of the last occurrence.
     #[schema(value_type = String, format = DateTime)]
     pub last_seen: Timestamp,
 }
@@ -103,13 +103,13 @@ impl From<views::FailureMessageCount> for FailureMessageCount {
     }
 }
 
-/// What was tried on one day.
+/// Attempts and failures of one day.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DailyAttemptCount {
-    /// How many tries failed.
+    /// Number of failed attempts.
     pub failures: u64,
-    /// How many tries there were.
+    /// Number of attempts.
     pub attempts: u64,
 }
 
@@ -122,31 +122,31 @@ impl From<views::DailyAttemptCount> for DailyAttemptCount {
     }
 }
 
-/// One failure.
+/// A failure.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FailureListItem {
-    /// When.
+    /// Time of the failure.
     #[schema(value_type = String, format = DateTime)]
     pub at: Timestamp,
-    /// The run.
+    /// Id of the run.
     pub run: String,
-    /// The session.
+    /// Id of the session.
     pub session: String,
-    /// The number of the attempt in its session; of a call, how often an upstream was asked.
+    /// Number of the attempt in its session; for a call, the number of API attempts.
     pub attempt: u32,
-    /// The call of an LLM API, where one failed of a session that nobody drives.
+    /// LLM API call, if a call of an unsupervised session failed.
     pub call: Option<String>,
-    /// The root folder of the project; empty where there is none.
+    /// Root directory of the project; empty if there is none.
     pub project: String,
-    /// The model, as far as it is known.
+    /// Model, if known.
     pub model: Option<String>,
-    /// What it was found to be.
+    /// Diagnosed kind of failure.
     #[schema(schema_with = openapi_schemas::kind)]
     pub kind: Kind,
-    /// Recognises the same failure again.
+    /// Fingerprint that identifies the same failure.
     pub fingerprint: String,
-    /// What was said, with what varies masked.
+    /// Message with variable parts masked.
     pub message: String,
 }
 

@@ -1,39 +1,39 @@
-//! How the server itself is.
+//! Health, readiness and version of the server.
 
 use serde::Serialize;
 use unstuck_core::Timestamp;
 use utoipa::ToSchema;
 
-/// The server answers.
+/// Liveness of the server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Health {
-    /// `ok`.
+    /// Always `ok`.
     pub status: String,
-    /// What its clock shows.
+    /// Server time.
     #[schema(value_type = String, format = DateTime)]
     pub now: Timestamp,
-    /// When it started.
+    /// Start time of the server.
     #[schema(value_type = String, format = DateTime)]
     pub since: Timestamp,
 }
 
-/// The server can do its work: its store can be read.
+/// Readiness of the server: its database can be read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Readiness {
-    /// `ready`.
+    /// Always `ready`.
     pub status: String,
 }
 
-/// Which program answers.
+/// Name and version of the program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Version {
-    /// `unstuck`.
+    /// Always `unstuck`.
     pub name: String,
-    /// Its version.
+    /// Program version.
     pub version: String,
-    /// The version of the events that it writes.
+    /// Version of the event format it writes.
     pub events: u32,
 }

@@ -1,4 +1,4 @@
-//! A lane of the gateway: one upstream, key and model, as all sessions share it.
+//! A gateway lane: one combination of upstream, key and model, shared by all sessions.
 
 use serde::Serialize;
 use unstuck_core::Timestamp;
@@ -6,46 +6,46 @@ use unstuck_core::admission::{self, AdmissionState};
 use unstuck_core::decision::CircuitState;
 use utoipa::ToSchema;
 
-/// A lane, and how it stands.
+/// The state of a lane.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Lane {
-    /// The upstream.
+    /// Upstream.
     pub upstream: String,
-    /// The model; empty where none was named.
+    /// Model; empty if none was named.
     pub model: String,
-    /// Whether the upstream is taken to be up.
+    /// Circuit breaker state.
     pub breaker: BreakerStatus,
-    /// How many calls are on their way.
+    /// Number of calls in flight.
     pub in_flight: u32,
-    /// How many calls may go in a second, while that is limited because of an overload.
+    /// Allowed calls per second, while limited because of an overload.
     #[serde(rename = "pacePerSecond")]
     pub rate_per_second: Option<f64>,
-    /// What is left of the limit on requests.
+    /// Remaining request limit.
     pub requests: Option<LimitWindow>,
-    /// What is left of the limit on tokens of either sort.
+    /// Remaining limit on all tokens.
     pub tokens: Option<LimitWindow>,
-    /// What is left of the limit on tokens of prompts.
+    /// Remaining limit on input tokens.
     pub input_tokens: Option<LimitWindow>,
-    /// What is left of the limit on tokens of answers.
+    /// Remaining limit on output tokens.
     pub output_tokens: Option<LimitWindow>,
-    /// How much of the subscription is used.
+    /// Used share of the subscription.
     #[serde(rename = "plan")]
     pub subscription: Option<SubscriptionUsage>,
-    /// Until when everybody waits, since the server said so.
+    /// End of a cool-down that the server requested.
     #[schema(value_type = Option<String>, format = DateTime)]
     pub cool_down_until: Option<Timestamp>,
-    /// How many retries could go at once.
+    /// Remaining retry budget, in calls.
     pub retry_budget: f64,
-    /// How long a call takes on average, in milliseconds.
+    /// Mean duration of a call, in milliseconds.
     #[serde(rename = "usualTookMs")]
     pub mean_duration_ms: f64,
-    /// What has happened so far.
+    /// Counters since the start.
     pub counts: LaneCounts,
 }
 
 impl Lane {
-    /// The lane of an upstream and a model.
+    /// Creates the lane of an upstream and a model from its admission state.
     pub fn from_state(upstream: String, model: String, state: AdmissionState) -> Self {
         let counts = state.counts;
         Self {
@@ -79,15 +79,15 @@ impl Lane {
     }
 }
 
-/// Whether an upstream is taken to be up.
+/// The state of a circuit breaker.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BreakerStatus {
-    /// `closed` (all goes through), `open_list` (nothing does) or `half_open` (one probe is on its way).
+    /// `closed` (all calls pass), `open` (no call passes) or `half_open` (one probe is in flight).
     pub state: String,
-    /// Failures in a row so far, while it is closed.
+    /// Consecutive failures, while closed.
     pub failures: Option<u32>,
-    /// When a probe may go through, or counts as lost.
+    /// Time when a probe may pass or is considered lost.
     #[schema(value_type = Option<String>, format = DateTime)]
     pub until: Option<Timestamp>,
 }
@@ -107,15 +107,15 @@ impl From<CircuitState> for BreakerStatus {
     }
 }
 
-/// What is left of one thing that a provider limits.
+/// The remaining quota of one provider limit.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LimitWindow {
-    /// How much there is when nothing of it is used, where that is stated.
+    /// Full quota, if stated.
     pub limit: Option<u64>,
-    /// How much is left.
+    /// Remaining quota.
     pub remaining: u64,
-    /// When all of it is back.
+    /// Time when the full quota is available again.
     #[schema(value_type = String, format = DateTime)]
     pub reset: Timestamp,
 }
@@ -130,36 +130,36 @@ impl From<admission::LimitStatus> for LimitWindow {
     }
 }
 
-/// How much of a subscription's allowance is used.
+/// The used share of a subscription's quota.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SubscriptionUsage {
-    /// The used share in percent.
+    /// Used share in percent.
     pub used_percent: f64,
-    /// When it begins anew.
+    /// Time of the next reset.
     #[schema(value_type = String, format = DateTime)]
     pub reset: Timestamp,
-    /// Whether calls are refused until then.
+    /// True if calls are refused until then.
     #[serde(rename = "spent")]
     pub exhausted: bool,
 }
 
-/// What has happened in a lane so far.
+/// Counters of a lane.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LaneCounts {
-    /// Calls that were sent.
+    /// Calls sent.
     pub admitted: u64,
-    /// Calls that were sent again, among them.
+    /// Retries among them.
     pub retries: u64,
-    /// Calls that were answered.
+    /// Successful calls.
     pub answered: u64,
-    /// Calls that failed.
+    /// Failed calls.
     pub failed: u64,
-    /// Calls that failed at a rate limit, among them.
+    /// Calls that failed at a rate limit.
     pub rate_limited: u64,
-    /// Calls whose client went away.
+    /// Calls whose client disconnected.
     pub abandoned: u64,
-    /// The tokens of the calls that were answered.
+    /// Tokens of the successful calls.
     pub tokens: u64,
 }

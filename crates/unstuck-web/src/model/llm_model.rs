@@ -1,4 +1,4 @@
-//! Models with their prices, the ladders between them, and what may be spent.
+//! Models with prices, ladders of models, and budgets.
 
 use serde::Serialize;
 use unstuck_core::decision::{self, ModelCatalog};
@@ -6,13 +6,13 @@ use utoipa::ToSchema;
 
 use super::money::round_usd;
 
-/// All models and ladders that are known.
+/// All known models and ladders.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Models {
-    /// The models.
+    /// Models.
     pub models: Vec<Model>,
-    /// The ladders.
+    /// Ladders.
     pub ladders: Vec<Ladder>,
 }
 
@@ -29,25 +29,25 @@ impl From<&ModelCatalog> for Models {
     }
 }
 
-/// One model.
+/// A model.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Model {
-    /// The id by which the provider's API knows it.
+    /// Id in the provider's API.
     pub id: String,
-    /// Who offers it.
+    /// Provider.
     pub provider: String,
-    /// The line it belongs to, across versions.
+    /// Model family across versions.
     pub family: Option<String>,
-    /// How many tokens its context window holds, if known.
+    /// Context window in tokens, if known.
     pub context: Option<u64>,
-    /// How many tokens it can write at most, if known.
+    /// Maximum output in tokens, if known.
     pub max_output: Option<u64>,
-    /// What it costs, if known.
+    /// Price, if known.
     pub price: Option<Price>,
-    /// What it costs with a long prompt, if that differs.
+    /// Price for long prompts, if different.
     pub long_price: Option<LongContextPrice>,
-    /// Other names for it.
+    /// Aliases.
     pub aliases: Vec<String>,
 }
 
@@ -76,31 +76,31 @@ impl From<&decision::Model> for Model {
     }
 }
 
-/// What a provider charges, in USD per million tokens.
+/// A price in USD per million tokens.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Price {
-    /// For what is sent.
+    /// Price of input tokens.
     pub input: f64,
-    /// For what is written.
+    /// Price of output tokens.
     pub output: f64,
-    /// For what is sent again and was kept; null where unknown.
+    /// Price of cached input tokens; null if unknown.
     pub cached: Option<f64>,
-    /// The day on which the price was looked up.
+    /// Date of the price.
     pub as_of: String,
 }
 
-/// What counts for a whole request whose prompt is long, in USD per million tokens.
+/// The price of a whole request with a long prompt, in USD per million tokens.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LongContextPrice {
-    /// The prompt length, in tokens, above which it counts.
+    /// Prompt length in tokens above which it applies.
     pub above: u64,
-    /// For what is sent; null where unknown.
+    /// Price of input tokens; null if unknown.
     pub input: Option<f64>,
-    /// For what is written; null where unknown.
+    /// Price of output tokens; null if unknown.
     pub output: Option<f64>,
-    /// For what is sent again and was kept; null where unknown.
+    /// Price of cached input tokens; null if unknown.
     pub cached: Option<f64>,
 }
 
@@ -108,38 +108,38 @@ pub struct LongContextPrice {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Ladder {
-    /// What it is called in configuration.
+    /// Id in the configuration.
     pub id: String,
-    /// The model ids, the cheapest first.
+    /// Model ids, the cheapest first.
     pub models: Vec<String>,
 }
 
-/// What may be spent, and what was spent of it.
+/// All budgets and the amount spent today.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Budgets {
-    /// Each limit.
+    /// The budgets.
     pub budgets: Vec<BudgetResponse>,
-    /// What all calls of today (UTC) cost, in USD.
+    /// Cost of all calls today (UTC), in USD.
     pub spent_today_usd: f64,
 }
 
-/// One limit.
+/// A budget.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BudgetResponse {
-    /// What it limits: `run`, `day`, `session` or `gateway_day`.
+    /// Scope of the budget: `run`, `day`, `session` or `gateway_day`.
     pub id: String,
-    /// Money, in USD; null where there is no limit.
+    /// Limit in USD; null if unlimited.
     pub usd: Option<f64>,
-    /// Tokens; null where there is no limit.
+    /// Limit in tokens; null if unlimited.
     pub tokens: Option<u64>,
-    /// What was spent of it, in USD; null where it is one limit for each of many.
+    /// Amount spent in USD; null if the budget applies to each of many.
     pub spent_usd: Option<f64>,
 }
 
 impl Budgets {
-    /// Limits, and what was spent today.
+    /// Creates the response from the budgets and the amount spent today.
     pub fn new(budgets: Vec<BudgetResponse>, spent_today_usd: f64) -> Self {
         Self {
             budgets,

@@ -1,11 +1,11 @@
-//! Who somebody is to this server.
+//! Login requests and the identity of a caller.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::scope::Scope;
 
-/// A one-time code, as the dashboard's link carries it, or a token.
+/// A one-time code from the dashboard's link, or a token.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct LoginRequest {
@@ -14,23 +14,23 @@ pub struct LoginRequest {
     pub code: String,
 }
 
-/// Somebody has logged in; the cookie goes with it.
+/// A successful login; the response also sets the cookie.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LoginResponse {
-    /// What they may do.
+    /// Scope of the login.
     pub scope: Scope,
-    /// What has to stand in the header `x-unstuck-key` of everything that changes something. Pages keep it where only
-    /// they can read it: cookies are shared with every other server of the same machine.
+    /// CSRF key to send in the `x-unstuck-key` header of every request that changes something. Pages keep it where only
+    /// they can read it, because cookies are shared with every other server on the same machine.
     pub key: String,
 }
 
-/// Who asks.
+/// The identity of the caller.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CurrentIdentity {
-    /// What they may do; null where they brought neither token nor cookie.
+    /// Granted scope; null without a token or cookie.
     pub scope: Option<Scope>,
-    /// What their token is called.
+    /// Name of the token.
     pub name: Option<String>,
 }

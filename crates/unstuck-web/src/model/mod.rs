@@ -1,6 +1,6 @@
-//! What the API says and the pages show: plain values in the names of the wire, and nothing else.
+//! REST responses and the data shown by the pages: plain values with their wire names.
 //!
-//! Names are in camelCase, moments are RFC 3339 texts in UTC, money is in USD.
+//! Names are in camelCase, timestamps are RFC 3339 strings in UTC, money is in USD.
 
 mod agent;
 mod api_call;

@@ -1,4 +1,4 @@
-//! A change of a session's model.
+//! A model switch of a session.
 
 use serde::Serialize;
 use unstuck_core::Timestamp;
@@ -7,20 +7,20 @@ use utoipa::ToSchema;
 
 use super::money::round_usd;
 
-/// One change of a session's model.
+/// A model switch of a session.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ModelSwitchResponse {
-    /// The model before.
+    /// Previous model.
     pub from_model: String,
-    /// The model after.
+    /// New model.
     pub to_model: String,
-    /// Why: `manual`, `auto_after_retries` or `context_limit`.
+    /// Reason: `manual`, `auto_after_retries` or `context_limit`.
     pub reason: String,
-    /// When.
+    /// Time of the switch.
     #[schema(value_type = String, format = DateTime)]
     pub timestamp: Timestamp,
-    /// What it is expected to cost more, in USD; null where a price is unknown.
+    /// Expected extra cost in USD; null if a price is unknown.
     pub cost_estimate: Option<f64>,
 }
 

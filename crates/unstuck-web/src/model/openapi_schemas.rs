@@ -1,4 +1,4 @@
-//! How values of the core are described in the OpenAPI document.
+//! OpenAPI schemas of core types.
 
 use serde_json::Value;
 use unstuck_core::diagnosis::RetryAfterSource;
@@ -7,14 +7,14 @@ use unstuck_core::views::{Actor, NextAction, RunStatus};
 use unstuck_core::{Kind, Level};
 use utoipa::openapi::schema::{KnownFormat, Object, ObjectBuilder, SchemaFormat, SchemaType, Type};
 
-/// One of these names.
+/// Returns the schema of a string enum with these values.
 fn string_enum<'a>(all: impl IntoIterator<Item = &'a str>) -> ObjectBuilder {
     ObjectBuilder::new()
         .schema_type(Type::String)
         .enum_values(Some(all))
 }
 
-/// One of these names, or null.
+/// Returns the schema of a nullable string enum with these values.
 fn nullable_string_enum<'a>(all: impl IntoIterator<Item = &'a str>) -> ObjectBuilder {
     let all = all.into_iter().map(Value::from).chain([Value::Null]);
     ObjectBuilder::new()
@@ -37,12 +37,12 @@ pub(super) fn status() -> Object {
     string_enum(RunStatus::ALL.map(RunStatus::name)).build()
 }
 
-/// The five fields of a session's state.
+/// Returns the schema of a session status: five fields.
 pub(super) fn session_status() -> Object {
     session_status_builder().build()
 }
 
-/// The five fields of a session's state, or null.
+/// Returns the schema of a nullable session status.
 pub(super) fn session_status_or_null() -> Object {
     session_status_builder()
         .schema_type(SchemaType::from_iter([Type::Object, Type::Null]))

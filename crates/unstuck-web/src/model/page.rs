@@ -1,20 +1,20 @@
-//! A part of a long list.
+//! A page of a list.
 
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// A part of a long list, and where the next one begins.
+/// A page of a list and the cursor of the next page.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Page<T> {
-    /// What is listed.
+    /// Items of this page.
     pub items: Vec<T>,
-    /// What `after` has to say for the next part; null at the end of the list.
+    /// Value of `after` for the next page; null on the last page.
     pub next: Option<String>,
 }
 
 impl<T> Page<T> {
-    /// A list that is whole.
+    /// Creates a page that holds the whole list.
     pub fn single(items: Vec<T>) -> Self {
         Self { items, next: None }
     }

@@ -1,51 +1,51 @@
-//! What went wrong with a request, in the form of RFC 9457.
+//! Problem details of failed requests (RFC 9457).
 
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// The media type of problems.
+/// Media type of problem details.
 const MEDIA_TYPE: HeaderValue = HeaderValue::from_static("application/problem+json");
 
-/// What went wrong with a request (RFC 9457).
+/// Problem details of a failed request (RFC 9457).
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct ProblemDetails {
-    /// Which kind of problem it is: `urn:unstuck:problem:` and a word.
+    /// Problem type: `urn:unstuck:problem:` and a name.
     #[serde(rename = "type")]
     #[schema(value_type = String, example = "urn:unstuck:problem:not-found")]
     pub kind: Box<str>,
-    /// The kind of problem in words.
+    /// Title of the problem type.
     pub title: &'static str,
-    /// The HTTP status.
+    /// HTTP status.
     pub status: u16,
-    /// What went wrong this time, and what to do about it.
+    /// Cause of this problem and how to fix it.
     pub detail: String,
-    /// The path that was asked for.
+    /// Requested path.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub instance: Option<String>,
-    /// What is wrong with single values.
+    /// Problems with single fields.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<FieldProblem>,
-    /// A header that goes with it.
+    /// Response header sent with the problem.
     #[serde(skip)]
     #[schema(ignore)]
     header: Option<Box<(HeaderName, HeaderValue)>>,
 }
 
-/// What is wrong with one value.
+/// A problem with one field.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct FieldProblem {
-    /// The key, with those that it is in: `kinds.timeout.maxRetries`.
+    /// Path of the field, for example `kinds.timeout.maxRetries`.
     pub field: String,
-    /// What was given.
+    /// Rejected value.
     pub value: String,
-    /// What is allowed instead.
+    /// Allowed values.
     pub why: String,
 }
 
 impl ProblemDetails {
-    /// A problem of a status: its word and its title follow from that.
+    /// Creates a problem; its type and title follow from the status.
     pub fn new(status: StatusCode, detail: impl Into<String>) -> Self {
         let title = status.canonical_reason().unwrap_or("Error");
         Self {
@@ -59,36 +59,36 @@ impl ProblemDetails {
         }
     }
 
-    /// There is no such thing.
+    /// Creates a 404 Not Found problem.
     pub fn not_found(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::NOT_FOUND, detail)
     }
 
-    /// The request says something that cannot be.
+    /// Creates a 400 Bad Request problem.
     pub fn bad_request(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, detail)
     }
 
-    /// It does not fit how things stand.
+    /// Creates a 409 Conflict problem.
     pub fn conflict(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::CONFLICT, detail)
     }
 
-    /// With what is wrong with single values.
+    /// Adds problems with single fields.
     #[must_use]
     pub fn with_errors(mut self, errors: Vec<FieldProblem>) -> Self {
         self.errors = errors;
         self
     }
 
-    /// With a header.
+    /// Adds a response header.
     #[must_use]
     pub fn with_header(mut self, name: HeaderName, value: HeaderValue) -> Self {
         self.header = Some(Box::new((name, value)));
         self
     }
 
-    /// The status that the client gets.
+    /// Returns the HTTP status.
     pub fn status_code(&self) -> StatusCode {
         StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
     }
@@ -100,7 +100,7 @@ fn problem_urn(title: &str) -> Box<str> {
 }
 
 impl IntoResponse for ProblemDetails {
-    /// The path is filled in where the answer leaves the router.
+    /// The path is filled in when the response leaves the router.
     fn into_response(self) -> Response {
         let body = serde_json::to_vec(&self).unwrap_or_default();
         let mut response = (self.status_code(), body).into_response();

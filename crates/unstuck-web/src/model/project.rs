@@ -11,28 +11,28 @@ use utoipa::ToSchema;
 
 use super::money::known_cost;
 
-/// How many bytes of the hash make an id.
+/// Number of hash bytes in an id.
 const ID_BYTES: usize = 6;
 
 /// A project.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ProjectResponse {
-    /// Its id in addresses.
+    /// Id used in URLs.
     #[schema(example = "3f9a1c07be52")]
     pub id: String,
-    /// The last part of its path.
+    /// Last part of its path.
     pub name: String,
-    /// Its root folder; empty where calls belong to no project.
+    /// Root directory; empty if the calls belong to no project.
     pub root: String,
-    /// How many runs there are, by where they stand.
+    /// Number of runs by status.
     pub runs: BTreeMap<String, u64>,
-    /// When something last happened in it.
+    /// Time of the last activity.
     #[schema(value_type = String, format = DateTime)]
     pub last_activity: Timestamp,
-    /// What its runs cost, in USD, as far as is known; null where nothing of it is known.
+    /// Known cost of its runs in USD; null if none of it is known.
     pub cost_usd: Option<f64>,
-    /// How many of its calls used tokens whose price is not known.
+    /// Number of calls that used tokens of unknown price.
     pub unknown_price: u64,
 }
 
@@ -53,7 +53,7 @@ impl From<ProjectSummary> for ProjectResponse {
     }
 }
 
-/// The id of the project with this root: the same for the same path.
+/// Returns the project id of a root directory; stable for the same path.
 pub fn project_id(root: &str) -> String {
     HEXLOWER.encode(&Sha256::digest(root)[..ID_BYTES])
 }
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_id_of_a_project_is_short_and_follows_from_its_root() {
+    fn project_id_is_short_and_derived_from_the_root() {
         assert_eq!(project_id("/home/me/shop"), project_id("/home/me/shop"));
         assert_ne!(project_id("/home/me/shop"), project_id("/home/me/shop2"));
         assert_eq!(project_id("/home/me/shop").len(), 12);

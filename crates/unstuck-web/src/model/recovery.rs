@@ -1,4 +1,4 @@
-//! How recovery went over many runs.
+//! Recovery statistics over many runs.
 
 use std::collections::BTreeMap;
 
@@ -6,17 +6,17 @@ use serde::Serialize;
 use unstuck_store as store;
 use utoipa::ToSchema;
 
-/// How recovery went: which levels and strategies helped, how long it took, how many runs were saved.
+/// Recovery statistics: success by level and strategy, duration, and runs saved.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RecoveryAnalytics {
-    /// How often answers of each level helped.
+    /// Success counts by level.
     pub by_level: Vec<StrategyOutcomeCount>,
-    /// How often each strategy helped; the level where the answer was none of a chain.
+    /// Success counts by strategy, or by level if the response was not from a strategy chain.
     pub by_strategy: Vec<StrategyOutcomeCount>,
-    /// How it went by day (UTC).
+    /// Statistics by day (UTC).
     pub by_day: BTreeMap<String, RecoveryStats>,
-    /// All days together.
+    /// Totals over all days.
     #[serde(flatten)]
     pub total: RecoveryStats,
 }
@@ -37,15 +37,15 @@ impl From<store::RecoveryReport> for RecoveryAnalytics {
     }
 }
 
-/// How often an answer to failures helped.
+/// How often a level or strategy helped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StrategyOutcomeCount {
-    /// The level or strategy.
+    /// Level or strategy.
     pub name: String,
-    /// How often what followed succeeded, or failed in another way.
+    /// Number of times the next attempt succeeded or failed differently.
     pub helped: u64,
-    /// How often the same failure came again.
+    /// Number of times the same failure recurred.
     #[serde(rename = "didNotHelp")]
     pub failed: u64,
 }
@@ -60,19 +60,19 @@ impl From<store::StrategySuccessCount> for StrategyOutcomeCount {
     }
 }
 
-/// How recovery went in a time.
+/// Recovery statistics of a period.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RecoveryStats {
-    /// How many sessions did what they should after they had failed.
+    /// Number of sessions that succeeded after a failure.
     pub recoveries: u64,
-    /// Half of them took no longer, from the first failure to the success, in milliseconds; an upper bound.
+    /// Median time from the first failure to success, in milliseconds; an upper bound.
     pub median_ms: Option<u64>,
-    /// Nine of ten took no longer, in milliseconds; an upper bound.
+    /// 90th percentile of that time, in milliseconds; an upper bound.
     pub p90_ms: Option<u64>,
-    /// How many runs ended well after something had failed.
+    /// Number of runs that succeeded after a failure.
     pub runs_saved: u64,
-    /// How many runs ended badly.
+    /// Number of runs that failed.
     pub runs_failed: u64,
 }
 

@@ -1,4 +1,4 @@
-//! What it costs to wake a conversation.
+//! The cost of resuming an uncached conversation.
 
 use std::fmt;
 
@@ -8,13 +8,13 @@ use utoipa::ToSchema;
 
 use super::money::round_usd;
 
-/// The cost of reading a conversation again of which nothing is cached any more.
+/// The cost of rereading a conversation that is no longer cached.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RereadCostResponse {
-    /// How long it is, in tokens.
+    /// Length of the conversation in tokens.
     pub tokens: u64,
-    /// What reading it costs, in USD; null where the price is unknown.
+    /// Cost of rereading it in USD; null if the price is unknown.
     pub usd: Option<f64>,
 }
 

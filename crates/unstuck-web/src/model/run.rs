@@ -10,80 +10,79 @@ use super::money::known_cost;
 use super::openapi_schemas;
 use super::project::project_id;
 
-/// A run at a glance.
+/// A summary of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Run {
-    /// Its id.
+    /// Id of the run.
     #[schema(example = "k3v9x0m2qa")]
     pub id: String,
-    /// The root folder of its project.
+    /// Root directory of the project.
     pub project: String,
-    /// The id of its project.
+    /// Id of the project.
     pub project_id: String,
-    /// The command line.
+    /// Command line.
     pub command: Vec<String>,
-    /// The agent that this is known to be.
+    /// Recognized agent.
     pub agent: Option<String>,
-    /// The model in use, as far as is known.
+    /// Current model, if known.
     pub model: Option<String>,
-    /// The policy's id.
+    /// Id of the policy.
     pub policy: String,
-    /// How many roles it has, if it is a pipeline.
+    /// Number of roles, if it is a pipeline.
     pub roles: Option<usize>,
-    /// What is to be done, if it is a pipeline.
+    /// Task, if it is a pipeline.
     pub task: Option<String>,
-    /// The newest iteration, if it is a loop.
+    /// Latest iteration, if it is a loop.
     pub iteration: Option<u32>,
-    /// Where it stands.
+    /// Status of the run.
     #[schema(schema_with = openapi_schemas::status)]
     pub status: RunStatus,
-    /// Its state in five fields.
+    /// State in five fields.
     #[schema(schema_with = openapi_schemas::session_status)]
     pub state: SessionStatus,
-    /// Whether a process drives it at present.
+    /// True if a process currently supervises it.
     pub driven: bool,
-    /// The kind of the newest failure.
+    /// Kind of the latest failure.
     #[schema(schema_with = openapi_schemas::kind_or_null)]
     pub kind: Option<Kind>,
-    /// The highest level that was reached.
+    /// Highest recovery level reached.
     #[schema(schema_with = openapi_schemas::level_or_null)]
     pub recovery_level: Option<Level>,
-    /// When it began.
+    /// Start time.
     #[schema(value_type = String, format = DateTime)]
     pub started: Timestamp,
-    /// When something last happened.
+    /// Time of the last event.
     #[schema(value_type = String, format = DateTime)]
     pub updated: Timestamp,
-    /// When it ended, if it did.
+    /// End time, if it ended.
     #[schema(value_type = Option<String>, format = DateTime)]
     pub finished: Option<Timestamp>,
-    /// When its wait is over, while it waits.
+    /// End of the current wait.
     #[schema(value_type = Option<String>, format = DateTime)]
     pub until: Option<Timestamp>,
-    /// How many attempts there were.
+    /// Number of attempts.
     pub attempt_count: u32,
-    /// How many of them failed.
+    /// Number of failed attempts.
     pub error_count: u32,
-    /// How many retries were decided on.
+    /// Number of retries decided.
     pub retry_count: u32,
-    /// Whether a person had to be asked.
+    /// True if human input was needed.
     pub is_hiccup: bool,
-    /// What it cost, in USD, as far as is known; null where nothing of it is known. `unknownPrice` tells whether that is
-    /// all.
+    /// Known cost in USD; null if none of it is known. `unknownPrice` shows whether it is complete.
     pub cost_usd: Option<f64>,
-    /// How many of its calls used tokens whose price is not known.
+    /// Number of calls that used tokens of unknown price.
     pub unknown_price: u64,
-    /// How many tokens it used, as far as is known.
+    /// Known number of tokens used.
     pub tokens: u64,
-    /// The exit code that the caller got.
+    /// Exit code returned to the caller.
     pub exit_code: Option<i32>,
-    /// Why it stands where it stands, in one sentence.
+    /// Reason for the current status, in one sentence.
     pub reason: Option<String>,
 }
 
 impl Run {
-    /// A run as it stands, and whether a process drives it.
+    /// Creates the summary of a run, and records whether a process supervises it.
     pub fn from_view(view: RunSummary, driven: bool) -> Self {
         let state = SessionStatus::for_run(&view, driven);
         Self {
@@ -118,21 +117,21 @@ impl Run {
         }
     }
 
-    /// The name of the client of a gateway whose calls this run holds; none where it is a run of its own.
+    /// Returns the name of the gateway client whose calls this run holds, or `None` for a normal run.
     pub fn gateway_client(&self) -> Option<&str> {
         gateway_client(&self.command)
     }
 
-    /// Whether it should continue and no process supervises it.
+    /// Returns true if the run should continue and no process supervises it.
     pub fn is_abandoned(&self) -> bool {
         self.finished.is_none() && !self.driven
     }
 }
 
-/// What the command of a run begins with that holds the calls of a client of a gateway.
+/// First word of the command of a run that holds the calls of a gateway client.
 const GATEWAY_COMMAND: &str = "(gateway)";
 
-/// The name of the client of a gateway, where this is no command that was run.
+/// Returns the name of the gateway client, or `None` for a real command.
 pub(super) fn gateway_client(command: &[String]) -> Option<&str> {
     match command {
         [first, name, ..] if first == GATEWAY_COMMAND => Some(name),
@@ -140,31 +139,31 @@ pub(super) fn gateway_client(command: &[String]) -> Option<&str> {
     }
 }
 
-/// What was used: what agents told, and what the gateway saw of the others.
+/// Usage, as reported by agents and, for the others, as measured by the gateway.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Spending {
-    /// The day, project, run, session, model or upstream; empty where there is none.
+    /// Day, project, run, session, model or upstream; empty if there is none.
     pub id: String,
-    /// How many calls the gateway saw.
+    /// Number of calls seen by the gateway.
     pub calls: u64,
-    /// How many of them were answered after something had failed.
+    /// Number of calls that succeeded after a failure.
     pub recovered: u64,
-    /// How many of them failed, or broke off.
+    /// Number of calls that failed or were cut off.
     pub failed: u64,
-    /// How often an upstream was asked.
+    /// Number of API attempts.
     #[serde(rename = "tries")]
     pub api_attempts: u64,
-    /// How many tokens were sent anew.
+    /// Number of uncached input tokens.
     pub input_tokens: u64,
-    /// How many were sent again and kept by the provider.
+    /// Number of cached input tokens.
     pub cached_tokens: u64,
-    /// How many were written by models.
+    /// Number of output tokens.
     pub output_tokens: u64,
-    /// What was used, in USD, as far as is known: what agents told, and what the gateway saw of the others. Null where
-    /// nothing of it is known.
+    /// Known cost in USD, as reported by agents or, for the others, measured by the gateway. Null if none of it is
+    /// known.
     pub cost_usd: Option<f64>,
-    /// How many of the calls used tokens whose price is not known.
+    /// Number of calls that used tokens of unknown price.
     pub unknown_price: u64,
 }
 

@@ -1,4 +1,4 @@
-//! A run with all that is in it.
+//! A run with its sessions, calls and usage.
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -8,23 +8,23 @@ use super::model_switch::ModelSwitchResponse;
 use super::run::{Run, Spending};
 use super::session::SessionResponse;
 
-/// A run with all that is in it but its attempts.
+/// A run with everything except its attempts.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RunDetail {
-    /// The run at a glance.
+    /// Summary of the run.
     #[serde(flatten)]
     pub run: Run,
-    /// The folder that it works in.
+    /// Working directory.
     pub cwd: String,
-    /// The configuration file that its roles come from.
+    /// Configuration file that defines its roles.
     pub config_path: Option<String>,
-    /// Its sessions, in the order in which they began.
+    /// Sessions, in order of their start.
     pub sessions: Vec<SessionResponse>,
-    /// The calls of LLM APIs that did not simply work and belong to no attempt.
+    /// LLM API calls that needed recovery or failed and belong to no attempt.
     pub calls: Vec<ApiCall>,
-    /// The changes of the model that belong to no attempt.
+    /// Model switches that belong to no attempt.
     pub model_changes: Vec<ModelSwitchResponse>,
-    /// What its calls used, as the gateway counted it; null if it has made none.
+    /// Usage of its calls as measured by the gateway; null if there were none.
     pub spent: Option<Spending>,
 }

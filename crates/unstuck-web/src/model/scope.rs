@@ -1,27 +1,27 @@
-//! What somebody may do.
+//! Permission scopes.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// What somebody may do; each includes those before.
+/// A permission scope; each includes those before it.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
-    /// Look at everything.
+    /// View everything.
     Read,
-    /// Answer questions, try again, escalate and stop.
+    /// Answer escalations, retry, switch models and stop runs.
     Answer,
     /// Change policies and settings.
     Admin,
 }
 
 impl Scope {
-    /// Every scope.
+    /// All scopes.
     pub const ALL: [Self; 3] = [Self::Read, Self::Answer, Self::Admin];
 
-    /// Its name on every wire.
+    /// Returns the wire name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Read => "read",
@@ -30,7 +30,7 @@ impl Scope {
         }
     }
 
-    /// The scope of that name.
+    /// Parses a scope from its wire name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|scope| scope.name() == name)
     }

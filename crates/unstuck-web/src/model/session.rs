@@ -1,4 +1,4 @@
-//! A session: one agent's conversation within a run, or of a gateway client; and what people can do about it.
+//! A session, that is, an agent's conversation within a run or of a gateway client, and the actions on it.
 
 use serde::{Deserialize, Serialize};
 use unstuck_core::decision::RetryAttempt;
@@ -14,86 +14,86 @@ use super::openapi_schemas;
 use super::project::project_id;
 use super::run::Run;
 
-/// A session at a glance.
+/// A summary of a session.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionResponse {
-    /// Its id.
+    /// Id of the session.
     #[schema(example = "k3v9x0m2qa-1")]
     pub id: String,
-    /// Its run.
+    /// Id of the run.
     pub run: String,
-    /// The root folder of its project.
+    /// Root directory of the project.
     pub project: String,
-    /// The id of its project.
+    /// Id of the project.
     pub project_id: String,
-    /// Which role it plays, in a pipeline.
+    /// Role, in a pipeline.
     pub role: Option<String>,
-    /// The iteration of the loop, in a pipeline.
+    /// Iteration of the loop, in a pipeline.
     pub iteration: Option<u32>,
-    /// Which of several that play the same role at the same time, in a pipeline.
+    /// Instance of the role, if several run in parallel in a pipeline.
     pub instance: Option<u32>,
-    /// The agent that it is known to be.
+    /// Recognized agent.
     pub agent: Option<String>,
-    /// The model in use, as far as is known.
+    /// Current model, if known.
     pub model: Option<String>,
-    /// The command line.
+    /// Command line.
     pub command: Vec<String>,
-    /// The policy's id.
+    /// Id of the policy.
     pub policy: Option<String>,
-    /// Where it stands.
+    /// Status of the session.
     #[schema(schema_with = openapi_schemas::status)]
     pub status: RunStatus,
-    /// Its state in five fields.
+    /// State in five fields.
     #[schema(schema_with = openapi_schemas::session_status)]
     pub state: SessionStatus,
-    /// Whether a process drives its run at present.
+    /// True if a process currently supervises its run.
     pub driven: bool,
-    /// When it began.
+    /// Start time.
     #[schema(value_type = String, format = DateTime)]
     pub started: Timestamp,
-    /// When it ended, if it did.
+    /// End time, if it ended.
     #[schema(value_type = Option<String>, format = DateTime)]
     pub finished: Option<Timestamp>,
-    /// When its wait is over, while it waits.
+    /// End of the current wait.
     #[schema(value_type = Option<String>, format = DateTime)]
     pub until: Option<Timestamp>,
-    /// How many attempts there were.
+    /// Number of attempts.
     pub attempt_count: u32,
-    /// How many attempts the policy's retries allow for a failure that is only repeated; null where that is not known.
+    /// Number of attempts the policy allows for a failure that only recurs; null if unknown.
     pub max_attempts: Option<u32>,
-    /// How many attempts failed.
+    /// Number of failed attempts.
     pub error_count: u32,
-    /// How many retries were decided on.
+    /// Number of retries decided.
     pub retry_count: u32,
-    /// Whether a person had to be asked.
+    /// True if human input was needed.
     pub is_hiccup: bool,
-    /// The kind of the newest failure.
+    /// Kind of the latest failure.
     #[schema(schema_with = openapi_schemas::kind_or_null)]
     pub last_error: Option<Kind>,
-    /// The highest level that was reached.
+    /// Highest recovery level reached.
     #[schema(schema_with = openapi_schemas::level_or_null)]
     pub recovery_level: Option<Level>,
-    /// What it cost, in USD, as far as is known; null where nothing of it is known.
+    /// Known cost in USD; null if none of it is known.
     pub cost_usd: Option<f64>,
-    /// How many of its calls used tokens whose price is not known.
+    /// Number of calls that used tokens of unknown price.
     pub unknown_price: u64,
-    /// How many tokens it used, as far as is known.
+    /// Known number of tokens used.
     pub tokens: u64,
-    /// The agent's own id of the conversation.
+    /// Conversation id of the agent.
     pub agent_session: Option<String>,
-    /// How long one attempt may take, in milliseconds.
+    /// Time limit of an attempt in milliseconds.
     pub timeout_ms: Option<u64>,
-    /// Why it stands where it stands, in one sentence.
+    /// Reason for the current status, in one sentence.
     pub reason: Option<String>,
-    /// Its failed tries, and how long was waited after each.
+    /// Failed attempts and the delay after each.
     pub retries: Vec<RetrySummary>,
-    /// The changes of its model.
+    /// Model switches.
     pub model_changes: Vec<ModelSwitchResponse>,
 }
 
 impl SessionResponse {
-    /// A session as it stands in its run; its history is added by whoever knows it.
+    /// Creates the summary of a session in its run; the caller adds the history.
     pub fn from_view(view: SessionSummary, spec: Option<&SessionSpec>, run: &Run) -> Self {
         let state = SessionStatus::for_session(&view, run.is_abandoned());
         let (part, policy) = (view.part, spec.map(|spec| &spec.policy));
@@ -135,29 +135,29 @@ impl SessionResponse {
 }
 
 impl SessionResponse {
-    /// The name of the client of a gateway that this is; none where a command is run.
+    /// Returns the name of the gateway client, or `None` for a real command.
     pub fn gateway_client(&self) -> Option<&str> {
         super::run::gateway_client(&self.command)
     }
 }
 
-/// One failed try, and the retry that followed.
+/// A failed attempt and the retry that followed.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RetrySummary {
-    /// The number of the try, from 1.
+    /// Number of the attempt, from 1.
     pub attempt_number: u32,
-    /// What kind of failure it was.
+    /// Kind of failure.
     #[schema(schema_with = openapi_schemas::kind)]
     pub error: Kind,
-    /// What was said about it.
+    /// Error message.
     pub error_message: String,
-    /// When.
+    /// Time of the failure.
     #[schema(value_type = String, format = DateTime)]
     pub timestamp: Timestamp,
-    /// How long was waited before the next try, in milliseconds.
+    /// Delay before the next attempt, in milliseconds.
     pub delay_ms: u64,
-    /// Whether the next try succeeded.
+    /// True if the next attempt succeeded.
     pub succeeded: bool,
 }
 
@@ -174,73 +174,73 @@ impl From<RetryAttempt> for RetrySummary {
     }
 }
 
-/// How a session is to be tried again.
+/// Options for retrying a session.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct RetryOptions {
-    /// Whether the prompt tells what went wrong: the error, the stack trace, the output that failed.
+    /// If set, the prompt includes the failure: the error, the stack trace and the failed output.
     pub with_context: bool,
-    /// Words of a person that are added to the prompt.
+    /// Additional instructions for the prompt.
     #[schema(max_length = 20000)]
     #[serde(rename = "words")]
     pub message: Option<String>,
-    /// The prompt as the person has edited it; in place of what would be sent.
+    /// Edited prompt that replaces the generated one.
     #[schema(max_length = 400000)]
     pub prompt: Option<String>,
-    /// Another model.
+    /// Different model.
     #[schema(max_length = 200)]
     pub model: Option<String>,
-    /// How long the attempt may take, such as `20m`.
+    /// Time limit of the attempt, such as `20m`.
     #[schema(example = "20m", max_length = 40)]
     pub timeout: Option<String>,
 }
 
-/// What a retry would send.
+/// The prompt that a retry would send.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RetryPrompt {
-    /// The prompt as it would be sent.
+    /// New prompt.
     pub prompt: String,
-    /// The prompt before.
+    /// Previous prompt.
     pub original: String,
-    /// Whether the agent's conversation goes on, so that only a message is sent.
+    /// True if the conversation continues, so that only a message is sent.
     pub continues: bool,
-    /// The model that would be used, as far as is known.
+    /// Model to be used, if known.
     pub model: Option<String>,
-    /// How long the attempt may take, in milliseconds.
+    /// Time limit of the attempt in milliseconds.
     pub timeout_ms: Option<u64>,
 }
 
-/// A retry has begun.
+/// A started retry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RetryStarted {
-    /// The run in which the session goes on: its own, or a new one.
+    /// Run in which the session continues: its own or a new one.
     pub run: String,
-    /// The session that goes on.
+    /// Session that continues.
     pub session: String,
-    /// What happens now, in one sentence.
+    /// Next action, in one sentence.
     #[serde(rename = "doing")]
     pub next_action: String,
 }
 
-/// A session is to go on with a stronger model.
+/// A request to switch a session to a stronger model.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct ModelSwitchRequest {
-    /// Which model; the next one of its ladder where left out.
+    /// New model; if omitted, the next one of its ladder.
     #[schema(max_length = 200)]
     pub to: Option<String>,
-    /// Without it nothing is changed, and only the estimate is answered.
+    /// If not set, only the estimate is returned and nothing changes.
     pub confirm: bool,
 }
 
-/// What came of it.
+/// The result of a model switch request.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ModelSwitchResult {
-    /// What it is expected to cost more.
+    /// Expected extra cost.
     pub estimate: CostEstimateResponse,
-    /// The change that was made; null as long as it was not confirmed.
+    /// Model switch that was made; null until confirmed.
     pub change: Option<ModelSwitchResponse>,
 }

@@ -1,4 +1,4 @@
-//! What was learned: how often each strategy helped against each kind.
+//! Learned success rates of strategies.
 
 use serde::Serialize;
 use unstuck_core::Kind;
@@ -6,17 +6,17 @@ use utoipa::ToSchema;
 
 use super::openapi_schemas;
 
-/// How often a strategy helped against a kind of failure.
+/// The learned success rate of a strategy for a kind of failure.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StrategySuccessRate {
-    /// The kind of failure.
+    /// Kind of failure.
     #[schema(schema_with = openapi_schemas::kind)]
     pub kind: Kind,
-    /// The strategy, or the level where the same was tried again.
+    /// Strategy, or the level if the attempt was retried unchanged.
     pub strategy: String,
-    /// How often it helped.
+    /// Number of successes.
     pub worked: u32,
-    /// How often it did not.
+    /// Number of failures.
     pub failed: u32,
 }

@@ -1,33 +1,33 @@
-//! Those who are told when something happens.
+//! Webhooks.
 
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// An address that is told when something happens.
+/// A configured webhook.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Webhook {
-    /// Its id in addresses.
+    /// Id used in URLs.
     pub id: String,
-    /// What it is told about: `escalation`, `resolved`, `recovered` or `run_finished`.
+    /// Event that triggers it: `escalation`, `resolved`, `recovered` or `run_finished`.
     #[serde(rename = "occasion")]
     pub event: String,
-    /// Where to, without what is secret about it.
+    /// Target without secrets.
     pub target: String,
-    /// How the message is written.
+    /// Message format.
     pub format: String,
 }
 
-/// What came back when a webhook was tried.
+/// The result of a webhook test.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WebhookTestResult {
-    /// Whether the message has arrived.
+    /// True if the message was delivered.
     #[serde(rename = "arrived")]
     pub delivered: bool,
-    /// What came back, in words.
+    /// Response, as text.
     #[serde(rename = "said")]
     pub response: String,
-    /// How long it took, in milliseconds.
+    /// Duration in milliseconds.
     pub took_ms: u64,
 }

@@ -1,6 +1,6 @@
-//! The sheet, the script and the sign, embedded in the program.
+//! The stylesheet, the script and the logo, embedded in the program.
 //!
-//! Their names hold a hash of their content, so that a browser keeps them for ever and a new program brings new ones.
+//! Their names contain a hash of their content, so that browsers cache them forever and a new program serves new ones.
 
 use std::sync::LazyLock;
 
@@ -10,13 +10,13 @@ use axum::response::{IntoResponse, Response};
 use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
 
-/// How long a browser may keep what its name never means anything else for.
+/// Cache lifetime of files whose name changes with their content.
 const IMMUTABLE_CACHE_CONTROL: HeaderValue =
     HeaderValue::from_static("public, max-age=31536000, immutable");
 
-/// One file.
+/// An embedded file.
 struct StaticAsset {
-    /// What it is called, with the hash of its content.
+    /// Name, with the hash of its content.
     name: String,
     media_type: HeaderValue,
     content: &'static str,
@@ -59,22 +59,22 @@ impl StaticAsset {
     }
 }
 
-/// Where the sheet is.
+/// Returns the path of the stylesheet.
 pub(crate) fn stylesheet_path() -> String {
     STYLESHEET.path()
 }
 
-/// Where the script is.
+/// Returns the path of the script.
 pub(crate) fn script_path() -> String {
     SCRIPT.path()
 }
 
-/// Where the sign is.
+/// Returns the path of the logo.
 pub(crate) fn logo_path() -> String {
     LOGO.path()
 }
 
-/// Hands out one of them.
+/// Serves an embedded file.
 pub(crate) async fn serve(Path(name): Path<String>) -> Response {
     let all: [&StaticAsset; 3] = [&STYLESHEET, &SCRIPT, &LOGO];
     let Some(asset) = all.into_iter().find(|asset| asset.name == name) else {
@@ -92,14 +92,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_change_with_what_is_in_them() {
+    fn asset_name_changes_with_its_content() {
         let name = |content| StaticAsset::new("css", "text/css", content).name;
         assert_ne!(name("a"), name("b"));
         assert_eq!(stylesheet_path(), stylesheet_path());
     }
 
     #[test]
-    fn nothing_is_fetched_from_elsewhere() {
+    fn assets_load_nothing_from_other_origins() {
         for content in [STYLESHEET.content, SCRIPT.content] {
             assert!(
                 !content.contains("http://")
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn the_script_runs_no_text() {
+    fn script_never_evaluates_text() {
         let script = SCRIPT.content;
         for word in [
             "eval(",
@@ -121,7 +121,7 @@ mod tests {
         ] {
             assert!(!script.contains(word), "{word}");
         }
-        // Only what this server has rendered itself is set as markup.
+        // Only markup rendered by this server is inserted as HTML.
         assert_eq!(script.matches("innerHTML").count(), 2);
     }
 }

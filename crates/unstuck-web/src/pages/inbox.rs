@@ -1,4 +1,4 @@
-//! Inbox: what waits for a person, and one question with all that it says.
+//! Inbox: the list of pending escalations, and the page of one escalation.
 
 use maud::{Markup, html};
 
@@ -7,18 +7,18 @@ use super::parts::controls::action_dialog;
 use super::parts::{badge, empty_state, escalation, text};
 use crate::model::{EscalationResponse, RepairPreview};
 
-/// What the list shows.
+/// Data of the inbox.
 #[derive(Debug, Clone)]
 pub(crate) struct InboxPage {
-    /// What is the same on all pages.
+    /// Common page frame.
     pub(crate) frame: PageFrame,
-    /// Those that wait, the newest first.
+    /// Pending escalations, the newest first.
     pub(crate) open: Vec<EscalationResponse>,
-    /// Those that were answered, the newest first.
+    /// Answered escalations, the newest first.
     pub(crate) answered: Vec<EscalationResponse>,
 }
 
-/// The page.
+/// Renders the page.
 pub(crate) fn page(view: &InboxPage) -> Markup {
     let body = html! {
         div class="page-head" {
@@ -31,7 +31,7 @@ pub(crate) fn page(view: &InboxPage) -> Markup {
     layout::page(&view.frame, NavItem::Inbox, "Inbox", body)
 }
 
-/// One part of the page.
+/// Renders one part of the page.
 pub(crate) fn part(view: &InboxPage, name: &str) -> Option<Markup> {
     match name {
         "open" => Some(open_list(view)),
@@ -87,16 +87,16 @@ fn answer_summary(asked: &EscalationResponse) -> String {
     )
 }
 
-/// What the page of one question shows.
+/// Data of an escalation's page.
 #[derive(Debug, Clone)]
 pub(crate) struct EscalationPage {
-    /// What is the same on all pages.
+    /// Common page frame.
     pub(crate) frame: PageFrame,
-    /// The question.
+    /// The escalation.
     pub(crate) escalation: EscalationResponse,
 }
 
-/// The page of one question.
+/// Renders the page of an escalation.
 pub(crate) fn escalation_page(view: &EscalationPage) -> Markup {
     let title = badge::escalation_kind_label(&view.escalation.escalation_kind);
     let body = html! {
@@ -111,7 +111,7 @@ pub(crate) fn escalation_page(view: &EscalationPage) -> Markup {
     layout::page(&view.frame, NavItem::Inbox, title, body)
 }
 
-/// One part of the page of one question.
+/// Renders one part of the page of an escalation.
 pub(crate) fn escalation_part(view: &EscalationPage, name: &str) -> Option<Markup> {
     match name {
         "asked" => Some(escalation(view)),
@@ -120,7 +120,7 @@ pub(crate) fn escalation_part(view: &EscalationPage, name: &str) -> Option<Marku
     }
 }
 
-/// The buttons, as long as nobody has answered.
+/// Renders the answer buttons while the escalation is pending.
 fn answer_buttons(view: &EscalationPage) -> Markup {
     html! {
         section data-part="answers" data-about=(view.escalation.run) aria-label="Answer" {
@@ -141,7 +141,7 @@ fn escalation(view: &EscalationPage) -> Markup {
     }
 }
 
-/// What stands in the dialog of the preview.
+/// Renders the content of the preview dialog.
 pub(crate) fn preview(preview: &RepairPreview) -> Markup {
     html! {
         (escalation::preview(preview))

@@ -1,4 +1,4 @@
-//! What stands around every page: the navigation, whether it is live, and where news is told.
+//! The layout of every page: navigation, connection status and messages.
 
 use maud::{DOCTYPE, Markup, html};
 use unstuck_core::Timestamp;
@@ -10,14 +10,14 @@ use super::parts::icon::{self, Icon};
 use super::parts::{money, time};
 use crate::auth::RejectedTokens;
 
-/// A page of the navigation.
+/// An entry of the navigation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NavItem {
-    /// What goes on now.
+    /// Overview.
     Overview,
-    /// Questions.
+    /// Inbox.
     Inbox,
-    /// Runs, and one run.
+    /// Runs, and a single run.
     Runs,
     /// Failures.
     Failures,
@@ -25,7 +25,7 @@ pub(crate) enum NavItem {
     Policies,
     /// Settings.
     Settings,
-    /// None of them.
+    /// A page outside the navigation.
     Unlisted,
 }
 
@@ -38,26 +38,26 @@ const NAV_ITEMS: [(NavItem, &str, &str, Icon); 6] = [
     (NavItem::Settings, "/settings", "Settings", Icon::Settings),
 ];
 
-/// What is the same on all pages, as it is at this moment.
+/// Data that all pages share.
 #[derive(Debug, Clone)]
 pub(crate) struct PageFrame {
-    /// The present moment.
+    /// Current time.
     pub(crate) now: Timestamp,
-    /// How many questions wait.
+    /// Number of pending escalations.
     pub(crate) open_escalations: usize,
-    /// What whoever looks may do.
+    /// Permissions of the viewer.
     pub(crate) permissions: Permissions,
-    /// Whether they have logged in.
+    /// True if the viewer is logged in.
     pub(crate) is_logged_in: bool,
-    /// Whether they had logged in, and that login has ended.
+    /// True if the viewer's login has ended.
     pub(crate) login_ended: bool,
-    /// The address that sends wrong tokens without end, if one does.
+    /// Address that keeps sending invalid tokens, if any.
     pub(crate) rejected: Option<RejectedTokens>,
-    /// Where events can be heard; none where a page is not live.
+    /// Path of the event stream; `None` if the page is not live.
     pub(crate) stream: Option<String>,
 }
 
-/// A whole page.
+/// Renders a whole page.
 pub(crate) fn page(frame: &PageFrame, place: NavItem, title: &str, body: Markup) -> Markup {
     html! {
         (DOCTYPE)
@@ -113,7 +113,7 @@ fn navigation(frame: &PageFrame, place: NavItem) -> Markup {
     }
 }
 
-/// How many questions wait; the script keeps it up to date.
+/// Renders the number of pending escalations; the script keeps it up to date.
 pub(crate) fn open_count(open: usize) -> Markup {
     html! {
         span data-part="open-count" data-about="recovery_escalated recovery_resolved run_finished run_resumed" data-open-questions=(open) {
@@ -124,7 +124,8 @@ pub(crate) fn open_count(open: usize) -> Markup {
     }
 }
 
-/// What whoever looks cannot do, and why; the script keeps it up to date, and adds the way back to the page.
+/// Renders the banner with what the viewer cannot do and why; the script keeps it up to date and adds the way back to
+/// the page.
 pub(crate) fn banner(frame: &PageFrame) -> Markup {
     html! {
         div data-part="banner" data-about="run_started" data-quietly {
@@ -138,7 +139,7 @@ pub(crate) fn banner(frame: &PageFrame) -> Markup {
     }
 }
 
-/// Somebody keeps trying tokens that are not valid: it locks nobody out, but somebody should look into it.
+/// Renders the warning about repeated invalid tokens. They lock nobody out but should be investigated.
 fn rejected_tokens(rejected: &RejectedTokens, now: Timestamp) -> Markup {
     html! {
         p class="banner" { span {
@@ -151,7 +152,7 @@ fn rejected_tokens(rejected: &RejectedTokens, now: Timestamp) -> Markup {
     }
 }
 
-/// Where a page stands, above its title.
+/// Renders the breadcrumbs above the title.
 pub(crate) fn breadcrumbs(way: &[(&str, &str)]) -> Markup {
     html! {
         nav class="crumbs" aria-label="Where this is" {

@@ -1,10 +1,11 @@
-//! Logging in by the link that the program prints, and pages that are not there.
+//! The login page and error pages.
 
 use maud::{Markup, html};
 
 use super::layout::{self, NavItem, PageFrame};
 
-/// Where somebody goes back to: a path of this server, and nothing that a browser would take for another one.
+/// Returns the path to go back to after the login: only a path of this server, and nothing a browser could read as
+/// another host.
 pub(crate) fn safe_return_path(asked: &str) -> &str {
     let is_path = asked.starts_with('/') && !asked.starts_with("//");
     let is_plain = !asked.contains(['\\', '\n', '\r', '\t']);
@@ -15,7 +16,7 @@ pub(crate) fn safe_return_path(asked: &str) -> &str {
     }
 }
 
-/// Where the link leads: the script exchanges the code in its fragment.
+/// Renders the login page; its script exchanges the code in the URL fragment.
 pub(crate) fn page(frame: &PageFrame, back: &str) -> Markup {
     let body = html! {
         div class="page-head" { div class="titles" { h1 { "Log in" } } }
@@ -25,7 +26,7 @@ pub(crate) fn page(frame: &PageFrame, back: &str) -> Markup {
             p { "A new link for a server that runs: " code { "unstuck token link" } }
             p id="login-says" class="says" role="alert" {}
         }
-        // Without script nothing is sent by the address, where a token would be kept.
+        // Without the script nothing is sent in the URL, where a token would be recorded.
         form id="login" class="card stack" method="post" action="/login" data-api="/api/login" data-keeps="key" data-goto=(back) data-done="Logged in." {
             div class="field" {
                 label for="code" { "Or log in with a token" }
@@ -40,7 +41,7 @@ pub(crate) fn page(frame: &PageFrame, back: &str) -> Markup {
     layout::page(frame, NavItem::Unlisted, "Log in", body)
 }
 
-/// Something that is not there, or cannot be shown.
+/// Renders an error page.
 pub(crate) fn error_page(frame: &PageFrame, title: &str, detail: &str) -> Markup {
     let body = html! {
         div class="page-head" { div class="titles" { h1 { (title) } } }
@@ -57,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whoever_logs_in_goes_back_to_a_page_of_this_server_only() {
+    fn login_returns_only_to_paths_of_this_server() {
         for path in ["/sessions/k3v9-1", "/runs?status=failed"] {
             assert_eq!(safe_return_path(path), path);
         }

@@ -1,7 +1,7 @@
-//! The dashboard: pages for people, made from the same readings as the API, and complete without script.
+//! The dashboard: pages for people, based on the same queries as the API, usable without scripts.
 //!
-//! Each page is a value with all that it shows, and a function from that value to markup. Parts of a page that change
-//! can be asked for alone (`?part=`): the script puts them in place when an event says that something has happened.
+//! Each page is a data struct and a function that renders it. Changing parts of a page can be requested alone
+//! (`?part=`): the script replaces them when an event arrives.
 
 mod assets;
 mod chart;

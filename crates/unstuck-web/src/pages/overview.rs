@@ -1,4 +1,4 @@
-//! Now: what needs a person, what goes on, and how the upstreams are.
+//! Overview: pending escalations, active sessions and the state of the upstreams.
 
 use maud::{Markup, html};
 
@@ -8,33 +8,33 @@ use super::parts::{empty_state, escalation, lane_table, money, run_tables};
 use crate::model::{EscalationResponse, Lane, Run, SessionResponse, Spending};
 use crate::queries::RunStatusCounts;
 
-/// What the page shows.
+/// Data of the page.
 #[derive(Debug, Clone)]
 pub(crate) struct OverviewPage {
-    /// What is the same on all pages.
+    /// Common page frame.
     pub(crate) frame: PageFrame,
-    /// The questions that wait, the newest first.
+    /// Pending escalations, the newest first.
     pub(crate) escalations: Vec<EscalationResponse>,
-    /// The sessions that run, wait or need a person; of so many runs as fit.
+    /// Active sessions, up to the maximum number of runs.
     pub(crate) sessions: Vec<SessionResponse>,
-    /// How many runs stand where, all of them.
+    /// Number of runs by status.
     pub(crate) counts: RunStatusCounts,
-    /// The lanes of the gateway.
+    /// Lanes of the gateway.
     pub(crate) lanes: Vec<Lane>,
-    /// Where clients reach the gateway.
+    /// Address of the gateway.
     pub(crate) gateway: String,
-    /// Runs that ended, the newest first.
+    /// Ended runs, the newest first.
     pub(crate) ended: Vec<Run>,
-    /// How many tries failed in each of the last 24 hours, the oldest first.
+    /// Failed attempts in each of the last 24 hours, the oldest first.
     pub(crate) failed_by_hour: Vec<u64>,
-    /// What was used today.
+    /// Usage today.
     pub(crate) spent_today: Spending,
 }
 
-/// Every event can change something here.
+/// Any event may change this page.
 const REFRESH_EVENTS: &str = "*";
 
-/// The page.
+/// Renders the page.
 pub(crate) fn page(now: &OverviewPage) -> Markup {
     let body = html! {
         div class="page-head" { div class="titles" { h1 { "Now" } } }
@@ -53,7 +53,7 @@ const PARTS: [PagePart; 5] = [
     ("ended", ended),
 ];
 
-/// One part of the page.
+/// Renders one part of the page.
 pub(crate) fn part(now: &OverviewPage, name: &str) -> Option<Markup> {
     let part = PARTS.iter().find(|part| part.0 == name)?;
     Some(part.1(now))

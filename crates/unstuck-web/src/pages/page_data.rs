@@ -1,4 +1,4 @@
-//! What each page shows, read from the store and asked of the program around it.
+//! Loads the data of each page from the store and the surrounding program.
 
 mod failure_data;
 
@@ -29,24 +29,24 @@ use crate::model::{EscalationResponse, EventResponse, ProblemDetails};
 use crate::queries;
 use crate::server_state::WebState;
 
-/// Of so many runs the sessions that go on are shown.
+/// Maximum number of active runs whose sessions are shown.
 const MAX_ACTIVE_RUNS: usize = 50;
-/// So many runs that ended are shown.
+/// Maximum number of ended runs shown.
 const MAX_ENDED_RUNS: usize = 8;
-/// So many runs are on a page.
+/// Number of runs per page.
 const RUNS_PER_PAGE: usize = 50;
-/// So many attempts of a run are shown.
+/// Maximum number of attempts of a run shown.
 const MAX_ATTEMPTS: usize = 60;
-/// Of so many attempts of a session the texts are looked up.
+/// Maximum number of attempts of a session whose texts are loaded.
 const MAX_ATTEMPT_TEXTS: usize = 20;
-/// So many events are shown.
+/// Maximum number of events shown.
 const MAX_EVENTS: usize = 60;
-/// So many questions that wait are shown.
+/// Maximum number of pending escalations shown.
 const MAX_OPEN_ESCALATIONS: usize = 200;
-/// So many answered questions are shown.
+/// Maximum number of answered escalations shown.
 const MAX_ANSWERED_ESCALATIONS: usize = 25;
 
-/// What stands around a page.
+/// Loads the data that all pages share.
 async fn load_frame(web: &WebState, who: &Identity) -> Result<PageFrame, ProblemDetails> {
     Ok(PageFrame {
         now: web.now(),
@@ -101,7 +101,7 @@ async fn escalations(
     Ok(queries::escalations(web, &some).await?.items)
 }
 
-/// How many tries failed in each of the last 24 hours, the oldest first.
+/// Returns the failed attempts in each of the last 24 hours, the oldest first.
 async fn failed_by_hour(web: &WebState) -> Result<Vec<u64>, ProblemDetails> {
     const HOUR: Duration = Duration::from_secs(3600);
     let now = web.now();
@@ -177,7 +177,7 @@ pub(super) async fn run(
     })
 }
 
-/// The newest events of those that are asked for.
+/// Returns the newest events that match.
 async fn newest_events(
     web: &WebState,
     filter: EventFilter,
@@ -188,7 +188,7 @@ async fn newest_events(
         ..filter
     };
     let page = web.store().events(&filter).await?;
-    // Pages know events by their run and number.
+    // Pages identify events by run and sequence number.
     let line = |recorded: &EventRecord| EventResponse::from_record(0, recorded, None);
     Ok(page.events.iter().map(line).collect())
 }
@@ -204,7 +204,7 @@ pub(super) async fn session(
     let mut told = Vec::with_capacity(attempts.len());
     for (at, attempt) in attempts.into_iter().enumerate() {
         let run = RunId::new(&session.run);
-        // What is not kept any more is not shown; the rest of the page is.
+        // Texts that are no longer kept are left out; the rest of the page is shown.
         let texts = if at >= without {
             web.deeds().texts(run, attempt.index).await.ok()
         } else {
@@ -280,7 +280,7 @@ pub(super) async fn policies(
     })
 }
 
-/// The policy that a form says, or why it is none.
+/// Parses the policy of a form, or returns why it is invalid.
 fn parse_policy(text: &str) -> Result<RetryPolicy, String> {
     RetryPolicy::from_json(text).map_err(|error| error.to_string())
 }

@@ -1,4 +1,4 @@
-//! Which address shows which page, and how a page or a part of it is answered.
+//! Routes of the dashboard, and how pages and their parts are returned.
 
 use std::sync::Arc;
 
@@ -22,10 +22,10 @@ use crate::commands::{RetrySession, SwitchModel};
 use crate::model::{ProblemDetails, RetryOptions};
 use crate::server_state::WebState;
 
-/// So many parts are asked for at once at most.
+/// Maximum number of parts per request.
 const MOST_PARTS: usize = 20;
 
-/// The routes of all pages and of what they need.
+/// Creates the router of all pages and assets.
 pub(crate) fn router() -> Router<Arc<WebState>> {
     Router::new()
         .route("/", get(overview_page))
@@ -42,13 +42,13 @@ pub(crate) fn router() -> Router<Arc<WebState>> {
         .route("/assets/{name}", get(assets::serve))
 }
 
-/// The answer to whoever asks for a page that is not there.
+/// Returns the page for an unknown path.
 pub(crate) fn not_found() -> Response {
     let page = login::error_page(&static_frame(), "Not found", "There is no such page.");
     (StatusCode::NOT_FOUND, page).into_response()
 }
 
-/// What stands around a page that knows nothing of the present.
+/// Returns a page frame without live data.
 fn static_frame() -> PageFrame {
     PageFrame {
         now: Timestamp::from_seconds(0),
@@ -61,7 +61,7 @@ fn static_frame() -> PageFrame {
     }
 }
 
-/// A page, or parts of it.
+/// A page that can be rendered whole or in parts.
 trait PageView {
     fn frame(&self) -> &PageFrame;
     fn page(&self) -> Markup;
@@ -96,7 +96,7 @@ shown! {
     settings::SettingsPage: settings::page, settings::part;
 }
 
-/// Answers with the page, or with the parts that are asked for.
+/// Renders the page or the requested parts.
 fn render_page<V: PageView>(view: Result<V, ProblemDetails>, parts: Option<&str>) -> Response {
     let view = match view {
         Ok(view) => view,
@@ -114,7 +114,7 @@ fn render_page<V: PageView>(view: Result<V, ProblemDetails>, parts: Option<&str>
     html! { @for part in found { (part) } }.into_response()
 }
 
-/// What went wrong, as a page; in place of a part, as a line.
+/// Renders an error as a page, or as a line in place of a part.
 pub(crate) fn error_response(problem: &ProblemDetails, instead_of_part: bool) -> Response {
     let told = detail_for_people(&problem.detail);
     let title = match problem.status_code() {
@@ -129,7 +129,7 @@ pub(crate) fn error_response(problem: &ProblemDetails, instead_of_part: bool) ->
     (problem.status_code(), page).into_response()
 }
 
-/// A detail of a problem as a sentence, without what only programs would do next.
+/// Formats the detail of a problem for people, without hints for programs.
 fn detail_for_people(detail: &str) -> String {
     let told = detail.split("; GET /").next().unwrap_or(detail);
     let mut letters = told.chars();
@@ -142,21 +142,21 @@ fn detail_for_people(detail: &str) -> String {
     }
 }
 
-/// What stands in the address; what cannot be read does not count.
+/// The query parameters; invalid ones are ignored.
 type QueryResult<T> = Result<Query<T>, QueryRejection>;
 
 fn query_or_default<T: Default>(asked: QueryResult<T>) -> T {
     asked.map(|Query(asked)| asked).unwrap_or_default()
 }
 
-/// How a command is tried out.
+/// Query of a preview.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 struct PreviewPageQuery {
     network: bool,
 }
 
-/// Which parts of a page are asked for.
+/// Query for parts of a page.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 struct PartQuery {
@@ -266,7 +266,7 @@ async fn escalation_page(
     )
 }
 
-/// What a proposed command would change: it is tried out, so it is nothing that a link may do.
+/// Previews a proposed command; it runs the command, so a plain link must not trigger it.
 async fn preview(
     State(web): State<Arc<WebState>>,
     Path(id): Path<String>,
@@ -316,7 +316,7 @@ async fn settings_page(
     )
 }
 
-/// Where somebody goes once they have logged in.
+/// Query of the login page.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 struct LoginPageQuery {

@@ -1,4 +1,4 @@
-//! A run: its sessions, its attempts, and its events as they happen.
+//! Run page: sessions, attempts and live events.
 
 use std::time::Duration;
 
@@ -10,24 +10,24 @@ use super::parts::attempts::{self, AttemptEntry};
 use super::parts::{actions, empty_state, escalation, event_list, money, run_tables, text, time};
 use crate::model::{AttemptResponse, EscalationResponse, EventResponse, RunDetail};
 
-/// What the page shows.
+/// Data of the page.
 #[derive(Debug, Clone)]
 pub(crate) struct RunPage {
-    /// What is the same on all pages.
+    /// Common page frame.
     pub(crate) frame: PageFrame,
     /// The run.
     pub(crate) run: RunDetail,
-    /// Its attempts, in the order in which they began.
+    /// Attempts, in order of their start.
     pub(crate) attempts: Vec<AttemptResponse>,
-    /// How many attempts before those are not shown.
+    /// Number of earlier attempts that are not shown.
     pub(crate) hidden_attempts: usize,
-    /// Its questions that wait.
+    /// Pending escalations.
     pub(crate) escalations: Vec<EscalationResponse>,
-    /// Its newest events, the newest first.
+    /// Newest events, the newest first.
     pub(crate) events: Vec<EventResponse>,
 }
 
-/// The page.
+/// Renders the page.
 pub(crate) fn page(view: &RunPage) -> Markup {
     let title = run_tables::run_title(&view.run.run);
     let body = html! {
@@ -52,7 +52,7 @@ const PARTS: [PagePart; 5] = [
     ("events", event_log),
 ];
 
-/// One part of the page.
+/// Renders one part of the page.
 pub(crate) fn part(view: &RunPage, name: &str) -> Option<Markup> {
     let part = PARTS.iter().find(|part| part.0 == name)?;
     Some(part.1(view))

@@ -1,4 +1,4 @@
-//! Runs: all of them, the newest first, with filters in the address.
+//! Runs page: all runs, the newest first, with filters in the URL.
 
 use maud::{Markup, html};
 use serde::Deserialize;
@@ -10,34 +10,34 @@ use super::parts::text::percent_encoded;
 use super::parts::{empty_state, run_tables, text};
 use crate::model::{Page, ProjectResponse, Run};
 
-/// What the address asks for.
+/// Query parameters of the page.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct RunsPageQuery {
-    /// Only those that stand there.
+    /// Filter by status.
     pub(crate) status: String,
-    /// Only those of the project of this id.
+    /// Filter by project id.
     pub(crate) project: String,
-    /// Where the list goes on.
+    /// Cursor of the page.
     pub(crate) after: String,
-    /// Only this part of the page.
+    /// Part of the page to render.
     pub(crate) part: Option<String>,
 }
 
-/// What the page shows.
+/// Data of the page.
 #[derive(Debug, Clone)]
 pub(crate) struct RunsPage {
-    /// What is the same on all pages.
+    /// Common page frame.
     pub(crate) frame: PageFrame,
-    /// What was asked for.
+    /// Query parameters.
     pub(crate) query: RunsPageQuery,
-    /// The projects that can be chosen.
+    /// Projects to choose from.
     pub(crate) projects: Vec<ProjectResponse>,
     /// The runs.
     pub(crate) runs: Page<Run>,
 }
 
-/// The page.
+/// Renders the page.
 pub(crate) fn page(view: &RunsPage) -> Markup {
     let body = html! {
         div class="page-head" { div class="titles" { h1 { "Runs" } } (filters(view)) }
@@ -46,7 +46,7 @@ pub(crate) fn page(view: &RunsPage) -> Markup {
     layout::page(&view.frame, NavItem::Runs, "Runs", body)
 }
 
-/// One part of the page.
+/// Renders one part of the page.
 pub(crate) fn part(view: &RunsPage, name: &str) -> Option<Markup> {
     (name == "list").then(|| list(view))
 }

@@ -1,4 +1,4 @@
-//! A session: its attempts with all that they were given and wrote, and what a person can do about it.
+//! Session page: attempts with prompts and outputs, and the available actions.
 
 use maud::{Markup, html};
 
@@ -10,22 +10,22 @@ use crate::model::{
     RetryPrompt, SessionResponse,
 };
 
-/// What the page shows.
+/// Data of the page.
 #[derive(Debug, Clone)]
 pub(crate) struct SessionPage {
-    /// What is the same on all pages.
+    /// Common page frame.
     pub(crate) frame: PageFrame,
     /// The session.
     pub(crate) session: SessionResponse,
-    /// Its attempts, in the order in which they began, with what each was given and wrote.
+    /// Attempts in order of their start, with prompt and output.
     pub(crate) attempts: Vec<(AttemptResponse, Option<AttemptTexts>)>,
-    /// Its questions that wait.
+    /// Pending escalations.
     pub(crate) escalations: Vec<EscalationResponse>,
-    /// Its newest events, the newest first.
+    /// Newest events, the newest first.
     pub(crate) events: Vec<EventResponse>,
 }
 
-/// The page.
+/// Renders the page.
 pub(crate) fn page(view: &SessionPage) -> Markup {
     let title = run_tables::session_title(&view.session);
     let body = html! {
@@ -49,18 +49,18 @@ const PARTS: [PagePart; 4] = [
     ("events", event_log),
 ];
 
-/// One part of the page.
+/// Renders one part of the page.
 pub(crate) fn part(view: &SessionPage, name: &str) -> Option<Markup> {
     let part = PARTS.iter().find(|part| part.0 == name)?;
     Some(part.1(view))
 }
 
-/// What stands in the dialog of a retry.
+/// Renders the content of the retry dialog.
 pub(crate) fn retry_dialog(view: &SessionPage, prompt: &RetryPrompt) -> Markup {
     actions::retry_form(&view.session, prompt)
 }
 
-/// What stands in the dialog of a stronger model.
+/// Renders the content of the model switch dialog.
 pub(crate) fn model_switch_dialog(view: &SessionPage, estimate: &CostEstimateResponse) -> Markup {
     actions::model_switch_form(&view.session, estimate)
 }
@@ -92,7 +92,7 @@ fn head(view: &SessionPage) -> Markup {
     }
 }
 
-/// The model, with those that it had before.
+/// Renders the current model and the previous ones.
 fn model_line(it: &SessionResponse) -> Markup {
     html! {
         span {

@@ -1,4 +1,4 @@
-//! Settings: agents, models and prices, who is told, and what may be spent.
+//! Settings page: agents, models, webhooks and budgets.
 
 use maud::{Markup, html};
 
@@ -9,22 +9,22 @@ use super::parts::icon::Icon;
 use super::parts::{badge, empty_state, money, text};
 use crate::model::{Agent, BudgetResponse, Budgets, Model, Models, Webhook};
 
-/// What the page shows.
+/// Data of the page.
 #[derive(Debug, Clone)]
 pub(crate) struct SettingsPage {
-    /// What is the same on all pages.
+    /// Common page frame.
     pub(crate) frame: PageFrame,
-    /// The agents.
+    /// Agents.
     pub(crate) agents: Vec<Agent>,
-    /// The models and their prices.
+    /// Models and prices.
     pub(crate) models: Models,
-    /// Who is told.
+    /// Webhooks.
     pub(crate) webhooks: Vec<Webhook>,
-    /// What may be spent.
+    /// Budgets.
     pub(crate) budgets: Budgets,
 }
 
-/// The page.
+/// Renders the page.
 pub(crate) fn page(view: &SettingsPage) -> Markup {
     let body = html! {
         div class="page-head" { div class="titles" { h1 { "Settings" } p class="dim" { "They are kept in configuration files; " code { "unstuck config show --origin" } " tells where each comes from." } } }
@@ -36,7 +36,7 @@ pub(crate) fn page(view: &SettingsPage) -> Markup {
     layout::page(&view.frame, NavItem::Settings, "Settings", body)
 }
 
-/// One part of the page.
+/// Renders one part of the page.
 pub(crate) fn part(view: &SettingsPage, name: &str) -> Option<Markup> {
     (name == "budgets").then(|| budgets(view))
 }

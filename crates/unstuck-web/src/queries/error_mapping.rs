@@ -1,4 +1,4 @@
-//! Errors of the store and of deeds, as those who ask are told of them.
+//! Converts errors of the store and of commands to problem details.
 
 use axum::http::StatusCode;
 use unstuck_store::StoreError;

@@ -1,11 +1,11 @@
-//! Questions to people.
+//! Queries for escalations.
 
 use unstuck_store::{EscalationFilter, EscalationRow, EscalationStatus};
 
 use crate::model::{EscalationResponse, Page, ProblemDetails};
 use crate::server_state::WebState;
 
-/// The questions that are asked for, a page of them.
+/// Returns a page of the escalations that match.
 pub async fn escalations(
     web: &WebState,
     filter: &EscalationFilter,
@@ -31,7 +31,7 @@ pub async fn escalations(
     })
 }
 
-/// One question.
+/// Returns an escalation.
 pub async fn escalation(web: &WebState, id: &str) -> Result<EscalationResponse, ProblemDetails> {
     let unknown = || {
         ProblemDetails::not_found(format!(

@@ -1,4 +1,4 @@
-//! The log of all runs.
+//! Queries for the event log of all runs.
 
 use unstuck_store::{EventFilter, EventOrder, LogOffset};
 
@@ -6,7 +6,7 @@ use crate::model::{EventResponse, Page, ProblemDetails};
 use crate::server_state::WebState;
 use crate::session_states::SessionStateTracker;
 
-/// The events that are asked for; the filter's limit is how many a page has.
+/// Returns the events that match; the filter's limit is the page size.
 pub async fn events(
     web: &WebState,
     filter: &EventFilter,
@@ -35,7 +35,7 @@ pub async fn events(
     })
 }
 
-/// The place of the newest event.
+/// Returns the position of the newest event.
 pub async fn newest_event(web: &WebState) -> Result<LogOffset, ProblemDetails> {
     let newest = EventFilter {
         order: EventOrder::NewestFirst,

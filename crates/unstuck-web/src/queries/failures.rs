@@ -1,11 +1,11 @@
-//! Failures together and one by one, and how recovery went.
+//! Queries for failures and recovery statistics.
 
 use unstuck_store::{FailureQuery, RecoveryQuery};
 
 use crate::model::{FailureAnalytics, FailureListItem, Page, ProblemDetails, RecoveryAnalytics};
 use crate::server_state::WebState;
 
-/// What failures say together.
+/// Returns failure statistics.
 pub async fn failure_analytics(
     web: &WebState,
     query: &FailureQuery,
@@ -13,7 +13,7 @@ pub async fn failure_analytics(
     Ok(web.store().failure_analytics(query).await?.into())
 }
 
-/// How recovery went.
+/// Returns recovery statistics.
 pub async fn recovery_analytics(
     web: &WebState,
     query: &RecoveryQuery,
@@ -21,7 +21,7 @@ pub async fn recovery_analytics(
     Ok(web.store().recovery_report(query).await?.into())
 }
 
-/// Failures one by one, the newest first.
+/// Returns a page of failures, the newest first.
 pub async fn failures(
     web: &WebState,
     query: &FailureQuery,

@@ -1,4 +1,4 @@
-//! From the store to what is told: the same readings for the API and for the pages.
+//! Queries on the store, shared by the API and the pages.
 
 mod error_mapping;
 mod escalations;

@@ -1,4 +1,4 @@
-//! Policies that were set over the API, in the store's settings.
+//! Policies set over the API, stored in the store's settings.
 
 use serde_json::Value;
 use unstuck_core::{RetryPolicy, Timestamp};
@@ -7,7 +7,7 @@ use unstuck_store::{ExpectedVersion, SettingUpdate, Store, StoreError};
 use crate::commands::{CommandError, PolicyChange, PolicyTarget};
 use crate::model::{EffectivePolicy, PolicyOrigin};
 
-/// What a policy is kept under.
+/// Returns the settings key of a policy.
 pub fn policy_key(of: &PolicyTarget) -> String {
     match of {
         PolicyTarget::Default => "retry-policy".to_owned(),
@@ -15,7 +15,7 @@ pub fn policy_key(of: &PolicyTarget) -> String {
     }
 }
 
-/// The policy that was set; none where none was.
+/// Returns the stored policy, or `None` if none was set.
 pub async fn stored_policy(
     store: &Store,
     of: &PolicyTarget,
@@ -24,7 +24,7 @@ pub async fn stored_policy(
         return Ok(None);
     };
     let policy = RetryPolicy::from_json(&setting.value.to_string());
-    // One that a newer unstuck has set may say what is not known here.
+    // A policy stored by a newer version may contain unknown values.
     let policy = policy.map_err(|error| {
         CommandError::Unavailable(format!("the policy that was set cannot be read: {error}"))
     })?;
@@ -35,7 +35,7 @@ pub async fn stored_policy(
     }))
 }
 
-/// Sets a policy, or takes away what was set, if nobody has changed it meanwhile.
+/// Sets or removes a policy unless it was changed in the meantime.
 pub async fn set_policy(
     store: &Store,
     change: &PolicyChange,

@@ -1,15 +1,15 @@
-//! Projects in which something ran.
+//! Queries for projects.
 
 use crate::model::{ProblemDetails, ProjectResponse, project_id};
 use crate::server_state::WebState;
 
-/// All projects, the newest activity first.
+/// Returns all projects, the latest activity first.
 pub async fn projects(web: &WebState) -> Result<Vec<ProjectResponse>, ProblemDetails> {
     let all = web.store().projects().await?;
     Ok(all.into_iter().map(ProjectResponse::from).collect())
 }
 
-/// One project.
+/// Returns a project.
 pub async fn project(web: &WebState, id: &str) -> Result<ProjectResponse, ProblemDetails> {
     let all = web.store().projects().await?;
     let found = all.into_iter().find(|view| project_id(&view.root) == id);
@@ -20,7 +20,7 @@ pub async fn project(web: &WebState, id: &str) -> Result<ProjectResponse, Proble
     })
 }
 
-/// The root folder of the project with this id.
+/// Returns the root directory of a project.
 pub async fn project_root(web: &WebState, id: &str) -> Result<String, ProblemDetails> {
     Ok(project(web, id).await?.root)
 }

@@ -1,4 +1,4 @@
-//! How many runs stand where: counted by the store, not on a page.
+//! Run counts by status, counted by the store and not from a page of runs.
 
 use unstuck_core::views::RunStatus;
 use unstuck_run::runner::is_alive;
@@ -6,22 +6,22 @@ use unstuck_run::runner::is_alive;
 use crate::model::ProblemDetails;
 use crate::server_state::WebState;
 
-/// How many runs stand where.
+/// The number of runs by status.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RunStatusCounts {
-    /// An attempt is under way.
+    /// Runs with a running attempt.
     pub running: usize,
-    /// A moment is waited for.
+    /// Runs that wait until a point in time.
     pub waiting: usize,
-    /// They should go on by themselves, but the process that drove them is gone.
+    /// Runs that should continue but whose supervising process is gone.
     pub crashed: usize,
-    /// All that run, wait, have crashed or need a person.
+    /// All running, waiting, crashed and blocked runs.
     pub active_runs: usize,
-    /// Of how many of those the sessions are shown.
+    /// Number of those whose sessions are shown.
     pub shown_runs: usize,
 }
 
-/// How many runs stand where, when the sessions of at most so many are shown.
+/// Counts the runs by status; `shown_runs` is limited to the given number.
 pub async fn run_status_counts(
     web: &WebState,
     most_shown: usize,

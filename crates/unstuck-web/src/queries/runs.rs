@@ -1,4 +1,4 @@
-//! Runs and their attempts.
+//! Queries for runs and their attempts.
 
 use unstuck_core::views::RunTimeline;
 use unstuck_core::{RunId, Timestamp};
@@ -11,7 +11,7 @@ use crate::model::{
 };
 use crate::server_state::WebState;
 
-/// The runs that are asked for, the newest first; the filter's limit is how many a page has.
+/// Returns the runs that match, the newest first; the filter's limit is the page size.
 pub async fn runs(web: &WebState, filter: &RunFilter) -> Result<Page<Run>, ProblemDetails> {
     let leases = web.store().leases().await?;
     let now = web.now();
@@ -33,7 +33,7 @@ pub async fn runs(web: &WebState, filter: &RunFilter) -> Result<Page<Run>, Probl
     })
 }
 
-/// One run with its sessions.
+/// Returns a run with its sessions.
 pub async fn run(web: &WebState, id: &str) -> Result<RunDetail, ProblemDetails> {
     let (timeline, run) = timeline_and_run(web, id).await?;
     let spent = web.store().run_cost(&timeline.summary.id).await?;
@@ -57,7 +57,7 @@ pub async fn run(web: &WebState, id: &str) -> Result<RunDetail, ProblemDetails> 
     })
 }
 
-/// All attempts of a run, in the order in which they began.
+/// Returns all attempts of a run, in order of their start.
 pub async fn attempts(web: &WebState, id: &str) -> Result<Vec<AttemptResponse>, ProblemDetails> {
     let (timeline, _) = timeline_and_run(web, id).await?;
     Ok(timeline
@@ -67,7 +67,7 @@ pub async fn attempts(web: &WebState, id: &str) -> Result<Vec<AttemptResponse>, 
         .collect())
 }
 
-/// One attempt of a run, by its place among all of them.
+/// Returns an attempt of a run by its index.
 pub async fn attempt(
     web: &WebState,
     id: &str,
@@ -78,7 +78,7 @@ pub async fn attempt(
     found.ok_or_else(|| ProblemDetails::not_found(format!("run {id} has no attempt {index}")))
 }
 
-/// The story of a run, and the run at a glance.
+/// Returns the timeline and the summary of a run.
 pub(super) async fn timeline_and_run(
     web: &WebState,
     id: &str,

@@ -1,10 +1,10 @@
-//! A session as it is told, from the story of its run.
+//! Adds the history of a session from the timeline of its run.
 
 use unstuck_core::views::{AttemptOutcome, RunTimeline, SessionSummary};
 
 use crate::model::{ModelSwitchResponse, RetrySummary, Run, SessionResponse};
 
-/// A session with its retries and the changes of its model.
+/// Returns a session with its retries and model switches.
 pub(super) fn session_with_history(
     timeline: &RunTimeline,
     session: &SessionSummary,
@@ -29,7 +29,7 @@ pub(super) fn session_with_history(
         });
     }
     let changes = own().flat_map(|one| one.gateway_model_switches.iter().chain(&one.model_switch));
-    // What belongs to no attempt belongs to a client's only session.
+    // Items without an attempt belong to the only session of a gateway client.
     let loose = timeline
         .model_switches
         .iter()
@@ -39,7 +39,7 @@ pub(super) fn session_with_history(
     let told = SessionResponse::from_view(session.clone(), timeline.specs.get(&session.id), run);
     SessionResponse {
         retries,
-        // Where the agent was never told a model, the last change is what is known.
+        // If the agent was given no model, the last switch determines it.
         model: told
             .model
             .or_else(|| Some(model_changes.last()?.to_model.clone())),

@@ -1,4 +1,4 @@
-//! Sessions: one agent's conversation each.
+//! Queries for sessions.
 
 use unstuck_core::views::{RunStatus, RunTimeline};
 use unstuck_store::RunFilter;
@@ -8,7 +8,7 @@ use super::session_history::session_with_history;
 use crate::model::{AttemptResponse, ProblemDetails, Run, SessionResponse};
 use crate::server_state::WebState;
 
-/// Where runs stand whose sessions may go on.
+/// Statuses of runs with active sessions.
 const ACTIVE_STATUSES: [RunStatus; 4] = [
     RunStatus::Running,
     RunStatus::Waiting,
@@ -16,8 +16,8 @@ const ACTIVE_STATUSES: [RunStatus; 4] = [
     RunStatus::Crashed,
 ];
 
-/// The sessions that run or wait, then those that crashed or need a person, those of the newest runs first; of so many
-/// runs at most.
+/// Returns the sessions that run or wait, then those that crashed or need human input; each group starts with the
+/// newest runs. Limited to a number of runs.
 pub async fn active_sessions(
     web: &WebState,
     most_runs: usize,
@@ -30,7 +30,7 @@ pub async fn active_sessions(
         };
         runs::runs(web, &filter).await
     };
-    // Those that need a person stand in the inbox as well, and must not push the others out.
+    // Blocked sessions are also listed in the inbox and must not displace the others.
     let mut found = of(&[RunStatus::Running, RunStatus::Waiting], most_runs)
         .await?
         .items;
@@ -52,7 +52,7 @@ pub async fn active_sessions(
     Ok(active)
 }
 
-/// One session.
+/// Returns a session.
 pub async fn session(web: &WebState, id: &str) -> Result<SessionResponse, ProblemDetails> {
     let (timeline, run) = timeline_of_session(web, id).await?;
     let session = timeline.sessions.iter().find(|one| one.id.as_str() == id);
@@ -60,7 +60,7 @@ pub async fn session(web: &WebState, id: &str) -> Result<SessionResponse, Proble
     Ok(session_with_history(&timeline, session, &run))
 }
 
-/// The attempts of a session, in the order in which they began.
+/// Returns the attempts of a session, in order of their start.
 pub async fn session_attempts(
     web: &WebState,
     id: &str,
@@ -74,12 +74,12 @@ pub async fn session_attempts(
     Ok(own.map(AttemptResponse::from).collect())
 }
 
-/// The story of the run that a session belongs to.
+/// Returns the timeline of the run that contains a session.
 pub async fn timeline_of_session(
     web: &WebState,
     session: &str,
 ) -> Result<(RunTimeline, Run), ProblemDetails> {
-    // The id of a session is that of its run, and a number.
+    // A session id is the run id followed by a number.
     let (run, _) = session
         .rsplit_once('-')
         .ok_or_else(|| session_not_found(session))?;

@@ -1,11 +1,11 @@
-//! What was spent.
+//! Queries for usage and cost.
 
 use unstuck_store::{CostGroupBy, SpendingQuery};
 
 use crate::model::{ProblemDetails, Spending};
 use crate::server_state::WebState;
 
-/// What was spent, by what is asked for.
+/// Returns usage grouped by the requested dimension.
 pub async fn spending(
     web: &WebState,
     query: &SpendingQuery,
@@ -14,7 +14,7 @@ pub async fn spending(
     Ok(lines.into_iter().map(Spending::from).collect())
 }
 
-/// What was used today (UTC): what agents told, and what the gateway saw of the others.
+/// Returns the usage today (UTC), as reported by agents or measured by the gateway.
 pub async fn spent_today(web: &WebState) -> Result<Spending, ProblemDetails> {
     let mut today = web.now().to_string();
     today.truncate(10);

@@ -1,4 +1,4 @@
-//! What was learned.
+//! Queries for learned success rates.
 
 use std::collections::BTreeMap;
 
@@ -8,10 +8,10 @@ use unstuck_core::decision::SuccessCount;
 use crate::model::{ProblemDetails, StrategySuccessRate};
 use crate::server_state::WebState;
 
-/// How often each strategy helped against each kind, as decisions are made with it now.
+/// Returns the success rate of each strategy by kind, as currently used for decisions.
 pub async fn success_rates(web: &WebState) -> Result<Vec<StrategySuccessRate>, ProblemDetails> {
     let odds = web.store().success_rates(web.now()).await?;
-    // Odds tell of one strategy at a time; their wire form tells of all.
+    // The type gives access to one strategy at a time; its wire form contains all.
     let wire = serde_json::to_value(&odds).unwrap_or_default();
     let all: BTreeMap<Kind, BTreeMap<String, SuccessCount>> =
         serde_json::from_value(wire).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Questions to people, and their answers.
+//! Tests of escalations and their answers.
 
 use serde_json::{Value, json};
 use unstuck_web::auth::Scope;
@@ -8,7 +8,7 @@ use crate::ground::Ground;
 const QUESTION: &str = "/api/escalations/r000000002-q1";
 
 #[tokio::test]
-async fn a_question_tells_all_that_is_needed_to_answer_it() {
+async fn escalation_contains_everything_needed_to_answer_it() {
     let ground = Ground::filled().await;
     let page = ground.json("/api/escalations").await;
     let asked = &page["items"][0];
@@ -35,7 +35,7 @@ async fn a_question_tells_all_that_is_needed_to_answer_it() {
 }
 
 #[tokio::test]
-async fn the_first_answer_counts_and_is_told_to_whoever_comes_later() {
+async fn first_answer_is_accepted_and_later_ones_get_a_conflict() {
     let ground = Ground::filled().await;
     let path = format!("{QUESTION}/answer");
     let given = json!({"answer": "resolve", "note": "logged in again", "hash": "abc123"});
@@ -61,7 +61,7 @@ async fn the_first_answer_counts_and_is_told_to_whoever_comes_later() {
 }
 
 #[tokio::test]
-async fn only_what_was_shown_is_answered_and_only_with_what_makes_sense() {
+async fn answer_must_match_the_shown_escalation_and_the_available_answers() {
     let ground = Ground::filled().await;
     let path = format!("{QUESTION}/answer");
     let answers = [
@@ -85,7 +85,7 @@ async fn only_what_was_shown_is_answered_and_only_with_what_makes_sense() {
 }
 
 #[tokio::test]
-async fn each_answer_that_is_offered_can_be_given() {
+async fn every_available_answer_is_accepted() {
     for answer in ["resolve", "retry", "skip", "abort"] {
         let ground = Ground::filled().await;
         let given = json!({"answer": answer, "note": "my words"});
@@ -97,7 +97,7 @@ async fn each_answer_that_is_offered_can_be_given() {
 }
 
 #[tokio::test]
-async fn without_a_command_there_is_nothing_to_try_out() {
+async fn preview_without_a_command_is_rejected() {
     let ground = Ground::filled().await;
     let reply = ground
         .post(Scope::Answer, &format!("{QUESTION}/preview"), json!({}))

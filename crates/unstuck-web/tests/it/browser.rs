@@ -1,4 +1,4 @@
-//! The dashboard in a real Chromium: every page in every look, and what people do on them.
+//! Tests of the dashboard in Chromium: every page in every layout and color scheme, and the actions on it.
 
 use serde_json::json;
 use unstuck_core::Kind;
@@ -30,7 +30,7 @@ fn pages() -> Vec<(&'static str, String)> {
     ]
 }
 
-/// A server with enough history that every page has something to show.
+/// Starts a server with enough history for every page to show something.
 async fn busy() -> Ground {
     let ground = Ground::filled().await;
     for number in 10..18 {
@@ -71,10 +71,10 @@ async fn open(browser: &Chromium, ground: &Ground, path: &str) {
     browser.until("document.readyState === 'complete' && document.documentElement.classList.contains('scripted')").await;
 }
 
-/// S4-32: every page at a desk and on a phone, light and dark: nothing goes wrong, nothing scrolls sideways, and
-/// everybody can use it.
+/// S4-32: every page on desktop and phone, light and dark, has no errors, no sideways scrolling and no accessibility
+/// problems.
 #[tokio::test(flavor = "multi_thread")]
-async fn every_page_can_be_used_at_a_desk_and_on_a_phone_light_and_dark() {
+async fn every_page_works_on_desktop_and_phone_light_and_dark() {
     let browser = Chromium::start().await;
     let ground = busy().await;
     log_in(&browser, &ground, Scope::Admin).await;
@@ -96,9 +96,9 @@ async fn every_page_can_be_used_at_a_desk_and_on_a_phone_light_and_dark() {
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
-/// Pages are painted within 100 ms where the machine has nothing else to do; here it runs other tests, too.
+/// Pages are painted within 100 ms on an idle machine; here other tests run at the same time.
 #[tokio::test(flavor = "multi_thread")]
-async fn pages_are_painted_at_once() {
+async fn pages_are_painted_quickly() {
     let browser = Chromium::start().await;
     let ground = busy().await;
     browser.look(LOOKS[0]).await;
@@ -124,9 +124,9 @@ async fn pages_are_painted_at_once() {
     assert!(slow.is_empty(), "{slow:?}");
 }
 
-/// S4-04, S4-32: what happens is shown without a reload, and a question is answered by a click.
+/// S4-04, S4-32: changes appear without a reload, and an escalation is answered with a click.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_question_comes_by_itself_and_is_answered_by_a_click() {
+async fn new_escalation_appears_and_is_answered_with_a_click() {
     let browser = Chromium::start().await;
     let ground = Ground::new().await;
     log_in(&browser, &ground, Scope::Answer).await;
@@ -153,9 +153,9 @@ async fn a_question_comes_by_itself_and_is_answered_by_a_click() {
     browser.close().await;
 }
 
-/// S4-06, S4-07, S4-11, S4-13: the dialogs show what will be sent and what it costs, and send it.
+/// S4-06, S4-07, S4-11, S4-13: the dialogs show the prompt and the cost before they send the request.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_session_is_retried_with_context_and_escalated_from_its_page() {
+async fn session_is_retried_with_context_and_switched_to_another_model() {
     let browser = Chromium::start().await;
     let ground = Ground::filled().await;
     log_in(&browser, &ground, Scope::Answer).await;
@@ -206,9 +206,9 @@ async fn a_session_is_retried_with_context_and_escalated_from_its_page() {
     browser.close().await;
 }
 
-/// S4-16: a policy is changed on its page, and what makes no sense is told there.
+/// S4-16: a policy is changed on its page, which also shows invalid values.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_policy_is_changed_on_its_page() {
+async fn policy_is_changed_on_its_page() {
     let browser = Chromium::start().await;
     let ground = Ground::filled().await;
     log_in(&browser, &ground, Scope::Admin).await;
@@ -235,9 +235,9 @@ async fn a_policy_is_changed_on_its_page() {
     browser.close().await;
 }
 
-/// Who has no token reads everything, and sees why nothing can be pressed.
+/// A viewer without a token can read everything and sees why buttons are disabled.
 #[tokio::test(flavor = "multi_thread")]
-async fn without_a_token_buttons_say_why_they_do_nothing() {
+async fn buttons_without_a_token_show_why_they_are_disabled() {
     let browser = Chromium::start().await;
     let ground = Ground::filled().await;
     open(
@@ -252,9 +252,9 @@ async fn without_a_token_buttons_say_why_they_do_nothing() {
     browser.close().await;
 }
 
-/// What is lost is said, and everything is up to date when it is back.
+/// A lost connection is shown, and everything is up to date after it is restored.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_lost_connection_is_told_and_comes_back_by_itself() {
+async fn lost_connection_is_shown_and_restored_automatically() {
     let browser = Chromium::start().await;
     let ground = Ground::filled().await;
     let relay = Relay::to(ground.address).await;
@@ -271,9 +271,9 @@ async fn a_lost_connection_is_told_and_comes_back_by_itself() {
     browser.close().await;
 }
 
-/// W2: events are heard, but the page cannot be brought up to date: then it does not say that it is live.
+/// W2: if events arrive but the page cannot be refreshed, the page is not shown as live.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_page_that_cannot_be_refreshed_does_not_say_that_it_is_live() {
+async fn page_that_cannot_be_refreshed_is_not_shown_as_live() {
     let browser = Chromium::start().await;
     let ground = Ground::filled().await;
     open(&browser, &ground, "/inbox").await;
@@ -302,9 +302,9 @@ async fn a_page_that_cannot_be_refreshed_does_not_say_that_it_is_live() {
     browser.close().await;
 }
 
-/// W10: whoever looks from elsewhere sees nothing new without a login; the open page says so, with a way back.
+/// W10: a remote viewer sees no new data without a login; the open page shows this with a link to log in.
 #[tokio::test(flavor = "multi_thread")]
-async fn an_open_page_says_that_its_login_has_ended() {
+async fn open_page_shows_that_its_login_has_ended() {
     let browser = Chromium::start().await;
     let ground = Ground::filled().await;
     browser.cdp("Network.enable", json!({})).await;
@@ -332,9 +332,9 @@ async fn an_open_page_says_that_its_login_has_ended() {
     browser.close().await;
 }
 
-/// W2: whoever keeps sending wrong tokens is seen, and keeps nobody out.
+/// W2: repeated invalid tokens are shown and lock nobody out.
 #[tokio::test(flavor = "multi_thread")]
-async fn endless_wrong_tokens_are_shown_while_people_go_on() {
+async fn repeated_invalid_tokens_are_shown_and_lock_nobody_out() {
     let browser = Chromium::start().await;
     let ground = Ground::filled().await;
     log_in(&browser, &ground, Scope::Answer).await;
@@ -358,7 +358,7 @@ async fn endless_wrong_tokens_are_shown_while_people_go_on() {
     browser.close().await;
 }
 
-/// Whether the page says that it is this.
+/// Returns a script that checks the connection state shown by the page.
 fn is(state: &str) -> String {
     format!("document.getElementById('live')?.dataset.state === '{state}'")
 }

@@ -1,4 +1,4 @@
-//! A real Chromium, driven through chromedriver.
+//! A Chromium instance controlled through chromedriver.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -17,7 +17,7 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 use url::{ParseError, Url};
 
-/// Notes what goes wrong on a page from its very beginning.
+/// Script that records errors from the start of a page.
 const WATCH: &str = r#"
     window.wrong = [];
     addEventListener("error", (e) => wrong.push("error: " + (e.message || e.target.src || e.target.href)), true);
@@ -27,7 +27,7 @@ const WATCH: &str = r#"
     console.error = (...all) => { wrong.push("console: " + all.join(" ")); told(...all); };
 "#;
 
-/// Where a page scrolls sideways or cuts something off, and whether anything went wrong on it.
+/// Script that reports sideways scrolling, clipped content and recorded errors.
 const FAULTS: &str = r#"(() => {
     const wide = document.documentElement.scrollWidth - innerWidth;
     const all = [...(window.wrong || [])];
@@ -39,7 +39,7 @@ const FAULTS: &str = r#"(() => {
     return all;
 })()"#;
 
-/// What axe finds, from serious on.
+/// Script that reports serious accessibility violations found by axe.
 const AXE: &str = "const done = arguments[0]; axe.run(document, {resultTypes: ['violations']}).then((r) => done(r.violations
     .filter((v) => ['serious', 'critical'].includes(v.impact))
     .map((v) => v.id + ': ' + v.nodes.slice(0, 4).map((n) => n.html + ' ' + n.failureSummary).join('; '))));";
@@ -51,7 +51,7 @@ pub(crate) struct Chromium {
     profile: TempDir,
 }
 
-/// How large a page is shown, and in which colours.
+/// The size and color scheme of a page.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Look {
     pub(crate) name: &'static str,
@@ -87,7 +87,7 @@ pub(crate) const LOOKS: [Look; 4] = [
     },
 ];
 
-/// A command of the browser's own protocol.
+/// A command of the Chrome DevTools Protocol.
 #[derive(Debug)]
 struct Cdp(Value);
 
@@ -105,7 +105,7 @@ impl WebDriverCompatibleCommand for Cdp {
 }
 
 impl Chromium {
-    /// Starts a browser; a machine without one does not run the group `browser`.
+    /// Starts a browser; machines without one do not run the test group `browser`.
     pub(crate) async fn start() -> Self {
         let (driver, port) = driver().await;
         let profile = tempfile::tempdir().unwrap();
@@ -154,7 +154,7 @@ impl Chromium {
         self.cdp("Emulation.setEmulatedMedia", media).await;
     }
 
-    /// What a script says.
+    /// Returns the result of a script.
     pub(crate) async fn says(&self, script: &str) -> Value {
         self.page
             .execute(&format!("return {script}"), Vec::new())
@@ -162,7 +162,7 @@ impl Chromium {
             .unwrap()
     }
 
-    /// Waits until a script says yes.
+    /// Waits until a script returns true.
     pub(crate) async fn until(&self, script: &str) {
         let yes = async {
             loop {
@@ -184,7 +184,7 @@ impl Chromium {
         );
     }
 
-    /// Clicks on what a selector finds; once more where it was put anew at that moment.
+    /// Clicks the element that a selector finds; retries once if it was replaced at that moment.
     pub(crate) async fn click(&self, selector: &str) {
         for _ in 0..5 {
             let found = self.page.find(Locator::Css(selector)).await;
@@ -197,7 +197,7 @@ impl Chromium {
         panic!("{selector} is never still");
     }
 
-    /// What is wrong with the page as it is, for whoever looks at it or listens to it.
+    /// Returns layout and accessibility problems of the current page.
     pub(crate) async fn faults(&self) -> Vec<String> {
         let mut found = vec![self.says(FAULTS).await];
         let axe = target().join("axe/axe.min.js");
@@ -209,7 +209,7 @@ impl Chromium {
         all.map(|one| one.as_str().unwrap().to_owned()).collect()
     }
 
-    /// Keeps a picture of the whole page, as if the window were as high as the page.
+    /// Saves a screenshot of the whole page.
     pub(crate) async fn picture(&self, name: &str) {
         let size = "[innerWidth, document.documentElement.scrollHeight, innerHeight]";
         let size = self.says(size).await;
@@ -233,7 +233,7 @@ impl Chromium {
 }
 
 impl Drop for Chromium {
-    /// A driver that is killed leaves its browser behind; the lock of its profile names it.
+    /// A killed driver leaves its browser behind; the lock of the profile contains its pid.
     fn drop(&mut self) {
         let lock = std::fs::read_link(self.profile.path().join("SingletonLock"));
         let lock = lock.ok().and_then(|lock| lock.to_str().map(str::to_owned));
@@ -244,7 +244,7 @@ impl Drop for Chromium {
     }
 }
 
-/// The folder that Cargo builds in.
+/// Returns Cargo's target directory.
 fn target() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR"))
         .parent()
@@ -252,7 +252,7 @@ fn target() -> PathBuf {
         .to_owned()
 }
 
-/// A driver and its port. Where another process was quicker to take the port that it chose, the next one has better luck.
+/// Starts a driver and returns it with its port. Retries if another process took the chosen port first.
 async fn driver() -> (Child, u16) {
     for _ in 0..5 {
         let mut driver = Command::new("chromedriver")
@@ -268,13 +268,13 @@ async fn driver() -> (Child, u16) {
     panic!("chromedriver did not start");
 }
 
-/// The port that it has chosen, which it says when it is ready.
+/// Returns the port that the driver prints when it is ready.
 async fn port(driver: &mut Child) -> Option<u16> {
     let mut lines = BufReader::new(driver.stdout.take().unwrap()).lines();
     while let Some(line) = lines.next_line().await.unwrap() {
         let said = line.strip_prefix("ChromeDriver was started successfully on port ");
         if let Some(port) = said {
-            // What it says later is read on, so that it is not kept waiting.
+            // Keep reading the output so that the driver does not block.
             tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
             return port.trim_end_matches('.').parse().ok();
         }

@@ -1,13 +1,13 @@
-//! Trying again, a stronger model, stopping, and trying out webhooks.
+//! Tests of retry, model switch, stop and webhook tests.
 
 use serde_json::{Value, json};
 use unstuck_web::auth::Scope;
 
 use crate::ground::Ground;
 
-/// S4-28: a session is tried again with options.
+/// S4-28: a session is retried with options.
 #[tokio::test]
-async fn a_session_is_tried_again_as_the_options_say() {
+async fn session_is_retried_with_the_given_options() {
     let ground = Ground::filled().await;
     let path = "/api/sessions/r000000002-1/retry";
     let options = json!({"withContext": true, "words": "use staging", "model": "claude-opus-5-5", "timeout": "20m"});
@@ -22,7 +22,7 @@ async fn a_session_is_tried_again_as_the_options_say() {
 }
 
 #[tokio::test]
-async fn what_makes_no_sense_is_not_tried() {
+async fn invalid_retry_is_rejected() {
     let ground = Ground::filled().await;
     let path = "/api/sessions/r000000002-1/retry";
     let reply = ground
@@ -43,9 +43,9 @@ async fn what_makes_no_sense_is_not_tried() {
     assert!(ground.doer.done.lock().unwrap().is_empty());
 }
 
-/// S4-06, S4-07: what a retry would send is shown before it is sent.
+/// S4-06, S4-07: the prompt of a retry can be previewed.
 #[tokio::test]
-async fn what_a_retry_would_send_is_shown_first() {
+async fn retry_prompt_can_be_previewed() {
     let ground = Ground::filled().await;
     let path = "/api/sessions/r000000002-1/retry-prompt";
     let reply = ground
@@ -55,9 +55,9 @@ async fn what_a_retry_would_send_is_shown_first() {
     assert!(ground.doer.done.lock().unwrap().is_empty());
 }
 
-/// S4-29, S4-13: the first call answers what it would cost and changes nothing; confirming does it.
+/// S4-29, S4-13: the first call returns the estimated cost and changes nothing; the confirmed call switches the model.
 #[tokio::test]
-async fn a_stronger_model_is_estimated_first_and_taken_when_it_is_confirmed() {
+async fn model_switch_is_estimated_first_and_done_when_confirmed() {
     let ground = Ground::filled().await;
     let path = "/api/sessions/r000000003-1/escalate";
     let before = ground.json("/api/sessions/r000000003-1").await;
@@ -86,7 +86,7 @@ async fn a_stronger_model_is_estimated_first_and_taken_when_it_is_confirmed() {
 }
 
 #[tokio::test]
-async fn a_run_that_goes_on_is_stopped_and_one_that_ended_is_not() {
+async fn running_run_can_be_stopped_and_ended_run_cannot() {
     let ground = Ground::filled().await;
     let reply = ground
         .post(Scope::Answer, "/api/runs/r000000003/stop", json!({}))
@@ -100,7 +100,7 @@ async fn a_run_that_goes_on_is_stopped_and_one_that_ended_is_not() {
 }
 
 #[tokio::test]
-async fn a_webhook_is_tried_out_by_who_may_change_settings() {
+async fn webhook_test_requires_the_admin_scope() {
     let ground = Ground::new().await;
     let path = "/api/webhooks/escalation-1/test";
     assert_eq!(

@@ -1,4 +1,4 @@
-//! The OpenAPI document tells all there is, and nothing else.
+//! Tests that the OpenAPI document is complete and exact.
 
 use std::collections::BTreeSet;
 
@@ -21,9 +21,9 @@ fn operations(document: &Value) -> Vec<(String, String, &Value)> {
     all.collect()
 }
 
-/// Every path that the sources route is in the document, and every path of the document is answered by the router.
+/// Every route of the sources is in the document, and every path of the document is served by the router.
 #[tokio::test]
-async fn every_route_is_in_the_document_and_the_other_way_round() {
+async fn routes_and_document_paths_match() {
     let ground = Ground::new().await;
     let document = document();
     let all = operations(&document);
@@ -54,7 +54,7 @@ async fn every_route_is_in_the_document_and_the_other_way_round() {
     }
 }
 
-/// What the issue asks for by name.
+/// Routes that the specification names.
 const ROUTED: [&str; 20] = [
     "/api/retry-policy",
     "/api/projects/{id}/retry-policy",
@@ -78,10 +78,10 @@ const ROUTED: [&str; 20] = [
     "/api/version",
 ];
 
-/// Whoever answers a question, or changes a policy, that was changed meanwhile hears 412; clients are built from the
-/// document, so it tells that.
+/// Answering an escalation or changing a policy that has changed in the meantime returns 412. Clients are generated
+/// from the document, so it must list that.
 #[test]
-fn what_was_changed_meanwhile_is_told_where_it_can_be() {
+fn precondition_failed_is_documented_where_it_can_occur() {
     let document = document();
     for (path, method) in [
         ("/api/escalations/{id}/answer", "post"),
@@ -95,9 +95,9 @@ fn what_was_changed_meanwhile_is_told_where_it_can_be() {
     }
 }
 
-/// Two types of the same name in two modules would overwrite each other without a word.
+/// Two types of the same name in different modules would silently overwrite each other.
 #[test]
-fn every_type_of_the_model_has_a_schema_of_its_own() {
+fn every_model_type_has_its_own_schema() {
     let document = document();
     let schemas = document["components"]["schemas"].as_object().unwrap();
     let text = document.to_string();
@@ -111,7 +111,7 @@ fn every_type_of_the_model_has_a_schema_of_its_own() {
         .keys()
         .filter(|name| !name.starts_with("Page_"))
         .count();
-    // Page is told once for each thing that is listed; an enum of a query stands in its place.
+    // Page has one schema per item type; a query enum is inlined.
     let in_place = ["Page", "By", "Format", "PolicyOrigin"].len();
     assert_eq!(
         told + in_place,
@@ -138,7 +138,7 @@ fn concat_sources() -> String {
 }
 
 #[test]
-fn every_operation_tells_its_problems_and_has_a_name_of_its_own() {
+fn every_operation_documents_its_problems_and_has_a_unique_name() {
     let document = document();
     let mut names = BTreeSet::new();
     for (method, path, operation) in operations(&document) {
@@ -161,7 +161,7 @@ fn every_operation_tells_its_problems_and_has_a_name_of_its_own() {
 }
 
 #[test]
-fn the_document_is_the_recorded_one() {
+fn document_matches_the_recorded_one() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/openapi.json");
     let made = serde_json::to_string_pretty(&document()).unwrap() + "\n";
     assert_golden(path.as_ref(), &made);

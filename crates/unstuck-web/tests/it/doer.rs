@@ -1,4 +1,4 @@
-//! Deeds on a real store; what would start a process is only noted.
+//! Commands on a real store; anything that would start a process is only recorded.
 
 use std::sync::Mutex;
 
@@ -21,7 +21,7 @@ use unstuck_web::model::{
 };
 use unstuck_web::queries::{set_policy, stored_policy};
 
-/// What a session of samples has used.
+/// Usage of a sample session.
 const USED: TokenUsage = TokenUsage {
     input: 100_000,
     cached: 0,
@@ -29,11 +29,11 @@ const USED: TokenUsage = TokenUsage {
     requests: 5,
 };
 
-/// Does what can be done without processes.
+/// Runs all commands that need no processes.
 pub(crate) struct Doer {
     store: Store,
     now: fn() -> Timestamp,
-    /// What would have started a process.
+    /// Commands that would have started a process.
     pub(crate) done: Mutex<Vec<String>>,
 }
 

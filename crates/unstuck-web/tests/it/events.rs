@@ -1,4 +1,4 @@
-//! The stream of events: none lost, none twice, from wherever one left off.
+//! Tests of the event stream: no event is lost or repeated, wherever a client resumes.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use unstuck_web::auth::Scope;
 use crate::ground::{Asking, Ground, SECRET};
 use crate::samples;
 
-/// Somebody who follows a stream.
+/// A client that follows a stream.
 struct Follower {
     body: Incoming,
     text: String,
@@ -39,7 +39,7 @@ impl Follower {
         }
     }
 
-    /// The next event with its id; the greeting has no data.
+    /// Returns the next event with its id; the initial message has no data.
     async fn next(&mut self) -> (u64, Option<Value>) {
         loop {
             if let Some((block, rest)) = self.text.split_once("\n\n") {
@@ -67,7 +67,7 @@ impl Follower {
         }
     }
 
-    /// The next event that happened.
+    /// Returns the next event with data.
     async fn event(&mut self) -> Value {
         loop {
             if let (_, Some(event)) = self.next().await {
@@ -76,7 +76,7 @@ impl Follower {
         }
     }
 
-    /// Whether the stream ends.
+    /// Returns true if the stream ends.
     async fn ends(mut self) -> bool {
         let end = async { while let Some(Ok(_)) = self.body.frame().await {} };
         tokio::time::timeout(Duration::from_secs(20), end)
@@ -95,9 +95,9 @@ async fn begin(ground: &Ground, number: u32) {
     ground.store.append(append).await.unwrap();
 }
 
-/// S4-31: retries and escalations are in the stream of events as they happen.
+/// S4-31: retries and escalations appear in the event stream as they happen.
 #[tokio::test]
-async fn what_happens_is_told_as_it_happens() {
+async fn events_are_streamed_as_they_happen() {
     let ground = Ground::new().await;
     let mut follower = Follower::new(&ground, "/api/events", None).await;
     let (_, greeting) = follower.next().await;
@@ -118,7 +118,7 @@ async fn what_happens_is_told_as_it_happens() {
         assert!(expected.is_empty() || state["state"] == expected, "{event}");
         names.push(name.to_owned());
     }
-    // Pages tell the same, and so does a stream that begins in the middle and leaves some out.
+    // Pages contain the same, and so does a filtered stream that begins in the middle.
     let page = ground
         .ask("GET", "/api/events?names=waiting_until")
         .header("accept", "application/json");
@@ -139,7 +139,7 @@ async fn what_happens_is_told_as_it_happens() {
 }
 
 #[tokio::test]
-async fn whoever_comes_back_goes_on_behind_what_was_seen_last() {
+async fn client_resumes_after_the_last_event_it_received() {
     let ground = Ground::filled().await;
     let mut whole = Follower::new(&ground, "/api/events?after=0", None).await;
     let mut all = Vec::new();
@@ -156,9 +156,9 @@ async fn whoever_comes_back_goes_on_behind_what_was_seen_last() {
     }
 }
 
-/// A browser that is cut off before anything has happened knows from the greeting where it was.
+/// A browser that is cut off before the first event resumes from the position in the initial message.
 #[tokio::test]
-async fn nothing_is_lost_between_the_first_connection_and_the_second() {
+async fn no_event_is_lost_between_two_connections() {
     let ground = Ground::filled().await;
     let mut first = Follower::new(&ground, "/api/events", None).await;
     let (id, _) = first.next().await;
@@ -169,7 +169,7 @@ async fn nothing_is_lost_between_the_first_connection_and_the_second() {
 }
 
 #[tokio::test]
-async fn a_stream_can_be_narrowed_to_a_run_a_session_and_names() {
+async fn stream_can_be_filtered_by_run_session_and_name() {
     let ground = Ground::filled().await;
     for (query, event) in [
         ("run=r000000002", "run_started"),
@@ -186,7 +186,7 @@ async fn a_stream_can_be_narrowed_to_a_run_a_session_and_names() {
 }
 
 #[tokio::test]
-async fn the_stream_holds_no_secret() {
+async fn stream_contains_no_secret() {
     let ground = Ground::new().await;
     let run = samples::run(1);
     let events = vec![
@@ -211,7 +211,7 @@ async fn streams_end_when_the_server_stops() {
 }
 
 #[tokio::test]
-async fn many_who_follow_while_others_write_see_everything_once() {
+async fn many_followers_see_every_event_once_during_concurrent_writes() {
     let ground = Ground::new().await;
     let mut followers = Vec::new();
     for _ in 0..20 {
@@ -235,7 +235,7 @@ async fn many_who_follow_while_others_write_see_everything_once() {
 }
 
 #[tokio::test]
-async fn events_also_come_in_pages() {
+async fn events_are_available_as_pages() {
     let ground = Ground::filled().await;
     let page = |path: String| {
         let asking = ground
@@ -268,7 +268,7 @@ async fn events_also_come_in_pages() {
 }
 
 #[tokio::test]
-async fn whose_token_is_taken_back_hears_no_more() {
+async fn stream_ends_when_the_token_is_revoked() {
     let ground = Ground::new().await;
     let token = ground.token(Scope::Read);
     let mut signed = Follower::of(ground.ask("GET", "/api/events").token(&token)).await;
@@ -284,9 +284,9 @@ async fn whose_token_is_taken_back_hears_no_more() {
     assert_eq!(free.event().await["event"], "run_started");
 }
 
-/// W13: a browser that opens the address of the events gets them, and not a stream without an end.
+/// W13: a browser that opens the events URL gets a page of events and not an endless stream.
 #[tokio::test]
-async fn a_browser_gets_events_as_json() {
+async fn browser_gets_events_as_json() {
     let ground = Ground::filled().await;
     let accept = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
     let asking = ground.ask("GET", "/api/events?run=r000000001");

@@ -1,12 +1,12 @@
-//! Failure analytics and the failures behind them.
+//! Tests of failure statistics and the list of failures.
 
 use serde_json::Value;
 
 use crate::ground::Ground;
 
-/// S4-30, S4-22, S4-17, S2-27: all that the analytics tell, in the agreed names.
+/// S4-30, S4-22, S4-17, S2-27: the statistics are complete and use the specified names.
 #[tokio::test]
-async fn failures_are_told_by_kind_model_project_prompt_message_and_day() {
+async fn failures_are_counted_by_kind_model_project_prompt_message_and_day() {
     let ground = Ground::filled().await;
     let told = ground.json("/api/analytics/failures").await;
     assert_eq!(
@@ -31,7 +31,7 @@ async fn failures_are_told_by_kind_model_project_prompt_message_and_day() {
 }
 
 #[tokio::test]
-async fn failures_are_narrowed_by_time_project_model_and_kind() {
+async fn failures_are_filtered_by_time_project_model_and_kind() {
     let ground = Ground::filled().await;
     let blog = unstuck_web::model::project_id("/home/me/blog");
     for (query, count) in [
@@ -67,7 +67,7 @@ async fn failures_are_narrowed_by_time_project_model_and_kind() {
 }
 
 #[tokio::test]
-async fn failures_are_exported_as_lines_of_json_and_as_a_table() {
+async fn failures_are_exported_as_json_lines_and_csv() {
     let ground = Ground::filled().await;
     let reply = ground
         .get("/api/analytics/failures/export?format=jsonl")
@@ -105,7 +105,7 @@ async fn failures_are_exported_as_lines_of_json_and_as_a_table() {
 }
 
 #[tokio::test]
-async fn failures_come_in_pages() {
+async fn failures_are_paginated() {
     let ground = Ground::filled().await;
     let first = ground.json("/api/failures?limit=1").await;
     let next = first["next"].as_str().unwrap();
@@ -119,9 +119,9 @@ async fn failures_come_in_pages() {
     assert_eq!(ground.get("/api/failures?after=nonsense").await.status, 400);
 }
 
-/// S3-52: what recoveries came to, over all runs.
+/// S3-52: recovery statistics over all runs.
 #[tokio::test]
-async fn how_recovery_went_is_told_with_what_was_saved_and_how_long_it_took() {
+async fn recovery_statistics_include_savings_and_duration() {
     let ground = Ground::filled().await;
     let told = ground.json("/api/analytics/recovery").await;
     assert_eq!(

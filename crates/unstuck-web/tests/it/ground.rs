@@ -1,4 +1,4 @@
-//! A server on a real socket, a store with a history behind it, and a client in front of it.
+//! A server on a real socket, a store with a history, and a client.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -26,10 +26,10 @@ use unstuck_web::{WebOptions, WebState, router};
 use crate::doer::Doer;
 use crate::samples;
 
-/// A value that the server knows to be a secret.
+/// A value that the server knows as a secret.
 pub(crate) const SECRET: &str = "correct-horse-battery";
 
-/// A server and what is around it.
+/// A server with its environment.
 pub(crate) struct Ground {
     pub(crate) web: Arc<WebState>,
     pub(crate) store: Store,
@@ -41,7 +41,7 @@ pub(crate) struct Ground {
     _folder: TempDir,
 }
 
-/// What a client got.
+/// The response that a client received.
 #[derive(Debug)]
 pub(crate) struct Reply {
     pub(crate) status: StatusCode,
@@ -65,7 +65,7 @@ impl Ground {
         Self::with(|_| {}).await
     }
 
-    /// The same, with other options.
+    /// Starts a server with changed options.
     pub(crate) async fn with(change: impl FnOnce(&mut WebOptions)) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let store = open(&folder.path().join("unstuck.db")).await;
@@ -104,7 +104,7 @@ impl Ground {
         }
     }
 
-    /// A server with a run that recovered, one that asks and one that goes on.
+    /// Starts a server with a recovered run, a blocked run and a running one.
     pub(crate) async fn filled() -> Self {
         let ground = Self::new().await;
         ground.fill().await;
@@ -123,25 +123,25 @@ impl Ground {
         .await;
     }
 
-    /// A token that allows this.
+    /// Creates a token with this scope.
     pub(crate) fn token(&self, scope: Scope) -> String {
         let made = self.tokens.create("test", scope, samples::START);
         made.unwrap().1
     }
 
-    /// Takes all tokens back.
+    /// Revokes all tokens.
     pub(crate) fn revoke_all(&self) {
         for token in self.tokens.list().unwrap() {
             self.tokens.revoke(&token.id, samples::START).unwrap();
         }
     }
 
-    /// A request that nobody has signed.
+    /// Creates a request without credentials.
     pub(crate) fn ask(&self, method: &str, path: &str) -> Asking<'_> {
         self.ask_url(method, &format!("http://{}{path}", self.address))
     }
 
-    /// The same, of another server.
+    /// Creates a request to another server.
     pub(crate) fn ask_url(&self, method: &str, url: &str) -> Asking<'_> {
         Asking {
             ground: self,
@@ -154,14 +154,14 @@ impl Ground {
         self.ask("GET", path).send().await
     }
 
-    /// What is told at a path.
+    /// Returns the JSON at a path.
     pub(crate) async fn json(&self, path: &str) -> Value {
         let reply = self.get(path).await;
         assert_eq!(reply.status, 200, "{path}: {}", reply.body);
         reply.json()
     }
 
-    /// Sends JSON with a token that allows this.
+    /// Posts JSON with a token of this scope.
     pub(crate) async fn post(&self, scope: Scope, path: &str, body: Value) -> Reply {
         let token = self.token(scope);
         self.ask("POST", path)
@@ -178,7 +178,7 @@ impl Drop for Ground {
     }
 }
 
-/// A request that is being made.
+/// A request under construction.
 pub(crate) struct Asking<'a> {
     ground: &'a Ground,
     request: hyper::http::request::Builder,
@@ -216,14 +216,14 @@ impl Asking<'_> {
         }
     }
 
-    /// An answer that may have no end.
+    /// Sends the request and returns the response without reading its body, which may be endless.
     pub(crate) async fn begin(self) -> Response<Incoming> {
         let request = self.request.body(Full::new(self.body)).unwrap();
         self.ground.client.request(request).await.unwrap()
     }
 }
 
-/// The store in a file.
+/// Opens a store in a file.
 pub(crate) async fn open(path: &Path) -> Store {
     let location = StoreLocation::file(path);
     Store::open(&location, StoreOptions::default())

@@ -1,4 +1,4 @@
-//! What ran, what runs, and how it stands.
+//! Tests of lists and details of runs, sessions and projects.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::ground::{Ground, SECRET};
 use crate::samples;
 
 #[tokio::test]
-async fn runs_are_listed_with_all_that_a_list_shows() {
+async fn run_list_contains_all_summary_fields() {
     let ground = Ground::filled().await;
     let page = ground.json("/api/runs").await;
     assert_eq!(page["items"].as_array().unwrap().len(), 3);
@@ -40,7 +40,7 @@ async fn runs_are_listed_with_all_that_a_list_shows() {
 }
 
 #[tokio::test]
-async fn a_run_tells_its_sessions_and_each_attempt_what_was_decided_and_why() {
+async fn run_details_contain_sessions_attempts_and_decisions() {
     let ground = Ground::filled().await;
     let run = ground.json("/api/runs/r000000001").await;
     assert_eq!(run["sessions"][0]["id"], "r000000001-1");
@@ -68,9 +68,9 @@ async fn a_run_tells_its_sessions_and_each_attempt_what_was_decided_and_why() {
     );
 }
 
-/// S4-04, S4-10, S4-20: how often and why a session was tried again stays in its history.
+/// S4-04, S4-10, S4-20: the number and the reasons of retries stay in the history of a session.
 #[tokio::test]
-async fn a_session_tells_its_retries() {
+async fn session_contains_its_retries() {
     let ground = Ground::filled().await;
     let session = ground.json("/api/sessions/r000000001-1").await;
     assert_eq!(
@@ -88,9 +88,9 @@ async fn a_session_tells_its_retries() {
     assert_eq!(attempts["items"].as_array().unwrap().len(), 2);
 }
 
-/// S4-12, S4-21: a change of the model is told with the session.
+/// S4-12, S4-21: a session contains its model switches.
 #[tokio::test]
-async fn a_session_tells_the_changes_of_its_model() {
+async fn session_contains_its_model_switches() {
     let ground = Ground::filled().await;
     let session = ground.json("/api/sessions/r000000003-1").await;
     assert_eq!(
@@ -103,7 +103,7 @@ async fn a_session_tells_the_changes_of_its_model() {
 }
 
 #[tokio::test]
-async fn only_sessions_that_go_on_are_listed() {
+async fn only_active_sessions_are_listed() {
     let ground = Ground::filled().await;
     let page = ground.json("/api/sessions").await;
     let ids: Vec<_> = page["items"]
@@ -123,7 +123,7 @@ async fn only_sessions_that_go_on_are_listed() {
 }
 
 #[tokio::test]
-async fn projects_are_told_with_how_their_runs_stand() {
+async fn projects_contain_run_counts_by_status() {
     let ground = Ground::filled().await;
     let page = ground.json("/api/projects").await;
     let all = page["items"].as_array().unwrap();
@@ -144,7 +144,7 @@ async fn projects_are_told_with_how_their_runs_stand() {
 }
 
 #[tokio::test]
-async fn runs_come_in_pages_that_stay_as_they_are_while_new_ones_begin() {
+async fn run_pages_are_stable_while_new_runs_begin() {
     let ground = Ground::filled().await;
     let mut seen = Vec::new();
     let mut after = String::new();
@@ -165,7 +165,7 @@ async fn runs_come_in_pages_that_stay_as_they_are_while_new_ones_begin() {
 }
 
 #[tokio::test]
-async fn the_program_tells_what_it_is_and_what_it_knows() {
+async fn server_returns_version_and_configuration() {
     let ground = Ground::filled().await;
     assert_eq!(ground.json("/api/health").await["status"], "ok");
     assert_eq!(ground.json("/api/ready").await["status"], "ready");
@@ -205,9 +205,9 @@ async fn the_program_tells_what_it_is_and_what_it_knows() {
     assert_eq!(templates["items"][0]["id"], "resilient");
 }
 
-/// What always holds, 7: a secret never reaches a page, also one that a store holds from before it was known.
+/// Invariant 7: a secret never reaches a page, even if it was stored before it was known to be a secret.
 #[tokio::test]
-async fn no_answer_holds_a_secret() {
+async fn no_response_contains_a_secret() {
     let ground = Ground::new().await;
     let run = samples::run(1);
     let line = format!("login with {SECRET} refused");
@@ -234,10 +234,10 @@ async fn no_answer_holds_a_secret() {
     }
 }
 
-/// W3, W12: what stands on the first page is counted by the store, however many runs ask for a person, and a run whose
-/// process is gone does not count as running.
+/// W3, W12: the counts on the overview come from the store, however many runs are blocked, and a run whose process is
+/// gone is not counted as running.
 #[tokio::test]
-async fn now_counts_all_runs_and_says_when_a_table_is_cut() {
+async fn overview_counts_all_runs_and_notes_truncated_tables() {
     let ground = Ground::new().await;
     let (running, crashed) = (samples::run(1), samples::run(2));
     for run in [&running, &crashed] {
@@ -267,9 +267,9 @@ async fn now_counts_all_runs_and_says_when_a_table_is_cut() {
     }
 }
 
-/// N29: of many requests the newest comes first, on pages and over REST; each names what was being done and when it expires.
+/// N29: pages and the API list the newest escalations first, each with its activity and expiry.
 #[tokio::test]
-async fn open_requests_are_newest_first_with_their_command_and_expiry() {
+async fn pending_escalations_are_listed_newest_first_with_command_and_expiry() {
     let ground = Ground::new().await;
     for (number, command) in [(1, "make slow"), (2, "make broken")] {
         let run = samples::run(number);

@@ -1,11 +1,11 @@
-//! Logins of browsers by the link that the terminal shows.
+//! Tests of browser logins with the link shown in the terminal.
 
 use serde_json::json;
 use unstuck_web::auth::Scope;
 
 use crate::ground::Ground;
 
-/// The cookie and the key of a browser that followed the link.
+/// Returns the cookie and the key of a browser that followed the link.
 async fn logged_in(ground: &Ground, scope: Scope) -> (String, String) {
     let link = ground.web.create_login_link(scope).unwrap();
     let (address, code) = link.split_once('#').unwrap();
@@ -25,7 +25,7 @@ async fn logged_in(ground: &Ground, scope: Scope) -> (String, String) {
 }
 
 #[tokio::test]
-async fn a_link_is_good_once() {
+async fn login_link_works_once() {
     let ground = Ground::new().await;
     let link = ground.web.create_login_link(Scope::Admin).unwrap();
     let body = json!({"code": link.split_once('#').unwrap().1});
@@ -45,10 +45,10 @@ async fn a_link_is_good_once() {
     );
 }
 
-/// Every server of this machine gets the cookies of this machine, and agents run servers: one that has seen the cookie
-/// must not be able to answer with it.
+/// Every server on this machine receives the cookies of this machine, and agents run servers: one that has seen the
+/// cookie must not be able to use it for a change.
 #[tokio::test]
-async fn a_cookie_changes_something_only_with_its_key_from_a_page_of_this_server() {
+async fn cookie_allows_changes_only_with_its_key_from_our_own_page() {
     let ground = Ground::filled().await;
     let (cookie, key) = logged_in(&ground, Scope::Admin).await;
     let own = format!("http://{}", ground.address);
@@ -74,7 +74,7 @@ async fn a_cookie_changes_something_only_with_its_key_from_a_page_of_this_server
 }
 
 #[tokio::test]
-async fn a_login_opens_what_is_locked_from_elsewhere_until_it_is_ended() {
+async fn login_grants_remote_access_until_it_ends() {
     let ground = Ground::new().await;
     let (cookie, key) = logged_in(&ground, Scope::Answer).await;
     let get = || {
@@ -98,7 +98,7 @@ async fn a_login_opens_what_is_locked_from_elsewhere_until_it_is_ended() {
 }
 
 #[tokio::test]
-async fn a_cookie_of_a_server_that_has_ended_is_as_none() {
+async fn cookie_of_a_stopped_server_is_ignored() {
     let ground = Ground::new().await;
     let name = format!("unstuck_{}=old", ground.address.port());
     let reply = ground
@@ -112,9 +112,9 @@ async fn a_cookie_of_a_server_that_has_ended_is_as_none() {
     );
 }
 
-/// A token can be typed into the page; its login is named after it, and ends with it.
+/// A token can be entered on the login page; the login takes its name and ends with it.
 #[tokio::test]
-async fn a_login_by_a_token_ends_when_the_token_is_taken_back() {
+async fn login_by_token_ends_when_the_token_is_revoked() {
     let ground = Ground::new().await;
     let login = |code: String| {
         let asking = ground.ask("POST", "/api/login");
@@ -130,9 +130,9 @@ async fn a_login_by_a_token_ends_when_the_token_is_taken_back() {
     assert_eq!(me().await.json()["name"], serde_json::Value::Null);
 }
 
-/// W10: a login that has ended is told as that, and leads back to the page.
+/// W10: an ended login is reported as such and links back to the page.
 #[tokio::test]
-async fn a_login_that_has_ended_says_so() {
+async fn ended_login_is_reported() {
     let ground = Ground::filled().await;
     let old = format!("unstuck_{}=old", ground.address.port());
     let page = ground.ask("GET", "/").header("cookie", &old);

@@ -1,4 +1,4 @@
-//! The API and the dashboard as clients and people meet them: over real sockets, on a real store.
+//! Tests of the API and the dashboard over real sockets and a real store.
 
 #![cfg(test)]
 

@@ -1,4 +1,4 @@
-//! Retry policies over the API: two people do not overwrite each other.
+//! Tests of retry policies over the API, including concurrent changes.
 
 use serde_json::json;
 use unstuck_web::auth::Scope;
@@ -17,9 +17,9 @@ async fn put(ground: &Ground, path: &str, etag: Option<&str>, body: serde_json::
     asking.send().await
 }
 
-/// S4-26, S4-18: the default policy is shown and set, in the agreed names.
+/// S4-26, S4-18: the default policy is shown and set with the specified names.
 #[tokio::test]
-async fn the_default_policy_is_shown_and_set() {
+async fn default_policy_is_shown_and_set() {
     let ground = Ground::new().await;
     let before = ground.get(DEFAULT).await;
     assert_eq!(
@@ -42,9 +42,9 @@ async fn the_default_policy_is_shown_and_set() {
     assert_ne!(after.header("etag"), before.header("etag"));
 }
 
-/// S4-27, S4-16: a project has a policy of its own.
+/// S4-27, S4-16: a project has its own policy.
 #[tokio::test]
-async fn a_project_has_a_policy_of_its_own() {
+async fn project_has_its_own_policy() {
     let ground = Ground::filled().await;
     let id = unstuck_web::model::project_id("/home/me/shop");
     let path = format!("/api/projects/{id}/retry-policy");
@@ -65,7 +65,7 @@ async fn a_project_has_a_policy_of_its_own() {
 }
 
 #[tokio::test]
-async fn whoever_changes_an_old_policy_is_told_so() {
+async fn change_based_on_an_old_version_is_rejected() {
     let ground = Ground::new().await;
     let seen = ground.get(DEFAULT).await;
     let etag = seen.header("etag");
@@ -91,7 +91,7 @@ async fn whoever_changes_an_old_policy_is_told_so() {
 }
 
 #[tokio::test]
-async fn what_was_set_can_be_taken_away_again() {
+async fn stored_policy_can_be_removed() {
     let ground = Ground::new().await;
     let first = ground.get(DEFAULT).await;
     let set = put(
@@ -116,7 +116,7 @@ async fn what_was_set_can_be_taken_away_again() {
 }
 
 #[tokio::test]
-async fn a_policy_that_cannot_be_is_told_field_by_field() {
+async fn invalid_policy_is_rejected_with_field_errors() {
     let ground = Ground::new().await;
     let etag = ground.get(DEFAULT).await;
     let body = json!({"maxRetry": 3, "backoffBase": -1});
@@ -136,7 +136,7 @@ async fn a_policy_that_cannot_be_is_told_field_by_field() {
 }
 
 #[tokio::test]
-async fn a_policy_that_is_known_already_is_not_sent_again() {
+async fn unchanged_policy_is_not_sent_again() {
     let ground = Ground::new().await;
     let etag = ground.get(DEFAULT).await;
     let reply = ground
@@ -148,7 +148,7 @@ async fn a_policy_that_is_known_already_is_not_sent_again() {
 }
 
 #[tokio::test]
-async fn only_who_may_change_settings_sets_policies() {
+async fn setting_a_policy_requires_the_admin_scope() {
     let ground = Ground::new().await;
     let etag = ground.get(DEFAULT).await;
     for (scope, status) in [

@@ -1,4 +1,4 @@
-//! What goes wrong is told in one form, whatever it is.
+//! Tests that all errors use problem details.
 
 use serde_json::json;
 use unstuck_web::auth::Scope;
@@ -29,7 +29,7 @@ fn is_problem(reply: &Reply, status: u16, path: &str) {
 }
 
 #[tokio::test]
-async fn what_is_not_there_and_what_cannot_be_read_is_a_problem() {
+async fn missing_resources_and_invalid_requests_return_problems() {
     let ground = Ground::filled().await;
     for (path, status) in [
         ("/api/nothing", 404),
@@ -59,7 +59,7 @@ async fn what_is_not_there_and_what_cannot_be_read_is_a_problem() {
 }
 
 #[tokio::test]
-async fn a_method_that_a_path_does_not_know_is_a_problem_that_tells_those_that_it_knows() {
+async fn unsupported_method_returns_a_problem_and_the_allowed_methods() {
     let ground = Ground::new().await;
     let token = ground.token(Scope::Admin);
     let reply = ground
@@ -72,7 +72,7 @@ async fn a_method_that_a_path_does_not_know_is_a_problem_that_tells_those_that_i
 }
 
 #[tokio::test]
-async fn a_body_that_is_not_what_it_should_be_is_a_problem() {
+async fn invalid_body_returns_a_problem() {
     let ground = Ground::filled().await;
     let token = ground.token(Scope::Answer);
     let path = "/api/sessions/r000000002-1/retry";
@@ -89,7 +89,7 @@ async fn a_body_that_is_not_what_it_should_be_is_a_problem() {
 }
 
 #[tokio::test]
-async fn every_answer_carries_what_keeps_pages_safe() {
+async fn every_response_has_security_headers() {
     let ground = Ground::new().await;
     for path in ["/api/health", "/api/nothing", "/nothing"] {
         let reply = ground.get(path).await;

@@ -1,4 +1,4 @@
-//! A wire between a browser and the server that can be cut.
+//! A connection between a browser and the server that can be cut.
 
 use std::net::SocketAddr;
 
@@ -7,7 +7,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-/// The wire; it is cut for good when it is dropped.
+/// A TCP relay; dropping it cuts the connection permanently.
 pub(crate) struct Relay {
     pub(crate) address: SocketAddr,
     whole: watch::Sender<bool>,
@@ -15,7 +15,7 @@ pub(crate) struct Relay {
 }
 
 impl Relay {
-    /// A wire to a server.
+    /// Starts a relay to a server.
     pub(crate) async fn to(server: SocketAddr) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -33,12 +33,12 @@ impl Relay {
         }
     }
 
-    /// Cuts it: what goes over it breaks off, and nothing gets through.
+    /// Cuts the connection: open streams break and new ones fail.
     pub(crate) fn cut(&self) {
         self.whole.send_replace(false);
     }
 
-    /// Mends it.
+    /// Restores the connection.
     pub(crate) fn mend(&self) {
         self.whole.send_replace(true);
     }

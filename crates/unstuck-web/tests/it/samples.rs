@@ -1,4 +1,4 @@
-//! A history as supervisors write it.
+//! Sample histories as supervisors write them.
 
 use std::time::Duration;
 
@@ -19,20 +19,20 @@ use unstuck_store::{Append, Store};
 
 /// Nine seconds after a full hour.
 pub(crate) const START: Timestamp = Timestamp::from_seconds(1_794_777_609);
-/// The model that everybody uses.
+/// Model used by all samples.
 pub(crate) const MODEL: &str = "claude-sonnet-5-5";
 
-/// So many seconds after the beginning.
+/// Returns the time this many seconds after the start.
 pub(crate) fn later(seconds: u64) -> Timestamp {
     START.after(Duration::from_secs(seconds))
 }
 
-/// The id of a run.
+/// Returns a run id.
 pub(crate) fn run(number: u32) -> RunId {
     RunId::new(format!("r{number:09}"))
 }
 
-/// Writes events one second after another.
+/// Writes events at intervals of one second.
 pub(crate) async fn write(store: &Store, run: &RunId, events: Vec<Event>) {
     for (second, event) in events.into_iter().enumerate() {
         let append = Append::new(run.clone(), later(second as u64), [event]);
@@ -40,7 +40,7 @@ pub(crate) async fn write(store: &Store, run: &RunId, events: Vec<Event>) {
     }
 }
 
-/// A run that failed once and then did what it should.
+/// Returns the events of a run that failed once and then succeeded.
 pub(crate) fn recovered(run: &RunId, project: &str) -> Vec<Event> {
     vec![
         started(run, project),
@@ -63,7 +63,7 @@ pub(crate) fn recovered(run: &RunId, project: &str) -> Vec<Event> {
     ]
 }
 
-/// A run that has failed and asks a person.
+/// Returns the events of a blocked run with a pending escalation.
 pub(crate) fn asking(run: &RunId, project: &str) -> Vec<Event> {
     vec![
         started(run, project),
@@ -74,7 +74,7 @@ pub(crate) fn asking(run: &RunId, project: &str) -> Vec<Event> {
     ]
 }
 
-/// A run whose attempt goes on.
+/// Returns the events of a run with a running attempt.
 pub(crate) fn running(run: &RunId, project: &str) -> Vec<Event> {
     vec![
         started(run, project),
@@ -240,7 +240,7 @@ fn decided(run: &RunId, kind: Kind) -> Event {
     }))
 }
 
-/// The id of the question of a run.
+/// Returns the id of the escalation of a run.
 pub(crate) fn question_id(run: &RunId) -> String {
     format!("{run}-q1")
 }
@@ -249,7 +249,7 @@ fn question(run: &RunId) -> Event {
     Event::from(Box::new(escalation(run)))
 }
 
-/// What a run asks a person.
+/// Returns the escalation of a run.
 pub(crate) fn escalation(run: &RunId) -> EscalationOpened {
     let choice = |answer, does: &str| AnswerOption {
         answer,

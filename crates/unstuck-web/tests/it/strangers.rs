@@ -1,4 +1,4 @@
-//! Who may come in, and who may not.
+//! Tests of who gets access.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::ground::Ground;
 const ANSWER: &str = "/api/escalations/r000000002-q1/answer";
 
 #[tokio::test]
-async fn on_this_machine_everybody_looks_and_nobody_changes_anything_without_a_token() {
+async fn local_clients_can_read_and_need_a_token_to_change_anything() {
     let ground = Ground::filled().await;
     assert_eq!(ground.get("/api/runs").await.status, 200);
     let body = json!({"answer": "resolve"});
@@ -37,7 +37,7 @@ async fn on_this_machine_everybody_looks_and_nobody_changes_anything_without_a_t
 }
 
 #[tokio::test]
-async fn a_wrong_token_is_wrong_also_where_none_is_needed() {
+async fn invalid_token_is_rejected_even_where_none_is_needed() {
     let ground = Ground::new().await;
     for value in ["Bearer unstuck_guessed", "Basic dTpw", "Bearer", "nonsense"] {
         let reply = ground
@@ -50,7 +50,7 @@ async fn a_wrong_token_is_wrong_also_where_none_is_needed() {
 }
 
 #[tokio::test]
-async fn a_name_that_somebody_points_at_this_machine_does_not_reach_it() {
+async fn host_name_of_others_is_rejected() {
     let ground = Ground::new().await;
     for host in [
         "evil.example",
@@ -79,7 +79,7 @@ async fn a_name_that_somebody_points_at_this_machine_does_not_reach_it() {
 }
 
 #[tokio::test]
-async fn pages_of_other_origins_reach_nothing_not_even_with_a_token() {
+async fn pages_of_other_origins_are_rejected_even_with_a_token() {
     let ground = Ground::filled().await;
     let token = ground.token(Scope::Admin);
     let own = format!("http://{}", ground.address);
@@ -142,7 +142,7 @@ async fn pages_of_other_origins_reach_nothing_not_even_with_a_token() {
 }
 
 #[tokio::test]
-async fn whoever_comes_through_a_proxy_counts_as_being_elsewhere() {
+async fn proxied_request_is_treated_as_remote() {
     let ground = Ground::new().await;
     let token = ground.token(Scope::Read);
     for name in ["x-forwarded-for", "forwarded", "via"] {
@@ -169,9 +169,9 @@ async fn whoever_comes_through_a_proxy_counts_as_being_elsewhere() {
     );
 }
 
-/// Without the address of the client it counts as being elsewhere, so that a listener that forgets it opens nothing.
+/// A client without an address is treated as remote, so that a listener that forgets it opens no access.
 #[tokio::test]
-async fn a_client_of_unknown_address_needs_a_token() {
+async fn client_with_unknown_address_needs_a_token() {
     let ground = Ground::new().await;
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address: SocketAddr = listener.local_addr().unwrap();
@@ -192,9 +192,9 @@ async fn a_client_of_unknown_address_needs_a_token() {
     serving.abort();
 }
 
-/// M7: other users of this machine, and whoever cannot be told apart from them, need a token also to look.
+/// M7: other users of this machine, and clients that cannot be told apart from them, need a token even to read.
 #[tokio::test]
-async fn loopback_is_not_one_user() {
+async fn loopback_access_depends_on_the_user() {
     let ground = Ground::filled().await;
     let token = ground.token(Scope::Read);
     for owner in [PeerOwner::OtherUser(6666), PeerOwner::Unknown] {
@@ -218,9 +218,9 @@ async fn loopback_is_not_one_user() {
     }
 }
 
-/// L6: a host that is written so that one reader takes it for this machine and another for somebody else's name.
+/// L6: a host is rejected if one parser reads it as this machine and another as someone else's name.
 #[tokio::test]
-async fn a_host_that_can_be_read_in_two_ways_is_refused() {
+async fn ambiguous_host_is_rejected() {
     let ground = Ground::filled().await;
     let token = ground.token(Scope::Admin);
     for hosts in [
@@ -249,9 +249,9 @@ fn rate(burst: u32) -> RequestRate {
     }
 }
 
-/// Each token has a bucket of its own, and everybody may look from this machine.
+/// Each token has its own bucket, and local reads are not limited.
 #[tokio::test]
-async fn who_asks_too_often_is_told_when_to_come_back() {
+async fn rate_limited_client_gets_the_retry_time() {
     let ground = Ground::with(|options| {
         options.rates = RateLimits {
             here: rate(5),
@@ -276,9 +276,9 @@ async fn who_asks_too_often_is_told_when_to_come_back() {
     }
 }
 
-/// W2: whoever brings wrong tokens is told to wait, and nobody else on the same machine is.
+/// W2: a client with invalid tokens must wait, but no other client on the same machine.
 #[tokio::test]
-async fn wrong_tokens_shut_out_nobody_else() {
+async fn invalid_tokens_do_not_affect_other_clients() {
     let ground = Ground::with(|options| options.rates.wrong = rate(3)).await;
     let wrong = || ground.ask("GET", "/api/runs").token("unstuck_guessed");
     for _ in 0..3 {
@@ -299,9 +299,9 @@ async fn wrong_tokens_shut_out_nobody_else() {
     assert_eq!(login(code).await.status, 200, "the right code is good");
 }
 
-/// Somebody who looks at a page gets a page, also where they are refused.
+/// A person who opens a page gets an HTML page even if access is denied.
 #[tokio::test]
-async fn people_are_refused_with_a_page() {
+async fn people_get_an_html_page_when_access_is_denied() {
     let ground = Ground::with(|options| options.rates.wrong = rate(1)).await;
     let page = |status: u16, host: &'static str| {
         let asking = ground.ask("GET", "/").header("accept", "text/html,*/*");
@@ -323,7 +323,7 @@ async fn people_are_refused_with_a_page() {
 }
 
 #[tokio::test]
-async fn a_token_that_was_taken_back_is_not_known_any_more() {
+async fn revoked_token_is_rejected() {
     let ground = Ground::new().await;
     let token = ground.token(Scope::Read);
     let get = || ground.ask("GET", "/api/me").token(&token).send();
@@ -332,9 +332,9 @@ async fn a_token_that_was_taken_back_is_not_known_any_more() {
     assert_eq!(get().await.status, 401);
 }
 
-/// W2: an agent that sends wrong tokens for ever locks nobody out, and cannot do so unseen.
+/// W2: an agent that keeps sending invalid tokens locks nobody out and is reported.
 #[tokio::test]
-async fn endless_wrong_tokens_are_told_on_every_page_and_to_the_program() {
+async fn repeated_invalid_tokens_are_shown_on_every_page_and_reported() {
     let ground = Ground::filled().await;
     let mut reports = ground.web.rejected_tokens();
     let wrong = || ground.ask("GET", "/api/runs").token("unstuck_revoked");

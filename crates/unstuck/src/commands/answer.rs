@@ -1,4 +1,4 @@
-//! `unstuck approve`, `reject`, `resolve`, `skip`, `retry_session`, `switch_model`, `abort`: a person's word to what they are asked.
+//! `unstuck approve`, `reject`, `resolve`, `skip`, `retry`, `escalate`, `abort`: answers to escalations.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -32,7 +32,7 @@ use crate::{clock, completion, runtime};
 
 /// Approve the proposed action and continue
 ///
-/// Exactly what was shown is done. A repair runs once, in the sandbox; then what failed is retried.
+/// Executes exactly what was shown. A repair runs once, in the sandbox; then the failed command is retried.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   unstuck approve                 (the open request of this project)
@@ -45,12 +45,12 @@ pub(crate) struct ApproveArgs {
     #[command(flatten)]
     about: EscalationArgs,
 
-    /// Add this very command to auto_approve of the project's configuration
+    /// Add this exact command to auto_approve of the project's configuration
     #[arg(long)]
     always: bool,
 }
 
-/// Answer what a run asks for
+/// Answer a pending request
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:
   unstuck inbox                              (what is open, and the possible answers)
@@ -66,7 +66,7 @@ pub(crate) struct AnswerArgs {
 
 /// Abort a run that waits for you, was interrupted or crashed
 ///
-/// The run ends for good; nothing of it is executed. An active run is stopped with `unstuck stop`.
+/// The run ends permanently and nothing is executed. To stop an active run, use `unstuck stop`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   unstuck abort                   (the run of this project that waits for you)
@@ -83,30 +83,30 @@ pub(crate) struct AbortArgs {
     #[arg(long, conflicts_with_all = ["id", "last"])]
     all: bool,
 
-    /// The project that --all means [default: the current one]
+    /// Project for --all [default: the current one]
     #[arg(long, value_name = "DIR", requires = "all")]
     project: Option<PathBuf>,
 }
 
 impl AnswerArgs {
-    /// What is named.
+    /// Returns the given id.
     pub(crate) fn id(&self) -> Option<&str> {
         self.about.id.as_deref()
     }
 }
 
-/// The same for whoever names the loop that waits
+/// Answer for the waiting loop of a run
 #[derive(Debug, Args)]
 pub(crate) struct RecoveryAnswerArgs {
-    /// The run that waits: the first letters of its id
+    /// Id prefix of the waiting run
     #[arg(long = "loop", value_name = "ID", add = completion::runs())]
     run: Option<String>,
 
-    /// Why, for those who read the history
+    /// Reason, recorded in the history
     #[arg(long, value_name = "TEXT", default_value = "")]
     note: String,
 
-    /// Say nothing but what the command says
+    /// Suppress unstuck's own output
     #[arg(long, short)]
     quiet: bool,
 }
@@ -126,19 +126,19 @@ impl From<&RecoveryAnswerArgs> for AnswerArgs {
 
 #[derive(Debug, Clone, Args)]
 struct EscalationArgs {
-    /// The request or its run: the first letters of its id [default: the only open one of this project]
+    /// Id prefix of the request or its run [default: the only open request of this project]
     #[arg(value_name = "ID", value_parser = NonEmptyStringValueParser::new(), add = completion::runs())]
     id: Option<String>,
 
-    /// The newest request of this project
+    /// Answer the newest request of this project
     #[arg(long, conflicts_with = "id")]
     last: bool,
 
-    /// Why, for those who read the history; for `retry_session` what is to be done otherwise
+    /// Reason, recorded in the history; for `retry`, the additional instructions
     #[arg(long, value_name = "TEXT", default_value = "")]
     note: String,
 
-    /// Say nothing but what the command says
+    /// Suppress unstuck's own output
     #[arg(long, short)]
     quiet: bool,
 }
@@ -172,7 +172,7 @@ pub(crate) fn answer(
     given.run(config, session, out)
 }
 
-/// An answer that is being given.
+/// An answer command with its arguments.
 struct AnswerCommand<'a> {
     answer: EscalationAnswer,
     always: bool,
@@ -201,7 +201,7 @@ impl AnswerCommand<'_> {
             )?;
             writeln!(out, "{said}")?;
         }
-        // What follows may write by itself, and take long.
+        // Flush first: the resumed run may write directly, and take long.
         out.flush()?;
         match given {
             AnswerEffect::Recorded | AnswerEffect::Delivered | AnswerEffect::Ended(_) => {
@@ -222,7 +222,7 @@ impl EscalationArgs {
     }
 }
 
-/// What was answered, once it is recorded, and what follows.
+/// Prints the recorded answer and its effect.
 fn show_answer(
     question: &EscalationRow,
     answer: EscalationAnswer,
@@ -249,7 +249,7 @@ fn show_answer(
     Ok(())
 }
 
-/// Aborts the run that is meant, or all of a project that wait for a person.
+/// Aborts the selected run, or all runs of a project that wait for human input.
 pub(crate) fn abort(
     args: &AbortArgs,
     config: &Config,
@@ -274,7 +274,7 @@ pub(crate) fn abort(
     if !escalation_answers::open_escalations(&filter, session)?.is_empty() {
         return given.run(config, session, out);
     }
-    // Runs that nothing is asked about any more can be ended, too.
+    // Runs without an open escalation can be aborted, too.
     let letters = id.split_once('-').map_or(id.as_str(), |(run, _)| run);
     let run = runtime::block_on(async {
         let history = RunHistory::open(session.store).await?;
@@ -293,7 +293,7 @@ pub(crate) fn abort(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Aborts every run of a project that waits for a person.
+/// Aborts every run of a project that waits for human input.
 fn abort_all(
     args: &AbortArgs,
     config: &Config,
@@ -347,7 +347,7 @@ fn abort_all(
     }
 }
 
-/// Runs that wait for a person although nothing is asked any more.
+/// Returns blocked runs without an open escalation.
 fn blocked_without_escalation(
     project: &str,
     session: &CommandContext<'_>,
@@ -365,7 +365,7 @@ fn blocked_without_escalation(
     })
 }
 
-/// The run is taken up here.
+/// Resumes the run in this process.
 fn resume_run(
     question: &EscalationRow,
     quiet: bool,
@@ -379,7 +379,7 @@ fn resume_run(
     })?;
     let taken = ResumeRequest {
         accept_changes: false,
-        // An answer is about its question, and not about what was changed meanwhile.
+        // An answer applies to its escalation, not to settings changed in the meantime.
         on_changes: OnChanges::Hold,
         restart: &[],
         options: PipelineOptions::default(),
@@ -394,7 +394,7 @@ fn resume_run(
     resume::resume_first_possible(vec![run], &taken, config, session, out)
 }
 
-/// What a repair that waits for an answer would run, by the id of the question or its run; none if it is no such id.
+/// Returns the command of a pending repair by the id of its escalation or run; none if the id matches neither.
 pub(crate) fn proposed_command(
     id: &str,
     session: &CommandContext<'_>,

@@ -1,4 +1,4 @@
-//! `--always`: the exact command goes into the project's `auto_approve`, with when and why.
+//! `--always`: adds the exact command to the project's `auto_approve`, with date and reason.
 
 use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
@@ -18,17 +18,17 @@ use crate::error_report::error_with_hint;
 use crate::paths::abbreviate_home;
 use crate::{clock, config, environment, project_trust};
 
-/// The file that it is written to.
+/// Name of the configuration file that is edited.
 const FILE: &str = "unstuck.toml";
 
-/// The most bytes that are read of it.
+/// Size limit when reading the file, in bytes.
 const MAX_CONFIG_BYTES: u64 = 8 << 20;
 
-/// What a person does where it is not written.
+/// Hint for adding the entry manually.
 const ADD_YOURSELF: &str =
     "the repair is allowed this once; add the command to recovery.auto_approve yourself";
 
-/// Writes a command into `auto_approve` of the project and tells so.
+/// Adds a command to `auto_approve` of the project and reports it.
 pub(crate) fn add_to_auto_approve(
     project: &Path,
     asked: &EscalationOpened,
@@ -54,7 +54,7 @@ pub(crate) fn add_to_auto_approve(
             abbreviate_home(&path.to_string_lossy())
         ));
     };
-    // From here on only these two texts count: whatever is in the file meanwhile, nobody has looked at.
+    // Compare only these two texts from here on: later changes to the file have not been reviewed.
     let before = config::load_with_text(project, &path, &text, ConfigSources::default())?;
     let after = config::load_with_text(project, &path, &changed, ConfigSources::default())?;
     let was_trusted = project_trust::project_trust(&before, project) == ProjectTrust::Trusted;
@@ -78,7 +78,7 @@ pub(crate) fn add_to_auto_approve(
     }
 }
 
-/// Trusts the text that was written, with the files that decide what the command does as they are now.
+/// Trusts the written text together with the watched files in their current state.
 fn trust(config: &Config, project: &Path, command: &str) -> Result<()> {
     let root = ProjectRoot::open(project)?;
     let committed = project_trust::committed_files(Some(project));
@@ -88,7 +88,7 @@ fn trust(config: &Config, project: &Path, command: &str) -> Result<()> {
     project_trust::TrustedProject::new(config, project).accept(files)
 }
 
-/// Makes sure that the project's configuration is not in another format: those are a person's own business.
+/// Refuses projects whose configuration has another format; those must be edited manually.
 fn refuse_other_formats(folder: &DirHandle, project: &Path) -> Result<()> {
     let mut others = ["unstuck.json", "unstuck.yaml", "unstuck.yml"].into_iter();
     match others.find(|name| folder.kind(Path::new(name)).is_some()) {
@@ -100,7 +100,7 @@ fn refuse_other_formats(folder: &DirHandle, project: &Path) -> Result<()> {
     }
 }
 
-/// Reads the configuration, once: its text, and its permission bits if it is there.
+/// Reads the configuration once: its text, and its permission bits if the file exists.
 fn read_once(folder: &DirHandle, path: &Path) -> Result<(String, Option<u32>)> {
     let file = match folder.open_file(Path::new(FILE)) {
         Ok(file) => file,
@@ -127,7 +127,7 @@ fn read_once(folder: &DirHandle, path: &Path) -> Result<(String, Option<u32>)> {
     Ok((text, Some(data.permissions().mode() & 0o777)))
 }
 
-/// The text with the command in its list; none if it is there already.
+/// Returns the text with the command added to the list; none if it is already listed.
 fn with_command_added(text: &str, command: &str, comment: &str) -> Result<Option<String>> {
     let mut document: DocumentMut = text.parse().context("unstuck.toml cannot be read")?;
     let section = document
@@ -146,7 +146,7 @@ fn with_command_added(text: &str, command: &str, comment: &str) -> Result<Option
         return Ok(None);
     }
     let mut entry = Value::from(command);
-    // A comment must not end early, or say what nobody sees.
+    // Control characters could end the comment early or hide text.
     let comment = sanitize(comment).replace(['\n', '\r'], " ");
     entry
         .decor_mut()
@@ -161,9 +161,9 @@ fn with_command_added(text: &str, command: &str, comment: &str) -> Result<Option
 mod tests {
     use super::*;
 
-    /// S3-17: the exact text, beside what is there, with when and why.
+    /// S3-17: only the exact entry is added, with date and reason.
     #[test]
-    fn a_command_is_added_with_when_and_why_and_nothing_else_changes() {
+    fn command_is_added_with_date_and_reason_and_nothing_else_changes() {
         let text = "# ours\n[run]\nparallel = 2 # two\n\n[recovery]\nauto_approve = [\"npm ci\"] # short\nsandbox = \"required\"\n";
         let changed = with_command_added(
             text,
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_project_without_a_section_gets_one_and_a_second_time_changes_nothing() {
+    fn missing_section_is_created_and_adding_twice_changes_nothing() {
         let changed = with_command_added("", "kill \"$(cat a.pid)\"", "x\ny")
             .unwrap()
             .unwrap();

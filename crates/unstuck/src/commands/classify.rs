@@ -1,4 +1,4 @@
-//! `unstuck classify`: what kind of failure is this?
+//! `unstuck classify`: classifies an error message.
 
 use std::io::Write;
 
@@ -13,7 +13,7 @@ use super::failure_input::{self, FailureArgs};
 use crate::config::Config;
 use crate::output::{DIM, GREEN, Output, RED, YELLOW};
 
-/// Tell what kind of failure a text is
+/// Classify an error message
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   npm test 2>&1 | unstuck classify --exit-code 1
@@ -28,12 +28,12 @@ pub(crate) struct ClassifyArgs {
     #[arg(long)]
     json: bool,
 
-    /// Read one case a line (JSON) from FILE or standard input, print one answer a line
+    /// Read one JSON case per line from FILE or standard input, print one result per line
     #[arg(long, conflicts_with = "json")]
     jsonl: bool,
 }
 
-/// The diagnosis as machines read it.
+/// A diagnosis in JSON form.
 #[derive(Serialize)]
 struct DiagnosisJson<'d> {
     kind: &'static str,
@@ -83,7 +83,7 @@ pub(crate) fn run(args: &ClassifyArgs, config: &Config, out: &mut Output) -> Res
     show(&diagnosis, classifier.knowledge(), out)
 }
 
-/// What a person needs at a glance: what, how sure, by which line, and what next.
+/// Prints the diagnosis: kind, confidence, matched line and recommended action.
 pub(crate) fn show(diagnosis: &Diagnosis, knowledge: &Knowledge, out: &mut Output) -> Result<()> {
     let style = match diagnosis.category() {
         Category::None => GREEN,

@@ -1,4 +1,4 @@
-//! `unstuck config`: what counts here, where does it come from, and is it in order?
+//! `unstuck config`: shows and checks the effective configuration.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use crate::error_report::error_with_hint;
 use crate::output::{DIM, GREEN, Output, YELLOW};
 use crate::paths;
 
-/// Show and check the configuration: what counts here and where it comes from
+/// Show and check the configuration: effective values and their source
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   unstuck config show --origin
@@ -26,19 +26,19 @@ pub(crate) struct ConfigArgs {
 
 #[derive(Debug, Subcommand)]
 enum ConfigCommand {
-    /// Show the configuration that counts here, as TOML, without secrets
+    /// Show the effective configuration as TOML, without secrets
     #[command(after_help = LAYERS_HELP)]
     Show {
-        /// Tell for each value where it comes from
+        /// Show the source of each value
         #[arg(long)]
         origin: bool,
         /// Print as JSON
         #[arg(long)]
         json: bool,
     },
-    /// Tell everything that is wrong with the configuration
+    /// Report all errors in the configuration
     Check {
-        /// Check this file alone [default: all that counts here]
+        /// Check only this file [default: the effective configuration]
         file: Option<PathBuf>,
     },
     /// Print the JSON Schema of configuration files, for editors
@@ -93,7 +93,7 @@ pub(crate) fn run(args: &ConfigArgs, sources: ConfigSources<'_>, out: &mut Outpu
     }
 }
 
-/// One value for machines.
+/// A configuration value in JSON form.
 #[derive(Serialize)]
 struct ValueJson<'a> {
     id: &'a str,
@@ -153,7 +153,7 @@ fn check(layers: &Layers, out: &mut Output) -> Result<()> {
     Ok(())
 }
 
-/// The root of the project that the files of prompts are in.
+/// Returns the project root, which prompt file paths are relative to.
 fn project_root(layers: &Layers) -> Result<PathBuf> {
     let folder = match (&layers.work_dir, &layers.explicit_file) {
         (Some(here), _) => here.clone(),
@@ -183,7 +183,7 @@ fn problems_error(names: &str, are: &str, problems: &[ConfigProblem]) -> anyhow:
     )
 }
 
-/// A note needs no picture of its line.
+/// Returns the first line of a note, without the source excerpt.
 fn first_line(note: &ConfigProblem) -> String {
     let text = note.to_string();
     text.lines().next().unwrap_or_default().to_owned()
@@ -212,7 +212,7 @@ fn pluralize(number: usize, what: &str) -> String {
     }
 }
 
-/// The roles in the order in which they can run, side by side where they can.
+/// Renders the roles in execution order, parallel roles grouped.
 fn role_order(config: &config::Config) -> String {
     let mut waiting: Vec<_> = config.roles().iter().collect();
     let mut waves: Vec<String> = Vec::new();

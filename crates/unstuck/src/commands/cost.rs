@@ -1,4 +1,4 @@
-//! `unstuck cost`: what the calls of LLM APIs cost that went through the gateway.
+//! `unstuck cost`: usage and cost of the LLM API calls that went through a gateway.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -19,10 +19,10 @@ use crate::run_history::RunHistory;
 use crate::text_display::printable;
 use crate::{clock, runtime};
 
-/// Show what API calls cost: calls, tokens and money, by day or by something else
+/// Show the cost of API calls: calls, tokens and money, grouped by day or another key
 ///
-/// What goes through a gateway is counted, that of `unstuck serve` and those of `exec` and `run_program`. Prices are those of
-/// the models that are known; calls of others are told as of unknown price. Days are those of UTC.
+/// Only calls through a gateway are counted, both of `unstuck serve` and of `exec` and `run`. Calls to models without a
+/// known price are listed as of unknown price. Days are in UTC.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   unstuck cost
@@ -30,37 +30,37 @@ use crate::{clock, runtime};
   unstuck cost --by run --project . --since 24h
   unstuck cost --by day --json | jq '.[] | [.id, .cost_usd]'")]
 pub(crate) struct CostArgs {
-    /// What is told apart
+    /// Group the results by this key
     #[arg(long, value_enum, default_value_t, value_name = "WHAT")]
     by: By,
 
-    /// Only what was spent within this time, such as 7d; counted in whole hours
+    /// Only calls within this period, such as 7d; rounded to whole hours
     #[arg(long, value_name = "TIME", value_parser = duration::parse)]
     since: Option<Duration>,
 
-    /// Only what was spent in the project that this folder belongs to
+    /// Only calls of the project that this directory belongs to
     #[arg(long, value_name = "FOLDER")]
     project: Option<PathBuf>,
 
-    /// Print it as a JSON array
+    /// Print a JSON array
     #[arg(long)]
     json: bool,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 enum By {
-    /// The day, in UTC
+    /// By day, in UTC
     #[default]
     Day,
-    /// The project
+    /// By project
     Project,
-    /// The run
+    /// By run
     Run,
-    /// The session: an agent's conversation, or a client of the gateway
+    /// By session: an agent's conversation, or a gateway client
     Session,
-    /// The model that answered
+    /// By the model that answered
     Model,
-    /// Who was asked
+    /// By upstream
     Upstream,
 }
 
@@ -87,7 +87,7 @@ impl By {
         }
     }
 
-    /// How one of them is shown.
+    /// Returns the display name of a group.
     fn name(self, id: &str) -> String {
         match (self, id) {
             (Self::Project, "") => "(no project)".to_owned(),

@@ -1,4 +1,4 @@
-//! `unstuck diff`: what an attempt changed in the work tree.
+//! `unstuck diff`: shows what an attempt changed in the work tree.
 
 use std::io::Write;
 use std::path::Path;
@@ -22,7 +22,7 @@ use crate::{clock, completion, runtime};
 
 /// Show what an attempt changed in the work tree
 ///
-/// Without an attempt, what the whole run changed. To another program goes a patch that `git apply` takes.
+/// Without an attempt, shows the changes of the whole run. If piped, prints a patch for `git apply`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   unstuck diff                 (all that the newest run changed)
@@ -31,7 +31,7 @@ use crate::{clock, completion, runtime};
   unstuck diff k3v9/2 --stat
   unstuck diff k3v9/2 | git apply --reverse")]
 pub(crate) struct DiffArgs {
-    /// The run, and behind slashes a role of it and an attempt [default: the newest run]
+    /// Run, optionally followed by /ROLE and /ATTEMPT [default: the newest run]
     #[arg(
         value_name = "RUN[/ROLE][/N]",
         value_parser = NonEmptyStringValueParser::new(),
@@ -39,16 +39,16 @@ pub(crate) struct DiffArgs {
     )]
     run: Option<String>,
 
-    /// Only name the files, and how many lines changed
+    /// Only list the files with the number of changed lines
     #[arg(long)]
     stat: bool,
 
-    /// Print it as JSON
+    /// Print JSON
     #[arg(long)]
     json: bool,
 }
 
-/// What is compared, and what it is called.
+/// Two trees to compare and their labels.
 struct Comparison {
     id: String,
     subject: String,
@@ -56,10 +56,10 @@ struct Comparison {
     to: ComparisonEnd,
 }
 
-/// The newer side.
+/// The newer side of a comparison.
 enum ComparisonEnd {
     Tree(String),
-    /// The work tree as it is, since there is no snapshot of the end yet.
+    /// The current work tree, as no end snapshot exists yet.
     WorkTree(&'static str),
 }
 
@@ -100,7 +100,7 @@ pub(crate) fn run(args: &DiffArgs, session: &CommandContext<'_>, out: &mut Outpu
     }
 }
 
-/// Which trees the attempts that are meant lie between.
+/// Determines the trees before and after the selected attempts.
 fn comparison(
     timeline: &RunTimeline,
     attempts: &[&AttemptView],
@@ -152,7 +152,8 @@ fn comparison(
     })
 }
 
-/// The trees before and after an attempt; that after one which nobody saw end is where the next of its session began.
+/// Returns the trees before and after an attempt. If the end was not recorded, the start of the session's next attempt
+/// is used.
 fn trees_of(timeline: &RunTimeline, attempt: &AttemptView) -> Option<(String, Option<String>)> {
     let mut later = timeline.attempts.iter();
     let next =
@@ -162,7 +163,7 @@ fn trees_of(timeline: &RunTimeline, attempt: &AttemptView) -> Option<(String, Op
     Some((attempt.tree.clone()?, after))
 }
 
-/// Two trees of a repository, to be shown.
+/// The differences between two trees of a repository.
 struct TreeDiff {
     snapshots: SnapshotStore,
     compared: Comparison,
@@ -266,11 +267,11 @@ impl TreeDiff {
     }
 }
 
-/// A patch for a terminal: coloured by line, without anything that the terminal would obey.
+/// Prints a patch with colored lines; escape sequences in its content are removed.
 fn print_colored_patch(patch: &str, out: &mut Output) -> Result<()> {
     let mut in_hunk = false;
     for line in patch.lines() {
-        // Every line of a hunk begins with a sign, so this can only be the next file.
+        // Every line of a hunk has a prefix character, so this can only be the next file.
         in_hunk = in_hunk && !line.starts_with("diff --git ") || line.starts_with("@@ ");
         let style = match (in_hunk, line.as_bytes().first()) {
             (false, _) => BOLD,
@@ -284,7 +285,7 @@ fn print_colored_patch(patch: &str, out: &mut Output) -> Result<()> {
     Ok(())
 }
 
-/// An error about the work tree, with what to do about it.
+/// Adds a hint to a work tree error.
 fn with_hint(error: WorktreeError) -> anyhow::Error {
     let (message, hint) = (error.to_string(), hint(&error));
     match hint {

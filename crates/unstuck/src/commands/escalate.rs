@@ -1,4 +1,4 @@
-//! `unstuck escalate`: goes on with a stronger model, as an answer to a question or while a session runs.
+//! `unstuck escalate`: switches to a stronger model, as an answer to an escalation or for a running session.
 
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::process::ExitCode;
@@ -19,10 +19,10 @@ use crate::output::{BOLD, Output};
 use crate::text_display::signed_usd;
 use crate::{clock, environment, escalation_answers, runtime};
 
-/// Go on with a stronger model
+/// Continue with a stronger model
 ///
-/// Where a run asks, this is the answer. Where a session of a gateway runs, its further calls go to the other model, in the
-/// same conversation, until it is moved back.
+/// For a waiting run, this is its answer. For a running session of a gateway, further calls of the same conversation
+/// use the new model until switched back.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   unstuck escalate                          (the open request of this project)
@@ -36,15 +36,15 @@ pub(crate) struct EscalateArgs {
     #[command(flatten)]
     answer: AnswerArgs,
 
-    /// Move the session to this model [default: the next one of its ladder]
+    /// Switch to this model [default: the next one on the session's ladder]
     #[arg(long, value_name = "MODEL", conflicts_with = "back")]
     to: Option<String>,
 
-    /// Move the session back to the model that it had
+    /// Switch back to the original model
     #[arg(long)]
     back: bool,
 
-    /// Do not ask
+    /// Skip the confirmation
     #[arg(long, short)]
     yes: bool,
 }
@@ -72,7 +72,7 @@ pub(crate) fn run(
     }
 }
 
-/// Whether a question is meant.
+/// True if the id refers to an escalation.
 fn is_for_escalation(args: &EscalateArgs, session: &CommandContext<'_>) -> Result<bool> {
     if args.back || args.to.is_some() {
         return Ok(false);
@@ -84,7 +84,7 @@ fn is_for_escalation(args: &EscalateArgs, session: &CommandContext<'_>) -> Resul
     Ok(!escalation_answers::open_escalations(&filter, session)?.is_empty())
 }
 
-/// A session is moved to another model.
+/// Switches the model of a session.
 fn switch_session(
     args: &EscalateArgs,
     id: &str,
@@ -138,7 +138,7 @@ fn show(
     Ok(())
 }
 
-/// Asks the person at the terminal.
+/// Asks for confirmation on the terminal.
 fn confirm(out: &mut Output) -> Result<bool> {
     if !io::stdin().is_terminal() || out.columns().is_none() {
         out.flush()?;

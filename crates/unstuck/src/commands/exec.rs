@@ -1,4 +1,4 @@
-//! `unstuck exec`: runs a command, and keeps it going.
+//! `unstuck exec`: runs a command and recovers from its failures.
 #![expect(
     clippy::disallowed_methods,
     reason = "a file that a person names on the command line"
@@ -36,10 +36,10 @@ use crate::pipeline_from_config::nonzero_limit;
 use crate::repair_terms::{self, RepairModeArg};
 use crate::run_session::{self, Verbosity};
 
-/// Run a command; when it fails, find out why, wait, change what helps, and try again
+/// Run a command and recover from failures automatically
 ///
-/// Put `unstuck exec --` before the command line of an agent. Its output is passed through untouched. What unstuck does
-/// is told on standard error, one line each.
+/// Put `unstuck exec --` before the command line of an agent. Its output is passed through unchanged; unstuck reports
+/// its own actions on standard error, one line each.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   unstuck exec -- claude -p \"fix the failing tests\"
@@ -61,44 +61,44 @@ Exit codes:
   130  interrupted; 128+n ended by signal n
   and otherwise the command's own")]
 pub(crate) struct ExecArgs {
-    /// The agent that the command is, where its first word does not tell: claude, codex, gemini, …
+    /// Agent type, if it cannot be inferred from the command: claude, codex, gemini, …
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
 
-    /// Give the command a terminal of its own
+    /// Allocate a pseudo-terminal
     #[arg(long)]
     tty: bool,
 
-    /// Stay when a person is needed, and go on when they have seen to it
+    /// Keep waiting for human input instead of exiting
     #[arg(long)]
     wait: bool,
 
-    /// Do not put a gateway between the agent and its API
+    /// Do not run a gateway between the agent and its API
     #[arg(long)]
     no_gateway: bool,
 
-    /// Repair the environment when that is what failed: auto runs what your `[recovery]` allows, ask asks about each, off
-    /// repairs nothing [default: auto where the configuration has a `[recovery]`, else off]
+    /// Repair the environment if it caused the failure: auto runs fixes that your `[recovery]` allows, ask asks before
+    /// each, off disables repairs [default: auto if the configuration has `[recovery]`, else off]
     #[arg(long, value_name = "WHEN", value_enum)]
     repair: Option<RepairModeArg>,
 
-    /// Say nothing but what the command says
+    /// Suppress unstuck's own output
     #[arg(long, short)]
     quiet: bool,
 
-    /// Print one JSON object about the run on the last line, or write it to FILE
+    /// Print a JSON summary of the run as the last line, or write it to FILE
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     json: Option<String>,
 
-    /// Write the accepted answer to FILE, at once and only if the command succeeds
+    /// Write the accepted output to FILE, atomically and only on success
     #[arg(long, short, value_name = "FILE")]
     output: Option<String>,
 
-    /// The command and its arguments
+    /// Command and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 
-    // Last, because what comes after a heading stands under it.
+    // Last, because help headings apply to all following options.
     #[command(flatten)]
     limits: RetryLimitArgs,
 
@@ -106,11 +106,11 @@ pub(crate) struct ExecArgs {
     expected: ExpectationArgs,
 }
 
-/// How far to go.
+/// Retry limits of a command.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "How far to go")]
 struct RetryLimitArgs {
-    /// The policy: resilient, standard, patient, critical, thrifty, pipeline, off, or one of yours
+    /// Retry policy: resilient, standard, patient, critical, thrifty, pipeline, off, or a custom one
     #[arg(
         long,
         value_name = "NAME",
@@ -119,60 +119,60 @@ struct RetryLimitArgs {
     )]
     policy: Option<String>,
 
-    /// How many retries there are for each kind of failure that a retry can help
+    /// Maximum retries for each retryable kind of failure
     #[arg(long, value_name = "N")]
     retries: Option<u32>,
 
-    /// How long what passes by itself is tried again without progress, such as 8h [default: 30m]
+    /// Retry transient failures without progress for this long, such as 8h [default: 30m]
     #[arg(long, value_name = "TIME", value_parser = duration::parse, conflicts_with = "retries")]
     keep_trying: Option<Duration>,
 
-    /// How long one attempt may take, such as 30m; 0s is no limit
+    /// Timeout of one attempt, such as 30m; 0s disables it
     #[arg(long, value_name = "TIME", value_parser = duration::parse)]
     timeout: Option<Duration>,
 
-    /// How long one attempt may write nothing before it counts as hung; 0s is no limit
+    /// Maximum time without output before an attempt counts as hung; 0s disables it
     #[arg(long, value_name = "TIME", value_parser = duration::parse)]
     idle_timeout: Option<Duration>,
 
-    /// How long the command has to end when it is asked to, before it is killed
+    /// Grace period before the command is killed
     #[arg(long, value_name = "TIME", value_parser = duration::parse, default_value = "5s")]
     grace: Duration,
 
-    /// The longest wait for a stated reset; a longer one asks a person instead
+    /// Longest wait for a stated reset; a longer one needs human input
     #[arg(long, value_name = "TIME", value_parser = duration::parse)]
     max_wait: Option<Duration>,
 }
 
-/// What counts as success.
+/// Success criteria of a command.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "What counts as success, beside the exit code")]
 struct ExpectationArgs {
-    /// The output has this section; may be given several times
+    /// Require this section in the output (repeatable)
     #[arg(long, value_name = "LINE")]
     expect_section: Vec<String>,
 
-    /// The output is JSON, and fits the JSON Schema in FILE if one is given
+    /// Require JSON output, valid against the JSON Schema in FILE if given
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     expect_json: Option<String>,
 
-    /// The output holds a unified diff that can be read
+    /// Require a parsable unified diff in the output
     #[arg(long)]
     expect_diff: bool,
 
-    /// The output matches this regular expression; may be given several times
+    /// Require output that matches this regular expression (repeatable)
     #[arg(long, value_name = "REGEX")]
     expect_match: Vec<ExpectedPattern>,
 
-    /// This shell command passes afterwards
+    /// Require that this shell command succeeds afterwards
     #[arg(long, value_name = "CMD")]
     check: Option<String>,
 
-    /// An empty output is a failure (the default for agents)
+    /// Treat empty output as a failure (default for agents)
     #[arg(long, overrides_with = "allow_empty")]
     forbid_empty: bool,
 
-    /// An empty output is fine, also for agents
+    /// Accept empty output, even from agents
     #[arg(long)]
     allow_empty: bool,
 }
@@ -282,7 +282,7 @@ fn request(args: &ExecArgs, config: &Config) -> Result<RunRequest> {
     })
 }
 
-/// A command line as text, and those of its words that are not UTF-8 and had to be escaped.
+/// Returns the command line as text, with the arguments that are not UTF-8 and had to be escaped.
 fn escape_command(command: &[OsString]) -> (Vec<String>, Vec<String>) {
     let mut escaped = Vec::new();
     let words = command.iter().map(|word| match word.to_str() {
@@ -296,20 +296,20 @@ fn escape_command(command: &[OsString]) -> (Vec<String>, Vec<String>) {
     (words.collect(), escaped)
 }
 
-/// Whether a person sits in front of it: an agent that they talk to needs a terminal.
+/// True if run from a terminal: interactive agents need one.
 fn is_on_terminal() -> bool {
     io::stdin().is_terminal() && io::stdout().is_terminal()
 }
 
 impl RetryLimitArgs {
-    /// Whether another unstuck that runs this one retries, and nobody asked for retries here.
+    /// True if an outer unstuck already retries this command and no retries were requested here.
     fn leaves_retries_to_outer_run(&self) -> bool {
         let is_policy_inherited = self.policy == environment::variable("UNSTUCK_POLICY");
         self.retries.is_none() && is_policy_inherited && is_retried_by_outer()
     }
 }
 
-/// The file of `--output` by a name that holds in every folder.
+/// Returns the `--output` file as an absolute path.
 fn output_path(file: &str) -> Result<String> {
     let path = Path::new(file);
     check_writable("--output", path)?;
@@ -322,7 +322,7 @@ fn output_path(file: &str) -> Result<String> {
     })
 }
 
-/// Says before anything runs that a file could not be written at the end.
+/// Checks before the run that a file can be written at its end.
 fn check_writable(flag: &str, path: &Path) -> Result<()> {
     let folder = path
         .parent()
@@ -339,7 +339,7 @@ fn check_writable(flag: &str, path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// A check that is run as it is: repeated only after a repair.
+/// Builds the request for a check that is executed unchanged and repeated only after a repair.
 pub(crate) fn check_request(
     command: Vec<String>,
     config: &Config,
@@ -372,10 +372,10 @@ pub(crate) fn check_request(
     })
 }
 
-/// How often it is executed at most: as often as usual, or as often as the retries that were asked for need.
+/// Returns the maximum number of executions: the default, or enough for the requested retries.
 fn max_attempts(retries: Option<u32>) -> u32 {
     let usual = AttemptOptions::default().max_attempts;
-    // The same again, then changed.
+    // Retries run unchanged first, then with changes.
     retries.map_or(usual, |retries| {
         retries.saturating_mul(2).saturating_add(1).max(usual)
     })
@@ -409,7 +409,7 @@ fn read_schema(path: &Path) -> Result<ExpectedSchema> {
     })
 }
 
-/// The policy for calls of agents that nobody supervises.
+/// Returns the gateway policy for unsupervised agent calls.
 pub(crate) fn gateway_policy(
     name: Option<&str>,
     retries: Option<u32>,
@@ -427,7 +427,7 @@ pub(crate) fn gateway_policy(
     effective_policy(&far, config).map(|(policy, _)| policy)
 }
 
-/// The policy that counts, and where its values come from.
+/// Returns the effective policy and the source of its values.
 fn effective_policy(
     far: &RetryLimitArgs,
     config: &Config,
@@ -474,7 +474,7 @@ fn find_policy(name: &str, config: &Config) -> Result<RetryPolicy> {
     })
 }
 
-/// The kinds that a retry can help: a person's number counts for them, whatever else is known.
+/// Returns the kinds that a retry can help; an explicit number of retries applies to these.
 fn retryable_kinds() -> impl Iterator<Item = Kind> {
     let helped = |kind: &Kind| {
         matches!(

@@ -1,4 +1,4 @@
-//! `unstuck explain`: why it was decided like this.
+//! `unstuck explain`: explains the decisions of a run.
 
 use std::io::Write;
 
@@ -19,7 +19,7 @@ use crate::run_ref::{RunRef, attempt_name};
 use crate::text_display::{one_line, wrap_words};
 use crate::{clock, completion, repair_rendering, runtime};
 
-/// Explain decisions: the rule that matched, the policy's values and their origin, the ways that lost
+/// Explain decisions: the matched rule, policy values with their source, and rejected alternatives
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   unstuck explain              (every decision of the newest run)
@@ -27,7 +27,7 @@ use crate::{clock, completion, repair_rendering, runtime};
   unstuck explain k3v9/tester  (those about a role of a pipeline)
   unstuck explain k3v9 --json")]
 pub(crate) struct ExplainArgs {
-    /// The run, and behind slashes a role of it and an attempt [default: the newest run]
+    /// Run, optionally followed by /ROLE and /ATTEMPT [default: the newest run]
     #[arg(
         value_name = "RUN[/ROLE][/N]",
         value_parser = NonEmptyStringValueParser::new(),
@@ -35,7 +35,7 @@ pub(crate) struct ExplainArgs {
     )]
     run: Option<String>,
 
-    /// Print it as JSON
+    /// Print JSON
     #[arg(long)]
     json: bool,
 }
@@ -75,7 +75,7 @@ pub(crate) fn run(
     Ok(())
 }
 
-/// What was decided about a call of a client, try by try.
+/// Prints the decisions on a client's call, attempt by attempt.
 fn print_calls(call: &ApiCallSummary, out: &mut Output) -> Result<()> {
     for failed in &call.failed_attempts {
         let at = clock::format_time(failed.at);
@@ -205,7 +205,7 @@ fn print_limits(
     print_fact(&format!("what can be changed here: {can}"), out)
 }
 
-/// How chance changes the waits, as the policy says for this kind.
+/// Describes the jitter that the policy uses for this kind.
 fn jitter_text(policy: &RetryPolicy, kind: Option<Kind>) -> &'static str {
     let own = kind.and_then(|kind| policy.kinds.get(&kind)?.jitter);
     match own.unwrap_or(policy.jitter) {
@@ -216,7 +216,7 @@ fn jitter_text(policy: &RetryPolicy, kind: Option<Kind>) -> &'static str {
     }
 }
 
-/// The ways that lost, and why.
+/// Prints the rejected alternatives with their reasons.
 fn print_rejected(made: &DecisionMade, out: &mut Output) -> Result<()> {
     print_heading("what was weighed", out)?;
     let chosen = match (&made.decision.strategy, &made.decision.action) {
@@ -238,7 +238,7 @@ fn print_rejected(made: &DecisionMade, out: &mut Output) -> Result<()> {
 
 fn rejection_line(passed: &SkippedStrategy, allowed: u32) -> String {
     match (&*passed.strategy, allowed) {
-        // What stands for all further ways together.
+        // A single entry that stands for all further strategies.
         ("chain", 0) => "no other way: the policy allows none".to_owned(),
         ("chain", 1) => "no further way: the policy allows one, and it was tried".to_owned(),
         ("chain", n) => format!("no further way: the policy allows {n}, and all were tried"),
@@ -256,7 +256,7 @@ fn print_fact(text: &str, out: &mut Output) -> Result<()> {
     print_wrapped(&format!("    {text}"), 6, out)
 }
 
-/// Writes a text, broken where the terminal ends.
+/// Prints a text wrapped at the terminal width.
 fn print_wrapped(text: &str, indent: usize, out: &mut Output) -> Result<()> {
     let broken = out
         .columns()
@@ -270,7 +270,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_passed_over_is_told_in_plain_words() {
+    fn skipped_strategies_are_described_in_plain_words() {
         let passed = |strategy: &'static str, why: &'static str| SkippedStrategy {
             strategy: strategy.into(),
             why: why.into(),

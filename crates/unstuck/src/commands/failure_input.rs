@@ -1,4 +1,4 @@
-//! Reads failures from flags, files and standard input, the same way for every command that takes one.
+//! Reads failures from flags, files and standard input, shared by all commands that take one.
 #![expect(
     clippy::disallowed_methods,
     reason = "a file that a person names on the command line"
@@ -19,74 +19,74 @@ use crate::clock;
 use crate::error_report::error_with_hint;
 use crate::output::Output;
 
-/// One failure, told by flags.
+/// One failure described by flags.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "What failed")]
 pub(crate) struct FailureArgs {
-    /// The text to look at; without it and without --stdout, --stderr, --body: standard input
+    /// Text to classify [default: standard input, unless --stdout, --stderr or --body is given]
     pub(crate) file: Option<PathBuf>,
 
-    /// Where it was observed [default: told from the other flags]
+    /// Layer in which it was observed [default: inferred from the other flags]
     #[arg(long, value_enum)]
     layer: Option<LayerArg>,
 
-    /// The LLM provider (anthropic, openai, gemini, …)
+    /// LLM provider (anthropic, openai, gemini, …)
     #[arg(long)]
     provider: Option<String>,
 
-    /// The tool's name (bash, npm, git, …)
+    /// Tool name (bash, npm, git, …)
     #[arg(long, value_name = "NAME")]
     tool: Option<String>,
 
-    /// The agent's name (claude, codex, …): says that an agent process failed
+    /// Agent name (claude, codex, …); implies that an agent process failed
     #[arg(long, value_name = "NAME", conflicts_with = "tool")]
     agent: Option<String>,
 
-    /// The command line that was run
+    /// Command line that was executed
     #[arg(long)]
     pub(crate) command: Option<String>,
 
-    /// The HTTP status
+    /// HTTP status
     #[arg(long, value_parser = clap::value_parser!(u16).range(100..600))]
     status: Option<u16>,
 
-    /// An HTTP header, as "name: value" (repeatable)
+    /// HTTP header, as "name: value" (repeatable)
     #[arg(long, value_name = "HEADER", value_parser = parse_header)]
     header: Vec<(String, String)>,
 
-    /// The exit code
+    /// Exit code
     #[arg(long, allow_negative_numbers = true)]
     exit_code: Option<i32>,
 
-    /// The signal that ended it, by number or name
+    /// Signal that ended the process, by number or name
     #[arg(long, value_parser = |name: &str| signal_number(name).ok_or("not a signal"))]
     signal: Option<i32>,
 
-    /// Its time was up
+    /// The process timed out
     #[arg(long)]
     timed_out: bool,
 
-    /// A file with the body of the HTTP answer
+    /// File with the HTTP response body
     #[arg(long, value_name = "FILE")]
     body: Option<PathBuf>,
 
-    /// A file with what it wrote to standard output
+    /// File with the standard output
     #[arg(long, value_name = "FILE")]
     stdout: Option<PathBuf>,
 
-    /// A file with what it wrote to standard error
+    /// File with the standard error
     #[arg(long, value_name = "FILE")]
     stderr: Option<PathBuf>,
 
-    /// What a check of its output found wrong (repeatable)
+    /// Error found by an output check (repeatable)
     #[arg(long, value_name = "TEXT")]
     validation_error: Vec<String>,
 
-    /// Its output had to contain a diff
+    /// The output was expected to contain a diff
     #[arg(long)]
     expects_diff: bool,
 
-    /// The moment it happened, for stated clock times [default: the present]
+    /// Time of the failure, to resolve clock times in the text [default: now]
     #[arg(long, value_name = "RFC3339")]
     now: Option<String>,
 }
@@ -111,7 +111,7 @@ impl From<LayerArg> for Layer {
 }
 
 impl FailureArgs {
-    /// The failure that the flags, files and standard input describe, and when it happened.
+    /// Reads the failure from flags, files and standard input, and its time.
     pub(crate) fn read(&self) -> Result<(Failure, ClockReading)> {
         let headers = self
             .header
@@ -151,7 +151,7 @@ impl FailureArgs {
         Ok((failure, parse_now(self.now.as_deref())?))
     }
 
-    /// The text that came by FILE or standard input belongs to the stream that is most likely for the layer.
+    /// Assigns the text from FILE or standard input to the most likely stream for the layer.
     fn add_main_text(&self, failure: &mut Failure) -> Result<()> {
         let given = failure.body.is_some() || failure.stdout.is_some() || failure.stderr.is_some();
         let told = given
@@ -190,7 +190,7 @@ impl FailureArgs {
     }
 }
 
-/// Answers each case of a file or of standard input, one a line.
+/// Processes each case of a file or of standard input, one per line.
 pub(crate) fn answer_each_case(
     file: Option<&Path>,
     out: &mut Output,
@@ -226,7 +226,7 @@ fn read_stdin() -> Result<unstuck_core::LossyText> {
     Ok(bytes.into())
 }
 
-/// The stated moment or the present; an offset such as +01:00 also tells in which zone a bare "3pm" is meant.
+/// Parses the given time or returns the current one; an offset such as +01:00 also sets the time zone for a bare "3pm".
 pub(crate) fn parse_now(stated: Option<&str>) -> Result<ClockReading> {
     let Some(text) = stated else {
         return Ok(clock::now());
@@ -251,7 +251,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_offset_is_read_and_z_is_none() {
+    fn utc_offset_is_parsed_and_z_has_none() {
         assert_eq!(utc_offset("2026-11-15T10:00:00+05:30"), Some(19_800));
         assert_eq!(utc_offset("2026-11-15T10:00:00-0800"), Some(-28_800));
         assert_eq!(utc_offset("2026-11-15T10:00:00Z"), None);

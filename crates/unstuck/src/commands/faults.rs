@@ -1,4 +1,4 @@
-//! `unstuck faults`: an LLM API that fails on purpose, for tests of one's own agents.
+//! `unstuck faults`: a fault-injecting LLM API for testing agents.
 
 use std::io::Write;
 use std::net::SocketAddr;
@@ -36,12 +36,12 @@ enum FaultsCommand {
     Example(ExampleArgs),
 }
 
-/// Play a script to whoever calls, until interrupted; then tell what was counted
+/// Serve a fault script until interrupted, then print statistics
 ///
-/// It speaks Anthropic Messages, OpenAI Chat Completions and Responses and Gemini, streams included, over HTTP/1.1 and
-/// HTTP/2. Clients are given its address as their base URL: http://127.0.0.1:PORT for Anthropic and Gemini,
-/// http://127.0.0.1:PORT/v1 for OpenAI. Any key will do. While it runs, GET /__faults/stats tells what was counted, and
-/// POST /__faults/restart begins the script anew.
+/// Supports Anthropic Messages, OpenAI Chat Completions and Responses, and Gemini, including streams, over HTTP/1.1 and
+/// HTTP/2. Set the base URL of clients to http://127.0.0.1:PORT for Anthropic and Gemini, or http://127.0.0.1:PORT/v1
+/// for OpenAI. Any API key is accepted. GET /__faults/stats returns the statistics, POST /__faults/restart restarts the
+/// script.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   unstuck faults serve flaky.toml
@@ -58,34 +58,34 @@ A script:
 
 Exit codes: 0 it was interrupted; 2 the script is wrong or the address is taken.")]
 struct ServeArgs {
-    /// What to answer, a TOML file
+    /// Script of responses, a TOML file
     script: PathBuf,
 
-    /// Listen here; port 0 takes a free one
+    /// Listen address; port 0 picks a free port
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:0", value_parser = listen_address::parse_listen_address)]
     listen: SocketAddr,
 
-    /// Where to write the port once the server listens
+    /// Write the port to this file once the server listens
     #[arg(long, value_name = "FILE")]
     port_file: Option<PathBuf>,
 
-    /// Add every request to this file, a line of JSON each
+    /// Append every request to this file as a line of JSON
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
 
-    /// Print what was counted as JSON
+    /// Print the statistics as JSON
     #[arg(long)]
     json: bool,
 }
 
-/// List every fault, with a line each
+/// List all faults, one per line
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   unstuck faults list
   unstuck faults list cut_at
   unstuck faults list --json | jq -r '.[].id'")]
 struct ListArgs {
-    /// Only this one, as a step of a script has it
+    /// Only this fault, in the form of a script step
     fault: Option<String>,
 
     /// Print as JSON
@@ -93,13 +93,13 @@ struct ListArgs {
     json: bool,
 }
 
-/// Print a ready script, or list them
+/// Print an example script, or list them
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   unstuck faults example
   unstuck faults example brownout > brownout.toml")]
 struct ExampleArgs {
-    /// The script to print
+    /// Name of the script
     name: Option<String>,
 }
 
@@ -127,9 +127,9 @@ fn serve(args: &ServeArgs, out: &mut Output) -> Result<()> {
     print_summary(&stats, out)
 }
 
-/// Tells where the server is; to standard error, since standard output is for what was counted.
+/// Prints the server address on standard error; standard output is reserved for the statistics.
 fn announce(server: &FaultServer) {
-    // There is nobody left to tell when the terminal is gone.
+    // The terminal is gone: nothing is left to try.
     let mut to = RedactedStderr::auto();
     let _ = writeln!(to, "listening on {}; Ctrl-C ends it", server.url());
     if let Some(url) = server.tls_url() {
@@ -140,7 +140,7 @@ fn announce(server: &FaultServer) {
     }
 }
 
-/// Why nothing is served although the script is one.
+/// Describes why a valid script cannot be served.
 fn serve_error(error: FaultsError, args: &ServeArgs) -> anyhow::Error {
     let is = |path: &Path, named: &Option<PathBuf>| named.as_deref() == Some(path);
     let (said, hint) = match &error {

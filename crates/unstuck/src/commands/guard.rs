@@ -1,4 +1,4 @@
-//! `unstuck guard`: may this repair run?
+//! `unstuck guard`: checks whether a repair may run.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ use crate::output::{BOLD, DIM, GREEN, Output, RED, YELLOW};
 use crate::paths::project_of;
 use crate::{project_trust, repair_terms};
 
-/// Tell whether a repair command may run, and why
+/// Check whether a repair command may run, and why
 #[derive(Debug, Args)]
 #[command(
     args_conflicts_with_subcommands = true,
@@ -43,17 +43,19 @@ pub(crate) struct GuardArgs {
     #[command(subcommand)]
     command: Option<GuardCommand>,
 
-    /// Read one proposal a line (JSON: id, document_base64, config, state) from FILE or standard input, print one verdict a line
+    /// Read one JSON proposal per line (id, document_base64, config, state) from FILE or standard input, print one
+    /// verdict per line
     ///
-    /// `config` is the `[recovery]` section, `state` says `auto_recoveries_this_run`. Trust, guard files and the cooldown count as satisfied.
+    /// `config` is the `[recovery]` section, `state` holds `auto_recoveries_this_run`. Trust, watched files and the
+    /// cooldown are treated as satisfied.
     #[arg(long, requires = "root")]
     jsonl: bool,
 
-    /// The root folder of the project that the proposals are meant for
+    /// Project root that the proposals are for
     #[arg(long, value_name = "DIR", requires = "jsonl")]
     root: Option<PathBuf>,
 
-    /// The command to check; with --jsonl the file to read [default: standard input]
+    /// Command to check; with --jsonl, the file to read [default: standard input]
     #[arg(value_name = "COMMAND")]
     input: Option<String>,
 
@@ -63,15 +65,15 @@ pub(crate) struct GuardArgs {
 
 #[derive(Debug, Subcommand)]
 enum GuardCommand {
-    /// Explain step by step whether a command would run here; runs nothing
+    /// Explain step by step whether a command would run here, without running it
     ///
-    /// Exit code: 0 it would run by itself, 3 a person would be asked, 1 it would be denied or the proposal rejected, 2 an error of our own.
+    /// Exit code: 0 runs automatically, 3 needs approval, 1 denied or rejected, 2 unstuck error.
     Check(CheckArgs),
 }
 
 #[derive(Debug, Args)]
 struct CheckArgs {
-    /// The command, as a proposal would name it
+    /// Command to check
     command: String,
 
     #[command(flatten)]
@@ -80,7 +82,7 @@ struct CheckArgs {
 
 #[derive(Debug, Clone, Args)]
 struct CheckOptions {
-    /// The folder to run it in, from the root of the project [default: the root]
+    /// Working directory, relative to the project root [default: the root]
     #[arg(long, value_name = "DIR")]
     working_dir: Option<String>,
 
@@ -170,15 +172,15 @@ fn error_verdict(problem: &str) -> String {
     format!("nothing of [recovery] counts, because {problem}")
 }
 
-/// What `guard check --json` prints.
+/// The JSON result of `guard check`.
 #[derive(Serialize)]
 struct CheckReport<'c> {
     verdict: &'static str,
     reason: &'c str,
     command: &'c str,
-    /// From the root of the project; none if the proposal is rejected.
+    /// Directory relative to the project root; none if the proposal is rejected.
     folder: Option<String>,
-    /// How it would run: argv by argv, or by a shell.
+    /// Execution form: as argv or through a shell.
     #[serde(rename = "runs")]
     execution: Option<ExecutionForm>,
     asks_because: &'c [ApprovalReason],
@@ -202,7 +204,7 @@ struct CheckReportStep<'c> {
     explanation: &'c str,
 }
 
-/// A command that is checked.
+/// A command to check.
 struct CommandCheck<'a> {
     command: &'a str,
     options: &'a CheckOptions,
@@ -229,7 +231,7 @@ fn check_one(args: &CommandCheck<'_>, config: &Config, out: &mut Output) -> Resu
     }))
 }
 
-/// The rules that count here, and what is worth knowing about them.
+/// Returns the effective repair rules, with notes about them.
 fn rules(config: &Config, project: &Path) -> (RepairPolicy, Vec<String>) {
     let Some(section) = config.repair_policy(project_trust::project_trust(config, project)) else {
         let note =
@@ -245,7 +247,7 @@ fn rules(config: &Config, project: &Path) -> (RepairPolicy, Vec<String>) {
     }
 }
 
-/// A proposal of just this command: what is explained goes the way of every proposal.
+/// Builds a proposal with only this command, so that it is evaluated like any other.
 fn proposal_document(command: &str, working_dir: Option<&str>) -> Value {
     json!({
         "version": 1,
@@ -313,7 +315,7 @@ fn explain(
     writeln!(out, "{style}{word}{style:#}  {BOLD}{command}{BOLD:#}")?;
     writeln!(out, "  {DIM}{:<10}{DIM:#}{}", "because", judgement.reason)?;
     for step in &judgement.steps {
-        // What nobody has trusted is left out, which is neither good nor bad for the command.
+        // Untrusted rules are ignored, which is neutral for the command.
         let effect = match step.rule {
             "trust" => "ignored",
             _ => step.effect.name(),

@@ -1,4 +1,4 @@
-//! Reads one JSON object a line and answers each, the same way for every command with `--jsonl`.
+//! Processes one JSON object per line, shared by all commands with `--jsonl`.
 #![expect(
     clippy::disallowed_methods,
     reason = "a file that a person names on the command line"
@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 
 use crate::output::Output;
 
-/// Answers each line of a file or of standard input, in order; what is wrong with a line is told in its place.
+/// Processes each line of a file or of standard input in order; an error in a line is reported in its place.
 pub(crate) fn each_line(
     file: Option<&Path>,
     out: &mut Output,

@@ -1,4 +1,4 @@
-//! `unstuck kinds`: what does unstuck know?
+//! `unstuck kinds`: lists the kinds of failures and their rules.
 
 use std::io::Write;
 
@@ -15,12 +15,12 @@ use crate::config::Config;
 use crate::error_report::error_with_hint;
 use crate::output::{BOLD, DIM, GREEN, Output};
 
-/// So many alternatives of a condition are shown.
+/// Maximum number of alternatives shown for a condition.
 const MAX_ALTERNATIVES: usize = 8;
 
 const LAYERS: [Layer; 4] = [Layer::Api, Layer::Tool, Layer::Agent, Layer::Infra];
 
-/// Show the kinds of failures, and all that is known about one
+/// List the kinds of failures, or show the details of one
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   unstuck kinds
@@ -28,14 +28,14 @@ const LAYERS: [Layer; 4] = [Layer::Api, Layer::Tool, Layer::Agent, Layer::Infra]
   unstuck kinds --check
   unstuck kinds --json")]
 pub(crate) struct KindsArgs {
-    /// The kind to show: its levels, its recovery chain and its rules
+    /// Kind to show: its levels, recovery chain and rules
     kind: Option<String>,
 
-    /// Show every pattern of every rule, however long
+    /// Show every pattern of every rule in full
     #[arg(long)]
     all: bool,
 
-    /// Try every sample and look-alike, also those of the configuration, and tell which are diagnosed wrongly
+    /// Classify every sample and counterexample, including configured ones, and report mismatches
     #[arg(long, conflicts_with_all = ["kind", "json", "all"])]
     check: bool,
 
@@ -179,7 +179,7 @@ fn show(
     Ok(())
 }
 
-/// What is done in each layer; layers with the same answer are told together.
+/// Renders the action for each layer; layers with the same action are grouped.
 fn actions_by_layer(
     kind: Kind,
     file: &KindKnowledge,
@@ -229,7 +229,7 @@ fn actions_in_layer(
     lines
 }
 
-/// The conditions of a rule, one sentence each, with at most so many alternatives.
+/// Renders the conditions of a rule, one sentence each, with at most `most` alternatives.
 fn conditions(rule: &RuleSpec, most: usize) -> Vec<String> {
     let mut all = Vec::new();
     let mut say = |label: &str, values: Vec<String>| {
@@ -314,7 +314,7 @@ fn on_success(rule: &RuleSpec) -> String {
     }
 }
 
-/// Tries every sample and look-alike.
+/// Classifies every sample and counterexample.
 fn check_samples(knowledge: &Knowledge, classifier: &Classifier, out: &mut Output) -> Result<()> {
     let mut wrong = Vec::new();
     let mut tried = 0_usize;

@@ -1,4 +1,4 @@
-//! The commands, one file each.
+//! The subcommands, one module each.
 
 pub(crate) mod agents;
 pub(crate) mod answer;

@@ -1,4 +1,4 @@
-//! `unstuck plan`: which ways to recover are worth trying, in which order?
+//! `unstuck plan`: ranks the recovery strategies for a failure.
 #![expect(
     clippy::disallowed_methods,
     reason = "a file that a person names on the command line"
@@ -22,9 +22,9 @@ use crate::config::Config;
 use crate::environment;
 use crate::output::{BOLD, DIM, Output};
 
-/// Show how to recover from a failure: the most promising way first, a person last
+/// Show how to recover from a failure: the most promising strategy first, human input last
 ///
-/// A plan is a proposal: nothing in it is run.
+/// A plan is only a proposal: nothing is executed.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   unstuck plan --command 'git clone https://github.com/u/r' --exit-code 127 err.txt
@@ -42,44 +42,44 @@ pub(crate) struct PlanArgs {
     #[arg(long)]
     json: bool,
 
-    /// Read one case a line (JSON) from FILE or standard input, print one plan a line
+    /// Read one JSON case per line from FILE or standard input, print one plan per line
     #[arg(long, conflicts_with = "json")]
     jsonl: bool,
 }
 
-/// What the agent has and what it may do.
+/// Tools and restrictions of the agent.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "What a plan may use")]
 struct LimitArgs {
-    /// The tools that the agent has, such as Bash,Read,Write [default: all usual ones]
+    /// Tools that the agent has, such as Bash,Read,Write [default: all usual ones]
     #[arg(long, value_delimiter = ',', value_name = "NAME,…")]
     tools: Option<Vec<String>>,
 
-    /// The programs that may be used [default: those on the search path]
+    /// Programs that may be used [default: those on PATH]
     #[arg(long, value_delimiter = ',', value_name = "NAME,…")]
     programs: Option<Vec<String>>,
 
-    /// What must not be: strategies, risks (sudo, install, delete, network, write), or words of a command
+    /// Exclude strategies, risks (sudo, install, delete, network, write), or words of a command
     #[arg(long, value_delimiter = ',', value_name = "WORD,…")]
     forbid: Vec<String>,
 
-    /// What may be although it is not proposed by default: sudo
+    /// Allow a risk that is excluded by default: sudo
     #[arg(long, value_delimiter = ',', value_name = "WORD,…")]
     allow: Vec<String>,
 
-    /// The folder that the agent may work in
+    /// Directory that the agent may work in
     #[arg(long, value_name = "DIR")]
     root: Option<String>,
 
-    /// Where the agent may always write
+    /// Directory that the agent may always write to
     #[arg(long, value_name = "DIR", default_value = DEFAULT_SCRATCH_DIR)]
     sandbox: String,
 
-    /// The arguments of the failed tool call, as JSON
+    /// Arguments of the failed tool call, as JSON
     #[arg(long, value_name = "JSON", value_parser = |text: &str| serde_json::from_str::<Value>(text))]
     args: Option<Value>,
 
-    /// What the task is like: exploring prefers ways that change nothing
+    /// Task mode: exploring prefers strategies that change nothing
     #[arg(long, value_enum)]
     task: Option<TaskMode>,
 }
@@ -153,7 +153,7 @@ impl<'a> PlanBuilder<'a> {
     }
 }
 
-/// The names in a folder; none if it cannot be read.
+/// Returns the file names in a directory; none if it cannot be read.
 fn program_names(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let mut names: Vec<String> = entries
@@ -197,7 +197,7 @@ fn show(plan: &[PlannedStrategy], playbook: &Playbook, out: &mut Output) -> Resu
     Ok(())
 }
 
-/// The arguments of a step as a person reads them: a lone text as it is, anything else as JSON.
+/// Renders the arguments of a step: a single string as is, anything else as JSON.
 fn args_text(args: &Value) -> String {
     let texts = args
         .as_object()

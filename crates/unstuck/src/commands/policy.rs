@@ -1,4 +1,4 @@
-//! `unstuck policy`: how far does unstuck go before it asks?
+//! `unstuck policy`: shows and checks retry policies.
 #![expect(
     clippy::disallowed_methods,
     reason = "a file that a person names on the command line"
@@ -19,7 +19,7 @@ use crate::config::Config;
 use crate::error_report::error_with_hint;
 use crate::output::{BOLD, DIM, GREEN, Output};
 
-/// Show and check retry policies: how far to go before a person is asked
+/// Show and check retry policies
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   unstuck policy list
@@ -32,21 +32,21 @@ pub(crate) struct PolicyArgs {
 
 #[derive(Debug, Subcommand)]
 enum PolicyCommand {
-    /// List the policies that can be named
+    /// List the available policies
     List {
         /// Print as JSON
         #[arg(long)]
         json: bool,
     },
-    /// Show one policy, or the one that counts here
+    /// Show one policy, or the effective one
     Show {
-        /// The id of the policy [default: the configured one, else resilient]
+        /// Policy id [default: the configured one, else resilient]
         id: Option<String>,
         /// Print as JSON, as the REST API serves it
         #[arg(long)]
         json: bool,
     },
-    /// Check policies in JSON or TOML files, or the configuration that counts here
+    /// Check policies in JSON or TOML files, or the effective configuration
     Check {
         /// Files with one policy each
         files: Vec<PathBuf>,
@@ -125,7 +125,7 @@ fn policy_summary(policy: &RetryPolicy) -> String {
     )
 }
 
-/// The waits before each retry, without the spread.
+/// Renders the delays before each retry, without jitter.
 fn waits_text(policy: &RetryPolicy) -> String {
     let backoff = policy.backoff();
     let count = match policy.give_up_after {
@@ -237,7 +237,7 @@ fn serde_name(value: &impl serde::Serialize) -> String {
 }
 
 fn check_config(config: &Config, out: &mut Output) -> Result<()> {
-    // Loading has refused whatever is wrong.
+    // Loading has already rejected invalid policies.
     let policy = find(config, None)?;
     let from = config
         .files()

@@ -1,4 +1,4 @@
-//! `unstuck propose`: an agent proposes a repair, without writing JSON by hand.
+//! `unstuck propose`: lets an agent propose a repair without writing JSON by hand.
 #![expect(
     clippy::disallowed_methods,
     reason = "a file that a person names on the command line"
@@ -24,10 +24,10 @@ use crate::output::{BOLD, Output};
 use crate::paths::project_of;
 use crate::{clock, repair_terms};
 
-/// Propose a repair of the environment; for agents, when tests cannot even run
+/// Propose a repair of the environment; for agents whose tests cannot run
 ///
-/// Nothing is run by this. Inside a supervised agent the proposal is put where unstuck looks for it when the agent has
-/// ended; it is then judged by the owner's rules. Elsewhere it is checked, and what the rules say is told.
+/// Runs nothing. Inside a supervised agent, the proposal is stored for unstuck, which evaluates it by the owner's rules
+/// when the agent ends. Elsewhere, it is only checked and the verdict is printed.
 #[derive(Debug, Args)]
 #[command(
     arg_required_else_help = true,
@@ -40,7 +40,7 @@ use crate::{clock, repair_terms};
 Exit codes: 0 put where unstuck looks for it, or it would run; 3 it would ask a person; 1 refused."
 )]
 pub(crate) struct ProposeArgs {
-    /// A proposal as JSON; `-` for standard input
+    /// Proposal as JSON; `-` for standard input
     #[arg(
         value_name = "FILE",
         conflicts_with = "command",
@@ -48,43 +48,43 @@ pub(crate) struct ProposeArgs {
     )]
     file: Option<PathBuf>,
 
-    /// The command that would repair it
+    /// Command that would fix it
     #[arg(long, value_name = "CMD", requires_all = ["root_cause", "evidence"])]
     command: Option<String>,
 
-    /// What is broken
+    /// Category of the failure
     #[arg(long, value_enum, default_value = "dependency", value_name = "WHAT")]
     category: Category,
 
-    /// What is behind the failure
+    /// Root cause of the failure
     #[arg(long, value_name = "TEXT")]
     root_cause: Option<String>,
 
-    /// Where that is seen, such as test.log:12: …; may be given several times
+    /// Evidence, such as test.log:12: … (repeatable)
     #[arg(long, value_name = "TEXT")]
     evidence: Vec<String>,
 
-    /// A regular expression that fits the failure's text
+    /// Regular expression that matches the failure text
     #[arg(long, value_name = "REGEX", default_value = "")]
     pattern: String,
 
-    /// What is hoped for
+    /// Expected outcome
     #[arg(long, value_name = "TEXT", default_value = "the tests can run")]
     expected: String,
 
-    /// How sure you are: high if you have seen this very pattern, low for a guess
+    /// Confidence: high for an exact known pattern, low for a guess
     #[arg(long, value_enum, default_value = "medium", value_name = "HOW")]
     confidence: ConfidenceArg,
 
-    /// The folder to run it in, from the root of the project
+    /// Working directory, relative to the project root
     #[arg(long, value_name = "DIR")]
     working_dir: Option<String>,
 
-    /// How many seconds it may take
+    /// Timeout in seconds
     #[arg(long, value_name = "N", default_value_t = 120)]
     timeout: u32,
 
-    /// What to run if that does not help
+    /// Fallback command
     #[arg(long, value_name = "CMD")]
     fallback: Option<String>,
 }
@@ -213,7 +213,7 @@ fn proposal_from_flags(args: &ProposeArgs, command: &str) -> Value {
     document
 }
 
-/// Puts the proposal where unstuck looks for it, whole or not at all.
+/// Writes the proposal file atomically.
 fn write_atomically(path: &Path, bytes: &[u8]) -> Result<()> {
     let beside = path.with_extension("json.new");
     let done = fs::write(&beside, bytes).and_then(|()| fs::rename(&beside, path));

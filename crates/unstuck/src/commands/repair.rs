@@ -1,4 +1,4 @@
-//! `unstuck repair`: finds out what is broken in a project, and repairs what may be repaired.
+//! `unstuck repair`: diagnoses a failing check of a project and applies allowed fixes.
 
 use std::io::Write;
 use std::path::Path;
@@ -29,10 +29,10 @@ use crate::run_history::RunHistory;
 use crate::run_session::{self, Verbosity};
 use crate::{completion, project_trust, runtime};
 
-/// Run a project's check, find out what is broken, and repair what may be repaired
+/// Run a project's check, diagnose the failure, and apply allowed fixes
 ///
-/// The check is run; if it fails, the repair that fits is looked for: in your auto_approve, then in what unstuck knows.
-/// What you have allowed runs, anything else is proposed and waits for `unstuck approve`. Then the check runs again.
+/// If the check fails, a matching fix is selected: first from your auto_approve, then from the built-in catalog.
+/// Allowed fixes run; others are proposed and wait for `unstuck approve`. Then the check runs again.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   unstuck repair                  (the check that the project itself suggests, such as npm test)
@@ -42,29 +42,29 @@ use crate::{completion, project_trust, runtime};
 
 Exit codes: 0 the check passes; 3 a repair is proposed, `unstuck approve` allows it; otherwise the check's own.")]
 pub(crate) struct RepairArgs {
-    /// Run nothing without asking, also what your auto_approve allows
+    /// Ask before every fix, even if auto_approve allows it
     #[arg(long)]
     ask: bool,
 
-    /// Undo what the newest repair of this run changed in the work tree (ignored files, such as node_modules, stay)
+    /// Undo the work tree changes of the run's newest repair (ignored files, such as node_modules, stay)
     #[arg(long, value_name = "RUN", conflicts_with_all = ["ask", "check"], add = completion::runs())]
     undo: Option<String>,
 
-    /// Say nothing but what the check says
+    /// Suppress unstuck's own output
     #[arg(long, short)]
     quiet: bool,
 
-    /// Print one JSON object about the run as the last line
+    /// Print a JSON summary of the run as the last line
     #[arg(long)]
     json: bool,
 
-    /// The check and its arguments [default: what the project suggests]
+    /// Check and its arguments [default: suggested by the project]
     #[arg(trailing_var_arg = true, value_name = "CHECK")]
     check: Vec<String>,
 }
 
 impl RepairArgs {
-    /// Whether a repair is undone.
+    /// True if a repair is to be undone.
     pub(crate) fn is_undo(&self) -> bool {
         self.undo.is_some()
     }
@@ -119,7 +119,7 @@ pub(crate) fn run(
     report_result(&finished, &args.json.into(), out)
 }
 
-/// The check that the project itself suggests.
+/// Returns the default check of the project.
 fn default_check_of(project: &Path) -> Result<Vec<String>> {
     let facts = probe_project(project, project, None, &default_check_probes());
     default_check(&facts).ok_or_else(|| {
@@ -130,7 +130,7 @@ fn default_check_of(project: &Path) -> Result<Vec<String>> {
     })
 }
 
-/// Restores the work tree as it was before the newest repair of a run.
+/// Restores the work tree to the snapshot before the newest repair of a run.
 fn undo(letters: &str, session: &CommandContext<'_>, out: &mut Output) -> Result<()> {
     if let Some(why) = project_trust::agent_evidence() {
         return Err(refusal(

@@ -1,4 +1,4 @@
-//! `unstuck resume`: takes up a run that was cut off, stopped, or waited for a person.
+//! `unstuck resume`: resumes an interrupted, crashed or blocked run.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -38,7 +38,7 @@ use crate::run_session::{
 use crate::text_display::truncate;
 use crate::{clock, completion, escalation_answers, runtime};
 
-/// Where there is something to take up again; of those that failed only pipelines.
+/// Statuses that can be resumed; failed runs only if they are pipelines.
 const UNFINISHED: [RunStatus; 5] = [
     RunStatus::Running,
     RunStatus::Waiting,
@@ -47,13 +47,13 @@ const UNFINISHED: [RunStatus; 5] = [
     RunStatus::Failed,
 ];
 
-/// How many runs are tried where none is named.
+/// Maximum number of runs that are tried if none is named.
 const MAX_CANDIDATES: usize = 30;
 
 /// Resume an interrupted, crashed or blocked run
 ///
-/// A wait that is not over continues; one that is over ends at once. An interrupted attempt is repeated. Of a pipeline,
-/// what succeeded is reused, and it continues at the role that failed.
+/// A wait that is not over continues; one that is over ends at once. An interrupted attempt is repeated. A pipeline
+/// reuses successful outputs and continues at the failed role.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   unstuck resume          (the unfinished run of this project; agents before
@@ -66,7 +66,7 @@ const MAX_CANDIDATES: usize = 30;
 
 Exit codes: as of `unstuck exec`; 1 when there is nothing to resume, or when several runs could be meant.")]
 pub(crate) struct ResumeArgs {
-    /// The run: the first letters of its id [default: the only unfinished one of this project]
+    /// Id prefix of the run [default: the only unfinished one of this project]
     #[arg(value_name = "RUN", add = completion::runs())]
     run: Option<String>,
 
@@ -74,27 +74,27 @@ pub(crate) struct ResumeArgs {
     #[arg(long, conflicts_with_all = ["run", "restart", "accept_changes", "no_gateway", "json"])]
     all: bool,
 
-    /// With --all: those of all projects
+    /// With --all: resume the runs of all projects
     #[arg(long, requires = "all")]
     everywhere: bool,
 
-    /// Run this role again although it is done, with all that depend on it; may be given several times
+    /// Re-run this role although it is done, and all roles that depend on it (repeatable)
     #[arg(long, value_name = "ROLE")]
     restart: Vec<String>,
 
-    /// Go on although the project's configuration, or what outputs were made from, was changed since
+    /// Continue even if the project's configuration or the inputs of outputs have changed
     #[arg(long)]
     accept_changes: bool,
 
-    /// Go on with the project's configuration as it was when the run began, and ask about what was changed since
+    /// Use the project's configuration as of the start of the run, and ask about later changes
     #[arg(long, hide = true, conflicts_with = "accept_changes")]
     hold_changes: bool,
 
-    /// How long what passes by itself is tried again without progress from now on, such as 8h
+    /// Retry transient failures without progress for this long from now on, such as 8h
     #[arg(long, value_name = "TIME", value_parser = duration::parse)]
     keep_trying: Option<Duration>,
 
-    /// Do not put a gateway between the agents and their APIs
+    /// Do not run a gateway between the agents and their APIs
     #[arg(long)]
     no_gateway: bool,
 
@@ -102,16 +102,16 @@ pub(crate) struct ResumeArgs {
     #[arg(long, short)]
     quiet: bool,
 
-    /// Print one JSON object about the run as the last line
+    /// Print a JSON summary of the run as the last line
     #[arg(long)]
     json: bool,
 }
 
-/// How a person wants it to be taken up.
+/// Options for resuming a run.
 pub(crate) struct ResumeRequest<'a> {
-    /// Whether outputs are reused although what they were made from was changed.
+    /// If set, outputs are reused even if their inputs have changed.
     pub(crate) accept_changes: bool,
-    /// How changes of the project's configuration are met.
+    /// Handling of changes in the project's configuration.
     pub(crate) on_changes: OnChanges,
     pub(crate) restart: &'a [String],
     pub(crate) options: PipelineOptions,
@@ -149,7 +149,7 @@ pub(crate) fn run(
     resume_first_possible(candidates, &taken, config, session, out)
 }
 
-/// Takes up the newest pipeline of this project that is not done.
+/// Resumes the newest unfinished pipeline of this project.
 pub(crate) fn resume_newest_pipeline(
     taken: &ResumeRequest<'_>,
     config: &Config,
@@ -165,7 +165,7 @@ pub(crate) fn resume_newest_pipeline(
     resume_first_possible(candidates, taken, config, session, out)
 }
 
-/// Takes up the first run that can be.
+/// Resumes the first run that can be resumed.
 pub(crate) fn resume_first_possible(
     candidates: Vec<RunSummary>,
     taken: &ResumeRequest<'_>,
@@ -177,7 +177,7 @@ pub(crate) fn resume_first_possible(
     let mut first_refusal = None;
     while let Some(run) = candidates.next() {
         match resume_run(&run, taken, config, session, out) {
-            // One that cannot be taken up again does not stand in the way of those that can.
+            // A run that cannot be resumed does not block the others.
             Err(error) if is_refusal(&error) && candidates.peek().is_some() => {
                 first_refusal.get_or_insert((error, run));
             }
@@ -226,7 +226,7 @@ fn resume_run(
     }
 }
 
-/// Takes up a single command, with what its project's configuration said when it began.
+/// Resumes a single command with the project's configuration as of its start.
 fn resume_command(
     run: &RunSummary,
     taken: &ResumeRequest<'_>,
@@ -273,7 +273,7 @@ fn resume_command(
     )
 }
 
-/// Takes up a pipeline with the configuration that it was run by, as far as that counts for it.
+/// Resumes a pipeline with the configuration that it was started with, where it still applies.
 fn resume_pipeline(
     run: &RunSummary,
     taken: &ResumeRequest<'_>,
@@ -297,7 +297,7 @@ fn resume_pipeline(
     let left_out = then.map_or(&[][..], |then| &then.excluded_roles);
     let planned = |config: &Config| -> Result<PipelineSpec> {
         let mut plan = pipeline_from_config::build_plan(config, &wanted, project)?;
-        // A run of a part of the roles stays one; roles that are new belong to it.
+        // A run of selected roles keeps its selection; new roles are added to it.
         plan.exclude_roles(|id| left_out.iter().any(|one| one == id));
         pipeline_from_config::check_task(&plan)?;
         Ok(plan)
@@ -320,7 +320,7 @@ fn resume_pipeline(
     run_session::run_pipeline(session, &config, pipeline, taken.verbosity)
 }
 
-/// What is to be done: what a person says now, what they said then, or what the configuration says.
+/// Returns the task: from the command line, from the original start, or from the configuration.
 fn task(
     taken: &ResumeRequest<'_>,
     then: Option<&PipelineStarted>,
@@ -336,7 +336,7 @@ fn task(
         .or_else(known)
 }
 
-/// The run that is named, or the one of this project that is meant.
+/// Returns the named run, or the candidates of this project.
 async fn find(args: &ResumeArgs, session: &CommandContext<'_>) -> Result<Vec<RunSummary>> {
     let history = RunHistory::open(session.store).await?;
     if let Some(letters) = &args.run {
@@ -355,12 +355,12 @@ async fn find(args: &ResumeArgs, session: &CommandContext<'_>) -> Result<Vec<Run
     };
     let listed = history.run_entries(&filter, clock::now().at).await?;
     let runs = listed.into_iter().map(|one| one.run);
-    // Nobody but its client can continue a client's own session.
+    // A gateway client's session can only be continued by the client.
     let runs: Vec<_> = runs.filter(|run| !is_gateway_client(run)).collect();
     let mut left = Vec::new();
     let mut refused_run = None;
     for run in runs {
-        // Of those that failed only pipelines can be resumed: a single command that failed is over.
+        // Only pipelines can be resumed after a failure; a failed single command is final.
         if run.status == RunStatus::Failed {
             continue;
         }
@@ -375,7 +375,7 @@ async fn find(args: &ResumeArgs, session: &CommandContext<'_>) -> Result<Vec<Run
     }
     if left.is_empty() {
         let failed = failed_pipeline(&history).await?;
-        // Whoever asks for a run that is active is told so.
+        // If the run is active, the command reports that.
         let active = [RunStatus::Running, RunStatus::Waiting];
         let active = history.newest(&active, 1).await?.pop();
         return Ok(failed.or(refused_run).or(active).into_iter().collect());
@@ -391,7 +391,7 @@ async fn find(args: &ResumeArgs, session: &CommandContext<'_>) -> Result<Vec<Run
     Ok(left)
 }
 
-/// The newest pipeline of this project, if it failed.
+/// Returns the newest pipeline of this project if it failed.
 async fn failed_pipeline(history: &RunHistory) -> Result<Option<RunSummary>> {
     let filter = RunFilter {
         project: Some(current_project()),
@@ -403,7 +403,7 @@ async fn failed_pipeline(history: &RunHistory) -> Result<Option<RunSummary>> {
     Ok(failed.find(|run| run.roles.is_some()))
 }
 
-/// A run on one line: its id, its state, what it does.
+/// Renders a run on one line: its id, state and command.
 fn candidate_line(run: &RunSummary) -> String {
     let ago = clock::format_age(run.updated, clock::now().at);
     let what = truncate(&run_title(run), 60);
@@ -414,12 +414,12 @@ fn is_refusal(error: &anyhow::Error) -> bool {
     matches!(error.downcast_ref(), Some(RunError::NotResumable { .. }))
 }
 
-/// Whether another process drives it.
+/// True if another process supervises the run.
 fn is_driven_elsewhere(error: &anyhow::Error) -> bool {
     matches!(error.downcast_ref(), Some(RunError::AlreadyActive { .. }))
 }
 
-/// Whether it, or one of its roles, waits for a person at this moment.
+/// True if the run or one of its roles has an open escalation.
 async fn has_open_escalation(session: &CommandContext<'_>, run: &RunSummary) -> Result<bool> {
     let history = RunHistory::open(session.store).await?;
     let now = history.timeline(&run.id).await?;
@@ -428,7 +428,7 @@ async fn has_open_escalation(session: &CommandContext<'_>, run: &RunSummary) -> 
     Ok(asks(now.summary.status) || standings.any(asks))
 }
 
-/// Says to every question of a run that a person has seen to it.
+/// Resolves every escalation of a run as fixed manually.
 fn resolve_escalations(
     config: &Config,
     session: &CommandContext<'_>,
@@ -439,9 +439,9 @@ fn resolve_escalations(
         ..EscalationFilter::default()
     };
     let open = escalation_answers::open_escalations(&filter, session)?.into_iter();
-    // What lets the run go on is no reason for it to wait.
+    // An escalation that does not block the run needs no answer.
     let open = open.filter(|one| !one.request.is_about_settings());
-    // A budget is raised by an answer to its own question only.
+    // A budget is raised only by an answer to its own escalation.
     let (money, others): (Vec<_>, Vec<_>) = open.partition(|one| one.request.is_about_budget());
     for question in &others {
         escalation_answers::answer_as_user(
@@ -463,7 +463,7 @@ fn resolve_escalations(
     }
 }
 
-/// What was changed since, line by line, and what can be done.
+/// Lists the changed inputs line by line, and the options.
 fn inputs_changed_error(run: &RunSummary, changes: &[RoleChange]) -> anyhow::Error {
     let mut lines = vec![format!(
         "run {} cannot go on as it is: what it has done was made from something else",
@@ -496,7 +496,7 @@ fn inputs_changed_error(run: &RunSummary, changes: &[RoleChange]) -> anyhow::Err
     )
 }
 
-/// A refusal with what to do next.
+/// Adds a hint to a refusal.
 fn with_hint(error: anyhow::Error, run: &RunSummary) -> anyhow::Error {
     let short = run.id.short();
     match error.downcast_ref::<RunError>() {

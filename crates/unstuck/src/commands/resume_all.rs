@@ -1,4 +1,4 @@
-//! `unstuck resume --all`: continues every run that crashed or was ended from outside, each in the background.
+//! `unstuck resume --all`: resumes every crashed or externally terminated run in the background.
 
 use std::io::Write;
 use std::path::Path;
@@ -21,16 +21,16 @@ use crate::run_session::state_dir;
 use crate::text_display::truncate;
 use crate::{child_process, clock, runtime};
 
-/// A run that crashed so often in a row without a sign of health is left to a person.
+/// A run with this many consecutive crashes without progress is left to a human.
 const MAX_CRASHES: u32 = 3;
-/// How long a run may take until it is supervised again.
+/// Time limit until a resumed run is supervised again.
 const RESUME_TIMEOUT: Duration = Duration::from_secs(20);
-/// How often is looked whether it is.
+/// Interval for checking whether it is.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
-/// The exit codes of runs that a person stopped themselves: Ctrl-C, and `unstuck stop`.
+/// Exit code of runs stopped by the user, with Ctrl-C or `unstuck stop`.
 const EXIT_STOPPED: i32 = 130;
 
-/// Resumes what crashed in this project, or everywhere.
+/// Resumes the crashed runs of this project, or of all projects.
 pub(super) fn run(
     everywhere: bool,
     quiet: bool,
@@ -66,7 +66,7 @@ pub(super) fn run(
     }
 }
 
-/// The runs that crashed, or that a shutdown ended; what a person stopped stays stopped.
+/// Returns runs that crashed or were ended by a shutdown; runs stopped by the user are left alone.
 async fn find(project: Option<String>, session: &CommandContext<'_>) -> Result<Vec<RunEntry>> {
     let history = RunHistory::open(session.store).await?;
     let filter = RunFilter {
@@ -85,7 +85,7 @@ async fn find(project: Option<String>, session: &CommandContext<'_>) -> Result<V
     Ok(listed)
 }
 
-/// Resumes a run in the background; gives its process, or why it was not resumed.
+/// Resumes a run in the background; returns its process id, or why it was not resumed.
 fn resume(run: &RunSummary, session: &CommandContext<'_>) -> Result<Result<u32, String>> {
     let events = runtime::block_on(async {
         let history = RunHistory::open(session.store).await?;
@@ -124,7 +124,7 @@ fn resume(run: &RunSummary, session: &CommandContext<'_>) -> Result<Result<u32, 
     })
 }
 
-/// Waits until the run is supervised, or has already come to its end.
+/// Waits until the run is supervised or has already ended.
 fn wait_until_supervised(
     run: &RunSummary,
     child: &mut Child,

@@ -1,4 +1,4 @@
-//! `unstuck retry`: again, with what a person says about it, for a run that waits or has failed.
+//! `unstuck retry`: retries a waiting or failed run with additional instructions.
 #![expect(
     clippy::disallowed_methods,
     reason = "a file that a person names on the command line"
@@ -33,8 +33,8 @@ use crate::{completion, escalation_answers, runtime};
 
 /// Retry with additional instructions
 ///
-/// Where a run asks, this is the answer. A run that has failed is retried in its own folder: what was tried before stays
-/// in its history.
+/// For a waiting run, this is its answer. A failed run is retried in its own directory; earlier attempts stay in its
+/// history.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   unstuck retry k3v9 --say \"use the staging database\"
@@ -45,23 +45,23 @@ use crate::{completion, escalation_answers, runtime};
 
 Exit codes: as of `unstuck exec`; 1 when there is nothing to retry, it was answered, it is active, or inside a supervised agent.")]
 pub(crate) struct RetryArgs {
-    /// The question, the run or the session: the first letters of its id [default: the open request of this project]
+    /// Id prefix of the request, run or session [default: the open request of this project]
     #[arg(value_name = "ID", value_parser = NonEmptyStringValueParser::new(), add = completion::runs())]
     id: Option<String>,
 
-    /// The newest request of this project
+    /// Answer the newest request of this project
     #[arg(long, conflicts_with = "id")]
     last: bool,
 
-    /// What is to be done otherwise; it is added to the prompt
+    /// Additional instructions, appended to the prompt
     #[arg(long, value_name = "TEXT", visible_alias = "note", default_value = "")]
     say: String,
 
-    /// Tell what went wrong: the error, the stack trace, the output that failed
+    /// Include the failure: the error, the stack trace, the failing output
     #[arg(long)]
     context: bool,
 
-    /// Send this file as the prompt, in the place of what would be sent
+    /// Send this file as the prompt instead
     #[arg(long, value_name = "FILE")]
     prompt_file: Option<PathBuf>,
 
@@ -69,25 +69,25 @@ pub(crate) struct RetryArgs {
     #[arg(long, value_name = "MODEL")]
     model: Option<String>,
 
-    /// How long an attempt may take, such as 40m
+    /// Timeout of an attempt, such as 40m
     #[arg(long, value_name = "TIME", value_parser = duration::parse)]
     timeout: Option<Duration>,
 
-    /// Only show what would be sent
+    /// Only show the prompt that would be sent
     #[arg(long)]
     show: bool,
 
-    /// Go on although the project's configuration was changed since the run began
+    /// Continue even if the project's configuration changed since the run began
     #[arg(long)]
     accept_changes: bool,
 
-    /// Say nothing but what the command says
+    /// Suppress unstuck's own output
     #[arg(long, short)]
     quiet: bool,
 }
 
 impl RetryArgs {
-    /// Whether something is tried again, and not only shown.
+    /// True if something is retried, not only shown.
     pub(crate) fn changes_run(&self) -> bool {
         !self.show
     }
@@ -121,7 +121,7 @@ pub(crate) fn run(
     if !args.quiet {
         let id = subject.session.id.as_str();
         writeln!(out, "{DIM}retrying {id}{DIM:#}")?;
-        // What follows may write by itself, and take long.
+        // Flush first: the resumed run may write directly, and take long.
         out.flush()?;
     }
     match follows {
@@ -149,7 +149,7 @@ pub(crate) fn run(
     }
 }
 
-/// The run is taken up here.
+/// Resumes the run in this process.
 fn resume_run(
     run: &RunSummary,
     taken: &ResumeRequest<'_>,
@@ -182,7 +182,7 @@ impl RetryArgs {
         })
     }
 
-    /// What is meant: the newest question, a question, a session or a run.
+    /// Resolves the target: the newest request, a request, a session or a run.
     fn target(&self, session: &CommandContext<'_>) -> Result<RetryTarget> {
         let Some(id) = &self.id else {
             let which = if self.last {
@@ -200,7 +200,7 @@ impl RetryArgs {
         };
         let (letters, number) = match id.rsplit_once('-') {
             Some((run, number)) if number.parse::<u32>().is_ok() => (run, Some(number)),
-            // The id of a question.
+            // The id of an escalation.
             Some(_) => {
                 let question = escalation_answers::find_escalation(
                     EscalationSelector::Id(id),
@@ -227,7 +227,7 @@ impl RetryArgs {
         }
     }
 
-    /// The session of a run that asks something.
+    /// Returns the session of a run that has an open escalation.
     fn session_with_escalation(
         &self,
         run: &RunId,

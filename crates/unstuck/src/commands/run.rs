@@ -1,4 +1,4 @@
-//! `unstuck run`: runs the roles of a project, and keeps them going.
+//! `unstuck run`: runs the pipeline of a project.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -24,10 +24,10 @@ use crate::project_changes::{self, OnChanges};
 use crate::repair_terms::{self, RepairModeArg};
 use crate::run_session::{self, PipelineMode, PipelineTask, Verbosity};
 
-/// Run the roles of unstuck.toml: each builds on what it needs, and each is kept going
+/// Run the pipeline defined in unstuck.toml
 ///
-/// Roles that do not depend on each other run side by side. With a loop they run again and again until the work is
-/// done. What fails goes through the same recovery as with `unstuck exec`. Outputs are in .unstuck/runs/RUN/roles.
+/// Independent roles run in parallel. A loop repeats the roles until the work is done. Failures are recovered as with
+/// `unstuck exec`. Outputs are in .unstuck/runs/RUN/roles.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   unstuck run --task \"add a search field to the shop\"
@@ -56,70 +56,70 @@ Exit codes:
   3    a person is needed; `unstuck resume` goes on
   130  interrupted; `unstuck resume` goes on")]
 pub(crate) struct RunArgs {
-    /// What is to be done; stands for {{ task }} in prompts
+    /// Task text; replaces {{ task }} in prompts
     #[arg(long, short, value_name = "TEXT")]
     task: Option<String>,
 
-    /// Run only this role; what it needs is taken from an earlier run
+    /// Run only this role; reuse the outputs it needs from an earlier run
     #[arg(long, value_name = "ROLE", conflicts_with = "from")]
     only: Option<String>,
 
-    /// Begin at this role; what comes before is taken from an earlier run
+    /// Start at this role; reuse earlier outputs from an earlier run
     #[arg(long, value_name = "ROLE")]
     from: Option<String>,
 
-    /// How many roles may run side by side
+    /// Maximum number of roles that run in parallel
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     parallel: Option<u32>,
 
-    /// The most iterations of the loop
+    /// Maximum number of loop iterations
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_iterations: Option<u32>,
 
-    /// Stay when a person is needed, and go on when they have seen to it
+    /// Keep waiting for human input instead of exiting
     #[arg(long)]
     wait: bool,
 
-    /// How long what passes by itself is tried again without progress, such as 8h [default: 30m]
+    /// Retry transient failures without progress for this long, such as 8h [default: 30m]
     #[arg(long, value_name = "TIME", value_parser = duration::parse)]
     keep_trying: Option<Duration>,
 
-    /// Repair the environment: auto runs what your `[recovery]` allows, ask asks about each, off repairs nothing
-    /// [default: auto where the configuration has a `[recovery]`, else off]
+    /// Repair the environment: auto runs fixes that your `[recovery]` allows, ask asks before each, off disables
+    /// repairs [default: auto if the configuration has `[recovery]`, else off]
     #[arg(long, value_name = "WHEN", value_enum)]
     repair: Option<RepairModeArg>,
 
-    /// Do not put a gateway between the agents and their APIs
+    /// Do not run a gateway between the agents and their APIs
     #[arg(long)]
     no_gateway: bool,
 
-    /// Take up the newest run of this project that is not done, and reuse what succeeded
+    /// Resume the newest unfinished run of this project and reuse successful outputs
     #[arg(long, conflicts_with_all = ["only", "from"])]
     resume_from_failure: bool,
 
-    /// With --resume-from-failure: go on although the project's configuration, or what outputs were made from, was changed
+    /// With --resume-from-failure: continue even if the project's configuration or the inputs of outputs have changed
     #[arg(long, requires = "resume_from_failure")]
     accept_changes: bool,
 
-    /// With --resume-from-failure: run this role again, with all that depend on it; may be given several times
+    /// With --resume-from-failure: re-run this role and all roles that depend on it (repeatable)
     #[arg(long, value_name = "ROLE", requires = "resume_from_failure")]
     restart: Vec<String>,
 
-    /// Say nothing but what is wrong with unstuck itself
+    /// Only report errors of unstuck itself
     #[arg(long, short, conflicts_with = "verbose")]
     quiet: bool,
 
-    /// Also pass on what the agents write, each line with the name of its role
+    /// Also print the output of the agents, each line prefixed with its role
     #[arg(long, short)]
     verbose: bool,
 
-    /// Print one JSON object about the run as the last line
+    /// Print a JSON summary of the run as the last line
     #[arg(long)]
     json: bool,
 }
 
 impl RunArgs {
-    /// Whether a run is resumed.
+    /// True if a run is resumed.
     pub(crate) fn is_resume(&self) -> bool {
         self.resume_from_failure
     }
@@ -192,7 +192,7 @@ pub(crate) fn run(
     report_pipeline_result(&done, args.json, session, out)
 }
 
-/// The roles that are to be run, and those whose outputs come from an earlier run.
+/// Returns the roles to run, and those whose outputs are reused from an earlier run.
 fn selected_roles(
     args: &RunArgs,
     config: &Config,
@@ -208,7 +208,7 @@ fn selected_roles(
     Ok((plan, selection))
 }
 
-/// A role that there is.
+/// Returns the role if it exists.
 fn check_role<'a>(role: &'a str, config: &Config) -> Result<&'a str> {
     if config.role(role).is_some() {
         return Ok(role);

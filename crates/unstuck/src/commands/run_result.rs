@@ -1,4 +1,4 @@
-//! How the end of a run is told to whoever started it.
+//! Reports the result of a run.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -17,30 +17,30 @@ use crate::run_history::RunHistory;
 use crate::run_session::SupervisedRun;
 use crate::runtime;
 
-/// What `--json` prints.
+/// The JSON result of a run.
 #[derive(Debug, Serialize)]
 pub(super) struct RunResultJson<'a> {
     id: &'a str,
     #[serde(flatten)]
     end: RunFinished,
     success: bool,
-    /// How the command's own process ended, in its newest attempt.
+    /// Exit status of the command's own process in its newest attempt.
     child: Option<ChildExit>,
 }
 
-/// Where the JSON about a run goes.
+/// Target of the JSON result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum JsonTarget {
-    /// Nobody wants it.
+    /// No JSON output.
     None,
-    /// To standard output, as its last line.
+    /// Standard output, as its last line.
     Stdout,
-    /// To a file.
+    /// A file.
     File(PathBuf),
 }
 
 impl JsonTarget {
-    /// Returns the target of `--json`, which is followed by nothing or by the name of a file.
+    /// Parses the optional value of `--json`: none for standard output, or a file name.
     pub(super) fn from_flag(flag: Option<&str>) -> Self {
         match flag {
             None => Self::None,
@@ -56,7 +56,7 @@ impl From<bool> for JsonTarget {
     }
 }
 
-/// The end of a run for whoever started it.
+/// Reports the result of a run.
 pub(super) fn report_result(
     supervised: &SupervisedRun,
     json: &JsonTarget,
@@ -66,7 +66,7 @@ pub(super) fn report_result(
     match json {
         JsonTarget::None => {}
         JsonTarget::Stdout => match write_line(supervised, out) {
-            // Whoever read our output has seen enough, and a failure stays one.
+            // The reader closed our output: keep the failure as the result.
             Err(error) if is_closed_pipe(&error) => {}
             written => written?,
         },
@@ -80,7 +80,7 @@ pub(super) fn report_result(
     Ok(exit_code(finished))
 }
 
-/// Writes the summary on a line of its own, whatever the command wrote last.
+/// Writes the summary on a line of its own, even if the command's output has no final newline.
 fn write_line(supervised: &SupervisedRun, out: &mut Output) -> Result<()> {
     if supervised.is_line_open {
         writeln!(out)?;
@@ -94,7 +94,7 @@ fn exit_code(finished: &RunResult) -> ExitCode {
     ExitCode::from(u8::try_from(code).unwrap_or(1))
 }
 
-/// The end of a run for machines.
+/// Converts the result of a run to JSON.
 pub(super) fn result_json(finished: &RunResult) -> RunResultJson<'_> {
     RunResultJson {
         id: finished.run.as_str(),
@@ -107,7 +107,7 @@ pub(super) fn result_json(finished: &RunResult) -> RunResultJson<'_> {
     }
 }
 
-/// The end of a pipeline for whoever started it, with its roles.
+/// Reports the result of a pipeline with its roles.
 pub(super) fn report_pipeline_result(
     finished: &RunResult,
     json: bool,

@@ -1,4 +1,4 @@
-//! `unstuck runs`: what ran, what runs, and how it stands.
+//! `unstuck runs`: lists runs and their status.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -19,10 +19,10 @@ use crate::run_rendering::{run_title, status_style};
 use crate::text_columns::{fit_with_facts, width};
 use crate::{clock, completion, runtime};
 
-/// What is left of a command before other facts give way.
+/// Minimum width of the command column before other columns are dropped.
 const MIN_COMMAND_WIDTH: usize = 16;
 
-/// List runs, the newest first
+/// List runs, newest first
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   unstuck runs
@@ -41,23 +41,23 @@ pub(crate) struct RunsArgs {
     )]
     status: Vec<RunStatus>,
 
-    /// Only those of the project that this folder belongs to
+    /// Only runs of the project that this directory belongs to
     #[arg(long, value_name = "FOLDER")]
     project: Option<PathBuf>,
 
-    /// Only those whose newest failure is of this kind
+    /// Only runs whose newest failure is of this kind
     #[arg(long, value_name = "KIND", add = completion::kinds())]
     kind: Option<Kind>,
 
-    /// Only those that began within this time, such as 24h
+    /// Only runs started within this period, such as 24h
     #[arg(long, value_name = "TIME", value_parser = duration::parse)]
     since: Option<Duration>,
 
-    /// At most so many
+    /// Maximum number of results
     #[arg(long, short = 'n', value_name = "N", default_value_t = 20)]
     limit: usize,
 
-    /// Print them as a JSON array
+    /// Print a JSON array
     #[arg(long)]
     json: bool,
 }
@@ -96,7 +96,7 @@ pub(crate) fn run(args: &RunsArgs, session: &CommandContext<'_>, out: &mut Outpu
 }
 
 impl RunsArgs {
-    /// What is said where nothing is listed.
+    /// Returns the message for an empty list.
     fn empty_message(&self) -> &'static str {
         let narrowed = !self.status.is_empty()
             || self.project.is_some()
@@ -111,7 +111,7 @@ impl RunsArgs {
     }
 }
 
-/// One run on one line; where a person reads it, as wide as the terminal is.
+/// Renders a run on one line, fitted to the terminal width.
 fn run_line(listed: &RunEntry, now: Timestamp, columns: Option<usize>) -> String {
     let run = &listed.run;
     let (id, style, status) = (run.id.short(), status_style(run.status), run.status.name());
@@ -124,7 +124,7 @@ fn run_line(listed: &RunEntry, now: Timestamp, columns: Option<usize>) -> String
     ];
     let before = width(&format!("{id}  {status:<14} "));
     let room = columns.map(|columns| columns.saturating_sub(before));
-    // On a narrow terminal the command says more than when it was.
+    // On a narrow terminal the command is more useful than the time.
     let ago = match room {
         Some(room) if room < width(&ago) + MIN_COMMAND_WIDTH => String::new(),
         _ => ago,

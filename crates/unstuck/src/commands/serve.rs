@@ -1,4 +1,4 @@
-//! `unstuck serve`: a gateway for all agents of this machine, the REST API and the dashboard, at one address.
+//! `unstuck serve`: a gateway for all agents of this machine, with REST API and dashboard at one address.
 #![expect(
     clippy::disallowed_methods,
     reason = "files in the state folder, out of the agents' reach"
@@ -44,16 +44,16 @@ use crate::run_session::listen;
 use crate::server_registry;
 use crate::web::{self, GatewayPolicyLoader, RouterBridge, WebParts};
 
-/// What a token is read from where no file is named.
+/// Environment variable with the token if no file is given.
 const TOKEN_VARIABLE: &str = "UNSTUCK_TOKEN";
 
-/// What has not ended after so long is told about.
+/// Delay before pending calls are reported at shutdown.
 const SHUTDOWN_NOTICE_DELAY: Duration = Duration::from_millis(200);
 
-/// Serve the dashboard, the REST API, and a gateway in front of LLM APIs that tries again what fails
+/// Serve the dashboard, the REST API, and a gateway that retries failed LLM API calls
 ///
-/// Open the link that is printed to see what runs and what waits for you. Programs use the gateway when their base URL is
-/// set to one of those that are printed; `unstuck exec` and `unstuck run` start one for their agents by themselves.
+/// Open the printed link to see active runs and pending requests. To use the gateway, set the base URL of a program to
+/// one of those printed; `unstuck exec` and `unstuck run` start their own gateway automatically.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   unstuck serve                       (open the link that it prints; it logs you in once)
@@ -70,28 +70,28 @@ Exit codes:
   0    ended by Ctrl-C or SIGTERM
   2    an error: the port is taken, an address is none, the configuration is not in order")]
 pub(crate) struct ServeArgs {
-    /// Where to listen; port 0 takes a free one [default: 127.0.0.1:4141]
+    /// Listen address; port 0 picks a free port [default: 127.0.0.1:4141]
     #[arg(long, value_name = "ADDR:PORT", value_parser = listen_address::parse_listen_address)]
     listen: Option<SocketAddr>,
 
-    /// Write the port into this file once it is listened on
+    /// Write the port to this file once the server listens
     #[arg(long, value_name = "FILE")]
     port_file: Option<PathBuf>,
 
-    /// Ask this API: anthropic=URL, openai=URL (with its /v1) or gemini=URL; several of one protocol stand in for each other,
-    /// in order [default: the configuration's, else the providers' own]
+    /// Upstream API: anthropic=URL, openai=URL (including /v1) or gemini=URL; several of one protocol are fallbacks, in
+    /// order [default: from the configuration, else the providers' own]
     #[arg(long, value_name = "PROTOCOL=URL", value_parser = from_flag)]
     upstream: Vec<Upstream>,
 
-    /// Read the token that clients must send from this file (or set UNSTUCK_TOKEN); needed beyond this machine
+    /// Read the token that clients must send from this file (or set UNSTUCK_TOKEN); required beyond loopback
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
 
-    /// A name by which this server is reached, such as that of this machine; may be given several times
+    /// Host name by which this server is reached (repeatable)
     #[arg(long, value_name = "NAME")]
     host: Vec<String>,
 
-    /// The policy: standard, patient, critical, thrifty, off, or one of yours
+    /// Retry policy: standard, patient, critical, thrifty, off, or a custom one
     #[arg(
         long,
         value_name = "NAME",
@@ -100,11 +100,11 @@ pub(crate) struct ServeArgs {
     )]
     policy: Option<String>,
 
-    /// How many retries there are for each kind of failure that a retry can help
+    /// Maximum retries for each retryable kind of failure
     #[arg(long, value_name = "N")]
     retries: Option<u32>,
 
-    /// Say nothing but what is wrong with unstuck itself
+    /// Only report errors of unstuck itself
     #[arg(long, short)]
     quiet: bool,
 }
@@ -126,7 +126,7 @@ pub(crate) fn run(
         .context("cannot start the runtime")?;
     let notifying = ConfiguredNotifier::new(config, session);
     runtime.block_on(serve(args, settings, (knowledge, notifying), session, out))?;
-    // A call that a second Ctrl-C cut off is not waited for.
+    // After a second Ctrl-C, aborted calls are not awaited.
     runtime.shutdown_background();
     Ok(ExitCode::SUCCESS)
 }
@@ -161,20 +161,20 @@ fn serve_settings(
     let mut settings = gateway_settings(section, upstreams, policy);
     settings.listen = args.listen.unwrap_or(section.listen);
     settings.token = token(args.token_file.as_deref())?;
-    // Nobody supervises these agents: one that repeats itself is held, unless the user wants something else.
+    // These agents are unsupervised: by default, requests of a looping agent are blocked.
     if config.origin("gateway.on_loop").is_none() {
         settings.loop_rules.action = OnLoop::Hold;
     }
     Ok(settings)
 }
 
-/// How far calls go by a configuration, as far as no flag says otherwise.
+/// Loads the gateway policy from the configuration, with flags taking precedence.
 fn policy_loader(args: &ServeArgs) -> GatewayPolicyLoader {
     let (name, retries) = (args.policy.clone(), args.retries);
     Box::new(move |config| gateway_policy(name.as_deref(), retries, config))
 }
 
-/// Upstreams of one protocol that can be told apart by their names.
+/// Numbers upstreams of one protocol, so that their names are unique.
 fn numbered_upstreams(upstreams: &[Upstream]) -> Vec<Upstream> {
     let mut named: Vec<Upstream> = Vec::new();
     for upstream in upstreams {
@@ -261,11 +261,11 @@ async fn serve(
         () = follow_decisions(&gateway, &store) => {}
         () = telling => {}
     }
-    // What was told last is on its way.
+    // The last messages are being sent.
     while let Ok(notice) = notices.try_recv() {
         teller.report_notice(&notice);
     }
-    // Who follows the events would be waited for.
+    // Event streams never end by themselves and would block the shutdown.
     web.close_streams();
     let in_a_hurry = async {
         tokio::select! {
@@ -273,7 +273,7 @@ async fn serve(
             () = tokio::time::sleep(SHUTDOWN_NOTICE_DELAY) => {}
         }
         teller.line("calls under way get 5 s to end; Ctrl-C ends them at once");
-        // It cannot fail: whoever listens for signals lives as long as this.
+        // Cannot fail: the signal listener lives as long as this function.
         let _ = stopped
             .wait_for(|stop| matches!(stop, StopRequest::Kill(_)))
             .await;
@@ -281,7 +281,7 @@ async fn serve(
     drop(listening);
     gateway.stop_or_abort(in_a_hurry).await;
     if let Some(file) = &args.port_file {
-        // Whoever finds it would knock at a closed door.
+        // A client that finds the file would connect to a closed port.
         let _ = fs::remove_file(file);
     }
     books.close().await;
@@ -302,7 +302,7 @@ async fn next_notice<T: Clone>(notices: &mut Receiver<T>) -> T {
     }
 }
 
-/// Writes the port so that whoever finds the file finds all of it.
+/// Writes the port file atomically.
 fn write_port(file: &Path, port: u16) -> Result<()> {
     let beside = file.with_extension(format!("{}.new", std::process::id()));
     let written = fs::write(&beside, format!("{port}\n")).and_then(|()| fs::rename(&beside, file));
@@ -315,10 +315,10 @@ fn write_port(file: &Path, port: u16) -> Result<()> {
     })
 }
 
-/// What programs have to be told.
+/// Prints the base URLs and links.
 fn welcome(gateway: &Gateway, web: &WebState, needs_token: bool, out: &mut Output) -> Result<()> {
     let url = |protocol| gateway.base_url(protocol, None);
-    // An agent that serves is not to decide about itself.
+    // A server started by an agent must not hand out a login link.
     if project_trust::agent_evidence().is_none() {
         writeln!(
             out,
@@ -350,7 +350,7 @@ fn welcome(gateway: &Gateway, web: &WebState, needs_token: bool, out: &mut Outpu
     Ok(())
 }
 
-/// One line for each thing that happens.
+/// Log with one line per event.
 struct ServeLog {
     stderr: RedactedStderr,
     quiet: bool,
@@ -366,7 +366,7 @@ impl ServeLog {
 
     fn line(&mut self, line: &str) {
         if !self.quiet {
-            // Nothing can be done if nobody reads it.
+            // If standard error is closed, nothing is left to try.
             let _ = writeln!(self.stderr, "{DIM}unstuck:{DIM:#} {line}");
         }
     }
@@ -376,7 +376,7 @@ impl ServeLog {
         self.line(&format!("{name}: {}", notice_line(&notice.kind)));
     }
 
-    /// Somebody sends wrong tokens: it harms nobody, but whoever runs the server should know.
+    /// Reports rejected tokens: harmless, but the operator should know.
     fn report_rejected(&mut self, tokens: &RejectedTokens) {
         let from = tokens.address.map(|address| format!(" from {address}"));
         let requests = match tokens.count {
@@ -408,7 +408,7 @@ impl ServeLog {
     }
 }
 
-/// An error of the gateway with what to do next.
+/// Adds a hint to a gateway error.
 fn with_hint(error: GatewayError) -> anyhow::Error {
     let hint = match &error {
         GatewayError::Listen { source, .. } if source.kind() == io::ErrorKind::AddrInUse => {

@@ -1,4 +1,4 @@
-//! `unstuck status`: what runs, what waits until when and why, and what needs you, on one screen.
+//! `unstuck status`: active, waiting and blocked runs on one screen.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -23,20 +23,20 @@ use crate::run_rendering::run_title;
 use crate::text_columns::{fit_with_facts, truncate, width};
 use crate::{clock, escalation_answers, runtime, session_state_text};
 
-/// The exit code when a person is needed, as of `unstuck exec`.
+/// Exit code if human input is needed, as in `unstuck exec`.
 const EXIT_NEEDS_INPUT: u8 = 3;
-/// So many runs of each part at most.
+/// Maximum number of runs in each section.
 const MAX_RUNS: usize = 10;
-/// How wide it is where nobody says.
+/// Width used if the terminal width is unknown.
 const DEFAULT_WIDTH: usize = 100;
-/// What is left of a command before other facts give way.
+/// Minimum width of the command column before other columns are dropped.
 const MIN_COMMAND_WIDTH: usize = 16;
-/// Where what stands below a command begins.
+/// Indentation of the lines below a command.
 const INDENT: usize = 10;
-/// Runs that a person stopped longer ago are not shown.
+/// Runs that the user stopped longer ago are hidden.
 const RECENTLY_STOPPED: Duration = Duration::from_secs(24 * 3600);
 
-/// Show what runs, what waits and what needs you
+/// Show active, waiting and blocked runs
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   unstuck status
@@ -53,7 +53,7 @@ pub(crate) struct StatusArgs {
     #[arg(long, value_name = "DIR")]
     project: Option<PathBuf>,
 
-    /// Print one line, and nothing if there is nothing to tell
+    /// Print one line, or nothing if there is nothing to report
     #[arg(long, conflicts_with = "json")]
     short: bool,
 
@@ -62,11 +62,11 @@ pub(crate) struct StatusArgs {
     json: bool,
 }
 
-/// What is shown, each part newest first.
+/// The sections of the screen, each newest first.
 struct StatusOverview {
     running: Vec<RunEntry>,
     waiting: Vec<RunEntry>,
-    /// Requests, and runs that wait for a person without one.
+    /// Requests, and blocked runs without one.
     needs_input: Vec<StatusEntry>,
     crashed: Vec<RunEntry>,
     stopped: Vec<RunEntry>,
@@ -79,7 +79,7 @@ pub(crate) fn run(
 ) -> Result<ExitCode> {
     let now = clock::now().at;
     let project = args.project.as_deref().map(project_at).transpose()?;
-    // Requests whose time is over are settled by this.
+    // This applies the default answer to expired requests.
     let questions = escalation_answers::open_escalations(
         &EscalationFilter {
             project: project.clone(),
@@ -173,7 +173,7 @@ impl StatusOverview {
     }
 }
 
-/// One line for a prompt or a status bar.
+/// Prints one line for a shell prompt or status bar.
 fn print_short(shown: &StatusOverview, now: Timestamp, out: &mut Output) -> Result<()> {
     let count = |count: usize, word: &str| match count {
         0 => None,
@@ -207,9 +207,9 @@ struct StatusEntry {
     id: String,
     command: String,
     project: String,
-    /// How long it goes on, behind the command.
+    /// Elapsed time, shown after the command.
     time: String,
-    /// Why and until when, on a line of its own.
+    /// Reason and end of the wait, on its own line.
     detail: String,
 }
 
@@ -261,7 +261,7 @@ impl StatusEntry {
         self
     }
 
-    /// How many lines it takes up.
+    /// Number of lines it occupies.
     fn height(&self) -> usize {
         1 + usize::from(!self.detail.is_empty())
     }
@@ -334,7 +334,7 @@ fn sections(shown: &StatusOverview, now: Timestamp) -> [StatusSection; 5] {
     ]
 }
 
-/// All of it, on one screen where a person reads it.
+/// Renders the overview, limited to the terminal height.
 fn screen(
     shown: &StatusOverview,
     size: Option<TerminalSize>,
@@ -363,7 +363,7 @@ fn screen(
         0 => 0,
         count => 1 + count,
     };
-    // The last line of a terminal is where the next command is typed.
+    // The last line of a terminal is left for the shell prompt.
     let room = size.map(|size| size.rows.saturating_sub(lines.len() + footer + 1));
     let counts = entries_per_section(&parts, room);
     for (part, count) in parts.iter().zip(counts) {
@@ -387,7 +387,7 @@ fn screen(
     lines
 }
 
-/// How many entries of each part are shown in so many lines: one of each first, then more in turn.
+/// Number of entries of each section that fit into `room` lines: one of each first, then more in turn.
 fn entries_per_section(parts: &[StatusSection], room: Option<usize>) -> Vec<usize> {
     let mut left = room.map_or(usize::MAX, |room| room.saturating_sub(parts.len()));
     let mut counts = vec![0; parts.len()];
@@ -440,7 +440,7 @@ mod tests {
     }
 
     #[test]
-    fn every_part_has_its_share_of_the_screen() {
+    fn every_section_gets_its_share_of_the_screen() {
         assert_eq!(entries_per_section(&many(), None), [MAX_RUNS, 3, 1]);
         // Headers take three lines, every entry two.
         assert_eq!(entries_per_section(&many(), Some(9)), [1, 1, 1]);

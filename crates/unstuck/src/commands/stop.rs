@@ -20,14 +20,14 @@ use crate::run_stop::{self, StopError};
 use crate::text_display::truncate;
 use crate::{clock, completion, runtime};
 
-/// How long is waited for the run to end: its processes get time to end by themselves.
+/// Time limit for a run to end; its processes get a grace period.
 const STOP_TIMEOUT: Duration = Duration::from_secs(30);
-/// How often is looked whether it has ended.
+/// Interval for checking whether it has ended.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Stop an active run; it can be resumed
 ///
-/// The same as Ctrl-C where it runs: its processes are ended, and `unstuck resume` continues it later.
+/// Same as Ctrl-C in its terminal: its processes are ended, and `unstuck resume` continues it later.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   unstuck stop            (the active run of this project)
@@ -36,7 +36,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 Exit codes: 0 stopped; 1 when no run is active, when several could be meant, or inside a supervised agent.")]
 pub(crate) struct StopArgs {
-    /// The run: the first letters of its id [default: the only active one of this project]
+    /// Id prefix of the run [default: the only active one of this project]
     #[arg(value_name = "RUN", add = completion::runs())]
     run: Option<String>,
 
@@ -84,7 +84,7 @@ pub(crate) fn run(
     }
 }
 
-/// The runs that are meant.
+/// Returns the selected runs.
 async fn find(args: &StopArgs, session: &CommandContext<'_>) -> Result<Vec<RunSummary>> {
     let history = RunHistory::open(session.store).await?;
     if let Some(letters) = &args.run {
@@ -125,7 +125,7 @@ async fn find(args: &StopArgs, session: &CommandContext<'_>) -> Result<Vec<RunSu
     }
 }
 
-/// Stops a run, and waits until it has ended; gives its process and whether it has.
+/// Stops a run and waits for its end; returns its process id and whether it has ended.
 async fn stop(run: &RunSummary, session: &CommandContext<'_>) -> Result<(u32, bool)> {
     let store = crate::store::open_existing(session.store).await?;
     let store =

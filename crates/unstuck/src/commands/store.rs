@@ -1,4 +1,4 @@
-//! `unstuck store`: where is the history, is it sound, and how large may it be?
+//! `unstuck store`: shows, checks and prunes the run database.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -25,10 +25,10 @@ use crate::run_session::state_dir;
 use crate::store::with_hint as told;
 use crate::{clock, completion, project_changes, runtime};
 
-/// Look after the history of all runs: where it is, whether it is sound, and how large it is
+/// Manage the run database
 ///
-/// The newest events may stand in a second file beside the first, whose name ends in -wal. Copy both, or have
-/// everything moved into the one file before by `unstuck store vacuum`.
+/// The newest events may be in a second file whose name ends in -wal. Copy both, or run `unstuck store vacuum` first to
+/// merge them.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   unstuck store path
@@ -42,11 +42,11 @@ pub(crate) struct StoreArgs {
 
 #[derive(Debug, Subcommand)]
 enum StoreCommand {
-    /// Look for damage, and tell what there is
+    /// Check the database for damage
     Check(CheckArgs),
-    /// Print where the history is kept
+    /// Print the path of the database
     Path,
-    /// Give the room of deleted runs back to the disk
+    /// Reclaim disk space
     Vacuum,
     Export(ExportArgs),
     Prune(PruneArgs),
@@ -54,27 +54,27 @@ enum StoreCommand {
 
 #[derive(Debug, Args)]
 struct CheckArgs {
-    /// Print what is wrong as JSON
+    /// Print the findings as JSON
     #[arg(long)]
     json: bool,
 }
 
-/// Print events as lines of JSON, the oldest first
+/// Print events as JSON lines, oldest first
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   unstuck store export > all.jsonl
   unstuck store export --run k3v9x0
   unstuck store export --event attempt_failed --since 7d | jq .diagnosis.kind")]
 struct ExportArgs {
-    /// Only those of the run whose id begins like this
+    /// Only events of the run with this id prefix
     #[arg(long, value_name = "ID", add = completion::runs())]
     run: Option<String>,
 
-    /// Only those of the project that this folder belongs to
+    /// Only events of the project that this directory belongs to
     #[arg(long, value_name = "FOLDER")]
     project: Option<PathBuf>,
 
-    /// Only those of this name; may be repeated
+    /// Only events with this name (repeatable)
     #[arg(
         long,
         value_name = "NAME",
@@ -83,25 +83,25 @@ struct ExportArgs {
     )]
     event: Vec<String>,
 
-    /// Only those of the last hours or days
+    /// Only events within this period, such as 24h or 7d
     #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
     since: Option<Duration>,
 }
 
-/// Delete the runs that were done long ago; counts and statistics stay
+/// Delete old finished runs (statistics are kept)
 ///
-/// Runs that go on, wait or can be taken up again are never deleted.
+/// Runs that are active, waiting or resumable are never deleted.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   unstuck store prune --older-than 30d")]
 struct PruneArgs {
-    /// How long ago they were done
+    /// Minimum age since the run finished
     #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
     older_than: Duration,
 }
 
 impl StoreArgs {
-    /// Whether something is removed.
+    /// True if something is deleted.
     pub(crate) fn is_destructive(&self) -> bool {
         match self.command {
             StoreCommand::Vacuum | StoreCommand::Prune(_) => true,
@@ -126,7 +126,7 @@ pub(crate) fn run(args: &StoreArgs, location: &StoreLocation, out: &mut Output) 
     })
 }
 
-/// No store yet is an empty history, not an error.
+/// Reports a missing store as an empty history, not as an error.
 fn report_no_store(
     command: &StoreCommand,
     location: &StoreLocation,
@@ -166,7 +166,7 @@ async fn run_command(
     }
 }
 
-/// Deletes old runs, and what was kept of them beside the store.
+/// Deletes old runs and their files next to the store.
 async fn prune(
     store: &Store,
     location: &StoreLocation,
@@ -182,12 +182,12 @@ async fn prune(
     let is_left = |run: &RunSummary| left.iter().any(|one| one.id == run.id);
     let state = state_dir(location);
     for run in all.iter().filter(|run| !is_left(run)) {
-        // What cannot be removed is only in the way.
+        // A file that cannot be removed is harmless.
         let _ = run_dir::delete_run_files(&state, &run.id);
         if run.roles.is_none() {
             continue;
         }
-        // A project that is gone has no snapshots any more.
+        // A deleted project has no snapshots left.
         if let Ok(snapshots) = SnapshotStore::open(Path::new(&run.project), &run.id, &state) {
             let _ = snapshots.delete_all();
         }
@@ -253,7 +253,7 @@ fn print_prune_report(
     Ok(())
 }
 
-/// An error if anything is wrong, after what was found.
+/// Returns an error if there are findings.
 fn check_findings(
     findings: &[IntegrityFinding],
     location: &StoreLocation,
@@ -289,7 +289,7 @@ async fn export(store: &Store, args: &ExportArgs, out: &mut Output) -> Result<()
     }
 }
 
-/// The one run whose id begins like this.
+/// Returns the only run with this id prefix.
 async fn find_run(store: &Store, prefix: &str) -> Result<RunId> {
     let filter = RunFilter {
         prefix: Some(prefix.to_owned()),
@@ -310,7 +310,7 @@ async fn find_run(store: &Store, prefix: &str) -> Result<RunId> {
     }
 }
 
-/// The moment that was so long ago.
+/// Returns the current time minus an age.
 fn timestamp_before(age: Duration) -> Timestamp {
     clock::now().at.before(age)
 }

@@ -1,4 +1,4 @@
-//! `unstuck token`: who may change something over REST and in the dashboard.
+//! `unstuck token`: manages the tokens for the REST API and the dashboard.
 
 use std::io::Write;
 use std::net::SocketAddr;
@@ -15,9 +15,9 @@ use crate::redacted_stderr::RedactedStderr;
 use crate::server_registry::{self, RunningServer};
 use crate::{clock, escalation_answers, listen_address, web};
 
-/// Make, list and take back the tokens by which the REST API is used
+/// Create, list and revoke REST API tokens
 ///
-/// Without anything else they are listed. The secret of a token is shown once: only its hash is kept.
+/// Without a subcommand, lists the tokens. A token's secret is shown only once: only its hash is stored.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   unstuck token                                   (lists them)
@@ -36,37 +36,37 @@ pub(crate) struct TokenArgs {
 
 #[derive(Debug, Subcommand)]
 enum TokenCommand {
-    /// Make a token, and show its secret once
+    /// Create a token and show its secret once
     Create(CreateArgs),
-    /// List the tokens that count, without their secrets
+    /// List active tokens, without their secrets
     List {
         /// Print a JSON array
         #[arg(long)]
         json: bool,
     },
-    /// Print a link that logs a browser in to the dashboard of a server that runs, once and within 10 minutes
+    /// Print a link that logs a browser in to the dashboard of an active server, valid once and for 10 minutes
     Link {
-        /// Where it listens [default: the server of this store that runs]
+        /// Listen address of the server [default: the active server of this store]
         #[arg(long, value_name = "ADDR:PORT", value_parser = listen_address::parse_listen_address)]
         listen: Option<SocketAddr>,
-        /// What it allows
+        /// Scope of the login
         #[arg(long, value_enum, default_value_t, value_name = "SCOPE")]
         scope: ScopeArg,
     },
-    /// Take a token back
+    /// Revoke a token
     Revoke {
-        /// Its id
+        /// Token id
         id: String,
     },
 }
 
 #[derive(Debug, Args)]
 struct CreateArgs {
-    /// What it allows
+    /// Scope of the token
     #[arg(long, value_enum, default_value_t, value_name = "SCOPE")]
     scope: ScopeArg,
 
-    /// What it is called, which is written down with all that is done with it [default: your user name]
+    /// Name recorded in the audit log [default: your user name]
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
 
@@ -77,12 +77,12 @@ struct CreateArgs {
 
 #[derive(Debug, Clone, Copy, Default, ValueEnum)]
 enum ScopeArg {
-    /// To look, from other machines as well
+    /// Read, from other machines as well
     Read,
-    /// Also to answer, to try again, to stop and to change models
+    /// Also answer, retry, stop and switch models
     #[default]
     Answer,
-    /// Also to set policies and to try webhooks
+    /// Also change policies and test webhooks
     Admin,
 }
 
@@ -97,7 +97,7 @@ impl From<ScopeArg> for Scope {
 }
 
 impl TokenArgs {
-    /// Whether tokens are made or revoked, and not only listed.
+    /// True if tokens are created or revoked, not only listed.
     pub(crate) fn changes_tokens(&self) -> bool {
         match &self.command {
             None | Some(TokenCommand::List { .. }) => false,
@@ -133,7 +133,7 @@ pub(crate) fn run(args: &TokenArgs, store: Option<&StoreLocation>, out: &mut Out
     }
 }
 
-/// Where the server listens that a link leads to: only one of this store that runs gets a secret.
+/// Returns the server address for a link; the secret is given only to an active server of this store.
 fn link_server(asked: Option<SocketAddr>, store: Option<&StoreLocation>) -> Result<SocketAddr> {
     let running = store
         .map(server_registry::running_for_store)
@@ -161,7 +161,7 @@ fn link_server(asked: Option<SocketAddr>, store: Option<&StoreLocation>) -> Resu
     }
 }
 
-/// Whether a server that listens there is reached by that address.
+/// True if a server listening at this address is reachable by the given one.
 fn is_reached_by(listens: SocketAddr, asked: SocketAddr) -> bool {
     let is_everywhere = listens.ip().is_unspecified() || asked.ip().is_unspecified();
     listens == asked || is_everywhere && listens.port() == asked.port()

@@ -1,4 +1,4 @@
-//! `unstuck trust`: what the project says about repairs counts from now on, as it is now.
+//! `unstuck trust`: trusts the current repair rules of a project.
 
 use std::io::Write;
 
@@ -15,11 +15,11 @@ use crate::paths::{abbreviate_home, project_of};
 use crate::project_trust::{TrustContents, TrustState, TrustedProject, allowed_lines};
 use crate::{clock, paths, project_trust};
 
-/// Trust what this project says about repairs, as it is now
+/// Trust this project's repair rules (current version)
 ///
-/// Agents can write the project's files, so what its `[recovery]` section allows counts only once you have trusted it. It
-/// counts until its content changes; comments and order do not matter. The files that decide what the allowed commands
-/// execute (scripts of package.json, Makefile, git hooks, …) are accepted with it, as they are now.
+/// Agents can write the project's files, so its `[recovery]` section applies only once you have trusted it. The trust
+/// lasts until the content changes; comments and order do not matter. The watched files that decide what the allowed
+/// commands execute (scripts of package.json, Makefile, git hooks, …) are accepted in their current state.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   unstuck trust            show what is allowed here, and trust it
@@ -29,7 +29,7 @@ use crate::{clock, paths, project_trust};
 What you trusted is kept in ~/.local/state/unstuck/trust, outside of every project. `trust_project_config = true` in
 your own configuration (~/.config/unstuck/config.toml) trusts all projects, with all their changes.")]
 pub(crate) struct TrustArgs {
-    /// Only show what is allowed here and whether it is trusted
+    /// Only show the rules and whether they are trusted
     #[arg(long, conflicts_with = "forget")]
     show: bool,
 
@@ -42,7 +42,7 @@ pub(crate) struct TrustArgs {
     json: bool,
 }
 
-/// What there is to tell, for machines.
+/// The JSON result of `unstuck trust`.
 #[derive(Serialize)]
 struct TrustJson<'a> {
     project: String,
@@ -54,7 +54,7 @@ struct TrustJson<'a> {
 }
 
 impl TrustArgs {
-    /// Whether something is trusted or forgotten, and not only shown.
+    /// True if trust is granted or revoked, not only shown.
     pub(crate) fn changes_trust(&self) -> bool {
         !self.show
     }
@@ -93,7 +93,7 @@ pub(crate) fn run(args: &TrustArgs, config: &Config, out: &mut Output) -> Result
     }
 }
 
-/// The project says nothing about repairs, but what its roles and checks run.
+/// Handles a project without repair rules but with commands of roles or checks.
 fn settings_only(project: &TrustedProject<'_>, args: &TrustArgs, out: &mut Output) -> Result<()> {
     if project.config.project_commands().is_empty() {
         return Err(nothing_to_trust(&project.root));
@@ -130,7 +130,7 @@ fn settings_only(project: &TrustedProject<'_>, args: &TrustArgs, out: &mut Outpu
     Ok(())
 }
 
-/// What the project's files let run beside repairs.
+/// Prints the commands that the project's files run besides repairs.
 fn print_commands(project: &TrustedProject<'_>, out: &mut Output) -> Result<()> {
     for command in project.config.project_commands() {
         let value = sanitize(&command.value.to_string());
@@ -139,7 +139,7 @@ fn print_commands(project: &TrustedProject<'_>, out: &mut Output) -> Result<()> 
     Ok(())
 }
 
-/// There is nothing that could be trusted.
+/// Returns the error for a project that has nothing to trust.
 fn nothing_to_trust(root: &std::path::Path) -> anyhow::Error {
     let root = abbreviate_home(&root.display().to_string());
     error_with_hint(
@@ -195,7 +195,7 @@ fn print_contents(
     Ok(())
 }
 
-/// How it stands, where nothing was changed.
+/// Prints the current trust state.
 fn print_status(project: &TrustedProject<'_>, word: &TrustState, out: &mut Output) -> Result<()> {
     match word {
         TrustState::NothingDeclared => writeln!(

@@ -1,4 +1,4 @@
-//! `unstuck webhook`: do messages arrive, and which ones wait?
+//! `unstuck webhook`: tests and manages notification delivery.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -20,10 +20,10 @@ use crate::error_report::error_with_hint;
 use crate::output::{BOLD, DIM, GREEN, Output, RED};
 use crate::{clock, environment, notifications, runtime};
 
-/// So many messages are listed.
+/// Maximum number of listed messages.
 const MAX_LISTED: usize = 50;
 
-/// Try, list and send the messages that `[webhooks]` asks for
+/// Test and manage notification delivery
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   unstuck webhook test
@@ -43,9 +43,9 @@ enum WebhookCommand {
     Flush(FlushArgs),
 }
 
-/// Send a sample to everyone who is told, and tell what came back
+/// Send a test notification to every configured target
 ///
-/// Nothing is kept, and nothing is tried again.
+/// Nothing is stored or retried.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   unstuck webhook test
@@ -54,23 +54,23 @@ enum WebhookCommand {
 
 Exit codes: 0 all arrived; 1 some did not.")]
 struct TestArgs {
-    /// Only those who are told about this
+    /// Only targets that are notified about this event
     #[arg(long, value_enum, value_name = "OCCASION")]
     on: Option<On>,
 
-    /// This address instead of the configured ones; it gets JSON
+    /// Send JSON to this URL instead of the configured targets
     #[arg(long, value_name = "URL")]
     url: Option<String>,
 }
 
-/// List the messages that wait or were given up, the newest first
+/// List pending and failed messages, newest first
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   unstuck webhook list
   unstuck webhook list --all
   unstuck webhook list --json | jq -r '.[] | .id + \" \" + .last_error'")]
 struct ListArgs {
-    /// Also those that have arrived
+    /// Include delivered messages
     #[arg(long)]
     all: bool,
 
@@ -79,10 +79,10 @@ struct ListArgs {
     json: bool,
 }
 
-/// Send the messages that wait, now
+/// Send the pending messages now
 ///
-/// Messages are sent while a run is driven. What could not be sent then waits for the next run, or for this; also what
-/// would be tried later is tried at once.
+/// Messages are sent while a run is active. Unsent ones wait for the next run or for this command, which also retries
+/// scheduled ones immediately.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   unstuck webhook flush
@@ -94,11 +94,11 @@ struct FlushArgs {}
 #[derive(Debug, Clone, Copy, ValueEnum)]
 #[value(rename_all = "snake_case")]
 enum On {
-    /// A person is asked something
+    /// A run needs human input
     Escalation,
-    /// A question was answered
+    /// A request was resolved
     Resolved,
-    /// A failure was recovered from
+    /// A run recovered from a failure
     Recovered,
     /// A run ended
     RunFinished,
@@ -116,7 +116,7 @@ impl From<On> for NotificationEvent {
 }
 
 impl WebhookArgs {
-    /// Whether messages are sent, and not only listed.
+    /// True if messages are sent, not only listed.
     pub(crate) fn sends_messages(&self) -> bool {
         match self.command {
             WebhookCommand::Test(_) | WebhookCommand::Flush(_) => true,
@@ -188,7 +188,7 @@ fn test(args: &TestArgs, config: &Config, out: &mut Output) -> Result<ExitCode> 
     Ok(delivery_exit_code(all_arrived))
 }
 
-/// An address that was named here: whoever types it may reach private networks with it.
+/// Builds a subscription for a URL from the command line, which may reach private networks.
 fn hook_for_url(url: &str, on: Option<On>, config: &Config) -> Subscription {
     let configured = notifications::hooks(config).into_iter();
     let mut same = configured.filter_map(|hook| match hook.target {
@@ -275,7 +275,7 @@ fn print(letter: &OutboxMessage, now: Timestamp, out: &mut Output) -> Result<()>
     Ok(())
 }
 
-/// A message as a program reads it; of its target only what is no secret.
+/// Renders a message as JSON, without the secrets of its target.
 fn as_json(letter: &OutboxMessage) -> serde_json::Value {
     let mut value = serde_json::to_value(letter).unwrap_or_default();
     value["target"] = target(letter).into();

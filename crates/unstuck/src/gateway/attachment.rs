@@ -1,4 +1,4 @@
-//! One attempt of an agent whose calls go through a private gateway.
+//! An attempt of an agent whose calls go through a private gateway.
 
 use std::sync::Arc;
 
@@ -19,15 +19,15 @@ pub(super) struct PrivateGatewayAttachment {
     pub(super) command: Vec<String>,
     pub(super) variables: Vec<(String, String)>,
     pub(super) session: Arc<GatewaySession>,
-    /// What its calls had used before the attempt.
+    /// Usage of its session before the attempt.
     pub(super) usage_before: CallUsage,
     pub(super) notices: Receiver<SessionEvent>,
     pub(super) waits_until: Option<Timestamp>,
-    /// Whether the attempt is ended when the agent goes in circles.
+    /// If set, the attempt is ended when the agent is stuck in a loop.
     pub(super) ends_on_loop: bool,
-    /// Whether a person is asked when a budget of the gateway is used up.
+    /// If set, exceeding a gateway budget creates an escalation.
     pub(super) asks_about_budgets: bool,
-    /// The attempt is under way for as long as this is kept.
+    /// Keeps the attempt active as long as it is held.
     #[expect(dead_code, reason = "it is only kept")]
     pub(super) active_marker: Arc<()>,
 }
@@ -65,7 +65,7 @@ impl GatewayAttachment for PrivateGatewayAttachment {
         loop {
             match self.notices.try_recv() {
                 Ok(notice) if notice.session == name => lines.push(self.on_notice(&notice.kind)),
-                // What was missed is only told; what counts is asked for.
+                // Missed notices are only informative; the results are read separately.
                 Ok(_) | Err(TryRecvError::Lagged(_)) => {}
                 Err(TryRecvError::Empty | TryRecvError::Closed) => return lines,
             }
@@ -77,7 +77,7 @@ impl GatewayAttachment for PrivateGatewayAttachment {
     }
 
     fn loop_signal(&self) -> Option<LoopSignal> {
-        // Many subagents at once may be how the work is done.
+        // Many parallel subagents can be a legitimate way of working.
         let sign = self.session.loop_signal();
         let sign = sign.filter(|sign| self.ends_on_loop && sign.kind != ApiLoopKind::Storm)?;
         Some(LoopSignal {
@@ -123,7 +123,7 @@ impl GatewayAttachment for PrivateGatewayAttachment {
     }
 }
 
-/// An attempt whose agent asks its API itself, since the gateway could not be started.
+/// An attempt whose agent calls its API directly, as the gateway could not be started.
 pub(super) struct UnattachedAttempt {
     pub(super) command: Vec<String>,
     pub(super) reason: Option<String>,

@@ -1,4 +1,4 @@
-//! Counts what a gateway does while it is written down.
+//! A recorder that counts the activity of a gateway.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -8,7 +8,7 @@ use unstuck_core::{Event, RetryPolicy, Timestamp};
 use unstuck_gateway::{GatewaySession, Lookup, Recorder, SessionSetup};
 use unstuck_store::ProbeGrant;
 
-/// What a gateway did.
+/// Totals of a gateway.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct CallTotals {
     pub(crate) calls: u64,
@@ -16,11 +16,11 @@ pub(crate) struct CallTotals {
     pub(crate) failed: u64,
     pub(crate) refused: u64,
     pub(crate) cost: f64,
-    /// How many used tokens whose price is not known.
+    /// Number of calls with token usage but without a known price.
     pub(crate) unpriced: u64,
 }
 
-/// Counts what is written down.
+/// A recorder that counts calls before passing them on.
 pub(crate) struct CountingRecorder {
     recorder: Arc<dyn Recorder>,
     counts: Mutex<CallTotals>,

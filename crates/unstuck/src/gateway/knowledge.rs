@@ -1,4 +1,5 @@
-//! What the gateway knows, with the user's own rules, strategies and models; it outlives the command that started it.
+//! Knowledge of the gateway, including the user's own rules, strategies and models. It outlives the command that
+//! created it.
 
 use unstuck_core::Classifier;
 use unstuck_core::decision::ModelCatalog;
@@ -7,15 +8,15 @@ use unstuck_gateway::KnowledgeSource;
 
 use crate::config::Config;
 
-/// What is built in, and what the user adds to it.
+/// Built-in knowledge plus the user's additions.
 pub(crate) struct GatewayKnowledge {
-    /// None where nothing is added.
+    /// None without additions.
     custom: Option<(Classifier, Playbook)>,
     catalog: ModelCatalog,
 }
 
 impl GatewayKnowledge {
-    /// Reads the user's additions.
+    /// Loads the user's additions.
     pub(crate) fn new(config: &Config) -> Result<Self, KnowledgeError> {
         let is_built_in = std::ptr::eq(config.classifier()?, Classifier::built_in());
         let own = if is_built_in {

@@ -1,4 +1,4 @@
-//! The gateway between agents and their LLM APIs, as the commands use it: a private one for the agents of a run, and a
+//! The gateway between agents and their LLM APIs as used by the commands: a private one for the agents of a run, and a
 //! shared one.
 
 mod attachment;
@@ -28,7 +28,7 @@ use unstuck_store::Store;
 use crate::notifications::ConfiguredNotifier;
 use crate::redacted_stderr::RedactedStderr;
 
-/// Where a gateway writes down what it does, and who is told of the questions that it asks; on the runtime of the caller.
+/// Creates the recorder of a gateway, which also sends notifications of escalations; it runs on the caller's runtime.
 pub(crate) fn store_recorder(
     store: Store,
     project: String,
@@ -43,7 +43,7 @@ pub(crate) fn store_recorder(
         knowledge: env!("CARGO_PKG_VERSION").to_owned(),
         owner: Some(current_owner()),
         warn: Box::new(|why| {
-            // Nothing can be done if nobody reads it.
+            // If standard error is closed, nothing is left to try.
             let _ = writeln!(RedactedStderr::auto(), "unstuck: warning: {why}");
         }),
     };

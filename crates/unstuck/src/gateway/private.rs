@@ -1,4 +1,4 @@
-//! A gateway for the agents of one run: started when the first of them needs it, gone with the run.
+//! A gateway for the agents of one run: started when the first of them needs it, stopped with the run.
 #![expect(
     clippy::disallowed_methods,
     reason = "files in the state folder, out of the agents' reach"
@@ -35,11 +35,11 @@ use super::{
 use crate::config::Config;
 use crate::{clock, environment};
 
-/// The settings of an agent are no longer than this.
+/// Size limit of an agent's settings file.
 const MAX_SETTINGS_BYTES: u64 = 8 << 20;
-/// Says that a program runs behind a gateway of ours, which needs no second one before it.
+/// Environment variable that marks programs behind one of our gateways, so that no second one is started.
 const GATEWAY_MARKER: &str = "UNSTUCK_GATEWAY";
-/// Variables that hold keys of providers.
+/// Environment variables with API keys.
 const KEY_VARIABLES: [(&str, Protocol); 5] = [
     ("ANTHROPIC_API_KEY", Protocol::Anthropic),
     ("ANTHROPIC_AUTH_TOKEN", Protocol::Anthropic),
@@ -47,21 +47,21 @@ const KEY_VARIABLES: [(&str, Protocol); 5] = [
     ("GEMINI_API_KEY", Protocol::Gemini),
     ("GOOGLE_API_KEY", Protocol::Gemini),
 ];
-/// Variables that send requests through a proxy, and those that name what is not.
+/// Environment variables that configure a proxy.
 const PROXY_VARIABLES: [&str; 4] = ["HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"];
 const NO_PROXY_VARIABLES: [&str; 2] = ["NO_PROXY", "no_proxy"];
 
-/// Whether the agents of a run get a gateway.
+/// Mode of the private gateway.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum GatewayMode {
-    /// Where the configuration does not say otherwise.
+    /// As configured.
     Configured,
-    /// In no case.
+    /// Disabled.
     Off,
 }
 
 impl GatewayMode {
-    /// What the flag `--no-gateway` says.
+    /// Returns the mode for the flag `--no-gateway`.
     pub(crate) fn from_flag(no_gateway: bool) -> Self {
         if no_gateway {
             Self::Off
@@ -71,22 +71,22 @@ impl GatewayMode {
     }
 }
 
-/// Gives agents a gateway.
+/// Starts the private gateway on demand and attaches attempts to it.
 pub(crate) struct PrivateGateway<'a> {
     config: &'a Config,
     agents: &'a Agents,
-    /// Where files for agents are put.
+    /// Directory for files passed to agents.
     folder: PathBuf,
     env: BTreeMap<String, String>,
     store: &'a Store,
     running: OnceCell<Result<GatewayThread, String>>,
-    /// What the run may still use.
+    /// Remaining budget of the run.
     run_budget: Arc<RunBudget>,
     active_attempts: RefCell<Vec<ActiveAttempt>>,
 }
 
 impl<'a> PrivateGateway<'a> {
-    /// One that is not started yet; none where nobody wants it.
+    /// Creates a gateway that is not started yet; none if disabled.
     pub(crate) fn new(
         wish: GatewayMode,
         config: &'a Config,
@@ -111,7 +111,8 @@ impl<'a> PrivateGateway<'a> {
         })
     }
 
-    /// How an agent, or any other program that uses an API, is called through a gateway; none where it is not.
+    /// Returns how to call an agent, or another program that uses an API, through a gateway; none if it is not wired to
+    /// one.
     fn wiring_for(&self, errand: &AttemptInfo<'_>, url: &str) -> Option<(&Agent, GatewayCommand)> {
         let any = self.agents.get("command")?;
         let is_known =
@@ -129,7 +130,7 @@ impl<'a> PrivateGateway<'a> {
             };
             through.env.retain(|(name, _)| is_used(name));
         }
-        // What holds more than an address cannot be passed on as one.
+        // The user's value is kept for variables that hold more than a URL.
         let is_own = |name: &String| errand.env.iter().any(|(own, _)| own == name);
         let addresses: Vec<_> = AddressVariable::of_agent(agent)
             .map(|one| one.name)
@@ -152,7 +153,7 @@ impl<'a> PrivateGateway<'a> {
         (is_told && is_allowed && !is_left).then_some((agent, through))
     }
 
-    /// The protocols that a program seems to use, by its environment.
+    /// Returns the protocols that a program seems to use, judging by its environment.
     fn used_protocols(&self, errand: &AttemptInfo<'_>) -> Vec<Protocol> {
         let is_own = |name: &str| errand.env.iter().any(|(own, _)| own == name);
         let is_set = |name: &str| self.env.contains_key(name) || is_own(name);
@@ -165,7 +166,7 @@ impl<'a> PrivateGateway<'a> {
             .collect()
     }
 
-    /// Whether a file says that the user has told the agent where its API is in a way that we would undo.
+    /// True if a settings file of the user sets the agent's API address in a way that we would override.
     fn has_own_address(&self, agent: &Agent, cwd: &Path) -> bool {
         let mut files = agent.file().call.base_url.indicator_files();
         files.any(|(file, sign)| self.file_contains(file, sign, cwd))
@@ -188,7 +189,7 @@ impl<'a> PrivateGateway<'a> {
         text.is_some_and(|text| text.contains(&sign.holds))
     }
 
-    /// Whether the agents are behind a gateway of ours already.
+    /// True if the agents are already behind one of our gateways.
     fn is_behind_gateway(&self) -> bool {
         let variables = AddressVariable::all(None, self.agents);
         let mut values = variables.iter().filter_map(|one| self.env.get(&one.name));
@@ -220,8 +221,8 @@ impl<'a> PrivateGateway<'a> {
         running.as_ref().map_err(String::as_str)
     }
 
-    /// The session of an attempt: a new one, or the one of the attempt before. It may spend what is configured, and what
-    /// people have allowed beyond; to be taken up again allows nothing.
+    /// Returns the session of an attempt: a new one, or that of the previous attempt. Its budget is the configured one
+    /// plus approved extensions; resuming adds nothing.
     fn session_for(
         &self,
         running: &GatewayThread,
@@ -259,7 +260,7 @@ impl<'a> PrivateGateway<'a> {
             escalates: false,
             agent: errand.agent.map(|agent| agent.id().to_owned()),
         });
-        // A person has moved it to another model while it was served by another process.
+        // Applies model switches made while another process served the session.
         for recorded in &past.events {
             if let Event::ModelSwitched(moved) = &recorded.event
                 && moved.session.as_ref() == Some(errand.session)
@@ -271,7 +272,7 @@ impl<'a> PrivateGateway<'a> {
         session
     }
 
-    /// What people have allowed a session beyond what is configured: of its own budget, and of that of today.
+    /// Returns the approved extensions of a session's budget and of today's budget.
     fn approved_extra(
         &self,
         gateway: &Gateway,
@@ -290,7 +291,7 @@ impl<'a> PrivateGateway<'a> {
         (own, limit(BudgetScope::GatewayDay, budgets.day))
     }
 
-    /// What the run of an attempt may use, with what its other attempts have used that are under way.
+    /// Tracks the run budget of an attempt, shared with the other active attempts of the run.
     fn track_run_budget(&self, session: &Arc<GatewaySession>, errand: &AttemptInfo<'_>) -> Arc<()> {
         let token = Arc::new(());
         let mut under_way = self.active_attempts.borrow_mut();
@@ -316,7 +317,7 @@ impl<'a> PrivateGateway<'a> {
             let path = self.folder.join(format!("{name}.json"));
             let written =
                 std::fs::create_dir_all(&self.folder).and_then(|()| std::fs::write(&path, content));
-            // Without it the agent tries by itself, too.
+            // Without the gateway, the agent still retries by itself.
             if written.is_ok() {
                 set.push((name, path.display().to_string()));
             }
@@ -338,8 +339,8 @@ impl<'a> PrivateGateway<'a> {
         set
     }
 
-    /// Whether an attempt is ended when its agent goes in circles: not where a person works with it, and not where the
-    /// model is told instead.
+    /// True if an attempt is ended when its agent is stuck in a loop. Not for interactive agents, and not if the model
+    /// is told instead.
     fn ends_on_loop(&self, errand: &AttemptInfo<'_>) -> bool {
         let headless = |agent| Invocation::parse(agent, errand.command).is_headless();
         let alone = errand.is_role || errand.agent.is_some_and(headless);
@@ -350,7 +351,7 @@ impl<'a> PrivateGateway<'a> {
 
 impl GoBetween for PrivateGateway<'_> {
     fn attach(&self, errand: &AttemptInfo<'_>) -> Option<Box<dyn GatewayAttachment>> {
-        // Who wants nothing to be tried again shall not lose the agent's own tries.
+        // With the policy off there is no gateway, so that the agent keeps its own retries.
         if !errand.policy.enabled || self.is_behind_gateway() {
             return None;
         }
@@ -431,7 +432,7 @@ impl GatewayThread {
         self.gateway.as_deref()
     }
 
-    /// What has happened in the run of an attempt so far.
+    /// Returns the events of the run before this attempt.
     fn prior_events(&self, store: &Store, errand: &AttemptInfo<'_>) -> PriorRun {
         let (store, run) = (store.clone(), errand.run.clone());
         let session = errand.session.clone();
@@ -442,31 +443,31 @@ impl GatewayThread {
             let sessions = story.map(|story| story.sessions).unwrap_or_default();
             let own = sessions.into_iter().find(|one| one.id == session);
             let spent = own.map_or(0.0, |own| own.cost_usd);
-            // Whoever asks waits for it.
+            // The caller waits for it.
             let _ = send.send(PriorRun { events, spent });
         });
         past.recv().unwrap_or_default()
     }
 }
 
-/// What has happened in a run before an attempt.
+/// History of a run before an attempt.
 #[derive(Default)]
 struct PriorRun {
     events: Vec<EventRecord>,
-    /// What the session has cost so far, in USD.
+    /// Cost of the session so far, in USD.
     spent: f64,
 }
 
-/// An attempt that is under way.
+/// An active attempt.
 struct ActiveAttempt {
-    /// Gone once it has ended.
+    /// Expires when the attempt ends.
     marker: Weak<()>,
     session: Arc<GatewaySession>,
-    /// What its session had used before.
+    /// Usage of its session before the attempt.
     usage_before: CallUsage,
 }
 
-/// What the thread of a gateway starts with.
+/// Input of a gateway thread.
 struct GatewayThreadInput {
     settings: GatewaySettings,
     knowledge: GatewayKnowledge,
@@ -486,7 +487,7 @@ impl GatewayThreadInput {
             follow_spending(gateway, &self.store).await;
         }
         let own = gateway.as_ref().ok().map(Arc::clone);
-        // Nobody waits for it any more if that fails.
+        // If sending fails, the receiver is gone.
         let _ = self.started.send(gateway);
         let Some(gateway) = own else {
             return;
@@ -509,7 +510,7 @@ impl Drop for GatewayThread {
             let _ = stop.send(());
         }
         if let Some(thread) = self.thread.take() {
-            // What went wrong in it has been told.
+            // The error of the thread has already been reported.
             let _ = thread.join();
         }
     }

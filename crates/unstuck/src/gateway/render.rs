@@ -1,4 +1,4 @@
-//! One line for each thing that a gateway tells.
+//! Renders gateway events, one line each.
 
 use unstuck_core::RunId;
 use unstuck_gateway::SessionEventKind;
@@ -6,10 +6,10 @@ use unstuck_gateway::SessionEventKind;
 use crate::output::{BOLD, GREEN, RED, YELLOW};
 use crate::text_display::one_line;
 
-/// How much of a line of evidence is shown.
+/// Maximum length of evidence in a line.
 const MAX_EVIDENCE: usize = 100;
 
-/// What is told about a thing that happened.
+/// Renders the line for an event.
 pub(crate) fn notice_line(what: &SessionEventKind) -> String {
     match what {
         SessionEventKind::Retrying {
@@ -59,7 +59,7 @@ pub(crate) fn notice_line(what: &SessionEventKind) -> String {
     }
 }
 
-/// What a session is called for people: that of a run by the run's short id.
+/// Returns the display name of a session: the short run id for a session of a run.
 pub(crate) fn session_label(session: &str) -> String {
     match session.rsplit_once('-') {
         Some((run, number)) if !session.starts_with("client-") => {

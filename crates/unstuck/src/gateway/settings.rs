@@ -1,4 +1,4 @@
-//! What the configuration says, as the gateway takes it.
+//! Converts configuration to gateway settings.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,10 +12,10 @@ use unstuck_gateway::{
 
 use crate::environment::{network_probe, variable};
 
-/// A project must not make a storm of probes.
+/// Lower bound, so that a project cannot cause a storm of probes.
 const MIN_PROBE_INTERVAL: Duration = Duration::from_secs(1);
 
-/// What a gateway is told before it starts, by what the configuration says.
+/// Builds the gateway settings from the configuration.
 pub(crate) fn gateway_settings(
     section: &GatewaySection,
     upstreams: Vec<Upstream>,
@@ -44,7 +44,7 @@ pub(crate) fn gateway_settings(
     settings
 }
 
-/// How upstreams are reached, by the variables that other programs heed as well.
+/// Returns the network settings from the standard proxy and CA variables.
 fn network_settings() -> NetworkSettings {
     let either = |upper: &str, lower: &str| variable(upper).or_else(|| variable(lower));
     let all = || either("ALL_PROXY", "all_proxy");
@@ -95,7 +95,7 @@ fn watch_limits(section: &GatewayWatch) -> WatchLimits {
     }
 }
 
-/// When what comes of a stream is passed on.
+/// Converts the stream mode of the configuration.
 pub(super) fn stream_mode(section: section::StreamMode) -> StreamMode {
     match section {
         section::StreamMode::Direct => StreamMode::Direct,
@@ -116,9 +116,9 @@ fn on_loop(section: section::OnLoop) -> OnLoop {
 mod tests {
     use super::*;
 
-    /// What the configuration takes for the defaults are those of the gateway.
+    /// The defaults of the configuration are those of the gateway.
     #[test]
-    fn the_defaults_are_the_same() {
+    fn configuration_defaults_equal_gateway_defaults() {
         let section = GatewaySection::default();
         assert_eq!(time_limits(&section.timeouts), TimeLimits::default());
         assert_eq!(watch_limits(&section.watch), WatchLimits::default());

@@ -1,4 +1,4 @@
-//! What people decide about sessions, and what other gateways spend, taken over while a gateway runs.
+//! Follows the store while a gateway runs, to apply human decisions and the spending of other gateways.
 
 use std::time::Duration;
 
@@ -10,11 +10,11 @@ use unstuck_store::{CostGroupBy, EventFilter, EventOrder, LogOffset, SpendingQue
 
 use crate::clock;
 
-/// How often is looked.
+/// Interval for polling the store.
 const POLL_INTERVAL: Duration = Duration::from_millis(800);
 const DAY_MS: i64 = 86_400_000;
 
-/// Takes over what people decide, for as long as it is awaited.
+/// Applies human decisions from the store until dropped.
 pub(crate) async fn follow_decisions(gateway: &Gateway, store: &Store) {
     let mut after = newest_offset(store).await;
     loop {
@@ -24,7 +24,7 @@ pub(crate) async fn follow_decisions(gateway: &Gateway, store: &Store) {
             after: Some(after),
             ..decision_filter()
         };
-        // A store that is busy is looked at again.
+        // A busy store is polled again.
         let Ok(page) = store.events(&filter).await else {
             continue;
         };
@@ -39,7 +39,7 @@ pub(crate) async fn follow_decisions(gateway: &Gateway, store: &Store) {
     }
 }
 
-/// What people decide.
+/// Returns the filter for events with human decisions.
 fn decision_filter() -> EventFilter {
     EventFilter {
         names: vec!["model_escalated".to_owned(), "recovery_resolved".to_owned()],
@@ -59,7 +59,7 @@ async fn newest_offset(store: &Store) -> LogOffset {
 
 fn apply_model_switch(gateway: &Gateway, moved: &ModelSwitched) {
     let change = &moved.switch;
-    // What was decided by itself has been done by whoever decided it.
+    // Automatic answers have already been applied by their author.
     if change.reason != ModelSwitchReason::Manual {
         return;
     }
@@ -77,7 +77,7 @@ fn apply_answer(gateway: &Gateway, resolved: &EscalationResolved) {
     }
 }
 
-/// Takes over what all gateways of this store have spent today, where that matters.
+/// Applies today's spending of all gateways of this store if a daily budget is set.
 pub(crate) async fn follow_spending(gateway: &Gateway, store: &Store) {
     if gateway.budgets().day.is_none() {
         return;

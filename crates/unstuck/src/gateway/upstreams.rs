@@ -1,4 +1,4 @@
-//! Whom a gateway asks: what a flag, the user's own variables, the configuration or nobody says.
+//! Upstreams of a gateway: from a flag, the user's environment, the configuration, or the defaults.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use super::settings::stream_mode;
 use crate::environment;
 use crate::error_report::error_with_hint;
 
-/// `PROTOCOL=URL`, as a flag says it.
+/// Parses the flag value `PROTOCOL=URL`.
 pub(crate) fn from_flag(text: &str) -> Result<Upstream, String> {
     let known = Protocol::ALL.map(Protocol::name).join(", ");
     let (name, url) = text.split_once('=').ok_or_else(|| {
@@ -23,7 +23,7 @@ pub(crate) fn from_flag(text: &str) -> Result<Upstream, String> {
     Upstream::new(name, protocol, url).map_err(|error| error.to_string())
 }
 
-/// What the configuration says about a protocol, or the provider itself.
+/// Returns the configured upstreams of a protocol, or the provider's own API.
 pub(crate) fn from_config(section: &GatewaySection, protocol: Protocol) -> Result<Vec<Upstream>> {
     let lists = section.upstreams.lists();
     let list = lists.iter().find(|(name, _)| *name == protocol.name());
@@ -66,17 +66,17 @@ fn configured_upstream(protocol: Protocol, at: usize, one: &GatewayUpstream) -> 
     Ok(upstream)
 }
 
-/// A variable that tells a program where an API is.
+/// An environment variable that sets the address of an API.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct AddressVariable {
     pub(super) name: String,
     pub(super) protocol: Protocol,
-    /// What has to be put behind its value to make it a base URL.
+    /// Path to append to its value to get a base URL.
     path_suffix: &'static str,
 }
 
 impl AddressVariable {
-    /// The variables that tell an agent, as far as they hold nothing but an address.
+    /// Returns the variables of an agent that hold nothing but a URL.
     pub(super) fn of_agent(agent: &Agent) -> impl Iterator<Item = Self> {
         let env = agent.file().call.base_url.env.iter();
         env.filter_map(|(name, value)| {
@@ -93,7 +93,7 @@ impl AddressVariable {
         })
     }
 
-    /// The variables that tell this agent, and after them those of all others.
+    /// Returns the variables of this agent, followed by those of all others.
     pub(super) fn all(first: Option<&Agent>, agents: &Agents) -> Vec<Self> {
         let mut found: Vec<Self> = Vec::new();
         let own = first.into_iter().flat_map(Self::of_agent);
@@ -106,7 +106,7 @@ impl AddressVariable {
         found
     }
 
-    /// The base URL that a value of it means.
+    /// Returns the base URL for a value of the variable.
     fn base_url(&self, value: &str) -> String {
         let value = value.trim_end_matches('/');
         if value.ends_with(self.path_suffix) {
@@ -117,7 +117,7 @@ impl AddressVariable {
     }
 }
 
-/// Whom a private gateway asks: what the user's own variables say counts most.
+/// Returns the upstreams of a private gateway; the user's own environment takes precedence.
 pub(super) fn from_environment(
     section: &GatewaySection,
     variables: &[AddressVariable],
@@ -139,7 +139,7 @@ fn own_upstream(protocol: Protocol, url: &str) -> Result<Upstream, GatewayError>
     Upstream::new(protocol.name(), protocol, url)
 }
 
-/// Whether an address is that of a gateway of ours.
+/// True if a URL belongs to one of our gateways.
 pub(super) fn is_own_gateway(url: &str) -> bool {
     let Some(rest) = url.strip_prefix("http://") else {
         return false;
@@ -159,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_flag_names_protocol_and_address() {
+    fn flag_has_protocol_and_url() {
         let upstream = from_flag("openai=http://127.0.0.1:9/v1/").unwrap();
         assert_eq!(upstream.protocol, Protocol::OpenAi);
         assert_eq!(upstream.base.to_string(), "http://127.0.0.1:9/v1");
@@ -172,9 +172,9 @@ mod tests {
         assert!(from_flag("openai=ftp://x").unwrap_err().contains("http://"));
     }
 
-    /// What a user has set is who is asked, in whatever form the agent takes it.
+    /// The user's setting selects the upstream, in any form that the agent accepts.
     #[test]
-    fn the_users_own_variables_name_whom_to_ask() {
+    fn environment_variables_select_the_upstream() {
         let agents = Agents::built_in();
         let env = |pairs: &[(&str, &str)]| {
             let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gateway_of_ours_is_known_by_its_address() {
+    fn own_gateway_is_recognized_by_its_url() {
         for url in [
             "http://127.0.0.1:4141/anthropic",
             "http://127.0.0.1:9/s/abc-1/openai/v1",

@@ -1,4 +1,4 @@
-//! Whether the project's word about repairs counts, and whether it is a person who says so.
+//! Trust in a project's repair rules, and checks that a human grants it.
 
 mod trust_contents;
 mod trust_prompt;
@@ -22,26 +22,26 @@ use unstuck_run::worktree::HeadTree;
 use crate::config::Config;
 use crate::environment;
 
-/// Whether what the project says about repairs counts.
+/// Returns whether the project's repair rules are trusted.
 pub(crate) fn project_trust(config: &Config, project: &Path) -> ProjectTrust {
     TrustedProject::new(config, project)
         .trust_state()
         .as_project_trust()
 }
 
-/// Whether what the project's files say beside `[recovery]` is trusted as it is now.
+/// True if the project's settings outside `[recovery]` are trusted in their current version.
 pub(crate) fn trusts_settings(config: &Config, project: &Path) -> bool {
     let hash = settings_hash(config);
     config.trusts_projects()
         || trust_store().is_some_and(|trust| trust.trusts_settings(project, &hash))
 }
 
-/// The hash of what the project's files say beside `[recovery]`.
+/// Returns the hash of the project's settings outside `[recovery]`.
 fn settings_hash(config: &Config) -> String {
     content_hash(config.written_settings().canonical_text().as_bytes())
 }
 
-/// What does not count because nobody has trusted it, why, and what to do; none if all of it counts.
+/// Describes the ignored untrusted rules, with the reason and a hint; none if all apply.
 pub(crate) fn untrusted_notice(config: &Config, project: &Path) -> Option<String> {
     let project = TrustedProject::new(config, project);
     match project.trust_state() {
@@ -50,15 +50,15 @@ pub(crate) fn untrusted_notice(config: &Config, project: &Path) -> Option<String
     }
 }
 
-/// The guard files of a project as they were accepted.
+/// Returns the accepted watched files of a project.
 pub(crate) fn accepted_files(project: &Path) -> AcceptedParts {
     trust_store()
         .map(|trust| trust.accepted_files(project))
         .unwrap_or_default()
 }
 
-/// The guard files as they are before anything runs, where the user trusts all projects and nothing else says how they
-/// should be: there is no commit, and nobody has accepted any.
+/// Returns the watched files before anything runs, if the user trusts all projects and there is no other baseline: no
+/// commit, and nothing accepted.
 pub(crate) fn files_at_start(
     config: &Config,
     project: Option<&Path>,
@@ -78,17 +78,17 @@ pub(crate) fn files_at_start(
     }
 }
 
-/// Where it is remembered what was trusted.
+/// Returns the store of trust records.
 pub(crate) fn trust_store() -> Option<TrustStore> {
     environment::state_dir().map(|state| TrustStore::open(&state))
 }
 
-/// Why only a person could do something here: what shows that an agent asks.
+/// Returns evidence that this process was started by an agent, if any.
 pub(crate) fn agent_evidence() -> Option<String> {
     detect_nested_run().map(|inside| inside.to_string())
 }
 
-/// The project as it was committed before anything ran: what an agent commits, nobody has accepted.
+/// Returns the project's files at the last commit before the start; later commits of agents are not accepted.
 pub(crate) fn committed_files(project: Option<&Path>) -> Box<dyn CommittedFiles> {
     match project.map(HeadTree::at_head) {
         Some(Ok(head)) => Box::new(head),

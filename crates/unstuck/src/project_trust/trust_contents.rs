@@ -1,4 +1,4 @@
-//! What is trusted, as a person reads it.
+//! Describes the trusted content for review.
 
 use std::path::Path;
 
@@ -14,29 +14,29 @@ use unstuck_run::worktree::open_committed_files;
 
 use super::TrustedProject;
 
-/// How many lines of a file's difference are shown here.
+/// Maximum number of diff lines per file.
 const MOST_LINES: usize = 12;
-/// How many names of files are shown on one line.
+/// Maximum number of file names in a line.
 const MOST_NAMES: usize = 12;
 
-/// What is trusted with a project.
+/// Content that is trusted with a project.
 #[derive(Debug, Serialize)]
 pub(crate) struct TrustContents {
-    /// What would count.
+    /// Rules that would apply.
     pub(crate) section: RecoverySection,
-    /// What should make its owner think twice, by entry.
+    /// Warnings for the owner, by entry.
     pub(crate) warnings: Vec<String>,
-    /// The guard files as they are now.
+    /// Watched files in their current state.
     #[serde(skip)]
     pub(crate) baseline: AcceptedParts,
-    /// Their names.
+    /// Names of the watched files.
     pub(crate) files: Vec<String>,
-    /// Those that are neither committed so nor accepted.
+    /// Watched files that differ from both the committed and the accepted versions.
     pub(crate) changed: Vec<ChangedWatchedFile>,
 }
 
 impl TrustContents {
-    /// Looks at a project; none if nobody says anything about repairs.
+    /// Inspects a project; none if there are no repair rules.
     pub(crate) fn of_project(project: &TrustedProject<'_>) -> Result<Option<Self>> {
         let Some(section) = project.declared_section() else {
             return Ok(None);
@@ -64,7 +64,7 @@ impl TrustContents {
         }))
     }
 
-    /// The files that decide what the commands execute, in lines.
+    /// Lists the watched files that decide what the commands execute.
     pub(crate) fn file_lines(&self) -> Vec<String> {
         let mut lines = Vec::new();
         if !self.files.is_empty() {
@@ -99,7 +99,7 @@ fn warnings(section: &RecoverySection) -> Vec<String> {
     told.collect()
 }
 
-/// What a section allows, in lines.
+/// Lists what a section allows.
 pub(crate) fn allowed_lines(section: &RecoverySection) -> Vec<String> {
     if !section.enabled {
         return vec!["No repairs are done".to_owned()];
@@ -172,7 +172,7 @@ fn confinement_text(section: &RecoverySection) -> String {
     format!("They run {sandbox}, {network}{writes}{variables}")
 }
 
-/// What changes, a line each: what allows more is marked.
+/// Lists the changes, one line each; those that allow more are marked.
 pub(super) fn change_lines(changes: &[RepairPolicyChange]) -> Vec<String> {
     let line = |change: &RepairPolicyChange| {
         let mark = if change.widens { '+' } else { '-' };

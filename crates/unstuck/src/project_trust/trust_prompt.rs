@@ -1,4 +1,4 @@
-//! Asks the person at the terminal once whether they trust what the project says about repairs.
+//! Asks once on the terminal whether the project's repair rules are trusted.
 #![expect(
     clippy::disallowed_methods,
     reason = "files of the system, which no agent can put there"
@@ -20,12 +20,12 @@ use crate::config::Config;
 use crate::output::{BOLD, DIM, YELLOW};
 use crate::redacted_stderr;
 
-/// More than this nobody answers.
+/// Maximum length of an answer.
 const MAX_ANSWER: usize = 100;
 
-/// Asks the person at the terminal about what the project allows, if that is new, and remembers the answer.
+/// Asks on the terminal about new repair rules of the project, and records the answer.
 ///
-/// Without a terminal, inside a supervised agent, or where it was declined before, nobody is asked.
+/// Does nothing without a terminal, inside a supervised agent, or if declined before.
 pub(crate) fn ask_trust(config: &Config, root: &Path) -> Result<()> {
     let project = TrustedProject::new(config, root);
     if let TrustState::Untrusted(standing) = project.trust_state()
@@ -44,7 +44,7 @@ pub(crate) fn ask_trust(config: &Config, root: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Shows something to the person at the terminal, and asks whether they agree; none where nobody can be asked.
+/// Shows a text on the terminal and asks for confirmation; none if nobody can be asked.
 pub(crate) fn confirm(text: &str, question: &str) -> Option<bool> {
     if detect_nested_run().is_some() {
         return None;
@@ -52,15 +52,15 @@ pub(crate) fn confirm(text: &str, question: &str) -> Option<bool> {
     ask_on(terminal()?, text, question).ok()
 }
 
-/// The terminal that a person sits at, if this program may talk to it now.
+/// Opens the controlling terminal if this program may use it now.
 fn terminal() -> Option<File> {
     if !redacted_stderr::is_terminal() {
         return None;
     }
-    // Standard input is for the command that is run.
+    // Standard input belongs to the supervised command.
     let terminal = OpenOptions::new().read(true).write(true).open("/dev/tty");
     let terminal = terminal.ok()?;
-    // Whoever reads in the background is stopped.
+    // Reading in the background would stop the process.
     let foreground = rustix::termios::tcgetpgrp(&terminal).ok()?;
     (foreground == rustix::process::getpgrp()).then_some(terminal)
 }
@@ -104,7 +104,7 @@ fn ask_on(mut terminal: File, text: &str, question: &str) -> Result<bool> {
     Ok(is_yes(&read_line(&mut terminal)))
 }
 
-/// One line that is typed; nothing where the terminal is gone.
+/// Reads a typed line; empty if the terminal is gone.
 fn read_line(from: &mut impl Read) -> String {
     let mut typed = Vec::new();
     let mut byte = [0];
@@ -117,7 +117,7 @@ fn read_line(from: &mut impl Read) -> String {
     String::from_utf8_lossy(&typed).into_owned()
 }
 
-/// Everything but a clear yes is a no.
+/// Returns true only for a clear yes.
 fn is_yes(answer: &str) -> bool {
     matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")
 }
@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn everything_but_a_clear_yes_is_a_no() {
+    fn only_a_clear_yes_is_a_yes() {
         for answer in ["y", "Y", " yes ", "YES"] {
             assert!(is_yes(answer), "{answer}");
         }
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn one_line_is_read_and_no_more() {
+    fn exactly_one_line_is_read() {
         let mut typed = io::Cursor::new(b"yes\nrm -rf /\n".to_vec());
         assert_eq!(read_line(&mut typed), "yes");
         assert_eq!(read_line(&mut io::Cursor::new(b"y")), "y");

@@ -1,4 +1,4 @@
-//! A project and what is remembered about it.
+//! A project with its trust record.
 
 use std::path::{Path, PathBuf};
 
@@ -14,28 +14,28 @@ use crate::config::Config;
 use crate::error_report::error_with_hint;
 use crate::{clock, environment};
 
-/// A project and what is remembered about it.
+/// A project with its trust record.
 pub(crate) struct TrustedProject<'c> {
     pub(crate) config: &'c Config,
-    /// Its root folder.
+    /// Root directory of the project.
     pub(crate) root: PathBuf,
 }
 
-/// Whether the project's word counts.
+/// Trust state of the project's rules.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum TrustState {
-    /// It says nothing, or nothing that its owner would have to trust.
+    /// The project declares nothing that needs trust.
     NothingDeclared,
-    /// It counts because the user trusts all projects.
+    /// Trusted because the user trusts all projects.
     TrustsAll,
-    /// It counts because it was trusted.
+    /// Trusted explicitly.
     Trusted,
-    /// It does not count.
+    /// Not trusted.
     Untrusted(TrustStatus),
 }
 
 impl TrustState {
-    /// Whether all of it counts.
+    /// Converts to the trust value used by the policy.
     pub(crate) fn as_project_trust(&self) -> ProjectTrust {
         match self {
             Self::NothingDeclared | Self::TrustsAll | Self::Trusted => ProjectTrust::Trusted,
@@ -52,7 +52,7 @@ impl<'c> TrustedProject<'c> {
         }
     }
 
-    /// Whether the project's word counts.
+    /// Returns the trust state of the project's rules.
     pub(crate) fn trust_state(&self) -> TrustState {
         let Some(said) = self.config.project_recovery() else {
             return TrustState::NothingDeclared;
@@ -71,7 +71,7 @@ impl<'c> TrustedProject<'c> {
         }
     }
 
-    /// What does not count, why, and what to do.
+    /// Describes the ignored rules, with the reason and a hint.
     pub(super) fn untrusted_line(&self, standing: &TrustStatus) -> String {
         let files = self.files();
         let why = match standing {
@@ -87,7 +87,7 @@ impl<'c> TrustedProject<'c> {
         )
     }
 
-    /// The project's files that say something about repairs, as people here write them.
+    /// Returns the project's files that declare repair rules, as display paths.
     pub(crate) fn files(&self) -> String {
         let said = self.config.project_recovery();
         let files = said.map(|said| said.files.as_slice()).unwrap_or_default();
@@ -98,12 +98,12 @@ impl<'c> TrustedProject<'c> {
         names.join(" and ")
     }
 
-    /// What counts about repairs if the project's word is trusted.
+    /// Returns the repair rules that apply once the project is trusted.
     pub(crate) fn declared_section(&self) -> Option<RecoverySection> {
         self.config.repair_policy(ProjectTrust::Trusted)
     }
 
-    /// What trust changes: against what was trusted before, or against what counts without it.
+    /// Returns the changes that trust brings, compared with the last trusted version or with the untrusted state.
     pub(crate) fn changes(&self, standing: &TrustStatus) -> Vec<RepairPolicyChange> {
         let Some(wanted) = self.declared_section() else {
             return Vec::new();
@@ -117,7 +117,7 @@ impl<'c> TrustedProject<'c> {
         diff_policies(&before.unwrap_or_default(), &wanted)
     }
 
-    /// Remembers that the project's word is trusted, and the guard files as they are.
+    /// Records trust in the repair rules and the current watched files.
     pub(crate) fn accept(&self, files: AcceptedParts) -> Result<()> {
         let said = self.config.project_recovery();
         let trusted = said.map(|said| TrustedContent {
@@ -130,14 +130,14 @@ impl<'c> TrustedProject<'c> {
         accepted.context("nothing was trusted")
     }
 
-    /// Remembers that what else the project's files say is trusted as it is now.
+    /// Records trust in the current settings outside `[recovery]`.
     pub(crate) fn accept_settings(&self) -> Result<()> {
         let hash = super::settings_hash(self.config);
         let accepted = required_trust_store()?.accept_settings(&self.root, &hash);
         accepted.context("nothing was trusted")
     }
 
-    /// Remembers that the project's word is not wanted.
+    /// Records that trust was declined.
     pub(super) fn decline(&self) -> Result<()> {
         if let Some(said) = self.config.project_recovery() {
             required_trust_store()?.decline(&self.root, &said.hash())?;
@@ -145,7 +145,7 @@ impl<'c> TrustedProject<'c> {
         Ok(())
     }
 
-    /// Forgets the project; whether there was something to forget.
+    /// Removes the trust record; returns whether there was one.
     pub(crate) fn forget(&self) -> Result<bool> {
         Ok(required_trust_store()?.forget(&self.root)?)
     }
@@ -160,7 +160,7 @@ fn required_trust_store() -> Result<TrustStore> {
     })
 }
 
-/// Who trusts.
+/// Returns the name of the trusting user.
 fn trusting_user() -> String {
     let name = environment::variable("USER").or_else(|| environment::variable("LOGNAME"));
     let id = rustix::process::getuid().as_raw();

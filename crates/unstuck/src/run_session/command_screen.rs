@@ -1,5 +1,4 @@
-//! What a person sees of a run: the child's output untouched, one compact line for each thing that happens, and on a
-//! terminal a live line below it.
+//! Screen of a single command: the child's output unchanged, one line per event, and on a terminal a live line below.
 
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
@@ -16,32 +15,32 @@ use crate::output::{DIM, terminal_columns};
 use crate::redacted_stderr::{self, RedactedStderr, redacted};
 use crate::text_display::wrap_words;
 
-/// Where the second line of something that is told begins: behind the name.
+/// Column where continuation lines begin, after the name.
 const INDENT: usize = 9;
 
-/// How much a person wants to be told.
+/// Verbosity of unstuck's own output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verbosity {
-    /// Everything that happens.
+    /// All events.
     All,
-    /// Everything that happens, and what the agents of a pipeline write.
+    /// All events and the output of the agents of a pipeline.
     WithAgentOutput,
-    /// Nothing but what is wrong with unstuck itself.
+    /// Only errors of unstuck itself.
     Quiet,
 }
 
-/// Passes on the child's output and tells what happens.
+/// Passes on the child's output and reports events.
 pub(crate) struct CommandScreen {
     verbosity: Verbosity,
-    /// What is put behind every command that is proposed, so that it finds the run.
+    /// Store option appended to suggested commands, so that they find the run.
     store_option: String,
     output: Passthrough,
     stderr: RedactedStderr,
-    /// Whether the live line can be drawn at all.
+    /// True if the terminal supports the live line.
     live: bool,
-    /// Whether it stands below the output now.
+    /// True while the live line is drawn.
     drawn: bool,
-    /// Whether the child's output ended in the middle of a line.
+    /// True if the child's output ends in the middle of a line.
     has_open_line: bool,
 }
 
@@ -59,12 +58,12 @@ impl CommandScreen {
         }
     }
 
-    /// Whether the last line on standard output has not come to its end.
+    /// True if the last line on standard output is incomplete.
     pub(super) fn is_line_open(&self) -> bool {
         self.output.is_line_open()
     }
 
-    /// Tells one thing.
+    /// Prints one line.
     pub(crate) fn print_line(&mut self, line: &str) {
         if self.verbosity != Verbosity::Quiet && !self.output.is_unread() {
             self.line(line);
@@ -74,16 +73,16 @@ impl CommandScreen {
     fn line(&mut self, line: &str) {
         self.clear();
         self.end_line();
-        // A secret would be hard to find in what is wrapped.
+        // Redact before wrapping: a secret could not be found in wrapped text.
         let mut line = format!("{DIM}unstuck:{DIM:#} {}", redacted(line));
         if let Some(columns) = terminal_columns(rustix::stdio::stderr()) {
             line = wrap_words(&line, columns, INDENT);
         }
-        // Nothing can be done if nobody reads it.
+        // If standard error is closed, nothing is left to try.
         let _ = writeln!(self.stderr, "{line}");
     }
 
-    /// Begins a new line where the child left one open, so that ours stands alone.
+    /// Ends a line that the child left open, so that ours starts on a new line.
     fn end_line(&mut self) {
         if std::mem::take(&mut self.has_open_line) {
             let _ = writeln!(self.stderr);
@@ -97,7 +96,7 @@ impl CommandScreen {
     }
 
     fn draw(&mut self, text: &str) {
-        // A line that the child has begun is the child's.
+        // An open line belongs to the child.
         if self.has_open_line || !self.output.is_open() {
             return;
         }
@@ -200,7 +199,7 @@ impl Drop for CommandScreen {
     }
 }
 
-/// Whether a terminal can write over a line: one that is `dumb` or does not say what it is cannot.
+/// True if the terminal can redraw a line: not if its type is `dumb` or unknown.
 pub(super) fn can_redraw(mut environment: impl Iterator<Item = (String, String)>) -> bool {
     environment.any(|(name, value)| name == "TERM" && !value.is_empty() && value != "dumb")
 }
@@ -217,7 +216,7 @@ mod tests {
     use super::can_redraw;
 
     #[test]
-    fn a_terminal_that_cannot_write_over_a_line_gets_no_live_line() {
+    fn dumb_terminal_gets_no_live_line() {
         let says = |term: &str| can_redraw([("TERM".to_owned(), term.to_owned())].into_iter());
         assert!(says("xterm-256color"));
         assert!(!says("dumb") && !says(""));

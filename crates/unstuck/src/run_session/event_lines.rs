@@ -1,4 +1,4 @@
-//! One compact line for each thing that happens.
+//! Renders run events, one compact line each.
 
 use std::time::Duration;
 
@@ -14,15 +14,15 @@ use crate::output::{BOLD, GREEN, RED, YELLOW};
 use crate::repair_rendering;
 use crate::text_display::{one_line, signed_usd};
 
-/// How much of a line of evidence is shown; all of it was just printed by the child.
+/// Maximum length of evidence in a line; the child has just printed all of it.
 const MAX_EVIDENCE: usize = 100;
 
-/// What there is to tell about an event; `option` belongs behind every command that is proposed.
+/// Renders an event; `option` is appended to every suggested command.
 pub(super) fn event_lines(event: &Event, recovery: &SessionState, option: &str) -> Vec<String> {
     match event {
         Event::RunResumed(resumed) => resumed_lines(&resumed.stop_reason, recovery),
         Event::AttemptStarted(attempt) => attempt_started_line(attempt).into_iter().collect(),
-        // An exit code that is an answer and no failure is the child's own business.
+        // An exit code that is a result rather than a failure needs no line.
         Event::AttemptFailed(attempt) if attempt.diagnosis.kind == Kind::None => Vec::new(),
         Event::AttemptFailed(attempt) => vec![attempt_failed_line(attempt)],
         Event::EscalationOpened(asked) if waits_for_person(recovery) => {
@@ -30,7 +30,7 @@ pub(super) fn event_lines(event: &Event, recovery: &SessionState, option: &str) 
             lines.push("waiting until you have seen to it (Ctrl-C stops)".to_owned());
             lines
         }
-        // What was passed over is for `unstuck explain`.
+        // Skipped strategies are shown by `unstuck explain`.
         Event::DecisionMade(made) => match made.decision.delay() {
             Some(_) => vec![made.decision.reason.clone()],
             None => Vec::new(),
@@ -52,7 +52,7 @@ pub(super) fn event_lines(event: &Event, recovery: &SessionState, option: &str) 
     }
 }
 
-/// What waking the conversation costs when a wait is over.
+/// Describes the cost of re-reading the conversation after a wait.
 pub(super) fn reread_cost_text(wait: &WaitStarted) -> Option<String> {
     let cost = wait.reread?;
     Some(format!("to continue the conversation then, {cost}"))
@@ -65,7 +65,7 @@ fn wait_ended_text(by: WaitEndCause) -> &'static str {
     }
 }
 
-/// Why it had stopped, and how long there still is to wait.
+/// Describes why the run had stopped, and the remaining wait.
 fn resumed_lines(after: &str, recovery: &SessionState) -> Vec<String> {
     let mut lines = vec![format!(
         "run {} goes on; it had stopped: {}",
@@ -79,12 +79,12 @@ fn resumed_lines(after: &str, recovery: &SessionState) -> Vec<String> {
     lines
 }
 
-/// Whether the process stays when a person is needed.
+/// True if the process keeps waiting for human input.
 fn waits_for_person(recovery: &SessionState) -> bool {
     recovery.spec().options["wait"] == true
 }
 
-/// Only an attempt that was changed or follows another is worth a line.
+/// Renders the start of an attempt; only changed or repeated attempts are reported.
 fn attempt_started_line(attempt: &AttemptStarted) -> Option<String> {
     let number = attempt.number;
     match (&attempt.cause, attempt.changes.as_slice()) {
@@ -98,7 +98,7 @@ fn attempt_failed_line(attempt: &AttemptFailed) -> String {
     let diagnosis = &attempt.diagnosis;
     let took = HumanDuration(Duration::from_millis(attempt.end.duration_ms));
     let seen = one_line(&diagnosis.evidence.line, MAX_EVIDENCE);
-    // Of a child that was stopped, the last line says nothing about why.
+    // The last output line of a stopped child does not explain the stop.
     let seen = if seen.is_empty() || attempt.end.limit.is_some() {
         exit_text(attempt)
     } else {
@@ -110,7 +110,7 @@ fn attempt_failed_line(attempt: &AttemptFailed) -> String {
     )
 }
 
-/// How a child ended that said nothing.
+/// Describes how a child without output ended.
 fn exit_text(attempt: &AttemptFailed) -> String {
     let end = &attempt.end;
     match (&end.limit, end.signal, end.exit_code) {
@@ -143,7 +143,7 @@ fn run_finished_lines(end: &RunFinished, recovery: &SessionState, option: &str) 
             with_command(format!("{RED}failed{RED:#}: {}", end.reason), &show, option)
         }
         RunOutcome::Interrupted => {
-            // That output is lost was told as a warning.
+            // Lost output was already reported as a warning.
             let is_signal = matches!(end.exit_code, 129 | 143);
             let why = if is_signal { &*end.reason } else { "stopped" };
             vec![format!("{why} · unstuck resume {}{option}", id.short())]
@@ -152,7 +152,7 @@ fn run_finished_lines(end: &RunFinished, recovery: &SessionState, option: &str) 
     }
 }
 
-/// What is told with the command that tells more; a long one stands alone, so that it can be copied.
+/// Appends a command for details; a long one gets its own line, so that it can be copied.
 fn with_command(told: String, command: &str, option: &str) -> Vec<String> {
     if option.is_empty() {
         vec![format!("{told} · {command}")]

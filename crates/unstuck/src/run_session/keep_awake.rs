@@ -1,19 +1,19 @@
-//! Keeps the machine from falling asleep while something runs, where the system offers that.
+//! Keeps the machine awake during a run, if the system supports it.
 
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use tokio::task::JoinHandle;
 
-/// No machine falls asleep sooner by itself, and a short command starts no process for nothing.
+/// No machine goes to sleep sooner by itself, and short commands should not start a process needlessly.
 const DELAY: Duration = Duration::from_secs(60);
 
-/// The machine stays awake for as long as this lives.
+/// Keeps the machine awake until dropped.
 #[derive(Debug)]
 pub(super) struct KeepAwake(JoinHandle<()>);
 
 impl KeepAwake {
-    /// Keeps the machine awake from the first minute on.
+    /// Starts to keep the machine awake after the delay.
     pub(super) fn start() -> Self {
         Self::start_after(DELAY, inhibitor_command())
     }
@@ -21,7 +21,7 @@ impl KeepAwake {
     fn start_after(delay: Duration, command: Command) -> Self {
         Self(tokio::spawn(async move {
             tokio::time::sleep(delay).await;
-            // Where there is no such program the machine decides for itself.
+            // Without such a program, the machine may go to sleep.
             if let Ok(_inhibitor) = spawn_inhibitor(command) {
                 std::future::pending::<()>().await;
             }
@@ -35,7 +35,7 @@ impl Drop for KeepAwake {
     }
 }
 
-/// Starts the program, which ends with its input: when the child is dropped, and also when this process is killed.
+/// Starts the program, which exits at end of input: when the child is dropped, or this process is killed.
 fn spawn_inhibitor(mut command: Command) -> std::io::Result<Child> {
     command
         .stdin(Stdio::piped())
@@ -44,7 +44,7 @@ fn spawn_inhibitor(mut command: Command) -> std::io::Result<Child> {
         .spawn()
 }
 
-/// The program that keeps this system awake.
+/// Returns the command that inhibits sleep on this system.
 fn inhibitor_command() -> Command {
     let pid = std::process::id().to_string();
     let words: &[&str] = if cfg!(target_os = "macos") {
@@ -69,7 +69,7 @@ fn command(words: &[&str]) -> Command {
         reason = "it only holds a lock of the system, and ends with this process"
     )]
     let mut command = Command::new(words.first().copied().unwrap_or_default());
-    // Ctrl-C is not meant for it.
+    // Ctrl-C must not reach the program.
     command.args(words.iter().skip(1)).process_group(0);
     command
 }
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn it_is_held_as_long_as_it_is_wanted_and_not_longer() {
+    async fn sleep_is_inhibited_until_the_guard_is_dropped() {
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name);
         let (held, released) = (path("held"), path("released"));
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_system_without_such_a_program_is_no_error() {
+    async fn missing_inhibitor_program_is_not_an_error() {
         let KeepAwake(task) =
             &KeepAwake::start_after(Duration::ZERO, command(&["/no/such/program"]));
         while !task.is_finished() {

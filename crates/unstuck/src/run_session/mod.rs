@@ -1,4 +1,4 @@
-//! Sets up what a run needs (store, reaper, signals, screen) and drives it.
+//! Sets up the environment of a run (store, reaper, signals, screen) and supervises it.
 
 mod command_screen;
 mod event_lines;
@@ -55,7 +55,7 @@ use crate::project_changes;
 use crate::project_trust;
 use crate::repair_terms::RepairSetup;
 
-/// What is to be driven.
+/// The task to supervise.
 enum RunTask<'a> {
     Start(Box<RunRequest>, &'a mut dyn SessionReporter),
     Resume(CommandResume, &'a mut dyn SessionReporter),
@@ -63,7 +63,7 @@ enum RunTask<'a> {
 }
 
 impl RunTask<'_> {
-    /// Removes a request to stop that belongs to an earlier process of the same run.
+    /// Removes a stop request left by an earlier process of the same run.
     fn forget_stop_request(&self, state: &Path) {
         match self {
             Self::Resume(resumed, _) => clear_stop_request(state, &resumed.run),
@@ -76,7 +76,7 @@ impl RunTask<'_> {
         }
     }
 
-    /// Keeps what the store could not take of a run that has ended, and tells where.
+    /// Saves events of an ended run that the store could not take, and reports where.
     fn save_unrecorded(&mut self, session: &CommandContext<'_>, finished: &RunResult) {
         if finished.unrecorded.is_empty() {
             return;
@@ -100,7 +100,7 @@ impl RunTask<'_> {
         }
     }
 
-    /// The project of a pipeline in which something may be repaired.
+    /// Returns the project of a pipeline in which repairs are possible.
     fn project(&self) -> Option<PathBuf> {
         match self {
             Self::Pipeline(pipeline, _) => {
@@ -112,12 +112,12 @@ impl RunTask<'_> {
     }
 }
 
-/// A single command that is resumed.
+/// A single command to resume.
 pub(crate) struct CommandResume {
     pub(crate) run: RunId,
-    /// How long it is tried from now on.
+    /// Time limit for retries from now on.
     pub(crate) keep_trying: Option<Duration>,
-    /// The hash of what it goes by of the project's files.
+    /// Hash of the project settings that apply to it.
     project_settings: String,
 }
 
@@ -132,40 +132,40 @@ impl CommandResume {
     }
 }
 
-/// A pipeline that is to be conducted.
+/// A pipeline to run.
 pub(crate) struct PipelineTask<'a> {
     pub(crate) plan: PipelineSpec,
     pub(crate) mode: PipelineMode,
-    /// Reads its configuration again.
+    /// Reloads its configuration.
     pub(crate) reload: &'a dyn Fn(Option<&ProjectSettings>) -> Result<PipelineSpec>,
-    /// What is told before anything runs.
+    /// Notes to print before the start.
     pub(crate) notes: Vec<String>,
-    /// Whether the agents get a gateway.
+    /// Mode of the private gateway.
     pub(crate) gateway: GatewayMode,
 }
 
-/// How a pipeline is conducted.
+/// How a pipeline is started.
 pub(crate) enum PipelineMode {
-    /// From its beginning.
+    /// From the beginning.
     Start(RoleSelection),
-    /// Where it stopped.
+    /// Resume from where it stopped.
     Resume(RunId, ResumeOptions),
 }
 
-/// What the user knows, and what comes on standard input.
+/// The user's knowledge, and the standard input.
 struct RunInputs<'a> {
     known: ConfiguredKnowledge<'a>,
     stdin: Stdin,
-    /// What may be repaired, and in which project.
+    /// Repair settings and the project that they apply to.
     repair: Option<(RepairSettings, PathBuf)>,
-    /// Whether the agents get a gateway.
+    /// Mode of the private gateway.
     gateway: GatewayMode,
-    /// What a single command goes by of the project's files.
+    /// Project settings that apply to a single command.
     project_settings: Option<String>,
 }
 
 impl RunInputs<'_> {
-    /// Keeps what a single command goes by of the project's files.
+    /// Saves the project settings that apply to a single command.
     fn keep_project_settings(&self, state: &Path) {
         if let Some(settings) = &self.project_settings {
             project_changes::store_settings(settings, state);
@@ -173,7 +173,7 @@ impl RunInputs<'_> {
     }
 }
 
-/// What is known, with the user's own additions.
+/// Built-in knowledge with the user's additions.
 pub(crate) struct ConfiguredKnowledge<'a> {
     config: &'a Config,
     agents: &'a Agents,
@@ -204,7 +204,7 @@ impl RunKnowledgeSource for ConfiguredKnowledge<'_> {
     }
 
     fn prompts(&self) -> &PromptTemplates {
-        // Whoever uses templates of their own has had them checked before anything runs.
+        // The user's own templates were validated before the start.
         let read = || {
             self.config
                 .prompts()
@@ -224,12 +224,12 @@ impl RepairCatalogSource for ConfiguredKnowledge<'_> {
     }
 }
 
-/// A run that has come to its end, or to a stop, and where that leaves standard output.
+/// A run that has ended or stopped, and the state of standard output.
 #[derive(Debug)]
 pub(crate) struct SupervisedRun {
-    /// How it ended.
+    /// Result of the run.
     pub(crate) finished: RunResult,
-    /// Whether the last line on standard output has not come to its end.
+    /// True if the last line on standard output is incomplete.
     pub(crate) is_line_open: bool,
 }
 
@@ -272,14 +272,14 @@ pub(crate) fn run_command(
     })
 }
 
-/// Runs a command of the demo: with agents of its own, and without what comes on standard input.
+/// Runs a command of the demo: with its own agents, and without standard input.
 pub(crate) fn run_demo(
     session: &CommandContext<'_>,
     agents: &Agents,
     request: RunRequest,
     reporter: &mut dyn SessionReporter,
 ) -> Result<RunResult> {
-    // What the user has configured could make the same failures end in another way.
+    // The user's configuration could change how the demo's failures end.
     let config = Config::default();
     let setting = RunInputs {
         known: ConfiguredKnowledge::new(&config, agents),
@@ -296,15 +296,15 @@ pub(crate) fn run_demo(
     )
 }
 
-/// How a run of one command was begun, as far as it counts for taking it up again.
+/// Original start of a single command, needed to resume it.
 pub(crate) struct OriginalStart {
     pub(crate) repairs: RepairSetup,
     pub(crate) project: PathBuf,
-    /// Whether it has a terminal of its own.
+    /// If set, it has a pseudo-terminal.
     pub(crate) tty: bool,
 }
 
-/// Takes a run of one command up again, and tries it for so long from now on where a person says how long.
+/// Resumes a single command, with a new time limit for retries if given.
 pub(crate) fn resume_command(
     session: &CommandContext<'_>,
     config: &Config,
@@ -332,7 +332,7 @@ pub(crate) fn resume_command(
     })
 }
 
-/// Runs a pipeline, or takes it up again.
+/// Runs or resumes a pipeline.
 pub(crate) fn run_pipeline(
     session: &CommandContext<'_>,
     config: &Config,
@@ -346,10 +346,10 @@ pub(crate) fn run_pipeline(
     let setting = RunInputs {
         known: ConfiguredKnowledge::new(config, config.agents()),
         stdin: Stdin::null(),
-        // The plan tells what may be repaired.
+        // The plan defines the repair settings.
         repair: None,
         gateway: pipeline.gateway,
-        // The conductor keeps it.
+        // Kept by the pipeline runner.
         project_settings: None,
     };
     let parallel = pipeline.plan.parallel;
@@ -377,7 +377,7 @@ fn run_task(
         }
     };
     let substitute = SubstituteStore::create(session.store, error, &mut **reporter)?;
-    // What was spent and allowed before is not known there.
+    // Earlier spending and approvals are not known there.
     request.policy.auto_switch_model = false;
     setting.repair = None;
     let session = CommandContext {
@@ -400,7 +400,7 @@ fn run_task_in_store(
     redactor: &Arc<Redactor>,
 ) -> Result<Result<RunResult, RunError>> {
     crate::runtime::block_on(async {
-        // The reaper comes up while the store is being opened.
+        // The reaper starts while the store is being opened.
         let supervisors =
             SupervisorPool::start(ReaperProgram::own(), parallel).map_err(RunError::from)?;
         let opened = crate::store::open_without_hint(session.store, Arc::clone(redactor)).await;
@@ -466,7 +466,7 @@ fn run_task_in_store(
         if let Ok(finished) = &finished {
             clear_stop_request(&state, &finished.run);
         }
-        // What it has seen is on disk before the store is closed.
+        // Its events must be on disk before the store is closed.
         drop(private);
         if let Some(courier) = courier {
             courier.flush_and_stop().await;
@@ -479,7 +479,7 @@ fn run_task_in_store(
     })
 }
 
-/// What a run finds around it.
+/// Shared environment of a run.
 struct Around<'a> {
     store: &'a Store,
     redactor: &'a Redactor,
@@ -497,7 +497,7 @@ struct Around<'a> {
 }
 
 impl<'a> Around<'a> {
-    /// Drives what is to be driven, to its end or to a stop.
+    /// Supervises the task until it ends or stops.
     async fn perform(
         &self,
         task: &mut RunTask<'_>,
@@ -595,7 +595,7 @@ impl<'a> Around<'a> {
     }
 }
 
-/// An error of the store comes with what to do about it.
+/// Adds a hint to a store error.
 fn with_hint(error: RunError) -> anyhow::Error {
     match error {
         RunError::Store(error) | RunError::StoreUnwritable(error) => crate::store::with_hint(error),
@@ -613,7 +613,7 @@ fn with_hint(error: RunError) -> anyhow::Error {
     }
 }
 
-/// Where what is needed to take a run up again is kept: beside the store.
+/// Returns the directory for resume data, next to the store.
 pub(crate) fn state_dir(store: &StoreLocation) -> PathBuf {
     store.path().with_extension("d")
 }

@@ -1,4 +1,4 @@
-//! Passes a child's output on to our own streams, byte for byte, and knows when some of it could not be written.
+//! Passes a child's output to our own streams byte for byte, and detects lost output.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -7,21 +7,21 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use unstuck_run::runner::OutputChannel;
 
-/// Our own standard output and standard error, as the ends of a child's output.
+/// Our own standard output and standard error as targets of a child's output.
 #[derive(Debug, Default)]
 pub(super) struct Passthrough {
-    /// Why output was lost first.
+    /// Reason why output was first lost.
     loss_reason: Option<String>,
-    /// Whether nothing more can be written to standard output.
+    /// True if standard output can no longer be written.
     is_closed: bool,
-    /// Whether whoever read standard output has gone.
+    /// True if the reader of standard output is gone (broken pipe).
     is_unread: bool,
-    /// Whether the last line on standard output has not come to its end.
+    /// True if the last line on standard output is incomplete.
     is_line_open: bool,
 }
 
 impl Passthrough {
-    /// Passes on what a child wrote.
+    /// Passes on output of a child.
     pub(super) fn write(&mut self, channel: OutputChannel, bytes: &[u8]) {
         match channel {
             OutputChannel::Stdout => self.stdout(bytes),
@@ -38,7 +38,7 @@ impl Passthrough {
         };
         match error {
             Errno::PIPE => self.is_unread = true,
-            // The terminal is gone, and whoever started it may have wanted it to live on.
+            // The terminal is gone, but the run may have been meant to outlive it.
             Errno::IO => self.record_loss("standard output", error),
             _ => {
                 self.is_closed = true;
@@ -47,7 +47,7 @@ impl Passthrough {
         }
     }
 
-    /// The work goes on even if nobody reads how it is going.
+    /// Writes to standard error; the run continues even if that fails.
     fn stderr(&mut self, bytes: &[u8]) {
         match write_all(rustix::stdio::stderr(), bytes) {
             Ok(()) | Err(Errno::PIPE) => {}
@@ -61,28 +61,28 @@ impl Passthrough {
             .get_or_insert_with(|| format!("{stream} could not be written: {error}"));
     }
 
-    /// Why some of the output is lost, if it is.
+    /// Returns why output was lost, if it was.
     pub(super) fn loss_reason(&self) -> Option<&str> {
         self.loss_reason.as_deref()
     }
 
-    /// Whether the child still writes for somebody.
+    /// True if the child's output still has a reader.
     pub(super) fn is_open(&self) -> bool {
         !self.is_unread && !self.is_closed
     }
 
-    /// Whether whoever read standard output has gone.
+    /// True if the reader of standard output is gone (broken pipe).
     pub(super) fn is_unread(&self) -> bool {
         self.is_unread
     }
 
-    /// Whether the last line on standard output has not come to its end.
+    /// True if the last line on standard output is incomplete.
     pub(super) fn is_line_open(&self) -> bool {
         self.is_line_open
     }
 }
 
-/// Writes all of it; a descriptor that somebody has made non-blocking is waited for.
+/// Writes all bytes; waits if the descriptor is non-blocking.
 fn write_all(to: BorrowedFd<'_>, mut bytes: &[u8]) -> rustix::io::Result<()> {
     while !bytes.is_empty() {
         match rustix::io::write(to, bytes) {
@@ -111,7 +111,7 @@ mod tests {
     use super::write_all;
 
     #[test]
-    fn a_pipe_that_does_not_block_gets_all_of_it() {
+    fn non_blocking_pipe_gets_all_bytes() {
         let (mut reader, writer) = std::io::pipe().unwrap();
         let flags = rustix::fs::fcntl_getfl(&writer).unwrap();
         rustix::fs::fcntl_setfl(&writer, flags | OFlags::NONBLOCK).unwrap();

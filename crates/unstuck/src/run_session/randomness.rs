@@ -1,9 +1,9 @@
-//! The one place that draws random numbers.
+//! Single place that draws random numbers.
 
 use unstuck_core::decision::RandomDraw;
 
-/// A random number of the system.
+/// Returns a random number from the operating system.
 pub(crate) fn random_draw() -> RandomDraw {
-    // Without a source of chance waits are not spread, and nothing else is lost.
+    // Without a source of randomness, delays only lack jitter.
     RandomDraw(getrandom::u64().unwrap_or(1 << 63))
 }

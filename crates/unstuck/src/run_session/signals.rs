@@ -1,23 +1,23 @@
-//! What signals to unstuck mean: the first request to stop is gentle, the second kills, others go to the child.
+//! Signal handling: the first stop request is graceful, the second kills; others are forwarded to the child.
 
 use anyhow::Result;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 use unstuck_run::process::{ChildSignalSender, IgnoredSignals, StopCause, StopRequest};
 
-/// Signals that are the child's to handle.
+/// Signals that are forwarded to the child.
 const FORWARDED: [SignalKind; 2] = [SignalKind::user_defined1(), SignalKind::user_defined2()];
 
-/// Signals that ask for a stop.
+/// Signals that request a stop.
 const STOP_SIGNALS: [(SignalKind, StopCause); 3] = [
     (SignalKind::interrupt(), StopCause::Interrupt),
     (SignalKind::terminate(), StopCause::Terminate),
     (SignalKind::hangup(), StopCause::HangUp),
 ];
 
-/// Listens for signals for as long as the runtime lives.
+/// Listens for signals as long as the runtime lives.
 ///
-/// A signal that is ignored stays ignored: `nohup` and background jobs of `sh` rely on it.
+/// An ignored signal stays ignored: `nohup` and background jobs of `sh` rely on it.
 pub(crate) fn listen(
     stop: watch::Sender<StopRequest>,
     child: Option<ChildSignalSender>,
@@ -34,7 +34,7 @@ pub(crate) fn listen(
         };
         tokio::spawn(forward(signal(kind)?, kind.as_raw_value(), child));
     }
-    // Whoever waits for a stop waits for ever where every signal is ignored.
+    // If every signal is ignored, the receiver waits forever.
     tokio::spawn(async move {
         std::future::pending::<()>().await;
         drop(stop);

@@ -1,6 +1,6 @@
-//! A store in another place, for a command that must not wait until the usual store can be written.
+//! A substitute store, for a command that must not wait until the usual store is writable.
 //!
-//! There is one for each usual store, so that a machine whose home can never be written has a history all the same.
+//! There is one per usual store, so that a machine with a read-only home directory still has a history.
 #![expect(
     clippy::disallowed_methods,
     reason = "files in the state folder, out of the agents' reach"
@@ -16,7 +16,7 @@ use unstuck_store::{Append, RunFilter, Store, StoreError, StoreLocation, StoreOp
 
 use crate::event_spill;
 
-/// A store whose runs go to the usual store when that can be written again.
+/// A store whose runs are copied to the usual store when that is writable again.
 #[derive(Debug)]
 pub(super) struct SubstituteStore {
     folder: PathBuf,
@@ -25,7 +25,8 @@ pub(super) struct SubstituteStore {
 }
 
 impl SubstituteStore {
-    /// Makes one, in memory if there is such a place, and warns; the error of the usual store if nowhere is room.
+    /// Creates one, in memory-backed storage if possible, and prints a warning; returns the error of the usual store if
+    /// no location has space.
     pub(super) fn create(
         usual: &StoreLocation,
         error: StoreError,
@@ -46,12 +47,12 @@ impl SubstituteStore {
         })
     }
 
-    /// Where it is.
+    /// Returns its location.
     pub(super) fn location(&self) -> &StoreLocation {
         &self.location
     }
 
-    /// Writes what happened into the usual store, if that can be written by now, and tells where it is.
+    /// Copies the run to the usual store if that is writable by now, and reports the location.
     pub(super) fn copy_to_original(self, run: &RunId, reporter: &mut dyn SessionReporter) {
         let copied = crate::runtime::block_on(self.copy(run));
         match copied {
@@ -61,7 +62,7 @@ impl SubstituteStore {
                     run.short()
                 ));
                 if !is_used {
-                    // What is left of it is in memory or in a temporary folder.
+                    // The remaining files are in memory or in a temporary directory.
                     let _ = fs::remove_dir_all(&self.folder);
                 }
             }
@@ -73,7 +74,7 @@ impl SubstituteStore {
         }
     }
 
-    /// Copies a run into the usual store, and tells whether this one is still needed for others.
+    /// Copies a run to the usual store; returns true if this store is still needed for other runs.
     async fn copy(&self, run: &RunId) -> Result<bool> {
         let from = Store::open(&self.location, StoreOptions::default()).await?;
         let events = from.load(run).await?;

@@ -1,4 +1,4 @@
-//! What is told of a wait: what comes when, how long it is tried, and how to stop it or to go on at once.
+//! Renders waits: what happens when, the time limit, and how to stop or continue at once.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use unstuck_core::{SessionState, Timestamp};
 
 use crate::clock;
 
-/// A wait on one line of 80 columns: the countdown, and the moment at which it is given up.
+/// Renders a wait in one line of 80 columns: the countdown and the time at which it is given up.
 pub(super) fn countdown_line(left: Duration, recovery: &SessionState) -> String {
     let (next, left) = (recovery.attempt_count() + 1, HumanDuration(left));
     match recovery.wait_purpose() {
@@ -26,7 +26,7 @@ fn deadline_text(recovery: &SessionState) -> String {
         .unwrap_or_default()
 }
 
-/// A sign of life in a log.
+/// Renders a periodic progress line for logs.
 pub(super) fn heartbeat_line(
     left: Duration,
     until: Timestamp,

@@ -1,4 +1,4 @@
-//! Answers of people, given over REST: they count as those of the command line, and the run goes on.
+//! Answers over REST: equivalent to those of the command line; the run continues afterwards.
 
 use std::path::PathBuf;
 
@@ -14,7 +14,7 @@ use crate::config;
 use crate::escalation_answers::{self, AnswerEffect, AnswerInput};
 use crate::paths::abbreviate_home;
 
-/// Answers a question, and lets its run go on.
+/// Answers an escalation and resumes its run.
 pub(super) async fn answer_escalation(
     doer: &Doer,
     given: AnswerEscalation,
@@ -60,7 +60,7 @@ pub(super) async fn answer_escalation(
     })
 }
 
-/// Lets a run go on in a process of its own, and tells in one sentence what happens.
+/// Resumes a run in a new process and describes the effect in one sentence.
 pub(super) fn resume_run(
     desk: &Desk,
     run: &RunId,
@@ -77,7 +77,7 @@ pub(super) fn resume_run(
                     .to_string()
             )
         ),
-        // What was wanted is written down; it can be taken up by hand.
+        // The answer is recorded; the run can be resumed manually.
         Err(error) => format!(
             "no process could be started for the run ({error}): `unstuck resume {}` takes it up",
             run.short()
@@ -85,7 +85,7 @@ pub(super) fn resume_run(
     }
 }
 
-/// The question of an id.
+/// Finds the escalation with this id.
 pub(super) async fn find_escalation(doer: &Doer, id: &str) -> Result<EscalationRow, CommandError> {
     let filter = EscalationFilter {
         prefix: Some(id.to_owned()),

@@ -1,4 +1,4 @@
-//! What an attempt was given and wrote, from the folder of its run.
+//! Prompt and output of an attempt, from the run directory.
 
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
@@ -16,10 +16,10 @@ use crate::config;
 use crate::config::Config;
 use crate::run_session::state_dir;
 
-/// So much of the end of a text is told.
+/// Maximum size of the returned end of a text, in bytes.
 const MAX_TAIL_BYTES: u64 = 512 << 10;
 
-/// All that an attempt was given and wrote, by its place among all attempts of the run.
+/// Returns the prompt and output of an attempt by its index among all attempts of the run.
 pub(super) async fn attempt_texts(
     doer: &Doer,
     run: RunId,
@@ -31,7 +31,7 @@ pub(super) async fn attempt_texts(
     let (found, project) = (found.ok_or_else(none)?, story.summary.project);
     let instances = story.run.instances(found.part.as_ref());
     doer.run_blocking(move |desk| {
-        // Without it only the words of the command line are not told apart.
+        // Without the configuration, only the prompt within the command line is not identified.
         let config = config::load_in(Path::new(&project), desk.session().sources()).ok();
         let files = run_dir::run_files_dir(&state_dir(desk.session().store), &run);
         Ok(read_texts(&found, instances, &files, config.as_ref()))
@@ -50,7 +50,7 @@ fn read_texts(
     let (prompt, _) = kept("prompt.md");
     let ((stdout, stdout_cut), (stderr, stderr_cut)) = (kept("stdout.log"), kept("stderr.log"));
     let excerpt = attempt.excerpt.as_ref();
-    // Where the files are gone, the store knows the last of them.
+    // If the files are gone, the store has the last lines.
     let or = |text: String, end: Option<&String>| match (text.is_empty(), end) {
         (true, Some(end)) => end.clone(),
         _ => text,
@@ -67,7 +67,7 @@ fn read_texts(
     }
 }
 
-/// The prompt that stands in the command line.
+/// Returns the prompt contained in the command line.
 fn prompt_of_command(attempt: &AttemptView, config: &Config) -> Option<String> {
     let agent = config.agents().recognize(&attempt.command)?;
     match Invocation::parse(agent, &attempt.command).prompt() {
@@ -76,7 +76,7 @@ fn prompt_of_command(attempt: &AttemptView, config: &Config) -> Option<String> {
     }
 }
 
-/// The end of a file, and whether something was left out before it.
+/// Returns the end of a file, and whether it was truncated.
 fn read_tail(path: &Path) -> Result<(String, bool)> {
     let mut file = unstuck_files::open_named(path)?;
     let length = file.metadata()?.len();

@@ -1,5 +1,4 @@
-//! The REST API and the dashboard, as `unstuck serve` offers them beside its gateway: what they do for people is done
-//! by the same code as the commands.
+//! REST API and dashboard of `unstuck serve`. Commands from them run the same code as those of the command line.
 
 mod answers;
 mod attempt_texts;
@@ -46,12 +45,12 @@ use crate::error_report::{ErrorClass, error_with_hint, refusal, summarize};
 use crate::output::Color;
 use crate::{clock, environment, escalation_answers, project_trust};
 
-/// So many previews are made at once.
+/// Maximum number of concurrent previews.
 const MAX_PREVIEWS: usize = 2;
-/// What a login of the dashboard is called.
+/// Token name of a dashboard login.
 const DASHBOARD_NAME: &str = "dashboard";
 
-/// Where the tokens are kept: with what unstuck remembers, outside of all projects.
+/// Opens the token store in the state directory, outside of all projects.
 pub(crate) fn token_store() -> Result<TokenStore> {
     let state = environment::state_dir().ok_or_else(|| {
         error_with_hint(
@@ -62,24 +61,24 @@ pub(crate) fn token_store() -> Result<TokenStore> {
     Ok(TokenStore::open(state.join("tokens.jsonl")))
 }
 
-/// What the API and the pages are made of.
+/// Inputs for building the API and the pages.
 pub(crate) struct WebParts<'a> {
     pub(crate) store: Store,
     pub(crate) session: &'a CommandContext<'a>,
     pub(crate) redactor: Arc<Redactor>,
-    /// Where the server listens.
+    /// Listen address of the server.
     pub(crate) listen: SocketAddr,
-    /// Names by which it is reached, beside addresses.
+    /// Host names of the server, in addition to addresses.
     pub(crate) hosts: Vec<String>,
-    /// The gateway beside it.
+    /// Gateway that runs in the same server.
     pub(crate) gateway: GatewayHandle,
     pub(crate) policy: GatewayPolicyLoader,
 }
 
-/// How far the calls of the gateway go by a configuration.
+/// Loads the gateway's retry policy from a configuration.
 pub(crate) type GatewayPolicyLoader = Box<dyn Fn(&Config) -> Result<RetryPolicy> + Send + Sync>;
 
-/// The API and the pages.
+/// Builds the API and the pages.
 pub(crate) fn build_web(parts: WebParts<'_>) -> Result<Arc<WebState>> {
     let doer = Doer(Arc::new(Desk {
         store: parts.store.clone(),
@@ -105,22 +104,22 @@ pub(crate) fn build_web(parts: WebParts<'_>) -> Result<Arc<WebState>> {
     }))
 }
 
-/// Does what people ask for over REST and in the dashboard.
+/// Executes commands from REST and the dashboard.
 struct Doer(Arc<Desk>);
 
-/// What it works with.
+/// Shared state of the command handlers.
 struct Desk {
     store: Store,
     location: StoreLocation,
-    /// The configuration file that was named.
+    /// Configuration file given by `--config`.
     config: Option<PathBuf>,
     gateway: GatewayHandle,
     policy: GatewayPolicyLoader,
-    /// What shows that the server itself runs inside a supervised agent, which must not decide about itself.
+    /// Evidence that the server itself runs inside a supervised agent, which must not decide for its owner.
     agent_evidence: Option<String>,
     agents: OnceCell<Vec<Agent>>,
     previews: Semaphore,
-    /// The runs that are being taken up by processes that were started here.
+    /// Runs being resumed by processes of this server.
     resumes: ActiveResumes,
 }
 
@@ -133,7 +132,7 @@ impl Desk {
         }
     }
 
-    /// Takes a run up, unless a process that was started here does so at this moment.
+    /// Starts resuming a run, unless this server is already resuming it.
     fn begin_resume(&self, run: &RunId) -> Result<ResumeGuard> {
         self.resumes.begin(run).ok_or_else(|| {
             refusal(
@@ -143,7 +142,7 @@ impl Desk {
         })
     }
 
-    /// Whatever changes something is a person's to do.
+    /// Refuses commands that change something if the server runs inside an agent.
     fn refuse_agents(&self) -> Result<(), CommandError> {
         match &self.agent_evidence {
             None => Ok(()),
@@ -155,7 +154,8 @@ impl Desk {
 }
 
 impl Doer {
-    /// Does what waits for files, processes and the store, as the commands do it, beside the requests of others.
+    /// Runs blocking work on files, processes and the store on a separate thread, so that other requests are not
+    /// delayed.
     async fn run_blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Desk) -> Result<T> + Send + 'static,
@@ -169,7 +169,7 @@ impl Doer {
     }
 }
 
-/// Who is meant by what a request was signed with: a login of the dashboard is that of who started the server.
+/// Returns the actor of a request: its token name; for a dashboard login, the user who started the server.
 fn actor_name(signed: Option<String>) -> String {
     match signed {
         Some(name) if name != DASHBOARD_NAME => name,
@@ -177,7 +177,7 @@ fn actor_name(signed: Option<String>) -> String {
     }
 }
 
-/// An error of a command, as the API tells it.
+/// Converts an error to an API error.
 fn command_error(error: anyhow::Error) -> CommandError {
     let (text, blame) = summarize(&error);
     match blame {
@@ -260,7 +260,7 @@ impl Deeds for Doer {
     }
 }
 
-/// The id of a session that a run is looked for by.
+/// Parses a session id and returns the id of its run.
 fn run_of_session(session: &SessionId) -> Result<RunId, CommandError> {
     let unknown = || CommandError::NotFound(format!("there is no session {}", session.as_str()));
     let (run, _) = session.as_str().rsplit_once('-').ok_or_else(unknown)?;

@@ -1,4 +1,4 @@
-//! Sessions that go on with another model.
+//! Model switches of sessions.
 
 use anyhow::Result;
 use unstuck_core::decision::{ConcreteChange, CostEstimate, ModelSwitch, ModelSwitchReason};
@@ -14,7 +14,7 @@ use crate::model_switch::{ModelSwitchTarget, SwitchDestination};
 use crate::session_retry::{RetryChanges, RetryEffect, RetryTarget};
 use crate::{clock, runtime};
 
-/// A move to another model, worked out.
+/// A prepared model switch.
 struct PreparedModelSwitch {
     retry_target: RetryTarget,
     switch_target: ModelSwitchTarget,
@@ -44,7 +44,7 @@ impl PreparedModelSwitch {
         })
     }
 
-    /// What is kept of what was done so far, in one sentence.
+    /// Describes in one sentence how much of the previous work is kept.
     fn preserved_text(&self) -> &'static str {
         if self.retry_target.is_driven() && self.retry_target.escalation().is_none() {
             "the conversation goes on; only its further calls go to the other model"
@@ -53,7 +53,7 @@ impl PreparedModelSwitch {
         }
     }
 
-    /// Whether the other model is what the question itself proposes.
+    /// True if the escalation itself proposes this model.
     fn is_proposed_by(&self, question: &EscalationRow) -> bool {
         let changes = question
             .request
@@ -117,7 +117,7 @@ impl PreparedModelSwitch {
     }
 }
 
-/// What it would cost to go on with another model.
+/// Estimates the cost of a model switch.
 pub(super) async fn estimate(
     doer: &Doer,
     escalating: SwitchModel,
@@ -134,7 +134,7 @@ pub(super) async fn estimate(
     .await
 }
 
-/// Goes on with another model.
+/// Switches the model of a session.
 pub(super) async fn switch_model(
     doer: &Doer,
     escalating: SwitchModel,

@@ -1,4 +1,4 @@
-//! Retry policies that are set over REST: values in the store, which count like those of configuration files.
+//! Retry policies set over REST: stored values that apply like those in configuration files.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use unstuck_web::model::{EffectivePolicy, PolicyOrigin};
 use super::{Desk, Doer, actor_name};
 use crate::config::{self, ConfigSources, policy_key};
 
-/// The key under which the store keeps it.
+/// Returns the settings key of the policy in the store.
 fn settings_key(of: &PolicyTarget) -> String {
     match of {
         PolicyTarget::Default => policy_key(None),
@@ -20,7 +20,7 @@ fn settings_key(of: &PolicyTarget) -> String {
     }
 }
 
-/// The policy that counts.
+/// Returns the effective policy.
 pub(super) async fn effective_policy(
     doer: &Doer,
     of: PolicyTarget,
@@ -35,7 +35,7 @@ pub(super) async fn effective_policy(
     }
 }
 
-/// A policy that was set.
+/// Parses a stored policy.
 fn stored_policy(set: StoredSetting) -> Result<EffectivePolicy, CommandError> {
     let policy = RetryPolicy::from_json(&set.value.to_string());
     let policy = policy.map_err(|error| {
@@ -48,7 +48,7 @@ fn stored_policy(set: StoredSetting) -> Result<EffectivePolicy, CommandError> {
     })
 }
 
-/// What counts for all projects where nobody has set anything.
+/// Returns the policy for all projects if none is set.
 async fn default_policy(doer: &Doer) -> Result<EffectivePolicy, CommandError> {
     doer.run_blocking(|desk| {
         let files = ConfigSources {
@@ -61,7 +61,7 @@ async fn default_policy(doer: &Doer) -> Result<EffectivePolicy, CommandError> {
     .await
 }
 
-/// What counts for a project for which nobody has set anything: what its files say, or else what counts for all.
+/// Returns the policy for a project if none is set: from its files, else the policy for all projects.
 async fn project_policy(doer: &Doer, root: String) -> Result<EffectivePolicy, CommandError> {
     let default = Box::pin(effective_policy(doer, PolicyTarget::Default)).await?;
     doer.run_blocking(move |desk| {
@@ -71,7 +71,7 @@ async fn project_policy(doer: &Doer, root: String) -> Result<EffectivePolicy, Co
             store: None,
             ..session.sources()
         };
-        // What the files of the project add to those of the user.
+        // Settings that the project's files add to the user's.
         let own = config::load_in(root, without)?;
         let (own, users) = (
             own.policy().cloned(),
@@ -102,13 +102,13 @@ fn configured_policy(configured: Option<&RetryPolicy>, origin: PolicyOrigin) -> 
     }
 }
 
-/// Sets a policy, or takes away what was set.
+/// Sets or removes a policy.
 pub(super) async fn put_policy(
     doer: &Doer,
     change: PolicyChange,
 ) -> Result<EffectivePolicy, CommandError> {
     doer.0.refuse_agents()?;
-    // The gateway would not hear of it: better nothing is saved than half of it counts.
+    // The gateway would not be notified: reject the change instead of applying it only partly.
     doer.run_blocking(|desk| gateway_policy(desk).map(drop))
         .await?;
     let value = change.policy.as_ref().map(serde_json::to_value).transpose();
@@ -136,7 +136,7 @@ pub(super) async fn put_policy(
     }
 }
 
-/// What was set counts for the calls of the gateway from the next decision on, as it does for runs.
+/// Applies the policy to gateway calls from the next decision on, as for runs.
 fn reload_gateway_policy(desk: &Desk) -> Result<()> {
     desk.gateway.set_policy(gateway_policy(desk)?);
     Ok(())
@@ -147,7 +147,7 @@ fn gateway_policy(desk: &Desk) -> Result<RetryPolicy> {
     (desk.policy)(&config)
 }
 
-/// The policies that can be named.
+/// Returns the available policies.
 pub(super) async fn templates(doer: &Doer) -> Result<Vec<RetryPolicy>, CommandError> {
     doer.run_blocking(|desk| {
         let config = config::load_without_project(desk.session().sources())?;

@@ -1,4 +1,4 @@
-//! What a proposed command would change, tried out on a copy by a process of its own.
+//! Previews of proposed commands, run on a copy by a separate process.
 
 use anyhow::{Context, Result};
 use unstuck_repair::preview::{PreviewReport, RowChange};
@@ -10,7 +10,7 @@ use crate::child_process;
 use crate::config;
 use crate::error_report::refusal;
 
-/// Tries out what a question proposes.
+/// Previews the command proposed by an escalation.
 pub(super) async fn preview(
     doer: &Doer,
     id: String,

@@ -1,16 +1,16 @@
-//! The runs that processes take up which were started here: each by one at a time.
+//! Ensures that each run is resumed by only one process of this server at a time.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use unstuck_core::RunId;
 
-/// The runs that are being taken up.
+/// Runs that are being resumed.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ActiveResumes(Arc<Mutex<HashSet<RunId>>>);
 
 impl ActiveResumes {
-    /// Takes a run up; none while somebody else does.
+    /// Marks a run as being resumed; none if it already is.
     pub(super) fn begin(&self, run: &RunId) -> Option<ResumeGuard> {
         let is_new = self.lock().insert(run.clone());
         is_new.then(|| ResumeGuard {
@@ -24,7 +24,7 @@ impl ActiveResumes {
     }
 }
 
-/// A run that is being taken up, for as long as this is kept.
+/// Marks a run as being resumed until dropped.
 #[derive(Debug)]
 pub(super) struct ResumeGuard {
     active: ActiveResumes,
@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_is_taken_up_by_one_at_a_time() {
+    fn run_is_resumed_by_one_process_at_a_time() {
         let (resuming, run) = (ActiveResumes::default(), RunId::new("r"));
         let first = resuming.begin(&run);
         assert!(first.is_some());

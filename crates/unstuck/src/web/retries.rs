@@ -1,4 +1,4 @@
-//! Sessions that are tried again because a person wants it.
+//! Retries of sessions requested by a human.
 
 use unstuck_core::duration;
 use unstuck_core::duration::to_millis;
@@ -9,7 +9,7 @@ use super::answers::resume_run;
 use super::{Doer, actor_name, run_of_session};
 use crate::session_retry::{RetryChanges, RetryEffect, RetryTarget};
 
-/// What a retry would send.
+/// Returns the prompt that a retry would send.
 pub(super) async fn retry_prompt(
     doer: &Doer,
     retrying: RetrySession,
@@ -30,7 +30,7 @@ pub(super) async fn retry_prompt(
     .await
 }
 
-/// Tries a session again.
+/// Retries a session.
 pub(super) async fn retry_session(
     doer: &Doer,
     retrying: RetrySession,
@@ -40,7 +40,7 @@ pub(super) async fn retry_session(
     let run = run_of_session(&retrying.session)?;
     doer.run_blocking(move |desk| {
         let session = desk.session();
-        // Of several who want it at once one gets it; the others are told before anything is written.
+        // Of concurrent requests one wins; the others are rejected before anything is recorded.
         let taken = desk.begin_resume(&run)?;
         let subject = RetryTarget::find(&retrying.session, &session)?;
         let who = actor_name(retrying.who);

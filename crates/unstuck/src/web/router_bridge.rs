@@ -1,4 +1,4 @@
-//! The way from the address of the gateway to the API and the pages.
+//! Bridge from the gateway's listener to the API and the pages.
 
 use std::fmt;
 use std::sync::OnceLock;
@@ -11,14 +11,14 @@ use hyper::{Request, Response};
 use tower_service::Service;
 use unstuck_gateway::{BodyError, FallbackBody, FallbackFuture, FallbackHandler, Peer};
 
-/// Leads to the API and the pages once there are some: where they are reached is known only when the gateway listens.
+/// Forwards to the API and the pages once they are set: their address is known only after the gateway listens.
 #[derive(Default)]
 pub(crate) struct RouterBridge(OnceLock<Router>);
 
 impl RouterBridge {
-    /// Opens it.
+    /// Sets the router.
     pub(crate) fn set_router(&self, router: Router) {
-        // It is opened once.
+        // Set only once.
         let _ = self.0.set(router);
     }
 }
@@ -53,7 +53,7 @@ fn into_page(body: Body) -> FallbackBody {
     Box::pin(body.map_err(BodyError::from))
 }
 
-/// Who asks in the moment in which the server starts.
+/// Response to requests that arrive while the server is starting.
 fn starting_up() -> Response<FallbackBody> {
     let mut response = Response::new(into_page(Body::from("unstuck starts; ask again\n")));
     *response.status_mut() = hyper::StatusCode::SERVICE_UNAVAILABLE;

@@ -1,4 +1,4 @@
-//! What is configured: agents, models and prices, budgets, and who is told.
+//! Configured agents, models and prices, budgets, and notification targets.
 
 use anyhow::Result;
 use unstuck_core::Timestamp;
@@ -18,13 +18,13 @@ use crate::{clock, runtime};
 const DAY_MS: i64 = 86_400_000;
 
 impl super::Desk {
-    /// What the server itself was started with: its folder counts as a project of its own.
+    /// Configuration of the server itself; its directory is treated as a project.
     fn server_config(&self) -> Result<Config> {
         config::load(self.session().sources())
     }
 }
 
-/// The agents, and what is installed of them; that is looked up once.
+/// Returns the agents and their installation, which is looked up once.
 pub(super) async fn agents(doer: &Doer) -> Result<Vec<Agent>, CommandError> {
     let look = || {
         doer.run_blocking(|desk| {
@@ -61,13 +61,13 @@ fn with_installation(agent: Agent, found: Option<AgentInstallation>) -> Agent {
     }
 }
 
-/// The models and their prices.
+/// Returns the models and their prices.
 pub(super) async fn models(doer: &Doer) -> Result<Models, CommandError> {
     doer.run_blocking(|desk| Ok(Models::from(desk.server_config()?.catalog())))
         .await
 }
 
-/// What may be spent, and what was spent today.
+/// Returns the budgets and today's spending.
 pub(super) async fn budgets(doer: &Doer) -> Result<Budgets, CommandError> {
     let now = clock::now().at.millis();
     let query = SpendingQuery {
@@ -76,7 +76,7 @@ pub(super) async fn budgets(doer: &Doer) -> Result<Budgets, CommandError> {
         ..SpendingQuery::default()
     };
     let days = doer.0.store.spending(&query).await?;
-    // The sum of nothing would be told as -0.
+    // An empty float sum would be rendered as -0.
     let today = days.iter().fold(0.0, |sum, day| sum + day.cost_usd);
     doer.run_blocking(move |desk| {
         let config = desk.server_config()?;
@@ -99,7 +99,7 @@ pub(super) async fn budgets(doer: &Doer) -> Result<Budgets, CommandError> {
     .await
 }
 
-/// Who is told when something happens.
+/// Returns the notification targets.
 pub(super) async fn webhooks(doer: &Doer) -> Result<Vec<Webhook>, CommandError> {
     doer.run_blocking(|desk| {
         let hooks = hooks_with_ids(notifications::hooks(&desk.server_config()?));
@@ -111,7 +111,7 @@ pub(super) async fn webhooks(doer: &Doer) -> Result<Vec<Webhook>, CommandError> 
     .await
 }
 
-/// Sends a sample to one of them.
+/// Sends a test notification to one target.
 pub(super) async fn test_webhook(
     doer: &Doer,
     id: String,
@@ -143,7 +143,7 @@ pub(super) async fn test_webhook(
     })
 }
 
-/// Each with an id: what it is told about, and its place among those.
+/// Assigns each target an id: its event and its index among those of the event.
 fn hooks_with_ids(hooks: Vec<Subscription>) -> Vec<(String, Subscription)> {
     let mut named: Vec<(String, Subscription)> = Vec::new();
     for hook in hooks {

@@ -6,7 +6,7 @@ use unstuck_web::commands::CommandError;
 use super::Doer;
 use crate::run_stop::{self, StopError};
 
-/// Tells the process that supervises a run to stop.
+/// Tells the supervising process of a run to stop.
 pub(super) async fn stop_run(doer: &Doer, run: RunId) -> Result<(), CommandError> {
     doer.0.refuse_agents()?;
     let told = run_stop::stop_run(&doer.0.store, &doer.0.location, &run).await;

@@ -1,4 +1,4 @@
-//! `unstuck agents`: what is known, what is here, and what would be run.
+//! `unstuck agents`: known agents, installed ones, and their commands.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -14,7 +14,7 @@ fn line<'t>(text: &'t str, id: &str) -> &'t str {
 }
 
 #[test]
-fn every_agent_is_listed_with_its_version_or_that_it_is_not_installed() {
+fn every_agent_is_listed_with_version_or_as_not_installed() {
     let place = Place::new();
     place.tool("claude", "#!/bin/sh\necho '2.1.325 (Claude Code)'\n");
     place.tool(
@@ -52,9 +52,9 @@ fn every_agent_is_listed_with_its_version_or_that_it_is_not_installed() {
     assert!(agent(&all, "command")["installed"].is_null());
 }
 
-/// They are asked side by side, so that one that hangs costs five seconds and not the others' answers.
+/// Agents are probed in parallel, so that a hanging one costs five seconds and not the results of the others.
 #[test]
-fn a_program_that_hangs_or_fails_does_not_hinder_the_list() {
+fn hanging_or_failing_program_does_not_block_the_list() {
     let place = Place::new();
     for hanging in ["claude", "gemini", "goose", "opencode"] {
         place.tool(hanging, "#!/bin/sh\nsleep 987 & wait\n");
@@ -98,7 +98,7 @@ fn a_program_that_hangs_or_fails_does_not_hinder_the_list() {
 }
 
 #[test]
-fn a_program_beside_the_search_path_is_found_and_told() {
+fn program_outside_the_search_path_is_found_and_reported() {
     let place = Place::new();
     let folder = place.folder.path().join(".claude/local");
     std::fs::create_dir_all(&folder).unwrap();
@@ -116,7 +116,7 @@ fn a_program_beside_the_search_path_is_found_and_told() {
 }
 
 #[test]
-fn what_would_be_run_is_shown() {
+fn planned_command_is_shown() {
     let place = Place::new();
     insta::assert_snapshot!(place.run(&["agents", "show", "codex"], "").stdout, @r#"
     codex  Codex, not installed

@@ -1,11 +1,11 @@
-//! What people answer, and what follows from it.
+//! Human answers and their effects.
 
 use std::time::Duration;
 
 use crate::run::Running;
 use crate::{Ended, Place, anywhere};
 
-/// An agent that is not logged in until a file says so.
+/// An agent that is not logged in until a file exists.
 const CLAUDE: &str = "#!/bin/sh\ncat >/dev/null; echo \"$@\" >> calls; [ -f login ] && echo done && exit 0; echo 'Not logged in · Please run /login'; exit 7\n";
 
 const EXEC: [&str; 5] = ["exec", "--", "claude", "-p", "x"];
@@ -20,7 +20,7 @@ fn go(place: &Place, args: &[&str]) -> Ended {
     place.run(args, "")
 }
 
-/// Roles of which `b` needs `a`, and `c` needs nobody.
+/// Roles: `b` needs `a`, and `c` has no dependencies.
 fn pipeline(settings: &str) -> Place {
     let place = asking();
     let role = |id: &str, needs: &str, line: &str| {
@@ -39,16 +39,16 @@ fn pipeline(settings: &str) -> Place {
     place
 }
 
-/// The roles that were called; those that do not depend on each other in any order.
+/// Returns the roles that were called; independent ones in any order.
 fn called(place: &Place) -> Vec<String> {
     let mut calls = place.lines("calls");
     calls.sort();
     calls
 }
 
-/// S3-22, S3-23: a question is in `escalation.json` with a real command line for every answer.
+/// S3-22, S3-23: `escalation.json` contains a working command line for every answer.
 #[test]
-fn every_answer_is_a_command_line_that_works_as_it_stands() {
+fn every_answer_is_a_working_command_line() {
     let place = asking();
     go(&place, &EXEC).told(3, &[]);
     let asked = place.json_of_run("escalation.json");
@@ -71,7 +71,7 @@ fn every_answer_is_a_command_line_that_works_as_it_stands() {
 }
 
 #[test]
-fn the_first_answer_counts_and_a_second_is_told_whose_it_was() {
+fn first_answer_wins_and_the_second_is_told_who_answered() {
     let place = asking();
     go(&place, &EXEC).told(3, &[]);
     let id = place.json_of_run("escalation.json")["id"].clone();
@@ -85,7 +85,7 @@ fn the_first_answer_counts_and_a_second_is_told_whose_it_was() {
 }
 
 #[test]
-fn an_answer_that_makes_no_sense_is_refused_with_those_that_do() {
+fn invalid_answer_is_rejected_with_the_valid_ones() {
     let place = asking();
     go(&place, &EXEC).told(3, &[]);
     go(&place, &["approve", "--last"]).told(1, &["cannot be answered with approve"]);
@@ -99,12 +99,12 @@ fn an_answer_that_makes_no_sense_is_refused_with_those_that_do() {
 }
 
 #[test]
-fn an_aborted_run_is_over() {
+fn aborted_run_has_ended() {
     let place = asking();
     go(&place, &EXEC).told(3, &[]);
     let aborted = go(&place, &["abort", "--last"]);
     aborted.told(0, &[]);
-    // It says what happened, and claims nothing else.
+    // It reports what happened and nothing else.
     let said = &aborted.stdout;
     assert!(said.contains("has ended: aborted by"), "{said}");
     assert!(said.contains("claude -p x"), "{said}");
@@ -113,9 +113,9 @@ fn an_aborted_run_is_over() {
     go(&place, &["resume"]).told(1, &[]);
 }
 
-/// A person's words become new context: level 3.
+/// Instructions from a person become new context: level 3.
 #[test]
-fn words_are_handed_on_to_the_agent() {
+fn instructions_are_passed_to_the_agent() {
     let place = asking();
     go(&place, &EXEC).told(3, &[]);
     place.write("login", "");
@@ -125,9 +125,9 @@ fn words_are_handed_on_to_the_agent() {
     assert!(calls.contains("use the staging account"), "{calls}");
 }
 
-/// What the environment holds may slip into a person's words.
+/// Instructions may accidentally contain values of the environment.
 #[test]
-fn a_secret_in_the_words_of_an_answer_is_never_stored() {
+fn secret_in_an_answer_is_never_stored() {
     let secret = "q7h2k9zt4m";
     let place = asking();
     go(&place, &EXEC).told(3, &[]);
@@ -141,9 +141,9 @@ fn a_secret_in_the_words_of_an_answer_is_never_stored() {
     assert!(!anywhere(place.folder.path(), secret), "it is on disk");
 }
 
-/// S4-21: a stronger model is a person's choice, with its cost in the question and in the log.
+/// S4-21: a stronger model is chosen by a person, with its cost in the request and in the log.
 #[test]
-fn a_stronger_model_can_be_the_answer() {
+fn stronger_model_can_be_the_answer() {
     let place = asking();
     let exec = [
         "exec",
@@ -168,9 +168,9 @@ fn a_stronger_model_can_be_the_answer() {
     assert!(place.lines("calls")[1].contains(&model), "{moved}");
 }
 
-/// S3-25, S3-26, S3-27: the seed's command lines work as they were written.
+/// S3-25, S3-26, S3-27: the command lines of the founding document work as written.
 #[test]
-fn a_loop_can_be_named_instead_of_the_question() {
+fn loop_id_can_replace_the_escalation_id() {
     let place = pipeline("");
     go(&place, &["run"]).told(3, &[]);
     let run = place.json_of_run("escalation.json")["loop_id"].clone();
@@ -182,9 +182,9 @@ fn a_loop_can_be_named_instead_of_the_question() {
     go(&place, &resolve).told(0, &["Done after recovery"]);
 }
 
-/// Independent parts go on while one waits; what is skipped is left out, and the others go on without it.
+/// Independent roles continue while one is waiting; after a skip, dependent ones continue without its output.
 #[test]
-fn a_role_that_is_skipped_does_not_hold_up_those_that_need_it() {
+fn skipped_role_does_not_block_its_dependents() {
     let place = pipeline("");
     go(&place, &["run"]).told(3, &[]);
     assert_eq!(called(&place), ["a", "c"]);
@@ -192,9 +192,9 @@ fn a_role_that_is_skipped_does_not_hold_up_those_that_need_it() {
     assert_eq!(called(&place), ["a", "b", "c"]);
 }
 
-/// S3-42 (AC-7, AC-8): the waiting process hears the answer, whoever gives it.
+/// S3-42 (AC-7, AC-8): the waiting process sees the answer, whoever gives it.
 #[test]
-fn a_waiting_process_goes_on_at_once_when_it_is_answered_elsewhere() {
+fn waiting_process_continues_after_an_answer_from_elsewhere() {
     let place = pipeline("");
     let mut running = Running::start(&place, &["run", "--wait"]);
     running.until("waiting until you have seen to it");
@@ -208,9 +208,9 @@ fn a_waiting_process_goes_on_at_once_when_it_is_answered_elsewhere() {
     running.end().told(0, &["[Attempt 2] a → success"]);
 }
 
-/// Nothing waits for ever if somebody says how long is long enough.
+/// With a configured deadline no request waits forever.
 #[test]
-fn what_nobody_answers_in_time_is_answered_by_what_was_agreed() {
+fn expired_request_gets_the_default_answer() {
     let settings = "[escalations]\nhiccup = { after = \"300ms\", answer = \"skip\" }\n";
     let place = pipeline(settings);
     go(&place, &["run", "--wait"]).told(0, &[]);
@@ -220,23 +220,23 @@ fn what_nobody_answers_in_time_is_answered_by_what_was_agreed() {
 
 /// Silence is no consent.
 #[test]
-fn nothing_is_approved_because_nobody_answered() {
+fn expired_request_is_never_approved() {
     let settings =
         "[escalations]\nrecovery_approval_required = { after = \"1s\", answer = \"approve\" }\n";
     let place = pipeline(settings);
     go(&place, &["run"]).told(2, &["answer"]);
 }
 
-/// S4-36: who may say yes is settable.
+/// S4-36: the permitted answerers can be configured.
 #[test]
-fn only_those_who_may_answer_can() {
+fn only_permitted_users_can_answer() {
     let place = pipeline("[escalations.answerers]\nskip = [\"somebody-else\"]\n");
     go(&place, &["run"]).told(3, &[]);
     go(&place, &["skip", "--last"]).told(1, &["may not answer with skip", "somebody-else"]);
     go(&place, &["abort", "--last"]).told(0, &[]);
 }
 
-/// A few, unless more are asked for.
+/// The number of rounds; small by default.
 #[expect(
     clippy::disallowed_methods,
     reason = "how long to test is asked for by the environment"
@@ -254,9 +254,9 @@ fn pause(millis: u64) {
     std::thread::sleep(Duration::from_millis(millis));
 }
 
-/// Whoever is killed between the answer and what follows from it loses nothing, and nothing is done twice.
+/// A kill between an answer and its effect loses nothing, and nothing is done twice.
 #[test]
-fn a_kill_between_answer_and_action_loses_nothing() {
+fn kill_between_answer_and_action_loses_nothing() {
     let rounds = rounds();
     for round in 0..rounds {
         let place = Place::new();
@@ -268,7 +268,7 @@ fn a_kill_between_answer_and_action_loses_nothing() {
         pause(round * 600 / rounds.max(1));
         child.kill().unwrap();
         child.wait().unwrap();
-        // It was killed before the answer, or after it: then the answer counts, and is not asked for again.
+        // The kill came before the answer, or after it: then the answer applies and is not requested again.
         let answered = !place.events("recovery_resolved").is_empty()
             || go(&place, &["inbox", "--json"]).stdout.trim() == "[]";
         let again = if answered {
@@ -280,7 +280,7 @@ fn a_kill_between_answer_and_action_loses_nothing() {
         let told = format!("round {round}: {}{}\n{all}", again.stdout, again.stderr);
         assert_eq!(place.events("recovery_approved").len(), 1, "{told}");
         assert!(place.events("recovery_started").len() <= 1, "{told}");
-        // A repair that was cut off is not run again: a person is asked what to do.
+        // An interrupted repair is not run again: a person is asked.
         let was_cut_off = place
             .events("recovery_failed")
             .iter()
@@ -291,7 +291,7 @@ fn a_kill_between_answer_and_action_loses_nothing() {
 }
 
 #[test]
-fn what_is_answered_is_shown_before_anything_goes_on() {
+fn answer_is_shown_before_the_run_continues() {
     let place = asking();
     go(&place, &EXEC).told(3, &[]);
     place.write("login", "");
@@ -305,9 +305,9 @@ fn what_is_answered_is_shown_before_anything_goes_on() {
     assert!(shown < done, "{text}");
 }
 
-/// An id that a script left empty is nobody's: nothing is answered by accident.
+/// An empty id, as from an unset script variable, matches nothing: no answer is given by accident.
 #[test]
-fn an_empty_id_answers_nothing() {
+fn empty_id_answers_nothing() {
     let place = Place::new();
     for word in ["approve", "resolve", "escalate", "abort"] {
         let ended = place.run(&[word, ""], "");

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::Place;
 
 #[test]
-fn a_piped_text_gets_a_short_diagnosis() {
+fn piped_text_gets_a_short_diagnosis() {
     let ended = Place::new().run(
         &["classify", "--exit-code", "1"],
         "bash: line 1: rg: command not found\n",
@@ -21,7 +21,7 @@ fn a_piped_text_gets_a_short_diagnosis() {
 }
 
 #[test]
-fn flags_describe_an_api_answer() {
+fn flags_describe_an_api_response() {
     let place = Place::new();
     let body = place.write(
         "answer.json",
@@ -48,7 +48,7 @@ fn flags_describe_an_api_answer() {
 }
 
 #[test]
-fn each_line_of_jsonl_is_answered_in_order_and_a_bad_one_does_not_stop_the_rest() {
+fn jsonl_lines_are_answered_in_order_despite_invalid_ones() {
     let lines = [
         r#"{"id":1,"layer":"agent","tool":"claude","exit_code":1,"stdout":"You've hit your limit · resets 11pm","now":"2026-11-15T20:00:00+01:00","family":"ignored"}"#,
         "{broken",
@@ -102,7 +102,7 @@ fn each_line_of_jsonl_is_answered_in_order_and_a_bad_one_does_not_stop_the_rest(
 }
 
 #[test]
-fn any_bytes_and_megabytes_are_fine() {
+fn any_bytes_and_megabytes_are_accepted() {
     let mut bytes = vec![0xff, 0xfe, 0, b'\r', 0x1b, b'['];
     bytes.extend(std::iter::repeat_n(b"some progress 10%\r".as_slice(), 200_000).flatten());
     bytes.extend_from_slice(b"\nOSError: [Errno 28] No space left on device\n");
@@ -111,7 +111,7 @@ fn any_bytes_and_megabytes_are_fine() {
 }
 
 #[test]
-fn a_wrong_input_is_named_with_exit_code_2() {
+fn invalid_input_is_reported_with_exit_code_2() {
     let place = Place::new();
     for (args, told) in [
         (
@@ -143,7 +143,7 @@ fn a_wrong_input_is_named_with_exit_code_2() {
 }
 
 #[test]
-fn colours_are_for_terminals_unless_they_are_asked_for() {
+fn colors_are_for_terminals_unless_requested() {
     let place = Place::new();
     let run = |color: &[&str]| {
         place
@@ -158,7 +158,7 @@ fn colours_are_for_terminals_unless_they_are_asked_for() {
 }
 
 #[test]
-fn naming_an_agent_says_that_an_agent_process_failed() {
+fn agent_flag_marks_an_agent_process_failure() {
     let place = Place::new();
     let level = |args: &[&str]| {
         place.json(

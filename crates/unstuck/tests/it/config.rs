@@ -1,11 +1,11 @@
-//! Configuration that adds to the knowledge.
+//! Configuration commands and user-defined knowledge.
 
 use crate::Place;
 
 const RULE: &str = "[[kinds.server_overloaded.rule]]\nid = \"ours\"\nany = [\"the cluster is catching its breath\"]\n";
 
 #[test]
-fn a_project_adds_rules_of_its_own() {
+fn project_can_add_rules() {
     let place = Place::new();
     let text = "The cluster is catching its breath";
     let kind = |place: &Place| {
@@ -17,7 +17,7 @@ fn a_project_adds_rules_of_its_own() {
 }
 
 #[test]
-fn a_named_file_wins_over_the_project() {
+fn explicit_file_overrides_the_project() {
     let place = Place::new();
     place.write("unstuck.toml", "[policy]\nmaxRetries = 1\n");
     let more = place.write("more.toml", "[policies.night]\ntemplate = \"patient\"\nmaxRetries = 9\n[policy]\ntemplate = \"night\"\nmaxRetries = 7\n");
@@ -47,7 +47,7 @@ fn a_named_file_wins_over_the_project() {
 }
 
 #[test]
-fn mistakes_in_a_configuration_are_shown_where_they_are() {
+fn configuration_errors_show_their_location() {
     let place = Place::new();
     for (text, told) in [
         (
@@ -98,7 +98,7 @@ fn mistakes_in_a_configuration_are_shown_where_they_are() {
     assert_eq!(ended.code, 2);
 }
 
-/// A pipeline that is in order.
+/// A valid pipeline.
 const PIPELINE: &str = r##"
 [run]
 task = "tidy up"
@@ -129,7 +129,7 @@ auto_approve = ["npm install"]
 "##;
 
 #[test]
-fn a_configuration_that_is_in_order_is_told_in_short() {
+fn valid_configuration_is_summarized() {
     let place = Place::new();
     let none = place.run(&["config", "check"], "");
     assert_eq!(none.code, 0);
@@ -149,9 +149,9 @@ fn a_configuration_that_is_in_order_is_told_in_short() {
     );
 }
 
-/// S1-08: a placeholder or a file that is missing is found before anything runs.
+/// S1-08: an undefined variable or a missing file is detected before anything runs.
 #[test]
-fn every_mistake_is_told_with_its_line() {
+fn every_error_is_reported_with_its_line() {
     let place = Place::new();
     let wrong = PIPELINE
         .replace("{{ task }}", "{{ tsak }}")
@@ -181,7 +181,7 @@ fn every_mistake_is_told_with_its_line() {
 }
 
 #[test]
-fn what_counts_is_shown_with_its_origin() {
+fn effective_values_are_shown_with_their_source() {
     let place = Place::new();
     place.write("unstuck.json", r#"{"run": {"parallel": 2}}"#);
     let shown = place.run(&["config", "show", "--origin"], "");
@@ -203,7 +203,7 @@ fn what_counts_is_shown_with_its_origin() {
 }
 
 #[test]
-fn a_project_may_write_its_configuration_in_json_or_yaml_but_only_once() {
+fn project_configuration_may_be_json_or_yaml_but_only_one_file() {
     let place = Place::new();
     place.write("unstuck.yaml", "policy:\n  max_retries: 9\n");
     let policy = place.json(&["policy", "show", "--json"], "");
@@ -217,9 +217,9 @@ fn a_project_may_write_its_configuration_in_json_or_yaml_but_only_once() {
 }
 
 #[test]
-fn the_schema_is_printed_for_editors() {
+fn schema_is_printed_for_editors() {
     let place = Place::new();
-    // A broken configuration must not keep anyone from the schema that explains it.
+    // A broken configuration must not block access to the schema that explains it.
     place.write("unstuck.toml", "oops");
     let schema = place.json(&["config", "schema"], "");
     assert_eq!(
@@ -228,9 +228,9 @@ fn the_schema_is_printed_for_editors() {
     );
 }
 
-/// What a run would refuse is told by the check, and what it would ask for is noted.
+/// The check reports what a run would reject, and notes what it would ask for.
 #[test]
-fn the_check_finds_what_a_run_would_refuse() {
+fn check_finds_what_a_run_would_reject() {
     let place = Place::new();
     place.write("answer.json", r#"{"type": "nothing"}"#);
     place.write(
@@ -263,7 +263,7 @@ command = ["make", "test"]
 }
 
 #[test]
-fn what_a_run_will_need_is_noted() {
+fn requirements_of_a_run_are_noted() {
     let place = Place::new();
     let role = "[[role]]\nid = \"a\"\ncommand = [\"cat\"]\nprompt = \"Do {{ task }}\"\n";
     place.write("unstuck.toml", role);
@@ -284,9 +284,9 @@ fn what_a_run_will_need_is_noted() {
     assert!(ended.stdout.contains(note), "{}", ended.stdout);
 }
 
-/// A key that is written with its old name still applies; every command but quiet ones warns, with the line and the new name.
+/// A deprecated key still applies; every command except quiet ones warns with the line and the new name.
 #[test]
-fn old_names_of_keys_are_warned_of() {
+fn deprecated_keys_cause_a_warning() {
     let place = Place::new();
     place.write(
         "unstuck.toml",

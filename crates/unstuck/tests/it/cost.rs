@@ -1,4 +1,4 @@
-//! `unstuck cost`, and what API calls add to the story of a run.
+//! `unstuck cost`, and API calls in the run timeline.
 
 use std::time::Duration;
 
@@ -133,7 +133,7 @@ fn call_failed(run: &RunId, at: Timestamp) -> Event {
     }))
 }
 
-/// An agent's run with two calls, one of them recovered, and a client's own session with one of unknown price.
+/// Writes an agent's run with two calls, one of them recovered, and a client's own session with one of unknown price.
 async fn fill(store: &Store) {
     let run = RunId::new(DRIVEN);
     let session = run.session_id(1);
@@ -210,7 +210,7 @@ fn told(place: &Place, args: &[&str]) -> Ended {
 }
 
 #[test]
-fn without_calls_the_listing_is_empty() {
+fn listing_without_calls_is_empty() {
     let place = Place::new();
     assert_eq!(place.json(&["cost", "--json"], ""), json!([]));
     let nothing = place.run(&["cost"], "");
@@ -224,7 +224,7 @@ fn without_calls_the_listing_is_empty() {
 }
 
 #[test]
-fn cost_is_told_by_what_is_asked() {
+fn costs_are_grouped_and_filtered() {
     let place = filled();
     let days = told(&place, &["cost"]).stdout;
     insta::assert_snapshot!(days, @r"
@@ -247,7 +247,7 @@ fn cost_is_told_by_what_is_asked() {
 }
 
 #[test]
-fn a_run_is_shown_with_its_calls() {
+fn run_is_shown_with_its_calls() {
     let place = filled();
     let shown = told(&place, &["show", DRIVEN]).stdout;
     let line = "server_overloaded (529): answered at try 2 after 2 s";
@@ -266,9 +266,9 @@ fn a_run_is_shown_with_its_calls() {
     assert_eq!(runs[1]["cost_usd"], 0.5);
 }
 
-/// A client's own session can be looked at, and only its client can go on with it.
+/// A client's own session can be inspected, but only its client can continue it.
 #[test]
-fn a_clients_own_session_is_told_as_such() {
+fn client_session_is_reported_as_such() {
     let place = filled();
     let listed = told(&place, &["runs"]).stdout;
     assert!(listed.contains("gateway: codex_cli_rs/1.2.3"), "{listed}");

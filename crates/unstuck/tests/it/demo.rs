@@ -1,4 +1,4 @@
-//! `unstuck demo`: what a new user sees first.
+//! `unstuck demo`: the first impression of a new user.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::{Ended, Place};
 
-/// The store of the demo where none is named.
+/// The default store of the demo.
 const STORE: &str = ".local/state/unstuck/demo.db";
 
 fn store(place: &Place) -> String {
@@ -22,7 +22,7 @@ fn played(place: &Place) -> Ended {
     ended
 }
 
-/// The runs in the demo's store as `show` tells them, the oldest first.
+/// Returns the runs in the demo's store as printed by `show`, oldest first.
 fn shown(place: &Place, store: &str) -> Vec<Value> {
     let runs = place.json(&["runs", "--json", "--store", store], "");
     let mut runs: Vec<_> = runs.as_array().unwrap().clone();
@@ -34,7 +34,7 @@ fn shown(place: &Place, store: &str) -> Vec<Value> {
     runs.iter().map(show).collect()
 }
 
-/// The kinds of a run's failures, in their order.
+/// Returns the failure kinds of a run, in order.
 fn kinds(run: &Value) -> Vec<&str> {
     let attempts = run["attempts"].as_array().unwrap().iter();
     attempts
@@ -47,7 +47,7 @@ fn decided(run: &Value, attempt: usize) -> &str {
     decision["reason"].as_str().unwrap()
 }
 
-/// What lies in a folder, by name.
+/// Returns the names of the entries of a directory.
 fn names(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).unwrap().flatten();
     let mut names: Vec<_> = entries
@@ -58,7 +58,7 @@ fn names(folder: &Path) -> Vec<String> {
 }
 
 #[test]
-fn a_new_user_sees_all_seven_things() {
+fn demo_shows_all_seven_features() {
     let place = Place::new();
     played(&place);
     let runs = shown(&place, &store(&place));
@@ -85,7 +85,7 @@ fn a_new_user_sees_all_seven_things() {
 }
 
 #[test]
-fn what_it_prints_is_the_story_the_timeline_and_where_to_go() {
+fn output_has_the_story_the_timeline_and_next_steps() {
     let place = Place::new();
     let ended = played(&place);
     for told in [
@@ -111,7 +111,7 @@ fn what_it_prints_is_the_story_the_timeline_and_where_to_go() {
 }
 
 #[test]
-fn the_commands_that_it_proposes_work_when_they_are_copied() {
+fn suggested_commands_work_when_copied() {
     let place = Place::new();
     let ended = played(&place);
     let printed = format!("{}{}", ended.stdout, ended.stderr);
@@ -135,7 +135,7 @@ fn the_commands_that_it_proposes_work_when_they_are_copied() {
 }
 
 #[test]
-fn the_users_own_history_and_folder_stay_as_they_are() {
+fn users_own_history_and_directory_stay_unchanged() {
     let place = Place::new();
     assert_eq!(place.run(&["exec", "--", "true"], "").code, 0);
     let (history, folder) = (place.json(&["runs", "--json"], ""), names(&place.project()));
@@ -150,7 +150,7 @@ fn the_users_own_history_and_folder_stay_as_they_are() {
 }
 
 #[test]
-fn it_can_be_played_again_and_leaves_no_process() {
+fn demo_can_be_repeated_and_leaves_no_process() {
     let place = Place::new();
     let named = place.folder.path().join("elsewhere/demo.sqlite");
     let named = named.display().to_string();
@@ -176,7 +176,7 @@ fn it_can_be_played_again_and_leaves_no_process() {
 }
 
 #[test]
-fn an_interrupt_ends_the_whole_demo() {
+fn interrupt_ends_the_whole_demo() {
     let place = Place::new();
     let mut child = place
         .command(&["demo"])
@@ -199,14 +199,14 @@ fn an_interrupt_ends_the_whole_demo() {
 }
 
 #[test]
-fn a_broken_configuration_does_not_keep_it_from_being_played() {
+fn broken_configuration_does_not_prevent_the_demo() {
     let place = Place::new();
     place.write("unstuck.toml", "[policy]\nmaxRetries = \"many\"\n");
     played(&place);
 }
 
 #[test]
-fn a_folder_that_cannot_be_made_is_told_with_a_way_out() {
+fn directory_that_cannot_be_created_is_reported_with_a_fix() {
     let place = Place::new();
     let mut command = place.command(&["demo", "--fast"]);
     let output = command

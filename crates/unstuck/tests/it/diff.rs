@@ -1,4 +1,4 @@
-//! `unstuck diff`: what an attempt changed.
+//! `unstuck diff`: the changes of an attempt.
 
 use std::fs;
 
@@ -14,7 +14,7 @@ use crate::Place;
 
 const RUN: &str = "k3v9x0m2qa";
 
-/// A project with a repository, whose run has these events; the history is beside the project.
+/// A project with a repository, whose run has these events; the store is next to the project.
 fn place(events: impl FnOnce(&Place) -> Vec<Event>) -> Place {
     let place = Place::new();
     let events = events(&place);
@@ -127,7 +127,7 @@ impl Place {
     }
 }
 
-/// Two attempts: the first changes a file, the second adds one and one that is not text.
+/// Two attempts: the first changes a file, the second adds a text file and a binary one.
 fn two_attempts() -> Place {
     place(|place| {
         place.make_repository();
@@ -149,7 +149,7 @@ fn two_attempts() -> Place {
 }
 
 #[test]
-fn an_attempt_shows_what_it_changed_and_a_run_everything() {
+fn attempt_diff_shows_its_changes_and_run_diff_all() {
     let place = two_attempts();
     let first = place.diff(&["k3v9/1"]);
     assert_eq!((first.code, first.stderr.as_str()), (0, ""));
@@ -162,7 +162,7 @@ fn an_attempt_shows_what_it_changed_and_a_run_everything() {
 }
 
 #[test]
-fn a_program_gets_a_patch_that_applies_and_a_person_nothing_that_a_terminal_obeys() {
+fn piped_diff_is_an_applicable_patch_and_terminal_diff_is_sanitized() {
     let place = two_attempts();
     let patch = place.diff(&["k3v9/2"]).stdout;
     assert!(patch.contains("new \u{1b}[31mred"), "{patch}");
@@ -181,7 +181,7 @@ fn a_program_gets_a_patch_that_applies_and_a_person_nothing_that_a_terminal_obey
 }
 
 #[test]
-fn as_json_it_has_the_files_and_the_patch() {
+fn json_has_the_files_and_the_patch() {
     let place = two_attempts();
     let told: serde_json::Value =
         serde_json::from_str(&place.diff(&["k3v9/1", "--json"]).stdout).unwrap();
@@ -197,7 +197,7 @@ fn as_json_it_has_the_files_and_the_patch() {
 }
 
 #[test]
-fn an_attempt_that_changed_nothing_is_told_so() {
+fn attempt_without_changes_is_reported() {
     let place = place(|place| {
         place.make_repository();
         let tree = place.snapshot("1");
@@ -214,7 +214,7 @@ fn an_attempt_that_changed_nothing_is_told_so() {
 }
 
 #[test]
-fn an_attempt_without_an_end_is_compared_with_the_work_tree_or_with_the_next_one() {
+fn unfinished_attempt_is_compared_with_the_next_one_or_the_work_tree() {
     let place = place(|place| {
         place.make_repository();
         let before = place.snapshot("1");
@@ -246,7 +246,7 @@ fn an_attempt_without_an_end_is_compared_with_the_work_tree_or_with_the_next_one
 }
 
 #[test]
-fn where_there_is_nothing_to_show_it_says_why() {
+fn missing_diff_is_explained() {
     let refused = |place: &Place| {
         let ended = place.diff(&["k3v9/1"]);
         assert_eq!((ended.code, ended.stdout.as_str()), (1, ""));
@@ -277,7 +277,7 @@ fn where_there_is_nothing_to_show_it_says_why() {
 }
 
 #[test]
-fn without_git_it_says_so() {
+fn missing_git_is_reported() {
     let place = two_attempts();
     let store = place.folder.path().join("history.db").display().to_string();
     let mut command = place.command(&["--store", &store, "diff"]);
@@ -299,7 +299,7 @@ fn git(place: &Place, args: &[&str]) -> String {
 }
 
 #[test]
-fn what_an_agent_changed_under_exec_is_shown() {
+fn changes_of_an_agent_under_exec_are_shown() {
     let place = Place::new();
     git(&place, &["init", "-q"]);
     place.write("before.txt", "old\n");
@@ -319,7 +319,7 @@ fn what_an_agent_changed_under_exec_is_shown() {
 }
 
 #[test]
-fn a_plain_command_and_a_folder_without_a_repository_keep_no_snapshots() {
+fn plain_command_or_missing_repository_has_no_snapshots() {
     let place = Place::new();
     git(&place, &["init", "-q"]);
     let ended = place.run(&["exec", "--", "touch", "made.txt"], "");
@@ -333,7 +333,7 @@ fn a_plain_command_and_a_folder_without_a_repository_keep_no_snapshots() {
 }
 
 #[test]
-fn what_a_failed_attempt_of_an_agent_changed_is_undone_where_that_is_wanted() {
+fn failed_attempt_is_rolled_back_if_configured() {
     let place = Place::new();
     git(&place, &["init", "-q"]);
     place.write(

@@ -1,4 +1,4 @@
-//! What the documents and the help texts show as a configuration is one.
+//! The configurations in documents and help texts are valid.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Every Markdown file of the documents, and the one that is read first.
+/// Returns every Markdown file of the documentation, and the README.
 fn documents() -> Vec<PathBuf> {
     let mut found = vec![repository().join("README.md")];
     let mut folders = vec![repository().join("docs")];
@@ -26,7 +26,7 @@ fn documents() -> Vec<PathBuf> {
     found
 }
 
-/// The blocks of a document that are TOML, and not marked as something else.
+/// Returns the TOML blocks of a document that are not marked otherwise.
 fn blocks(text: &str) -> Vec<String> {
     let mut blocks = Vec::new();
     let mut lines = text.lines();
@@ -57,7 +57,7 @@ fn is_configuration(block: &str) -> bool {
     heads.iter().any(|head| block.contains(head))
 }
 
-/// A project with this configuration, and with the files that its roles name.
+/// A project with this configuration and the files that its roles name.
 fn project(text: &str) -> Place {
     let place = Place::new();
     for line in text.lines() {
@@ -65,7 +65,7 @@ fn project(text: &str) -> Place {
             place.write(name.trim_matches('"'), "Do it");
         }
     }
-    // What only the user may say stands in the user's own file.
+    // Owner-only settings are in the user's own file.
     if text.contains("[gateway]") || text.contains("_env = ") {
         let folder = place.folder.path().join(".config/unstuck");
         fs::create_dir_all(&folder).unwrap();
@@ -77,7 +77,7 @@ fn project(text: &str) -> Place {
 }
 
 #[test]
-fn every_configuration_in_the_documents_is_in_order() {
+fn every_documented_configuration_is_valid() {
     let mut seen = 0;
     for path in documents() {
         let text = fs::read_to_string(&path).unwrap();
@@ -96,7 +96,7 @@ fn every_configuration_in_the_documents_is_in_order() {
     assert!(seen >= 7, "{seen} configurations were found");
 }
 
-/// The first configuration that `unstuck run --help` shows.
+/// Returns the first configuration in `unstuck run --help`.
 fn first_one() -> String {
     let help = Place::new().run(&["run", "--help"], "").stdout;
     let (_, after) = help.split_once("A first unstuck.toml:\n").unwrap();
@@ -107,12 +107,12 @@ fn first_one() -> String {
 }
 
 #[test]
-fn the_first_configuration_of_the_help_runs_as_it_is() {
+fn first_configuration_of_the_help_runs() {
     let place = project(&first_one());
     let checked = place.run(&["config", "check"], "");
     assert_eq!(checked.code, 0, "{}", checked.stderr);
     assert!(checked.stdout.contains("2 roles"), "{}", checked.stdout);
-    // It answers what it was asked for: the heading stands in the prompt.
+    // The requested heading is in the prompt, so the output contains it.
     let claude = "#!/bin/sh\nasked=$(cat); echo \"$asked\" >> asked\n\
         case \"$asked\" in *'# Plan'*'a search field'*) text='# Plan\\n1. begin';; *) text=done;; esac\n\
         printf '{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":false,\"result\":\"%s\",\"session_id\":\"s1\"}\\n' \"$text\"\n";

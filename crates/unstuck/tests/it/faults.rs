@@ -1,4 +1,4 @@
-//! An LLM API that fails on purpose, as users start it for their own tests.
+//! `unstuck faults`: an LLM API that fails on purpose, as users start it for their own tests.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -28,7 +28,7 @@ fn serve(place: &Place, args: &[&str]) -> (Child, String) {
     (server, announced)
 }
 
-/// Asks a model, and returns the head of the answer.
+/// Calls a model, and returns the head of the response.
 fn ask(port: &str) -> String {
     let mut stream = TcpStream::connect(format!("127.0.0.1:{port}")).unwrap();
     let body = r#"{"model":"m","messages":[]}"#;
@@ -51,7 +51,7 @@ fn interrupt(server: Child) -> (i32, String) {
 }
 
 #[test]
-fn a_script_is_served_until_interrupted_and_then_the_counts_are_told() {
+fn script_is_served_until_interrupted_then_counts_are_printed() {
     let place = Place::new();
     place.write("busy.toml", BUSY);
     let (server, announced) = serve(
@@ -81,7 +81,7 @@ fn a_script_is_served_until_interrupted_and_then_the_counts_are_told() {
 }
 
 #[test]
-fn counts_are_json_for_programs() {
+fn counts_can_be_json() {
     let place = Place::new();
     place.write("busy.toml", BUSY);
     let (server, _) = serve(&place, &["busy.toml", "--port-file", "port", "--json"]);
@@ -93,7 +93,7 @@ fn counts_are_json_for_programs() {
 }
 
 #[test]
-fn a_wrong_script_is_refused_with_the_line_and_what_is_allowed() {
+fn invalid_script_is_rejected_with_its_line_and_the_valid_values() {
     let place = Place::new();
     place.write("wrong.toml", "[[step]]\noverloadd = {}\n");
     let Ended { code, stderr, .. } = place.run(&["faults", "serve", "wrong.toml"], "");
@@ -111,9 +111,9 @@ fn a_wrong_script_is_refused_with_the_line_and_what_is_allowed() {
     assert!(stderr.contains("unstuck faults example"), "{stderr}");
 }
 
-/// What keeps the server from serving is told by the name of what was given.
+/// A server that cannot start names the argument at fault.
 #[test]
-fn what_cannot_be_served_is_said_with_what_to_do() {
+fn startup_errors_name_the_cause_and_the_fix() {
     let place = Place::new();
     place.write("busy.toml", BUSY);
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -142,7 +142,7 @@ fn what_cannot_be_served_is_said_with_what_to_do() {
 }
 
 #[test]
-fn faults_and_examples_are_listed_and_every_example_is_a_script() {
+fn faults_and_examples_are_listed_and_every_example_is_valid() {
     let place = Place::new();
     let listed = place.run(&["faults", "list"], "").stdout;
     assert!(

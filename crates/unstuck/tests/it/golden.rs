@@ -1,4 +1,4 @@
-//! What the program promises on the command line, as it is recorded: the help of every command, and exit codes.
+//! The recorded command-line contract: the help of every command, and exit codes.
 
 use std::fmt::Write as _;
 
@@ -6,11 +6,11 @@ use unstuck_testkit::golden::assert_golden;
 
 use crate::Place;
 
-/// The names of the commands that a help text lists.
+/// Returns the names of the commands that a help text lists.
 fn listed(help: &str) -> Vec<String> {
     let lines = help.lines().skip_while(|line| *line != "Commands:").skip(1);
     let lines = lines.take_while(|line| !line.is_empty());
-    // The second lines of long descriptions are indented further.
+    // Continuation lines of long descriptions are indented further.
     let names = lines.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
     let names = names.filter_map(|line| line.split_whitespace().next());
     names
@@ -31,10 +31,10 @@ fn help_of(place: &Place, path: &[String], made: &mut String) {
 }
 
 #[test]
-fn the_help_of_every_command_is_the_recorded_one() {
+fn help_of_every_command_matches_the_recorded_one() {
     let mut made = String::new();
     help_of(&Place::new(), &[], &mut made);
-    // What scripts call by its old name is not listed.
+    // Deprecated aliases are not listed.
     for hidden in ["approve-recovery", "reject-recovery", "resolve-recovery"] {
         help_of(&Place::new(), &[hidden.to_owned()], &mut made);
     }
@@ -43,7 +43,7 @@ fn the_help_of_every_command_is_the_recorded_one() {
     assert_golden(path.as_ref(), &made);
 }
 
-/// A command line, and what the situation is.
+/// A command line and its situation.
 const ENDS: [(&[&str], &str); 20] = [
     (&["exec", "--", "true"], "the command succeeds"),
     (
@@ -98,7 +98,7 @@ const ENDS: [(&[&str], &str); 20] = [
 ];
 
 #[test]
-fn exit_codes_are_the_recorded_ones() {
+fn exit_codes_match_the_recorded_ones() {
     let mut made = String::new();
     for (words, situation) in ENDS {
         let code = Place::new().run(words, "").code;

@@ -1,4 +1,4 @@
-//! `unstuck guard`: may this repair run?
+//! `unstuck guard`: checks if a repair may run.
 
 use serde_json::{Value, json};
 
@@ -17,7 +17,7 @@ fn place() -> Place {
     place
 }
 
-/// The same, and its owner has trusted what it approves.
+/// The same, trusted by its owner.
 fn trusted() -> Place {
     let place = place();
     let ended = place.run(&["trust"], "");
@@ -25,7 +25,7 @@ fn trusted() -> Place {
     place
 }
 
-/// A line of `--jsonl`; the documents have no character that JSON or Base64 would have to escape otherwise.
+/// Returns a `--jsonl` line; the documents contain no characters that need other escaping.
 fn line(id: &str, document: &str, config: Value) -> String {
     let document_base64 = base64(document.as_bytes());
     json!({ "id": id, "document_base64": document_base64, "config": config }).to_string()
@@ -43,9 +43,9 @@ fn document(command: &str) -> Value {
     })
 }
 
-/// S3-02, S3-17, S3-54: what would happen is told by the exit code, too.
+/// S3-02, S3-17, S3-54: the exit code reports the verdict too.
 #[test]
-fn the_exit_code_tells_the_verdict() {
+fn exit_code_reports_the_verdict() {
     let place = trusted();
     for (arguments, code, word) in [
         (&["npm ci"][..], 0, "would run  npm ci"),
@@ -113,7 +113,7 @@ fn every_step_is_explained() {
 }
 
 #[test]
-fn machines_get_the_same_as_json() {
+fn json_output_has_the_same_content() {
     let place = trusted();
     let told = place.json(
         &[
@@ -145,9 +145,9 @@ fn machines_get_the_same_as_json() {
     assert_eq!(told["runs"], Value::Null);
 }
 
-/// What a project's file approves does not count before its owner has trusted it, and the reason says so.
+/// Approvals in a project's file do not apply until its owner has trusted it, and the reason says so.
 #[test]
-fn what_nobody_trusted_asks() {
+fn untrusted_approval_needs_approval() {
     let ended = place().run(&["guard", "check", "npm ci"], "");
     assert_eq!(ended.code, 3, "{}", ended.stdout);
     assert!(
@@ -159,9 +159,9 @@ fn what_nobody_trusted_asks() {
     );
 }
 
-/// S3-51: where there is no section nothing is approved, and that is told.
+/// S3-51: without a section nothing is approved, and the output says so.
 #[test]
-fn without_a_section_everything_asks() {
+fn everything_needs_approval_without_a_section() {
     let ended = Place::new().run(&["guard", "check", "npm ci"], "");
     assert_eq!(ended.code, 3, "{}", ended.stdout);
     assert!(
@@ -171,9 +171,9 @@ fn without_a_section_everything_asks() {
     );
 }
 
-/// S3-02, S3-06, S3-15, S3-19: one verdict a line, and what is wrong with a line in its place.
+/// S3-02, S3-06, S3-15, S3-19: one verdict per line, with errors in the place of the line.
 #[test]
-fn proposals_are_judged_line_by_line() {
+fn proposals_are_evaluated_line_by_line() {
     let place = place();
     let config = json!({ "auto_approve": ["npm ci"], "require_human": [] });
     let mut with_fallback = document("npm ci");
@@ -237,9 +237,9 @@ fn proposals_are_judged_line_by_line() {
     assert_eq!(answers.len(), 9);
 }
 
-/// S3-51: a wrong section in a project's own file is an error of its own; nothing is judged by it.
+/// S3-51: an invalid section in a project's own file is an error; nothing is evaluated.
 #[test]
-fn a_configuration_that_cannot_be_read_is_no_verdict() {
+fn unreadable_configuration_gives_no_verdict() {
     let place = Place::new();
     place.write("unstuck.toml", "[recovery]\nauto_approve = \"npm ci\"\n");
     let ended = place.run(&["guard", "check", "npm ci"], "");

@@ -1,16 +1,16 @@
-//! Attacks on what unstuck shows and keeps, on the real program.
+//! Attacks on displayed and stored data, with the real binary.
 
 use std::process::Stdio;
 
 use crate::gateway::{Serving, api};
 use crate::{Ended, Place, anywhere};
 
-/// A key that an upstream repeats in its error.
+/// An API key that an upstream echoes in its error.
 const KEY: &str = "sk-proj-ECHOEDSECRETabcdef0123456789";
 const QUICK: &str =
     "[policy]\njitter = \"none\"\nbackoffBase = 0.01\nmaxBackoff = 0.02\nmaxRetries = 1\n";
 
-/// An API that repeats a key in every error.
+/// An API that echoes a key in every error.
 fn echoing() -> unstuck_faults::FaultServer {
     api(&format!(
         "[[step]]\nstatus = {{ code = 500, message = \"boom {KEY} is wrong\" }}\ntimes = \"always\"\n"
@@ -26,9 +26,9 @@ fn ended(command: &mut std::process::Command) -> Ended {
     }
 }
 
-/// M5: `serve` tells of failed calls on its screen, which a journal keeps.
+/// M5: `serve` reports failed calls on its output, which a journal may store.
 #[test]
-fn a_key_that_an_upstream_repeats_is_not_in_the_messages_of_serve() {
+fn key_echoed_by_an_upstream_is_not_in_the_output_of_serve() {
     let place = Place::new();
     place.write("unstuck.toml", QUICK);
     let api = echoing();
@@ -43,14 +43,14 @@ fn a_key_that_an_upstream_repeats_is_not_in_the_messages_of_serve() {
     assert!(!anywhere(&place.folder.path().join(".local"), KEY));
 }
 
-/// M5: `exec` and `run_program` tell the same about the calls of their agents, through their private gateways.
+/// M5: `exec` and `run` report the same about their agents' calls through the private gateways.
 #[test]
-fn a_key_that_an_upstream_repeats_is_not_in_the_messages_of_exec_and_run() {
+fn key_echoed_by_an_upstream_is_not_in_the_output_of_exec_and_run() {
     let place = Place::new();
     let unstuck = env!("CARGO_BIN_EXE_unstuck");
     let pipeline = "[[roles]]\nid = \"worker\"\nagent = \"claude\"\nprompt = \"do it\"\n";
     place.write("unstuck.toml", &format!("{QUICK}\n{pipeline}"));
-    // What the agent itself prints is its own business, and is not repeated here.
+    // The agent's own output is passed through, and is not tested here.
     place.tool(
         "claude",
         &format!(
@@ -76,9 +76,9 @@ fn a_key_that_an_upstream_repeats_is_not_in_the_messages_of_exec_and_run() {
     assert!(!anywhere(&place.folder.path().join(".local"), KEY));
 }
 
-/// M5: errors, hints and what is wrong with arguments, for people and for programs.
+/// M5: errors, hints and argument errors, as text and JSON.
 #[test]
-fn a_key_in_an_error_is_not_shown() {
+fn key_in_an_error_is_not_shown() {
     let place = Place::new();
     for args in [
         &["show", KEY][..],
@@ -100,9 +100,9 @@ fn a_key_in_an_error_is_not_shown() {
     }
 }
 
-/// The value of a variable of the owner's, which nothing but its name betrays.
+/// The value of an owner's variable that only its name reveals as secret.
 #[test]
-fn the_value_of_a_secret_variable_is_not_shown() {
+fn value_of_a_secret_variable_is_not_shown() {
     let place = Place::new();
     let mut command = place.command(&["show", "correct-horse-battery-9"]);
     command.env("DEPLOY_TOKEN", "correct-horse-battery-9");
@@ -115,9 +115,9 @@ fn the_value_of_a_secret_variable_is_not_shown() {
     assert!(!told.stderr.contains("correct-horse"), "{}", told.stderr);
 }
 
-/// What the wrapped command prints is passed on as it is; only what is kept of it is redacted.
+/// The wrapped command's output is passed through unchanged; only stored copies are redacted.
 #[test]
-fn the_output_of_the_wrapped_command_passes_unchanged() {
+fn output_of_the_wrapped_command_is_unchanged() {
     let place = Place::new();
     let vault = ["hvs.", "CAESIJ4kQabcdefghij0123456789ABCDEFGH"].concat();
     let line = format!("echo {vault}; echo {KEY} >&2");
@@ -131,14 +131,14 @@ fn the_output_of_the_wrapped_command_passes_unchanged() {
         "{}",
         logs.stderr
     );
-    // The command line itself is an argument that was given on purpose, and is redacted where it is kept.
+    // The command line itself was given on purpose, and is redacted where it is stored.
     assert!(!anywhere(&place.folder.path().join(".local"), &vault));
     assert!(!anywhere(&place.project().join(".unstuck"), &vault));
 }
 
-/// L2: output that was kept must not steer the terminal of whoever reads it.
+/// L2: stored output must not control the reader's terminal.
 #[test]
-fn logs_on_a_terminal_show_text_and_colours_only() {
+fn logs_on_a_terminal_contain_only_text_and_colors() {
     let place = Place::new();
     let attack = r"printf '\033]0;title\007\033]52;c;cm0gLXJm\033\\\033[2J\033[31mred\033[0m \033]8;;http://evil\033\\link\033]8;;\033\\ \302\2332K end\n'";
     let print = [attack, &format!("{attack} >&2")].join("; ");
@@ -164,7 +164,7 @@ fn logs_on_a_terminal_show_text_and_colours_only() {
     assert!(exact.contains("\x1b]52;c;"), "{exact:?}");
 }
 
-/// What a command prints on a terminal, both of its outputs.
+/// Returns the output of a command on a terminal, both streams.
 fn on_a_terminal(place: &Place, args: &[&str]) -> String {
     let unstuck = env!("CARGO_BIN_EXE_unstuck");
     let line = format!("{unstuck} {}", args.join(" "));
@@ -173,10 +173,10 @@ fn on_a_terminal(place: &Place, args: &[&str]) -> String {
     format!("{}{}", ended.stdout, ended.stderr)
 }
 
-/// A title, the clipboard, a cleared screen, a link, a control character of one byte, a bell and a mark of direction.
+/// A title, the clipboard, a cleared screen, a link, a one-byte control character, a bell and a bidi mark.
 const STEERS: &str = "\x1b]0;title\x07\x1b]52;c;cm0gLXJm\x1b\\\x1b[2J\x1b]8;;http://evil\x1b\\link\x1b]8;;\x1b\\\u{9b}2K\x07\u{202e}";
 
-/// L2: nothing in a text steers the terminal; styles are allowed.
+/// L2: asserts that a text contains no control sequences except styles.
 #[track_caller]
 fn steers_nothing(args: &[&str], shown: &str) {
     for sequence in ["\x1b]", "\x1b[2J", "\u{9b}", "\x07", "\u{202e}"] {
@@ -187,10 +187,9 @@ fn steers_nothing(args: &[&str], shown: &str) {
     }
 }
 
-/// L2: whatever an agent prints, proposes or is told is shown without commands to the terminal by everything that tells of
-/// a run.
+/// L2: everything that displays a run sanitizes what an agent prints, proposes or is told.
 #[test]
-fn what_is_told_of_a_run_on_a_terminal_steers_nothing() {
+fn terminal_output_of_a_run_is_sanitized() {
     let place = Place::new();
     let document = serde_json::json!({
         "version": 1,
@@ -229,7 +228,7 @@ fn what_is_told_of_a_run_on_a_terminal_steers_nothing() {
         steers_nothing(args, &shown);
         assert!(shown.trim().len() > 10, "{args:?}: {shown}");
     }
-    // The list of the inbox is a page on a terminal, and is looked at where it is printed.
+    // The list of the inbox is a full-screen view, and is tested where it is printed.
     let listed = place.run(&["inbox"], "");
     steers_nothing(&["inbox"], &listed.stdout);
     for told in [on_a_terminal(&place, &["show"]), listed.stdout] {
@@ -240,11 +239,11 @@ fn what_is_told_of_a_run_on_a_terminal_steers_nothing() {
 
 /// L2: names and contents of files, outputs and ids of roles, tasks and prompts of a pipeline.
 #[test]
-fn what_is_told_of_a_pipeline_on_a_terminal_steers_nothing() {
+fn terminal_output_of_a_pipeline_is_sanitized() {
     let place = Place::new();
     let escaped: String = STEERS.chars().flat_map(char::escape_unicode).collect();
     let escaped = escaped.replace("\\u{", "\\U").replace('}', ";");
-    // TOML has eight digits.
+    // TOML uses eight digits.
     let escaped: String = escaped
         .split_inclusive(';')
         .map(|one| {
@@ -284,9 +283,9 @@ fn what_is_told_of_a_pipeline_on_a_terminal_steers_nothing() {
     );
 }
 
-/// L9: a machine whose clock has gone mad once must not leave a store that is damaged for good.
+/// L9: a clock that was once far off must not damage a store permanently.
 #[test]
-fn a_clock_far_in_the_future_leaves_a_sound_store() {
+fn clock_far_in_the_future_leaves_a_sound_store() {
     let place = Place::new();
     let shim = place.write(
         "clock.c",
@@ -319,11 +318,11 @@ fn a_clock_far_in_the_future_leaves_a_sound_store() {
     assert_eq!(place.run(&["store", "check"], "").code, 0);
 }
 
-/// Tests that only root can run: they mount disks.
+/// Tests that need root, because they mount disks.
 mod root {
     use super::*;
 
-    /// What a line for `sh` came to, in a mount namespace of its own.
+    /// Runs a shell line in its own mount namespace.
     fn alone(place: &Place, line: &str) -> Ended {
         let mut command = place.program("unshare", &["--mount", "sh", "-c", line]);
         command
@@ -332,9 +331,9 @@ mod root {
         ended(&mut command)
     }
 
-    /// L10: what only reads works on a store that cannot be written: its disk is read-only, or its file and folder are.
+    /// L10: reading works on a store that cannot be written: a read-only disk, or a read-only file and directory.
     #[test]
-    fn a_read_only_store_can_be_read() {
+    fn read_only_store_can_be_read() {
         let place = Place::new();
         let args = [
             "exec",
@@ -353,7 +352,7 @@ mod root {
             "mount --bind \"$HOME/.local\" \"$HOME/.local\" && mount -o remount,ro,bind \"$HOME/.local\" && {{ {reading}; }}"
         );
         let mut told = vec![alone(&place, &on_disk)];
-        // The same for a user who may read the store, and write neither it nor its folder.
+        // The same for a user who may read the store but not write it or its directory.
         let home = place.folder.path().display();
         let line = format!(
             "chmod 755 {home} {home}/.local {home}/.local/state {home}/.local/state/unstuck {home}/project; \
@@ -376,9 +375,9 @@ mod root {
         }
     }
 
-    /// L10: a server whose disk is full is not ready, and is again when there is room.
+    /// L10: a server whose disk is full is not ready, and is ready again when there is space.
     #[test]
-    fn a_server_on_a_full_disk_is_not_ready() {
+    fn server_on_a_full_disk_is_not_ready() {
         let place = Place::new();
         place.write("small/nothing", "");
         let line = "mount -t tmpfs -o size=2m small small && { \

@@ -1,4 +1,4 @@
-//! `unstuck runs`, `show`, `logs`, `explain`: what happened, afterwards.
+//! `unstuck runs`, `show`, `logs`, `explain`: the history.
 
 use crate::Place;
 
@@ -12,7 +12,7 @@ fn recovered() -> Place {
     place
 }
 
-/// Times, ids and durations are other ones each time.
+/// Replaces times, ids and durations, which differ between runs.
 fn steady(text: &str, place: &Place) -> String {
     let run = place.json(&["runs", "--json"], "")[0]["id"]
         .as_str()
@@ -31,7 +31,7 @@ fn steady(text: &str, place: &Place) -> String {
         Some(("recovered", _)) => "recovered after N s: …".to_owned(),
         _ => line.to_owned(),
     };
-    // A wait of some milliseconds may be over before it is noted.
+    // A delay of a few milliseconds may be over before it is recorded.
     let is_wait = |line: &&str| line.trim_start().starts_with("wait     until ");
     let lines = text.lines().filter(|line| !is_wait(line)).map(took);
     let lines = lines.map(|line| {
@@ -44,7 +44,7 @@ fn steady(text: &str, place: &Place) -> String {
 }
 
 #[test]
-fn without_a_store_the_history_is_empty() {
+fn history_without_a_store_is_empty() {
     let place = Place::new();
     assert_eq!(place.json(&["runs", "--json"], ""), serde_json::json!([]));
     let ended = place.run(&["show"], "");
@@ -81,7 +81,7 @@ fn runs_are_listed_and_filtered() {
 }
 
 #[test]
-fn a_run_is_shown_attempt_by_attempt() {
+fn run_is_shown_attempt_by_attempt() {
     let place = recovered();
     let shown = place.run(&["show"], "");
     insta::assert_snapshot!(steady(&shown.stdout, &place));
@@ -93,7 +93,7 @@ fn a_run_is_shown_attempt_by_attempt() {
 }
 
 #[test]
-fn a_command_is_listed_as_it_was_typed() {
+fn command_is_listed_as_typed() {
     let place = Place::new();
     let long = "x".repeat(200);
     place.run(&["exec", "--", "echo", "two words", &long], "");
@@ -106,7 +106,7 @@ fn a_command_is_listed_as_it_was_typed() {
 
 /// The second run of that history has no end, and no process drives it.
 #[test]
-fn a_run_whose_supervisor_is_gone_is_crashed() {
+fn run_without_supervisor_is_crashed() {
     let place = Place::with_history();
     let told = |args: &[&str]| {
         let args = [&["--store", "history.db"], args].concat();
@@ -131,7 +131,7 @@ fn a_run_whose_supervisor_is_gone_is_crashed() {
 }
 
 #[test]
-fn one_attempt_is_shown_with_the_end_of_its_output() {
+fn single_attempt_is_shown_with_the_end_of_its_output() {
     let place = recovered();
     let run = place.json(&["runs", "--json"], "")[0]["id"].clone();
     let id = run.as_str().unwrap();
@@ -155,9 +155,9 @@ fn one_attempt_is_shown_with_the_end_of_its_output() {
     }
 }
 
-/// In binary fractions 0.1 and 0.02 make a bit more than 0.12.
+/// As binary fractions 0.1 and 0.02 add up to slightly more than 0.12.
 #[test]
-fn costs_are_told_without_the_dust_of_their_sum() {
+fn costs_are_shown_without_rounding_errors() {
     let place = Place::new();
     place.write("unstuck.toml", QUICK);
     place.tool(
@@ -192,7 +192,7 @@ fn costs_are_told_without_the_dust_of_their_sum() {
 }
 
 #[test]
-fn the_shell_completes_how_runs_stand_and_kinds() {
+fn shell_completes_statuses_and_kinds() {
     let place = Place::new();
     let completed = |words: &[&str]| {
         let mut command = place.command(&[&["--", "unstuck"], words].concat());
@@ -214,7 +214,7 @@ fn the_shell_completes_how_runs_stand_and_kinds() {
 }
 
 #[test]
-fn waits_that_chance_changes_are_explained_as_such() {
+fn random_delays_are_explained_as_such() {
     let told = recovered().run(&["explain"], "").stdout;
     assert!(told.contains("at most 300 s\n"), "{told}");
     let place = Place::new();
@@ -229,7 +229,7 @@ fn waits_that_chance_changes_are_explained_as_such() {
 }
 
 #[test]
-fn a_decision_is_explained() {
+fn decision_is_explained() {
     let place = recovered();
     let told = place.run(&["explain"], "").stdout;
     for part in [
@@ -257,7 +257,7 @@ fn a_decision_is_explained() {
 }
 
 #[test]
-fn logs_show_what_was_written() {
+fn logs_show_the_written_output() {
     let place = recovered();
     let logs = place.run(&["logs"], "");
     assert_eq!(logs.stdout, "out\nout\n");

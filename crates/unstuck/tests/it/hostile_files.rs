@@ -1,5 +1,5 @@
-//! What an agent can put into the project that it works in: links, FIFOs, devices, another git. Nothing of it leads unstuck out of
-//! the project, and nothing of it makes unstuck wait for ever.
+//! Hostile files an agent can plant in its project: links, FIFOs, devices, another git. None of them leads unstuck out
+//! of the project, and none makes unstuck hang.
 
 mod always;
 mod git;
@@ -15,21 +15,21 @@ use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 use crate::{Ended, Place};
 
-/// No attack may hold unstuck up for longer.
+/// The time limit for unstuck under attack.
 const LIMIT: Duration = Duration::from_secs(40);
 
-/// Waits that a test can wait for.
+/// Delays that are short enough for a test.
 const QUICK: &str =
     "[policy]\ntemplate = \"pipeline\"\ncurve = \"exponential\"\nbackoffBase = 0.001\n";
 
 impl Place {
-    /// Runs a command that has to come to its end within the limit.
+    /// Runs a command that must finish within the limit.
     #[track_caller]
     fn run_in_time(&self, args: &[&str]) -> Ended {
         end_in_time(self.command(args))
     }
 
-    /// A folder of the owner's outside of the project, with a file in it.
+    /// A directory of the owner outside of the project, with a file in it.
     fn outside(&self) -> PathBuf {
         let folder = self.folder.path().join("outside");
         fs::create_dir_all(&folder).unwrap();
@@ -37,7 +37,7 @@ impl Place {
         folder
     }
 
-    /// That the folder outside is as it was.
+    /// Asserts that the outside directory is unchanged.
     #[track_caller]
     fn assert_outside_is_untouched(&self, after: &str) {
         let folder = self.folder.path().join("outside");
@@ -66,7 +66,8 @@ fn fifo(path: &Path) {
     mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
 }
 
-/// An agent that plants something in its first attempt, fails with a passing failure, and prints `OWNED` in its second.
+/// An agent that plants something in its first attempt, fails with a transient failure, and prints `OWNED` in its
+/// second.
 fn planting(plant: &str) -> String {
     format!(
         "if [ ! -e planted ]; then touch planted; run=.unstuck/runs/$UNSTUCK_RUN; mkdir -p $run; {plant}; \
@@ -74,7 +75,8 @@ fn planting(plant: &str) -> String {
     )
 }
 
-/// H1: whatever has the name of a file that unstuck writes next, nothing outside is written, and the run is none the worse.
+/// H1: whatever is planted under the name of a file that unstuck writes next, nothing outside is written, and the run
+/// is unaffected.
 #[test]
 fn links_in_place_of_run_files_are_never_written_through() {
     for plant in [
@@ -83,12 +85,12 @@ fn links_in_place_of_run_files_are_never_written_through() {
         "mkdir -p $run/attempt-2; ln -s $HOME/outside/new.txt $run/attempt-2/stderr.log",
         "mkdir -p $run/attempt-2; ln $HOME/outside/private.txt $run/attempt-2/stdout.log",
         "ln -s $HOME/outside $run/attempt-2",
-        // Files that are replaced or added to.
+        // Files that are replaced or appended to.
         "for name in state.new checkpoint.new state.json checkpoint.json; do ln -sf $HOME/outside/private.txt $run/$name; done",
         "for name in usage.jsonl events.jsonl episodes.jsonl; do ln -sf $HOME/outside/private.txt $run/$name; done",
         "for name in usage.jsonl episodes.jsonl; do ln -f $HOME/outside/private.txt $run/$name; done",
         "rm -rf $run/escalations; ln -s $HOME/outside $run/escalations",
-        // The folders above them.
+        // Their parent directories.
         "rm -rf $run; ln -s $HOME/outside $run",
         "rm -rf .unstuck; ln -s $HOME/outside .unstuck",
         "rm -rf .unstuck; mkdir .unstuck; ln -s $HOME/outside .unstuck/runs",
@@ -107,9 +109,9 @@ fn links_in_place_of_run_files_are_never_written_through() {
     }
 }
 
-/// H1: a confined agent does not get at the owner's configuration by what it prints.
+/// H1: a confined agent cannot reach the owner's configuration through its output.
 #[test]
-fn an_agent_cannot_write_the_owners_configuration_through_its_output() {
+fn agent_cannot_write_the_owners_configuration_through_its_output() {
     let place = Place::new();
     let config = place.folder.path().join(".config/unstuck/config.toml");
     fs::create_dir_all(config.parent().unwrap()).unwrap();
@@ -122,9 +124,9 @@ fn an_agent_cannot_write_the_owners_configuration_through_its_output() {
     assert_eq!(fs::read_to_string(&config).unwrap(), "# mine\n");
 }
 
-/// H1: a FIFO, a socket or a folder in place of a file is no reason to wait, and the timeout of an attempt holds.
+/// H1: a FIFO, a socket or a directory in place of a file does not block, and the timeout of an attempt applies.
 #[test]
-fn a_fifo_in_place_of_a_run_file_holds_nobody_up() {
+fn fifo_in_place_of_a_run_file_does_not_block() {
     for plant in [
         "mkdir -p $run/attempt-2; mkfifo $run/attempt-2/stdout.log",
         "mkdir -p $run/attempt-2; mkfifo $run/attempt-2/stderr.log",
@@ -143,7 +145,7 @@ fn a_fifo_in_place_of_a_run_file_holds_nobody_up() {
     }
 }
 
-/// H1: what a copy in the project says, or names, is never taken for what a role has written.
+/// H1: a copy in the project is never taken for the output of a role.
 #[test]
 fn outputs_are_never_read_back_from_the_project() {
     let place = Place::new();
@@ -181,9 +183,9 @@ fn outputs_are_never_read_back_from_the_project() {
     place.assert_outside_is_untouched("a role");
 }
 
-/// H1: copies that cannot be written are told once, with where the files are.
+/// H1: copies that cannot be written are reported once, with the location of the files.
 #[test]
-fn copies_that_cannot_be_written_are_told_once() {
+fn unwritable_copies_are_reported_once() {
     let place = Place::new();
     place.outside();
     place.write("unstuck.toml", QUICK);
@@ -206,9 +208,9 @@ fn copies_that_cannot_be_written_are_told_once() {
     place.assert_outside_is_untouched("a link in place of .unstuck");
 }
 
-/// H1: `--output` and `--json` write what was named when the run began.
+/// H1: `--output` and `--json` write to the file that was named when the run started.
 #[test]
-fn files_that_are_written_at_the_end_follow_no_link_that_an_agent_made() {
+fn output_files_do_not_follow_links_made_by_an_agent() {
     for (flag, name) in [("--output", "answer.md"), ("--json=", "end.json")] {
         let place = Place::new();
         place.outside();
@@ -228,9 +230,10 @@ fn files_that_are_written_at_the_end_follow_no_link_that_an_agent_made() {
     }
 }
 
-/// Runs of earlier versions have their files only in the project: they are shown and resumed, and the files are not read.
+/// Runs of earlier versions have their files only in the project: they can be shown and resumed, and the files are not
+/// read.
 #[test]
-fn a_run_without_files_in_the_state_folder_can_be_shown_and_resumed() {
+fn run_without_files_in_the_state_directory_can_be_shown_and_resumed() {
     let place = Place::new();
     place.write("unstuck.toml", QUICK);
     let script = "[ -e fixed ] && echo fine && exit 0; echo 'Invalid API key · Please run /login' >&2; exit 1";

@@ -1,4 +1,4 @@
-//! The inbox: what waits for a person, and their answers by single keys.
+//! The inbox: pending requests, and answering them with single keys.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -15,12 +15,12 @@ use serde_json::Value;
 
 use crate::{Ended, Place};
 
-/// Nobody waits longer for what has to be seen.
+/// The time limit for expected output.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Fails for want of a login until somebody has seen to it.
+/// Fails with an authentication error until someone fixes it.
 const LOGIN: &str =
     "test -e logged-in || { echo 'Invalid API key · Please run /login' >&2; exit 1; }";
-/// Fails until a folder is there, as many programs do.
+/// Fails until a directory exists, as many programs do.
 const REPORT: &str = "import os, sys\nif not os.path.isdir('out/reports'):\n    sys.exit(\"report: directory 'out/reports' does not exist\")\n";
 
 impl Place {
@@ -40,7 +40,7 @@ impl Place {
         self.run(&[&["inbox"], args].concat(), "")
     }
 
-    /// The ids of what waits, the oldest first.
+    /// Returns the ids of pending requests, oldest first.
     fn waiting(&self) -> Vec<String> {
         let listed = self.json(&["inbox", "--json"], "");
         let ids = listed.as_array().unwrap().iter();
@@ -48,10 +48,10 @@ impl Place {
             .collect()
     }
 
-    /// What was printed, without what differs each time.
+    /// Returns the output without the parts that vary.
     fn steady(&self, text: &str) -> String {
         let mut text = text.replace(&self.folder.path().display().to_string(), "~");
-        // When somebody is no longer waited for differs from run to run.
+        // The deadline differs from run to run.
         let is_deadline = |line: &&str| {
             line.starts_with("deadline  ") || line.starts_with("  without an answer: ")
         };
@@ -67,7 +67,7 @@ impl Place {
 }
 
 #[test]
-fn an_empty_inbox_says_so() {
+fn empty_inbox_is_reported() {
     let place = Place::new();
     let ended = place.inbox(&[]);
     let told = (ended.code, ended.stdout.as_str());
@@ -76,7 +76,7 @@ fn an_empty_inbox_says_so() {
 }
 
 #[test]
-fn what_waits_is_listed_with_how_to_answer_the_newest_first() {
+fn pending_requests_are_listed_newest_first_with_their_answers() {
     let place = Place::new();
     place.asks_for_login();
     place.asks_for_repair();
@@ -101,7 +101,7 @@ fn what_waits_is_listed_with_how_to_answer_the_newest_first() {
 }
 
 #[test]
-fn programs_get_all_of_it_as_json() {
+fn json_output_is_complete() {
     let place = Place::new();
     place.asks_for_repair();
     let mut listed = place.json(&["inbox", "--json"], "");
@@ -120,9 +120,9 @@ fn programs_get_all_of_it_as_json() {
     assert_eq!(&alone, one);
 }
 
-/// The command lines that are offered work as they stand there, also with a store elsewhere.
+/// The offered command lines work as printed, even with a custom store.
 #[test]
-fn each_answer_is_a_command_line_that_works() {
+fn each_answer_is_a_working_command_line() {
     let place = Place::new();
     let store = ["--store", "elsewhere.db"];
     let exec = ["exec", "--quiet", "--", "sh", "-c", LOGIN];
@@ -139,7 +139,7 @@ fn each_answer_is_a_command_line_that_works() {
     assert_eq!(left, Value::Array(vec![]));
 }
 
-/// A question without the conditions of its repair, which differ from one machine to the other.
+/// Removes the conditions of a repair, which differ between machines.
 fn without_conditions(text: &str) -> String {
     let mut is_one = false;
     let lines = text.lines().filter(|line| {
@@ -152,7 +152,7 @@ fn without_conditions(text: &str) -> String {
 }
 
 #[test]
-fn one_question_is_shown_whole_until_it_is_answered() {
+fn request_is_shown_in_full_until_answered() {
     let place = Place::new();
     place.asks_for_repair();
     let id = place.waiting().remove(0);
@@ -191,7 +191,7 @@ fn one_question_is_shown_whole_until_it_is_answered() {
 }
 
 #[test]
-fn only_who_is_named_may_give_an_answer() {
+fn only_permitted_users_may_answer() {
     let place = Place::new();
     place.write(
         "unstuck.toml",
@@ -209,7 +209,7 @@ fn only_who_is_named_may_give_an_answer() {
 }
 
 #[test]
-fn who_watches_hears_of_every_question_and_of_every_answer() {
+fn watch_reports_every_request_and_every_answer() {
     let place = Place::new();
     place.asks_for_login();
     let mut child = place
@@ -284,7 +284,7 @@ impl Person {
         }
     }
 
-    /// Reads some more; false at the end.
+    /// Reads more output; returns false at the end.
     fn read(&mut self) -> bool {
         let mut ready = [PollFd::new(&self.master, PollFlags::IN)];
         let patience = PATIENCE.try_into().unwrap();
@@ -296,12 +296,12 @@ impl Person {
                 self.seen.push_str(&String::from_utf8_lossy(&some[..count]));
                 true
             }
-            // The end of a terminal is an error.
+            // The end of a terminal is reported as an error.
             _ => false,
         }
     }
 
-    /// Waits until something new is seen.
+    /// Waits for new output with this text.
     fn sees(&mut self, text: &str) -> &mut Self {
         while !strip_str(&self.seen).to_string().contains(text) {
             assert!(self.read(), "{text} is not in {}", self.seen);
@@ -315,16 +315,16 @@ impl Person {
         self
     }
 
-    /// Waits for the end, and tells the exit code.
+    /// Waits for the end, and returns the exit code.
     fn leaves(&mut self) -> i32 {
         while self.read() {}
         self.child.wait().unwrap().code().unwrap()
     }
 }
 
-/// S0-24, S3-42 in part: one key, and the run goes on by itself while the person looks at the rest.
+/// S0-24, S3-42 in part: after one key the run continues while the person reads the rest.
 #[test]
-fn a_person_opens_a_question_and_answers_it_with_one_key() {
+fn request_is_opened_and_answered_with_one_key() {
     let place = Place::new();
     place.asks_for_login();
     place.write("logged-in", "");
@@ -337,9 +337,9 @@ fn a_person_opens_a_question_and_answers_it_with_one_key() {
     assert_eq!(place.waiting(), [""; 0]);
 }
 
-/// S0-15: the words that a person types in the inbox are what the role is told next.
+/// S0-15: instructions typed in the inbox are the role's next context.
 #[test]
-fn a_role_is_tried_again_with_the_words_that_were_typed() {
+fn role_is_retried_with_typed_instructions() {
     let place = Place::new();
     let script = "grep staging || { echo 'Invalid API key · Please run /login' >&2; exit 1; }";
     let role = format!(
@@ -359,14 +359,14 @@ fn a_role_is_tried_again_with_the_words_that_were_typed() {
 }
 
 #[test]
-fn a_repair_is_looked_at_and_allowed() {
+fn repair_is_previewed_and_approved() {
     let place = Place::new();
     place.asks_for_repair();
     let mut person = Person::at(&place, &["inbox"], &[]);
     person.sees("1 question waits for you");
     person.types("\r").sees("p  preview");
     person.types("p").sees("on a copy of the project");
-    // Where there is no sandbox, it says so.
+    // Without a sandbox, it says so.
     person.sees("any other key goes back");
     person.types("q").sees("a  approve");
     person.types("a").sees("is done");
@@ -375,7 +375,7 @@ fn a_repair_is_looked_at_and_allowed() {
 }
 
 #[test]
-fn what_comes_appears_and_what_somebody_else_answers_is_told() {
+fn new_requests_appear_and_answers_of_others_are_shown() {
     let place = Place::new();
     let mut person = Person::at(&place, &["inbox", "--watch"], &[]);
     person.sees("nothing waits for you");
@@ -389,7 +389,7 @@ fn what_comes_appears_and_what_somebody_else_answers_is_told() {
 }
 
 #[test]
-fn the_terminal_is_given_back_however_it_ends() {
+fn terminal_is_restored_at_every_exit() {
     let place = Place::new();
     place.asks_for_login();
     let mut person = Person::at(&place, &["inbox"], &[]);
@@ -406,7 +406,7 @@ fn the_terminal_is_given_back_however_it_ends() {
 }
 
 #[test]
-fn nothing_is_left_of_it_when_the_connection_is_lost() {
+fn lost_connection_leaves_nothing_behind() {
     let place = Place::new();
     place.asks_for_login();
     let mut person = Person::at(&place, &["inbox"], &[]);
@@ -419,7 +419,7 @@ fn nothing_is_left_of_it_when_the_connection_is_lost() {
 }
 
 #[test]
-fn a_terminal_that_becomes_smaller_is_drawn_anew() {
+fn resized_terminal_is_redrawn() {
     let place = Place::new();
     place.asks_for_login();
     let mut person = Person::at(&place, &["inbox"], &[]);
@@ -432,7 +432,7 @@ fn a_terminal_that_becomes_smaller_is_drawn_anew() {
 }
 
 #[test]
-fn who_wants_no_colours_gets_none() {
+fn colors_can_be_disabled() {
     let place = Place::new();
     place.asks_for_login();
     let mut person = Person::at(&place, &["inbox"], &[("NO_COLOR", "1")]);
@@ -447,7 +447,7 @@ fn who_wants_no_colours_gets_none() {
     assert_eq!(person.types("q").leaves(), 0);
 }
 
-/// N29: many requests of a project are aborted by one key and a `y`.
+/// N29: one key and a `y` abort all requests of a project.
 #[test]
 fn all_requests_of_a_project_are_aborted_by_one_key() {
     let place = Place::new();

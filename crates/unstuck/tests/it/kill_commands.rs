@@ -1,5 +1,5 @@
-//! Every command that writes, killed at any moment: the store stays sound, what was acknowledged is kept, and the next command
-//! finds its way.
+//! Every writing command, killed at any moment: the store stays sound, acknowledged data is kept, and the next command
+//! works.
 
 use std::process::{Child, Stdio};
 use std::time::Duration;
@@ -8,12 +8,12 @@ use unstuck_core::decision::SeededRng;
 
 use crate::Place;
 
-/// A command that writes, and the line that acknowledges what it wrote, with how that can be seen afterwards.
+/// A writing command, the line that acknowledges its write, and how to verify the write afterwards.
 struct Writing {
     args: &'static [&'static str],
-    /// Whether an open request is needed for it.
+    /// True if it needs an open request.
     needs_request: bool,
-    /// After a command that ended with success, the answer of this one has, or has not, a text.
+    /// After success, this command's output must contain, or must not contain, a text.
     kept: Option<(&'static [&'static str], &'static str, bool)>,
 }
 
@@ -50,7 +50,7 @@ const COMMANDS: [Writing; 15] = [
     answering(&["abort", "--last"]),
     answering(&["skip", "--last"]),
     answering(&["reject", "--last"]),
-    // What they lead to fails again, so that somebody is asked again.
+    // The retried command fails again and opens a new request.
     Writing {
         args: &["resolve", "--last"],
         needs_request: true,
@@ -68,7 +68,7 @@ const COMMANDS: [Writing; 15] = [
     },
 ];
 
-/// Two of each, unless more are asked for.
+/// The number of rounds; two of each by default.
 #[expect(
     clippy::disallowed_methods,
     reason = "how long to test is asked for by the environment"
@@ -87,7 +87,7 @@ fn pause() {
     std::thread::sleep(Duration::from_millis(2));
 }
 
-/// Kills it after that time, unless it has ended before: then with which code.
+/// Kills the process after that time; returns the exit code if it ended before.
 fn killed_after(child: &mut Child, time: Duration) -> Option<i32> {
     for _ in 0..time.as_millis() / 2 {
         if let Some(status) = child.try_wait().unwrap() {
@@ -101,7 +101,7 @@ fn killed_after(child: &mut Child, time: Duration) -> Option<i32> {
 }
 
 #[test]
-fn a_kill_at_any_moment_of_any_command_loses_nothing() {
+fn kill_at_any_moment_of_any_command_loses_nothing() {
     let place = Place::new();
     place.write(
         "unstuck.toml",
@@ -135,7 +135,7 @@ fn a_kill_at_any_moment_of_any_command_loses_nothing() {
             let seen = place.run(look, "").stdout;
             assert_eq!(seen.contains(text), is_there, "{at}: {seen}");
         }
-        // Nobody is in the way of the next one.
+        // Nothing blocks the next command.
         let all = place.run(&["abort", "--all", "--project", "."], "");
         assert!([0, 1].contains(&all.code), "{at}: {}", all.stderr);
         let open = place.run(&["inbox", "--json"], "");

@@ -1,4 +1,4 @@
-//! A pipeline that is killed at any moment is taken up again, and ends as if nothing had been.
+//! A pipeline that is killed at any moment can be resumed, and ends with the same result.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::process::ExitStatusExt;
@@ -10,11 +10,11 @@ use serde_json::Value;
 
 use crate::Place;
 
-/// Each role makes its output from the outputs that it builds on, and takes a moment for it.
+/// Each role builds its output from those it depends on, and takes a moment.
 const ROLE: &str =
     r#"in=$(grep '^IN:' | cksum); sleep 0.03; echo "$UNSTUCK_ROLE $UNSTUCK_ITERATION $in""#;
 
-/// Six roles, three times; those in the middle run side by side.
+/// Six roles, three iterations; the middle ones run in parallel.
 const ROLES: [(&str, &[&str]); 6] = [
     ("plan", &[]),
     ("api", &["plan"]),
@@ -44,7 +44,7 @@ fn pipeline() -> Place {
     place
 }
 
-/// The outputs of all roles in all iterations.
+/// Returns the outputs of all roles in all iterations.
 fn outputs(place: &Place) -> BTreeMap<String, String> {
     let runs = place.project().join(".unstuck/runs");
     let run = std::fs::read_dir(runs).unwrap().next().unwrap().unwrap();
@@ -59,7 +59,7 @@ fn outputs(place: &Place) -> BTreeMap<String, String> {
     outputs
 }
 
-/// The roles that were begun again although they had succeeded.
+/// Returns the roles that were restarted although they had succeeded.
 fn done_twice(place: &Place) -> Vec<String> {
     let mut done = BTreeSet::new();
     let mut again = Vec::new();
@@ -79,7 +79,7 @@ fn done_twice(place: &Place) -> Vec<String> {
     again
 }
 
-/// What still runs for this place.
+/// Returns the processes still running for this place.
 fn left(folder: &Path) -> Vec<String> {
     let marked = folder.display().to_string();
     let mut left = Vec::new();
@@ -102,7 +102,7 @@ fn start(place: &Place, args: &[&str]) -> Child {
     command.spawn().unwrap()
 }
 
-/// Kills it after so many steps; whether it had come to its end before that.
+/// Kills the process after this many steps; returns whether it had ended before.
 fn ended_or_killed(child: &mut Child, steps: u64) -> bool {
     for _ in 0..steps {
         if let Some(status) = child.try_wait().unwrap() {
@@ -132,7 +132,7 @@ fn pause() {
     std::thread::sleep(Duration::from_millis(5));
 }
 
-/// A few, unless more are asked for.
+/// The number of rounds; small by default.
 #[expect(
     clippy::disallowed_methods,
     reason = "how long to test is asked for by the environment"
@@ -143,9 +143,9 @@ fn rounds() -> u64 {
     asked.unwrap_or(4)
 }
 
-/// S1-29: whatever ends unstuck, what was done is not lost and not done again.
+/// S1-29: however unstuck ends, completed work is neither lost nor repeated.
 #[test]
-fn a_kill_at_any_moment_of_a_pipeline_loses_nothing() {
+fn kill_at_any_moment_of_a_pipeline_loses_nothing() {
     let undisturbed = pipeline();
     assert_eq!(undisturbed.run(&["run", "-q"], "").code, 0);
     let expected = outputs(&undisturbed);
@@ -155,16 +155,16 @@ fn a_kill_at_any_moment_of_a_pipeline_loses_nothing() {
         let mut args: &[&str] = &["run", "-q"];
         loop {
             let mut child = start(&place, args);
-            // Spread over the time that a whole run takes, from the first moment on.
+            // Spread over the duration of a whole run, from its start on.
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             if ended_or_killed(&mut child, 1 + (seed >> 33) % 120) {
                 break;
             }
             kills += 1;
             match &place.json(&["runs", "--json"], "")[0]["status"] {
-                // It was killed before anything was written down.
+                // The kill came before anything was written.
                 Value::Null => args = &["run", "-q"],
-                // It was killed between its last word and its end.
+                // The kill came between its last output and its exit.
                 status if status == "succeeded" || status == "recovered" => break,
                 _ => args = &["resume", "-q"],
             }

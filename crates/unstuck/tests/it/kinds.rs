@@ -24,7 +24,7 @@ fn all_kinds_are_listed_with_their_category() {
 }
 
 #[test]
-fn one_kind_is_shown_with_its_chain_and_rules() {
+fn kind_is_shown_with_its_chain_and_rules() {
     let shown = Place::new().run(&["kinds", "port-in-use"], "").stdout;
     for part in [
         "port_in_use  Port in use (systematic)",
@@ -41,7 +41,7 @@ fn one_kind_is_shown_with_its_chain_and_rules() {
 }
 
 #[test]
-fn a_mistyped_kind_gets_a_suggestion() {
+fn misspelled_kind_gets_a_suggestion() {
     let ended = Place::new().run(&["kinds", "rate_limt"], "");
     assert_eq!((ended.code, ended.stdout.as_str()), (2, ""));
     assert_eq!(
@@ -51,7 +51,7 @@ fn a_mistyped_kind_gets_a_suggestion() {
 }
 
 #[test]
-fn every_sample_is_tried_also_those_of_the_configuration() {
+fn every_sample_is_checked_including_configured_ones() {
     let place = Place::new();
     let ended = place.run(&["kinds", "--check"], "");
     assert_eq!(ended.code, 0, "{}", ended.stderr);

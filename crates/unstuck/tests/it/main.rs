@@ -1,4 +1,4 @@
-//! What a user of the commands relies on, tried on the real program.
+//! End-to-end tests with the real binary.
 #![expect(clippy::disallowed_methods, reason = "a test makes and looks at files")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -41,12 +41,12 @@ use std::path::{Path, PathBuf};
 use assert_cmd::Command;
 use tempfile::TempDir;
 
-/// An empty home and project, so that nothing of the machine's own configuration is read.
+/// An empty home and project, so that the machine's own configuration is not read.
 struct Place {
     folder: TempDir,
 }
 
-/// What a command printed and how it ended.
+/// The output and exit of a command.
 struct Ended {
     code: i32,
     stdout: String,
@@ -85,12 +85,12 @@ impl Place {
         }
     }
 
-    /// A command line of unstuck in this place.
+    /// Returns an unstuck command in this place.
     fn command(&self, args: &[&str]) -> std::process::Command {
         self.program(env!("CARGO_BIN_EXE_unstuck"), args)
     }
 
-    /// A line for `sh` in this place, which finds the program under test as `$UNSTUCK`.
+    /// Returns a shell command in this place, with the binary under test as `$UNSTUCK`.
     fn shell(&self, line: &str) -> std::process::Command {
         let mut command = self.program("sh", &["-c", line]);
         command.env("UNSTUCK", env!("CARGO_BIN_EXE_unstuck"));
@@ -114,7 +114,7 @@ impl Place {
         command
     }
 
-    /// Puts a program on the search path.
+    /// Adds a program to the search path.
     fn tool(&self, name: &str, script: &str) {
         use std::os::unix::fs::PermissionsExt;
         let folder = self.folder.path().join("bin");
@@ -124,12 +124,12 @@ impl Place {
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
     }
 
-    /// The folder beside the store, in which the files of runs are that count.
+    /// Returns the directory next to the store that holds the authoritative run files.
     fn state(&self) -> PathBuf {
         self.folder.path().join(".local/state/unstuck/unstuck.d")
     }
 
-    /// The folder of the only run in the state folder.
+    /// Returns the directory of the only run in the state directory.
     fn run_folder(&self) -> PathBuf {
         let mut runs = std::fs::read_dir(self.state().join("runs")).unwrap();
         let run = runs.next().unwrap().unwrap().path();
@@ -137,7 +137,7 @@ impl Place {
         run
     }
 
-    /// A file of the only run of the project, from its copies there.
+    /// Returns a file of the only run of the project, from the copies in the project.
     fn of_run(&self, name: &str) -> String {
         let runs = self.project().join(".unstuck/runs");
         let mut runs = std::fs::read_dir(runs).unwrap();
@@ -146,12 +146,12 @@ impl Place {
         std::fs::read_to_string(run.join(name)).unwrap()
     }
 
-    /// A JSON file of the only run of the project.
+    /// Returns a JSON file of the only run of the project.
     fn json_of_run(&self, name: &str) -> serde_json::Value {
         serde_json::from_str(&self.of_run(name)).unwrap()
     }
 
-    /// The JSON that a command prints.
+    /// Returns the JSON output of a command.
     fn json(&self, args: &[&str], stdin: &str) -> serde_json::Value {
         let ended = self.run(args, stdin);
         assert_eq!((ended.code, ended.stderr.as_str()), (0, ""));
@@ -160,7 +160,7 @@ impl Place {
 }
 
 impl Place {
-    /// The events of the only run that have this name.
+    /// Returns the events of the only run with this name.
     fn events(&self, name: &str) -> Vec<serde_json::Value> {
         let all = self.of_run("events.jsonl");
         let all = all.lines().map(|line| serde_json::from_str(line).unwrap());
@@ -168,13 +168,13 @@ impl Place {
             .collect()
     }
 
-    /// What the scripts wrote to a file of the project, line by line; nothing where it is not there.
+    /// Returns the lines of a project file that scripts write; empty if it does not exist.
     fn lines(&self, name: &str) -> Vec<String> {
         let text = std::fs::read_to_string(self.project().join(name)).unwrap_or_default();
         text.lines().map(str::to_owned).collect()
     }
 
-    /// A file of the project, without the line end at its end.
+    /// Returns a project file without its final newline.
     fn text(&self, name: &str) -> String {
         let text = std::fs::read_to_string(self.project().join(name)).unwrap();
         text.trim_end().to_owned()
@@ -182,7 +182,7 @@ impl Place {
 }
 
 impl Ended {
-    /// That it ended like this, and told all of these.
+    /// Asserts the exit code and these parts of the output.
     #[track_caller]
     fn told(&self, code: i32, parts: &[&str]) -> &Self {
         assert_eq!(self.code, code, "{}{}", self.stdout, self.stderr);
@@ -206,7 +206,7 @@ fn eventually(mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// Whether any file below a folder holds a text.
+/// Returns whether any file below a directory contains a text.
 fn anywhere(folder: &Path, text: &str) -> bool {
     let Ok(entries) = std::fs::read_dir(folder) else {
         return false;

@@ -1,8 +1,8 @@
-//! M7: loopback is shared by all users of a machine, and unstuck serves only its own.
+//! M7: all users of a machine share loopback, and unstuck only serves its owner.
 //!
-//! Other users are real: a child that gave its rights up connects to the real program.
+//! Other users are real: a child process that has dropped its privileges connects to the real program.
 
-/// Tests that only root can run: they become another user.
+/// Tests that need root, because they switch users.
 mod root {
     use std::process::Stdio;
 
@@ -11,10 +11,10 @@ mod root {
     use crate::Place;
     use crate::gateway::{Serving, api, by_user, until};
 
-    /// A user who has nothing to do with whoever runs the tests.
+    /// A user unrelated to the one running the tests.
     const STRANGER: &str = "6666";
     const ANSWERS: &str = "[[step]]\nanswer = { text = \"Done.\" }\ntimes = \"always\"\n";
-    /// Asks a port for a path, and prints the first line and what follows; then tells nothing more.
+    /// Requests a path, and prints the first line and the rest; then stops reading.
     const ASK: &str = r#"
 import socket, sys
 port, method, path, extra, body, hangs_up = sys.argv[1:7]
@@ -37,7 +37,7 @@ sys.stdout.write(got.decode(errors="replace"))
 "#;
     const CALL: &str = r#"{"model":"claude-sonnet-5-5","max_tokens":9,"messages":[{"role":"user","content":"x"}]}"#;
 
-    /// Somebody who asks: another user, or ourselves.
+    /// A client: another user, or ourselves.
     struct Asker<'a> {
         place: &'a Place,
         port: &'a str,
@@ -67,7 +67,7 @@ sys.stdout.write(got.decode(errors="replace"))
                 }
                 None => self.place.program(words[0], &words[1..]),
             };
-            // Other users cannot enter the folder of the test.
+            // Other users cannot enter the test's directory.
             let output = command.current_dir("/").stderr(Stdio::inherit()).output();
             String::from_utf8(output.unwrap().stdout).unwrap()
         }
@@ -99,7 +99,7 @@ sys.stdout.write(got.decode(errors="replace"))
     }
 
     #[test]
-    fn another_user_reads_nothing_and_spends_no_key_and_we_still_do() {
+    fn other_user_reads_nothing_and_spends_no_key_while_owner_can() {
         let place = Place::new();
         place.run(
             &["exec", "--policy", "off", "--", "echo", "a private text"],
@@ -137,9 +137,10 @@ sys.stdout.write(got.decode(errors="replace"))
         assert_eq!(asked(&api), 1);
     }
 
-    /// The kernel calls root the owner of a connection that its client has left; what it had sent must not count as root's.
+    /// The kernel attributes a connection whose client has disconnected to root; its data must not be trusted as
+    /// root's.
     #[test]
-    fn another_user_who_sends_and_hangs_up_spends_no_key() {
+    fn other_user_who_sends_and_disconnects_spends_no_key() {
         let place = Place::new();
         let api = api(ANSWERS);
         let serving = with_key(&place, &api, &[]);
@@ -158,7 +159,7 @@ sys.stdout.write(got.decode(errors="replace"))
     }
 
     #[test]
-    fn another_user_with_a_token_is_served() {
+    fn other_user_with_a_token_is_served() {
         let place = Place::new();
         let api = api(ANSWERS);
         place.write("token", "0123456789abcdef0123456789abcdef\n");
@@ -179,9 +180,9 @@ sys.stdout.write(got.decode(errors="replace"))
         assert_eq!(asked(&api), 1);
     }
 
-    /// The private gateway of a run: its address stands in the agent's environment and command line, which others may see.
+    /// The private gateway of a run: others may see its address in the agent's environment and command line.
     #[test]
-    fn another_user_spends_no_key_at_the_private_gateway_of_a_run() {
+    fn other_user_cannot_use_the_private_gateway_of_a_run() {
         let place = Place::new();
         let api = api(ANSWERS);
         by_user(

@@ -12,9 +12,9 @@ const CLONE: [&str; 5] = [
     "git clone https://github.com/gatewaybuddy/forgekeeper",
 ];
 
-/// S2-13, S2-14: classified, chain looked up, filtered, ordered, and filled with real calls, in the agreed shape.
+/// S2-13, S2-14: classified, chain looked up, filtered, ordered, and rendered as real calls in the agreed format.
 #[test]
-fn without_git_a_clone_becomes_a_download_an_extraction_and_a_check() {
+fn clone_without_git_becomes_download_extraction_and_check() {
     let args = [&CLONE[..], &["--programs", "curl,tar,apt-get", "--json"]].concat();
     let plan = Place::new().json(&args, "bash: line 1: git: command not found");
     let first = &plan[0];
@@ -57,7 +57,7 @@ fn without_git_a_clone_becomes_a_download_an_extraction_and_a_check() {
 }
 
 #[test]
-fn what_is_forbidden_is_not_proposed() {
+fn forbidden_commands_are_not_proposed() {
     let plan = Place::new().json(
         &[
             &CLONE[..],
@@ -76,7 +76,7 @@ fn what_is_forbidden_is_not_proposed() {
 }
 
 #[test]
-fn a_missing_file_is_looked_for_among_the_names_that_are_really_there() {
+fn missing_file_is_matched_against_existing_names() {
     let place = Place::new();
     place.write("conf/config.yaml", "a: 1");
     let args = [
@@ -97,7 +97,7 @@ fn a_missing_file_is_looked_for_among_the_names_that_are_really_there() {
 }
 
 #[test]
-fn one_line_in_is_one_plan_out() {
+fn each_input_line_gives_one_plan() {
     let line = r#"{"id":"a","layer":"agent","tool":"claude","exit_code":124,"timed_out":true,"stdout":"x"}"#;
     let ended = Place::new().run(&["plan", "--jsonl"], line);
     let answer: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
@@ -109,7 +109,7 @@ fn one_line_in_is_one_plan_out() {
 }
 
 #[test]
-fn a_person_reads_the_plan_as_a_list() {
+fn plan_is_printed_as_a_list() {
     let ended = Place::new().run(
         &[&CLONE[..], &["--programs", "curl,tar"]].concat(),
         "git: command not found",
@@ -125,7 +125,7 @@ fn a_person_reads_the_plan_as_a_list() {
 }
 
 #[test]
-fn a_success_has_no_plan() {
+fn success_has_no_plan() {
     let ended = Place::new().run(&["plan", "--tool", "cargo", "--exit-code", "0"], "");
     assert!(
         ended

@@ -4,9 +4,9 @@ use serde_json::json;
 
 use crate::Place;
 
-/// S4-18: the agreed fields in camelCase, as the REST API will serve them.
+/// S4-18: the agreed fields in camelCase, as the REST API serves them.
 #[test]
-fn a_policy_is_shown_as_json_in_the_agreed_form() {
+fn policy_is_printed_as_json_in_the_agreed_format() {
     let policy = Place::new().json(&["policy", "show", "standard", "--json"], "");
     for (field, value) in [
         ("id", json!("standard")),
@@ -28,7 +28,7 @@ fn a_policy_is_shown_as_json_in_the_agreed_form() {
 }
 
 #[test]
-fn the_templates_are_listed() {
+fn templates_are_listed() {
     let list = Place::new().json(&["policy", "list", "--json"], "");
     let ids: Vec<_> = list
         .as_array()
@@ -56,7 +56,7 @@ fn the_templates_are_listed() {
 }
 
 #[test]
-fn a_policy_file_is_checked_as_a_whole() {
+fn policy_file_is_validated_as_a_whole() {
     let place = Place::new();
     place.write("good.toml", "template = \"patient\"\nmaxRetries = 5\n");
     place.write(
@@ -86,7 +86,7 @@ fn a_policy_file_is_checked_as_a_whole() {
 }
 
 #[test]
-fn an_unknown_policy_is_told_with_the_known_ones() {
+fn unknown_policy_is_reported_with_the_known_ones() {
     let ended = Place::new().run(&["policy", "show", "brave"], "");
     assert_eq!(ended.code, 2);
     assert_eq!(

@@ -1,4 +1,4 @@
-//! What a person relies on when they look at a command before they allow it.
+//! `unstuck preview`: the effect of a command before it is approved.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -18,7 +18,7 @@ fn shop() -> Place {
     place
 }
 
-/// What was printed, without what differs each time.
+/// Returns the output without the parts that vary.
 fn steady(place: &Place, text: &str) -> String {
     let text = text.replace(&place.folder.path().display().to_string(), "~");
     let mut steady = String::new();
@@ -44,7 +44,7 @@ fn previewed(place: &Place, args: &[&str]) -> Ended {
     place.run(&[&["preview"], args].concat(), "")
 }
 
-/// The only preview that is kept.
+/// Returns the only stored preview.
 fn kept(place: &Place) -> Value {
     let listed = place.json(&["preview", "--json"], "");
     let all = listed.as_array().unwrap();
@@ -57,7 +57,7 @@ fn read(place: &Place, name: &str) -> String {
 }
 
 #[test]
-fn a_person_sees_what_a_command_would_do() {
+fn preview_shows_the_effect_of_a_command() {
     let place = shop();
     let line = "sed -i s/two/TWO/ src/main.js && rm -rf node_modules/b && mkdir lib && echo new > lib/new && rm package.json && echo done";
     let ended = previewed(&place, &[line]);
@@ -93,7 +93,7 @@ fn a_person_sees_what_a_command_would_do() {
 }
 
 #[test]
-fn a_reinstall_that_changes_nothing_shows_nothing_and_keeps_nothing() {
+fn preview_without_changes_is_empty_and_not_kept() {
     let place = shop();
     let ended = previewed(
         &place,
@@ -115,7 +115,7 @@ fn a_reinstall_that_changes_nothing_shows_nothing_and_keeps_nothing() {
 }
 
 #[test]
-fn a_preview_is_applied_by_its_id() {
+fn preview_is_applied_by_id() {
     let place = shop();
     previewed(&place, &["echo new > src/main.js; echo more > more"]);
     let id = kept(&place)["id"].as_str().unwrap().to_owned();
@@ -144,7 +144,7 @@ fn a_preview_is_applied_by_its_id() {
 }
 
 #[test]
-fn a_preview_is_dropped() {
+fn preview_can_be_discarded() {
     let place = shop();
     previewed(&place, &["echo new > src/main.js"]);
     let id = kept(&place)["id"].as_str().unwrap().to_owned();
@@ -155,7 +155,7 @@ fn a_preview_is_dropped() {
 }
 
 #[test]
-fn what_succeeds_is_applied_at_once_if_that_is_wanted_and_what_fails_is_not() {
+fn only_successful_preview_is_applied_at_once_on_request() {
     let place = shop();
     let ended = previewed(&place, &["echo new > src/main.js", "--apply"]);
     assert_eq!(
@@ -175,7 +175,7 @@ fn what_succeeds_is_applied_at_once_if_that_is_wanted_and_what_fails_is_not() {
 }
 
 #[test]
-fn a_project_that_changed_meanwhile_is_left_alone() {
+fn preview_of_a_changed_project_is_not_applied() {
     let place = shop();
     previewed(&place, &["echo new > src/main.js; echo other > other"]);
     let id = kept(&place)["id"].as_str().unwrap().to_owned();
@@ -191,7 +191,7 @@ fn a_project_that_changed_meanwhile_is_left_alone() {
 }
 
 #[test]
-fn programs_get_all_of_it_as_json() {
+fn json_output_is_complete() {
     let place = shop();
     let ended = previewed(
         &place,
@@ -210,7 +210,7 @@ fn programs_get_all_of_it_as_json() {
 }
 
 #[test]
-fn an_agent_cannot_apply_a_preview() {
+fn agent_cannot_apply_a_preview() {
     let place = shop();
     previewed(&place, &["echo new > src/main.js"]);
     let id = kept(&place)["id"].as_str().unwrap().to_owned();
@@ -226,7 +226,7 @@ fn an_agent_cannot_apply_a_preview() {
 }
 
 #[test]
-fn nothing_that_a_command_leaves_commands_the_terminal() {
+fn preview_output_is_sanitized_for_the_terminal() {
     let place = shop();
     let ended = previewed(
         &place,
@@ -247,7 +247,7 @@ fn nothing_that_a_command_leaves_commands_the_terminal() {
 }
 
 #[test]
-fn mistakes_are_told_with_what_to_do() {
+fn errors_are_reported_with_a_fix() {
     let place = shop();
     let cases = [
         vec!["--apply", "zz"],
@@ -282,7 +282,7 @@ fn mistakes_are_told_with_what_to_do() {
 }
 
 #[test]
-fn where_there_are_no_namespaces_it_says_so_and_runs_nothing() {
+fn missing_namespaces_are_reported_and_nothing_runs() {
     let place = shop();
     let line = "echo 0 > /proc/sys/user/max_user_namespaces && exec \"$UNSTUCK\" preview 'touch x'";
     let mut inside = place.program("unshare", &["-Ur", "sh", "-c", line]);
@@ -294,12 +294,12 @@ fn where_there_are_no_namespaces_it_says_so_and_runs_nothing() {
     assert!(!place.project().join("x").exists());
 }
 
-/// Tests that only root can run.
+/// Tests that need root.
 mod root {
     use super::*;
 
     #[test]
-    fn an_ordinary_user_can_preview_and_apply() {
+    fn ordinary_user_can_preview_and_apply() {
         let place = shop();
         let folder = place.folder.path();
         chown(folder, Some(65534), Some(65534)).unwrap();
@@ -352,7 +352,7 @@ fn answered(place: &Place, answer: &str) -> String {
 }
 
 #[test]
-fn at_a_terminal_a_person_is_asked() {
+fn terminal_preview_asks_for_confirmation() {
     let place = shop();
     let kept = answered(&place, "");
     assert!(
@@ -371,7 +371,7 @@ fn at_a_terminal_a_person_is_asked() {
 const FETCHES: &str = "git fetch";
 
 #[test]
-fn a_preview_that_failed_without_network_says_so_and_how_to_give_it() {
+fn preview_that_failed_without_network_explains_how_to_allow_it() {
     let place = shop();
     let ended = previewed(&place, &[FETCHES]);
     assert_eq!(ended.code, 128, "{}{}", ended.stdout, ended.stderr);
@@ -390,7 +390,7 @@ fn a_preview_that_failed_without_network_says_so_and_how_to_give_it() {
 }
 
 #[test]
-fn a_long_preview_says_that_it_runs_and_how_to_cancel_it() {
+fn long_preview_shows_progress_and_how_to_cancel() {
     let place = shop();
     let ended = previewed(&place, &["sleep 2"]);
     let told = "running it on an overlay without network, for at most 2 min; Ctrl-C cancels\n";
@@ -399,7 +399,7 @@ fn a_long_preview_says_that_it_runs_and_how_to_cancel_it() {
 
 /// Ctrl-C ends the command and the preview; nothing is kept.
 #[test]
-fn a_preview_can_be_canceled() {
+fn preview_can_be_canceled() {
     let place = shop();
     let mut command = place.command(&["preview", "echo half > src/main.js; sleep 600"]);
     let mut child = command
@@ -424,7 +424,7 @@ fn a_preview_can_be_canceled() {
 }
 
 #[test]
-fn installers_do_not_ask_again_for_what_they_cannot_get_without_network() {
+fn installers_do_not_retry_without_network() {
     let place = shop();
     let line = "test 0 = \"$npm_config_fetch_retries\" && test 0 = \"$PIP_RETRIES\"";
     assert_eq!(previewed(&place, &[line]).code, 0);

@@ -1,4 +1,4 @@
-//! What commands without an id act on; stop, status, abort and resume of what is left.
+//! The scope of commands without an id; stop, status, abort and resume of unfinished runs.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::exec::stops::{first_line, signal, start};
 use crate::{Ended, Place};
 
-/// An agent that is not logged in until a file says so.
+/// An agent that is not logged in until a file exists.
 const CLAUDE: &str = "#!/bin/sh\ncat >/dev/null; echo \"$PWD\" >> \"$HOME/calls\"; [ -f login ] && echo done && exit 0; echo 'Not logged in · Please run /login'; exit 7\n";
 const EXEC: [&str; 5] = ["exec", "--", "claude", "-p", "x"];
 
@@ -53,14 +53,14 @@ fn ended_by(place: &Place, with: Signal, command: &[&str]) {
 }
 
 #[test]
-fn an_answer_without_an_id_never_reaches_another_project() {
+fn answer_without_id_never_reaches_another_project() {
     let place = asking();
     let other = other_project(&place);
     place.run(&EXEC, "").told(3, &[]);
     run_in(&place, &other, &EXEC).told(3, &[]);
     std::fs::write(other.join("login"), "").unwrap();
     place.write("login", "");
-    // The question of this project is the older one.
+    // The request of this project is the older one.
     place.run(&["resolve"], "").told(0, &["recovered"]);
     place.run(&["resolve"], "").told(
         1,
@@ -73,7 +73,7 @@ fn an_answer_without_an_id_never_reaches_another_project() {
 }
 
 #[test]
-fn where_several_are_open_nobody_guesses() {
+fn ambiguous_request_is_never_guessed() {
     let place = asking();
     place.run(&EXEC, "").told(3, &[]);
     place.run(&EXEC, "").told(3, &[]);
@@ -94,7 +94,7 @@ fn where_several_are_open_nobody_guesses() {
 }
 
 #[test]
-fn a_bare_resume_prefers_the_agent_and_lists_several() {
+fn resume_without_id_prefers_the_agent_and_lists_several() {
     let place = Place::new();
     place.tool(
         "claude",
@@ -117,12 +117,12 @@ fn a_bare_resume_prefers_the_agent_and_lists_several() {
 }
 
 #[test]
-fn what_crashed_can_be_listed_and_resumed_at_once() {
+fn crashed_runs_can_be_listed_and_resumed_together() {
     let place = Place::new();
     let script = "echo ready; [ -f go ] && echo x >> done && exit 0; sleep 60";
     ended_by(&place, Signal::KILL, &["sh", "-c", script]);
     ended_by(&place, Signal::KILL, &["sh", "-c", script]);
-    // A person stopped this one; it stays stopped.
+    // A person stopped this run; it stays stopped.
     ended_by(&place, Signal::INT, &["sh", "-c", script]);
     let crashed = runs(&place, &["--status", "crashed"]);
     assert_eq!(crashed.as_array().unwrap().len(), 2);
@@ -152,7 +152,7 @@ fn what_crashed_can_be_listed_and_resumed_at_once() {
 }
 
 #[test]
-fn a_run_is_stopped_from_another_terminal_and_can_be_resumed() {
+fn run_can_be_stopped_from_another_terminal_and_resumed() {
     let place = Place::new();
     place
         .run(&["stop"], "")
@@ -186,7 +186,7 @@ fn a_run_is_stopped_from_another_terminal_and_can_be_resumed() {
 }
 
 #[test]
-fn status_shows_what_needs_you_and_its_exit_code_says_so() {
+fn status_shows_pending_requests_and_sets_the_exit_code() {
     let place = asking();
     let idle = place.run(&["status"], "");
     assert_eq!(
@@ -229,9 +229,9 @@ fn status_shows_what_needs_you_and_its_exit_code_says_so() {
     );
 }
 
-/// N29: however much there is, it fits the terminal, and every part has its share.
+/// N29: any amount of data fits the terminal, and every section gets its share.
 #[test]
-fn status_is_one_screen_however_much_there_is() {
+fn status_fits_one_screen() {
     let place = asking();
     for code in 10..22 {
         let exec = ["exec", "--", "sh", "-c", &format!("exit {code}")];
@@ -265,9 +265,9 @@ fn status_is_one_screen_however_much_there_is() {
     child.wait().unwrap();
 }
 
-/// What people copy from a screen names its run: the id of a session or a request, in any case.
+/// Ids that people copy, of a session or a request and in any case, select their run.
 #[test]
-fn a_run_is_found_by_the_ids_that_begin_with_its_own() {
+fn run_is_found_by_session_and_request_ids() {
     let place = asking();
     place.run(&EXEC, "").told(3, &[]);
     let asked = id(&place.json(&["inbox", "--json"], "")[0]);
@@ -297,9 +297,9 @@ fn a_run_is_found_by_the_ids_that_begin_with_its_own() {
     assert!(unknown.stderr.len() < 300, "{}", unknown.stderr);
 }
 
-/// A command whose input holds a secret, which is not stored, can never run again: nothing else is offered.
+/// A command whose input contains a secret, which is not stored, can never run again: resume is not offered.
 #[test]
-fn a_run_that_cannot_be_resumed_is_never_left_behind() {
+fn unresumable_run_is_never_left_unfinished() {
     let place = Place::new();
     let script = "cat >/dev/null; exit 5";
     let mut exec =
@@ -334,9 +334,9 @@ fn a_run_that_cannot_be_resumed_is_never_left_behind() {
     assert_eq!(place.json(&["inbox", "--json"], ""), serde_json::json!([]));
 }
 
-/// What made a run impossible to resume may come after the question: then the answer is not used up.
+/// A run may become unresumable after the request was made: then the answer is not consumed.
 #[test]
-fn an_answer_after_which_the_run_could_not_continue_is_refused() {
+fn answer_that_cannot_continue_the_run_is_rejected() {
     let place = asking();
     let folder = place.project().join("work");
     std::fs::create_dir(&folder).unwrap();
@@ -373,7 +373,7 @@ fn an_answer_after_which_the_run_could_not_continue_is_refused() {
 }
 
 #[test]
-fn a_run_that_crashed_or_was_stopped_can_be_aborted() {
+fn crashed_or_stopped_run_can_be_aborted() {
     let place = Place::new();
     let script = "echo ready; sleep 60";
     ended_by(&place, Signal::KILL, &["sh", "-c", script]);
@@ -403,7 +403,7 @@ fn a_run_that_crashed_or_was_stopped_can_be_aborted() {
 }
 
 #[test]
-fn all_requests_of_a_project_are_aborted_at_once() {
+fn all_requests_of_a_project_can_be_aborted() {
     let place = asking();
     let other = other_project(&place);
     run_in(&place, &other, &EXEC).told(3, &[]);
@@ -427,7 +427,7 @@ fn all_requests_of_a_project_are_aborted_at_once() {
 }
 
 #[test]
-fn the_inbox_shows_the_newest_first_with_its_command_and_plain_commands_expire() {
+fn inbox_shows_newest_first_and_requests_of_plain_commands_expire() {
     let place = asking();
     place.run(&EXEC, "").told(3, &[]);
     place
@@ -436,7 +436,7 @@ fn the_inbox_shows_the_newest_first_with_its_command_and_plain_commands_expire()
     let asked = place.json(&["inbox", "--json"], "");
     assert_eq!(asked[0]["doing"], "sh -c 'exit 5'");
     assert_eq!(asked[0]["deadline"]["answer"], "abort");
-    // An agent's conversation is never given up by default.
+    // Requests of an agent's conversation never expire by default.
     assert_eq!(asked[1]["deadline"], Value::Null);
     let listed = place.run(&["inbox"], "").stdout;
     let (plain, agent) = (listed.find("sh -c 'exit 5'"), listed.find("claude -p x"));
@@ -448,7 +448,7 @@ fn the_inbox_shows_the_newest_first_with_its_command_and_plain_commands_expire()
 }
 
 #[test]
-fn nothing_is_announced_before_it_happened() {
+fn nothing_is_announced_before_it_happens() {
     let place = asking();
     place.run(&EXEC, "").told(3, &[]);
     let asked = id(&place.json(&["inbox", "--json"], "")[0]);
@@ -469,7 +469,7 @@ fn nothing_is_announced_before_it_happened() {
 }
 
 #[test]
-fn errors_are_json_where_json_is_asked_for() {
+fn errors_are_json_if_json_is_requested() {
     let place = Place::new();
     for args in [
         &["show", "zzzz", "--json"][..],
@@ -483,14 +483,14 @@ fn errors_are_json_where_json_is_asked_for() {
         let message = error["error"]["message"].as_str().unwrap();
         assert!(failed.stderr.contains(message), "{error}");
     }
-    // Without it nothing is printed to standard output, nor is what belongs to a command ours.
+    // Without it nothing of ours is printed to standard output.
     assert_eq!(place.run(&["show", "zzzz"], "").stdout, "");
     let own = place.run(&["exec", "--timeout", "x", "--", "echo", "--json"], "");
     assert_eq!((own.code, own.stdout.as_str()), (2, ""));
 }
 
 #[test]
-fn a_command_is_checked_without_naming_the_subcommand() {
+fn command_can_be_checked_without_a_subcommand() {
     let place = Place::new();
     let long = place.run(&["guard", "check", "npm ci"], "");
     let short = place.run(&["guard", "npm ci"], "");
@@ -502,7 +502,7 @@ fn a_command_is_checked_without_naming_the_subcommand() {
 }
 
 #[test]
-fn a_proposal_without_arguments_shows_how_it_is_made() {
+fn proposal_without_arguments_shows_its_usage() {
     let place = Place::new();
     let help = place.run(&["propose"], "");
     assert_eq!(help.code, 2);
@@ -515,7 +515,7 @@ fn a_proposal_without_arguments_shows_how_it_is_made() {
 }
 
 #[test]
-fn very_long_arguments_are_not_echoed_whole() {
+fn very_long_arguments_are_truncated_in_messages() {
     let place = Place::new();
     let long = "x".repeat(100_000);
     for args in [
@@ -536,7 +536,7 @@ fn very_long_arguments_are_not_echoed_whole() {
 }
 
 #[test]
-fn help_says_when_an_exit_code_is_the_commands_own() {
+fn help_explains_exit_codes_of_the_command() {
     let place = Place::new();
     let help = place.run(&["exec", "--help"], "").stdout;
     assert!(

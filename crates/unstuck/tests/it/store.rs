@@ -11,7 +11,7 @@ use unstuck_store::{Append, Store, StoreLocation, StoreOptions};
 use crate::Place;
 
 impl Place {
-    /// A history with one run that was done long ago and one that goes on; its file is `history.db` in the project.
+    /// A store with one old finished run and an unfinished one; its file is `history.db` in the project.
     pub(crate) fn with_history() -> Self {
         let place = Self::new();
         let location = StoreLocation::file(place.project().join("history.db"));
@@ -72,7 +72,7 @@ fn finished() -> Event {
 }
 
 #[test]
-fn the_store_is_in_the_state_folder_unless_told() {
+fn store_is_in_the_state_directory_by_default() {
     let place = Place::new();
     let home = place
         .project()
@@ -86,7 +86,7 @@ fn the_store_is_in_the_state_folder_unless_told() {
 }
 
 #[test]
-fn no_store_yet_is_an_empty_history() {
+fn missing_store_is_an_empty_history() {
     let place = Place::new();
     for args in [
         &["check"][..],
@@ -102,7 +102,7 @@ fn no_store_yet_is_an_empty_history() {
 }
 
 #[test]
-fn a_sound_store_is_told_with_its_size() {
+fn sound_store_is_reported_with_its_size() {
     let place = Place::with_history();
     let checked = place.store(&["check"]);
     assert_eq!(checked.stdout, "ok: history.db: 2 runs, 3 events\n");
@@ -111,7 +111,7 @@ fn a_sound_store_is_told_with_its_size() {
 }
 
 #[test]
-fn what_is_wrong_is_listed_and_is_an_error() {
+fn damage_is_listed_and_is_an_error() {
     let place = Place::with_history();
     let file = rusqlite::Connection::open(place.project().join("history.db")).unwrap();
     file.execute("DELETE FROM runs WHERE id = 'k3zzzzzzzz'", [])
@@ -136,7 +136,7 @@ fn what_is_wrong_is_listed_and_is_an_error() {
 }
 
 #[test]
-fn the_export_is_one_event_a_line() {
+fn export_writes_one_event_per_line() {
     let place = Place::with_history();
     let lines = |args: &[&str]| {
         let ended = place.store(args);
@@ -163,7 +163,7 @@ fn the_export_is_one_event_a_line() {
 }
 
 #[test]
-fn the_export_finds_a_project_by_any_folder_in_it() {
+fn export_finds_a_project_by_any_of_its_directories() {
     let place = Place::new();
     place.write("unstuck.toml", "");
     place.write("src/empty", "");
@@ -179,7 +179,7 @@ fn the_export_finds_a_project_by_any_folder_in_it() {
 }
 
 #[test]
-fn an_event_that_does_not_exist_is_refused_with_the_nearest_name() {
+fn unknown_event_is_rejected_with_a_suggestion() {
     let ended = Place::with_history().store(&["export", "--event", "attempt_faild"]);
     assert_eq!((ended.code, ended.stdout.as_str()), (2, ""));
     assert!(
@@ -192,7 +192,7 @@ fn an_event_that_does_not_exist_is_refused_with_the_nearest_name() {
 }
 
 #[test]
-fn every_command_that_looks_says_the_same_about_a_damaged_store() {
+fn every_reading_command_reports_a_damaged_store_alike() {
     let place = Place::with_history();
     assert_eq!(place.store(&["vacuum"]).code, 0);
     let file = place.project().join("history.db");
@@ -211,7 +211,7 @@ fn every_command_that_looks_says_the_same_about_a_damaged_store() {
 }
 
 #[test]
-fn only_what_is_done_is_pruned() {
+fn only_finished_runs_are_pruned() {
     let place = Place::with_history();
     let pruned = place.store(&["prune", "--older-than", "30d"]).stdout;
     assert_eq!(
@@ -226,7 +226,7 @@ fn only_what_is_done_is_pruned() {
 }
 
 #[test]
-fn a_file_that_is_no_store_is_told_with_a_hint() {
+fn file_that_is_not_a_store_is_reported_with_a_hint() {
     let place = Place::new();
     place.write("history.db", "a shopping list, and a long one\n");
     let ended = place.store(&["check"]);

@@ -1,8 +1,8 @@
-//! How pipelines are seen: the lines of `unstuck run`, and `runs`, `show`, `logs`, `explain` afterwards.
+//! The views of pipelines: the output of `unstuck run`, and of `runs`, `show`, `logs`, `explain`.
 
 use crate::{Ended, Place};
 
-/// The tester leaves out a section at first, in the first of two iterations.
+/// The tester omits a section at first, in the first of two iterations.
 const SHOP: &str = r##"
 [policy]
 template = "patient"
@@ -40,15 +40,15 @@ fn seen(place: &Place, args: &[&str]) -> Ended {
     ended
 }
 
-/// The id of the only run.
+/// Returns the id of the only run.
 fn id(place: &Place) -> String {
     let runs = place.json(&["runs", "--json"], "");
     runs[0]["id"].as_str().unwrap().to_owned()
 }
 
-/// S1-30, S1-37: each retry is told with the role, the kind, which of how many it is and what is changed.
+/// S1-30, S1-37: each retry is reported with the role, the kind, its number and the changes.
 #[test]
-fn a_run_is_told_line_by_line() {
+fn run_is_reported_line_by_line() {
     let place = shop();
     let ended = seen(&place, &[]);
     let run = id(&place);
@@ -83,7 +83,7 @@ fn a_run_is_told_line_by_line() {
 }
 
 #[test]
-fn what_agents_write_is_told_only_if_it_is_wanted() {
+fn agent_output_is_shown_only_on_request() {
     let place = shop();
     let told = seen(&place, &["--verbose"]).stderr;
     let lines = [
@@ -98,7 +98,7 @@ fn what_agents_write_is_told_only_if_it_is_wanted() {
 }
 
 #[test]
-fn a_pipeline_is_listed_by_its_task() {
+fn pipeline_is_listed_by_its_task() {
     let place = shop();
     seen(&place, &["--quiet"]);
     let listed = place.run(&["runs"], "").stdout;
@@ -109,7 +109,7 @@ fn a_pipeline_is_listed_by_its_task() {
 }
 
 #[test]
-fn a_pipeline_is_shown_role_by_role() {
+fn pipeline_is_shown_role_by_role() {
     let place = shop();
     seen(&place, &["--quiet"]);
     let show = |what: &str| place.run(&["show", what], "").stdout;
@@ -149,7 +149,7 @@ fn a_pipeline_is_shown_role_by_role() {
 }
 
 #[test]
-fn a_role_that_is_not_there_is_refused_with_those_that_are() {
+fn unknown_role_is_rejected_with_the_known_ones() {
     let place = shop();
     seen(&place, &["--quiet"]);
     let refused = |what: &str| {
@@ -172,7 +172,7 @@ fn a_role_that_is_not_there_is_refused_with_those_that_are() {
 }
 
 #[test]
-fn the_json_of_a_pipeline_has_its_sessions_and_whose_each_attempt_is() {
+fn pipeline_json_has_sessions_and_the_role_of_each_attempt() {
     let place = shop();
     seen(&place, &["--quiet"]);
     let run = place.json(&["show", "--json"], "");
@@ -201,7 +201,7 @@ fn the_json_of_a_pipeline_has_its_sessions_and_whose_each_attempt_is() {
 }
 
 #[test]
-fn the_logs_of_a_pipeline_name_the_role_on_every_line() {
+fn pipeline_logs_name_the_role_on_every_line() {
     let place = shop();
     seen(&place, &["--quiet"]);
     let all = place.run(&["logs", "-f"], "");
@@ -232,7 +232,7 @@ fn the_logs_of_a_pipeline_name_the_role_on_every_line() {
 }
 
 #[test]
-fn a_decision_is_explained_with_the_role_it_is_about() {
+fn decision_is_explained_with_its_role() {
     let place = shop();
     seen(&place, &["--quiet"]);
     let told = place.run(&["explain", "/tester"], "").stdout;
@@ -246,7 +246,7 @@ fn a_decision_is_explained_with_the_role_it_is_about() {
 }
 
 #[test]
-fn the_shell_completes_the_roles_of_a_run() {
+fn shell_completes_the_roles_of_a_run() {
     let place = shop();
     seen(&place, &["--quiet"]);
     let run = &id(&place)[..6];

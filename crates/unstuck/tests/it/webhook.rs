@@ -1,4 +1,4 @@
-//! Messages to people: a real server gets what happens in runs of the real program.
+//! Notifications: a real server receives the events of real runs.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -12,7 +12,7 @@ use crate::Place;
 const LOGIN: &str =
     "test -f signed-in || { echo 'Invalid API key · Please run /login' >&2; exit 1; }";
 
-/// What came in one request: its path, its headers in small letters, and its body.
+/// One request: path, headers in lower case, body.
 pub(crate) struct Got {
     pub(crate) path: String,
     headers: Vec<String>,
@@ -31,14 +31,14 @@ impl Got {
     }
 }
 
-/// A server that notes what it gets.
+/// A server that records requests.
 pub(crate) struct Server {
     pub(crate) at: SocketAddr,
     got: Receiver<Got>,
 }
 
 impl Server {
-    /// Answers each request with this status; with none it never answers.
+    /// Starts a server that responds with this status; with `None` it never responds.
     pub(crate) fn start(at: &str, status: Option<u16>) -> Self {
         let listener = TcpListener::bind(at).unwrap();
         let at = listener.local_addr().unwrap();
@@ -63,7 +63,7 @@ impl Server {
         self.got.recv_timeout(Duration::from_secs(30)).unwrap()
     }
 
-    /// All that has come; whoever sent it has ended.
+    /// Returns all requests; their senders have exited.
     pub(crate) fn all(&self) -> Vec<Got> {
         self.got.try_iter().collect()
     }
@@ -91,7 +91,7 @@ fn read(stream: &TcpStream) -> Got {
     got
 }
 
-/// A place whose user has this in their own configuration.
+/// A place whose user configuration has this section.
 fn place(section: &str) -> Place {
     let place = Place::new();
     configure(&place, section);
@@ -108,7 +108,7 @@ fn configure(place: &Place, section: &str) {
     .unwrap();
 }
 
-/// That a command ended like this, and printed all of these.
+/// Asserts the exit code and these parts of the output.
 #[track_caller]
 fn prints(place: &Place, args: &[&str], code: i32, parts: &[&str]) {
     let ended = place.run(args, "");
@@ -123,9 +123,9 @@ fn fails(place: &Place) {
     assert_eq!(ended.code, 3, "{}", ended.stderr);
 }
 
-/// S3-04, S3-24, S3-42 (AC-9): when a person is needed, the webhook of `on_escalation` fires.
+/// S3-04, S3-24, S3-42 (AC-9): when human input is needed, the webhook of `on_escalation` fires.
 #[test]
-fn an_escalation_reaches_its_webhook() {
+fn escalation_reaches_its_webhook() {
     let server = Server::start("127.0.0.1:0", Some(200));
     let place = place(&format!(
         "allow_private = true\non_escalation = \"http://{}/hook\"",
@@ -148,7 +148,7 @@ fn an_escalation_reaches_its_webhook() {
     );
     assert_eq!(json["evidence"], asked["evidence"]);
     assert_eq!(json["id"], got.header("webhook-id"));
-    // The answer is a command line as it can be typed.
+    // The answer is a command line that can be typed.
     let line = json["answers"]["manual"].as_str().unwrap();
     place.write("signed-in", "");
     let words: Vec<_> = line.split(' ').skip(1).collect();
@@ -156,7 +156,7 @@ fn an_escalation_reaches_its_webhook() {
 }
 
 #[test]
-fn answers_recoveries_and_ends_are_told() {
+fn answers_recoveries_and_ends_are_reported() {
     let server = Server::start("127.0.0.1:0", Some(200));
     let at = server.at;
     let place = place(&format!(
@@ -183,9 +183,9 @@ fn answers_recoveries_and_ends_are_told() {
     );
 }
 
-/// The word of a person about a repair is told, and the question itself holds the command and how to allow it.
+/// The proposed repair is reported, and the request contains the command and how to approve it.
 #[test]
-fn a_proposed_repair_is_told_with_its_command() {
+fn proposed_repair_is_reported_with_its_command() {
     let server = Server::start("127.0.0.1:0", Some(200));
     let at = server.at;
     let place = place(&format!(
@@ -210,9 +210,9 @@ fn a_proposed_repair_is_told_with_its_command() {
     assert_eq!(resolved.json()["question"], asked["question"]);
 }
 
-/// The server is down when it happens, and nothing is lost: whoever runs next sends it, under the same id.
+/// The server is down at the time, and nothing is lost: the next process sends the message, with the same id.
 #[test]
-fn what_could_not_be_sent_waits_in_the_outbox() {
+fn failed_delivery_stays_in_the_outbox() {
     let server = Server::start("127.0.0.1:0", Some(503));
     let section = format!(
         "allow_private = true\non_escalation = \"http://{}/\"",
@@ -233,9 +233,9 @@ fn what_could_not_be_sent_waits_in_the_outbox() {
     );
 }
 
-/// Killed while it sends: the message is still there, under the id that the server has seen.
+/// The process is killed while it sends: the message is kept, with the id that the server has seen.
 #[test]
-fn a_killed_process_loses_no_message() {
+fn killed_process_loses_no_message() {
     let server = Server::start("127.0.0.1:0", None);
     let place = place(&format!(
         "allow_private = true\non_escalation = \"http://{}/\"",
@@ -254,9 +254,9 @@ fn a_killed_process_loses_no_message() {
     assert_eq!(listed[0]["id"], got.header("webhook-id"));
 }
 
-/// A project, which agents can write, reaches nothing in private networks and runs no commands.
+/// A project, which agents can write, reaches no private networks and runs no commands.
 #[test]
-fn a_project_reaches_no_private_network() {
+fn project_reaches_no_private_network() {
     let server = Server::start("127.0.0.1:0", Some(200));
     let place = Place::new();
     let hook = format!("[webhooks]\non_escalation = \"http://{}/\"\n", server.at);
@@ -284,7 +284,7 @@ fn a_project_reaches_no_private_network() {
 }
 
 #[test]
-fn the_users_own_command_is_told() {
+fn notify_command_receives_the_message() {
     let place = place("notify_command = \"cat > told.json; echo $UNSTUCK_EVENT > told.txt\"");
     fails(&place);
     assert_eq!(place.text("told.txt"), "escalation");
@@ -293,7 +293,7 @@ fn the_users_own_command_is_told() {
 }
 
 #[test]
-fn a_desktop_is_told_where_there_is_one() {
+fn desktop_notification_is_shown_where_available() {
     let place = place("desktop = true");
     fails(&place);
     prints(&place, &["webhook", "list"], 0, &["no message waits"]);
@@ -308,7 +308,7 @@ fn a_desktop_is_told_where_there_is_one() {
 }
 
 #[test]
-fn a_test_tells_what_came_back_from_each() {
+fn webhook_test_reports_the_response_of_each_target() {
     let (good, bad) = (
         Server::start("127.0.0.1:0", Some(200)),
         Server::start("127.0.0.1:0", Some(404)),
@@ -345,7 +345,7 @@ fn a_test_tells_what_came_back_from_each() {
 }
 
 #[test]
-fn a_template_is_checked_before_anything_runs() {
+fn template_is_checked_before_anything_runs() {
     let place = place(
         "on_escalation = { url = \"https://a.example\", format = \"template\", template = \"{{ titel }}\" }",
     );

@@ -1,4 +1,4 @@
-//! How long the gateway waits for what, and how often is too often.
+//! Gateway timeouts and the limits of loop detection.
 
 use std::time::Duration;
 
@@ -11,51 +11,52 @@ const fn seconds(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
-/// `[gateway.timeouts]`: how long the gateway waits for what.
+/// `[gateway.timeouts]`: gateway timeouts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, expecting = "a table")]
 pub struct GatewayTimeouts {
-    /// For a connection; `10s` by default.
+    /// Connection timeout; `10s` by default.
     #[serde(deserialize_with = "duration::read")]
     #[schemars(schema_with = "duration::schema")]
     pub connect: Duration,
-    /// For the headers of a streamed response; `120s` by default.
+    /// Time to wait for the headers of a streamed response; `120s` by default.
     #[serde(rename = "response_headers", deserialize_with = "duration::read")]
     #[schemars(schema_with = "duration::schema")]
     pub response: Duration,
-    /// For a whole response that is not streamed, at most; `600s` by default.
+    /// Maximum time for a whole non-streamed response; `600s` by default.
     #[serde(rename = "full_response", deserialize_with = "duration::read")]
     #[schemars(schema_with = "duration::schema")]
     pub whole: Duration,
-    /// For the first content of a stream; `120s` by default.
+    /// Time to wait for the first content of a stream; `120s` by default.
     #[serde(deserialize_with = "duration::read")]
     #[schemars(schema_with = "duration::schema")]
     pub first_content: Duration,
-    /// For the next piece of a stream; `90s` by default.
+    /// Time to wait for the next chunk of a stream; `90s` by default.
     #[serde(deserialize_with = "duration::read")]
     #[schemars(schema_with = "duration::schema")]
     pub stall: Duration,
-    /// How long a client waits at most, all retries and waits included; `580s` by default.
+    /// Maximum time a client waits, including all retries and delays; `580s` by default.
     #[serde(rename = "client_wait", deserialize_with = "duration::read")]
     #[schemars(schema_with = "duration::schema")]
     pub hold: Duration,
-    /// After what time a held client is sent signs of life; `15s` by default, `0s` sends none.
+    /// Time after which a waiting client is sent keep-alive bytes; `15s` by default, `0s` disables them.
     #[serde(deserialize_with = "duration::read")]
     #[schemars(schema_with = "duration::schema")]
     pub keep_alive: Duration,
-    /// Another upstream is asked at once where a wait would be longer than this; `5s` by default.
+    /// Delay above which another upstream is used immediately; `5s` by default.
     #[serde(deserialize_with = "duration::read")]
     #[schemars(schema_with = "duration::schema")]
     pub fallback_after: Duration,
-    /// A silent upstream is left for another one after this time, where there is one; `10s` by default.
+    /// Time after which a silent upstream is replaced by another one, if available; `10s` by default.
     #[serde(deserialize_with = "duration::read")]
     #[schemars(schema_with = "duration::schema")]
     pub fallback_silence: Duration,
-    /// Between two probes of an upstream that is down, once the clients would have given up; `60s` by default, at least `1s`.
+    /// Interval between probes of an upstream that is down, once clients would have timed out; `60s` by default, at
+    /// least `1s`.
     #[serde(rename = "probe_interval", deserialize_with = "duration::read")]
     #[schemars(schema_with = "duration::schema")]
     pub probe: Duration,
-    /// For the request of the client to arrive; `60s` by default.
+    /// Time to receive the request of the client; `60s` by default.
     #[serde(rename = "client_request", deserialize_with = "duration::read")]
     #[schemars(schema_with = "duration::schema")]
     pub request: Duration,
@@ -79,21 +80,21 @@ impl Default for GatewayTimeouts {
     }
 }
 
-/// `[gateway.loop_detection]`: the limits from which an agent counts as stuck in a loop; 0 switches a limit off.
+/// `[gateway.loop_detection]`: the limits of loop detection; 0 disables a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, expecting = "a table")]
 pub struct GatewayWatch {
-    /// Same calls with the same results in a row; 5 by default.
+    /// Identical calls with identical results in a row; 5 by default.
     pub repeats: u32,
-    /// Same calls with the same results among the last `window` turns; 8 by default.
+    /// Identical calls with identical results among the last `window` turns; 8 by default.
     pub repeats_in_window: u32,
-    /// Number of turns that `repeats_in_window` looks at; 12 by default.
+    /// Number of turns checked for `repeats_in_window`; 12 by default.
     pub window: usize,
-    /// Duration from which a tool counts as slow: polling it is no loop before `slow_tool_repeats`; `10s` by default.
+    /// Duration from which a tool is slow: polling it is not a loop before `slow_tool_repeats`; `10s` by default.
     #[serde(deserialize_with = "duration::read")]
     #[schemars(schema_with = "duration::schema")]
     pub slow_tool: Duration,
-    /// Same results of a slow tool in a row; 30 by default.
+    /// Identical results of a slow tool in a row; 30 by default.
     #[serde(rename = "slow_tool_repeats")]
     pub slow_repeats: u32,
     /// Empty responses in a row; 3 by default.
@@ -102,10 +103,10 @@ pub struct GatewayWatch {
     /// Compactions of the context without lasting effect; 3 by default.
     #[serde(rename = "failed_compactions")]
     pub no_shrink: u32,
-    /// Requests within which the context is as long as before, so that a compaction counts as failed; 5 by default.
+    /// Requests after which a compaction has failed if the context is as long as before; 5 by default.
     #[serde(rename = "compaction_window")]
     pub refill: u32,
-    /// Contexts with fewer tokens are not checked for failed compactions; 16000 by default.
+    /// Minimum context size in tokens for detecting failed compactions; 16000 by default.
     #[serde(rename = "min_context_tokens")]
     pub shortest_full: u64,
     /// Responses in a row without anything new; 25 by default.
@@ -114,7 +115,7 @@ pub struct GatewayWatch {
     /// New conversations within `conversation_storm_window`; 20 by default.
     #[serde(rename = "conversation_storm")]
     pub storm: u32,
-    /// Time in which new conversations are counted; `60s` by default.
+    /// Time window in which new conversations are counted; `60s` by default.
     #[serde(
         rename = "conversation_storm_window",
         deserialize_with = "duration::read"

@@ -1,4 +1,4 @@
-//! `[gateway]`: what stands between agents and their LLM APIs.
+//! `[gateway]`: the gateway between agents and their LLM APIs.
 
 mod limits;
 mod upstream;
@@ -13,45 +13,44 @@ use super::{number, size};
 pub use limits::{GatewayTimeouts, GatewayWatch};
 pub use upstream::{GatewayUpstream, GatewayUpstreams, MissingCapability};
 
-/// `[gateway]`: what stands between agents and their LLM APIs.
+/// `[gateway]`: the gateway between agents and their LLM APIs.
 ///
-/// Of the project's file only `on_loop` and `budgets` count, where they are stricter than the user's, and `timeouts`.
+/// In a project's file only `on_loop` and `budgets`, where they are stricter than the user's, and `timeouts` apply.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, expecting = "a table")]
 pub struct GatewaySection {
-    /// Whether `exec` and `run` start one for their agents; true by default.
+    /// If true, `exec` and `run` start a gateway for their agents; true by default.
     pub enabled: bool,
-    /// Where `unstuck serve` listens; `127.0.0.1:4141` by default.
+    /// Listen address of `unstuck serve`; `127.0.0.1:4141` by default.
     #[serde(deserialize_with = "address")]
     #[schemars(with = "String")]
     pub listen: SocketAddr,
-    /// What is done about an agent that is stuck in a loop; `warn` by default.
+    /// Action for an agent that is stuck in a loop; `warn` by default.
     #[serde(rename = "on_loop")]
     pub on_loop: OnLoop,
-    /// When what comes of a stream is passed on; `direct` by default.
+    /// Streaming mode; `direct` by default.
     pub stream: StreamMode,
-    /// Whether output that cannot be used is asked for again, with what was wrong about it; false by default.
+    /// If true, unusable output is requested again with a note about the error; false by default.
     pub retry_bad_output: bool,
-    /// Whether a refusal by a safety policy may be tried at another upstream; false by default.
+    /// If true, a request refused by a safety policy may be sent to another upstream; false by default.
     pub route_around_refusals: bool,
-    /// The longest request that is taken; `64MiB` by default.
+    /// Maximum request size; `64MiB` by default.
     #[serde(deserialize_with = "size::read")]
     #[schemars(schema_with = "size::schema")]
     pub max_request: u64,
-    /// How long is waited for what.
+    /// Timeouts.
     pub timeouts: GatewayTimeouts,
-    /// What may be spent.
+    /// Spending limits.
     pub budgets: GatewayBudgets,
-    /// Limits from which an agent counts as stuck in a loop.
+    /// Limits of loop detection.
     #[serde(rename = "loop_detection")]
     pub watch: GatewayWatch,
-    /// Whom it asks, by protocol; the providers themselves where nothing is said. Only the user's own configuration
-    /// can say so.
+    /// Upstreams by protocol; the providers themselves by default. Only allowed in the user's own configuration.
     pub upstreams: GatewayUpstreams,
 }
 
 impl GatewaySection {
-    /// Where `unstuck serve` listens unless something else is said.
+    /// The default listen address of `unstuck serve`.
     pub const LISTEN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 4141);
 }
 
@@ -73,58 +72,59 @@ impl Default for GatewaySection {
     }
 }
 
-/// What is done about an agent that is stuck in a loop, the mildest first.
+/// The action for an agent that is stuck in a loop, mildest first.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum OnLoop {
-    /// It is told to whoever supervises the agent.
+    /// Report the loop to the supervisor of the agent.
     #[default]
     Warn,
-    /// A short note to the model is put into the next request.
+    /// Add a short note for the model to the next request.
     Note,
-    /// The next requests are refused until a person lets them through.
+    /// Block the next requests until a person approves them.
     Hold,
-    /// All further requests of the session are refused.
+    /// Reject all further requests of the session.
     Stop,
 }
 
-/// When what comes of a stream is passed on.
+/// The streaming mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StreamMode {
-    /// As it comes; an answer that breaks after its first words ends with an error.
+    /// Forward chunks as they arrive; a stream that breaks after its first content ends with an error.
     #[default]
     Direct,
-    /// When all of it is here; an answer that breaks is tried again unseen, and nothing is seen of it before its end.
+    /// Forward the response once it is complete; a broken stream is retried transparently, and nothing is visible
+    /// before the end.
     Buffered,
 }
 
-/// `[gateway.budgets]`: what may be spent; no limit where left out.
+/// `[gateway.budgets]`: spending limits; unlimited where unset.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, expecting = "a table")]
 pub struct GatewayBudgets {
-    /// By one session, in USD.
+    /// Limit for one session, in USD.
     #[serde(rename = "per_session", deserialize_with = "number::amount")]
     #[schemars(range(min = 0))]
     pub session: Option<f64>,
-    /// By all sessions of one day (UTC), in USD.
+    /// Limit for all sessions of one day (UTC), in USD.
     #[serde(rename = "per_day", deserialize_with = "number::amount")]
     #[schemars(range(min = 0))]
     pub day: Option<f64>,
-    /// What is done when one is used up; `ask` by default.
+    /// Action when a limit is reached; `ask` by default.
     pub on_reached: OnReached,
 }
 
-/// What is done when a budget is used up.
+/// The action when a budget is exhausted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OnReached {
-    /// A person is asked; when they let it go on, the same may be spent again.
+    /// Ask a person; approval grants the same amount again.
     #[default]
     Ask,
-    /// The run ends.
+    /// Stop the run.
     Stop,
 }
 

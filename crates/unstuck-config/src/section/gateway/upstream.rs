@@ -1,4 +1,4 @@
-//! `[gateway.upstreams]`: whom the gateway asks.
+//! `[gateway.upstreams]`: the upstreams of the gateway.
 
 use std::collections::BTreeMap;
 
@@ -8,24 +8,24 @@ use serde_json::json;
 
 use super::StreamMode;
 
-/// `[gateway.upstreams]`: whom the gateway asks, by protocol. Each is an address, a table, or a list of them: the first
-/// is preferred, the others stand in for it.
+/// `[gateway.upstreams]`: upstreams by protocol. Each is an address, a table, or a list of them: the first is
+/// preferred, the others are fallbacks.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, expecting = "a table")]
 pub struct GatewayUpstreams {
-    /// Anthropic's API, and what speaks the same.
+    /// Anthropic's API and compatible ones.
     #[schemars(schema_with = "addresses")]
     pub anthropic: Vec<GatewayUpstream>,
-    /// OpenAI's API, and what speaks the same; the address ends with its `/v1`.
+    /// OpenAI's API and compatible ones; the address ends with its `/v1`.
     #[schemars(schema_with = "addresses")]
     pub openai: Vec<GatewayUpstream>,
-    /// Google's Gemini API, and what speaks the same.
+    /// Google's Gemini API and compatible ones.
     #[schemars(schema_with = "addresses")]
     pub gemini: Vec<GatewayUpstream>,
 }
 
 impl GatewayUpstreams {
-    /// The lists, by the names of their protocols.
+    /// Returns the lists by protocol name.
     pub fn lists(&self) -> [(&'static str, &[GatewayUpstream]); 3] {
         [
             ("anthropic", &self.anthropic),
@@ -35,7 +35,7 @@ impl GatewayUpstreams {
     }
 }
 
-/// One whom the gateway asks.
+/// An upstream of the gateway.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
@@ -43,33 +43,33 @@ impl GatewayUpstreams {
     expecting = "an address or a table with `url`"
 )]
 pub struct GatewayUpstream {
-    /// What it is called in messages; the protocol and its number by default.
+    /// Name in messages; the protocol and its index by default.
     pub name: Option<String>,
-    /// What takes the place of the base URL that a client would be given.
+    /// Base URL that replaces the one a client would use.
     #[schemars(regex(pattern = "^https?://"))]
     pub url: String,
-    /// The environment variable that holds the key which is used instead of the client's.
+    /// Environment variable with the API key to use instead of the client's.
     pub key_env: Option<String>,
-    /// What models are called there: the client's name and its own.
+    /// Model names: the client's name and the upstream's.
     pub models: BTreeMap<String, String>,
-    /// What it cannot do.
+    /// Missing capabilities.
     #[serde(rename = "unsupported")]
     pub missing: Vec<MissingCapability>,
-    /// How many tokens fit into its context, where that is less than what the model has.
+    /// Context size in tokens, if it is smaller than the model's.
     pub context: Option<u64>,
-    /// When what comes of its streams is passed on, where that differs from `[gateway] stream`.
+    /// Streaming mode, if it differs from `[gateway] stream`.
     pub stream: Option<StreamMode>,
 }
 
-/// What an upstream cannot do.
+/// A capability an upstream may lack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MissingCapability {
-    /// Call tools.
+    /// Tool calls.
     Tools,
-    /// See images.
+    /// Image input.
     Vision,
-    /// Go on with an answer that was begun for it.
+    /// Continuing a partial response.
     Prefill,
 }
 

@@ -1,7 +1,7 @@
-//! A world in virtual time: clients, an upstream that can do only so much, and a lane between them or not.
+//! A simulation in virtual time: clients, an upstream of limited capacity, with or without admission control.
 //!
-//! It has no clock and no other chance than its seed, so a minute with a hundred thousand clients passes in a second, and
-//! the same way each time. Tests hold the lane to its promises with it, and benchmarks print its figures.
+//! It has no clock, and its only randomness is the seed, so a minute with a hundred thousand clients takes a second and
+//! is reproducible. Tests verify the guarantees of admission control with it, and benchmarks print its figures.
 //!
 //! ```
 //! use std::time::Duration;
@@ -11,8 +11,8 @@
 //!
 //! let policy = template("standard").ok_or("no such template")?;
 //! let scenario = Scenario::healthy(50, Duration::from_secs(8), policy).with_outage();
-//! let plain = simulate(&scenario, &Manner::UnaskedProgram);
-//! let paced = simulate(&scenario, &Manner::AdmissionController(AdmissionSettings::default()));
+//! let plain = simulate(&scenario, &Manner::Plain);
+//! let paced = simulate(&scenario, &Manner::Lane(AdmissionSettings::default()));
 //! let load = |report: &unstuck_core::admission::simulation::Report| report.per_second(15.0, 40.0, |tenth| tenth.sent);
 //! assert!(load(&paced) < load(&plain) / 5.0);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -26,7 +26,7 @@ mod world;
 pub use report::{Report, Tenth, percentile};
 pub use scenario::{Clients, Limit, Manner, Scenario, Trouble, UpstreamSettings};
 
-/// Plays a scenario to its end.
+/// Runs a scenario to its end.
 pub fn simulate(scenario: &Scenario, manner: &Manner) -> Report {
     world::World::new(scenario, manner).run()
 }

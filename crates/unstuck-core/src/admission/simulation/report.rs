@@ -1,36 +1,36 @@
-//! What was seen in a simulation.
+//! The results of a simulation.
 
 use std::time::Duration;
 
-/// What was seen.
+/// The results of a simulation.
 #[derive(Debug, Clone, Default)]
 pub struct Report {
-    /// In tenths of a second: what happened in each.
+    /// The events in each tenth of a second.
     pub tenths: Vec<Tenth>,
     /// Calls that succeeded in the end.
     pub succeeded: u64,
-    /// Calls that were given up.
+    /// Calls that failed permanently.
     pub given_up: u64,
-    /// From the first failure of a call to its success.
+    /// Times from the first failure of a call to its success.
     pub recoveries: Vec<Duration>,
-    /// From the beginning of a call to its end, for the clients that are not of the busy session.
+    /// Durations of calls, for clients outside the busy session.
     pub responses: Vec<Duration>,
 }
 
-/// What happened in a tenth of a second.
+/// The events in a tenth of a second.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tenth {
-    /// Calls that clients began.
+    /// Calls started by clients.
     pub offered: u32,
-    /// Tries that reached the upstream.
+    /// Attempts that reached the upstream.
     pub sent: u32,
-    /// Tries that it answered.
+    /// Successful attempts.
     pub good: u32,
-    /// Tries that failed.
+    /// Failed attempts.
     pub failed: u32,
-    /// Tries that failed at the rate limit, among them.
+    /// Attempts that failed at the rate limit; included in `failed`.
     pub limited: u32,
-    /// Calls that wait at the lane.
+    /// Calls held by admission control.
     pub waiting: u32,
 }
 
@@ -43,13 +43,13 @@ impl Report {
         &mut self.tenths[at]
     }
 
-    /// How many of something there were in a second on average, from one second to another.
+    /// Returns the average number per second between two times.
     pub fn per_second(&self, from: f64, until: f64, what: impl Fn(&Tenth) -> u32) -> f64 {
         let sum: u32 = self.slice(from, until).iter().map(what).sum();
         f64::from(sum) / (until - from)
     }
 
-    /// The least that got through in a second, over any window of so many seconds between two.
+    /// Returns the lowest throughput per second of any window of this length between two times.
     pub fn least_goodput(&self, window: f64, from: f64, until: f64) -> f64 {
         let starts = (0..).map(|step| from + f64::from(step) / 10.0);
         starts
@@ -58,7 +58,7 @@ impl Report {
             .fold(f64::INFINITY, f64::min)
     }
 
-    /// After how many seconds since `end` so much gets through again, and hardly anything fails, for a second.
+    /// Returns the seconds after `end` until throughput is back, with hardly any failures, for a second.
     pub fn back_after(&self, end: f64, goodput: f64) -> Option<f64> {
         let last = self.tenths.len() as f64 / 10.0 - 1.0;
         let starts = (0..).map(|step| f64::from(step) / 10.0);
@@ -72,7 +72,7 @@ impl Report {
             })
     }
 
-    /// After how many seconds since `end` nobody waits at the lane any more.
+    /// Returns the seconds after `end` until no call is held any more.
     pub fn nobody_waits_after(&self, end: f64) -> Option<f64> {
         let first = index(end);
         let after = self.tenths.get(first..)?.iter();
@@ -91,7 +91,7 @@ impl Report {
     }
 }
 
-/// The value below which that share of them is.
+/// Returns the percentile of the times.
 pub fn percentile(times: &[Duration], share: f64) -> Duration {
     let mut sorted = times.to_vec();
     sorted.sort_unstable();

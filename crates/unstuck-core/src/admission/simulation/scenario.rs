@@ -1,4 +1,4 @@
-//! What is played: an upstream, what happens to it, and who calls it.
+//! Scenarios: an upstream, its outages, and its clients.
 
 use std::time::Duration;
 
@@ -10,81 +10,81 @@ use crate::decision::RetryPolicy;
 pub enum Manner {
     /// Each client sends and retries on its own.
     Plain,
-    /// All clients share a lane.
+    /// All clients share an admission controller.
     Lane(AdmissionSettings),
 }
 
-/// What is played; it is the same each time for the same seed.
+/// A scenario; reproducible for the same seed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scenario {
-    /// Begins the random numbers.
+    /// The seed of the random numbers.
     pub seed: u64,
-    /// How long it lasts.
+    /// The duration of the simulation.
     pub lasts: Duration,
-    /// Who calls.
+    /// The clients.
     pub clients: Clients,
-    /// Who is called.
+    /// The upstream.
     pub upstream: UpstreamSettings,
-    /// When the upstream is not well.
+    /// The disturbance of the upstream.
     pub trouble: Option<Trouble>,
-    /// How failed calls are tried again.
+    /// The retry policy of failed calls.
     pub policy: RetryPolicy,
 }
 
-/// Those who call: each sends one call, waits for it to end, thinks, and sends the next.
+/// The clients: each sends a call, waits for it to end, thinks, and sends the next.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Clients {
-    /// How many there are, each a session of its own.
+    /// The number of clients, each with its own session.
     pub count: u32,
-    /// How long each thinks on average.
+    /// The average think time.
     pub think: Duration,
-    /// How many more belong to one busy session, and never think.
+    /// The number of further clients of one busy session, which never think.
     pub busy: u32,
-    /// After this long a client gives up a try.
+    /// The time limit of an attempt.
     pub timeout: Option<Duration>,
 }
 
-/// An upstream with so many places; what finds none waits, and what cannot wait is refused.
+/// An upstream with a number of slots; further calls are queued, and refused when the queue is full.
 #[derive(Debug, Clone, PartialEq)]
 pub struct UpstreamSettings {
-    /// How many calls it works on at once.
+    /// The number of calls it processes concurrently.
     pub places: u32,
-    /// How many wait for a place.
+    /// The capacity of its queue.
     pub queue: u32,
-    /// How long it works on a call on average.
+    /// The average processing time of a call.
     pub service: Duration,
-    /// What refusing a call costs, as a share of the work on one.
+    /// The cost of refusing a call, as a share of processing one.
     pub refusal_cost: f64,
-    /// The share of calls that fails by chance.
+    /// The share of calls that fail by chance.
     pub transient: f64,
-    /// How many calls it allows.
+    /// The rate limit.
     pub limit: Option<Limit>,
 }
 
-/// How many calls an upstream allows in which time; it says in each answer how many are left.
+/// The rate limit of an upstream; each response states the rest.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limit {
-    /// How many.
+    /// The number of requests.
     pub requests: u32,
-    /// In which time.
+    /// The time window.
     pub per: Duration,
-    /// Whether they come back little by little.
+    /// True if the quota refills gradually.
     pub refills: bool,
 }
 
-/// A time in which the upstream has fewer places; with none it is down.
+/// A time in which the upstream has fewer slots; with none it is down.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Trouble {
-    /// When it begins.
+    /// The start.
     pub from: Duration,
-    /// When it ends.
+    /// The end.
     pub until: Duration,
-    /// The share of its places that is left.
+    /// The share of slots that is left.
     pub left: f64,
 }
 
 impl Scenario {
-    /// So many clients, an upstream that could serve 1.4 times what they ask for, and nothing wrong.
+    /// Returns a scenario without disturbance whose upstream has 1.4 times the required capacity.
     pub fn healthy(clients: u32, think: Duration, policy: &RetryPolicy) -> Self {
         let service = Duration::from_millis(500);
         let asked = f64::from(clients) / (think + service).as_secs_f64();
@@ -110,13 +110,13 @@ impl Scenario {
         }
     }
 
-    /// The upstream loses 70 % of its places for a minute.
+    /// Adds a brownout: the upstream loses 70% of its slots for a minute.
     #[must_use]
     pub fn with_brownout(self) -> Self {
         self.with_trouble(70, 0.3)
     }
 
-    /// The upstream is down for half a minute.
+    /// Adds an outage: the upstream is down for half a minute.
     #[must_use]
     pub fn with_outage(self) -> Self {
         self.with_trouble(40, 0.0)

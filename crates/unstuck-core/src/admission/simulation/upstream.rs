@@ -1,4 +1,4 @@
-//! An upstream that can do only so much: refusing costs work, too, so that a storm of retries really hurts.
+//! An upstream of limited capacity: refusing costs work too, so a retry storm does harm.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -7,40 +7,40 @@ use super::scenario::{Limit, UpstreamSettings};
 use crate::admission::{LimitStatus, ProviderLimits};
 use crate::time::Timestamp;
 
-/// One try of a client.
+/// An attempt of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Sent {
     pub(super) client: u32,
     pub(super) serial: u32,
 }
 
-/// What becomes of a call that arrives.
+/// The result of an arriving call.
 #[derive(Debug, PartialEq)]
 pub(super) enum Arrival {
-    /// Work on it begins.
+    /// Processing starts.
     Begun,
-    /// It waits for a place.
+    /// It is queued.
     Queued,
-    /// There is no room.
+    /// The queue is full.
     Refused,
-    /// Nobody is there.
+    /// The upstream is down.
     Unreachable,
-    /// The rate limit is used up for so long.
+    /// The rate limit is exhausted for this long.
     Limited(Duration),
 }
 
-/// The upstream.
+/// The simulated upstream.
 #[derive(Debug)]
 pub(super) struct Upstream {
     settings: UpstreamSettings,
-    /// How many places it has at present.
+    /// The current number of slots.
     places: u32,
     busy: u32,
     queue: VecDeque<Sent>,
-    /// The work of refusing that still has to be done, in calls.
+    /// Pending work of refusing, in calls.
     debt: f64,
     left: f64,
-    /// When `left` was right, or when the present window began.
+    /// When `left` was accurate, or when the current window began.
     since: Timestamp,
 }
 
@@ -57,7 +57,7 @@ impl Upstream {
         }
     }
 
-    /// Gives it so many places; without any those in the queue are lost.
+    /// Sets the number of slots; with none the queue is lost.
     pub(super) fn set_places(&mut self, places: u32) -> Vec<Sent> {
         self.places = places;
         match places {
@@ -85,7 +85,7 @@ impl Upstream {
         Arrival::Refused
     }
 
-    /// Work on a call has ended. Who is next, if anybody; `None` for the work of refusing.
+    /// Ends the processing of a call. Returns the next queued call, if any; an inner `None` is the work of refusing.
     pub(super) fn ended(&mut self) -> Option<Option<Sent>> {
         if self.busy > self.places {
             self.busy -= 1;
@@ -104,7 +104,7 @@ impl Upstream {
         }
     }
 
-    /// More places may have come: those in the queue that can begin now.
+    /// Returns the queued calls that can start with additional slots.
     pub(super) fn begins(&mut self) -> Vec<Sent> {
         let free = self.places.saturating_sub(self.busy) as usize;
         let next: Vec<_> = self.queue.drain(..free.min(self.queue.len())).collect();
@@ -139,7 +139,7 @@ impl Upstream {
         }
     }
 
-    /// What the headers say.
+    /// Returns the rate-limit headers.
     pub(super) fn headers(&mut self, now: Timestamp) -> ProviderLimits {
         let Some(limit) = self.settings.limit else {
             return ProviderLimits::default();

@@ -1,4 +1,4 @@
-//! The event loop of a simulation: in virtual time, always the same for the same scenario.
+//! The event loop of a simulation, in virtual time and reproducible.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -14,25 +14,25 @@ use crate::decision::{RetryPolicy, SeededRng};
 use crate::failure::Kind;
 use crate::time::Timestamp;
 
-/// The share of chance failures that are called a rate limit.
+/// The share of random failures that are rate limits.
 const LIMITED_BY_CHANCE: f64 = 0.17;
-/// How long it takes to be refused.
+/// The time until a refusal arrives.
 const REFUSED_AFTER: Duration = Duration::from_millis(20);
 
-/// What happens at a moment.
+/// A timed event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
-    /// A client begins a call, or tries one again.
+    /// A client starts a call or retries one.
     Ask(u32),
-    /// The upstream ends its work: on a try, or on refusals.
+    /// The upstream finishes an attempt or refusals.
     Ended(Option<(u32, u32)>),
-    /// A client hears that its try failed.
+    /// A client receives the failure of its attempt.
     Failed(u32, u32, Kind, Option<Duration>),
-    /// A client has waited too long.
+    /// A client's attempt times out.
     TimedOut(u32, u32),
-    /// The next in line may go.
+    /// The next held call may go.
     Wake,
-    /// The upstream gets so many places.
+    /// The upstream's number of slots changes.
     Places(u32),
 }
 
@@ -43,13 +43,13 @@ struct Client {
     begun: i64,
     first_failure: Option<i64>,
     tries: u32,
-    /// Recognises the try that is on its way.
+    /// Identifies the attempt in flight.
     serial: u32,
     as_told: bool,
     sent: i64,
 }
 
-/// Everything in a simulation.
+/// The state of a simulation.
 pub(super) struct World {
     scenario: Scenario,
     now: Timestamp,
@@ -62,7 +62,7 @@ pub(super) struct World {
     report: Report,
 }
 
-/// The lane and those who wait at it.
+/// The admission controller and its queue.
 struct Gate {
     lane: AdmissionController,
     line: WaitQueue<u32>,
@@ -193,7 +193,7 @@ impl World {
         }
     }
 
-    /// Lets go whoever may go, and wakes up when the next may.
+    /// Sends the calls that are admitted, and schedules the next wake-up.
     fn pump(&mut self) {
         while let Some(gate) = &mut self.gate {
             let next = gate.line.next_admission(&mut gate.lane, self.now);
@@ -237,7 +237,7 @@ impl World {
         }
     }
 
-    /// Half of the time is fixed, the other half is spread.
+    /// Half of the processing time is fixed, the other half random.
     fn works(&mut self, on: Option<Sent>) {
         let half = self.scenario.upstream.service / 2;
         let spread = half.mul_f64(-self.dice.next_draw().fraction().ln());
@@ -260,7 +260,7 @@ impl World {
         }
     }
 
-    /// What fails by chance is now and then called a rate limit, and soon over.
+    /// Some random failures are brief rate limits.
     fn by_chance(&mut self) -> (Kind, Option<Duration>) {
         if self.dice.next_draw().fraction() <= LIMITED_BY_CHANCE {
             (Kind::RateLimit, Some(Duration::from_secs(1)))

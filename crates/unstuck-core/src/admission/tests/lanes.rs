@@ -1,4 +1,4 @@
-//! What one lane does, call by call.
+//! Behavior of one admission controller, call by call.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ const FIRST: AdmissionRequest = AdmissionRequest {
     tokens: 0,
 };
 
-/// A lane that nobody has used, and the moment.
+/// Returns an unused controller and the current time.
 fn fresh() -> (AdmissionController, Timestamp) {
     let now = Timestamp::from_seconds(0);
     (
@@ -23,7 +23,7 @@ fn fresh() -> (AdmissionController, Timestamp) {
     )
 }
 
-/// So many calls are let through and answered at once.
+/// Admits this many calls, each of which succeeds at once.
 fn goes_well(lane: &mut AdmissionController, calls: u32, now: Timestamp) {
     for _ in 0..calls {
         assert_eq!(lane.admit(FIRST, now), AdmissionDecision::Admit);
@@ -31,7 +31,7 @@ fn goes_well(lane: &mut AdmissionController, calls: u32, now: Timestamp) {
     }
 }
 
-/// A call is let through and fails; the wait that is stated is in seconds.
+/// Admits a call that fails; the stated wait is in seconds.
 fn fails(lane: &mut AdmissionController, kind: Kind, stated: Option<u64>, now: Timestamp) {
     assert_eq!(lane.admit(FIRST, now), AdmissionDecision::Admit);
     let stated = stated.map(Duration::from_secs);
@@ -39,7 +39,7 @@ fn fails(lane: &mut AdmissionController, kind: Kind, stated: Option<u64>, now: T
 }
 
 #[test]
-fn the_state_is_written_for_a_dashboard() {
+fn state_is_serialized_for_a_dashboard() {
     let (mut lane, now) = fresh();
     assert_eq!(lane.admit(FIRST, now), AdmissionDecision::Admit);
     fails(&mut lane, Kind::RateLimit, Some(7), now);
@@ -51,9 +51,9 @@ fn the_state_is_written_for_a_dashboard() {
     assert_eq!(json["retryBudget"], 20.0);
 }
 
-/// What the server asked for is no storm: it does not draw on the retry budget.
+/// A retry requested by the server does not contribute to a storm: it consumes no retry budget.
 #[test]
-fn a_retry_that_the_server_asked_for_costs_no_budget() {
+fn retry_requested_by_the_server_costs_no_budget() {
     let (mut lane, now) = fresh();
     let ask = |attempt| AdmissionRequest { attempt, tokens: 0 };
     for _ in 0..20 {
@@ -83,9 +83,9 @@ fn a_retry_that_the_server_asked_for_costs_no_budget() {
     );
 }
 
-/// After a stated wait everybody may go again, but not all in the same instant.
+/// After a stated wait all calls may go again, but not in the same instant.
 #[test]
-fn a_stated_wait_holds_everybody_and_they_do_not_all_wake_at_once() {
+fn stated_wait_holds_all_calls_and_spreads_their_wake_up() {
     let (mut lane, now) = fresh();
     fails(&mut lane, Kind::RateLimit, Some(12), now);
     let until = now.after(Duration::from_secs(12));
@@ -100,9 +100,9 @@ fn a_stated_wait_holds_everybody_and_they_do_not_all_wake_at_once() {
     assert_eq!(lane.admit(FIRST, second), AdmissionDecision::Admit);
 }
 
-/// One of many calls is told to come again in a second: the others have nothing to do with it, until it happens to more.
+/// One of many calls is rate-limited for a second: the others are not affected until more calls are.
 #[test]
-fn a_brief_limit_holds_everybody_only_when_it_is_no_exception() {
+fn brief_limit_holds_all_calls_only_if_limits_are_not_rare() {
     let (mut lane, now) = fresh();
     goes_well(&mut lane, 20, now);
     let mut limited = |seconds| {
@@ -116,9 +116,9 @@ fn a_brief_limit_holds_everybody_only_when_it_is_no_exception() {
     assert_eq!(limited(1), AdmissionDecision::Wait { until, why });
 }
 
-/// A wait that is not brief concerns everybody, however good all went before.
+/// A long wait affects all calls, regardless of earlier successes.
 #[test]
-fn a_long_stated_wait_holds_everybody_at_once() {
+fn long_stated_wait_holds_all_calls_at_once() {
     let (mut lane, now) = fresh();
     goes_well(&mut lane, 20, now);
     fails(&mut lane, Kind::RateLimit, Some(30), now);
@@ -130,9 +130,9 @@ fn a_long_stated_wait_holds_everybody_at_once() {
     );
 }
 
-/// One probe finds out; whoever comes meanwhile is refused, and a probe that is lost makes room for another.
+/// One call probes at a time; others are refused meanwhile, and a lost probe allows another one.
 #[test]
-fn a_dead_upstream_is_probed_by_one_call_at_a_time() {
+fn down_upstream_is_probed_by_one_call_at_a_time() {
     let (mut lane, now) = fresh();
     for _ in 0..8 {
         fails(&mut lane, Kind::NetworkError, None, now);

@@ -1,4 +1,4 @@
-//! What holds for a lane whatever happens to it.
+//! Invariants of an admission controller.
 
 use std::time::Duration;
 
@@ -60,7 +60,7 @@ fn limits(window: Option<LimitStatus>, now: Timestamp) -> ProviderLimits {
     }
 }
 
-/// The lane after the steps, how many calls are on their way, and the moment.
+/// Returns the controller after the steps, the number of calls in flight, and the current time.
 fn after(steps: Vec<Step>, settings: AdmissionSettings) -> (AdmissionController, u32, Timestamp) {
     let mut now = Timestamp::from_seconds(0);
     let mut lane = AdmissionController::new(settings, now);
@@ -98,13 +98,13 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
     #[test]
-    fn the_announced_moment_is_always_enough(steps in steps(), tokens in 0_u64..300, again in any::<bool>()) {
+    fn announced_time_is_always_sufficient(steps in steps(), tokens in 0_u64..300, again in any::<bool>()) {
         let (mut lane, _, now) = after(steps, AdmissionSettings::default());
         let attempt = if again { ApiAttemptKind::Retry } else { ApiAttemptKind::First };
         let ask = AdmissionRequest { attempt, tokens };
         if let AdmissionDecision::Wait { until, why } | AdmissionDecision::Refuse { until, why } = lane.admit(ask, now) {
             prop_assert!(until > now);
-            // Nobody can announce when another call will end.
+            // The end of another call cannot be predicted.
             let then = lane.admit(ask, until);
             let full = matches!(then, AdmissionDecision::Wait { why: HoldReason::Concurrency, .. });
             prop_assert!(then == AdmissionDecision::Admit || full, "held by {why:?}, then {then:?}");
@@ -112,7 +112,7 @@ proptest! {
     }
 
     #[test]
-    fn it_never_locks_up(steps in steps(), most in 1_u32..5) {
+    fn controller_never_locks_up(steps in steps(), most in 1_u32..5) {
         let settings = AdmissionSettings { max_in_flight: Some(most), ..AdmissionSettings::default() };
         let (mut lane, on_the_way, mut now) = after(steps, settings);
         for _ in 0..on_the_way {
@@ -131,9 +131,9 @@ proptest! {
         prop_assert!(false, "nobody was let through");
     }
 
-    /// Whatever is answered in between, no more go before the reset than were left.
+    /// Whatever succeeds meanwhile, no more calls go before the reset than the quota allows.
     #[test]
-    fn a_known_limit_is_never_exceeded(
+    fn known_limit_is_never_exceeded(
         remaining in 0_u64..60, limit in 60_u64..100, tokens in 1_u64..4,
         asks in proptest::collection::vec((0_u64..400, any::<bool>()), 0..200),
     ) {
@@ -144,7 +144,7 @@ proptest! {
         let ask = AdmissionRequest { attempt: ApiAttemptKind::First, tokens };
         prop_assert_eq!(lane.admit(ask, now), AdmissionDecision::Admit);
         lane.on_success(&limits(said(remaining), now), tokens, Duration::ZERO, now);
-        // What the server will say of the calls on their way: its answers are as old as they are.
+        // The responses of the calls in flight: as old as those calls.
         let (mut left, mut saying) = (remaining, std::collections::VecDeque::new());
         for (pass, answers) in asks {
             now = now.after(Duration::from_millis(pass));

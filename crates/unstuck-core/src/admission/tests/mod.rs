@@ -1,4 +1,4 @@
-//! What lanes promise, call by call, as laws and in simulation.
+//! Guarantees of admission control, call by call, as invariants and in simulation.
 
 mod lanes;
 mod laws;
@@ -19,7 +19,7 @@ fn lane() -> Manner {
     Manner::Lane(AdmissionSettings::default())
 }
 
-/// So many clients that think for so many seconds between two calls, by the policy of the gateway.
+/// Returns a scenario with clients that think for this many seconds, with the gateway's policy.
 fn scenario(clients: u32, think: u64) -> Scenario {
     Scenario::healthy(clients, seconds(think), template("standard").unwrap())
 }

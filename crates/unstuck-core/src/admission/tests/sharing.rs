@@ -1,4 +1,4 @@
-//! Rate limits, chance failures, and many sessions in one lane.
+//! Rate limits, random failures, and many sessions sharing a controller.
 
 use super::{lane, scenario, seconds};
 use crate::admission::AdmissionSettings;
@@ -12,9 +12,9 @@ fn limited_share(report: &Report) -> f64 {
     count(|tenth| tenth.limited) / count(|tenth| tenth.sent)
 }
 
-/// Twice as many calls as are allowed: the lane slows down before the limit instead of running into it.
+/// Twice as many calls as allowed: the controller slows down before the limit is reached.
 #[test]
-fn a_stated_limit_is_hardly_ever_run_into_and_used_up_nevertheless() {
+fn stated_limit_is_rarely_hit_but_fully_used() {
     for refills in [false, true] {
         for (clients, requests) in [(20, 150), (500, 3000)] {
             let mut scenario = scenario(clients, 3);
@@ -47,9 +47,9 @@ fn a_stated_limit_is_hardly_ever_run_into_and_used_up_nevertheless() {
     }
 }
 
-/// S4-34: a fifth of all tries fails by chance.
+/// S4-34: a fifth of all attempts fails by chance.
 #[test]
-fn chance_failures_are_recovered_and_the_retry_budget_does_not_stand_in_the_way() {
+fn random_failures_recover_within_the_retry_budget() {
     let policies = ["standard", "resilient"];
     for (clients, policy) in [1, 20, 500]
         .into_iter()
@@ -79,9 +79,9 @@ fn chance_failures_are_recovered_and_the_retry_budget_does_not_stand_in_the_way(
     }
 }
 
-/// One session with 200 calls at once, and ten sessions with one each.
+/// One session with 200 concurrent calls, and ten sessions with one each.
 #[test]
-fn a_busy_session_does_not_starve_the_others() {
+fn busy_session_does_not_starve_the_others() {
     let settings = AdmissionSettings {
         max_in_flight: Some(20),
         ..AdmissionSettings::default()

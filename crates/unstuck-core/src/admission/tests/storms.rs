@@ -1,19 +1,19 @@
-//! Brownouts and outages: the lane never makes them worse, and is back at once.
+//! Brownouts and outages: admission control never makes them worse, and recovers at once.
 
 use super::{lane, scenario, seconds};
 use crate::admission::simulation::{Manner, Report, Scenario, simulate};
 
-/// What matters of ten seconds of health, a minute of brownout and what follows.
+/// The figures of ten seconds of normal operation, a minute of brownout and the time after.
 #[derive(Debug)]
 struct Brownout {
-    /// Tries that reached the upstream during the brownout, for each call that is asked for in health.
+    /// Attempts that reached the upstream during the brownout, per call requested in normal operation.
     load: f64,
-    /// The least that got through in any 5 s after the first 2 s, as a share of what the upstream can still do.
+    /// The lowest throughput in any 5 s after the first 2 s, as a share of the remaining capacity.
     goodput: f64,
-    /// Seconds after its end until as much gets through as before.
+    /// Seconds after its end until throughput is back to normal.
     back: Option<f64>,
     nobody_waits: Option<f64>,
-    /// Tries for each call that was begun during the brownout.
+    /// Attempts per call started during the brownout.
     tries: f64,
     /// The share of calls that succeeded.
     success: f64,
@@ -49,9 +49,9 @@ fn sent(report: &Report, from: f64, until: f64) -> f64 {
     report.per_second(from, until, |tenth| tenth.sent)
 }
 
-/// S4-33, S4-35. The upstream loses 70 % of what it can do for a minute, 500 clients call it.
+/// S4-33, S4-35. The upstream loses 70% of its capacity for a minute; 500 clients call it.
 #[test]
-fn a_brownout_gets_no_storm_keeps_what_is_left_busy_and_is_over_within_five_seconds() {
+fn brownout_causes_no_storm_and_ends_within_five_seconds() {
     for seed in 1..=8 {
         let scenario = Scenario {
             seed,
@@ -67,25 +67,25 @@ fn a_brownout_gets_no_storm_keeps_what_is_left_busy_and_is_over_within_five_seco
     assert!(plain.tries > 2.5 && plain.goodput < 0.75, "{plain:?}");
 }
 
-/// What waits at the end of it is more than the upstream can serve in five seconds.
+/// The calls queued at its end exceed what the upstream can serve in five seconds.
 #[test]
-fn a_hundred_thousand_clients_are_no_different() {
+fn a_hundred_thousand_clients_behave_the_same() {
     let scenario = scenario(100_000, 60).with_brownout();
     let seen = Brownout::of(&scenario, &lane());
     println!("100,000 clients: {seen:.3?}");
     seen.holds_what_is_promised();
 }
 
-/// Calls that wait in the upstream until their clients give up are worked on for nothing.
+/// The upstream still processes queued calls after their clients have timed out.
 #[test]
-fn a_brownout_that_shows_in_timeouts_does_not_become_a_standstill() {
+fn brownout_with_timeouts_does_not_cause_a_standstill() {
     let mut slow = scenario(500, 2).with_brownout();
     slow.clients.timeout = Some(seconds(2));
     slow.upstream.queue = 400;
     for seed in 1..=4 {
         slow.seed = seed;
         let (paced, plain) = (simulate(&slow, &lane()), simulate(&slow, &Manner::Plain));
-        // First the calls have to be worked off that nobody waits for any more.
+        // The abandoned calls must be processed first.
         let goodput = |report: &Report| report.per_second(20.0, 70.0, |tenth| tenth.good) / 84.0;
         let back = paced.back_after(70.0, 0.95 * 200.0);
         println!(
@@ -100,9 +100,9 @@ fn a_brownout_that_shows_in_timeouts_does_not_become_a_standstill() {
     }
 }
 
-/// S4-35: nobody asks an upstream that is down, but for one now and then who finds out that it is back.
+/// S4-35: an upstream that is down is not called, except for occasional probes.
 #[test]
-fn an_outage_is_left_alone_and_over_within_five_seconds_after_its_end() {
+fn outage_is_not_loaded_and_ends_within_five_seconds() {
     for seed in 1..=8 {
         let scenario = Scenario {
             seed,
@@ -122,7 +122,7 @@ fn an_outage_is_left_alone_and_over_within_five_seconds_after_its_end() {
 }
 
 #[test]
-fn a_lane_limits_nothing_while_nothing_fails() {
+fn nothing_is_limited_while_nothing_fails() {
     let scenario = scenario(500, 8);
     let (plain, paced) = (
         simulate(&scenario, &Manner::Plain),

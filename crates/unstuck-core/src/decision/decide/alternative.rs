@@ -1,4 +1,4 @@
-//! Level 2: the kind's chain, walked until one of its ways is possible.
+//! Level 2: tries the kind's strategies in order until one is feasible.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -12,13 +12,13 @@ use super::decision_types::{Action, ConcreteChange, Decision, EscalationReason, 
 use super::input::{Capability, CurrentModel, DecisionInput, Repeatable};
 use super::{DecisionBuilder, MAY_HAVE_HAD_EFFECT, delay, reason};
 
-/// The time allowed where none was set and a strategy lengthens it.
+/// The new timeout when a strategy increases one that was not set.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(1800);
 
-/// The risk that nobody takes without a person's leave.
+/// The risk that always requires approval.
 const SAFETY_RISK: &str = "safety";
 
-/// A strategy that is possible, with what it comes to here.
+/// A feasible strategy with its concrete changes.
 struct FeasibleStrategy<'a> {
     id: &'a str,
     strategy: &'a Strategy,
@@ -27,7 +27,7 @@ struct FeasibleStrategy<'a> {
 }
 
 impl<'a> DecisionBuilder<'a, '_> {
-    /// Takes the first way of the chain that is possible, or asks.
+    /// Chooses the first feasible strategy of the chain, or escalates.
     pub(super) fn decide_alternative(&mut self) -> Decision {
         let used = self
             .input
@@ -51,7 +51,7 @@ impl<'a> DecisionBuilder<'a, '_> {
         }
     }
 
-    /// Asks because no more ways are allowed, in the way that the chain would ask.
+    /// Escalates because the limit is reached, using the chain's own escalation.
     fn escalate_exhausted(&mut self) -> Decision {
         let mut ranked = self.ranked_chain();
         ranked.retain(|one| self.strategy(one).is_some_and(|one| one.asks_person));
@@ -63,14 +63,14 @@ impl<'a> DecisionBuilder<'a, '_> {
         self.escalate_with(EscalationReason::Exhausted, proposed, None, reason)
     }
 
-    /// Whether the policy wants another model before anything else is tried.
+    /// True if the policy requires a model switch before any other strategy.
     pub(super) fn is_model_switch_due(&self) -> bool {
         self.input.policy.auto_switch_model
             && self.input.history.retry_count(self.kind)
                 >= self.input.policy.switch_model_after_retries
     }
 
-    /// Takes the chain's way to another model, if it has one that is possible.
+    /// Chooses the chain's model switch, if it has one that is feasible.
     pub(super) fn try_model_switch(&mut self) -> Option<Decision> {
         let used = self
             .input
@@ -87,7 +87,7 @@ impl<'a> DecisionBuilder<'a, '_> {
         let before = self.skipped.len();
         let way = self.first_feasible(&ranked);
         if way.is_none() {
-            // The walk of the whole chain will say it again, if it comes to that.
+            // Walking the whole chain will record it again if needed.
             self.skipped.truncate(before);
         }
         way.map(|way| self.use_strategy(way, used + 1))
@@ -110,8 +110,8 @@ impl<'a> DecisionBuilder<'a, '_> {
         ranked
     }
 
-    /// Whether only one way is left. Where the policy changes the model by itself, that is kept for the model: a kind
-    /// with few ways would never come to it otherwise.
+    /// True if only one strategy is left. If the policy switches models automatically, the last one is reserved for the
+    /// model: a kind with few strategies would never reach it otherwise.
     fn is_last_strategy(&self) -> bool {
         let used = self
             .input
@@ -124,8 +124,8 @@ impl<'a> DecisionBuilder<'a, '_> {
         self.input.strategies.strategy(&one.entry.strategy)
     }
 
-    /// The first way that is possible among those used least, and only unused ones unless the limit was set for this
-    /// very kind. Those passed over are noted.
+    /// Returns the first feasible strategy among the least used ones; only unused ones unless the limit was set for
+    /// this kind explicitly. Skipped strategies are recorded.
     fn first_feasible(&mut self, ranked: &[RankedStrategy<'a>]) -> Option<FeasibleStrategy<'a>> {
         let mut again: Option<(u32, FeasibleStrategy<'a>)> = None;
         let mut asking = None;
@@ -147,7 +147,7 @@ impl<'a> DecisionBuilder<'a, '_> {
         again.map(|(_, way)| way).or(asking)
     }
 
-    /// What a strategy comes to here, or why it is not possible.
+    /// Returns the concrete changes of a strategy, or the reason why it is not feasible.
     fn check_feasible(&self, id: &'a str) -> Result<FeasibleStrategy<'a>, Cow<'static, str>> {
         let strategy = self.input.strategies.strategy(id);
         let strategy = strategy.ok_or("there is no such strategy")?;
@@ -164,7 +164,7 @@ impl<'a> DecisionBuilder<'a, '_> {
         Ok(way)
     }
 
-    /// Whether the user and the caller allow a strategy.
+    /// Checks that the user and the caller allow a strategy.
     fn check_allowed(&self, strategy: &Strategy) -> Result<(), Cow<'static, str>> {
         let s = self.input;
         if strategy.asks_person {
@@ -182,7 +182,7 @@ impl<'a> DecisionBuilder<'a, '_> {
         if !steps && s.repeatable == Repeatable::Unsafe {
             return Err(MAY_HAVE_HAD_EFFECT.into());
         }
-        // Without steps and without changes it is level 1 by another name.
+        // Without steps and changes it would be level 1 under another name.
         let was_tried =
             s.history.retry_count_at(self.kind, Level::Same) > 0 || is_retried_elsewhere(s);
         if !steps && unchanged && was_tried {
@@ -210,7 +210,7 @@ impl<'a> DecisionBuilder<'a, '_> {
                 changed
             }
             AttemptChange::Conversation(choice) => ConcreteChange::Conversation(*choice),
-            // One that fits is taken before the chain is walked.
+            // A matching repair is tried before the chain.
             AttemptChange::Repair => return Err("no repair that fits may run here".into()),
         });
         Ok(())
@@ -220,7 +220,7 @@ impl<'a> DecisionBuilder<'a, '_> {
         let factor = self.limits.timeout_multiplier.unwrap_or(factor);
         ConcreteChange::Timeout {
             from_seconds: self.input.timeout.map(|time| time.as_secs()),
-            // A part of a second counts as a whole one, so that a short time becomes longer too.
+            // A fraction of a second is rounded up, so that a short timeout increases too.
             to_seconds: self
                 .input
                 .timeout
@@ -280,7 +280,7 @@ impl<'a> DecisionBuilder<'a, '_> {
         }
     }
 
-    /// Asks, where a dearer model costs more than may be spent without asking, or where that is unknown.
+    /// Escalates if a more expensive model exceeds the cost limit without approval, or if its cost is unknown.
     fn confirm_cost(&mut self, way: &FeasibleStrategy<'_>) -> Option<Decision> {
         let cost = way.cost.as_ref()?;
         let (from, to) = way.changes.iter().find_map(ConcreteChange::model_switch)?;
@@ -324,14 +324,14 @@ fn switches_model(strategy: &Strategy) -> bool {
 }
 
 impl DecisionBuilder<'_, '_> {
-    /// Whether time bounds the retries, and somebody else has made some of them.
+    /// True if retries are bounded by time and some of them were made by another component.
     pub(super) fn is_time_spent_elsewhere(&self) -> bool {
         self.limits.give_up_after.is_some() && is_retried_elsewhere(self.input)
     }
 }
 
-/// Whether somebody else, such as a gateway, has tried the same as often as it may be: the failure comes with another level
-/// than its kind begins at.
+/// True if another component, such as a gateway, has used up the unchanged retries: the failure then has another level
+/// than the first level of its kind.
 fn is_retried_elsewhere(s: &DecisionInput<'_>) -> bool {
     let usual = s.kind_knowledge.level(s.diagnosis.kind, s.diagnosis.layer);
     usual == Some(Level::Same) && s.diagnosis.level == Some(Level::Alternative)

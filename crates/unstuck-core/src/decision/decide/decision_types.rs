@@ -1,4 +1,4 @@
-//! What was decided, as a value that can be stored, shown and replayed.
+//! The decision as a value that can be stored, shown and replayed.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -12,48 +12,48 @@ use crate::failure::{Kind, Level};
 use crate::knowledge::ConversationMode;
 use crate::time::Timestamp;
 
-/// What is done about a failure, and why.
+/// A decision about a failure, with its reason.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Decision {
-    /// The kind of failure that it is an answer to.
+    /// The failure kind.
     pub kind: Kind,
-    /// The level; none where nothing is ours to do.
+    /// The recovery level; none if nothing is done.
     pub level: Option<Level>,
-    /// What is done.
+    /// The action.
     pub action: Action,
-    /// The strategy of the kind's chain, where one was chosen.
+    /// The strategy from the kind's chain, if one was chosen.
     pub strategy: Option<String>,
-    /// Why, in one sentence for a person.
+    /// The reason, in one sentence for people.
     pub reason: String,
-    /// Which retry at this level this is, from 1; 0 where there is none.
+    /// The number of the retry at this level, from 1; 0 if there is none.
     pub attempt: u32,
-    /// How many retries this level has; 0 where time bounds them.
+    /// The number of retries at this level; 0 if they are bounded by time.
     #[serde(rename = "of")]
     pub max_attempts: u32,
-    /// What was passed over, and why.
+    /// The skipped strategies with reasons.
     #[serde(rename = "fell_through")]
     pub skipped: Vec<SkippedStrategy>,
-    /// What it is expected to cost more.
+    /// The expected extra cost.
     pub cost: Option<CostEstimate>,
-    /// Whether the wait is one for a reset that the server stated.
+    /// True if it waits for a reset stated by the server.
     #[serde(rename = "stated")]
     pub is_stated_reset: bool,
-    /// When it is given up if there is no progress until then, where time bounds the retries.
+    /// The time at which retries end if there is no progress, if retries are bounded by time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub give_up_at: Option<Timestamp>,
-    /// What is waited for.
+    /// The purpose of the wait.
     #[serde(default, skip_serializing_if = "WaitPurpose::is_retry")]
     #[serde(rename = "wait_for")]
     pub wait_purpose: WaitPurpose,
-    /// The chance that it was made with.
+    /// The random draw used.
     pub draw: RandomDraw,
-    /// When it was made.
+    /// The time of the decision.
     #[serde(rename = "at")]
     pub decided_at: Timestamp,
 }
 
 impl Decision {
-    /// How long is waited first; none where no retry follows.
+    /// Returns the delay before the retry; `None` if no retry follows.
     pub fn delay(&self) -> Option<Duration> {
         match self.action {
             Action::Retry { delay, .. } | Action::Change { delay, .. } => Some(delay),
@@ -61,7 +61,7 @@ impl Decision {
         }
     }
 
-    /// When the wait before the retry ends; none where no retry follows.
+    /// Returns the end of the wait before the retry; `None` if no retry follows.
     pub fn wait_until(&self) -> Option<Timestamp> {
         match self.action {
             Action::Retry { until, .. } | Action::Change { until, .. } => Some(until),
@@ -69,7 +69,7 @@ impl Decision {
         }
     }
 
-    /// The retry that follows from it, for the history; none where no retry follows.
+    /// Returns the retry for the history; `None` if no retry follows.
     pub fn to_retry_record(&self, cost: f64) -> Option<RetryRecord> {
         Some(RetryRecord {
             kind: self.kind,
@@ -90,28 +90,28 @@ impl Decision {
     }
 }
 
-/// What a wait is for.
+/// The purpose of a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WaitPurpose {
-    /// The next try.
+    /// The next retry.
     #[default]
     Retry,
-    /// A rare probe: the session is parked, since there was no progress for too long.
+    /// A probe: the session is parked, since it has made no progress for too long.
     Probe,
-    /// The network, which is gone as a whole.
+    /// The network, which is unavailable.
     Network,
 }
 
 impl WaitPurpose {
-    /// Whether it is the usual wait.
+    /// True if it is an ordinary retry.
     pub fn is_retry(&self) -> bool {
         *self == Self::Retry
     }
 }
 
 impl Decision {
-    /// The failed try that it is an answer to, as the REST API and the session stream tell it.
+    /// Returns the failed attempt in the form of the REST API and the session stream.
     pub fn to_retry_attempt(&self, attempt_number: u32, error_message: &str) -> RetryAttempt {
         let delay = self.delay().unwrap_or_default().as_millis();
         RetryAttempt {
@@ -124,7 +124,7 @@ impl Decision {
         }
     }
 
-    /// The change of the model that it brings, as the REST API and the session stream tell it.
+    /// Returns the model switch in the form of the REST API and the session stream, if there is one.
     pub fn model_switch(&self) -> Option<ModelSwitch> {
         let Action::Change { changes, .. } = &self.action else {
             return None;
@@ -143,90 +143,90 @@ impl Decision {
     }
 }
 
-/// What is done.
+/// The action of a decision.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "do")]
 pub enum Action {
-    /// The same again.
+    /// Retry unchanged.
     Retry {
-        /// How long is waited first, in milliseconds.
+        /// The delay in milliseconds.
         #[serde(with = "crate::duration::millis", rename = "delay_ms")]
         delay: Duration,
-        /// When the wait is over.
+        /// The end of the wait.
         until: Timestamp,
     },
-    /// Again, with changes.
+    /// Retry with changes.
     Change {
-        /// What is changed; empty where the plan's steps are the change.
+        /// The changes; empty if the steps of the plan are the change.
         changes: Vec<ConcreteChange>,
-        /// How long is waited first, in milliseconds.
+        /// The delay in milliseconds.
         #[serde(with = "crate::duration::millis", rename = "delay_ms")]
         delay: Duration,
-        /// When the wait is over.
+        /// The end of the wait.
         until: Timestamp,
     },
-    /// A person is asked.
+    /// Escalate to a person.
     #[serde(rename = "ask")]
     Escalate {
-        /// What kind of question it is.
+        /// The trigger of the escalation.
         trigger: EscalationTrigger,
-        /// Why.
+        /// The reason.
         why: EscalationReason,
-        /// What is done if they agree, where there is a proposal.
+        /// The proposed action, if there is one.
         proposed: Option<ProposedAction>,
     },
-    /// Nothing: what failed is passed on as it is.
+    /// Stop: return the failure to the caller unchanged.
     Stop {
-        /// Why.
+        /// The reason.
         why: StopReason,
     },
 }
 
-/// One concrete change about the next attempt.
+/// A concrete change of the next attempt.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ConcreteChange {
-    /// The named prompt template is added.
+    /// Add the named prompt template.
     Prompt(String),
-    /// The allowed time becomes another.
+    /// Change the timeout.
     Timeout {
-        /// The time so far, in seconds.
+        /// The timeout so far, in seconds.
         from_seconds: Option<u64>,
-        /// The time from now on, in seconds.
+        /// The new timeout, in seconds.
         to_seconds: u64,
     },
-    /// The allowed length of the output becomes another.
+    /// Change the output limit.
     OutputLimit {
-        /// What it is multiplied by.
+        /// The factor.
         factor: f64,
     },
-    /// The model becomes another.
+    /// Switch the model.
     Model {
         /// The model so far.
         from: String,
-        /// The model from now on.
+        /// The new model.
         to: String,
     },
-    /// The conversation that it belongs to.
+    /// Choose the conversation.
     #[serde(rename = "session")]
     Conversation(ConversationMode),
-    /// A repair is run first.
+    /// Run a repair first.
     Repair {
-        /// What it is called in this run.
+        /// The id of the repair in this run.
         id: String,
         /// The command.
         command: String,
     },
-    /// A person's words are added.
+    /// Add a person's message.
     #[serde(rename = "words")]
     UserMessage(String),
-    /// The prompt becomes this text, as a person has written it.
+    /// Replace the prompt by this text from a person.
     #[serde(rename = "text")]
     PromptText(String),
 }
 
 impl ConcreteChange {
-    /// What a person said, where that is the change.
+    /// Returns the person's message, if that is the change.
     pub fn user_message(&self) -> Option<&str> {
         match self {
             Self::UserMessage(words) => Some(words),
@@ -234,7 +234,7 @@ impl ConcreteChange {
         }
     }
 
-    /// The models before and after, where the model changes.
+    /// Returns the old and the new model, if the model changes.
     pub fn model_switch(&self) -> Option<(&str, &str)> {
         match self {
             Self::Model { from, to } => Some((from, to)),
@@ -243,17 +243,17 @@ impl ConcreteChange {
     }
 }
 
-/// What is done if a person agrees.
+/// An action proposed for approval.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ProposedAction {
     /// The strategy.
     pub strategy: String,
-    /// What it changes.
+    /// The changes.
     pub changes: Vec<ConcreteChange>,
 }
 
 impl ProposedAction {
-    /// The repair that it is, by what it is called in its run.
+    /// Returns the id of the repair, if it is one.
     pub fn repair_id(&self) -> Option<&str> {
         self.changes.iter().find_map(|change| match change {
             ConcreteChange::Repair { id, .. } => Some(id.as_str()),
@@ -262,73 +262,73 @@ impl ProposedAction {
     }
 }
 
-/// A way that was passed over.
+/// A skipped strategy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SkippedStrategy {
     /// The strategy, or `same` for the unchanged retry.
     pub strategy: Cow<'static, str>,
-    /// Why it was passed over.
+    /// The reason why it was skipped.
     pub why: Cow<'static, str>,
 }
 
-/// What kind of question a person is asked.
+/// The trigger of an escalation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EscalationTrigger {
-    /// Something failed and cannot be helped without a person.
+    /// A failure that cannot be recovered from without a person.
     Hiccup,
-    /// Something would cost more than may be spent without asking.
+    /// An action that exceeds the cost limit without approval.
     CostConfirmation,
-    /// An agent goes in circles.
+    /// An agent stuck in a loop.
     Stuck,
-    /// A repair needs a person's word.
+    /// A repair that needs approval.
     Recovery,
 }
 
-/// Why a person is asked.
+/// The reason of an escalation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EscalationReason {
-    /// Trying again cannot help.
+    /// A retry cannot help.
     Fatal,
-    /// All that could be tried was tried.
+    /// All permitted strategies have failed.
     Exhausted,
-    /// It is not known whether it may be done twice.
+    /// It is unknown if the operation is safe to repeat.
     NotRepeatable,
-    /// The chain says that a person is needed.
+    /// The chain requires a person.
     Chain,
-    /// The stated wait is longer than may be waited without asking.
+    /// The stated wait exceeds the limit without approval.
     WaitTooLong,
-    /// The allowed time is over.
+    /// The time limit is reached.
     MaxElapsed,
-    /// The allowed number of executions is reached.
+    /// The limit of attempts is reached.
     MaxAttempts,
-    /// The allowed money is spent.
+    /// The cost limit is reached.
     MaxCost,
-    /// A dearer model costs more than may be spent without asking.
+    /// A more expensive model exceeds the cost limit without approval.
     #[serde(rename = "dearer_model")]
     CostlierModel,
-    /// A repair is proposed that nobody has allowed yet.
+    /// A proposed repair needs approval.
     Repair,
     /// The project allows more than its owner has trusted.
     Trust,
 }
 
-/// Why nothing is done.
+/// The reason why nothing is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StopReason {
     /// The policy is off.
     PolicyOff,
-    /// The normal work of an agent or developer: its loop goes on.
+    /// The normal work of an agent or developer, whose own loop continues.
     Code,
-    /// Nothing failed.
+    /// It is not a failure.
     NotAFailure,
-    /// Its input was too large to be kept for a second attempt.
+    /// Its input was too large to be kept for another attempt.
     #[serde(rename = "input_spent")]
     InputNotReplayable,
-    /// Another unstuck that runs this one retries it.
+    /// An outer unstuck process retries it.
     OuterRetries,
-    /// A person works with it at a terminal.
+    /// A person uses it interactively at a terminal.
     Interactive,
 }

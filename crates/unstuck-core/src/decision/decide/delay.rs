@@ -1,4 +1,4 @@
-//! How long to wait in a situation, and whether that is still within the caps.
+//! The delay before a retry, and the limits that it may exceed.
 
 use std::time::Duration;
 
@@ -10,19 +10,19 @@ use crate::failure::Kind;
 use super::decision_types::EscalationReason;
 use super::input::DecisionInput;
 
-/// A wait and where it comes from.
+/// A delay with its source.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct RetryDelay {
     pub(super) delay: Duration,
-    /// Whether the server asked for it.
+    /// True if the server requested it.
     pub(super) is_stated: bool,
-    /// Whether it is one for a reset at a stated time.
+    /// True if it lasts until a stated reset.
     pub(super) is_reset: bool,
 }
 
-/// The wait before the next retry.
+/// Returns the delay before the next retry.
 ///
-/// What the server stated is never undercut.
+/// A delay stated by the server is never undercut.
 pub(super) fn retry_delay(
     s: &DecisionInput<'_>,
     limits: &RetryLimits,
@@ -48,18 +48,18 @@ pub(super) fn retry_delay(
     }
 }
 
-/// The wait before the next rare probe; a reset that is stated for later is not undercut.
+/// Returns the delay before the next probe; a later stated reset is not undercut.
 pub(super) fn probe_delay(s: &DecisionInput<'_>, every: Duration) -> RetryDelay {
     let stated = s.diagnosis.retry_after.unwrap_or_default();
     RetryDelay {
         delay: every.max(stated),
         is_stated: false,
-        // It uses up the time for all, or a limit that is never lifted would be probed without end.
+        // It uses up the total time, otherwise a limit that is never lifted would be probed forever.
         is_reset: false,
     }
 }
 
-/// Which cap a retry after that wait would break, if any.
+/// Returns the limit that a retry after this delay would exceed, if any.
 pub(super) fn exceeded_limit(s: &DecisionInput<'_>, wait: &RetryDelay) -> Option<EscalationReason> {
     let stated = s.diagnosis.retry_after.unwrap_or_default();
     if s.policy.max_wait.is_some_and(|most| stated > most) {
@@ -80,7 +80,7 @@ pub(super) fn exceeded_limit(s: &DecisionInput<'_>, wait: &RetryDelay) -> Option
     is_over_budget(s, 0.0).then_some(EscalationReason::MaxCost)
 }
 
-/// The least of the caps on money, in USD.
+/// Returns the lowest cost limit in USD.
 pub(super) fn money_cap(s: &DecisionInput<'_>) -> Option<f64> {
     match (s.policy.max_cost, s.session_limits.cost) {
         (Some(a), Some(b)) => Some(a.min(b)),
@@ -88,7 +88,7 @@ pub(super) fn money_cap(s: &DecisionInput<'_>) -> Option<f64> {
     }
 }
 
-/// Whether the money is spent, or would be with so much more.
+/// True if the cost limit is reached, or would be with this much more.
 pub(super) fn is_over_budget(s: &DecisionInput<'_>, more: f64) -> bool {
     money_cap(s).is_some_and(|cap| {
         let spent = s.history.spent();

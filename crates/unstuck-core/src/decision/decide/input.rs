@@ -1,4 +1,4 @@
-//! All that a decision is made from.
+//! The input of a decision.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,45 +13,45 @@ use crate::time::Timestamp;
 
 static NO_SUCCESS_RATES: SuccessRates = SuccessRates::empty();
 
-/// All that a decision is made from; nothing else has a part in it.
+/// The input of a decision; nothing else influences it.
 #[derive(Clone, Copy)]
 pub struct DecisionInput<'a> {
-    /// How far to go.
+    /// The retry policy.
     pub policy: &'a RetryPolicy,
-    /// The tool that failed, for the policy's overrides per tool.
+    /// The tool that failed, for the policy's per-tool overrides.
     pub tool: Option<&'a str>,
-    /// What has been done so far.
+    /// The recovery history so far.
     pub history: &'a RecoveryHistory,
-    /// What the failure was found to be.
+    /// The diagnosis of the failure.
     pub diagnosis: &'a Diagnosis,
-    /// What is known about its kind.
+    /// The knowledge about its kind.
     pub kind_knowledge: &'a KindKnowledge,
-    /// The strategies that the kind's chain names.
+    /// The strategies named by the kind's chain.
     pub strategies: &'a dyn StrategyLookup,
-    /// What was learned about them.
+    /// The learned success rates.
     pub success_rates: &'a SuccessRates,
-    /// The model in use, if one is.
+    /// The current model, if there is one.
     pub model: Option<CurrentModel<'a>>,
-    /// The time that the attempt was allowed.
+    /// The timeout of the attempt.
     pub timeout: Option<Duration>,
-    /// The hard caps of the session.
+    /// The hard limits of the session.
     pub session_limits: SessionLimits,
-    /// What the caller is able to change.
+    /// The caller's capabilities.
     pub capabilities: Capabilities,
-    /// Whether what failed may be done again unchanged.
+    /// Repeatability of the failed operation.
     pub repeatable: Repeatable,
-    /// The repair that fits, where there is one.
+    /// The matching repair, if there is one.
     pub repair: Option<RepairOffer<'a>>,
-    /// What is known about the network.
+    /// The status of the network.
     pub network: NetworkStatus,
-    /// Whether it goes on with rare probes when the time without progress is over, as agents do.
+    /// True if it is parked and probed after too long without progress, as agents are.
     pub can_park: bool,
-    /// The present moment.
+    /// The current time.
     pub now: Timestamp,
 }
 
 impl<'a> DecisionInput<'a> {
-    /// A situation with the usual caps, everything possible, nothing learned, and no model known.
+    /// Creates an input with default limits, all capabilities, no learned success rates, and no known model.
     pub fn new(
         policy: &'a RetryPolicy,
         history: &'a RecoveryHistory,
@@ -81,38 +81,38 @@ impl<'a> DecisionInput<'a> {
     }
 }
 
-/// A repair that fits the failure, with what the guard says to it.
+/// A repair that matches the failure, with its permission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RepairOffer<'a> {
-    /// What it is called in this run.
+    /// The id of the repair in this run.
     pub id: &'a str,
     /// The command.
     pub command: &'a str,
-    /// What may be done with it.
+    /// The permission.
     pub permission: RepairPermission,
-    /// Which repair of this run it would be, from 1.
+    /// The number of the repair in this run, from 1.
     pub number: u32,
-    /// How many may run by themselves.
+    /// The maximum number of automatic repairs.
     pub max_auto: u32,
 }
 
-/// What may be done with a repair.
+/// The permission of a repair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RepairPermission {
-    /// It may run, when this time has passed since the one before.
+    /// It may run after a delay since the previous one.
     Granted {
-        /// How long is waited first.
+        /// The delay before it.
         after: Duration,
     },
-    /// A person is asked at once: somebody proposed it, and waits for an answer.
+    /// Escalate at once: its proposer waits for an answer.
     AskNow,
-    /// A person is asked when nothing else can be tried.
+    /// Escalate if nothing else can be tried.
     AskLast,
 }
 
-/// Where strategies are looked up by their id.
+/// A lookup of strategies by id.
 pub trait StrategyLookup {
-    /// The strategy of that id.
+    /// Returns the strategy with this id.
     fn strategy(&self, id: &str) -> Option<&Strategy>;
 }
 
@@ -128,25 +128,25 @@ impl StrategyLookup for BTreeMap<String, Strategy> {
     }
 }
 
-/// The model in use.
+/// The current model.
 #[derive(Debug, Clone, Copy)]
 pub struct CurrentModel<'a> {
-    /// Its name, in any spelling.
+    /// The name, in any spelling.
     pub id: &'a str,
-    /// The models and ladders that are known.
+    /// The known models and ladders.
     pub catalog: &'a ModelCatalog,
-    /// How many tokens the rest of the session is expected to use.
+    /// The expected token usage of the rest of the session.
     pub expected: TokenUsage,
 }
 
-/// The hard caps of a session; what the policy says applies inside them.
+/// The hard limits of a session; the policy applies within them.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SessionLimits {
-    /// How often it may be executed, the first try included; 20 by default. There always is such a cap.
+    /// The maximum number of executions, including the first; 20 by default. This limit always exists.
     pub attempts: u32,
-    /// How long it may take, every wait included.
+    /// The maximum duration, including all waits.
     pub elapsed: Option<Duration>,
-    /// What it may cost, in USD.
+    /// The maximum cost in USD.
     pub cost: Option<f64>,
 }
 
@@ -160,54 +160,54 @@ impl Default for SessionLimits {
     }
 }
 
-/// What is known about the network when something failed.
+/// The status of the network at the time of a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum NetworkStatus {
-    /// Nothing, or that it works.
+    /// Unknown, or available.
     #[default]
     Up,
-    /// There is no route, or no name at all can be resolved.
+    /// There is no route, or no name can be resolved.
     Down,
-    /// It works, but the one host that was called is not known to anybody.
+    /// The network is available, but the called host name cannot be resolved.
     UnknownHost,
 }
 
-/// Whether what failed may be done again unchanged.
+/// Repeatability of the failed operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Repeatable {
-    /// It may.
+    /// It may be repeated.
     Safe,
     /// It may have had an effect that must not happen twice.
     Unsafe,
-    /// Its input was too large to be kept, so that no further attempt can get it.
+    /// Its input was too large to be kept for another attempt.
     InputNotReplayable,
-    /// Another unstuck that runs this one retries it.
+    /// An outer unstuck process retries it.
     OuterRetries,
-    /// A person works with it at a terminal, and starts it again if they want to.
+    /// A person uses it interactively at a terminal and can start it again.
     Interactive,
 }
 
-/// One thing that a caller may be able to do.
+/// A capability of the caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Capability {
     /// Change the prompt.
     Prompt,
-    /// Change the allowed time.
+    /// Change the timeout.
     Timeout,
-    /// Change the allowed length of the output.
+    /// Change the output limit.
     OutputLimit,
     /// Change the model.
     Model,
-    /// Go on in the conversation that failed.
+    /// Resume the failed conversation.
     Resume,
     /// Start a new conversation.
     Fresh,
-    /// Carry out steps of tool calls, or hand them to the agent.
+    /// Execute tool call steps, or pass them to the agent.
     Steps,
 }
 
 impl Capability {
-    /// What a change needs; none for a repair, which is never a part of the chain's walk.
+    /// Returns the capability that a change requires; `None` for a repair, which is never part of the chain.
     pub fn required_by(change: &AttemptChange) -> Option<Self> {
         Some(match change {
             AttemptChange::Prompt(_) => Self::Prompt,
@@ -220,7 +220,7 @@ impl Capability {
         })
     }
 
-    /// Why a strategy that needs it is not possible without it.
+    /// Returns the reason why a strategy that requires it is not feasible without it.
     pub(super) const fn missing_reason(self) -> &'static str {
         match self {
             Self::Prompt => "the prompt cannot be changed here",
@@ -234,29 +234,29 @@ impl Capability {
     }
 }
 
-/// What a caller is able to do.
+/// The capabilities of a caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Capabilities(u8);
 
 impl Capabilities {
-    /// Everything.
+    /// All capabilities.
     pub const ALL: Self = Self(u8::MAX);
-    /// Nothing but doing the same again.
+    /// No capabilities: only unchanged retries.
     pub const NONE: Self = Self(0);
 
-    /// These and one more.
+    /// Returns the set with one more capability.
     #[must_use]
     pub const fn with(self, one: Capability) -> Self {
         Self(self.0 | 1 << one as u8)
     }
 
-    /// These without one.
+    /// Returns the set without one capability.
     #[must_use]
     pub const fn without(self, one: Capability) -> Self {
         Self(self.0 & !(1 << one as u8))
     }
 
-    /// Whether one is among them.
+    /// True if the capability is included.
     pub const fn has(self, one: Capability) -> bool {
         self.0 & 1 << one as u8 != 0
     }

@@ -1,17 +1,17 @@
-//! The decision itself: the four levels, in order.
+//! The decision about a failure: the four levels, in order.
 //!
-//! - Transient failures are repeated unchanged up to their limit (level 1), then the kind's chain is walked (level 2),
+//! - Transient failures are retried unchanged up to their limit (level 1), then the kind's chain is tried (level 2),
 //!   then a person is asked (level 4). The limit is a number of retries, or the time without progress; after that time
-//!   agents go on with rare probes before a person is asked.
-//! - Systematic failures start with the chain; fatal ones ask at once.
+//!   agents are parked and probed before a person is asked.
+//! - Systematic failures start with the chain; fatal ones escalate at once.
 //! - An unknown failure gets one plain retry.
-//! - A repair that fits and may run comes before any other way; one that a person must allow comes last, unless somebody
-//!   proposed it.
-//! - `code` and `none` are not ours, and neither is anything while the policy is off.
-//! - Level 3 is only ever a person's choice: it is never decided here.
+//! - A matching repair that may run comes before any other strategy; one that needs approval comes last, unless its
+//!   proposer waits for an answer.
+//! - `code` and `none` are not handled, and neither is anything while the policy is off.
+//! - Level 3 is only chosen by a person: it is never decided here.
 //!
-//! Both levels 1 and 2 have the limit of retries that holds for the kind. No strategy is used twice for one kind in an
-//! episode, unless someone set the limit for this very kind higher than the chain is long: then it starts again.
+//! Both levels 1 and 2 have the retry limit of the kind. No strategy is used twice for one kind in an episode, unless
+//! the limit for this kind was explicitly set higher than the length of the chain: then the chain starts again.
 
 mod alternative;
 mod decision_types;
@@ -38,12 +38,12 @@ use super::model::CostEstimate;
 use super::policy::RetryLimits;
 use super::randomness::RandomDraw;
 
-/// Why something is not simply done again.
+/// The reason shown if an operation may have had an effect and is not retried.
 const MAY_HAVE_HAD_EFFECT: &str = "it may already have had an effect";
 
 /// Decides what to do about a failure.
 ///
-/// It is a pure function: the same situation and the same draw give the same decision.
+/// It is a pure function: the same input and the same draw give the same decision.
 pub fn decide(situation: &DecisionInput<'_>, draw: RandomDraw) -> Decision {
     let s = situation;
     let place = super::policy::FailureScope {
@@ -62,13 +62,13 @@ pub fn decide(situation: &DecisionInput<'_>, draw: RandomDraw) -> Decision {
     deciding.run()
 }
 
-/// A decision in the making.
+/// Builds a decision.
 struct DecisionBuilder<'a, 's> {
     input: &'s DecisionInput<'a>,
     kind: Kind,
     limits: RetryLimits,
     draw: RandomDraw,
-    /// Whether it would be repeated unchanged if there were time left.
+    /// True if it would be retried unchanged if there were time left.
     is_out_of_time: bool,
     skipped: Vec<SkippedStrategy>,
 }
@@ -91,10 +91,10 @@ impl DecisionBuilder<'_, '_> {
         }
         match self.input.diagnosis.level {
             Some(Level::Same) => self.decide_same(),
-            // Somebody else has tried the same; whether the time for it is over is seen here.
+            // Another component has made the retries; this checks if the time for them is over.
             Some(Level::Alternative) if self.is_time_spent_elsewhere() => self.decide_same(),
             Some(Level::Alternative) => self.decide_alternative(),
-            // Someone gave this very kind retries: their word stands.
+            // The number of retries was set for this kind explicitly, so it applies.
             _ if self.limits.is_explicit && self.limits.retries > 0 => self.decide_same(),
             _ => self.escalate(EscalationReason::Fatal),
         }
@@ -116,7 +116,7 @@ impl DecisionBuilder<'_, '_> {
         }
     }
 
-    /// Level 1: the same again, while that is allowed.
+    /// Level 1: retries unchanged, while that is allowed.
     fn decide_same(&mut self) -> Decision {
         if self.is_model_switch_due()
             && let Some(decision) = self.try_model_switch()
@@ -193,7 +193,7 @@ impl DecisionBuilder<'_, '_> {
         self.finish(None, Action::Stop { why }, reason)
     }
 
-    /// Level 4: a person is asked.
+    /// Level 4: escalates to a person.
     fn escalate(&mut self, why: EscalationReason) -> Decision {
         let reason = reason::escalation(self.input, why);
         self.escalate_with(why, None, None, reason)

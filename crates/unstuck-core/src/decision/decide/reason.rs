@@ -1,4 +1,4 @@
-//! The one sentence with each decision, for people who do not know our code.
+//! Reasons of decisions, in one sentence for people who do not know the code.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use super::delay::{RetryDelay, money_cap};
 use super::input::DecisionInput;
 use super::time_bound::RetryBound;
 
-/// Why the same is done again.
+/// Returns the reason of an unchanged retry.
 pub(super) fn retry(s: &DecisionInput<'_>, wait: &RetryDelay, bound: RetryBound) -> String {
     let mut text = String::with_capacity(128);
     let _ = write!(
@@ -34,7 +34,7 @@ pub(super) fn retry(s: &DecisionInput<'_>, wait: &RetryDelay, bound: RetryBound)
     text
 }
 
-/// Why it is waited for the network.
+/// Returns the reason of a wait for the network.
 pub(super) fn offline(s: &DecisionInput<'_>, left: Duration) -> String {
     format!(
         "{}: there is no network at all; going on when it is back (for at most {}).",
@@ -43,7 +43,7 @@ pub(super) fn offline(s: &DecisionInput<'_>, left: Duration) -> String {
     )
 }
 
-/// Why it is only probed now and then.
+/// Returns the reason why a session is parked.
 pub(super) fn parked(s: &DecisionInput<'_>, probe: &RetryDelay, left: Option<Duration>) -> String {
     let passed = HumanDuration(s.history.time_without_progress(s.now));
     let left = left.map(|left| format!(", for {} more", HumanDuration(left)));
@@ -55,7 +55,7 @@ pub(super) fn parked(s: &DecisionInput<'_>, probe: &RetryDelay, left: Option<Dur
     )
 }
 
-/// Why it is done again with changes.
+/// Returns the reason of a retry with changes.
 pub(super) fn change(
     s: &DecisionInput<'_>,
     strategy: &Strategy,
@@ -96,7 +96,7 @@ fn push_cause(text: &mut String, wait: &RetryDelay) {
     }
 }
 
-/// Why a person is asked.
+/// Returns the reason of an escalation.
 pub(super) fn escalation(s: &DecisionInput<'_>, why: EscalationReason) -> String {
     let title = title(s);
     match why {
@@ -148,7 +148,7 @@ fn time_cap(s: &DecisionInput<'_>) -> std::time::Duration {
     }
 }
 
-/// Why a person is asked before a dearer model is used.
+/// Returns the reason of an escalation about a more expensive model.
 pub(super) fn costlier_model(
     s: &DecisionInput<'_>,
     from: &str,
@@ -168,7 +168,7 @@ pub(super) fn costlier_model(
     }
 }
 
-/// Why nothing is done.
+/// Returns the reason why nothing is done.
 pub(super) fn stop(s: &DecisionInput<'_>, why: StopReason) -> String {
     match why {
         StopReason::PolicyOff => {

@@ -1,4 +1,4 @@
-//! Level 2 by a repair: before any other way where it may run, after all of them where a person must allow it.
+//! Level 2 by a repair: before any other strategy if it may run, after all of them if it needs approval.
 
 use std::time::Duration;
 
@@ -9,15 +9,15 @@ use super::DecisionBuilder;
 use super::decision_types::{Action, ConcreteChange, Decision, EscalationReason, ProposedAction};
 use super::input::{RepairOffer, RepairPermission, Repeatable};
 
-/// The strategy's name.
+/// The name of the strategy.
 const REPAIR: &str = "repair";
 
 impl DecisionBuilder<'_, '_> {
-    /// Takes the repair that fits, or asks about it where somebody waits for the answer.
+    /// Chooses the matching repair, or escalates it if its proposer waits for an answer.
     pub(super) fn try_repair(&mut self) -> Option<Decision> {
         let offer = self.input.repair?;
         match offer.permission {
-            // What may have had an effect is not done again, however well the environment is.
+            // An operation that may have had an effect is not repeated, whatever the repair does.
             _ if self.input.repeatable == Repeatable::Unsafe => None,
             RepairPermission::Granted { after } => Some(self.run_repair(offer, after)),
             RepairPermission::AskNow => Some(self.escalate_repair(offer)),
@@ -61,7 +61,7 @@ impl DecisionBuilder<'_, '_> {
     }
 }
 
-/// Whether a repair that a person must allow is what is left, instead of what would be asked.
+/// True if a repair that needs approval is left and is proposed instead of the usual escalation.
 pub(super) fn is_last_resort(offer: &RepairOffer<'_>, why: EscalationReason) -> bool {
     offer.permission == RepairPermission::AskLast
         && matches!(

@@ -1,4 +1,4 @@
-//! Retries that time bounds: how long without progress, rare probes after that, and a network that is gone.
+//! Retries bounded by time: the time without progress, probes of parked sessions, and an unavailable network.
 
 use std::time::Duration;
 
@@ -11,24 +11,24 @@ use super::decision_types::{Action, Decision, EscalationReason, WaitPurpose};
 use super::input::{DecisionInput, NetworkStatus, Repeatable};
 use super::{DecisionBuilder, delay, reason};
 
-/// How often a session that is parked looks whether it works again.
+/// The interval between probes of a parked session.
 const PROBE_INTERVAL: Duration = Duration::from_secs(300);
-/// How long a host is asked for that nobody knows: names that are wrong stay wrong.
+/// The time for which an unresolvable host is retried: wrong names stay wrong.
 const UNKNOWN_HOST_LIMIT: Duration = Duration::from_secs(30);
-/// How long an agent waits for the network where the policy has no bound.
+/// The time for which an agent waits for the network if the policy sets no limit.
 const DEFAULT_OFFLINE_LIMIT: Duration = Duration::from_secs(12 * 3600);
 
-/// What bounds the retries.
+/// The bound of the retries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RetryBound {
-    /// Their number.
+    /// A number of retries.
     Count { n: u32, limit: u32 },
-    /// The time without progress.
+    /// A time without progress.
     Time { passed: Duration, of: Duration },
 }
 
 impl RetryBound {
-    /// When the time is over, where it is what bounds.
+    /// Returns the time at which retries end, if they are bounded by time.
     pub(super) fn ends_at(self, now: Timestamp) -> Option<Timestamp> {
         match self {
             Self::Count { .. } => None,
@@ -37,7 +37,7 @@ impl RetryBound {
     }
 }
 
-/// The limits here: a single host that nobody knows gets a short time.
+/// Returns the effective limits: a single unresolvable host gets a short time.
 pub(super) fn effective_limits(s: &DecisionInput<'_>, limits: RetryLimits) -> RetryLimits {
     let short = |limit: Duration| limit.min(UNKNOWN_HOST_LIMIT);
     match s.network {
@@ -50,7 +50,7 @@ pub(super) fn effective_limits(s: &DecisionInput<'_>, limits: RetryLimits) -> Re
 }
 
 impl DecisionBuilder<'_, '_> {
-    /// What bounds the `n`-th retry.
+    /// Returns the bound of the `n`-th retry.
     pub(super) fn retry_bound(&self, n: u32) -> RetryBound {
         match self.limits.give_up_after {
             Some(of) => RetryBound::Time {
@@ -64,7 +64,7 @@ impl DecisionBuilder<'_, '_> {
         }
     }
 
-    /// Why it is not repeated any more, if the time is over.
+    /// Returns the reason why it is not retried any more, if the time is over.
     pub(super) fn check_time_limit(&mut self, limit: Duration) -> Option<String> {
         let passed = self.input.history.time_without_progress(self.input.now);
         self.is_out_of_time = passed >= limit;
@@ -73,8 +73,8 @@ impl DecisionBuilder<'_, '_> {
             .then(|| format!("there was no progress for {passed}, and {limit} are allowed"))
     }
 
-    /// Waits until the network is back. That counts against no limit; it has one of its own: an agent waits as long as
-    /// recovery may take in all, anything else as long as it is repeated without progress.
+    /// Waits until the network is back. This uses up no other limit; it has its own: an agent waits as long as recovery
+    /// may take in total, anything else as long as it is retried without progress.
     pub(super) fn wait_for_network(&mut self) -> Option<Decision> {
         let s = self.input;
         let is_cause = matches!(self.kind, Kind::NetworkError | Kind::Timeout);
@@ -104,7 +104,7 @@ impl DecisionBuilder<'_, '_> {
         })
     }
 
-    /// Goes on with rare probes instead of asking, where that is wanted and there still is time for it.
+    /// Parks the session instead of escalating, if that is wanted and there is time left.
     pub(super) fn park(&mut self, why: EscalationReason) -> Option<Decision> {
         let s = self.input;
         let is_all_tried = matches!(why, EscalationReason::Exhausted | EscalationReason::Chain);

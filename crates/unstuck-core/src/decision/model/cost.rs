@@ -1,4 +1,4 @@
-//! What a change of the model would cost, as an estimate with its formula.
+//! Cost estimates of model switches, with their formulas.
 
 use std::fmt::{self, Write as _};
 
@@ -9,38 +9,38 @@ use crate::time::Timestamp;
 
 use super::{Model, ModelCatalog};
 
-/// How many tokens are expected, or were used.
+/// An expected or actual number of tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct TokenUsage {
-    /// Sent anew.
+    /// Uncached input.
     pub input: u64,
-    /// Sent again and kept by the provider.
+    /// Cached input.
     pub cached: u64,
-    /// Written by the model.
+    /// Output.
     pub output: u64,
-    /// Over how many requests they are spread, which tells how long one prompt is; 0 counts as 1.
+    /// The number of requests, which determines the average prompt length; 0 is treated as 1.
     #[serde(default)]
     pub requests: u64,
 }
 
 impl TokenUsage {
-    /// How long one prompt is on average.
+    /// Returns the average prompt length.
     fn average_prompt(self) -> u64 {
         self.input.saturating_add(self.cached) / self.requests.max(1)
     }
 
-    /// How long the conversation is after a request, on average.
+    /// Returns the average length of the conversation after a request.
     pub fn average_conversation(self) -> u64 {
         self.average_prompt() + self.output / self.requests.max(1)
     }
 }
 
-/// The cost of reading a conversation again of which nothing is cached any more.
+/// The cost of rereading a conversation that is no longer cached.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct RereadCost {
-    /// How long it is, in tokens.
+    /// The length of the conversation in tokens.
     pub tokens: u64,
-    /// What reading it costs, in USD; null where the price is unknown.
+    /// The cost of reading it in USD; null if the price is unknown.
     pub usd: Option<f64>,
 }
 
@@ -61,30 +61,30 @@ impl fmt::Display for RereadCost {
     }
 }
 
-/// An amount of money that may not be known.
+/// An amount of money that may be unknown.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EstimatedAmount {
-    /// So many USD; negative where something becomes cheaper.
+    /// An amount in USD; negative if it becomes cheaper.
     Known(f64),
-    /// It cannot be told.
+    /// Unknown.
     Unknown {
-        /// Why not.
+        /// The reason.
         why: String,
     },
 }
 
-/// What something is expected to cost, and how that was worked out.
+/// A cost estimate with its formula.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CostEstimate {
-    /// How much.
+    /// The amount.
     pub amount: EstimatedAmount,
-    /// How it was worked out, for a person.
+    /// The formula, for people.
     pub formula: String,
 }
 
 impl CostEstimate {
-    /// The amount in USD, if it is known.
+    /// Returns the amount in USD, if it is known.
     pub fn usd(&self) -> Option<f64> {
         match self.amount {
             EstimatedAmount::Known(usd) => Some(usd),
@@ -92,7 +92,7 @@ impl CostEstimate {
         }
     }
 
-    /// The sum over tokens of each sort: its name, how many, the new and the old price per million.
+    /// Sums up the parts: name, number of tokens, new and old price per million.
     fn from_parts(parts: &[(&str, u64, f64, f64)]) -> Self {
         let mut usd = 0.0;
         let mut formula = String::new();
@@ -121,7 +121,7 @@ impl CostEstimate {
     }
 }
 
-/// What one million tokens cost in a given request: input, cached input, output.
+/// The prices per million tokens of a request: input, cached input, output.
 struct TokenRates {
     input: f64,
     cached: f64,
@@ -129,7 +129,7 @@ struct TokenRates {
 }
 
 impl Model {
-    /// What a request costs, in USD; `None` where a price that counts is unknown.
+    /// Returns the cost of a request in USD; `None` if a needed price is unknown.
     pub fn cost(&self, tokens: TokenUsage) -> Option<f64> {
         let rates = self.rates(tokens)?;
         let sum = tokens.input as f64 * rates.input
@@ -146,7 +146,7 @@ impl Model {
             Some(long) => (long.input?, long.cached, long.output?),
             None => (price.input, price.cached, price.output),
         };
-        // A cached price matters only if something is cached; then an unknown one makes the sum unknown.
+        // A cached price matters only if there is cached input; then an unknown one makes the sum unknown.
         let cached = if tokens.cached == 0 { 0.0 } else { cached? };
         Some(TokenRates {
             input,
@@ -157,7 +157,7 @@ impl Model {
 }
 
 impl ModelCatalog {
-    /// What it costs to read so many tokens again with this model, none of them cached.
+    /// Returns the cost of reading this many tokens with the model, none of them cached.
     pub fn reread_cost(&self, model: Option<&str>, tokens: u64) -> RereadCost {
         let request = TokenUsage {
             input: tokens,
@@ -171,7 +171,7 @@ impl ModelCatalog {
         }
     }
 
-    /// What the expected tokens cost more with one model than with another.
+    /// Returns the extra cost of the expected tokens with another model.
     pub fn cost_difference(&self, from: &str, to: &str, tokens: TokenUsage) -> CostEstimate {
         let rates = |name: &str| {
             let model = self.find(name).and_then(|model| model.rates(tokens));
@@ -190,19 +190,19 @@ impl ModelCatalog {
     }
 }
 
-/// Why a session changed its model.
+/// The reason of a model switch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ModelSwitchReason {
-    /// A person asked for it.
+    /// Requested by a person.
     Manual,
-    /// Retries ran out.
+    /// Retries were exhausted.
     AutoAfterRetries,
-    /// The conversation no longer fitted.
+    /// The conversation exceeded the context window.
     ContextLimit,
 }
 
-/// One change of a session's model, as the REST API and the session stream tell it.
+/// A model switch in the form of the REST API and the session stream.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ModelSwitch {
@@ -210,11 +210,11 @@ pub struct ModelSwitch {
     pub from_model: String,
     /// The model after.
     pub to_model: String,
-    /// Why.
+    /// The reason.
     pub reason: ModelSwitchReason,
-    /// When.
+    /// The time.
     pub timestamp: Timestamp,
-    /// What it is expected to cost more, in USD; null where a price is unknown.
+    /// The expected extra cost in USD; null if a price is unknown.
     pub cost_estimate: Option<f64>,
 }
 
@@ -222,9 +222,9 @@ pub struct ModelSwitch {
 mod tests {
     use super::*;
 
-    /// S4-13: expected tokens times the difference of the prices, of input and output alike.
+    /// S4-13: expected tokens times the difference of the prices, for input and output.
     #[test]
-    fn an_estimate_counts_input_cache_and_output_and_shows_its_formula() {
+    fn an_estimate_includes_input_cache_and_output_and_shows_its_formula() {
         let tokens = TokenUsage {
             input: 1_000_000,
             cached: 2_000_000,
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_prompt_is_charged_by_its_own_price() {
+    fn a_long_prompt_has_its_own_price() {
         let catalog = ModelCatalog::embedded();
         let haiku = catalog.find("claude-haiku-5-5").unwrap();
         let cost = |input, requests| {
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_price_is_said_to_be_unknown() {
+    fn an_unknown_price_is_reported_as_unknown() {
         let tokens = TokenUsage {
             output: 10,
             ..TokenUsage::default()
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn a_conversation_that_is_read_again_costs_the_price_of_new_input() {
+    fn rereading_a_conversation_costs_the_price_of_uncached_input() {
         let catalog = ModelCatalog::embedded();
         let known = catalog.reread_cost(Some("claude-opus-5-5"), 150_000);
         assert_eq!(known.usd, Some(0.6));
@@ -305,9 +305,9 @@ mod tests {
         assert_eq!(catalog.reread_cost(None, 9_000), unknown);
     }
 
-    /// S4-21: the record of a change of the model.
+    /// S4-21: the record of a model switch.
     #[test]
-    fn an_escalation_record_has_the_agreed_names() {
+    fn a_model_switch_has_the_agreed_names() {
         let record = ModelSwitch {
             from_model: "a".into(),
             to_model: "b".into(),

@@ -1,4 +1,4 @@
-//! Models: what each can hold and costs, and which is the next one up (`data/models.toml`).
+//! The model catalog: context sizes, prices and ladders (`data/models.toml`).
 
 mod cost;
 mod model_name;
@@ -13,53 +13,53 @@ use crate::knowledge::ModelChoice;
 
 use model_name::ModelName;
 
-/// What a provider charges, in USD per million tokens.
+/// The price of a model, in USD per million tokens.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Price {
-    /// For what is sent.
+    /// Input.
     pub input: f64,
-    /// For what is written.
+    /// Output.
     pub output: f64,
-    /// For what is sent again and was kept; unknown where left out.
+    /// Cached input; unknown if absent.
     pub cached: Option<f64>,
-    /// The day on which the price was looked up.
+    /// The day of the price lookup.
     pub as_of: String,
 }
 
-/// What counts for a whole request whose prompt is long.
+/// The price of a whole request with a long prompt.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LongPromptPrice {
-    /// The prompt length, in tokens, above which it counts.
+    /// The prompt length in tokens above which it applies.
     pub above: u64,
-    /// For what is sent; unknown where left out.
+    /// Input; unknown if absent.
     pub input: Option<f64>,
-    /// For what is written; unknown where left out.
+    /// Output; unknown if absent.
     pub output: Option<f64>,
-    /// For what is sent again and was kept; unknown where left out.
+    /// Cached input; unknown if absent.
     pub cached: Option<f64>,
 }
 
-/// One model.
+/// A model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Model {
-    /// The id by which the provider's API knows it.
+    /// The id in the provider's API.
     pub id: String,
-    /// Who offers it.
+    /// The provider.
     pub provider: String,
-    /// The line it belongs to, across versions.
+    /// The family, across versions.
     pub family: Option<String>,
-    /// How many tokens its context window holds, if known.
+    /// The context window in tokens, if known.
     pub context: Option<u64>,
-    /// How many tokens it can write at most, if known.
+    /// The maximum output in tokens, if known.
     pub max_output: Option<u64>,
-    /// What it costs, if known.
+    /// The price, if known.
     pub price: Option<Price>,
-    /// What it costs with a long prompt, if that differs.
+    /// The price with a long prompt, if it differs.
     pub long: Option<LongPromptPrice>,
-    /// Other names for it.
+    /// Other names.
     #[serde(default)]
     pub aliases: Vec<String>,
 }
@@ -74,17 +74,17 @@ impl Model {
     }
 }
 
-/// Models from the cheapest to the most capable.
+/// A ladder of models, from the cheapest to the most capable.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ModelLadder {
-    /// What it is called in configuration.
+    /// The id in the configuration.
     pub id: String,
-    /// The model ids, the cheapest first.
+    /// The model ids, cheapest first.
     pub models: Vec<String>,
 }
 
-/// All models and ladders that are known.
+/// The catalog of all known models and ladders.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ModelCatalog {
@@ -96,51 +96,51 @@ pub struct ModelCatalog {
     pub ladders: Vec<ModelLadder>,
 }
 
-/// Why there is no other model to change to.
+/// The reason why there is no model to switch to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ModelChoiceError {
-    /// The model is the last of its ladder.
+    /// The model is the last one of its ladder.
     #[error("already at the most capable model of the ladder")]
     AtTheTop,
-    /// The model is on no ladder.
+    /// The model is not on a ladder.
     #[error("the model is on no ladder")]
     NotOnALadder,
-    /// Nothing is known about the model.
+    /// The model is unknown.
     #[error("nothing is known about this model")]
     Unknown,
-    /// No model has more room.
+    /// No model has a larger context window.
     #[error("no known model of this provider has a larger context window")]
     NoneLarger,
-    /// No model is alike.
+    /// There is no similar model.
     #[error("no known model of this provider costs about the same")]
     NoSibling,
 }
 
 impl ModelCatalog {
-    /// Reads a catalog in the form of `data/models.toml`.
+    /// Parses a catalog in the format of `data/models.toml`.
     pub fn parse(text: &str) -> Result<Self, toml::de::Error> {
         toml::from_str(text)
     }
 
-    /// The catalog that comes with the program.
+    /// Returns the embedded catalog.
     ///
-    /// A test makes sure that it can be read; an unreadable one would be empty.
+    /// A test ensures that it can be parsed; otherwise it would be empty.
     pub fn embedded() -> Self {
         Self::parse(include_str!("../../../data/models.toml")).unwrap_or_default()
     }
 
-    /// These models and one more, which replaces one of the same id.
+    /// Adds a model, or replaces the one with the same id.
     #[must_use]
     pub fn with(mut self, model: Model) -> Self {
         match self.models.iter_mut().find(|known| known.id == model.id) {
             Some(known) => *known = model,
-            // Of two with the same alias the added one counts.
+            // Of two models with the same alias the added one is used.
             None => self.models.insert(0, model),
         }
         self
     }
 
-    /// These ladders and one more, which replaces one of the same id, or counts before the others.
+    /// Adds a ladder before the others, or replaces the one with the same id.
     #[must_use]
     pub fn with_ladder(mut self, ladder: ModelLadder) -> Self {
         match self.ladders.iter_mut().find(|known| known.id == ladder.id) {
@@ -150,14 +150,14 @@ impl ModelCatalog {
         self
     }
 
-    /// The model that a name means, in any of its spellings.
+    /// Returns the model with this name, in any spelling.
     pub fn find(&self, name: &str) -> Option<&Model> {
         let exact = self.models.iter().find(|model| model.id == name);
         let name = ModelName::parse(name);
         exact.or_else(|| self.models.iter().find(|model| model.has_name(name)))
     }
 
-    /// The model to change to, chosen as the strategy says.
+    /// Returns the model to switch to, chosen as the strategy says.
     pub fn choose(&self, from: &str, choice: ModelChoice) -> Result<&str, ModelChoiceError> {
         match choice {
             ModelChoice::Next => self.next_model(from),
@@ -166,9 +166,9 @@ impl ModelCatalog {
         }
     }
 
-    /// The next model up the ladder.
+    /// Returns the next model up the ladder.
     ///
-    /// A model that is on no ladder stands where one of its family stands.
+    /// A model that is not on a ladder has the position of another one of its family.
     pub fn next_model(&self, from: &str) -> Result<&str, ModelChoiceError> {
         let (name, model) = (ModelName::parse(from), self.find(from));
         let named = |id: &str| name.is_same_model(id) || model.is_some_and(|model| model.id == id);
@@ -187,8 +187,8 @@ impl ModelCatalog {
         Ok(next)
     }
 
-    /// A model of the same provider with a larger context window: of the same family if there is one, else
-    /// the cheapest that does not cost less, since a cheaper one is as a rule the weaker one.
+    /// Returns a model of the same provider with a larger context window: of the same family if there is one, otherwise
+    /// the cheapest that does not cost less, since a cheaper one is usually weaker.
     pub fn larger_context(&self, from: &str) -> Result<&str, ModelChoiceError> {
         let model = self.find(from).ok_or(ModelChoiceError::Unknown)?;
         let room = model.context.ok_or(ModelChoiceError::Unknown)?;
@@ -209,7 +209,7 @@ impl ModelCatalog {
             .ok_or(ModelChoiceError::NoneLarger)
     }
 
-    /// The model of the same provider whose price is nearest, within half to double.
+    /// Returns the model of the same provider with the nearest price, within half to double.
     pub fn sibling(&self, from: &str) -> Result<&str, ModelChoiceError> {
         let model = self.find(from).ok_or(ModelChoiceError::Unknown)?;
         let own = model.output_price().ok_or(ModelChoiceError::NoSibling)?;

@@ -1,9 +1,9 @@
-//! The many spellings of a model's name.
+//! Comparison of model names in their many spellings.
 //!
 //! Providers and gateways write the same model as `claude-sonnet-4-5-20250929`, `anthropic/claude-sonnet-4.5`,
 //! `us.anthropic.claude-sonnet-4-5-20250929-v1:0` or `claude-sonnet-4-5@20250929`.
 
-/// A name without its trimmings, to be compared with many others.
+/// A name that can be compared regardless of its spelling.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ModelName<'a>(&'a str);
 
@@ -12,9 +12,9 @@ impl<'a> ModelName<'a> {
         Self(base_name(name))
     }
 
-    /// Whether the other name means the same model.
+    /// True if the other name is the same model.
     pub(super) fn is_same_model(self, other: &str) -> bool {
-        // Trimmings only make a name longer, so most others are told apart without looking for any.
+        // Prefixes and suffixes only make a name longer, so most names differ without stripping any.
         self.equals_ignoring_form(other)
             || other.len() > self.0.len() && self.equals_ignoring_form(base_name(other))
     }
@@ -30,7 +30,7 @@ impl<'a> ModelName<'a> {
     }
 }
 
-/// A letter as it counts in a comparison: case aside, and `4.5` like `4-5`.
+/// Folds a byte for comparison: case-insensitive, with `4.5` equal to `4-5`.
 fn fold_byte(byte: u8) -> u8 {
     match byte {
         b'.' | b'_' => b'-',
@@ -38,7 +38,7 @@ fn fold_byte(byte: u8) -> u8 {
     }
 }
 
-/// The name without provider prefixes, dates, versions and variants.
+/// Returns the name without provider prefixes, dates, versions and variants.
 fn base_name(name: &str) -> &str {
     let name = name.trim();
     let name = name.rsplit_once('/').map_or(name, |(_, last)| last);
@@ -51,7 +51,7 @@ fn base_name(name: &str) -> &str {
     without_date(name)
 }
 
-/// The name without a `-20250929` or `-2025-08-07` at its end.
+/// Returns the name without a `-20250929` or `-2025-08-07` suffix.
 fn without_date(name: &str) -> &str {
     for shape in ["-dddddddd", "-dddd-dd-dd"] {
         if let Some(start) = name.len().checked_sub(shape.len())
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn spellings_of_one_model_are_the_same() {
+    fn spellings_of_one_model_are_equal() {
         for name in [
             "claude-sonnet-4-5-20250929",
             "claude-sonnet-4-5@20250929",

@@ -1,4 +1,4 @@
-//! The embedded models, and the choice of another one.
+//! Tests of the embedded models and of the choice of another one.
 
 use super::*;
 
@@ -16,7 +16,7 @@ fn the_embedded_models_are_complete() {
 
 /// S4-14: haiku, sonnet, opus; in any spelling, and from an older model of the family.
 #[test]
-fn the_ladder_leads_from_haiku_over_sonnet_to_opus() {
+fn the_ladder_leads_from_haiku_to_sonnet_to_opus() {
     let catalog = ModelCatalog::embedded();
     let next = |name| catalog.next_model(name);
     assert_eq!(next("claude-haiku-5-5"), Ok("claude-sonnet-5-5"));
@@ -29,7 +29,7 @@ fn the_ladder_leads_from_haiku_over_sonnet_to_opus() {
 
 /// S4-14: the ladder is configuration, and may name models that are not in the catalog.
 #[test]
-fn a_ladder_of_ones_own_counts() {
+fn a_custom_ladder_is_used() {
     let mut catalog = ModelCatalog::embedded();
     catalog.ladders = vec![ModelLadder {
         id: "mine".into(),
@@ -42,7 +42,7 @@ fn a_ladder_of_ones_own_counts() {
     );
 }
 
-/// S4-15: no next model when it is unknown or already on top.
+/// S4-15: there is no next model if the model is unknown or already on top.
 #[test]
 fn there_is_no_model_above_the_top_or_above_an_unknown_one() {
     let catalog = ModelCatalog::embedded();
@@ -58,7 +58,7 @@ fn there_is_no_model_above_the_top_or_above_an_unknown_one() {
 }
 
 #[test]
-fn a_larger_context_is_sought_in_the_same_family_first() {
+fn a_larger_context_is_searched_in_the_same_family_first() {
     let catalog = ModelCatalog::embedded();
     assert_eq!(
         catalog.larger_context("claude-sonnet-4-5"),

@@ -1,4 +1,4 @@
-//! How far to go: retries, waits, money, and what is asked first.
+//! The retry policy: retries, delays, costs, and required approvals.
 
 mod parse;
 mod policy_value;
@@ -21,10 +21,10 @@ use crate::failure::Kind;
 
 use super::backoff::{Backoff, BackoffCurve, Jitter};
 
-/// How far to go before a person is asked.
+/// The limits of recovery before a person is asked.
 ///
-/// Its JSON form is what the REST API serves. Keys are read in camelCase or snake_case; what is left out is that of
-/// the template named by `mask_line`, or of `resilient`. A number of retries without `giveUpAfter` is a count limit.
+/// Its JSON form is served by the REST API. Keys are parsed in camelCase or snake_case; absent values are those of the
+/// template named by `template`, or of `resilient`. A number of retries without `giveUpAfter` is a count limit.
 ///
 /// ```
 /// use unstuck_core::decision::RetryPolicy;
@@ -38,91 +38,91 @@ use super::backoff::{Backoff, BackoffCurve, Jitter};
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RetryPolicy {
-    /// The id by which it is named in configuration.
+    /// The id in the configuration.
     pub id: String,
-    /// What it is called.
+    /// The display name.
     pub name: String,
-    /// How many retries there are after the first try (3 retries are 4 executions).
+    /// The number of retries after the first attempt (3 retries are 4 executions).
     ///
-    /// Where there is `give_up_after`, it does not count for transient kinds repeated unchanged.
+    /// If `give_up_after` is set, it does not apply to unchanged retries of transient kinds.
     pub max_retries: u32,
-    /// The first wait, in seconds.
+    /// The first delay, in seconds.
     pub backoff_base: f64,
-    /// What each wait is multiplied by.
+    /// The factor between consecutive delays.
     pub backoff_multiplier: f64,
-    /// The longest wait, in seconds.
+    /// The maximum delay, in seconds.
     pub max_backoff: f64,
-    /// The kinds that are repeated unchanged; empty means all that are transient.
+    /// The kinds that are retried unchanged; empty means all transient ones.
     ///
-    /// It only ever restricts: a systematic kind in the list is still not repeated unchanged. A transient kind that is
-    /// not in the list goes straight to its chain.
+    /// It only restricts: a systematic kind in the list is still not retried unchanged. A transient kind that is not in
+    /// the list goes straight to its chain.
     pub retryable_errors: Vec<Kind>,
-    /// Whether the model may be changed without asking.
+    /// True if the model may be switched without approval.
     #[serde(rename = "autoEscalate")]
     pub auto_switch_model: bool,
-    /// After how many retries the model is changed before anything else is tried.
+    /// The number of retries after which the model is switched before anything else is tried.
     #[serde(rename = "escalateAfterRetries")]
     pub switch_model_after_retries: u32,
-    /// Whether anything is done at all; `off` passes everything through.
+    /// True if recovery is enabled; `off` returns every failure unchanged.
     pub enabled: bool,
-    /// One line about it, for people.
+    /// A one-line description.
     pub description: String,
-    /// How waits grow.
+    /// The growth of delays.
     pub curve: BackoffCurve,
-    /// How waits are spread.
+    /// The spread of delays.
     pub jitter: Jitter,
-    /// How long a transient kind is repeated without progress (a successful API call or a completed tool result), waits
-    /// for a stated reset aside; none means that `max_retries` counts.
+    /// The time for which a transient kind is retried without progress (a successful API call or a completed tool
+    /// result), excluding waits for a stated reset; if absent, `max_retries` applies.
     #[serde(serialize_with = "crate::duration::optional_text::serialize")]
     pub give_up_after: Option<Duration>,
-    /// How long recovery may take, waits for a stated reset aside; none means no cap.
+    /// The maximum time of recovery, excluding waits for a stated reset; unlimited if absent.
     #[serde(serialize_with = "crate::duration::optional_text::serialize")]
     pub max_elapsed: Option<Duration>,
-    /// The longest stated wait that is waited for without asking; none means any.
+    /// The maximum stated wait without approval; unlimited if absent.
     #[serde(serialize_with = "crate::duration::optional_text::serialize")]
     pub max_wait: Option<Duration>,
-    /// What a session may cost, in USD; none means no cap.
+    /// The maximum cost of a session in USD; unlimited if absent.
     pub max_cost: Option<f64>,
-    /// What dearer models may cost more in a session, in USD, before a person is asked; none means never asked.
+    /// The maximum extra cost of more expensive models per session without approval, in USD; unlimited if absent.
     pub confirm_above: Option<f64>,
-    /// What holds for single kinds.
+    /// Overrides by kind.
     pub kinds: PolicyOverrides,
-    /// What holds for single tools.
+    /// Overrides by tool.
     pub tools: BTreeMap<String, PolicyOverride>,
 }
 
-/// What holds for single kinds, instead of the policy's general values.
+/// Overrides of the policy's general values, by kind.
 pub type PolicyOverrides = BTreeMap<Kind, PolicyOverride>;
 
-/// What holds for one kind or one tool; what is left out is the policy's.
+/// Overrides for one kind or one tool; absent values are the policy's.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PolicyOverride {
-    /// How many retries there are.
+    /// The number of retries.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_retries: Option<u32>,
-    /// The first wait, in seconds.
+    /// The first delay, in seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backoff_base: Option<f64>,
-    /// What each wait is multiplied by.
+    /// The factor between consecutive delays.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backoff_multiplier: Option<f64>,
-    /// The longest wait, in seconds.
+    /// The maximum delay, in seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_backoff: Option<f64>,
-    /// How waits grow.
+    /// The growth of delays.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub curve: Option<BackoffCurve>,
-    /// How waits are spread.
+    /// The spread of delays.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub jitter: Option<Jitter>,
-    /// What the allowed time is multiplied by where a strategy lengthens it.
+    /// The factor by which a strategy increases the timeout.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout_multiplier: Option<f64>,
 }
 
 impl Default for RetryPolicy {
-    /// The values of the template `resilient`; a test holds the two together.
+    /// Returns the values of the template `resilient`; a test ensures that they are equal.
     fn default() -> Self {
         const HOUR: Duration = Duration::from_secs(3600);
         Self {
@@ -151,7 +151,7 @@ impl Default for RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// How the waits go where nothing more specific is said.
+    /// Returns the backoff if nothing more specific is set.
     pub fn backoff(&self) -> Backoff {
         Backoff {
             curve: self.curve,
@@ -162,13 +162,13 @@ impl RetryPolicy {
         }
     }
 
-    /// Retries what passes by itself for so long without progress, whatever else bounds it.
+    /// Retries transient failures for at least this long without progress, whatever else limits them.
     pub fn extend_give_up_after(&mut self, time: Duration) {
         self.give_up_after = Some(time);
         self.max_elapsed = self.max_elapsed.map(|most| most.max(time));
     }
 
-    /// A fingerprint of its values (FNV-1a), to see whether two decisions were made under the same.
+    /// Returns a fingerprint of its values (FNV-1a), used to compare the policies of two decisions.
     pub fn fingerprint(&self) -> String {
         let text = serde_json::to_string(self).unwrap_or_default();
         let mixed = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
@@ -177,14 +177,14 @@ impl RetryPolicy {
         format!("{mixed:016x}")
     }
 
-    /// Whether a person is asked before so much more is spent on a dearer model, after so much was spent on such before
-    /// (USD). Where there is a limit, what costs an unknown amount is asked about.
+    /// True if spending this much more on a more expensive model needs approval, given the extra cost so far (USD). If
+    /// there is a limit, an unknown cost needs approval.
     pub fn needs_cost_confirmation(&self, before: f64, more: Option<f64>) -> bool {
         self.confirm_above
             .is_some_and(|limit| more.is_none_or(|usd| usd > 0.0 && before + usd > limit))
     }
 
-    /// Whether a kind may be repeated unchanged.
+    /// True if a kind may be retried unchanged.
     pub fn is_retryable(&self, kind: Kind) -> bool {
         self.retryable_errors.is_empty() || self.retryable_errors.contains(&kind)
     }

@@ -1,4 +1,4 @@
-//! Reading a policy from JSON or TOML, key by key, so that every mistake in it is told at once.
+//! Parsing of policies from JSON or TOML, key by key, so that all mistakes are reported at once.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -62,21 +62,21 @@ const JITTERS: [(&str, Jitter); 4] = [
 ];
 
 impl RetryPolicy {
-    /// Reads a policy from JSON.
+    /// Parses a policy from JSON.
     pub fn from_json(text: &str) -> Result<Self, InvalidPolicy> {
         serde_json::from_str(text)
             .map_err(|error| unreadable("JSON", &error))
             .and_then(Self::from_raw)
     }
 
-    /// Reads a policy from TOML.
+    /// Parses a policy from TOML.
     pub fn from_toml(text: &str) -> Result<Self, InvalidPolicy> {
         toml::from_str(text)
             .map_err(|error| unreadable("TOML", &error))
             .and_then(Self::from_raw)
     }
 
-    /// The policy with the keys of a JSON object laid over it; what the object leaves out stays.
+    /// Returns the policy with the keys of a JSON object applied; absent keys stay.
     pub fn with_json(&self, changes: &serde_json::Value) -> Result<Self, InvalidPolicy> {
         let raw = PolicyValue::deserialize(changes).map_err(|error| unreadable("JSON", &error))?;
         let mut problems = PolicyProblems::default();
@@ -164,7 +164,7 @@ impl<'de> Deserialize<'de> for PolicyOverride {
         let mut problems = PolicyProblems::default();
         let mut one = Self::default();
         problems.read_override("override", &keys, &mut one);
-        // The policy that it will belong to is not known yet, so only what is wrong under any policy is refused.
+        // The policy that it will belong to is unknown, so only values that are invalid under any policy are rejected.
         let any = RetryPolicy {
             curve: BackoffCurve::Linear,
             max_backoff: f64::INFINITY,
@@ -178,7 +178,7 @@ impl<'de> Deserialize<'de> for PolicyOverride {
     }
 }
 
-/// The template that a policy starts from.
+/// Returns the template that a policy is based on.
 fn base_template(raw: &PolicyValue, problems: &mut PolicyProblems) -> RetryPolicy {
     let named = match raw {
         PolicyValue::Table(table) => table.get("template"),

@@ -1,4 +1,4 @@
-//! Single values of a policy on their way from JSON or TOML into a field.
+//! Conversion of single policy values from JSON or TOML to fields.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,7 +12,7 @@ use crate::suggest::nearest;
 use super::PolicyOverride;
 use super::validation::PolicyProblems;
 
-/// A value of either format. Unlike a JSON value it keeps NaN, which TOML can write and must be refused.
+/// A value of either format. Unlike a JSON value it keeps NaN, which TOML can contain and which must be rejected.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(untagged)]
 pub(super) enum PolicyValue {
@@ -37,7 +37,7 @@ impl fmt::Display for PolicyValue {
     }
 }
 
-/// The one spelling of a policy's key: `max_retries` as `maxRetries`.
+/// Returns the canonical spelling of a policy key: `max_retries` as `maxRetries`.
 pub fn policy_key(key: &str) -> String {
     let mut parts = key.split('_');
     let mut text = parts.next().unwrap_or_default().to_owned();
@@ -49,7 +49,7 @@ pub fn policy_key(key: &str) -> String {
     text
 }
 
-/// One value at its key, on its way into a field; what does not fit is told and leaves the field as it was.
+/// A value with its key, to be set on a field; an invalid value is reported and leaves the field unchanged.
 pub(super) struct FieldSetter<'a> {
     pub(super) key: &'a str,
     pub(super) raw: PolicyValue,
@@ -90,7 +90,7 @@ impl FieldSetter<'_> {
         }
     }
 
-    /// A whole number; `first` is what counts as none, so that attempts can be read as retries.
+    /// Sets a whole number; `first` is the value that means none, so that attempts can be parsed as retries.
     pub(super) fn set_count(&mut self, first: u16, field: &mut u32) {
         let least = f64::from(first);
         match self.raw {
@@ -145,7 +145,7 @@ impl FieldSetter<'_> {
         }
     }
 
-    /// A table of overrides; `null` takes one away.
+    /// Sets a table of overrides; `null` removes one.
     pub(super) fn set_overrides<K: Ord>(
         &mut self,
         name: impl Fn(&str, &mut PolicyProblems) -> Option<K>,

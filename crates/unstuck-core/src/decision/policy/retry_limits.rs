@@ -1,8 +1,8 @@
-//! Which limits hold for one failure, the most specific first.
+//! The effective limits of a failure, most specific first.
 //!
-//! The order is: the role's word on the kind, the tool's, the policy's word on the kind, the policy's general value.
-//! A kind's own limit for its layer bounds the general value (the smaller counts); a word on the kind itself stands
-//! even if it is larger.
+//! The order is: the role's override for the kind, the tool's override, the policy's override for the kind, the
+//! policy's general value. A kind's own limit for its layer bounds the general value (the smaller applies); an override
+//! for the kind itself applies even if it is larger.
 
 use std::time::Duration;
 
@@ -12,22 +12,22 @@ use crate::knowledge::KindKnowledge;
 use super::super::backoff::{Backoff, BackoffCurve, Jitter};
 use super::{PolicyOverride, RetryPolicy};
 
-/// What holds for one kind of failure in one place.
+/// The effective limits of one failure.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RetryLimits {
-    /// How many retries each level has.
+    /// The number of retries per level.
     pub retries: u32,
-    /// Whether someone set that number for this very kind.
+    /// True if the number was set explicitly for this kind.
     pub is_explicit: bool,
-    /// How long it is repeated unchanged without progress, where time counts instead of the number.
+    /// The time for which it is retried unchanged without progress, if time is the limit instead of the number.
     pub give_up_after: Option<Duration>,
-    /// How the waits go.
+    /// The backoff.
     pub backoff: Backoff,
-    /// What the allowed time is multiplied by, where that was set.
+    /// The factor of the timeout, if it was set.
     pub timeout_multiplier: Option<f64>,
 }
 
-/// Where a failure happened, as far as limits care.
+/// The scope of a failure for limits.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FailureScope<'a> {
     pub(crate) kind: Kind,
@@ -35,7 +35,7 @@ pub(crate) struct FailureScope<'a> {
     pub(crate) tool: Option<&'a str>,
 }
 
-/// The overrides that speak about a place, the most specific first.
+/// The overrides for a scope, most specific first.
 struct ApplicableOverrides<'a> {
     tool: Option<&'a PolicyOverride>,
     kind: Option<&'a PolicyOverride>,
@@ -48,7 +48,7 @@ impl ApplicableOverrides<'_> {
 }
 
 impl RetryPolicy {
-    /// What holds for a kind in a layer, and for a tool.
+    /// Returns the limits of a kind in a layer, and of a tool.
     pub fn limits(
         &self,
         kind: Kind,
@@ -72,7 +72,7 @@ impl RetryPolicy {
         let own_time = defaults.give_up_after_seconds.map(Duration::from_secs);
         let is_transient = place.kind.category() == Category::Transient;
         let is_timed = (is_transient || own_time.is_some()) && !has_number;
-        // Where time bounds the rest, the kinds with numbers of their own keep their waits too: multiplier × n seconds.
+        // If time bounds the rest, kinds with their own numbers keep their delays too: multiplier × n seconds.
         let keeps_own = self.give_up_after.is_some() && defaults.backoff_multiplier.is_some();
         let (curve, jitter) = if keeps_own {
             (BackoffCurve::Linear, Jitter::None)

@@ -1,4 +1,4 @@
-//! The policy templates that come with the program (`data/policies.toml`).
+//! The embedded policy templates (`data/policies.toml`).
 
 use std::sync::LazyLock;
 
@@ -11,7 +11,7 @@ struct PolicyTemplatesFile {
     policy: Vec<RetryPolicy>,
 }
 
-/// A test makes sure that the file can be read; an unreadable one would leave the built-in default.
+/// A test ensures that the file can be parsed; otherwise only the built-in default would be left.
 static TEMPLATES: LazyLock<Vec<RetryPolicy>> = LazyLock::new(|| {
     read(include_str!("../../../data/policies.toml"))
         .unwrap_or_else(|_| vec![RetryPolicy::default()])
@@ -21,20 +21,20 @@ fn read(text: &str) -> Result<Vec<RetryPolicy>, toml::de::Error> {
     toml::from_str::<PolicyTemplatesFile>(text).map(|file| file.policy)
 }
 
-/// The id of the template that counts where nobody names one.
+/// The id of the default template.
 pub const DEFAULT_TEMPLATE: &str = "resilient";
 
-/// The template that counts where nobody names one.
+/// Returns the default template.
 pub fn default_template() -> RetryPolicy {
     template(DEFAULT_TEMPLATE).cloned().unwrap_or_default()
 }
 
-/// Every template, in the order in which they are offered.
+/// Returns all templates, in display order.
 pub fn templates() -> &'static [RetryPolicy] {
     &TEMPLATES
 }
 
-/// The template of that id.
+/// Returns the template with this id.
 pub fn template(id: &str) -> Option<&'static RetryPolicy> {
     templates().iter().find(|one| one.id == id)
 }
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_embedded_templates_can_be_read_and_say_what_they_are() {
+    fn the_embedded_templates_can_be_parsed_and_have_descriptions() {
         let read = read(include_str!("../../../data/policies.toml")).unwrap();
         let ids: Vec<_> = read.iter().map(|one| &*one.id).collect();
         assert_eq!(
@@ -73,7 +73,7 @@ mod tests {
         assert_eq!(default_template(), *resilient);
     }
 
-    /// The founding documents count retries: only the default is bounded by the time without progress.
+    /// The founding documents limit the number of retries: only the default is bounded by the time without progress.
     #[test]
     fn only_the_default_template_is_bounded_by_time() {
         let timed = templates().iter().filter(|one| one.give_up_after.is_some());

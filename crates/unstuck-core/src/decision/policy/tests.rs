@@ -1,4 +1,4 @@
-//! Reading, checking and serving policies.
+//! Tests of parsing, checking and serializing policies.
 
 use super::*;
 
@@ -9,7 +9,7 @@ fn problems(json: &str) -> Vec<String> {
 
 /// S4-18: the policy's nine agreed keys, as the REST API serves them.
 #[test]
-fn a_policy_is_served_under_the_agreed_names() {
+fn a_policy_is_serialized_under_the_agreed_names() {
     let json = serde_json::to_value(template("standard").unwrap()).unwrap();
     let agreed = serde_json::json!({
         "id": "standard", "name": "Standard", "maxRetries": 3, "backoffBase": 1.0, "backoffMultiplier": 2.0,
@@ -46,7 +46,7 @@ fn the_templates_have_the_agreed_numbers() {
 }
 
 #[test]
-fn what_is_served_can_be_read_back() {
+fn a_serialized_policy_can_be_parsed() {
     for one in templates() {
         let json = serde_json::to_string(one).unwrap();
         assert_eq!(&RetryPolicy::from_json(&json).unwrap(), one);
@@ -60,9 +60,9 @@ fn what_is_served_can_be_read_back() {
     assert_eq!(RetryPolicy::from_json(&json).unwrap(), policy);
 }
 
-/// A number of retries is a promise to stop after them, so it ends the time-bound retries of the template.
+/// A number of retries is a promise to stop after them, so it replaces the time bound of the template.
 #[test]
-fn naming_a_number_of_retries_alone_is_a_count_limit() {
+fn setting_only_a_number_of_retries_is_a_count_limit() {
     let give_up_after = |json: &str| RetryPolicy::from_json(json).unwrap().give_up_after;
     let half_an_hour = Some(Duration::from_secs(1800));
     assert_eq!(give_up_after("{}"), half_an_hour);
@@ -107,7 +107,7 @@ fn attempts_snake_case_and_old_kind_names_are_accepted() {
 }
 
 #[test]
-fn all_problems_are_told_at_once_with_field_value_and_what_is_allowed() {
+fn all_problems_are_reported_at_once_with_field_value_and_allowed_values() {
     let told = problems(
         r#"{"maxRetrys": 3, "backoffBase": -1, "backoffMultiplier": 0.5, "curve": "cubic", "maxElapsed": 20,
             "retryableErrors": ["rate_limt"], "maxRetries": 1.5, "kinds": {"timout": {}, "stuck": {"maxRetrys": 1}}}"#,
@@ -129,7 +129,7 @@ fn all_problems_are_told_at_once_with_field_value_and_what_is_allowed() {
 }
 
 #[test]
-fn values_that_contradict_each_other_are_refused() {
+fn contradictory_values_are_rejected() {
     assert_eq!(
         problems(r#"{"backoffBase": 61}"#),
         ["`maxBackoff` is 60: must not be less than backoffBase (61)"]
@@ -148,7 +148,7 @@ fn values_that_contradict_each_other_are_refused() {
 }
 
 #[test]
-fn what_is_not_a_number_is_refused() {
+fn values_that_are_not_numbers_are_rejected() {
     let error = RetryPolicy::from_toml("backoffBase = nan\nmaxCost = inf").unwrap_err();
     assert_eq!(error.problems.len(), 2, "{error}");
     let in_code = RetryPolicy {
@@ -162,7 +162,7 @@ fn what_is_not_a_number_is_refused() {
 }
 
 #[test]
-fn changes_can_be_laid_over_a_policy() {
+fn changes_can_be_applied_to_a_policy() {
     let changes = serde_json::json!({"maxRetries": 5, "kinds": {"stuck": {"maxRetries": 1}}});
     let policy = template("patient").unwrap().with_json(&changes).unwrap();
     assert_eq!((policy.max_retries, policy.backoff_base), (5, 5.0));
@@ -172,9 +172,9 @@ fn changes_can_be_laid_over_a_policy() {
     assert!(cleared.kinds.is_empty());
 }
 
-/// A role's overrides are read by themselves, with the same care.
+/// A role's overrides are parsed separately, with the same checks.
 #[test]
-fn the_overrides_of_a_role_are_read_alone() {
+fn the_overrides_of_a_role_are_parsed_separately() {
     let role: PolicyOverrides =
         serde_json::from_str(r#"{"timeout": {"max_retries": 5}, "stuck": {"maxAttempts": 1}}"#)
             .unwrap();

@@ -1,4 +1,4 @@
-//! What a policy may not say: every problem is collected, with what was given and what is allowed.
+//! Validation of policies: all problems are collected, with the given and the allowed values.
 
 use std::fmt;
 
@@ -7,14 +7,14 @@ use serde::Serialize;
 use super::super::backoff::BackoffCurve;
 use super::{PolicyOverride, RetryPolicy};
 
-/// One thing that is wrong with a policy.
+/// A problem of a policy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PolicyProblem {
-    /// The key, with the tables it is in: `kinds.timeout.maxRetries`.
+    /// The key, with its tables: `kinds.timeout.maxRetries`.
     pub field: String,
-    /// What was given.
+    /// The given value.
     pub value: String,
-    /// What is allowed instead.
+    /// The allowed values.
     #[serde(rename = "why")]
     pub expected: String,
 }
@@ -25,11 +25,11 @@ impl fmt::Display for PolicyProblem {
     }
 }
 
-/// A policy that cannot be used, with all that is wrong with it.
+/// An invalid policy, with all its problems.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("invalid policy: {}", list(.problems))]
 pub struct InvalidPolicy {
-    /// Everything that is wrong.
+    /// All problems.
     pub problems: Vec<PolicyProblem>,
 }
 
@@ -64,7 +64,7 @@ impl PolicyProblems {
 }
 
 impl RetryPolicy {
-    /// Checks that the values make sense together; all that is wrong is told at once.
+    /// Checks that the values are consistent; all problems are reported at once.
     pub fn check(&self) -> Result<(), InvalidPolicy> {
         let mut problems = PolicyProblems::default();
         self.collect_problems(&mut problems);
@@ -152,7 +152,7 @@ impl RetryPolicy {
     }
 }
 
-/// Waits that shrink from try to try would be no backoff.
+/// Returns the minimum multiplier; decreasing delays would be no backoff.
 fn least_multiplier(curve: BackoffCurve) -> f64 {
     if curve == BackoffCurve::Exponential {
         1.0

@@ -1,4 +1,4 @@
-//! The built-in patterns: each compiles, and none can match without its literal being seen.
+//! The built-in patterns: each compiles, and none matches without one of its literals.
 
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::string::bytes_regex_parsed;
@@ -13,8 +13,8 @@ fn every_pattern_compiles() {
     Classifier::built_in().check().unwrap();
 }
 
-/// An expression that strings can be made from quickly: without `^`, `$` and `\b`, which only narrow what
-/// matches, and with a few repetitions instead of many.
+/// Simplifies an expression for generating strings: without `^`, `$` and `\b`, which only narrow the matches, and with
+/// few repetitions.
 fn simplified(hir: &Hir) -> Hir {
     match hir.kind() {
         HirKind::Look(_) => Hir::empty(),
@@ -33,7 +33,7 @@ fn simplified(hir: &Hir) -> Hir {
     }
 }
 
-/// Strings that a regular expression matches; none if none can be made.
+/// Returns strings that match a regular expression; none if none can be generated.
 fn matches_of(source: &str, runner: &mut TestRunner) -> Vec<Vec<u8>> {
     let hir = regex_syntax::ParserBuilder::new()
         .utf8(false)
@@ -51,7 +51,7 @@ fn matches_of(source: &str, runner: &mut TestRunner) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn every_match_of_an_expression_contains_a_literal_that_is_looked_for() {
+fn every_regex_match_contains_one_of_its_literals() {
     let mut runner = TestRunner::deterministic();
     let patterns = Classifier::built_in().pattern_index.patterns();
     let (mut tried, mut all) = (0, 0);
@@ -80,9 +80,9 @@ fn every_match_of_an_expression_contains_a_literal_that_is_looked_for() {
     assert!(all > 1000 && tried * 100 > all * 95, "{tried} of {all}");
 }
 
-/// A literal with two blanks in a row or a typographic quote could never be found.
+/// A literal with two consecutive blanks or a typographic quote could never match.
 #[test]
-fn every_literal_looks_the_same_on_a_screen() {
+fn every_literal_survives_normalization() {
     for pattern in Classifier::built_in().pattern_index.patterns() {
         for literal in pattern.literals() {
             let framed = format!("x{literal}x");

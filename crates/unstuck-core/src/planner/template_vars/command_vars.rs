@@ -1,4 +1,4 @@
-//! Facts about the failed command line: its program, options and operands.
+//! Template variables of the failed command line: its program, options and operands.
 
 use minijinja::Value;
 
@@ -76,7 +76,7 @@ fn add_operands(facts: &mut TemplateVars, source: &CallContext<'_>, command: &Si
     add_options(facts, command, &values);
 }
 
-/// Whether the command is nothing but this program, its arguments and redirections.
+/// True if the command consists only of this program, its arguments and redirections.
 fn is_single_command(text: &str, command: &SimpleCommand) -> bool {
     let tokens = shell_tokens(text).unwrap_or_default();
     let joined = tokens
@@ -144,7 +144,7 @@ fn archive_operand<'a>(command: &'a SimpleCommand, values: &[&'a str]) -> Option
         .or_else(|| values.iter().find(known).copied())
 }
 
-/// The simple path `.a.b[0]` of a jq filter as `a.b.0`.
+/// Converts the simple path `.a.b[0]` of a jq filter to `a.b.0`.
 fn dotted_json_path(filter: &str) -> Option<String> {
     let path = filter.strip_prefix('.')?.replace('[', ".").replace(']', "");
     let path = path.trim_matches('.').to_owned();
@@ -153,7 +153,7 @@ fn dotted_json_path(filter: &str) -> Option<String> {
         .then_some(path)
 }
 
-/// Facts for doing less or doing it piece by piece.
+/// Adds variables for doing less or working in batches.
 fn add_reductions(facts: &mut TemplateVars, source: &CallContext<'_>, command: &SimpleCommand) {
     let Some(text) = source.call.command.as_deref() else {
         return;

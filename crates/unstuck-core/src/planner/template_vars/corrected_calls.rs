@@ -1,4 +1,4 @@
-//! Facts that are corrected calls: arguments, syntax, time, port, another tool.
+//! Template variables with corrected calls: arguments, syntax, timeout, port, another tool.
 
 use super::{CallContext, TemplateVars};
 use crate::failure::Kind;
@@ -44,7 +44,7 @@ fn add_argument_fixes(facts: &mut TemplateVars, source: &CallContext<'_>) {
     );
 }
 
-/// The command without the words of the failed program that are to go; none if that changes nothing.
+/// Removes words of the failed program from the command; `None` if that changes nothing.
 fn command_without(
     facts: &TemplateVars,
     source: &CallContext<'_>,
@@ -145,7 +145,7 @@ fn add_port_fix(facts: &mut TemplateVars, source: &CallContext<'_>) {
     facts.set("other_port", other);
 }
 
-/// What may stand before a port in a word of a command.
+/// The forms that precede a port in a word of a command.
 const PORT_FORMS: [&str; 8] = [
     "",
     "--port=",
@@ -157,7 +157,7 @@ const PORT_FORMS: [&str; 8] = [
     ":",
 ];
 
-/// Finds a tool that exists for one that does not: a similar name, or the same role.
+/// Finds an existing tool for a missing one: a similar name, or the same role.
 fn add_substitute_tool(facts: &mut TemplateVars, source: &CallContext<'_>) {
     let (Some(tools), Some(missing)) = (&source.request.tools, &source.call.tool) else {
         return;

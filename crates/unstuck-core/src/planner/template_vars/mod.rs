@@ -1,7 +1,7 @@
-//! The facts of a failed call, by the names under which templates use them.
+//! Template variables of a failed call.
 //!
-//! A fact that is not known is not there; a variant says in its `when` which ones it needs. Facts that are
-//! words of the agent's own command are [`RawShellWord`]s: they go into a new command as they were written.
+//! An unknown variable is absent; a variant lists in its `when` the ones that it needs. Variables with words of the
+//! agent's own command are [`RawShellWord`]s: they are inserted into a new command as they were written.
 
 mod command_vars;
 mod corrected_calls;
@@ -22,7 +22,7 @@ use super::{message_values, shell_rewrite};
 use crate::failure::Kind;
 use crate::knowledge::{KnownTool, ToolRole};
 
-/// What went wrong, under its heading; a message that begins with the heading is enough by itself.
+/// Describes the problem under its heading; a message that begins with the heading is enough on its own.
 fn describe_problem(heading: &str, message: &str) -> String {
     let shown = |c: char| if c.is_control() { ' ' } else { c };
     let message: String = message.chars().take(300).map(shown).collect();
@@ -34,12 +34,12 @@ fn describe_problem(heading: &str, message: &str) -> String {
     }
 }
 
-/// A piece of a shell command that stays as it was written.
+/// A part of a shell command that is kept as it was written.
 #[derive(Debug, Clone)]
 pub(super) struct RawShellWord(pub(super) String);
 
 impl Object for RawShellWord {
-    // A plain object counts as true in a condition, as a text does.
+    // A plain object is true in a condition, like a string.
     fn repr(self: &Arc<Self>) -> ObjectRepr {
         ObjectRepr::Plain
     }
@@ -49,27 +49,27 @@ impl Object for RawShellWord {
     }
 }
 
-/// The facts of a failed call.
+/// The template variables of a failed call.
 #[derive(Debug, Default)]
 pub(super) struct TemplateVars {
     /// Values for templates.
     pub(super) values: BTreeMap<String, Value>,
-    /// Complete arguments of calls.
+    /// Complete call arguments.
     pub(super) calls: BTreeMap<String, ToolArgs>,
     /// The program that failed.
     pub(super) program: Option<String>,
-    /// Where the failed program stands in the command.
+    /// The position of the failed program in the command.
     pub(super) failed_command: Option<SimpleCommand>,
 }
 
-/// What facts are gathered from.
+/// The sources of template variables.
 pub(super) struct CallContext<'a> {
     pub(super) request: &'a PlanRequest<'a>,
     pub(super) call: &'a FailedCall,
     pub(super) message: String,
 }
 
-/// The directory that a failed call is about, so that the caller can say what is in it.
+/// Returns the directory that a failed call is about, so that the caller can list it.
 pub(super) fn failure_directory(request: &PlanRequest<'_>) -> Option<String> {
     let call = FailedCall::from_failure(request.playbook, request.failure, request.args);
     let message = message_values::failure_message(request.failure, request.diagnosis);
@@ -81,7 +81,7 @@ pub(super) fn failure_directory(request: &PlanRequest<'_>) -> Option<String> {
 }
 
 impl TemplateVars {
-    /// Gathers all facts of a failed call.
+    /// Collects all template variables of a failed call.
     pub(super) fn gather(request: &PlanRequest<'_>, call: &FailedCall) -> Self {
         let source = CallContext {
             request,
@@ -174,7 +174,7 @@ impl TemplateVars {
 }
 
 impl CallContext<'_> {
-    /// What the shell tool of the failed call calls its command.
+    /// Returns the name of the shell tool's command argument.
     pub(super) fn command_arg(&self) -> &str {
         let known = self.known_tool();
         let given = ["command", "script", "cmd"];
@@ -184,7 +184,7 @@ impl CallContext<'_> {
         given.unwrap_or_else(|| known.map_or("command", |tool| tool.own_arg_name("command")))
     }
 
-    /// The tool of the failed call, or the usual shell.
+    /// Returns the tool of the failed call, or the common shell tool.
     pub(super) fn known_tool(&self) -> Option<&KnownTool> {
         let playbook = self.request.playbook;
         match &self.call.tool {
@@ -193,14 +193,14 @@ impl CallContext<'_> {
         }
     }
 
-    /// The arguments of the failed call with another command.
+    /// Returns the arguments of the failed call with another command.
     pub(super) fn with_command(&self, command: &str) -> ToolArgs {
         let mut args = self.call.args.clone();
         args.insert(self.command_arg().to_owned(), command.into());
         args
     }
 
-    /// The failed command with this text of it replaced by another.
+    /// Returns the failed command with one text replaced by another.
     pub(super) fn with_replacement(&self, old: &str, new: &str) -> Option<String> {
         let command = self.call.command.as_deref()?;
         let tokens = super::shell::shell_tokens(command).ok()?;
@@ -210,7 +210,7 @@ impl CallContext<'_> {
         shell_rewrite::replace_span(command, &word.span, &super::shell::shell_quote(new))
     }
 
-    /// Whether this is about a missing command.
+    /// True if the failure has this kind.
     pub(super) fn is_kind(&self, kind: Kind) -> bool {
         self.request.diagnosis.kind == kind
     }
@@ -233,7 +233,7 @@ mod tests {
     use super::describe_problem;
 
     #[test]
-    fn a_heading_is_not_said_twice() {
+    fn a_heading_is_not_repeated() {
         let heading = "Cause not recognised";
         assert_eq!(
             describe_problem(heading, "Cause not recognised (sh)"),

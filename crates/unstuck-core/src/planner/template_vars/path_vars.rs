@@ -1,4 +1,4 @@
-//! Facts about the path that the failure is about: similar names, the sandbox, the allowed root.
+//! Template variables of the path that the failure is about: similar names, the sandbox, the allowed root.
 
 use super::{CallContext, TemplateVars};
 use crate::failure::Kind;
@@ -6,7 +6,7 @@ use crate::planner::argument_fixes;
 use crate::planner::message_values;
 use crate::suggest::edit_distance;
 
-/// Names of arguments that hold a path.
+/// Names of arguments that contain a path.
 const PATH_ARGS: [&str; 9] = [
     "path",
     "file_path",
@@ -23,7 +23,7 @@ pub(super) fn gather(facts: &mut TemplateVars, source: &CallContext<'_>) {
     let Some(path) = failed_path(source) else {
         return;
     };
-    // A path such as `-delete` must not become an option of the program that gets it.
+    // A path such as `-delete` must not become an option of the program that receives it.
     let path = if path.starts_with('-') {
         format!("./{path}")
     } else {
@@ -40,7 +40,7 @@ pub(super) fn gather(facts: &mut TemplateVars, source: &CallContext<'_>) {
     }
 }
 
-/// The directory of the path that the failure is about.
+/// Returns the directory of the path that the failure is about.
 pub(super) fn failed_directory(source: &CallContext<'_>) -> Option<String> {
     failed_path(source).map(|path| split_parent(&path).0.to_owned())
 }
@@ -77,7 +77,7 @@ fn split_parent(path: &str) -> (&str, &str) {
     }
 }
 
-/// The path's parts after `.` and `..` are resolved by name alone; none if it leads above its start.
+/// Resolves `.` and `..` by name alone; `None` if the path leads above its start.
 fn normalized_parts(path: &str) -> Option<Vec<&str>> {
     let mut parts = Vec::new();
     for part in path.split('/') {
@@ -92,7 +92,7 @@ fn normalized_parts(path: &str) -> Option<Vec<&str>> {
     Some(parts)
 }
 
-/// Whether the path lies in the root; an absolute path without a known root does not.
+/// True if the path is inside the root; an absolute path without a known root is not.
 fn is_inside(path: &str, root: Option<&str>) -> bool {
     let Some(resolved) = normalized_parts(path) else {
         return false;
@@ -152,7 +152,7 @@ fn add_similar_names(facts: &mut TemplateVars, source: &CallContext<'_>, path: &
     facts.set_call("near_call", by_args.or_else(by_command));
 }
 
-/// Up to three names that may have been meant, the nearest first.
+/// Returns up to three names that may have been meant, most similar first.
 fn similar_names<'a>(wanted: &str, names: &'a [String]) -> Vec<&'a str> {
     let stem = |name: &str| name.split('.').next().unwrap_or_default().to_lowercase();
     let limit = (wanted.chars().count() / 3).max(1);
@@ -173,7 +173,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_that_lead_out_of_the_root_are_outside() {
+    fn paths_that_leave_the_root_are_outside() {
         let root = Some("/home/u/app");
         assert!(is_inside("src/a.rs", root) && is_inside("/home/u/app/src", root));
         assert!(!is_inside("../x", root) && !is_inside("/home/u/app/../x", root));
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_names_come_first() {
+    fn the_most_similar_names_come_first() {
         let names = ["config.yml", "config.yaml", "main.rs"].map(str::to_owned);
         assert_eq!(
             similar_names("confg.yaml", &names),

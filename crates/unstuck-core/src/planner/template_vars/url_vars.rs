@@ -1,4 +1,4 @@
-//! Facts about the address that the failed call uses: tarballs of repositories, mirrors.
+//! Template variables of the URL that the failed call uses: tarballs of repositories, mirrors.
 
 use serde_json::Value as Json;
 
@@ -68,7 +68,7 @@ fn add_repository_archive(
     let with_value = source.request.playbook.options_with_value("git");
     let operands = git.operands(with_value);
     let target = operands.skip_while(|word| word.value != link.text).nth(1);
-    // Where a variable says where to, only the shell knows.
+    // If the URL contains a variable, only the shell knows the target.
     if target.is_some_and(|word| !word.literal) {
         return;
     }
@@ -82,7 +82,7 @@ fn add_repository_archive(
     let mirrors = plain.map(|link| link.mirrors(hosts)).unwrap_or_default();
     facts.set_some("archive_mirror", mirrors.first().map(String::as_str));
     facts.set_some("archive", archive);
-    // Nobody said which branch is the default one, and these two are nearly all there are.
+    // The default branch is unknown, and these two are nearly always right.
     let master = || link.archive_url(hosts, "master");
     facts.set_some("archive_master", asked.is_none().then(master).flatten());
     facts.set("repo", repository);

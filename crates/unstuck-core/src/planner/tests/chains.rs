@@ -1,4 +1,4 @@
-//! The knowledge: chains, limits and strategies are what the requirements say.
+//! Tests of the knowledge: chains, limits and strategies match the requirements.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ fn chain(kind: Kind, layer: Layer) -> Vec<(String, f64)> {
         .collect()
 }
 
-/// What the knowledge says about a kind in a layer.
+/// The knowledge about a kind in a layer.
 struct Rule {
     retries: Option<u32>,
     backoff_multiplier: Option<f64>,
@@ -34,7 +34,7 @@ fn rule(kind: Kind, layer: Layer) -> Rule {
     }
 }
 
-/// What the requirements say, in the given priority.
+/// The requirements, in the given priority.
 const AGREED: &str = "
 command_not_found: alternative_command 0.9, manual_installation 0.6, ask_user 0.9
 tool_not_found: use_available_alternative 0.8, decompose_into_basic_tools 0.7, ask_user_to_enable_tool 0.6
@@ -50,7 +50,7 @@ disk_full: clean_up_temp_files 0.6, write_smaller_file 0.5, ask_user_to_free_spa
 
 /// S2-02 to S2-12: the ten tool kinds have exactly these chains.
 #[test]
-fn the_chains_of_the_ten_tool_kinds_are_the_agreed_ones() {
+fn the_chains_of_the_ten_tool_kinds_are_as_agreed() {
     for line in AGREED.trim().lines() {
         let (kind, links) = line.split_once(": ").unwrap();
         let chain = chain(kind.parse().unwrap(), Layer::Tool);
@@ -78,7 +78,7 @@ fn every_kind_has_a_hint_and_all_but_code_and_none_have_a_chain_in_every_layer()
     }
 }
 
-/// S2-20: no chain holds a strategy twice, and every confidence is a chance.
+/// S2-20: no chain contains a strategy twice, and every confidence is a probability.
 #[test]
 fn no_chain_repeats_a_strategy() {
     let playbook = Playbook::built_in().clone();
@@ -117,11 +117,11 @@ fn every_strategy_is_used_and_every_prompt_it_names_exists() {
     }
 }
 
-/// A kind with retries has at least as many ways that need nobody.
+/// A kind with retries has at least as many strategies that need no person.
 #[test]
-fn chains_are_as_long_as_the_retries() {
+fn chains_are_at_least_as_long_as_the_retries() {
     let playbook = Playbook::built_in().clone();
-    // An unknown failure is only ever repeated as it is.
+    // An unknown failure is only ever retried unchanged.
     for kind in Kind::ALL.iter().filter(|kind| **kind != Kind::Unknown) {
         for layer in [Layer::Api, Layer::Tool, Layer::Agent, Layer::Infra] {
             let retries = playbook
@@ -140,7 +140,7 @@ fn chains_are_as_long_as_the_retries() {
 
 /// S1-11, S1-12, S1-41: a timed-out agent gets 2 retries, ×1.5 of backoff and time, and the focus prompt.
 #[test]
-fn the_timeout_strategy_is_the_agreed_one() {
+fn the_timeout_strategy_is_as_agreed() {
     let playbook = Playbook::built_in().clone();
     let timeout = rule(Kind::Timeout, Layer::Agent);
     assert_eq!(
@@ -170,9 +170,9 @@ fn the_timeout_strategy_is_the_agreed_one() {
     }
 }
 
-/// S1-13: missing sections get 3 retries without growing waits, and no change of the configuration.
+/// S1-13: missing sections get 3 retries without growing delays, and no change of the configuration.
 #[test]
-fn the_missing_sections_strategy_is_the_agreed_one() {
+fn the_missing_sections_strategy_is_as_agreed() {
     let sections = rule(Kind::MissingSections, Layer::Agent);
     assert_eq!(
         (sections.retries, sections.backoff_multiplier),
@@ -183,7 +183,7 @@ fn the_missing_sections_strategy_is_the_agreed_one() {
 
 /// S1-14: an empty output gets 2 retries, ×1.2, an explicit request and a smaller limit.
 #[test]
-fn the_empty_output_strategy_is_the_agreed_one() {
+fn the_empty_output_strategy_is_as_agreed() {
     let empty = rule(Kind::EmptyOutput, Layer::Agent);
     assert_eq!(
         (empty.retries, empty.backoff_multiplier),
@@ -198,7 +198,7 @@ fn the_empty_output_strategy_is_the_agreed_one() {
     );
 }
 
-/// S1-15: an unknown failure gets one retry with nothing changed.
+/// S1-15: an unknown failure gets one retry without changes.
 #[test]
 fn the_default_strategy_changes_nothing() {
     let unknown = rule(Kind::Unknown, Layer::Agent);
@@ -223,7 +223,7 @@ fn every_kind_of_agent_output_has_its_own_strategy() {
 }
 
 #[test]
-fn fatal_kinds_have_no_retries_and_only_ask() {
+fn fatal_kinds_have_no_retries_and_only_escalate() {
     for kind in Kind::ALL
         .iter()
         .filter(|kind| kind.category() == Category::Fatal)
@@ -235,7 +235,7 @@ fn fatal_kinds_have_no_retries_and_only_ask() {
     }
 }
 
-/// S3-45: permissions, disks and memory of the environment are a person's to see to.
+/// S3-45: permissions, disks and memory of the environment are left to a person.
 #[test]
 fn no_repair_is_built_in_for_permissions_disks_and_memory() {
     let playbook = Playbook::built_in().clone();

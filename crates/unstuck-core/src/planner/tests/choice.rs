@@ -1,11 +1,11 @@
-//! Which strategies a plan holds, and in which order.
+//! Tests of the strategies in a plan and their order.
 
 use serde_json::json;
 
 use super::*;
 use crate::planner::TaskType;
 
-/// S2-01: failures of agents and APIs are planned as changed attempts; S2-19: a person is always last.
+/// S2-01: failures of agents and APIs are planned as changed attempts; S2-19: an escalation is always last.
 #[test]
 fn a_changed_attempt_is_a_plan_too() {
     let plan = Case::new(Kind::Timeout, Failure::agent("claude"), "").plan();
@@ -31,7 +31,7 @@ fn a_changed_attempt_is_a_plan_too() {
     );
 }
 
-/// S2-15 to S2-18, S2-21: simple and sure ways come first; the given order is kept for the ten tool kinds.
+/// S2-15 to S2-18, S2-21: simple and confident strategies come first; the given order is kept for the ten tool kinds.
 #[test]
 fn strategies_are_ordered_by_confidence_and_simplicity() {
     let case = clone("https://github.com/u/r");
@@ -42,7 +42,7 @@ fn strategies_are_ordered_by_confidence_and_simplicity() {
     );
     assert!(plan[0].confidence > 0.8 && plan[0].estimated_iterations <= 3);
     assert!((3..=5).contains(&plan[1].estimated_iterations));
-    // S2-24, S2-28: learnt odds change the order.
+    // S2-24, S2-28: learned success rates change the order.
     let plan = case.plan_with(|request| {
         for _ in 0..36 {
             request
@@ -57,7 +57,7 @@ fn strategies_are_ordered_by_confidence_and_simplicity() {
     assert_eq!(plan[1].confidence, 0.09);
 }
 
-/// S2-23: without a shell, what needs one is left out.
+/// S2-23: without a shell, strategies that need one are omitted.
 #[test]
 fn strategies_without_their_tools_are_skipped() {
     let case = clone("https://github.com/u/r");
@@ -67,9 +67,9 @@ fn strategies_without_their_tools_are_skipped() {
     assert_eq!(plan[0].steps[2].args, json!({"command": "ls -la -- r"}));
 }
 
-/// S2-25: who only looks round gets the ways first that change nothing.
+/// S2-25: exploration tries strategies first that change nothing.
 #[test]
-fn exploring_prefers_ways_that_change_nothing() {
+fn exploration_prefers_strategies_that_change_nothing() {
     let line = "EACCES: permission denied, open '/etc/x'";
     let case = Case::tool(
         Kind::PermissionDenied,
@@ -86,9 +86,9 @@ fn exploring_prefers_ways_that_change_nothing() {
     assert_eq!(first(TaskType::Exploratory), "check_permissions");
 }
 
-/// S2-26: what a person forbids is not proposed, by id, by risk or by a word of the command.
+/// S2-26: forbidden strategies are not proposed, by id, by risk or by a word of the command.
 #[test]
-fn forbidden_ways_are_left_out() {
+fn forbidden_strategies_are_omitted() {
     let case = clone("https://github.com/u/r");
     let forbidding = |list: &[&str]| {
         let plan = case.plan_with(|request| request.forbid = words(list));
@@ -120,7 +120,7 @@ fn sudo_is_not_repeated_unless_it_is_allowed() {
 }
 
 #[test]
-fn values_of_a_call_cannot_leave_their_quotes() {
+fn values_of_a_call_cannot_escape_their_quotes() {
     let args = json!({"path": "a'; rm -rf ~; '", "pattern": "$(id)"});
     let case = Case::tool(Kind::ToolNotFound, "find_code", args, "unknown tool");
     let plan = case.plan_with(|request| request.tools = Some(words(&["run_bash"])));

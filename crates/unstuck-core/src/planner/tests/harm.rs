@@ -1,10 +1,10 @@
-//! What a plan must never make worse.
+//! Tests that a plan never makes things worse.
 
 use serde_json::json;
 
 use super::*;
 
-/// All shell commands of a plan.
+/// Returns all shell commands of a plan.
 fn all_scripts(plan: &[PlannedStrategy]) -> Vec<&str> {
     let steps = plan.iter().flat_map(|one| &one.steps);
     steps
@@ -13,7 +13,7 @@ fn all_scripts(plan: &[PlannedStrategy]) -> Vec<&str> {
 }
 
 #[test]
-fn an_option_that_keeps_a_call_harmless_is_never_left_out() {
+fn an_option_that_keeps_a_call_harmless_is_never_removed() {
     let line = "error: unknown option: --dry-run";
     for command in [
         "./deploy.sh prod --dry-run",
@@ -33,7 +33,7 @@ fn an_option_that_keeps_a_call_harmless_is_never_left_out() {
 }
 
 #[test]
-fn a_command_does_not_lose_its_directory_or_its_variables() {
+fn a_command_keeps_its_directory_and_its_variables() {
     for command in [
         "cd build && rm -rf *",
         "D=build; rm -rf $D/*",
@@ -67,7 +67,7 @@ fn a_path_cannot_become_an_option() {
 }
 
 #[test]
-fn a_look_does_not_become_a_deed() {
+fn a_read_only_command_does_not_become_a_change() {
     for (command, program) in [
         ("unzip -l a.zip", "unzip"),
         ("rsync -an a b", "rsync"),

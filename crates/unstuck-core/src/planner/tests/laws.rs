@@ -77,7 +77,8 @@ fn texts(value: &serde_json::Value, into: &mut String) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
-    /// S2-19, S2-20, S2-22, S2-26: at most four ways and a person last, none twice, nothing forbidden, numbered.
+    /// S2-19, S2-20, S2-22, S2-26: at most four strategies and an escalation last, no duplicates, nothing forbidden,
+    /// numbered.
     #[test]
     fn every_plan_obeys_the_rules(
         kind in prop::sample::select(Kind::ALL.to_vec()),

@@ -1,10 +1,10 @@
-//! Plans for commands and tools that are not there.
+//! Plans for missing commands and tools.
 
 use serde_json::json;
 
 use super::*;
 
-/// S2-03, S2-13, S2-14: without git a clone becomes a tarball, its extraction and a look at the result.
+/// S2-03, S2-13, S2-14: without git a clone becomes a tarball download, its extraction and a check of the result.
 #[test]
 fn a_clone_without_git_becomes_a_tarball() {
     let plan = clone("https://github.com/user/repo").plan();
@@ -46,7 +46,7 @@ fn a_clone_without_git_becomes_a_tarball() {
 }
 
 #[test]
-fn a_clone_keeps_its_directory_its_branch_and_what_follows() {
+fn a_clone_keeps_its_directory_its_branch_and_the_rest_of_the_command() {
     let case = clone("-b dev https://gitlab.com/g/r.git 'my dir' && cd 'my dir' && make");
     let plan = case.plan_with(|request| request.programs = Some(words(&["wget", "tar"])));
     assert_eq!(
@@ -69,9 +69,9 @@ fn a_clone_keeps_its_directory_its_branch_and_what_follows() {
     );
 }
 
-/// S2-03: other missing commands have alternatives too, put in their place in the command.
+/// S2-03: other missing commands have alternatives too, inserted at their position in the command.
 #[test]
-fn missing_commands_are_replaced_in_their_place() {
+fn missing_commands_are_replaced_in_place() {
     for (command, program, replaced) in [
         ("rg -i todo", "rg", "grep -rnIE -i -e todo -- ."),
         (
@@ -157,7 +157,7 @@ fn missing_commands_are_replaced_in_their_place() {
 }
 
 #[test]
-fn an_alternative_that_is_missing_too_is_not_proposed() {
+fn an_alternative_that_is_also_missing_is_not_proposed() {
     let case = Case::shell(
         Kind::CommandNotFound,
         "jq .name a.json",
@@ -173,9 +173,9 @@ fn an_alternative_that_is_missing_too_is_not_proposed() {
     );
 }
 
-/// S2-03: the package manager that is there installs the package that holds the command.
+/// S2-03: the available package manager installs the package that contains the command.
 #[test]
-fn missing_commands_are_installed_by_the_manager_that_exists() {
+fn missing_commands_are_installed_by_the_available_package_manager() {
     let case = Case::shell(Kind::CommandNotFound, "rg x", "rg: command not found");
     let installs = |programs: &[&str], allow: &[&str]| {
         let plan = case.plan_with(|request| {
@@ -194,9 +194,9 @@ fn missing_commands_are_installed_by_the_manager_that_exists() {
     assert!(scripts(&unknown, "manual_installation")[0].contains("elif command -v apk"));
 }
 
-/// S2-04: a similar tool, the same role, or basic tools take the place of one that does not exist.
+/// S2-04: a similar tool, the same role, or basic tools replace one that does not exist.
 #[test]
-fn a_missing_tool_is_replaced_by_what_is_there() {
+fn a_missing_tool_is_replaced_by_an_available_one() {
     let line = "Error: No such tool available: repo_browser";
     let case = Case::tool(
         Kind::ToolNotFound,

@@ -16,7 +16,7 @@ use crate::failure::{Failure, Kind, Layer};
 use crate::knowledge::Playbook;
 use crate::planner::{PlanRequest, PlannedStrategy, plan};
 
-/// A diagnosis as the stage before would make it.
+/// Creates a diagnosis as the classifier would.
 fn diagnosis(kind: Kind, layer: Layer, line: &str) -> Diagnosis {
     Diagnosis {
         kind,
@@ -54,12 +54,12 @@ impl Case {
         }
     }
 
-    /// A failed shell command of an agent whose shell tool is `run_bash`.
+    /// Creates a failed shell command of an agent whose shell tool is `run_bash`.
     fn shell(kind: Kind, command: &str, line: &str) -> Self {
         Self::new(kind, Failure::tool("run_bash").with_command(command), line)
     }
 
-    /// A failed call of another tool.
+    /// Creates a failed call of another tool.
     fn tool(kind: Kind, name: &str, args: serde_json::Value, line: &str) -> Self {
         Self {
             args: Some(args),
@@ -97,7 +97,7 @@ fn strategy<'a>(plan: &'a [PlannedStrategy], id: &str) -> &'a PlannedStrategy {
     found.unwrap_or_else(|| panic!("no {id} in {:?}", ids(plan)))
 }
 
-/// The shell commands of a strategy's steps.
+/// Returns the shell commands of a strategy's steps.
 fn scripts<'a>(plan: &'a [PlannedStrategy], id: &str) -> Vec<&'a str> {
     let steps = strategy(plan, id).steps.iter();
     steps
@@ -105,7 +105,7 @@ fn scripts<'a>(plan: &'a [PlannedStrategy], id: &str) -> Vec<&'a str> {
         .collect()
 }
 
-/// A clone on a machine without git.
+/// Creates a failed clone on a machine without git.
 fn clone(url: &str) -> Case {
     let command = format!("git clone {url}");
     Case::shell(

@@ -1,4 +1,4 @@
-//! Plans for calls that were refused: paths, arguments, syntax, ports, disks.
+//! Plans for rejected calls: paths, arguments, syntax, ports, disks.
 
 use serde_json::json;
 
@@ -61,9 +61,9 @@ fn a_script_of_the_project_may_be_made_executable_but_nothing_else() {
     );
 }
 
-/// S2-07: the folder is listed, the nearest name is tried, the base name is searched.
+/// S2-07: the directory is listed, the most similar name is tried, the base name is searched.
 #[test]
-fn a_missing_file_is_looked_for_under_a_similar_name() {
+fn a_missing_file_is_searched_under_a_similar_name() {
     let line = "ENOENT: no such file or directory, open 'conf/confg.yaml'";
     let case = Case::tool(
         Kind::FileNotFound,
@@ -105,7 +105,7 @@ fn nothing_is_created_outside_the_root() {
     assert_eq!(ids(&plan), ["verify_path", "ask_user_for_path"]);
 }
 
-/// S2-08: types as the message asks, then the schema, then only what is needed.
+/// S2-08: types as the message asks, then the schema, then only the needed arguments.
 #[test]
 fn invalid_arguments_are_corrected() {
     let args = json!({"path": "a.rs", "limit": "20", "colour": "red"});
@@ -164,7 +164,7 @@ fn syntax_is_corrected_split_or_made_portable() {
     );
 }
 
-/// S2-12: a full disk is looked at; removing anything is only proposed.
+/// S2-12: a full disk is inspected; removing anything is only proposed.
 #[test]
 fn a_full_disk_is_never_cleaned_without_asking() {
     let plan = Case::shell(Kind::DiskFull, "make", "No space left on device").plan();
@@ -179,7 +179,7 @@ fn a_full_disk_is_never_cleaned_without_asking() {
 }
 
 #[test]
-fn a_taken_port_is_changed_in_the_command() {
+fn a_port_in_use_is_changed_in_the_command() {
     let line = "Error: listen EADDRINUSE: address already in use :::3000";
     let plan = Case::shell(Kind::PortInUse, "vite --port 3000", line).plan();
     assert_eq!(scripts(&plan, "use_other_port"), ["vite --port 3001"]);

@@ -1,10 +1,10 @@
-//! Plans for calls that took too long or did not get through.
+//! Plans for calls that timed out or failed in the network.
 
 use serde_json::json;
 
 use super::*;
 
-/// S2-06: less, longer, piece by piece, in the background, and then a person (S2-19).
+/// S2-06: less, longer, in batches, in the background, and then an escalation (S2-19).
 #[test]
 fn a_slow_command_gets_less_to_do_or_more_time() {
     let case = Case::shell(Kind::Timeout, "grep -rn TODO .", "timed out after 15000 ms");
@@ -70,9 +70,9 @@ fn a_time_limit_in_the_command_doubles_too() {
     );
 }
 
-/// S2-10: wait and retry, a mirror, what is cached, and then the question about the network.
+/// S2-10: wait and retry, a mirror, the cache, and then a question about the network.
 #[test]
-fn a_network_error_is_waited_out_or_gone_round() {
+fn a_network_error_is_waited_out_or_bypassed() {
     let url = "https://raw.githubusercontent.com/u/r/main/install.sh";
     let case = Case::shell(
         Kind::NetworkError,
@@ -113,7 +113,7 @@ fn a_network_error_is_waited_out_or_gone_round() {
     );
 }
 
-/// S2-11: the stated time is waited, 60 seconds where none is stated.
+/// S2-11: the stated delay is waited, 60 seconds if none is stated.
 #[test]
 fn a_rate_limit_is_waited_for() {
     let case = Case::shell(

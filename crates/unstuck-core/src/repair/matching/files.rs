@@ -1,4 +1,4 @@
-//! Files and folders: missing ones, left-over ones, their rights and line ends, what git points to.
+//! Files and directories: missing ones, stale ones, permissions, line endings, submodules and LFS.
 
 use super::{RequirementMatch, RequirementMatcher};
 use crate::repair::effects::{CommandAnalysis, CommandEffect};
@@ -31,7 +31,7 @@ impl RequirementMatcher<'_> {
         }
     }
 
-    /// Whether it runs a script of the project that makes something.
+    /// Returns true if it runs a project script that creates something.
     fn has_writing_script(&self, entry: &CommandAnalysis) -> bool {
         let making = [
             EffectKind::Generate,
@@ -66,7 +66,7 @@ impl RequirementMatcher<'_> {
         })
     }
 
-    /// A file that was left behind: it must be there, and nobody who lives may need it.
+    /// Matches the removal of a stale file: it must exist, and no living process may use it.
     pub(super) fn match_stale_file(
         &self,
         need: &Requirement<'_>,
@@ -93,7 +93,7 @@ impl RequirementMatcher<'_> {
         }
     }
 
-    /// Work on the very file that the failure names.
+    /// Matches work on the very file that the failure names.
     pub(super) fn match_work_on_path(
         &self,
         need: &Requirement<'_>,
@@ -111,7 +111,7 @@ impl RequirementMatcher<'_> {
         }
     }
 
-    /// Line ends of the file that is named or, where none is, of a file that has wrong ones.
+    /// Matches a line-ending fix for the named file or, if none is named, for a file with wrong line endings.
     pub(super) fn match_line_ends(
         &self,
         need: &Requirement<'_>,
@@ -134,7 +134,7 @@ impl RequirementMatcher<'_> {
         })
     }
 
-    /// A variable comes from a template that names it, copied to where nothing is yet.
+    /// Matches copying the template that names a missing variable to where no file exists yet.
     pub(super) fn match_variable(
         &self,
         need: &Requirement<'_>,
@@ -153,7 +153,7 @@ impl RequirementMatcher<'_> {
         })
     }
 
-    /// What is known by name: the command works on a thing of that name.
+    /// Matches a command that works on an object of the required name.
     pub(super) fn match_thing(
         &self,
         need: &Requirement<'_>,
@@ -170,7 +170,7 @@ impl RequirementMatcher<'_> {
         })
     }
 
-    /// Room on a disk comes from removing what lies where the failure could not write.
+    /// Matches freeing disk space by removing files where the failure could not write.
     pub(super) fn match_disk_space(
         &self,
         need: &Requirement<'_>,
@@ -203,7 +203,7 @@ impl RequirementMatcher<'_> {
         })
     }
 
-    /// A tool comes from what names it, be it by the name of its package.
+    /// Matches providing a tool by its name or the name of its package.
     pub(super) fn match_tool(
         &self,
         need: &Requirement<'_>,

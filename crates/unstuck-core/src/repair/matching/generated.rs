@@ -1,4 +1,4 @@
-//! What a project makes itself: builds, generated code, caches, the state of a database.
+//! Things a project produces itself: builds, generated code, caches, database state.
 
 use super::{RequirementMatch, RequirementMatcher, contains_word};
 use crate::repair::effects::{CommandAnalysis, CommandEffect};
@@ -46,7 +46,7 @@ impl RequirementMatcher<'_> {
         })
     }
 
-    /// Whether it builds or generates, as is needed, and in the same ecosystem.
+    /// Returns true if it builds or generates as required, in the same ecosystem.
     fn generates_required(&self, need: &Requirement<'_>, entry: &CommandAnalysis) -> bool {
         let work = match need.kind {
             RequirementKind::Generated => EffectKind::Generate,
@@ -70,12 +70,12 @@ impl RequirementMatcher<'_> {
         }
     }
 
-    /// Whether a tool throws away all that it made, in the ecosystem that is needed.
+    /// Returns true if a tool removes everything it built, in the required ecosystem.
     fn cleans_ecosystem(&self, need: &Requirement<'_>, entry: &CommandAnalysis) -> bool {
         let cleans = |deed: &CommandEffect| {
             let same = deed.ecosystem.is_some() && deed.ecosystem.as_deref() == need.ecosystem;
             let wanted = &need.rule.things;
-            // A cache with a name is only to blame where the failure speaks of it.
+            // A named cache is only a suspect if the failure mentions it.
             let thing = if deed.things.is_empty() {
                 wanted.is_empty()
             } else {
@@ -86,15 +86,15 @@ impl RequirementMatcher<'_> {
         entry.effects_of_kind(EffectKind::Clean).any(cleans)
     }
 
-    /// Whether a script of the project that clears something names what is at a path.
+    /// Returns true if a cleaning script of the project names the path.
     fn script_clears(&self, entry: &CommandAnalysis, path: &str) -> bool {
         let own = |deed: &CommandEffect| deed.file.is_some() || deed.script.is_some();
         entry.effects_of_kind(EffectKind::Clean).any(own)
             && (self.mentions(entry, path) || self.mentions(entry, paths::base_name(path)))
     }
 
-    /// Where nobody said which cache is to blame: whether it removes one of that ecosystem, or one that the failed
-    /// program names.
+    /// If no cache is named: returns true if it removes a cache of that ecosystem, or one that the failed program
+    /// names.
     fn removes_cache(&self, need: &Requirement<'_>, entry: &CommandAnalysis) -> bool {
         self.removed_caches(entry).any(|(path, place)| {
             let same = need.ecosystem.is_some() && place.ecosystem.as_deref() == need.ecosystem;
@@ -102,7 +102,7 @@ impl RequirementMatcher<'_> {
         })
     }
 
-    /// The caches of the project that a command removes.
+    /// Returns the caches of the project that a command removes.
     pub(super) fn removed_caches<'e>(
         &'e self,
         entry: &'e CommandAnalysis,
@@ -120,7 +120,7 @@ impl RequirementMatcher<'_> {
         places.filter(|(_, place)| place.holds == GeneratedContents::Cache)
     }
 
-    /// Whether a file of the project that the message mentions names a path or what lies in it.
+    /// Returns true if a project file mentioned in the message names a path or its contents.
     pub(super) fn is_named_in_failed_files(&self, path: &str) -> bool {
         let mentioned = paths::find_paths(&self.message.text);
         let mut files = mentioned
@@ -133,7 +133,7 @@ impl RequirementMatcher<'_> {
         })
     }
 
-    /// Where nobody said which output is broken: whether it removes output of that ecosystem.
+    /// If no output is named: returns true if it removes output of that ecosystem.
     fn removes_output(&self, need: &Requirement<'_>, entry: &CommandAnalysis) -> bool {
         let mut of = entry
             .effects_of_kind(EffectKind::Remove)
@@ -164,7 +164,7 @@ impl RequirementMatcher<'_> {
             return None;
         }
         match need.name.as_deref() {
-            // A table or column that nobody's migration names is a mistake in the code.
+            // A table or column that no migration names is a mistake in the code.
             Some(name) => {
                 let migrates = |file: &str| {
                     let file = file.to_ascii_lowercase();

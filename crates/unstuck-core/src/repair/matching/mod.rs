@@ -1,4 +1,4 @@
-//! Whether a command gives a failure what it needs, and how well.
+//! Matches commands with requirements and rates the match.
 
 mod files;
 mod generated;
@@ -15,12 +15,12 @@ use super::repair_catalog::RepairCatalog;
 use super::repair_file::{EffectKind, RequirementKind};
 use super::requirement::Requirement;
 
-/// How well a command fits a need.
+/// How well a command matches a requirement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct RequirementMatch {
-    /// 0 for the best way to meet the need, more for lesser ones.
+    /// 0 for the preferred way to meet the requirement, higher for worse ones.
     pub(super) preference: u8,
-    /// Whether something of the failure or the project ties the command to it, beyond the kind of work.
+    /// True if the failure or the project links the command to the requirement, beyond the kind of work.
     pub(super) is_tied: bool,
 }
 
@@ -40,7 +40,7 @@ impl RequirementMatch {
     }
 }
 
-/// What a command is judged by.
+/// The inputs for matching a command.
 #[derive(Clone, Copy)]
 pub(super) struct RequirementMatcher<'a> {
     pub(super) book: &'a RepairCatalog,
@@ -49,7 +49,7 @@ pub(super) struct RequirementMatcher<'a> {
 }
 
 impl RequirementMatcher<'_> {
-    /// How well a command fits a need; none if it does not.
+    /// Rates how well a command matches a requirement; none if it does not.
     pub(super) fn match_requirement(
         &self,
         need: &Requirement<'_>,
@@ -78,13 +78,13 @@ impl RequirementMatcher<'_> {
         fit.filter(|_| self.unrelated_removal(Some(need), entry).is_none())
     }
 
-    /// What a command would remove that has nothing to do with the need.
+    /// Returns a path the command would remove that is unrelated to the requirement.
     pub(super) fn unrelated_removal(
         &self,
         need: Option<&Requirement<'_>>,
         entry: &CommandAnalysis,
     ) -> Option<String> {
-        // What the scripts of a project clean up is the project's word.
+        // Cleaning scripts of the project may remove what the project declares.
         let removing = |deed: &&CommandEffect| {
             deed.depth == 0 && deed.has_any_effect(&[EffectKind::Remove, EffectKind::Clean])
         };
@@ -114,13 +114,13 @@ impl RequirementMatcher<'_> {
             || self.book.generated_path_of(self.facts, path).is_some()
     }
 
-    /// A lockfile goes only where it is itself what cannot be used; otherwise that would hide a mismatch.
+    /// Returns true if the lockfile itself is unusable; removing it otherwise would hide a mismatch.
     fn is_lockfile_to_blame(&self, need: Option<&Requirement<'_>>, path: &str) -> bool {
         let is_subject = need.is_some_and(|need| need.path.as_deref() == Some(path));
         is_subject || self.message.advises_removing(paths::base_name(path))
     }
 
-    /// Whether the files that a command consists of name a text.
+    /// Returns true if the files of a command contain a text.
     fn mentions(&self, entry: &CommandAnalysis, text: &str) -> bool {
         let files = entry.files();
         let in_files = || {
@@ -136,7 +136,7 @@ impl RequirementMatcher<'_> {
         !text.is_empty() && (in_files() || in_scripts())
     }
 
-    /// Whether a command makes what is at a path: its words or its files name it.
+    /// Returns true if a command creates a path: its words or its files name it.
     fn makes_path(&self, entry: &CommandAnalysis, path: &str) -> bool {
         let making = [
             EffectKind::Build,
@@ -156,7 +156,7 @@ impl RequirementMatcher<'_> {
     }
 }
 
-/// Whether a path or pattern is that of a subject, and not of a folder that holds more than it.
+/// Returns true if a path or pattern names the subject and not a directory that holds more.
 fn is_exactly(path: &str, subject: &str) -> bool {
     let beside = paths::parent(path) == paths::parent(subject);
     path == subject
@@ -165,7 +165,7 @@ fn is_exactly(path: &str, subject: &str) -> bool {
             && paths::covers(path, subject))
 }
 
-/// Whether a text contains another that is not a part of a longer word.
+/// Returns true if a text contains another as a whole word.
 pub(super) fn contains_word(text: &str, word: &str) -> bool {
     let is_inner = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
     text.match_indices(word).any(|(at, _)| {

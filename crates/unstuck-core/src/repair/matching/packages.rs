@@ -1,4 +1,4 @@
-//! Packages: missing, damaged, behind the wishes, or not to be reconciled.
+//! Packages: missing, damaged, outdated or conflicting.
 
 use super::{RequirementMatch, RequirementMatcher};
 use crate::repair::effects::{CommandAnalysis, CommandEffect};
@@ -42,7 +42,7 @@ impl RequirementMatcher<'_> {
         let frozen = installs.iter().all(|deed| deed.frozen);
         let loose = installs.iter().any(|deed| deed.loose);
         let plain = does(EffectKind::Install);
-        // What overrides contradictions is for contradictions, and nobody asked for newer versions.
+        // Options that override conflicts are only for conflicts, and newer versions were not requested.
         let upgrades = does(EffectKind::Upgrade);
         let extra = 3 * (u8::from(loose) + u8::from(upgrades));
         match need.state {
@@ -59,7 +59,7 @@ impl RequirementMatcher<'_> {
         }
     }
 
-    /// Whether everything can be installed without the network: the lockfile names no address.
+    /// Returns true if everything can be installed offline: the lockfile contains no URL.
     fn is_installable_offline(&self, need: &Requirement<'_>, deed: &CommandEffect) -> bool {
         let manager = deed
             .manager
@@ -77,7 +77,7 @@ impl RequirementMatcher<'_> {
         let locks = manager.into_iter().flat_map(|manager| &manager.locks);
         let mut locks = locks.map(|lock| paths::join(&need.directory, lock));
         let lock = locks.find(|lock| self.facts.exists(lock));
-        // Whoever found a contradiction had read what every package wants.
+        // A manager that reported a conflict had read the requirements of every package.
         let was_read = need.state == RequirementState::Unresolved;
         if was_read || lock.is_none() && need.state == RequirementState::Drifted {
             return true;
@@ -90,7 +90,7 @@ impl RequirementMatcher<'_> {
         known && lock.is_some_and(|lock| !addressed.any(|file| file == lock))
     }
 
-    /// Whether the packages are installed from nothing.
+    /// Returns true if the packages are reinstalled from scratch.
     fn is_clean_install(
         &self,
         need: &Requirement<'_>,
@@ -108,7 +108,7 @@ impl RequirementMatcher<'_> {
         folders.any(|folder| entry.removes(&paths::join(&need.directory, folder)))
     }
 
-    /// Whether an installation of named packages names the missing one, and any other can know of it.
+    /// Returns true if installing named packages includes the missing one, or an unnamed install can resolve it.
     fn installs_missing_package(
         &self,
         need: &Requirement<'_>,
@@ -130,7 +130,7 @@ impl RequirementMatcher<'_> {
         }
     }
 
-    /// Whether the lists that an installation reads name the package, or lists that these include may do so.
+    /// Returns true if the manifests that an install reads name the package, or files they include may do so.
     fn reads_list_naming(&self, deed: &CommandEffect, packages: &[String]) -> bool {
         let text = |path: &&String| self.facts.path_fact(path)?.text.as_deref();
         let manager = deed
@@ -164,7 +164,7 @@ impl RequirementMatcher<'_> {
     }
 }
 
-/// Whether a plain installation brings what is missing: the project declares it, or nothing is installed at all.
+/// Returns true if a plain install provides the missing package: it is declared, or nothing is installed at all.
 pub(in crate::repair) fn is_declared(
     book: &RepairCatalog,
     facts: &ProjectFacts,
@@ -193,7 +193,7 @@ pub(in crate::repair) fn is_declared(
     !known || nothing_there || files.any(declares)
 }
 
-/// The managers of the need's ecosystem.
+/// Returns the managers of the requirement's ecosystem.
 pub(in crate::repair) fn managers<'b>(
     book: &'b RepairCatalog,
     need: &Requirement<'_>,
@@ -203,7 +203,7 @@ pub(in crate::repair) fn managers<'b>(
     all.filter(move |manager| Some(manager.ecosystem.as_str()) == ecosystem.as_deref())
 }
 
-/// Names of packages compare without regard to case and to the sign between their words.
+/// Compares package names, ignoring case and word separators.
 fn is_same_package(one: &str, other: &str) -> bool {
     let plain = |name: &str| name.to_ascii_lowercase().replace(['_', '.'], "-");
     plain(one) == plain(other)

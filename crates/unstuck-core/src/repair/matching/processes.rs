@@ -1,4 +1,4 @@
-//! Processes: ports that a left-over holds, services that do not run.
+//! Processes: ports held by leftover processes, services that are not running.
 
 use super::{RequirementMatch, RequirementMatcher, contains_word};
 use crate::repair::effects::{CommandAnalysis, CommandEffect};
@@ -7,7 +7,7 @@ use crate::repair::repair_file::EffectKind;
 use crate::repair::requirement::Requirement;
 
 impl RequirementMatcher<'_> {
-    /// A port is freed by stopping what holds it, and only if that belongs to the project.
+    /// Matches freeing a port by stopping the process that holds it, only if that process belongs to the project.
     pub(super) fn match_port(
         &self,
         need: &Requirement<'_>,
@@ -50,7 +50,7 @@ impl RequirementMatcher<'_> {
         }
     }
 
-    /// Whether a deed stops the living process whose number a file holds, and that one may hold the port.
+    /// Returns true if an effect stops the living process of a pid file and that process may hold the port.
     fn stops_by_pid_file(
         &self,
         deed: &CommandEffect,
@@ -64,7 +64,7 @@ impl RequirementMatcher<'_> {
         })
     }
 
-    /// A service is started by what names it, or its port.
+    /// Matches starting a service by its name or port.
     pub(super) fn match_service(
         &self,
         need: &Requirement<'_>,
@@ -118,7 +118,7 @@ impl RequirementMatcher<'_> {
         match (by_name, by_port) {
             (true, _) => RequirementMatch::tied(0),
             (_, true) => RequirementMatch::tied(1),
-            // Where nobody says which service it is, what the project itself starts may be it.
+            // If the service is unknown, whatever the project itself starts may be it.
             _ if by_project && need.port.is_none() && need.name.is_none() => {
                 RequirementMatch::loose(2)
             }
@@ -127,7 +127,7 @@ impl RequirementMatcher<'_> {
     }
 }
 
-/// Whether the words of a command name a process.
+/// Returns true if the words of a command name a process.
 fn stops_process(stops: &[&CommandEffect], command: &str) -> bool {
     let words = stops.iter().flat_map(|deed| &deed.things);
     let mut words = words.filter(|word| word.len() > 2 && !word.starts_with('-'));

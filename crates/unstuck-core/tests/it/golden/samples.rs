@@ -15,7 +15,7 @@ use unstuck_core::{Diagnosis, Evidence, Kind, Layer, Level, Timestamp};
 /// The run of all samples.
 pub(super) const RUN: &str = "k3v9x0m2qa";
 
-/// All samples, each kind at least once.
+/// Returns all samples, each kind at least once.
 pub(super) fn all() -> Vec<Event> {
     [
         runs::all(),
@@ -28,7 +28,7 @@ pub(super) fn all() -> Vec<Event> {
     .concat()
 }
 
-/// A moment that many seconds after the first event.
+/// Returns the time this many seconds after the first event.
 pub(super) fn later(seconds: u64) -> Timestamp {
     Timestamp::from_seconds(1_794_777_000).after(Duration::from_secs(seconds))
 }

@@ -1,4 +1,4 @@
-//! The document: `recovery.json`, all or nothing.
+//! The proposal document `recovery.json`: all or nothing.
 
 use serde_json::{Value, json};
 use unstuck_core::command_policy::{
@@ -7,7 +7,7 @@ use unstuck_core::command_policy::{
 
 use super::{document, parse};
 
-/// A document with one value changed; null inside `set` is null, not absent.
+/// Returns a document with one value changed; null inside `set` is null, not absent.
 fn with(path: &str, value: Value) -> Value {
     let mut changed = document("npm ci");
     *changed.pointer_mut(path).unwrap() = value;
@@ -35,9 +35,9 @@ fn refused(bytes: &[u8]) -> String {
     Proposal::parse(bytes).unwrap_err().to_string()
 }
 
-/// S3-03, S3-06 to S3-15: what a proposal says, and what counts where it says nothing.
+/// S3-03, S3-06 to S3-15: the fields of a proposal and their defaults.
 #[test]
-fn a_proposal_is_read_field_by_field() {
+fn proposal_is_parsed_field_by_field() {
     let mut full = document(" npm ci\n");
     full["fallback"] = json!({ "command": "npm install", "confidence": "low" });
     let proposal = parse(&full).unwrap();
@@ -66,9 +66,9 @@ fn a_proposal_is_read_field_by_field() {
     assert_eq!(short.fallback, None);
 }
 
-/// S3-06 to S3-15: null is absent where a field may be absent, and wrong where it may not.
+/// S3-06 to S3-15: null means absent for optional fields, and is invalid for others.
 #[test]
-fn null_is_absent_only_where_a_field_may_be_absent() {
+fn null_is_absent_only_for_optional_fields() {
     for path in ["/recovery/working_dir", "/recovery/timeout_seconds"] {
         assert!(parse(&with(path, Value::Null)).is_ok(), "{path}");
     }
@@ -93,7 +93,7 @@ fn null_is_absent_only_where_a_field_may_be_absent() {
 
 /// S3-06 to S3-15: every required field is required.
 #[test]
-fn a_missing_field_is_named() {
+fn missing_field_is_named() {
     let required = [
         ("", "version"),
         ("", "timestamp"),
@@ -121,7 +121,7 @@ fn a_missing_field_is_named() {
 }
 
 #[test]
-fn a_value_of_another_type_is_never_converted() {
+fn value_of_another_type_is_never_converted() {
     let wrong = [
         ("/version", json!([2, 0, "1", true, 1.0, [1], -1, {}])),
         ("/timestamp", json!([0, [], {}, true])),
@@ -170,9 +170,9 @@ fn a_value_of_another_type_is_never_converted() {
     }
 }
 
-/// S3-13: the limits of the time limit.
+/// S3-13: the range of the timeout.
 #[test]
-fn a_timeout_is_a_whole_number_up_to_an_hour() {
+fn timeout_is_a_whole_number_up_to_an_hour() {
     for seconds in [1, 3600] {
         let proposal = parse(&with("/recovery/timeout_seconds", json!(seconds))).unwrap();
         assert_eq!(proposal.recovery.timeout_seconds, seconds);
@@ -195,9 +195,9 @@ fn a_timeout_is_a_whole_number_up_to_an_hour() {
     }
 }
 
-/// S3-07: RFC 3339 and nothing near it.
+/// S3-07: strict RFC 3339 only.
 #[test]
-fn a_timestamp_is_rfc_3339() {
+fn timestamp_is_rfc_3339() {
     for good in [
         "2026-01-23T05:36:33Z",
         "2026-01-23t05:36:33z",
@@ -240,7 +240,7 @@ fn a_timestamp_is_rfc_3339() {
 }
 
 #[test]
-fn unknown_fields_are_ignored_outside_and_refused_where_they_could_act() {
+fn unknown_fields_are_ignored_outside_and_rejected_where_they_could_act() {
     assert!(parse(&and("", "notes", json!({ "any": ["thing"] }))).is_ok());
     assert!(parse(&and("/diagnosis", "seen_before", json!(true))).is_ok());
     for key in [
@@ -256,7 +256,7 @@ fn unknown_fields_are_ignored_outside_and_refused_where_they_could_act() {
 }
 
 #[test]
-fn the_document_is_exactly_one_object() {
+fn document_is_exactly_one_object() {
     let good = document("npm ci").to_string();
     assert!(Proposal::parse(format!(" \t\r\n{good}\n\n").as_bytes()).is_ok());
     let around = [
@@ -305,7 +305,7 @@ fn the_document_is_exactly_one_object() {
 }
 
 #[test]
-fn text_that_is_no_text_is_refused_everywhere() {
+fn invalid_utf8_is_rejected_everywhere() {
     let good = document("npm ci").to_string();
     let places = ["npm ci", "dependencies are missing", "Cannot find module"];
     for place in places {
@@ -336,9 +336,9 @@ fn text_that_is_no_text_is_refused_everywhere() {
     );
 }
 
-/// S3-47: the last of two equal keys must not win, and neither the first.
+/// S3-47: with duplicate keys, neither the first nor the last may win.
 #[test]
-fn no_key_comes_twice_at_any_level() {
+fn duplicate_key_is_rejected_at_any_level() {
     let good = document("npm ci").to_string();
     let twice = [
         (r#""command":"#, r#""command":"id","command":"#),
@@ -363,13 +363,13 @@ fn no_key_comes_twice_at_any_level() {
 }
 
 #[test]
-fn values_inside_each_other_are_bounded_also_where_nobody_looks() {
+fn nesting_depth_is_bounded_even_in_unused_values() {
     let nested = |depth: usize, open: &str, close: &str| {
         let good = document("npm ci").to_string();
         let extra = format!("{}{}", open.repeat(depth), close.repeat(depth));
         good.replacen("{", &format!("{{\"extra\":{extra},"), 1)
     };
-    // The document itself is the first of 32.
+    // The document itself is the first of 32 levels.
     assert!(Proposal::parse(nested(31, "[", "]").as_bytes()).is_ok());
     assert!(refused(nested(32, "[", "]").as_bytes()).contains("32"));
     let objects = nested(32, "{\"a\":", "}").replace("\"a\":}", "\"a\":1}");
@@ -383,7 +383,7 @@ fn sizes_are_bounded() {
     let command = |bytes| with("/recovery/command", json!("a".repeat(bytes)));
     assert!(parse(&command(4096)).is_ok());
     assert!(parse(&command(4097)).unwrap_err().contains("4096"));
-    // Bytes count, not characters.
+    // The limit is in bytes, not characters.
     assert!(parse(&with("/recovery/command", json!("é".repeat(2049)))).is_err());
     let folder = |bytes| with("/recovery/working_dir", json!("a".repeat(bytes)));
     assert!(parse(&folder(1024)).is_ok());
@@ -404,9 +404,9 @@ fn sizes_are_bounded() {
     assert_eq!(MAX_BYTES, 262_144);
 }
 
-/// S3-47: what cannot be shown for what it is, is not looked at any further.
+/// S3-47: a document with characters that are not displayed faithfully is not examined further.
 #[test]
-fn hidden_characters_are_refused_in_commands_and_folders() {
+fn hidden_characters_are_rejected_in_commands_and_directories() {
     for hidden in [
         "\0",
         "\u{b}",
@@ -434,7 +434,7 @@ fn hidden_characters_are_refused_in_commands_and_folders() {
         }
         let fallback = json!({ "command": format!("npm{hidden}ci"), "confidence": "high" });
         assert!(parse(&and("", "fallback", fallback)).is_err(), "{hidden:?}");
-        // What decides nothing may hold anything.
+        // Fields that decide nothing may contain anything.
         assert!(parse(&with("/diagnosis/root_cause", json!(hidden))).is_ok());
     }
     assert!(parse(&with("/recovery/command", json!("a\tb\nc"))).is_ok());
@@ -447,9 +447,9 @@ fn hidden_characters_are_refused_in_commands_and_folders() {
     assert!(parse(&with("/recovery/working_dir", json!("a\n"))).is_err());
 }
 
-/// S3-50: what is told about a document holds nothing that a terminal obeys, and no secret.
+/// S3-50: messages about a document contain no control sequences and no secrets.
 #[test]
-fn what_is_told_of_a_document_is_harmless() {
+fn messages_about_a_document_are_harmless() {
     let key = "\u{1b}]52;c;x\u{7}\n\u{202e}sk-ant-api03-AAAAAAAAAAAAAAAAAAAAAAAA";
     let mut told = vec![parse(&and("/recovery", key, json!(1))).unwrap_err()];
     let twice = format!("{{{0}:1,{0}:2}}", json!(key));

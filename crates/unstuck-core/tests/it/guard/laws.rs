@@ -1,6 +1,6 @@
-//! Laws that hold for any rules, any command, any document.
+//! Invariants for any rules, any command, any document.
 //!
-//! `UNSTUCK_CASES` says how many cases each law is tried on; 2000 if it is not set.
+//! `UNSTUCK_CASES` is the number of cases per invariant; 2000 by default.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use unstuck_core::command_policy::{
 use super::{document, judged};
 use crate::bytes::laws;
 
-/// Pieces that mean something to the guard.
+/// Pieces that are relevant to the command policy.
 const PIECES: &[&str] = &[
     "npm",
     "install",
@@ -110,7 +110,7 @@ fn any_rules() -> impl Strategy<Value = RepairPolicy> {
     )
 }
 
-/// Rules, and a command that is often one of theirs.
+/// Generates rules, and a command that is often one of theirs.
 fn asked() -> impl Strategy<Value = (RepairPolicy, String)> {
     (any_rules(), command(), any::<Index>(), any::<bool>()).prop_map(
         |(rules, other, at, listed)| {
@@ -151,7 +151,7 @@ fn trimmed(text: &str) -> &str {
     text.trim_matches([' ', '\t', '\n', '\r'])
 }
 
-/// Plain, written once more and on purpose without anything of the guard.
+/// Recognizes simple commands: a second implementation that deliberately shares nothing with the policy.
 fn looks_plain(command: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_./:@%+=,-".contains(c);
     command
@@ -159,7 +159,7 @@ fn looks_plain(command: &str) -> bool {
         .all(|word| !word.is_empty() && word.chars().all(is_plain))
 }
 
-/// The stricter, the higher.
+/// Returns a higher number for a stricter verdict.
 fn strictness(verdict: &Verdict) -> u8 {
     match verdict {
         Verdict::Run(_) => 0,
@@ -172,9 +172,10 @@ fn strictness(verdict: &Verdict) -> u8 {
 proptest! {
     #![proptest_config(laws())]
 
-    /// S3-02, S3-17, S3-47: what runs is, byte for byte, an entry of the owner; or plain where the owner allows that.
+    /// S3-02, S3-17, S3-47: a command that runs is, byte for byte, an entry of the owner; or simple where the owner
+    /// allows that.
     #[test]
-    fn what_runs_was_written_by_the_owner((rules, command) in asked(), place in place(), standing in standing()) {
+    fn only_commands_written_by_the_owner_run((rules, command) in asked(), place in place(), standing in standing()) {
         let verdict = evaluate(&rules, &command, &place, &standing).verdict;
         if let Verdict::Run(approved) = verdict {
             prop_assert_eq!(approved.command_text(), trimmed(&command));
@@ -196,9 +197,9 @@ proptest! {
         }
     }
 
-    /// S3-47: one more character at an end, and it is another command; but for the four that are trimmed.
+    /// S3-47: one more character at either end makes it another command, except for the four that are trimmed.
     #[test]
-    fn one_character_more_is_another_command(entry in command(), more in any::<char>(), in_front: bool, human in vec(command(), 0..3)) {
+    fn one_more_character_is_another_command(entry in command(), more in any::<char>(), in_front: bool, human in vec(command(), 0..3)) {
         let rules = RepairPolicy { auto_approve: vec![entry.clone()], require_human: human, ..RepairPolicy::default() };
         let command = if in_front { format!("{more}{}", trimmed(&entry)) } else { format!("{}{more}", trimmed(&entry)) };
         if matches!(more, ' ' | '\t' | '\n' | '\r') {
@@ -208,9 +209,9 @@ proptest! {
         }
     }
 
-    /// S3-43: a section that is not in order approves nothing, whatever is in it.
+    /// S3-43: an invalid section approves nothing, whatever it contains.
     #[test]
-    fn a_wrong_section_never_runs_anything(rules in any_rules(), key in select(vec!["enabled", "auto_approve", "require_human", "on_unknown", "cooldown_seconds", "max_auto_recoveries_per_run", "sandbox", "extra"]), value in wrong_value(), command in command()) {
+    fn invalid_section_never_runs_anything(rules in any_rules(), key in select(vec!["enabled", "auto_approve", "require_human", "on_unknown", "cooldown_seconds", "max_auto_recoveries_per_run", "sandbox", "extra"]), value in wrong_value(), command in command()) {
         let mut section = json!({ "auto_approve": rules.auto_approve, "require_human": rules.require_human, "on_unknown": rules.on_unknown });
         section[key] = value;
         let read = RepairPolicy::from_json(&section);
@@ -223,17 +224,17 @@ proptest! {
         }
     }
 
-    /// Whatever is added can only make it stricter.
+    /// Any additional step can only make the verdict stricter.
     #[test]
-    fn every_further_step_is_stricter((rules, command) in asked(), place in place(), standing in standing()) {
+    fn every_additional_step_is_stricter((rules, command) in asked(), place in place(), standing in standing()) {
         let least = evaluate(&rules, &command, &DirectoryKind::Ordinary, &PolicyContext::default()).verdict;
         let most = evaluate(&rules, &command, &place, &standing).verdict;
         prop_assert!(strictness(&most) >= strictness(&least), "{least:?} became {most:?}");
     }
 
-    /// S3-18: an entry more in `require_human`, or one less in `auto_approve`, never lets anything run.
+    /// S3-18: adding an entry to `require_human`, or removing one from `auto_approve`, never lets anything run.
     #[test]
-    fn a_narrower_list_never_lets_more_run((rules, command) in asked(), entry in command(), at in any::<Index>()) {
+    fn narrower_list_never_lets_more_run((rules, command) in asked(), entry in command(), at in any::<Index>()) {
         let runs = |rules: &RepairPolicy| judged(rules, &command).verdict.name() == "run";
         let mut asking = rules.clone();
         asking.require_human.push(entry);
@@ -242,13 +243,13 @@ proptest! {
         if !fewer.auto_approve.is_empty() {
             fewer.auto_approve.remove(at.index(rules.auto_approve.len()));
         }
-        // Where unknown commands are allowed, a command that leaves the list is an unknown one.
+        // If unknown commands are allowed, a command removed from the list is an unknown one.
         prop_assert!(runs(&rules) || !runs(&fewer) || rules.on_unknown == OnUnknown::Allow);
     }
 
-    /// S3-01: the texts of a proposal decide nothing: they only have to be texts.
+    /// S3-01: the texts of a proposal decide nothing; they only have to be strings.
     #[test]
-    fn no_text_of_a_proposal_decides((rules, command) in asked(), texts in vec(any::<String>(), 4..5), confidence in select(vec!["high", "medium", "low"]), category in select(vec!["dependency", "config", "environment", "permissions", "network"])) {
+    fn texts_of_a_proposal_decide_nothing((rules, command) in asked(), texts in vec(any::<String>(), 4..5), confidence in select(vec!["high", "medium", "low"]), category in select(vec!["dependency", "config", "environment", "permissions", "network"])) {
         let plain = Proposal::parse(document(&command).to_string().as_bytes());
         let mut other = document(&command);
         other["category"] = json!(category);
@@ -263,24 +264,24 @@ proptest! {
         }
     }
 
-    /// A document that is refused is never judged otherwise by its command alone.
+    /// A command by itself is never rejected differently from its document.
     #[test]
-    fn a_command_is_judged_as_its_document_is(rules in any_rules(), command in command()) {
+    fn command_is_evaluated_like_its_document(rules in any_rules(), command in command()) {
         let refused = Proposal::parse(document(&command).to_string().as_bytes()).is_err();
         let verdict = judged(&rules, &command).verdict;
         prop_assert_eq!(refused, verdict == Verdict::RejectProposal);
     }
 
-    /// Any bytes at all are read without a panic, and hardly any are a proposal.
+    /// Any bytes are parsed without a panic, and hardly any are a proposal.
     #[test]
-    fn any_bytes_are_refused_in_peace(bytes in vec(any::<u8>(), 0..400)) {
+    fn any_bytes_are_rejected_without_a_panic(bytes in vec(any::<u8>(), 0..400)) {
         let told = Proposal::parse(&bytes).unwrap_err().to_string();
         prop_assert!(!told.chars().any(char::is_control));
     }
 
-    /// A damaged document is refused or still one; whatever is read is well-formed.
+    /// A damaged document is rejected or still valid; a parsed one is always well-formed.
     #[test]
-    fn a_damaged_document_is_refused_or_whole(command in command(), at in any::<Index>(), bytes in vec(any::<u8>(), 0..4), length in 0..6_usize) {
+    fn damaged_document_is_rejected_or_valid(command in command(), at in any::<Index>(), bytes in vec(any::<u8>(), 0..4), length in 0..6_usize) {
         let mut damaged = document(&command).to_string().into_bytes();
         let from = at.index(damaged.len());
         let to = (from + length).min(damaged.len());
@@ -292,9 +293,9 @@ proptest! {
         }
     }
 
-    /// What is shown holds nothing that a terminal obeys.
+    /// Displayed text contains no control sequences.
     #[test]
-    fn what_is_shown_is_on_one_line_and_harmless(text in any::<String>()) {
+    fn displayed_text_is_on_one_line_and_harmless(text in any::<String>()) {
         let is_hidden = |c: char| c.is_control() || "\u{202e}\u{200b}\u{2028}\u{feff}".contains(c);
         for shown in [sanitize(&text), sanitize_command(&text)] {
             prop_assert!(!shown.chars().any(is_hidden));
@@ -302,9 +303,9 @@ proptest! {
         prop_assert!(sanitize_command(&text).is_ascii());
     }
 
-    /// What runs without a shell is, word for word, what a shell would take from it.
+    /// A command that runs without a shell has exactly the words a shell would pass.
     #[test]
-    fn a_script_without_a_shell_keeps_every_word(words in vec(vec("[a-z0-9_./:@%+=,-]{1,8}", 1..4), 1..4)) {
+    fn script_without_a_shell_keeps_every_word(words in vec(vec("[a-z0-9_./:@%+=,-]{1,8}", 1..4), 1..4)) {
         let text = words.iter().map(|words| words.join(" ")).collect::<Vec<_>>().join(" && ");
         if let ExecutionPlan::Direct(commands) = ExecutionPlan::for_text(&text) {
             prop_assert_eq!(commands, words);

@@ -1,4 +1,4 @@
-//! What makes a verdict stricter: folders, the switch, limits, the cooldown, files that have changed.
+//! Conditions that make a verdict stricter: directories, the switch, limits, the cooldown, changed files.
 
 use std::time::Duration;
 
@@ -14,9 +14,9 @@ fn with(standing: &PolicyContext) -> Evaluation {
     evaluate(&rules, "npm ci", &DirectoryKind::Ordinary, standing)
 }
 
-/// S3-16: switched off is switched off, and nobody is asked.
+/// S3-16: when repairs are disabled, nothing runs and no approval is requested.
 #[test]
-fn switched_off_nothing_runs() {
+fn nothing_runs_when_disabled() {
     for on_unknown in [OnUnknown::Escalate, OnUnknown::Deny, OnUnknown::Allow] {
         let rules = RepairPolicy {
             enabled: false,
@@ -32,9 +32,9 @@ fn switched_off_nothing_runs() {
     }
 }
 
-/// S3-19, S3-41: the limit of a run, also where unknown commands are allowed.
+/// S3-19, S3-41: the limit of a run, even if unknown commands are allowed.
 #[test]
-fn the_limit_of_a_run_makes_it_ask() {
+fn run_limit_requires_approval() {
     let after = |ran, most| {
         let rules = RepairPolicy {
             max_auto_recoveries_per_run: most,
@@ -57,9 +57,9 @@ fn the_limit_of_a_run_makes_it_ask() {
     assert_eq!(after(0, 0), ["ask", "ask"]);
 }
 
-/// S3-20: within the cooldown it asks, and says how long it is.
+/// S3-20: within the cooldown approval is required, and the reason states the remaining time.
 #[test]
-fn within_the_cooldown_it_asks() {
+fn cooldown_requires_approval() {
     let left = Duration::from_secs(42);
     let judgement = with(&PolicyContext {
         cooldown_left: Some(left),
@@ -81,7 +81,7 @@ fn within_the_cooldown_it_asks() {
 }
 
 #[test]
-fn files_that_decide_what_it_does_make_it_ask_when_they_changed() {
+fn changed_watched_files_require_approval() {
     let judgement = with(&PolicyContext {
         changed_watched_files: texts(&["package.json", "a\u{1b}b"]),
         ..PolicyContext::default()
@@ -93,9 +93,9 @@ fn files_that_decide_what_it_does_make_it_ask_when_they_changed() {
     );
 }
 
-/// S3-48: inside `.git`, `node_modules` or our own state an approval does not apply.
+/// S3-48: inside `.git`, `node_modules` or unstuck's own state an approval does not apply.
 #[test]
-fn no_approval_counts_in_a_protected_folder() {
+fn no_approval_applies_in_a_protected_directory() {
     let place = DirectoryKind::Protected(".git".to_owned());
     for (on_unknown, unknown) in [
         (OnUnknown::Escalate, "ask"),
@@ -109,9 +109,9 @@ fn no_approval_counts_in_a_protected_folder() {
     }
 }
 
-/// Configuration that nobody trusted is not among the rules; here it is only told.
+/// Untrusted configuration is not part of the rules; here it is only reported.
 #[test]
-fn untrusted_configuration_is_told() {
+fn untrusted_configuration_is_reported() {
     let judgement = with(&PolicyContext {
         untrusted_config: Some("unstuck.toml".to_owned()),
         ..PolicyContext::default()
@@ -135,9 +135,9 @@ fn untrusted_configuration_is_told() {
     );
 }
 
-/// Every reason is told, not only the first.
+/// Every reason is reported, not only the first.
 #[test]
-fn all_reasons_to_ask_are_told_together() {
+fn all_approval_reasons_are_reported_together() {
     let standing = PolicyContext {
         auto_repairs_this_run: 9,
         cooldown_left: Some(Duration::from_secs(1)),

@@ -1,4 +1,4 @@
-//! The owner's lists: an approval is the very text.
+//! The owner's lists: an approval applies to the exact text.
 
 use serde_json::{Value, json};
 use unstuck_core::command_policy::{
@@ -7,7 +7,7 @@ use unstuck_core::command_policy::{
 
 use super::{judged, rules, verdict};
 
-/// The lists that the first design names.
+/// Returns the lists named in the first design.
 fn usual(on_unknown: OnUnknown) -> RepairPolicy {
     rules(
         &[
@@ -34,9 +34,9 @@ fn approved(rules: &RepairPolicy, command: &str) -> Option<ApprovedCommand> {
     }
 }
 
-/// S3-02, S3-17, S3-47: only what is listed runs, and what runs is the owner's entry.
+/// S3-02, S3-17, S3-47: only a listed command runs, and what runs is the owner's entry.
 #[test]
-fn an_approval_is_the_very_text_and_the_owners_entry_runs() {
+fn approval_matches_the_exact_text_and_runs_the_owners_entry() {
     let mut rules = usual(OnUnknown::Escalate);
     for entry in rules.auto_approve.clone() {
         let approved = approved(&rules, &format!(" \t\r\n{entry}\n")).unwrap();
@@ -49,9 +49,9 @@ fn an_approval_is_the_very_text_and_the_owners_entry_runs() {
     assert_eq!(approved(&rules, "npm ci").unwrap().command_text(), "npm ci");
 }
 
-/// S3-02, S3-47: no prefix, no glob, no folding, no normalisation, no path, no quotes.
+/// S3-02, S3-47: no prefix, no glob, no folding, no normalization, no path, no quotes.
 #[test]
-fn a_text_that_differs_in_any_way_is_another_text() {
+fn any_difference_makes_another_text() {
     let rules = usual(OnUnknown::Escalate);
     for other in [
         "npm",
@@ -104,9 +104,9 @@ fn a_text_that_differs_in_any_way_is_another_text() {
     }
 }
 
-/// S3-17: signs of patterns are letters like any other in `auto_approve`.
+/// S3-17: pattern characters have no meaning in `auto_approve`.
 #[test]
-fn an_approval_has_no_pattern() {
+fn approval_is_not_a_pattern() {
     for (entry, command) in [
         ("npm *", "npm install"),
         ("*", "npm install"),
@@ -136,9 +136,10 @@ fn an_approval_has_no_pattern() {
     }
 }
 
-/// S3-18: the order of the lists. A string in both asks; an exact approval beats a pattern; then patterns, then the rest.
+/// S3-18: the order of the lists. A string in both requires approval; an exact approval beats a pattern; then patterns,
+/// then the rest.
 #[test]
-fn the_lists_have_an_order() {
+fn lists_have_a_fixed_order() {
     let cases: [(&[&str], &[&str], &str, &str); 13] = [
         (&["git push"], &["git push"], "git push", "ask"),
         (&["npm *"], &["npm *"], "npm *", "ask"),
@@ -176,9 +177,9 @@ fn the_lists_have_an_order() {
     }
 }
 
-/// S3-21: what is in no list is asked, refused, or runs if it is plain.
+/// S3-21: a command in no list needs approval, is denied, or runs if it is simple.
 #[test]
-fn what_is_in_no_list_is_as_the_owner_says() {
+fn unlisted_command_follows_on_unknown() {
     let judged = |on_unknown, command: &str| verdict(&usual(on_unknown), command);
     assert_eq!(judged(OnUnknown::Escalate, "npm ci"), "ask");
     assert_eq!(judged(OnUnknown::Deny, "npm ci"), "deny");
@@ -194,9 +195,9 @@ fn what_is_in_no_list_is_as_the_owner_says() {
     assert_eq!(RepairPolicy::default().on_unknown, OnUnknown::Escalate);
 }
 
-/// S3-50: a command with a secret in it is no plain command.
+/// S3-50: a command with a secret in it is not a simple command.
 #[test]
-fn a_secret_is_not_allowed_through_without_a_look() {
+fn command_with_a_secret_needs_approval() {
     let rules = rules(&[], &[], OnUnknown::Allow);
     let command = "npm ci --token=npm_abcdefghijklmnopqrstuvwxyz0123456789";
     let judgement = judged(&rules, command);
@@ -206,7 +207,7 @@ fn a_secret_is_not_allowed_through_without_a_look() {
 
 /// S3-16 to S3-21: the defaults.
 #[test]
-fn the_defaults_approve_nothing_and_ask() {
+fn defaults_approve_nothing_and_require_approval() {
     let rules = RepairPolicy::from_json(&json!({})).unwrap();
     assert_eq!(rules, RepairPolicy::default());
     assert!(rules.enabled && rules.auto_approve.is_empty());
@@ -216,9 +217,9 @@ fn the_defaults_approve_nothing_and_ask() {
     assert_eq!(verdict(&rules, "npm ci"), "ask");
 }
 
-/// S3-43: one mistake in the section, and nothing of it counts.
+/// S3-43: one error in the section, and all of it is ignored.
 #[test]
-fn a_wrong_section_approves_nothing() {
+fn invalid_section_approves_nothing() {
     let good = json!({
         "enabled": true, "auto_approve": ["npm ci"], "require_human": [], "max_auto_recoveries_per_run": 3, "cooldown_seconds": 0,
         "on_unknown": "allow", "sandbox": "off", "network": false, "allowed_write_paths": ["dist"], "env_keep": ["A"], "guard_files": false, "preview": false,
@@ -265,7 +266,7 @@ fn a_wrong_section_approves_nothing() {
 }
 
 #[test]
-fn why_a_person_is_asked_is_told_in_a_sentence() {
+fn approval_reason_is_a_sentence() {
     let rules = usual(OnUnknown::Escalate);
     let judgement = judged(&rules, "npm instal");
     assert_eq!(
@@ -284,9 +285,9 @@ fn why_a_person_is_asked_is_told_in_a_sentence() {
     assert_eq!(judgement.reason, "`git push` of require_human covers it");
 }
 
-/// S3-50: an owner is told of a secret in an entry, and of an entry that can never be asked for.
+/// S3-50: the owner is warned of a secret in an entry, and of an entry that can never match.
 #[test]
-fn an_owner_is_told_of_entries_that_cannot_be_meant() {
+fn questionable_entries_are_reported() {
     assert!(lint_entry("x --token=npm_abcdefghijklmnopqrstuvwxyz0123456789").is_some());
     assert!(lint_entry("npm\u{a0}ci").is_some());
     for entry in [

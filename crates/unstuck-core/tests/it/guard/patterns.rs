@@ -1,10 +1,10 @@
-//! `require_human`: generous, because being too generous only asks.
+//! `require_human`: generous, because a false match only requires approval.
 
 use unstuck_core::command_policy::OnUnknown;
 
 use super::{rules, verdict};
 
-/// `curl x`, written otherwise.
+/// `curl x` in other notations.
 const OTHER_CLOTHES: &[&str] = &[
     "curl x",
     "  curl   x ",
@@ -99,7 +99,7 @@ const OTHER_CLOTHES: &[&str] = &[
     "! curl x",
 ];
 
-/// Lines with `curl x` somewhere.
+/// Lines that contain `curl x`.
 const JOINED: &[&str] = &[
     "true && curl x",
     "true&&curl x",
@@ -144,7 +144,7 @@ const JOINED: &[&str] = &[
     "git $(true) commit; curl x",
 ];
 
-/// Whether a pattern covers a command; what is not covered is denied here.
+/// Returns true if a pattern matches a command; a command without a match is denied here.
 fn covers(pattern: &str, command: &str) -> bool {
     match verdict(&rules(&[], &[pattern], OnUnknown::Deny), command) {
         "ask" => true,
@@ -153,9 +153,9 @@ fn covers(pattern: &str, command: &str) -> bool {
     }
 }
 
-/// S3-18: `*` is any run of characters, and without one an entry is the first words of a command.
+/// S3-18: `*` is any run of characters; without one an entry matches the first words of a command.
 #[test]
-fn a_pattern_is_stars_or_first_words() {
+fn pattern_is_stars_or_first_words() {
     for (pattern, command) in [
         ("*", "anything at all"),
         ("curl *", "curl http://x"),
@@ -199,9 +199,9 @@ fn a_pattern_is_stars_or_first_words() {
     }
 }
 
-/// S3-18: the same command in other clothes.
+/// S3-18: the same command in other notations.
 #[test]
-fn the_same_command_in_other_clothes_is_covered() {
+fn other_notations_of_a_command_match() {
     for command in OTHER_CLOTHES {
         assert!(covers("curl *", command), "{command}");
     }
@@ -209,7 +209,7 @@ fn the_same_command_in_other_clothes_is_covered() {
 
 /// S3-18: every command of a line, however it is joined.
 #[test]
-fn every_command_of_a_line_is_looked_at() {
+fn every_command_of_a_line_is_checked() {
     for command in JOINED {
         assert!(covers("curl *", command), "{command}");
     }
@@ -217,9 +217,9 @@ fn every_command_of_a_line_is_looked_at() {
     assert!(covers("git push", "git >log push"));
 }
 
-/// T5 of the threats: length never switches the look off.
+/// Threat T5: a long line does not disable the check.
 #[test]
-fn the_last_of_many_commands_is_looked_at() {
+fn last_of_many_commands_is_checked() {
     let many = format!("{}curl x", "true && ".repeat(500));
     assert!(many.len() < 4096 && covers("curl *", &many));
     let deep = format!("{}curl x{}", "$(".repeat(1000), ")".repeat(1000));
@@ -234,9 +234,9 @@ fn the_last_of_many_commands_is_looked_at() {
     assert!(covers("curl *", &braces));
 }
 
-/// S3-18: entries are as generous as commands.
+/// S3-18: entries are read as generously as commands.
 #[test]
-fn an_entry_may_be_written_in_other_clothes_too() {
+fn entry_in_another_notation_matches() {
     for (pattern, command) in [
         ("Git Push", "git push"),
         ("  git   push ", "git push -f"),

@@ -4,7 +4,7 @@ use unstuck_core::command_policy::ExecutionPlan;
 
 use super::texts;
 
-/// The words of each command, if no shell is needed.
+/// Returns the words of each command, if no shell is needed.
 fn argv(text: &str) -> Option<Vec<Vec<String>>> {
     match ExecutionPlan::for_text(text) {
         ExecutionPlan::Direct(commands) => Some(commands),
@@ -15,7 +15,7 @@ fn argv(text: &str) -> Option<Vec<Vec<String>>> {
     }
 }
 
-/// S3-17, S3-47: the entries that the first design lists need no shell.
+/// S3-17, S3-47: the entries named in the first design need no shell.
 #[test]
 fn plain_words_run_without_a_shell() {
     for (text, expected) in [
@@ -51,7 +51,7 @@ fn plain_words_run_without_a_shell() {
 }
 
 #[test]
-fn whatever_a_shell_would_look_at_runs_by_a_shell() {
+fn text_with_shell_syntax_runs_in_a_shell() {
     for text in [
         "a;b",
         "a ; b",

@@ -1,10 +1,10 @@
-//! How texts of a proposal are shown.
+//! Display of texts of a proposal.
 
 use unstuck_core::command_policy::{sanitize, sanitize_command};
 
-/// S3-50: no secret is shown; and nothing that a terminal, a log or an eye would take for something else.
+/// S3-50: no secret is shown, and nothing that misleads a terminal, a log or a reader.
 #[test]
-fn texts_are_shown_without_what_they_could_do() {
+fn texts_are_sanitized_for_display() {
     for (text, shown) in [
         ("dependencies are missing", "dependencies are missing"),
         ("Größe 日本語 🙂", "Größe 日本語 🙂"),
@@ -40,15 +40,15 @@ fn texts_are_shown_without_what_they_could_do() {
 }
 
 #[test]
-fn a_long_text_is_cut_and_says_so() {
+fn long_text_is_truncated_with_a_notice() {
     let told = sanitize(&"é".repeat(100_000));
     assert!(told.ends_with("… (98000 more characters)"));
     assert!(told.len() < 5000);
 }
 
-/// T6 of the threats: a letter that looks like another is spelled out, so that the person who approves can tell.
+/// Threat T6: a lookalike letter is escaped, so that the approver can tell.
 #[test]
-fn a_command_is_shown_whole_with_every_foreign_letter_spelled_out() {
+fn command_is_shown_whole_with_non_ascii_letters_escaped() {
     assert_eq!(sanitize_command("n\u{440}m install"), r"n\u{440}m install");
     assert_eq!(sanitize_command("npm run caf\u{e9}"), r"npm run caf\u{e9}");
     assert_eq!(sanitize_command("npm ci\nid"), r"npm ci\nid");

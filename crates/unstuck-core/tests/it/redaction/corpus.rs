@@ -1,11 +1,11 @@
-//! The corpora beside the repository: real output of tools and APIs, in which only what is a key is hidden.
+//! The corpora beside the repository: real output of tools and APIs, in which only keys are redacted.
 
 use std::path::Path;
 
 use super::redactor;
 
 #[test]
-fn no_hash_or_id_of_the_corpora_is_hidden() {
+fn no_hash_or_id_of_the_corpora_is_redacted() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus");
     let mut hidden = Vec::new();
     let mut texts = 0;

@@ -37,14 +37,14 @@ fn samples() -> Samples {
     toml::from_str(include_str!("../../../data/secrets.toml")).unwrap()
 }
 
-/// A text with a secret in it.
+/// A text that contains a secret.
 #[derive(Debug, Clone)]
 pub(super) struct AnySecret {
     pub(super) text: String,
     pub(super) hidden: String,
 }
 
-/// A secret that is known by itself, and the literals that such begin with.
+/// A secret recognized without context, and the literal prefixes of its kind.
 #[derive(Debug, Clone)]
 pub(super) struct Unnamed {
     pub(super) secret: String,
@@ -52,7 +52,7 @@ pub(super) struct Unnamed {
 }
 
 impl Unnamed {
-    /// Whether it begins with a literal of its pattern.
+    /// Returns true if it begins with a literal of its pattern.
     pub(super) fn begins_with_literal(&self) -> bool {
         self.literals
             .iter()
@@ -60,14 +60,14 @@ impl Unnamed {
     }
 }
 
-/// All secrets that are known by themselves.
+/// Returns all secrets recognized without context.
 pub(super) fn unnamed() -> Vec<Unnamed> {
     let samples = samples();
     let patterns = samples.pattern.iter().filter(|pattern| !pattern.named);
     let secrets = patterns.flat_map(|pattern| {
         let texts = &samples.sample[&pattern.id].text;
         texts.iter().filter_map(|text| {
-            // What stands before it may be needed.
+            // The text before it may be needed.
             let rest = text.strip_prefix('«')?;
             let (secret, _) = rest.split_once('»')?;
             Some(Unnamed {
@@ -79,7 +79,7 @@ pub(super) fn unnamed() -> Vec<Unnamed> {
     secrets.collect()
 }
 
-/// One of the samples that stand on one line.
+/// Generates one of the single-line samples.
 pub(super) fn any_secret() -> impl Strategy<Value = AnySecret> {
     let texts = samples()
         .sample
@@ -100,7 +100,7 @@ fn plain(text: &str) -> String {
     text.replace(['«', '»', '¦'], "").replace("\\x1b", "\x1b")
 }
 
-/// The sample as it must be shown.
+/// Returns the redacted sample.
 fn expected(id: &str, text: &str) -> String {
     let mut parts = text.split(['«', '»']).enumerate();
     parts
@@ -112,7 +112,7 @@ fn expected(id: &str, text: &str) -> String {
 }
 
 #[test]
-fn every_sample_is_hidden_by_its_pattern_and_no_decoy_is() {
+fn every_sample_is_redacted_by_its_pattern_and_no_decoy_is() {
     let mut wrong = Vec::new();
     let mut check = |id: &str, text: &str, expected: &str| {
         let shown = redactor().redact(text).into_owned();

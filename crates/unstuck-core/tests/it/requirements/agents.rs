@@ -1,8 +1,8 @@
-//! Seed 001: how an agent in a pipeline fails.
+//! Seed 001: failures of agents in a pipeline.
 
 use super::*;
 
-/// S1-01: the error types of the pipeline are kinds of ours, by the same names.
+/// S1-01: the error types of the pipeline are failure kinds with the same names.
 #[test]
 fn every_error_type_of_the_pipeline_is_a_kind() {
     for name in [
@@ -18,7 +18,7 @@ fn every_error_type_of_the_pipeline_is_a_kind() {
     }
 }
 
-/// S1-02, S1-03, S1-39: code 124 is a timeout, also if the output is empty, wrong or without its diff.
+/// S1-02, S1-03, S1-39: code 124 is a timeout, even if the output is empty, wrong or without its diff.
 #[test]
 fn code_124_is_a_timeout() {
     assert_eq!(kind(&agent(124, "", "", &[])), Kind::Timeout);
@@ -26,7 +26,7 @@ fn code_124_is_a_timeout() {
     assert_eq!(kind(&all.with_diff_expected()), Kind::Timeout);
 }
 
-/// S1-04: an empty output is that, also if checks failed because of it.
+/// S1-04: an empty output is `empty_output`, even if checks failed because of it.
 #[test]
 fn no_output_is_empty_output() {
     for stdout in ["", "  \n\t\n"] {
@@ -38,9 +38,9 @@ fn no_output_is_empty_output() {
     }
 }
 
-/// S1-05, S1-40: a check that misses a section says so, in any letter case.
+/// S1-05, S1-40: a check reports a missing section, in any letter case.
 #[test]
-fn a_missing_section_is_told_from_other_checks() {
+fn missing_section_is_distinguished_from_other_checks() {
     for check in ["Missing section: # Tests", "MISSING SECTION `Plan`"] {
         let failure = agent(0, "output", "", &[check]);
         assert_eq!(kind(&failure), Kind::MissingSections, "{check}");
@@ -49,9 +49,9 @@ fn a_missing_section_is_told_from_other_checks() {
     }
 }
 
-/// S1-06: any other failed check is a format that is wrong.
+/// S1-06: any other failed check is a format error.
 #[test]
-fn another_failed_check_is_format_validation() {
+fn other_failed_check_is_format_validation() {
     for check in ["line 3 is too long", "expected a table", "x"] {
         let failure = agent(0, "output", "", &[check]);
         assert_eq!(kind(&failure), Kind::FormatValidation, "{check}");
@@ -61,7 +61,7 @@ fn another_failed_check_is_format_validation() {
 
 /// S1-07: an output that has to contain a diff and has none.
 #[test]
-fn a_diff_that_was_expected_and_is_absent_is_a_diff_parse_error() {
+fn missing_expected_diff_is_a_diff_parse_error() {
     let without = agent(0, "I changed the file as you asked.", "", &[]);
     assert_eq!(kind(&without), Kind::None);
     assert_eq!(kind(&without.with_diff_expected()), Kind::DiffParseError);
@@ -71,9 +71,9 @@ fn a_diff_that_was_expected_and_is_absent_is_a_diff_parse_error() {
     assert_eq!(kind(&refused), Kind::DiffParseError);
 }
 
-/// S1-08: a prompt that could not be filled is a context error.
+/// S1-08: a prompt with a missing variable is a context error.
 #[test]
-fn a_missing_placeholder_is_a_context_error() {
+fn missing_placeholder_is_a_context_error() {
     for stderr in [
         "KeyError: 'design'",
         "Missing placeholder: {plan}",
@@ -84,9 +84,9 @@ fn a_missing_placeholder_is_a_context_error() {
     }
 }
 
-/// S1-09: the rules come in this order: 124, empty, checks, diff, context, unknown.
+/// S1-09: the order of the rules: 124, empty, checks, diff, context, unknown.
 #[test]
-fn the_first_of_the_pipelines_rules_counts() {
+fn first_rule_of_the_pipeline_applies() {
     let context = agent(1, "output", "KeyError: 'x'", &[]);
     assert_eq!(kind(&context), Kind::ContextError);
     let diff = context.with_diff_expected();
@@ -102,9 +102,9 @@ fn the_first_of_the_pipelines_rules_counts() {
     );
 }
 
-/// A typed cause wins over what follows from it: nothing was written because nobody was logged in.
+/// A typed cause beats its consequences: there was no output because of a missing login.
 #[test]
-fn a_known_cause_wins_over_its_symptoms() {
+fn known_cause_beats_its_symptoms() {
     let refused = r#"API Error: 401 {"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key"}}"#;
     let failure = agent(1, "", refused, &["Missing section: # Tests"]);
     assert_eq!(kind(&failure.with_diff_expected()), Kind::AuthRequired);

@@ -1,10 +1,10 @@
-//! Seed 004: how the answers of an API are read.
+//! Seed 004: interpretation of API responses.
 
 use super::*;
 
-/// S4-19, S4-23: what a status says if nothing else does.
+/// S4-19, S4-23: the kind implied by a status alone.
 #[test]
-fn a_status_alone_tells_the_kind() {
+fn status_alone_determines_the_kind() {
     for (status, expected, retryable) in [
         (429, Kind::RateLimit, true),
         (500, Kind::ServerError, true),
@@ -24,9 +24,9 @@ fn a_status_alone_tells_the_kind() {
     }
 }
 
-/// S4-19: the names of the error types are read as kinds.
+/// S4-19: the names of the error types are mapped to kinds.
 #[test]
-fn every_error_type_of_the_api_is_read_as_a_kind() {
+fn every_error_type_of_the_api_is_mapped_to_a_kind() {
     for (name, expected) in [
         ("rate_limit", Kind::RateLimit),
         ("server_error", Kind::ServerError),
@@ -41,9 +41,9 @@ fn every_error_type_of_the_api_is_read_as_a_kind() {
     }
 }
 
-/// S4-23: 400 with context_length, or in any provider's words, is a context limit and is not retried.
+/// S4-23: 400 with context_length, or in any provider's wording, is a context limit and is not retried.
 #[test]
-fn a_context_that_is_too_long_is_told_from_other_bad_requests() {
+fn context_limit_is_distinguished_from_other_bad_requests() {
     for body in [
         r#"{"error":{"code":"context_length_exceeded"}}"#,
         r#"{"error":{"message":"This model's maximum context length is 8192 tokens."}}"#,
@@ -61,7 +61,7 @@ fn a_context_that_is_too_long_is_told_from_other_bad_requests() {
     assert_eq!(kind(&other), Kind::InvalidRequest);
 }
 
-/// S4-23: a timeout of ours may be retried, and what is not an error of the API is unknown.
+/// S4-23: a client-side timeout may be retried, and anything that is not an API error is unknown.
 #[test]
 fn timeouts_are_retried_and_the_rest_is_unknown() {
     for failure in [

@@ -1,10 +1,10 @@
-//! Seed 000: kinds have categories, and those lead to levels.
+//! Seed 000: kinds have categories, which determine levels.
 
 use super::*;
 
-/// S0-03: every failure is mapped to a category, and that follows from the kind alone.
+/// S0-03: every failure has a category, which follows from the kind alone.
 #[test]
-fn a_diagnosis_has_the_category_of_its_kind() {
+fn diagnosis_has_the_category_of_its_kind() {
     for failure in crate::texts::failures() {
         let diagnosis = diagnose(&failure);
         assert_eq!(diagnosis.category(), diagnosis.kind.category());
@@ -14,7 +14,7 @@ fn a_diagnosis_has_the_category_of_its_kind() {
 
 /// S0-25: a rate limit is transient.
 #[test]
-fn a_rate_limit_is_transient() {
+fn rate_limit_is_transient() {
     let failure = answer(429, r#"{"error":{"code":"rate_limit_exceeded"}}"#);
     assert_eq!(kind(&failure), Kind::RateLimit);
     assert_eq!(category(&failure), Category::Transient);
@@ -23,7 +23,7 @@ fn a_rate_limit_is_transient() {
 
 /// S0-26: a crash of the CLI is systematic.
 #[test]
-fn a_crash_of_the_cli_is_systematic() {
+fn cli_crash_is_systematic() {
     let failure = Failure::agent("claude")
         .with_exit_code(139)
         .with_stderr("Segmentation fault (core dumped)");
@@ -34,7 +34,7 @@ fn a_crash_of_the_cli_is_systematic() {
 
 /// S0-27: a missing login is fatal.
 #[test]
-fn a_missing_login_is_fatal() {
+fn missing_login_is_fatal() {
     let failure = answer(401, r#"{"error":{"code":"invalid_api_key"}}"#);
     assert_eq!(kind(&failure), Kind::AuthRequired);
     assert_eq!(category(&failure), Category::Fatal);

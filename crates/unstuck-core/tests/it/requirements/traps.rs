@@ -1,10 +1,10 @@
-//! What the facts about providers and agents warn of.
+//! Known pitfalls of providers and agents.
 
 use super::*;
 
-/// Money comes as 400, 403 and 429; a bad key as 400.
+/// Quota errors use 400, 403 and 429; an invalid key uses 400.
 #[test]
-fn what_the_body_says_beats_the_status() {
+fn body_beats_the_status() {
     for (status, body, expected) in [
         (
             429,
@@ -36,16 +36,16 @@ fn what_the_body_says_beats_the_status() {
     }
 }
 
-/// A typed field counts more than the words around it.
+/// A typed field weighs more than the surrounding words.
 #[test]
 fn structure_beats_text() {
     let body = r#"{"type":"error","error":{"type":"overloaded_error","message":"The request timed out in the queue after 401 tries: rate limit of the context length pool"}}"#;
     assert_eq!(kind(&answer(529, body)), Kind::ServerOverloaded);
 }
 
-/// What a log complains about early on is noise once the run went on.
+/// Early errors in a log are noise once the run continued.
 #[test]
-fn the_last_fatal_error_beats_early_noise() {
+fn last_fatal_error_beats_early_noise() {
     let mut log = String::from(
         "warning: connection reset by peer, retrying\nnpm warn deprecated rimraf@2: 401 Unauthorized\n",
     );
@@ -57,9 +57,9 @@ fn the_last_fatal_error_beats_early_noise() {
     assert_eq!(kind(&failure), Kind::DiskFull);
 }
 
-/// A failed assertion is that, whatever it talks about.
+/// A failed assertion is a test failure, whatever its text mentions.
 #[test]
-fn a_failed_test_that_mentions_429_is_a_test_failure() {
+fn failed_test_that_mentions_429_is_a_test_failure() {
     let log = "running 1 test\ntest limits::answers_429 ... FAILED\n\n---- limits::answers_429 stdout ----\nthread 'limits::answers_429' panicked at src/limits.rs:12:9:\nassertion `left == right` failed: HTTP 429 Too Many Requests, rate limit exceeded\n  left: 200\n right: 429\n\ntest result: FAILED. 0 passed; 1 failed; 0 ignored\n\nerror: test failed, to rerun pass `--lib`\n";
     let failure = Failure::infra("cargo").with_exit_code(101).with_stdout(log);
     let diagnosis = diagnose(&failure);
@@ -67,9 +67,9 @@ fn a_failed_test_that_mentions_429_is_a_test_failure() {
     assert_eq!((diagnosis.level, diagnosis.is_retryable()), (None, false));
 }
 
-/// Never search what a successful run wrote for words of failure.
+/// The output of a successful run is never searched for failure words.
 #[test]
-fn a_success_that_mentions_429_is_no_failure() {
+fn success_that_mentions_429_is_not_a_failure() {
     let words = "Added a retry for 429 Too Many Requests: rate limit exceeded, 401 Unauthorized and timeouts.";
     for failure in [
         Failure::agent("claude")
@@ -103,7 +103,7 @@ fn a_success_that_mentions_429_is_no_failure() {
 
 /// A run that ended well and wrote something did not fail.
 #[test]
-fn a_healthy_run_is_no_failure() {
+fn healthy_run_is_not_a_failure() {
     for failure in [
         Failure::agent("codex")
             .with_exit_code(0)
@@ -129,7 +129,7 @@ fn a_healthy_run_is_no_failure() {
     }
 }
 
-/// Shells and tools speak the language of their user.
+/// Shells and tools use the language of their user.
 #[test]
 fn other_languages_are_understood() {
     for (text, expected) in [
@@ -171,9 +171,9 @@ fn other_languages_are_understood() {
     }
 }
 
-/// An answer that ended at its length limit is no failure, but is marked.
+/// A response truncated at its length limit is not a failure, but is marked.
 #[test]
-fn a_cut_answer_is_marked() {
+fn truncated_response_is_marked() {
     let cut = |reason: &str| {
         diagnose(&answer(
             200,
@@ -194,7 +194,7 @@ fn a_cut_answer_is_marked() {
 
 /// A stream that began well can still end in an error.
 #[test]
-fn an_error_event_inside_a_200_stream_is_a_failure() {
+fn error_event_inside_a_200_stream_is_a_failure() {
     let stream = "event: message_start\ndata: {\"type\":\"message_start\"}\n\nevent: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"delta\":{\"text\":\"429\"}}\n\nevent: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n";
     let failure = Failure::api("anthropic").with_status(200).with_body(stream);
     assert_eq!(kind(&failure), Kind::ServerOverloaded);
@@ -202,7 +202,7 @@ fn an_error_event_inside_a_200_stream_is_a_failure() {
 
 /// Claude Code reports API failures with the subtype "success", goose and aider with code 0.
 #[test]
-fn an_agent_that_calls_its_failure_a_success_is_not_believed() {
+fn failure_reported_as_success_is_detected() {
     let result = r#"{"type":"result","subtype":"success","is_error":true,"api_error_status":429,"result":"API Error: Request rejected (429) · slow down"}"#;
     for code in [0, 1] {
         let failure = Failure::agent("claude")
@@ -230,9 +230,9 @@ fn an_agent_that_calls_its_failure_a_success_is_not_believed() {
     }
 }
 
-/// Gemini CLI exits with the HTTP status modulo 256: 144 to 147 are no signals.
+/// Gemini CLI exits with the HTTP status modulo 256: 144 to 147 are not signals.
 #[test]
-fn an_exit_code_that_is_a_status_is_no_signal() {
+fn exit_code_that_encodes_a_status_is_not_a_signal() {
     let refused = Failure::agent("gemini").with_exit_code(145).with_stdout("").with_stderr(
         r#"{"session_id":"7f","error":{"type":"Error","message":"401 Unauthorized","code":401}}"#,
     );

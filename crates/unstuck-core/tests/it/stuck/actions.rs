@@ -1,4 +1,4 @@
-//! What each agent's stream tells of its doings.
+//! Loop detection on the events in each agent's stream.
 
 use std::fmt::Write;
 
@@ -7,7 +7,7 @@ use unstuck_core::loop_detection::{LoopDetector, LoopKind, LoopLimits};
 
 use super::{watched, what};
 
-/// One call of a shell, and what came of it, as each agent's stream tells it.
+/// One shell call and its result, as encoded in each agent's stream.
 struct Step<'a> {
     command: &'a str,
     output: &'a str,
@@ -16,7 +16,7 @@ struct Step<'a> {
 
 const AGENTS: [&str; 5] = ["claude", "codex", "gemini", "goose", "opencode"];
 
-/// The records of the n-th step.
+/// Returns the records of the n-th step.
 fn records(agent: &str, n: usize, step: &Step<'_>) -> Vec<Value> {
     let Step {
         command,
@@ -56,7 +56,7 @@ fn records(agent: &str, n: usize, step: &Step<'_>) -> Vec<Value> {
     }
 }
 
-/// A message as each agent's stream tells it.
+/// Returns a message as encoded in each agent's stream.
 fn message(agent: &str, text: &str) -> Vec<Value> {
     let turn = json!({"type": "other"});
     match agent {
@@ -91,7 +91,7 @@ fn stream(records: impl IntoIterator<Item = Vec<Value>>) -> String {
     text
 }
 
-/// The stream of as many steps.
+/// Returns a stream of this many steps.
 fn steps<'a>(agent: &str, count: usize, step: impl Fn(usize) -> Step<'a>) -> String {
     stream((0..count).map(|n| records(agent, n, &step(n))))
 }
@@ -113,7 +113,7 @@ fn fine<'a>(command: &'a str, output: &'a str) -> Step<'a> {
 }
 
 #[test]
-fn the_same_failing_call_five_times_is_stuck_whichever_agent_it_is() {
+fn same_failing_call_five_times_is_a_loop_for_every_agent() {
     for agent in AGENTS {
         let text = steps(agent, 5, |_| failing("npm run lint"));
         let sign = watched(agent, &text).unwrap();
@@ -134,7 +134,7 @@ fn the_same_failing_call_five_times_is_stuck_whichever_agent_it_is() {
 }
 
 #[test]
-fn times_and_reasons_given_do_not_make_it_another_call() {
+fn changed_times_and_reasons_do_not_make_another_call() {
     let output = |n| {
         format!(
             "Exit code 1\nerror: cannot find the module, after {}.{n}s",
@@ -157,7 +157,7 @@ fn times_and_reasons_given_do_not_make_it_another_call() {
 }
 
 #[test]
-fn a_test_that_fails_with_fewer_errors_each_time_is_work() {
+fn test_with_fewer_errors_each_time_is_work() {
     let outputs: Vec<String> = (0..30)
         .map(|n| format!("{} tests failed", 30 - n))
         .collect();
@@ -172,7 +172,7 @@ fn a_test_that_fails_with_fewer_errors_each_time_is_work() {
 }
 
 #[test]
-fn the_same_error_with_changes_in_between_may_come_twice_as_often() {
+fn same_error_with_changes_in_between_may_occur_twice_as_often() {
     let edits: Vec<String> = (0..40)
         .map(|n| format!("sed -i s/a/{n}/ src/x.rs"))
         .collect();
@@ -188,7 +188,7 @@ fn the_same_error_with_changes_in_between_may_come_twice_as_often() {
 }
 
 #[test]
-fn ever_other_calls_with_the_same_error_are_stuck() {
+fn different_calls_with_the_same_error_are_a_loop() {
     let commands: Vec<String> = (0..10).map(|n| format!("cat src/part{n}.rs")).collect();
     let outputs: Vec<String> = (0..10)
         .map(|n| format!("cat: src/part{n}.rs: Permission denied"))
@@ -209,7 +209,7 @@ fn ever_other_calls_with_the_same_error_are_stuck() {
 }
 
 #[test]
-fn looking_for_what_is_not_there_is_work() {
+fn searching_for_something_missing_is_work() {
     let commands: Vec<String> = (0..60).map(|n| format!("grep -r word{n} src")).collect();
     for agent in AGENTS {
         let text = steps(agent, 60, |n| Step {
@@ -222,7 +222,7 @@ fn looking_for_what_is_not_there_is_work() {
 }
 
 #[test]
-fn reading_the_same_again_and_again_is_stuck_unless_something_else_is_done() {
+fn repeated_reading_is_a_loop_unless_something_else_is_done() {
     let edits: Vec<String> = (0..60)
         .map(|n| format!("sed -i s/a/{n}/ src/x.rs"))
         .collect();
@@ -263,7 +263,7 @@ fn waiting_for_something_is_work() {
 }
 
 #[test]
-fn words_of_waiting_in_what_is_read_are_no_waiting() {
+fn words_about_waiting_in_content_are_not_waiting() {
     let content = "fn loading() { running(); waiting() }\n".repeat(50);
     for agent in AGENTS {
         for (command, output) in [
@@ -309,10 +309,10 @@ fn ordinary_work_of_many_steps_is_work() {
 }
 
 #[test]
-fn the_same_message_four_times_with_nothing_new_done_is_stuck() {
+fn same_message_four_times_without_new_actions_is_a_loop() {
     let text = "Now I will write the file.";
     for agent in AGENTS {
-        // A message that comes in pieces is over when something else comes.
+        // A message that arrives in pieces ends when something else arrives.
         let turn = |n: usize| {
             let mut turn = message(agent, text);
             turn.extend(records(agent, n, &fine("ls", "a")));
@@ -329,7 +329,7 @@ fn the_same_message_four_times_with_nothing_new_done_is_stuck() {
 }
 
 #[test]
-fn the_same_message_before_something_new_each_time_is_work() {
+fn same_message_before_a_new_action_each_time_is_work() {
     let commands: Vec<String> = (0..40).map(|n| format!("sed -i s/a/{n}/ x")).collect();
     for agent in AGENTS {
         let turn = |n: usize| {
@@ -342,7 +342,7 @@ fn the_same_message_before_something_new_each_time_is_work() {
 }
 
 #[test]
-fn one_message_that_says_the_same_for_ever_is_stuck() {
+fn endlessly_repeating_message_is_a_loop() {
     let text = "I will fix the import now. Then I will run all of the tests again.\n".repeat(60);
     for agent in AGENTS {
         let said = stream([message(agent, &text)]);
@@ -355,7 +355,7 @@ fn one_message_that_says_the_same_for_ever_is_stuck() {
 }
 
 #[test]
-fn turns_that_do_nothing_and_requests_that_fail_are_counted() {
+fn empty_turns_and_failed_requests_are_counted() {
     let empty = json!({"type": "step_finish", "sessionID": "ses_1", "part": {"reason": "unknown"}});
     let sign = watched("opencode", &stream(vec![vec![empty]; 5])).unwrap();
     assert_eq!(sign.repeated, "request to the model");
@@ -366,7 +366,7 @@ fn turns_that_do_nothing_and_requests_that_fail_are_counted() {
 }
 
 #[test]
-fn limits_may_be_set_lower_and_higher() {
+fn limits_can_be_lowered_and_raised() {
     let text = steps("codex", 9, |_| failing("make"));
     let codex = unstuck_core::agent::Agents::built_in().get("codex");
     for (repeats, stuck) in [(3, true), (9, true), (10, false)] {
@@ -381,7 +381,7 @@ fn limits_may_be_set_lower_and_higher() {
 }
 
 #[test]
-fn of_a_program_that_is_no_agent_json_is_text_like_any_other() {
+fn json_of_a_non_agent_program_is_ordinary_text() {
     let text = steps("claude", 50, |_| failing("npm run lint"));
     assert_eq!(watched("", &text), None);
     assert_eq!(watched("aider", &text), None);

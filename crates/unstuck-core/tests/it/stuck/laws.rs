@@ -1,4 +1,4 @@
-//! What holds for everything that may be written.
+//! Invariants for any output.
 
 use proptest::prelude::*;
 use unstuck_core::agent::Agents;
@@ -6,7 +6,7 @@ use unstuck_core::loop_detection::{LoopDetector, LoopLimits, LoopSignal, detect_
 
 use std::time::Duration;
 
-/// What is seen when this is written in pieces of these sizes, over and over.
+/// Returns the signals for this output, written in pieces of these sizes.
 fn watched(agent: &str, bytes: &[u8], sizes: &[usize]) -> (Option<LoopSignal>, Option<LoopSignal>) {
     let mut watcher = LoopDetector::new(&LoopLimits::default(), Agents::built_in().get(agent));
     let mut rest = bytes;
@@ -22,7 +22,7 @@ fn watched(agent: &str, bytes: &[u8], sizes: &[usize]) -> (Option<LoopSignal>, O
     (watcher.signal(), silent)
 }
 
-/// Something that may or may not be repeated, in text or as a stream of an agent.
+/// Generates output that may or may not be repeated, as text or as a stream of an agent.
 fn any_output() -> impl Strategy<Value = Vec<u8>> {
     let block = prop_oneof![
         "[a-z \n]{0,400}",
@@ -37,7 +37,7 @@ fn any_output() -> impl Strategy<Value = Vec<u8>> {
 
 proptest! {
     #[test]
-    fn how_the_output_came_in_pieces_makes_no_difference(
+    fn chunking_of_the_output_makes_no_difference(
         output in any_output(),
         sizes in prop::collection::vec(1_usize..700, 1..6),
     ) {
@@ -48,14 +48,14 @@ proptest! {
     }
 
     #[test]
-    fn random_text_is_never_stuck(text in "([a-z]{2,9} ){3,9}\n(([a-z]{2,9}|[0-9]{1,5}) ?){200,900}") {
+    fn random_text_is_never_a_loop(text in "([a-z]{2,9} ){3,9}\n(([a-z]{2,9}|[0-9]{1,5}) ?){200,900}") {
         for agent in ["", "claude"] {
             prop_assert_eq!(watched(agent, text.as_bytes(), &[usize::MAX]).0, None);
         }
     }
 
     #[test]
-    fn any_bytes_may_be_written(bytes in prop::collection::vec(any::<u8>(), 0..3000), sizes in prop::collection::vec(1_usize..99, 1..4)) {
+    fn any_bytes_are_accepted(bytes in prop::collection::vec(any::<u8>(), 0..3000), sizes in prop::collection::vec(1_usize..99, 1..4)) {
         for agent in ["", "claude", "goose"] {
             let whole = watched(agent, &bytes, &[usize::MAX]);
             prop_assert_eq!(watched(agent, &bytes, &sizes), whole);
@@ -64,7 +64,7 @@ proptest! {
     }
 
     #[test]
-    fn a_sign_is_short_and_on_one_line(block in "([A-Za-z]{2,9} ){4,60}\n", lines in 1_usize..4) {
+    fn signal_is_short_and_on_one_line(block in "([A-Za-z]{2,9} ){4,60}\n", lines in 1_usize..4) {
         let text = block.repeat(lines * 200);
         if let Some(sign) = watched("", text.as_bytes(), &[usize::MAX]).0 {
             prop_assert!(sign.repeated.chars().count() <= 161 && !sign.to_string().contains('\n'));
@@ -74,7 +74,7 @@ proptest! {
 }
 
 #[test]
-fn what_was_seen_first_stays() {
+fn first_signal_stays() {
     let first = "I will have a look at the file again.\n".repeat(200);
     let mut watcher = LoopDetector::new(&LoopLimits::default(), None);
     watcher.push_stdout(first.as_bytes());

@@ -1,4 +1,4 @@
-//! Outputs of programs at work: none of them is stuck, however long.
+//! Outputs of working programs: none of them is a loop, however long.
 
 use std::fmt::Write;
 
@@ -6,7 +6,7 @@ use unstuck_core::loop_detection::{LoopDetector, LoopKind, LoopLimits, LoopSigna
 
 use super::what;
 
-/// What is seen when any program writes this, to either stream.
+/// Returns the signal for this output of any program, on either stream.
 fn watched_on_both(text: &str) -> Option<LoopSignal> {
     let mut watcher = LoopDetector::new(&LoopLimits::default(), None);
     watcher.push_stdout(text.as_bytes());
@@ -29,7 +29,7 @@ fn name(n: usize) -> String {
 }
 
 #[test]
-fn programs_at_work_are_not_stuck() {
+fn working_programs_are_not_loops() {
     let works: [(&str, String); 24] = [
         ("cargo build", lines(400, |n| format!("   Compiling {} v1.0.{n}", name(n)))),
         ("cargo test", lines(900, |n| format!("test {}::works_with_{n} ... ok", name(n)))),
@@ -62,7 +62,7 @@ fn programs_at_work_are_not_stuck() {
 }
 
 #[test]
-fn a_sentence_again_and_again_is_stuck_also_without_line_ends() {
+fn repeated_sentence_is_a_loop_even_without_line_ends() {
     let sentence = "I think I should look at the file again before I change anything. ";
     assert_eq!(
         what("", &sentence.repeat(200)),
@@ -85,7 +85,7 @@ fn short_blocks_need_more_repeats_than_long_ones() {
 }
 
 #[test]
-fn blocks_of_up_to_forty_lines_are_seen() {
+fn blocks_of_up_to_forty_lines_are_detected() {
     let block = |count| {
         lines(count, |n| {
             format!("{} is not what I looked for, so I go on", name(n))
@@ -99,7 +99,7 @@ fn blocks_of_up_to_forty_lines_are_seen() {
 }
 
 #[test]
-fn colours_times_and_spinners_do_not_hide_a_repetition() {
+fn colors_times_and_spinners_do_not_hide_a_repetition() {
     let text = lines(90, |n| {
         format!(
             "\u{1b}[{}m[10:{:02}:{:02}]\u{1b}[0m Error: the module cannot be found after {n}.5s",
@@ -112,7 +112,7 @@ fn colours_times_and_spinners_do_not_hide_a_repetition() {
 }
 
 #[test]
-fn each_stream_is_read_for_itself() {
+fn streams_are_evaluated_separately() {
     let mut watcher = LoopDetector::new(&LoopLimits::default(), None);
     for n in 0..200 {
         watcher.push_stdout(b"I will have a look at the file again.\n");

@@ -1,4 +1,4 @@
-//! Clock times and dates, with their zones and the nights in which clocks change.
+//! Clock times and dates, with time zones and daylight saving changes.
 
 use unstuck_core::ClockReading;
 
@@ -6,7 +6,7 @@ use super::{moment, said, until, wait};
 use crate::NOW;
 
 #[test]
-fn a_clock_time_is_meant_in_the_stated_zone_or_here() {
+fn clock_time_is_in_the_stated_or_local_zone() {
     let at = moment(NOW);
     let utc = ClockReading::utc(at);
     let berlin = ClockReading::in_zone(at, "Europe/Berlin").unwrap();
@@ -73,7 +73,7 @@ fn a_clock_time_is_meant_in_the_stated_zone_or_here() {
 }
 
 #[test]
-fn a_zone_is_a_place_some_letters_or_an_offset() {
+fn zone_is_a_place_an_abbreviation_or_an_offset() {
     let now = ClockReading::in_zone(moment(NOW), "Asia/Tokyo").unwrap();
     for (text, moment) in [
         (
@@ -98,7 +98,7 @@ fn a_zone_is_a_place_some_letters_or_an_offset() {
 }
 
 #[test]
-fn a_date_is_the_next_such_day() {
+fn date_is_the_next_such_day() {
     let now = ClockReading::utc(moment(NOW));
     for (text, moment) in [
         (
@@ -127,7 +127,7 @@ fn a_date_is_the_next_such_day() {
 }
 
 #[test]
-fn in_the_nights_when_clocks_change_the_next_such_time_is_taken() {
+fn next_valid_time_is_used_when_clocks_change() {
     for (text, at, moment) in [
         // Spring: 02:00 to 03:00 does not exist in Berlin on 29 March 2026.
         (
@@ -145,7 +145,7 @@ fn in_the_nights_when_clocks_change_the_next_such_time_is_taken() {
             "2026-03-28T09:00:00Z",
             "2026-03-29T07:00:00Z",
         ),
-        // Autumn: 02:00 to 03:00 comes twice on 25 October 2026.
+        // Autumn: 02:00 to 03:00 occurs twice on 25 October 2026.
         (
             "resets 3am (Europe/Berlin)",
             "2026-10-24T22:00:00Z",
@@ -179,14 +179,14 @@ fn in_the_nights_when_clocks_change_the_next_such_time_is_taken() {
 }
 
 #[test]
-fn an_unknown_zone_or_time_does_not_invent_a_wait() {
+fn unknown_zone_or_time_does_not_invent_a_wait() {
     assert_eq!(wait(&said("5-hour limit reached · resets 25:99")), None);
     assert_eq!(wait(&said("5-hour limit reached · resets 13pm")), None);
     assert_eq!(ClockReading::in_zone(moment(NOW), "Nowhere/Land"), None);
     assert_eq!(ClockReading::at_offset(moment(NOW), i32::MAX), None);
 }
 
-/// Lessons: an undated reset is meant from the moment at which it was printed, whenever it is read.
+/// Regression tests: an undated reset is relative to when it was printed, whenever it is read.
 mod printed {
     use unstuck_core::failure::LossyText;
     use unstuck_core::{ClockReading, Failure, Timestamp};
@@ -195,7 +195,7 @@ mod printed {
 
     const BANNER: &str = "5-hour limit reached - resets 10:30pm\n";
 
-    /// An agent that printed these texts at these moments, read at another.
+    /// Returns the end of the wait of an agent that printed these texts at these times, read at another.
     fn read_at(now: &str, printed: &[(&str, &str)]) -> String {
         let mut text = String::new();
         let mut times: Vec<(usize, Timestamp)> = Vec::new();
@@ -212,12 +212,12 @@ mod printed {
     }
 
     #[test]
-    fn a_clock_time_is_that_of_the_day_on_which_it_was_printed() {
+    fn clock_time_is_on_the_day_it_was_printed() {
         let evening = [("2026-11-15T21:00:00Z", BANNER)];
         for (now, reset) in [
             ("2026-11-15T21:01:00Z", "2026-11-15T22:30:00Z"),
             ("2026-11-15T22:29:59Z", "2026-11-15T22:30:00Z"),
-            // It is over, so nothing is left to wait for; it is not tomorrow's.
+            // It is over, so no wait is left; it is not tomorrow's.
             ("2026-11-15T22:31:00Z", ""),
             ("2026-11-16T00:10:00Z", ""),
         ] {
@@ -232,7 +232,7 @@ mod printed {
     }
 
     #[test]
-    fn a_banner_that_is_drawn_again_states_what_it_stated_first() {
+    fn redrawn_banner_is_relative_to_its_first_appearance() {
         let drawn = [
             ("2026-11-15T22:00:00Z", "work\n"),
             ("2026-11-15T22:20:00Z", BANNER),
@@ -242,7 +242,7 @@ mod printed {
     }
 
     #[test]
-    fn a_wait_that_is_stated_anew_is_meant_from_then_on() {
+    fn restated_wait_is_relative_to_the_restatement() {
         let wait = "Rate limit reached. Please try again in 10 minutes.\n";
         let once = [("2026-11-15T21:00:00Z", wait)];
         let read = read_at("2026-11-15T21:04:00Z", &once);
@@ -253,7 +253,7 @@ mod printed {
     }
 
     #[test]
-    fn a_line_that_came_in_pieces_was_printed_with_the_last_of_them() {
+    fn line_in_pieces_was_printed_with_its_last_piece() {
         let (one, other) = BANNER.split_at(20);
         let pieces = [
             ("2026-11-14T21:00:00Z", "hello\n"),

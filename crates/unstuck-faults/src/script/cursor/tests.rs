@@ -8,7 +8,7 @@ use crate::script::RequestCondition;
 
 const START: Timestamp = Timestamp::from_seconds(1_763_000_000);
 
-/// Asks as a client with one key does.
+/// Sends a request as a client with one key.
 fn take(
     cursor: &mut ScriptCursor,
     (model, prompt): (&str, &str),
@@ -41,7 +41,7 @@ fn names(script: &Script, calls: &[(&str, &str)]) -> Vec<&'static str> {
 }
 
 #[test]
-fn steps_come_in_their_order_and_the_last_repeats() {
+fn steps_are_used_in_order_and_the_last_repeats() {
     let script = Script::default()
         .with_step(ScriptStep::from(Reply::Overloaded).times(2))
         .with_step(Reply::answer("done"));
@@ -50,7 +50,7 @@ fn steps_come_in_their_order_and_the_last_repeats() {
 }
 
 #[test]
-fn a_step_for_one_model_leaves_the_others_alone() {
+fn a_step_for_one_model_does_not_match_others() {
     let script = Script::default()
         .with_step(ScriptStep::from(Reply::Quota).when_model("haiku").always())
         .with_step(Reply::Auth)
@@ -69,7 +69,7 @@ fn a_step_for_one_model_leaves_the_others_alone() {
 }
 
 #[test]
-fn every_condition_must_hold() {
+fn all_conditions_must_match() {
     let met = |conditions: &str| {
         let step = format!("[[step]]\nwhen = {{ {conditions} }}\nquota = {{}}");
         names(&step.parse().unwrap(), &[("m", "p")]) == ["quota"]
@@ -105,7 +105,7 @@ fn every_condition_must_hold() {
 }
 
 #[test]
-fn places_are_counted_among_the_requests_that_fit_otherwise() {
+fn positions_count_requests_that_match_otherwise() {
     let script: Script = r#"
         [[step]]
         when = { model = "a", nth = "2-3" }
@@ -130,13 +130,13 @@ fn places_are_counted_among_the_requests_that_fit_otherwise() {
 }
 
 #[test]
-fn a_request_that_no_step_fits_gets_none() {
+fn a_request_without_a_matching_step_gets_none() {
     let script = Script::default().with_step(ScriptStep::from(Reply::Quota).when_prompt("title"));
     assert_eq!(names(&script, &[("m", "other")]), ["nothing"]);
 }
 
 #[test]
-fn what_asks_no_model_gets_only_steps_that_name_its_path() {
+fn auxiliary_queries_get_only_steps_that_name_their_path() {
     let script = Script::default()
         .with_step(Reply::Quota)
         .with_step(ScriptStep::from(Reply::Auth).when_path("/models"));
@@ -160,7 +160,7 @@ fn what_asks_no_model_gets_only_steps_that_name_its_path() {
 }
 
 #[test]
-fn a_mix_begins_where_the_steps_are_used_up() {
+fn the_mix_applies_when_all_steps_are_used_up() {
     let script = Script::default()
         .with_step(ScriptStep::from(Reply::Quota).times(2))
         .with_mix(FaultMix::failing(1.0, 1).with_fault(1, Reply::Hang));
@@ -169,7 +169,7 @@ fn a_mix_begins_where_the_steps_are_used_up() {
 }
 
 #[test]
-fn a_usage_limit_that_holds_ends_at_its_reset() {
+fn an_enforced_usage_limit_ends_at_its_reset() {
     let script = Script::default()
         .with_step(Reply::usage_limit(Duration::from_secs(5)))
         .with_step(Reply::answer("done"));
@@ -185,7 +185,7 @@ fn a_usage_limit_that_holds_ends_at_its_reset() {
 }
 
 #[test]
-fn a_place_is_written_as_a_number_or_a_range() {
+fn a_position_is_a_number_or_a_range() {
     let place = |text: &str| {
         let when: Result<RequestCondition, _> = toml::from_str(&format!("nth = {text}"));
         when.ok()
@@ -201,7 +201,7 @@ fn a_place_is_written_as_a_number_or_a_range() {
 }
 
 #[test]
-fn a_step_may_last_for_a_time_after_it_was_first_taken() {
+fn a_step_can_last_for_a_time_after_its_first_use() {
     let script: Script = "[[step]]\noverloaded = {}\ntimes = \"25s\"\n\n[[step]]\nempty = {}\n"
         .parse()
         .unwrap();

@@ -1,6 +1,6 @@
-//! How each API names a failure, as data: by our kind, or else by the status.
+//! The error names of each API, as data: by failure kind, or else by status.
 
-/// What the APIs call one failure.
+/// The names of one failure in each API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ErrorNames {
     /// Anthropic's `type`.
@@ -71,7 +71,7 @@ const CLIENT_FAULT: ErrorNames = names(
 );
 
 impl ErrorNames {
-    /// What a failure of that kind, answered with that status, is called.
+    /// Returns the names of a failure of that kind and status.
     pub(super) fn for_failure(kind: &str, status: u16) -> Self {
         let by_kind = BY_KIND.iter().find(|(known, _)| *known == kind);
         let by_status = || BY_STATUS.iter().find(|(known, _)| *known == status);
@@ -88,14 +88,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_name_here_is_a_kind() {
+    fn every_entry_names_a_failure_kind() {
         for (name, _) in BY_KIND {
             assert!(name.parse::<unstuck_core::Kind>().is_ok(), "{name}");
         }
     }
 
     #[test]
-    fn an_unnamed_failure_is_called_by_its_status() {
+    fn unnamed_failure_is_named_by_its_status() {
         assert_eq!(
             ErrorNames::for_failure("gateway_closed", 529).anthropic,
             "overloaded_error"

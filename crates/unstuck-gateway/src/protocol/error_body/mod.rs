@@ -1,4 +1,4 @@
-//! Words of our own to a client, in the shape that its SDK expects.
+//! Error responses of the gateway, in the shape that the client's SDK expects.
 
 mod error_names;
 #[cfg(test)]
@@ -14,22 +14,22 @@ use super::endpoint::{Endpoint, Protocol};
 use super::response::ResponseReader;
 use error_names::ErrorNames;
 
-/// What went wrong, for a client.
+/// The details of an error for a client.
 #[derive(Debug, Clone, Copy)]
 pub struct ErrorDetails<'a> {
-    /// The status it is, or would be, answered with.
+    /// The status of the response, or the status it would have in a stream.
     pub status: u16,
-    /// Our name of its kind, e.g. `rate_limit_timed`.
+    /// The name of the failure kind, e.g. `rate_limit_timed`.
     pub code: &'a str,
-    /// What happened and what to do next, for a person.
+    /// The message for a person: the cause and the next step.
     pub message: &'a str,
-    /// After what time it is worth trying again.
+    /// The delay before a retry makes sense.
     pub retry_after: Option<Duration>,
-    /// When the limit is lifted.
+    /// The time when the limit resets.
     pub reset_at: Option<Timestamp>,
 }
 
-/// The answer that tells it, as its content type and body.
+/// Returns the content type and body of an error response.
 pub fn error_body(protocol: Protocol, trouble: &ErrorDetails<'_>) -> (&'static str, Bytes) {
     let body = match protocol {
         Protocol::Anthropic => json!({"type": "error", "error": anthropic_error(trouble)}),
@@ -39,8 +39,8 @@ pub fn error_body(protocol: Protocol, trouble: &ErrorDetails<'_>) -> (&'static s
     ("application/json", body.to_string().into())
 }
 
-/// The last words of a stream that cannot be completed; after them it is closed. What was read of the stream tells how to go
-/// on. Empty where the call is not looked into.
+/// Returns the final error event of a stream that cannot be completed, which is then closed. The data read so far
+/// determines its form. Empty if the call is not inspected.
 pub fn error_event(reading: &ResponseReader, trouble: &ErrorDetails<'_>) -> Bytes {
     let event = match reading.endpoint() {
         Endpoint::Messages => {
@@ -61,17 +61,18 @@ pub fn error_event(reading: &ResponseReader, trouble: &ErrorDetails<'_>) -> Byte
     event.into()
 }
 
-/// A sign of life for a client that waits for a stream to begin or to go on; `None` where its parser stumbles over any.
+/// Returns keep-alive bytes for a client waiting for a stream to begin or continue; `None` where its parser accepts
+/// none.
 pub const fn keep_alive(endpoint: Endpoint) -> Option<&'static [u8]> {
     match endpoint {
         Endpoint::Messages => Some(b"event: ping\ndata: {\"type\": \"ping\"}\n\n"),
         Endpoint::Chat | Endpoint::Responses => Some(b": keep-alive\n\n"),
-        // The parser of Gemini's CLI breaks at comments.
+        // The parser of Gemini CLI breaks at comments.
         Endpoint::Generate | Endpoint::Other => None,
     }
 }
 
-/// The status at which the common agents that use this call stop at once, while they try again after others.
+/// Returns the status at which the common agents on this endpoint stop at once, while they retry after others.
 pub const fn stop_status(endpoint: Endpoint) -> u16 {
     match endpoint {
         // Claude Code stops at 402 and 403, goose at 401 and 403, opencode at most of 4xx.
@@ -86,7 +87,7 @@ pub const fn stop_status(endpoint: Endpoint) -> u16 {
     }
 }
 
-/// What is known of it to whoever looks for more than the API's own fields.
+/// Returns the details beyond the API's own fields.
 fn unstuck_details(trouble: &ErrorDetails<'_>) -> Value {
     let mut ours = json!({"kind": trouble.code});
     if let Some(wait) = trouble.retry_after {
@@ -109,7 +110,7 @@ fn openai_error(trouble: &ErrorDetails<'_>) -> Value {
         "message": trouble.message, "type": words.openai, "param": null, "code": words.code,
         "unstuck": unstuck_details(trouble),
     });
-    // Codex tells its user this moment. Rounded up: whoever comes back then must not come too early.
+    // Codex shows this time to its user. Rounded up: a client that returns then must not be too early.
     if let Some(reset) = trouble.reset_at {
         let seconds = reset.millis().saturating_add(999).div_euclid(1000);
         error["resets_at"] = json!(seconds);
@@ -138,10 +139,10 @@ fn google_error(trouble: &ErrorDetails<'_>) -> Value {
     })
 }
 
-/// The event that ends a response which has begun, with the number that follows.
+/// Returns the event that ends a response in progress, with the next sequence number.
 fn response_failed(reading: &ResponseReader, trouble: &ErrorDetails<'_>) -> Value {
     let words = ErrorNames::for_failure(trouble.code, trouble.status);
-    // Codex reads the wait out of the sentence.
+    // Codex parses the wait from the sentence.
     let again = trouble.retry_after.filter(|_| trouble.code == "rate_limit");
     let again = again.map(|wait| format!(" Please try again in {}s.", wait.as_secs_f64()));
     let message = format!("{}{}", trouble.message, again.unwrap_or_default());

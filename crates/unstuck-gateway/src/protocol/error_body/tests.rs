@@ -30,7 +30,7 @@ fn body(protocol: Protocol, trouble: &ErrorDetails<'_>) -> Value {
 }
 
 #[test]
-fn anthropic_is_answered_in_its_own_words() {
+fn anthropic_error_has_the_shape_of_its_api() {
     let ours =
         json!({"kind": "rate_limit_timed", "retryAfter": 7.5, "resetAt": "2026-09-21T14:13:20.5Z"});
     assert_eq!(
@@ -44,7 +44,7 @@ fn anthropic_is_answered_in_its_own_words() {
 }
 
 #[test]
-fn openai_is_answered_in_its_own_words() {
+fn openai_error_has_the_shape_of_its_api() {
     let error = body(Protocol::OpenAi, &limited())["error"].clone();
     assert_eq!(
         (&error["type"], &error["code"]),
@@ -60,7 +60,7 @@ fn openai_is_answered_in_its_own_words() {
 }
 
 #[test]
-fn gemini_is_answered_in_its_own_words() {
+fn gemini_error_has_the_shape_of_its_api() {
     let error = body(Protocol::Gemini, &limited())["error"].clone();
     assert_eq!(
         (&error["code"], &error["status"]),
@@ -71,7 +71,7 @@ fn gemini_is_answered_in_its_own_words() {
     assert_eq!(error["details"][0]["reason"], "RATE_LIMIT_TIMED");
 }
 
-/// What our own last words are to one who reads the stream.
+/// Returns the frame kinds that a reader sees in our final events.
 fn ends(endpoint: Endpoint, before: &[&str]) -> (Vec<FrameKind>, ResponseReader) {
     let mut sent = ResponseReader::new(endpoint);
     for frame in before {
@@ -94,7 +94,7 @@ fn ends(endpoint: Endpoint, before: &[&str]) -> (Vec<FrameKind>, ResponseReader)
 }
 
 #[test]
-fn a_stream_is_ended_so_that_its_reader_sees_an_error_and_no_end() {
+fn error_event_is_read_as_error_and_not_as_end() {
     for endpoint in Endpoint::KNOWN {
         let (frames, reading) = ends(endpoint, &[]);
         assert_eq!(frames, [FrameKind::Error], "{endpoint:?}");
@@ -106,7 +106,7 @@ fn a_stream_is_ended_so_that_its_reader_sees_an_error_and_no_end() {
 }
 
 #[test]
-fn an_open_array_is_closed_after_the_error() {
+fn open_array_is_closed_after_the_error() {
     let before = ["[{\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"x\"}]}}]}"];
     let (frames, reading) = ends(Endpoint::Generate, &before);
     assert_eq!(
@@ -117,7 +117,7 @@ fn an_open_array_is_closed_after_the_error() {
 }
 
 #[test]
-fn a_response_fails_under_its_own_id_and_number() {
+fn failed_response_keeps_its_id_and_sequence() {
     let mut reading = ResponseReader::new(Endpoint::Responses);
     reading.read_frame(b"data: {\"type\":\"response.created\",\"sequence_number\":0,\"response\":{\"id\":\"resp_7\",\"created_at\":5,\"model\":\"m\"}}\n\n");
     reading.read_frame(b"data: {\"type\":\"response.output_text.delta\",\"sequence_number\":4,\"delta\":\"x\"}\n\n");
@@ -147,7 +147,7 @@ fn a_response_fails_under_its_own_id_and_number() {
 }
 
 #[test]
-fn a_sign_of_life_is_one() {
+fn keep_alive_is_read_as_ping() {
     for endpoint in [Endpoint::Messages, Endpoint::Chat, Endpoint::Responses] {
         let mut frames = FrameSplitter::new(endpoint, "text/event-stream");
         frames.push(Bytes::from_static(keep_alive(endpoint).unwrap()));
@@ -159,7 +159,7 @@ fn a_sign_of_life_is_one() {
 }
 
 #[test]
-fn the_status_that_stops_an_agent_is_one_that_no_sdk_retries() {
+fn stop_status_is_not_retried_by_any_sdk() {
     for endpoint in Endpoint::KNOWN {
         let status = stop_status(endpoint);
         assert!((400..500).contains(&status) && ![408, 409, 429].contains(&status));

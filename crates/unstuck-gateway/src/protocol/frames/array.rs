@@ -1,17 +1,17 @@
-//! The elements of a JSON array that comes in pieces.
+//! The elements of a streamed JSON array.
 
-/// Where in a JSON text the scan stands.
+/// The state of scanning a JSON text.
 #[derive(Debug, Default)]
 pub(super) struct ArrayScanner {
     depth: usize,
-    /// The text is an array, whose elements are the frames; otherwise the whole is one.
+    /// If set, the text is an array whose elements are the frames; otherwise the whole text is one frame.
     is_array: bool,
     in_string: bool,
     escaped: bool,
 }
 
 impl ArrayScanner {
-    /// Where in the chunk an element, or the text, ends.
+    /// Returns the position in the chunk where an element, or the text, ends.
     pub(super) fn end_in(&mut self, chunk: &[u8]) -> Option<usize> {
         let at = chunk.iter().position(|&byte| self.ends_at(byte))?;
         Some(at + 1)

@@ -1,4 +1,4 @@
-//! Cuts the bytes of a stream into frames, exactly where its format ends one.
+//! Splits the bytes of a stream into frames, exactly where its format ends one.
 
 mod array;
 mod sse;
@@ -13,13 +13,13 @@ use super::endpoint::Endpoint;
 use array::ArrayScanner;
 use sse::SseScanner;
 
-/// The frames of a stream: the events of an event stream, or the elements of a JSON array, each with all bytes that
-/// belong to it. All frames and the [rest](Self::rest), one after the other, are the bytes that were pushed.
+/// Splits a stream into frames: the events of an event stream, or the elements of a JSON array, each with all bytes
+/// that belong to it. All frames and the [remainder](Self::remainder), concatenated, are the bytes that were pushed.
 #[derive(Debug)]
 pub struct FrameSplitter {
     format: FrameFormat,
     ready: VecDeque<Bytes>,
-    /// The beginning of a frame whose end has not come yet.
+    /// The beginning of an incomplete frame.
     begun: BytesMut,
 }
 
@@ -27,12 +27,12 @@ pub struct FrameSplitter {
 enum FrameFormat {
     Sse(SseScanner),
     Array(ArrayScanner),
-    /// Not looked into: each chunk is a frame.
+    /// Not inspected: each chunk is a frame.
     Chunks,
 }
 
 impl FrameSplitter {
-    /// Frames of an answer of that content type. Gemini streams a JSON array where no event stream was asked for.
+    /// Creates a splitter for a content type. Gemini streams a JSON array where no event stream was requested.
     pub fn new(endpoint: Endpoint, content_type: &str) -> Self {
         let content_type = content_type.trim_start().to_ascii_lowercase();
         let json = content_type.starts_with("application/json");
@@ -48,7 +48,7 @@ impl FrameSplitter {
         }
     }
 
-    /// Takes in what arrived.
+    /// Adds received bytes.
     pub fn push(&mut self, mut chunk: Bytes) {
         while let Some(end) = self.format.end_in(&chunk) {
             let end_of_frame = chunk.split_to(end.min(chunk.len()));
@@ -63,8 +63,8 @@ impl FrameSplitter {
         self.begun.extend_from_slice(&chunk);
     }
 
-    /// What has come of a frame that is not over yet. At the end of a stream anything here is a frame that was cut, or one
-    /// whose last blank line is missing.
+    /// Returns the incomplete frame. At the end of a stream any content here is a truncated frame, or one whose last
+    /// blank line is missing.
     pub fn remainder(&self) -> &[u8] {
         &self.begun
     }
@@ -73,14 +73,14 @@ impl FrameSplitter {
 impl Iterator for FrameSplitter {
     type Item = Bytes;
 
-    /// The next frame that is complete.
+    /// Returns the next complete frame.
     fn next(&mut self) -> Option<Bytes> {
         self.ready.pop_front()
     }
 }
 
 impl FrameFormat {
-    /// Where in the chunk the present frame ends. What is before it is scanned only once.
+    /// Returns the position in the chunk where the current frame ends. Earlier bytes are scanned only once.
     fn end_in(&mut self, chunk: &[u8]) -> Option<usize> {
         match self {
             Self::Sse(sse) => sse.end_in(chunk),

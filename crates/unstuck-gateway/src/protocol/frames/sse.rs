@@ -1,8 +1,8 @@
-//! Server-sent events: a frame ends with a blank line, whatever ends its lines.
+//! Server-sent events: a frame ends with a blank line, for any line ending.
 
 use memchr::memchr2;
 
-/// Where in an event stream the scan stands.
+/// The state of scanning an event stream.
 #[derive(Debug, Default)]
 pub(super) struct SseScanner {
     line: LineState,
@@ -10,18 +10,21 @@ pub(super) struct SseScanner {
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum LineState {
-    /// Nothing of the line has come. A frame of blank lines alone is one too.
+    /// At the start of a line. A frame may consist of blank lines only.
     #[default]
     Start,
     Inside,
-    /// A line ended with `\r`; a `\n` that follows belongs to it.
+    /// A line ended with `\r`; a following `
+    /// ` belongs to it.
     Ended,
-    /// A blank line ended with `\r`; a `\n` that follows belongs to it.
+    /// A blank line ended with `\r`; a following `
+    /// ` belongs to it.
     FrameEnded,
 }
 
 impl SseScanner {
-    /// Where in the chunk the present frame ends. A `\r` that may be half of `\r\n` ends it only when the next byte is seen.
+    /// Returns the position in the chunk where the current frame ends. A `\r` that may be half of `\r
+    /// ` ends it only when the next byte is known.
     pub(super) fn end_in(&mut self, chunk: &[u8]) -> Option<usize> {
         let mut at = 0;
         while let Some(&byte) = chunk.get(at) {

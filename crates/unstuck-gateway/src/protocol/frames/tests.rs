@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// All frames, and the rest, of a stream that comes in these pieces.
+/// Returns all frames and the remainder of a stream that arrives in these pieces.
 fn cut(endpoint: Endpoint, content_type: &str, pieces: &[&[u8]]) -> (Vec<Bytes>, Vec<u8>) {
     let mut frames = FrameSplitter::new(endpoint, content_type);
     let mut all = Vec::new();
@@ -28,7 +28,7 @@ fn array(text: &str) -> (Vec<Bytes>, Vec<u8>) {
 }
 
 #[test]
-fn an_event_ends_with_a_blank_line_whatever_ends_its_lines() {
+fn event_ends_with_a_blank_line_for_any_line_ending() {
     assert_eq!(
         sse("data: 1\n\ndata: 2\n\n"),
         ["data: 1\n\n", "data: 2\n\n"]
@@ -42,7 +42,7 @@ fn an_event_ends_with_a_blank_line_whatever_ends_its_lines() {
 }
 
 #[test]
-fn a_lone_carriage_return_ends_a_line_once_the_next_byte_is_seen() {
+fn lone_carriage_return_ends_a_line_once_the_next_byte_is_known() {
     let (frames, rest) = cut(Endpoint::Chat, "text/event-stream", &[b"a\r\rb\r\r"]);
     assert_eq!(
         (frames, &rest[..]),
@@ -51,7 +51,7 @@ fn a_lone_carriage_return_ends_a_line_once_the_next_byte_is_seen() {
 }
 
 #[test]
-fn the_elements_of_an_array_are_frames_with_what_stands_around_them() {
+fn array_elements_are_frames_including_separators() {
     let (frames, rest) = array("[{\"a\":\"}]\\\"\"}\n,\r\n{\"b\":[{}]}\n]\n");
     assert_eq!(
         frames,
@@ -66,7 +66,7 @@ fn the_elements_of_an_array_are_frames_with_what_stands_around_them() {
 }
 
 #[test]
-fn what_is_cut_is_the_rest() {
+fn truncated_frame_is_the_remainder() {
     let (frames, rest) = cut(
         Endpoint::Messages,
         "text/event-stream",
@@ -78,7 +78,7 @@ fn what_is_cut_is_the_rest() {
 }
 
 #[test]
-fn gemini_sends_events_where_they_were_asked_for() {
+fn gemini_events_are_split_if_requested() {
     let stream = b"data: {\"a\":1}\r\n\r\n";
     let (frames, _) = cut(
         Endpoint::Generate,
@@ -89,7 +89,7 @@ fn gemini_sends_events_where_they_were_asked_for() {
 }
 
 #[test]
-fn what_is_not_looked_into_goes_on_as_it_comes() {
+fn uninspected_chunks_are_passed_on_unchanged() {
     let (frames, rest) = cut(
         Endpoint::Other,
         "text/event-stream",
@@ -102,7 +102,7 @@ fn what_is_not_looked_into_goes_on_as_it_comes() {
 }
 
 #[test]
-fn a_frame_that_came_at_once_is_not_copied() {
+fn complete_frame_is_not_copied() {
     let chunk = Bytes::from("data: 1\n\ndata: 2\n\n");
     let mut frames = FrameSplitter::new(Endpoint::Chat, "text/event-stream");
     frames.push(chunk.clone());
@@ -113,7 +113,7 @@ fn a_frame_that_came_at_once_is_not_copied() {
 }
 
 #[test]
-fn a_stream_cut_at_any_byte_gives_the_same_frames() {
+fn frames_do_not_depend_on_chunk_boundaries() {
     let events =
         "event: a\r\ndata: {\"x\":\"é\"}\r\n\r\n: p\n\n\ndata: 1\rdata: 2\r\rdata: [DONE]\n\n";
     let elements = "[{\"a\":\"\\\\\\\"é]\"},\r\n{\"b\":[[],{}]}\n,{}]\r\n";
@@ -140,9 +140,9 @@ fn like_a_stream() -> impl Strategy<Value = Vec<u8>> {
 }
 
 proptest! {
-    /// Nothing is lost or changed, and it does not matter in what pieces it came.
+    /// No byte is lost or changed, however the stream is split into pieces.
     #[test]
-    fn frames_and_rest_are_what_was_pushed(
+    fn frames_and_remainder_equal_the_input(
         stream in like_a_stream(), sizes in prop::collection::vec(1usize..9, 1..20), which in 0usize..3,
     ) {
         let (endpoint, content_type) = [

@@ -1,4 +1,4 @@
-//! A conversation, whatever the API: how long it is, what it began with, and what happened last in it.
+//! A conversation in any API: its length, its beginning, and its last turn.
 
 use serde_json::value::RawValue;
 use unstuck_core::loop_detection::result_signature;
@@ -8,34 +8,34 @@ use crate::protocol::hash::{JsonHash, TextHash};
 use crate::protocol::json::{self, object};
 
 const BYTES_PER_TOKEN: u64 = 4;
-/// About what a photo costs at each provider.
+/// The approximate cost of a photo at each provider.
 const TOKENS_PER_IMAGE: u64 = 1500;
 
-/// Who speaks.
+/// The author of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Speaker {
     System,
     User,
     Assistant,
-    /// A message that holds nothing but a tool's result.
+    /// A message with tool results only.
     Tool,
 }
 
-/// What is kept of a conversation while it is read. Nothing is hashed before the end is known.
+/// The state of reading a conversation. Nothing is hashed before the end is known.
 #[derive(Debug, Default)]
 pub(super) struct ConversationReader<'a> {
     text_bytes: u64,
     images: u64,
     messages: usize,
     role: Option<Speaker>,
-    /// The user's words before anybody answered.
+    /// The user's messages before the first response.
     beginning: Vec<&'a RawValue>,
     is_answered: bool,
     calls: Vec<RawToolCall<'a>>,
     results: Vec<&'a RawValue>,
-    /// How many calls or results the present message has.
+    /// The number of tool calls or results in the current message.
     tool_items: usize,
-    /// What else tells where the conversation stands.
+    /// Other data that identifies the state of the conversation.
     state: Option<&'a RawValue>,
 }
 
@@ -46,7 +46,7 @@ struct RawToolCall<'a> {
 }
 
 impl<'a> ConversationReader<'a> {
-    /// A message begins.
+    /// Begins a message.
     pub(super) fn begin_message(&mut self, role: Speaker) {
         self.end_message();
         self.messages += 1;
@@ -54,7 +54,7 @@ impl<'a> ConversationReader<'a> {
         self.is_answered |= matches!(role, Speaker::Assistant | Speaker::Tool);
     }
 
-    /// The present message is over. One in which no tool was called nor answered leaves the last calls behind.
+    /// Ends the current message. A message without tool calls or results clears the last calls.
     fn end_message(&mut self) {
         let speaks = matches!(self.role, Some(Speaker::User | Speaker::Assistant));
         if speaks && self.tool_items == 0 {
@@ -64,13 +64,13 @@ impl<'a> ConversationReader<'a> {
         self.tool_items = 0;
     }
 
-    /// Text that the model is shown but that is nobody's word: instructions, tools.
+    /// Adds text that belongs to no message: instructions, tools.
     pub(super) fn add_context(&mut self, value: Option<&RawValue>) {
         let bytes = value.map_or(0, |value| value.get().len());
         self.text_bytes = self.text_bytes.saturating_add(bytes as u64);
     }
 
-    /// Somebody's words.
+    /// Adds the text of a message.
     pub(super) fn add_text(&mut self, value: Option<&'a RawValue>) {
         self.add_context(value);
         if !self.is_answered && self.role == Some(Speaker::User) {
@@ -82,7 +82,7 @@ impl<'a> ConversationReader<'a> {
         self.images += 1;
     }
 
-    /// The model calls a tool.
+    /// Adds a tool call of the model.
     pub(super) fn add_call(&mut self, name: Option<&'a RawValue>, arguments: Option<&'a RawValue>) {
         self.add_context(name);
         self.add_context(arguments);
@@ -95,19 +95,19 @@ impl<'a> ConversationReader<'a> {
         self.calls.push(RawToolCall { name, arguments });
     }
 
-    /// A tool answers. Its words are weighed by whoever reads them.
+    /// Adds a tool result.
     pub(super) fn add_result(&mut self, value: Option<&'a RawValue>) {
         self.is_answered = true;
         self.tool_items += 1;
         self.results.extend(value);
     }
 
-    /// What else tells where the conversation stands, such as the answer that it continues.
+    /// Sets other data that identifies the state, such as the response that it continues.
     pub(super) fn set_state(&mut self, state: Option<&'a RawValue>) {
         self.state = state;
     }
 
-    /// Puts down what was learnt.
+    /// Writes the results into the request facts.
     pub(super) fn finish(mut self, asked: &mut RequestFacts) {
         self.end_message();
         asked.messages = self.messages;
@@ -162,7 +162,7 @@ impl RawToolCall<'_> {
     }
 }
 
-/// The hash of a call's arguments: an object, or a string that holds one.
+/// Returns the hash of a call's arguments: an object, or a string that holds one.
 fn arguments_hash(value: Option<&RawValue>) -> u64 {
     match (json::text(value), value) {
         (Some(text), _) => JsonHash::of(text.as_bytes()),
@@ -173,8 +173,8 @@ fn arguments_hash(value: Option<&RawValue>) -> u64 {
 
 object!(Part { text: "text" });
 
-/// The hash of a result: of its text alone where it has some, since marks for the cache come and go. Ids and times in it do not
-/// count.
+/// Returns the hash of a result: of its text alone if it has some, since cache markers come and go. Ids and times in it
+/// are ignored.
 fn result_hash(value: &RawValue) -> u64 {
     let parts = json::to_list::<&RawValue>(Some(value));
     if parts.is_empty() {

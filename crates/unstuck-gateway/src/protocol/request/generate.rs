@@ -1,4 +1,4 @@
-//! Gemini generateContent. Its JSON may be written in camel or in snake case.
+//! Gemini generateContent. Its JSON may use camel case or snake case.
 
 use serde_json::value::RawValue;
 

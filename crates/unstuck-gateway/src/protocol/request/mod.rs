@@ -1,4 +1,4 @@
-//! What must be known of a request, read in passing.
+//! The facts of a request.
 
 mod chat;
 mod conversation;
@@ -10,57 +10,57 @@ mod tests;
 
 use super::endpoint::Endpoint;
 
-/// What must be known of a request. Of one that is not well formed nothing is known: the upstream will say what is wrong.
+/// The facts of a request. A malformed request has no facts: the upstream reports the error.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RequestFacts {
-    /// The model it names.
+    /// The requested model.
     pub model: Option<String>,
-    /// The answer shall come as a stream.
+    /// True if a stream is requested.
     pub stream: bool,
-    /// Tools are offered.
+    /// True if tools are offered.
     pub tools: bool,
-    /// There are images in it.
+    /// True if it contains images.
     pub images: bool,
-    /// The last message is the assistant's, to be continued.
+    /// True if the last message is the assistant's, to be continued.
     pub prefill: bool,
-    /// The answer shall be JSON.
+    /// True if JSON output is requested.
     pub wants_json: bool,
-    /// The most that may be written, in tokens.
+    /// The output limit, in tokens.
     pub max_output: Option<u64>,
-    /// How long the prompt is in tokens: an estimate of four bytes each, and a fixed number an image.
+    /// The estimated prompt tokens: four bytes each, and a fixed number per image.
     pub prompt_tokens: u64,
-    /// How many messages, or items, the conversation has.
+    /// The number of messages, or items, of the conversation.
     pub messages: usize,
-    /// What happened last in the conversation; `None` where there is none.
+    /// The last turn of the conversation; `None` if there is none.
     pub last: Option<LastTurn>,
 }
 
-/// What happened last in a conversation. The same is known again by its hash.
+/// The last turn of a conversation. Equal turns have equal hashes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LastTurn {
-    /// Which conversation this is: the hash of the words of the user that it began with.
+    /// The hash of the user's first messages, which identifies the conversation.
     pub conversation: u64,
-    /// The tools that were called just before; empty also where only the provider knows them.
+    /// The preceding tool calls; also empty if only the provider stores them.
     pub calls: Vec<ToolCall>,
-    /// What came of them: a hash of each result. Empty unless the results are the newest in the conversation.
+    /// The hash of each tool result. Empty unless the results are the newest items.
     pub results: Vec<u64>,
-    /// Where the conversation stands: the same again is the same request sent again.
+    /// The hash of the conversation's state: an equal one means that the request was sent again.
     pub position: u64,
-    /// The answer that it continues, by the hash of its id, where the provider keeps the conversation.
+    /// The hash of the id of the continued response, if the provider stores the conversation.
     pub continues: Option<u64>,
 }
 
-/// A call of a tool.
+/// A tool call.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ToolCall {
     /// The name of the tool.
     pub name: String,
-    /// The hash of its arguments; how they are laid out does not count.
+    /// The hash of the arguments, independent of their formatting.
     pub arguments_hash: u64,
 }
 
 impl RequestFacts {
-    /// Reads a request. The path is what follows the [prefix](super::Protocol::prefix), without the query.
+    /// Reads a request. The path is the part after the [prefix](super::Protocol::prefix), without the query.
     pub fn read(endpoint: Endpoint, path: &str, body: &[u8]) -> Self {
         let read = match endpoint {
             Endpoint::Messages => messages::read_request(body),

@@ -72,7 +72,7 @@ fn read_item<'a>(conversation: &mut ConversationReader<'a>, item: &Item<'a>) {
             conversation.begin_message(role(item.role));
             read_content(conversation, item.content);
         }
-        // What the model thought belongs to the call that follows it.
+        // Reasoning belongs to the following call.
         Some("reasoning") => conversation.add_context(item.summary),
         Some(kind) if kind.ends_with("_output") => {
             conversation.begin_message(Speaker::Tool);

@@ -14,7 +14,7 @@ fn last(endpoint: Endpoint, body: &Value) -> LastTurn {
 }
 
 #[test]
-fn a_request_to_anthropic_is_read() {
+fn anthropic_request_is_read() {
     let body = json!({
         "model": "claude-opus-5-5", "max_tokens": 1024, "stream": true, "system": "Be brief.",
         "tools": [{"name": "bash", "input_schema": {"type": "object"}}],
@@ -35,7 +35,7 @@ fn a_request_to_anthropic_is_read() {
 }
 
 #[test]
-fn a_request_to_chat_completions_is_read() {
+fn chat_completions_request_is_read() {
     let body = json!({
         "model": "gpt-6", "max_completion_tokens": 99, "max_tokens": 5,
         "response_format": {"type": "json_object"},
@@ -55,7 +55,7 @@ fn a_request_to_chat_completions_is_read() {
 }
 
 #[test]
-fn a_request_to_responses_is_read() {
+fn responses_request_is_read() {
     let body = json!({
         "model": "gpt-6-codex", "stream": true, "instructions": "Be brief.", "max_output_tokens": 7,
         "text": {"format": {"type": "json_schema", "name": "it", "schema": {}}},
@@ -78,7 +78,7 @@ fn a_request_to_responses_is_read() {
 }
 
 #[test]
-fn a_request_to_gemini_is_read_in_camel_and_in_snake_case() {
+fn gemini_request_is_read_in_camel_and_snake_case() {
     let camel = json!({
         "systemInstruction": {"parts": [{"text": "Be brief."}]},
         "tools": [{"functionDeclarations": []}],
@@ -115,7 +115,7 @@ fn a_request_to_gemini_is_read_in_camel_and_in_snake_case() {
     );
 }
 
-/// The same turn in each API: two calls and their results.
+/// Returns the same turn in each API: two calls and their results.
 fn turns(path: &str, first: &str, second: &str) -> [(Endpoint, Value); 4] {
     let arguments = json!({"path": path});
     let text = arguments.to_string();
@@ -169,7 +169,7 @@ fn turns(path: &str, first: &str, second: &str) -> [(Endpoint, Value); 4] {
 }
 
 #[test]
-fn the_last_calls_and_their_results_are_known_again_in_every_api() {
+fn last_calls_and_results_are_recognized_in_every_api() {
     let same = turns("a.rs", "one", "two");
     let other_call = turns("b.rs", "one", "two");
     let other_result = turns("a.rs", "one", "three");
@@ -197,7 +197,7 @@ fn the_last_calls_and_their_results_are_known_again_in_every_api() {
 }
 
 #[test]
-fn a_conversation_is_known_by_what_the_user_said_first() {
+fn conversation_is_identified_by_the_first_user_message() {
     for (endpoint, mut body) in turns("a.rs", "one", "two") {
         let before = last(endpoint, &body);
         let key = match endpoint {
@@ -212,7 +212,7 @@ fn a_conversation_is_known_by_what_the_user_said_first() {
         let after = last(endpoint, &body);
         assert_eq!(before.conversation, after.conversation, "{endpoint:?}");
         assert_ne!(before.position, after.position);
-        // The user has spoken: what the tools said before is not the newest any more.
+        // The user has sent a message: the tool results are no longer the newest items.
         assert!(
             after.calls.is_empty() && after.results.is_empty(),
             "{endpoint:?}"
@@ -226,7 +226,7 @@ fn a_conversation_is_known_by_what_the_user_said_first() {
 }
 
 #[test]
-fn marks_for_the_cache_change_neither_conversation_nor_result() {
+fn cache_markers_change_neither_conversation_nor_result() {
     let marked = json!({"cache_control": {"type": "ephemeral"}, "type": "text", "text": "Go"});
     let body = |first: Value, result: Value| {
         json!({"messages": [
@@ -245,7 +245,7 @@ fn marks_for_the_cache_change_neither_conversation_nor_result() {
 }
 
 #[test]
-fn a_conversation_kept_by_the_provider_moves_on_by_the_answer_it_continues() {
+fn stored_conversation_advances_by_the_continued_response() {
     let body = |previous: &str| {
         json!({
             "previous_response_id": previous,
@@ -265,7 +265,7 @@ fn a_conversation_kept_by_the_provider_moves_on_by_the_answer_it_continues() {
 }
 
 #[test]
-fn odd_requests_are_read_as_far_as_they_go() {
+fn odd_requests_are_read_partially() {
     let odd = br#"{"model":"a","model":"b","stream":"yes","max_tokens":"7","messages":[1,"x",null,
         {"role":"user","content":"\ud800 half"},{"role":7,"content":{"a":1}}],"tools":{}}"#;
     let asked = RequestFacts::read(Endpoint::Messages, "", odd);
@@ -275,7 +275,7 @@ fn odd_requests_are_read_as_far_as_they_go() {
 }
 
 #[test]
-fn of_malformed_requests_nothing_is_known() {
+fn malformed_requests_have_no_facts() {
     for body in [
         &b"{\"model\":\"x\""[..],
         b"",
@@ -299,14 +299,14 @@ fn of_malformed_requests_nothing_is_known() {
 
 proptest! {
     #[test]
-    fn any_bytes_can_be_read(body in proptest::collection::vec(any::<u8>(), 0..200), path in ".{0,40}") {
+    fn arbitrary_bytes_are_read_without_panic(body in proptest::collection::vec(any::<u8>(), 0..200), path in ".{0,40}") {
         for endpoint in Endpoint::KNOWN {
             RequestFacts::read(endpoint, &path, &body);
         }
     }
 
     #[test]
-    fn any_damage_can_be_read(which in 0usize..4, at in any::<prop::sample::Index>(), byte in any::<u8>()) {
+    fn damaged_requests_are_read_without_panic(which in 0usize..4, at in any::<prop::sample::Index>(), byte in any::<u8>()) {
         let (endpoint, body) = &turns("a.rs", "one", "two")[which];
         let mut bytes = body.to_string().into_bytes();
         let at = at.index(bytes.len());

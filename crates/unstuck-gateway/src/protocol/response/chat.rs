@@ -76,13 +76,13 @@ pub(super) fn read_body(reading: &mut ResponseReader, body: &[u8]) -> Option<Fra
     })
 }
 
-/// The object, if it is one.
+/// Parses the object, if it is one.
 fn parse_chunk(data: &[u8]) -> Option<Chunk<'_>> {
     data.trim_ascii_start().starts_with(b"{").then_some(())?;
     serde_json::from_slice(data).ok()
 }
 
-/// Takes in what a chunk, or a whole answer, holds; whether there was something for a user in it.
+/// Adds a chunk or a whole response; returns true if it has content visible to a user.
 fn add_chunk(reading: &mut ResponseReader, chunk: &Chunk<'_>) -> bool {
     reading.set_model(chunk.model);
     count_tokens(reading, chunk.usage);
@@ -116,12 +116,12 @@ fn add_delta(reading: &mut ResponseReader, delta: &Delta<'_>) -> bool {
     content
 }
 
-/// A call, or a piece of one: the first brings the name.
+/// Adds a call or a piece of one: the first piece has the name.
 fn add_call(reading: &mut ResponseReader, number: u64, function: Option<&RawValue>) {
     let function: Function<'_> = to_object(function);
     let calls = &mut reading.summary.calls;
     let name = filled_text(function.name);
-    // Some repeat the name in every piece.
+    // Some servers repeat the name in every piece.
     if !reading.open_calls.contains(number) {
         let name = name.unwrap_or_default();
         reading.open_calls.begin(calls, number, &name);

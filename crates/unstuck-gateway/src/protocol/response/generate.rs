@@ -73,7 +73,7 @@ pub(super) fn read_chunk(reading: &mut ResponseReader, data: &[u8]) -> Option<Fr
     })
 }
 
-/// Takes in a part; whether there is something for a user in it.
+/// Adds a part; returns true if it has content visible to a user.
 fn add_part(reading: &mut ResponseReader, part: &Part<'_>) -> bool {
     if part.call.is_some() {
         let call: Call<'_> = to_object(part.call);
@@ -114,7 +114,7 @@ fn set_finish(reading: &mut ResponseReader, reason: Option<&RawValue>) {
     });
 }
 
-/// The counts are totals; the last ones stand.
+/// Adds the token counts: they are totals, the last ones apply.
 fn count_tokens(reading: &mut ResponseReader, usage: Option<&RawValue>) {
     if usage.is_none() {
         return;
@@ -127,7 +127,7 @@ fn count_tokens(reading: &mut ResponseReader, usage: Option<&RawValue>) {
     reading.set_tokens(all.saturating_sub(cached), cached, output);
 }
 
-/// One answer, or an array of the pieces of one.
+/// Reads one response, or an array of its pieces.
 pub(super) fn read_body(reading: &mut ResponseReader, body: &[u8]) -> Option<FrameKind> {
     let body = body.trim_ascii();
     let frame = if !body.starts_with(b"[") {

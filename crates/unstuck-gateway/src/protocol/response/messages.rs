@@ -51,7 +51,7 @@ pub(super) fn read_event(reading: &mut ResponseReader, data: &[u8]) -> Option<Fr
     let event: Event<'_> = serde_json::from_slice(data).ok()?;
     let kind = match (text(event.kind), event.error) {
         (Some(kind), _) => kind,
-        // A proxy's own error need not look like this API's.
+        // A proxy's own error may not look like this API's.
         (None, Some(error)) => return Some(reading.set_error(error.get())),
         (None, None) => return None,
     };
@@ -146,7 +146,7 @@ fn set_finish(reading: &mut ResponseReader, reason: Option<&RawValue>) {
     });
 }
 
-/// The counts are totals, and those that are left out later stay as they were.
+/// Adds the token counts: they are totals, and omitted ones keep their value.
 fn count_tokens(reading: &mut ResponseReader, usage: Option<&RawValue>) {
     if usage.is_none() {
         return;

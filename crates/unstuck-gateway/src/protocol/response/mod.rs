@@ -1,4 +1,4 @@
-//! Reads an answer while it passes: what it says, what it costs, and whether it is whole.
+//! Reads a response in passing: its content, its usage, and its completeness.
 
 mod chat;
 mod generate;
@@ -21,27 +21,27 @@ use tool_calls::OpenCalls;
 
 pub use summary::{FinishReason, JsonState, ResponseSummary};
 
-/// No more of a text is kept than so many bytes.
+/// The maximum number of text bytes that are kept.
 const MAX_KEPT_TEXT: usize = 4 << 20;
 
-/// What a frame is to the client.
+/// The meaning of a frame for the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FrameKind {
-    /// A sign of life and nothing else.
+    /// A keep-alive and nothing else.
     Ping,
-    /// The coming and going of things, in which there is nothing that a user would see.
+    /// A change of state without content visible to a user.
     Lifecycle,
-    /// Text, thoughts, a call of a tool or a refusal. It may end the answer as well: ask [`ResponseReader::is_complete`].
+    /// Text, reasoning, a tool call or a refusal. It may end the response as well: see [`ResponseReader::is_complete`].
     Content,
     /// The end.
     End,
-    /// An error instead of the rest; it is in [`ResponseSummary::error`].
+    /// An error instead of the rest; see [`ResponseSummary::error`].
     Error,
-    /// Not what this API sends.
+    /// Not valid in this API.
     Malformed,
 }
 
-/// Reads one answer.
+/// Reads one response.
 #[derive(Debug, Clone)]
 pub struct ResponseReader {
     endpoint: Endpoint,
@@ -49,23 +49,23 @@ pub struct ResponseReader {
     text_hash: TextHash,
     text: Option<String>,
     open_calls: OpenCalls,
-    /// The end was announced (Chat: why it ended; Gemini in an array: the same).
+    /// Set once the end was announced (Chat: the finish reason; Gemini in an array: the same).
     is_end_announced: bool,
     is_complete: bool,
-    /// The frames are elements of an array, which must be closed.
+    /// Set if the frames are elements of an array, which must be closed.
     in_array: bool,
-    /// How many frames held content.
+    /// The number of frames with content.
     content_frames: u64,
-    /// Of Responses: whether the numbers of the events have left one out.
+    /// For Responses: set if the event numbers have a gap.
     has_gap: bool,
-    /// Of Responses: the number of the last event, the id of the response and when it began.
+    /// For Responses: the number of the last event, the id of the response and its start time.
     pub(super) sequence: Option<u64>,
     pub(super) id: Option<String>,
     pub(super) created: u64,
 }
 
 impl ResponseReader {
-    /// Reads an answer to such a call.
+    /// Creates a reader for a call of that endpoint.
     pub fn new(endpoint: Endpoint) -> Self {
         Self {
             endpoint,
@@ -84,14 +84,14 @@ impl ResponseReader {
         }
     }
 
-    /// The same, and keeps the text, so that it can be told whether it is JSON and what was wrong.
+    /// Also keeps the text, to check whether it is valid JSON.
     #[must_use]
     pub fn with_text(mut self) -> Self {
         self.text = Some(String::new());
         self
     }
 
-    /// Takes in a frame of a stream.
+    /// Reads a frame of a stream.
     pub fn read_frame(&mut self, bytes: &[u8]) -> FrameKind {
         let frame = match self.endpoint {
             Endpoint::Other => FrameKind::Content,
@@ -127,7 +127,7 @@ impl ResponseReader {
         frame.unwrap_or(FrameKind::Malformed)
     }
 
-    /// The end marker of Chat Completions; others who send it mean nothing by it.
+    /// Reads the end marker of Chat Completions; it has no meaning in other APIs.
     fn read_end_marker(&mut self) -> FrameKind {
         if self.endpoint != Endpoint::Chat {
             return FrameKind::Lifecycle;
@@ -136,7 +136,7 @@ impl ResponseReader {
         FrameKind::End
     }
 
-    /// Takes in an element of an array, with the brackets and commas around it.
+    /// Reads an element of an array, with the brackets and commas around it.
     fn read_element(&mut self, bytes: &[u8]) -> FrameKind {
         let mut json = bytes.trim_ascii();
         if let Some(first) = json.strip_prefix(b"[") {
@@ -154,7 +154,7 @@ impl ResponseReader {
         }
     }
 
-    /// Takes in an answer that is no stream: content, an end without content, an error, or something malformed.
+    /// Reads a response that is not streamed: content, an end without content, an error, or malformed data.
     pub fn read_body(&mut self, body: &[u8]) -> FrameKind {
         let frame = match self.endpoint {
             Endpoint::Messages => messages::read_body(self, body),
@@ -167,20 +167,20 @@ impl ResponseReader {
         frame.unwrap_or(FrameKind::Malformed)
     }
 
-    /// Whether the end has been seen, as this API marks it. A stream that ends before is cut. Always so where the call is not
-    /// looked into.
+    /// Returns true once the end marker of this API was seen. A stream that ends before is truncated. Always true if
+    /// the call is not inspected.
     pub fn is_complete(&self) -> bool {
         self.is_complete
     }
 
-    /// Whether the answer is whole if HTTP ends properly now: its end has been seen, or it has said why it ends and only the
-    /// marker is missing, which some servers never send.
+    /// Returns true if the response is complete once HTTP ends properly: its end was seen, or it has a finish reason
+    /// and lacks only the end marker, which some servers never send.
     pub fn is_finished(&self) -> bool {
         self.is_complete || (self.is_end_announced && !self.in_array)
     }
 
-    /// Whether what came is known to be all of it, although something between could not be read: the events are numbered
-    /// without a gap, or each token that the server counts has come in a frame of its own.
+    /// Returns true if nothing is missing although some data was unreadable: the event numbers have no gap, or each
+    /// token counted by the server arrived in its own frame.
     pub fn is_gapless(&self) -> bool {
         match self.endpoint {
             Endpoint::Responses => self.sequence.is_some() && !self.has_gap,
@@ -191,27 +191,27 @@ impl ResponseReader {
         }
     }
 
-    /// What was said so far.
+    /// Returns the summary so far.
     pub fn summary(&self) -> &ResponseSummary {
         &self.summary
     }
 
-    /// The text so far, where it is [kept](Self::with_text); at most 4 MiB of it.
+    /// Returns the text so far, if it is [kept](Self::with_text); at most 4 MiB of it.
     pub fn text(&self) -> Option<&str> {
         self.text.as_deref()
     }
 
-    /// What call the answer belongs to.
+    /// Returns the endpoint of the call.
     pub fn endpoint(&self) -> Endpoint {
         self.endpoint
     }
 
-    /// Whether the frames are elements of an array that was opened.
+    /// Returns true if the frames are elements of an open array.
     pub(super) fn is_in_array(&self) -> bool {
         self.in_array
     }
 
-    /// More text; whether there was any.
+    /// Adds text; returns true if there was any.
     fn add_text(&mut self, value: Option<&RawValue>) -> bool {
         let Some(piece) = filled_text(value) else {
             return false;
@@ -232,7 +232,7 @@ impl ResponseReader {
         FrameKind::Error
     }
 
-    /// Why it ended. A refusal that was seen before is not undone by an ordinary end.
+    /// Sets the finish reason. An ordinary end does not replace an earlier refusal.
     fn set_finish(&mut self, finish: FinishReason) {
         let refused = self.summary.finish == Some(FinishReason::Refusal);
         if !(refused && finish == FinishReason::Stop) {
@@ -267,7 +267,7 @@ impl ResponseReader {
     }
 }
 
-/// Whether a frame is an event rather than an element of a JSON array.
+/// Returns true if a frame is an event rather than an element of a JSON array.
 fn looks_like_event(bytes: &[u8]) -> bool {
     let first = bytes.trim_ascii_start().first();
     !matches!(first, Some(b'[' | b'{' | b',' | b']'))

@@ -60,7 +60,7 @@ pub(super) fn read_event(reading: &mut ResponseReader, data: &[u8]) -> Option<Fr
     let event: Event<'_> = serde_json::from_slice(data).ok()?;
     let kind = match (text(event.kind), event.error) {
         (Some(kind), _) => kind,
-        // A proxy's own error need not look like this API's.
+        // A proxy's own error may not look like this API's.
         (None, Some(error)) => return Some(reading.set_error(error.get())),
         (None, None) => return None,
     };
@@ -106,7 +106,7 @@ pub(super) fn read_event(reading: &mut ResponseReader, data: &[u8]) -> Option<Fr
     Some(frame)
 }
 
-/// A message or a thought begins empty; the call of a tool shows already.
+/// Returns the kind of an added item: a message or reasoning begins empty; a tool call is visible at once.
 fn added_item_kind(item: &Item<'_>) -> FrameKind {
     frame_kind(!is_string(item.kind, "message") && !is_string(item.kind, "reasoning"))
 }
@@ -120,7 +120,7 @@ fn read_created(reading: &mut ResponseReader, response: &Response<'_>) {
     }
 }
 
-/// The last event holds the whole answer once more, for those who sent no pieces.
+/// Reads the last event, which repeats the whole response for servers that sent no pieces.
 fn read_end(reading: &mut ResponseReader, response: &Response<'_>) {
     read_created(reading, response);
     let (has_text, has_calls) = (

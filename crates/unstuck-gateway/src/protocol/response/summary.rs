@@ -1,4 +1,4 @@
-//! What an answer said.
+//! The summary of a response.
 
 use unstuck_core::decision::TokenUsage;
 pub use unstuck_core::event::FinishReason;
@@ -6,28 +6,29 @@ pub use unstuck_core::event::FinishReason;
 use crate::protocol::hash::TextHash;
 use crate::protocol::request::ToolCall;
 
-/// What an answer said, as far as it has come.
+/// The summary of a response, as far as it was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResponseSummary {
     /// The model that answered.
     pub model: Option<String>,
-    /// The tokens used, if the answer tells; those written to the provider's cache are among `input`.
+    /// The tokens used, if reported; `input` includes those written to the provider's cache.
     pub tokens: Option<TokenUsage>,
-    /// How many tokens of the input were written to the provider's cache, which some charge more for.
+    /// The number of input tokens written to the provider's cache, which some providers charge extra for.
     pub cache_written: u64,
-    /// Why it ended.
+    /// The finish reason.
     pub finish: Option<FinishReason>,
-    /// The error that came instead of an answer or amid it, as raw JSON.
+    /// The error sent instead of a response or within it, as raw JSON.
     pub error: Option<String>,
-    /// The hash of its id, where later requests can continue it by that.
+    /// The hash of the id, if later requests can continue the response by it.
     pub id_hash: Option<u64>,
-    /// The tools it calls.
+    /// The tool calls.
     pub calls: Vec<ToolCall>,
-    /// How long its text is; thoughts do not count, a refusal does.
+    /// The length of the text; reasoning is excluded, a refusal included.
     pub text_bytes: u64,
-    /// The hash of its text.
+    /// The hash of the text.
     pub text_hash: u64,
-    /// Whether its text is JSON; known only at the end, and only where the [text was kept](super::ResponseReader::with_text).
+    /// The JSON state of the text; known only at the end, and only if the [text was
+    /// kept](super::ResponseReader::with_text).
     pub json: JsonState,
 }
 
@@ -49,20 +50,20 @@ impl Default for ResponseSummary {
 }
 
 impl ResponseSummary {
-    /// Whether there is nothing in it for an agent to go on with: neither text nor a call.
+    /// Returns true if an agent can do nothing with it: no text and no call.
     pub fn is_empty(&self) -> bool {
         self.text_bytes == 0 && self.calls.is_empty()
     }
 }
 
-/// Whether a text is JSON.
+/// The result of checking a text for JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum JsonState {
-    /// It is.
+    /// The text is valid JSON.
     Valid,
-    /// It is not.
+    /// The text is not valid JSON.
     Invalid,
-    /// That is not known.
+    /// The text was not checked.
     #[default]
     Unknown,
 }

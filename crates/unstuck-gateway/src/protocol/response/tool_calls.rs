@@ -1,9 +1,9 @@
-//! Calls of tools whose arguments come in pieces.
+//! Tool calls whose arguments arrive in pieces.
 
 use crate::protocol::hash::JsonHash;
 use crate::protocol::request::ToolCall;
 
-/// The calls that have begun, each by the number that its pieces carry.
+/// The open calls, each by the number in its pieces.
 #[derive(Debug, Clone, Default)]
 pub(super) struct OpenCalls(Vec<OpenCall>);
 
@@ -15,7 +15,7 @@ struct OpenCall {
 }
 
 impl OpenCalls {
-    /// A call begins.
+    /// Begins a call.
     pub(super) fn begin(&mut self, calls: &mut Vec<ToolCall>, number: u64, name: &str) {
         self.0.retain(|open| open.number != number);
         self.0.push(OpenCall {
@@ -26,12 +26,12 @@ impl OpenCalls {
         calls.push(tool_call(name, JsonHash::EMPTY));
     }
 
-    /// Whether a call of that number has begun.
+    /// Returns true if a call of that number is open.
     pub(super) fn contains(&self, number: u64) -> bool {
         self.0.iter().any(|open| open.number == number)
     }
 
-    /// More of the arguments.
+    /// Adds a piece of the arguments.
     pub(super) fn add_arguments(&mut self, calls: &mut [ToolCall], number: u64, piece: &[u8]) {
         let Some(open) = self.0.iter_mut().find(|open| open.number == number) else {
             return;
@@ -42,7 +42,7 @@ impl OpenCalls {
         }
     }
 
-    /// The call is complete; without any piece its arguments are these.
+    /// Completes a call; `without` replaces the arguments if there were no pieces.
     pub(super) fn end(&mut self, calls: &mut [ToolCall], number: u64, without: &[u8]) {
         let open = self.0.iter().find(|open| open.number == number);
         if open.is_some_and(|open| open.arguments.is_empty()) {
@@ -51,7 +51,7 @@ impl OpenCalls {
     }
 }
 
-/// A call that is complete.
+/// Returns a complete call.
 pub(super) fn complete_call(name: &str, arguments: &[u8]) -> ToolCall {
     let mut hash = JsonHash::EMPTY;
     hash.add(arguments);

@@ -1,4 +1,4 @@
-//! A wrong answer and what was wrong with it, so that the model can do better.
+//! Adds an unusable response and its validation error to a request, so that the model can correct it.
 
 use bytes::Bytes;
 
@@ -16,7 +16,7 @@ object!(Body {
 
 object!(Thinking { kind: "type" });
 
-/// The request with the answer that cannot be used and the reason, which completes "That answer cannot be used: …".
+/// Returns the request with the unusable response and the reason, which completes "That answer cannot be used: …".
 pub fn with_error_context(
     endpoint: Endpoint,
     body: &Bytes,
@@ -34,7 +34,7 @@ pub fn with_error_context(
     said.unwrap_or_else(|| with_note(endpoint, body, &quoted_complaint(wrong_output, why)))
 }
 
-/// The same as one text, where the answer cannot stand as a message of the assistant.
+/// Returns both as one text, for responses that cannot be an assistant message.
 fn quoted_complaint(wrong_output: &str, why: &str) -> String {
     match wrong_output.trim() {
         "" => format!("Your last answer cannot be used: {why} Answer again, without that mistake."),
@@ -44,7 +44,7 @@ fn quoted_complaint(wrong_output: &str, why: &str) -> String {
     }
 }
 
-/// The answer as the assistant's message, the complaint as the user's; `None` if that cannot be.
+/// Appends the response as the assistant's message and the complaint as the user's; `None` if that is impossible.
 fn append_turns(endpoint: Endpoint, body: &[u8], wrong: &str, complaint: &str) -> Option<Bytes> {
     let body_read: Body<'_> = serde_json::from_slice(body).ok()?;
     let messages = match endpoint {
@@ -56,7 +56,7 @@ fn append_turns(endpoint: Endpoint, body: &[u8], wrong: &str, complaint: &str) -
     let mut edits = JsonEdits::new(body);
     match endpoint {
         Endpoint::Messages => {
-            // With thinking on, a message of the assistant must begin with its thoughts, which are not there any more.
+            // With thinking on, an assistant message must begin with its thoughts, which are no longer available.
             let thinking: Thinking<'_> = to_object(body_read.thinking);
             if thinking.kind.is_some() && !is_string(thinking.kind, "disabled") {
                 return None;

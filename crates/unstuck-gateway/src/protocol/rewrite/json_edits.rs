@@ -1,4 +1,4 @@
-//! Edits of bytes: what is put where, all else untouched.
+//! Edits of JSON bytes that leave all else untouched.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 use crate::protocol::json::span_in;
 
-/// Edits of a body, in the order of their places.
+/// Edits of a body, in the order of their positions.
 #[derive(Debug)]
 pub(super) struct JsonEdits<'a> {
     body: &'a [u8],
@@ -26,13 +26,13 @@ impl<'a> JsonEdits<'a> {
         self.edits.is_empty()
     }
 
-    /// Puts the text where the value, which was read out of the body, stands.
+    /// Replaces a value that was parsed from the body.
     pub(super) fn replace(&mut self, value: &RawValue, text: String) -> Option<()> {
         self.edits.push((span_in(self.body, value)?, text));
         Some(())
     }
 
-    /// Puts an element at the end of the array, which was read out of the body.
+    /// Appends an element to an array that was parsed from the body.
     pub(super) fn append(&mut self, array: &RawValue, element: &str) -> Option<()> {
         let place = span_in(self.body, array)?;
         let inner = array.get().strip_prefix('[')?.strip_suffix(']')?;
@@ -43,14 +43,14 @@ impl<'a> JsonEdits<'a> {
         Some(())
     }
 
-    /// Puts an element before this one, which was read out of an array in the body.
+    /// Inserts an element before another one that was parsed from an array in the body.
     pub(super) fn insert_before(&mut self, next: &RawValue, element: &str) -> Option<()> {
         let at = span_in(self.body, next)?.start;
         self.edits.push((at..at, format!("{element},")));
         Some(())
     }
 
-    /// Puts a member at the beginning of an object, which was read out of the body.
+    /// Inserts a member at the beginning of an object that was parsed from the body.
     pub(super) fn prepend_member(&mut self, object: &RawValue, member: &str) -> Option<()> {
         let place = span_in(self.body, object)?;
         let inner = object.get().strip_prefix('{')?;
@@ -61,14 +61,14 @@ impl<'a> JsonEdits<'a> {
         Some(())
     }
 
-    /// Goes on with the string, which was read out of the body.
+    /// Extends a string that was parsed from the body.
     pub(super) fn extend_string(&mut self, string: &RawValue, escaped: &str) -> Option<()> {
         let at = span_in(self.body, string)?.end.checked_sub(1)?;
         self.edits.push((at..at, escaped.to_owned()));
         Some(())
     }
 
-    /// The body as edited.
+    /// Returns the edited body.
     pub(super) fn apply(mut self) -> Option<Bytes> {
         self.edits.sort_by_key(|(place, _)| place.start);
         let more: usize = self.edits.iter().map(|(_, text)| text.len()).sum();

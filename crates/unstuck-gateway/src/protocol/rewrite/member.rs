@@ -6,8 +6,8 @@ use serde_json::value::RawValue;
 use super::json_edits::JsonEdits;
 use crate::protocol::json::members;
 
-/// The body with this value in every member of those names, since it is not known which of two an upstream reads. Where there
-/// is none the first name is added. `None` if the body is no object.
+/// Returns the body with this value in every member of those names, since it is not known which of two an upstream
+/// reads. If there is none, the first name is added. `None` if the body is not an object.
 pub(super) fn set_member(body: &[u8], names: &[&str], value: &str) -> Option<Bytes> {
     let mut edits = JsonEdits::new(body);
     for (_, old) in members(body)?

@@ -1,4 +1,4 @@
-//! Changes of a request: one thing, and no other byte. A request that cannot be read is left as it is.
+//! Changes to a request: one part, and no other byte. An unreadable request is left as it is.
 
 mod error_context;
 mod json_edits;
@@ -16,7 +16,7 @@ use json_edits::JsonEdits;
 pub use error_context::with_error_context;
 pub use note::with_note;
 
-/// What of a request is to be replaced; `None` stays as it is.
+/// The replaced parts of a request; `None` leaves a part as it is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RewrittenRequest {
     /// The new path.
@@ -25,7 +25,7 @@ pub struct RewrittenRequest {
     pub body: Option<Bytes>,
 }
 
-/// The request to another model. Gemini names it in the path, the others in the body.
+/// Returns the request for another model. Gemini names it in the path, the others in the body.
 pub fn with_model(endpoint: Endpoint, path: &str, body: &[u8], model: &str) -> RewrittenRequest {
     match endpoint {
         Endpoint::Other => RewrittenRequest::default(),
@@ -48,7 +48,7 @@ fn path_with_model(path: &str, model: &str) -> Option<String> {
     Some(changed)
 }
 
-/// The text as one segment of a path.
+/// Returns the text as one path segment.
 fn percent_encode(text: &str) -> String {
     let mut encoded = String::with_capacity(text.len());
     for byte in text.bytes() {
@@ -61,7 +61,7 @@ fn percent_encode(text: &str) -> String {
     encoded
 }
 
-/// The request with another limit of what may be written, in tokens.
+/// Returns the request with another output limit, in tokens.
 pub fn with_max_output(endpoint: Endpoint, body: &Bytes, tokens: u64) -> Bytes {
     let value = tokens.to_string();
     let changed = match endpoint {

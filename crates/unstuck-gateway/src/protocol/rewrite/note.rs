@@ -1,5 +1,5 @@
-//! A note for the model at the end of the conversation, where each API takes one. Calls of tools and their results stay
-//! together.
+//! A note for the model at the end of the conversation, in the place that each API allows. Tool calls and their results
+//! stay together.
 
 use bytes::Bytes;
 use serde_json::value::RawValue;
@@ -19,7 +19,7 @@ object!(Message {
     content: "content" | "parts",
 });
 
-/// The request with a short text for the model after all else that it is shown. A prefill stays the last.
+/// Returns the request with a short text for the model after everything else. A prefill stays last.
 pub fn with_note(endpoint: Endpoint, body: &Bytes, note: &str) -> Bytes {
     let changed = match endpoint {
         Endpoint::Messages => add_to_messages(body, note),
@@ -31,7 +31,7 @@ pub fn with_note(endpoint: Endpoint, body: &Bytes, note: &str) -> Bytes {
     changed.unwrap_or_else(|| body.clone())
 }
 
-/// The note goes into the user's last message, behind the results of tools if it has some.
+/// Adds the note to the user's last message, after tool results if it has some.
 fn add_to_messages(body: &[u8], note: &str) -> Option<Bytes> {
     let body_read: Body<'_> = serde_json::from_slice(body).ok()?;
     let all = to_list::<Message<'_>>(body_read.messages);
@@ -49,7 +49,7 @@ fn add_to_messages(body: &[u8], note: &str) -> Option<Bytes> {
     edits.apply()
 }
 
-/// The note is a message of its own, before a prefill.
+/// Adds the note as a separate message, before a prefill.
 fn add_to_chat(body: &[u8], note: &str) -> Option<Bytes> {
     let body_read: Body<'_> = serde_json::from_slice(body).ok()?;
     let messages = body_read.messages?;
@@ -63,7 +63,7 @@ fn add_to_chat(body: &[u8], note: &str) -> Option<Bytes> {
     edits.apply()
 }
 
-/// The note is an item of its own, or goes on with the input where that is a text.
+/// Adds the note as a separate item, or extends the input if that is a text.
 fn add_to_responses(body: &[u8], note: &str) -> Option<Bytes> {
     let body_read: Body<'_> = serde_json::from_slice(body).ok()?;
     let Some(input) = body_read.input else {
@@ -85,7 +85,7 @@ pub(super) fn user_item(note: &str) -> String {
     )
 }
 
-/// The note is a part of the user's last content, behind the results of functions if it has some.
+/// Adds the note as a part of the user's last content, after function results if it has some.
 fn add_to_generate(body: &[u8], note: &str) -> Option<Bytes> {
     let body_read: Body<'_> = serde_json::from_slice(body).ok()?;
     let contents = to_list::<Message<'_>>(body_read.contents);
@@ -97,7 +97,7 @@ fn add_to_generate(body: &[u8], note: &str) -> Option<Bytes> {
     edits.apply()
 }
 
-/// What a string goes on with, escaped: the note after an empty line.
+/// Returns the escaped extension of a string: the note after an empty line.
 fn appended_text(string: &RawValue, note: &str) -> Option<String> {
     let gap = if text(Some(string))?.is_empty() {
         ""

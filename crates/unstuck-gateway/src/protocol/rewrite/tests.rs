@@ -19,7 +19,7 @@ fn body_with_model(endpoint: Endpoint, body: &str, model: &str) -> String {
 }
 
 #[test]
-fn another_model_changes_no_other_byte() {
+fn model_change_keeps_all_other_bytes() {
     let body = "\n{ \"a\" : 1.0e+2,\t\"model\"  :  \"o\\u006cd\" ,\"a\":\"é\\u00e9\\/ \u{1f600}\",\r\n \"m\":{\"model\":\"old\"} }  ";
     let expected = body.replacen("\"o\\u006cd\"", "\"new\"", 1);
     for endpoint in [Endpoint::Messages, Endpoint::Chat, Endpoint::Responses] {
@@ -28,7 +28,7 @@ fn another_model_changes_no_other_byte() {
 }
 
 #[test]
-fn a_model_that_stands_twice_is_changed_twice_and_one_that_is_missing_is_added() {
+fn duplicate_models_are_all_changed_and_a_missing_one_is_added() {
     let twice = r#"{"model":"a","x":1,"mod\u0065l":"b"}"#;
     let changed = body_with_model(Endpoint::Chat, twice, "n\"ew");
     assert_eq!(changed, r#"{"model":"n\"ew","x":1,"mod\u0065l":"n\"ew"}"#);
@@ -41,7 +41,7 @@ fn a_model_that_stands_twice_is_changed_twice_and_one_that_is_missing_is_added()
 }
 
 #[test]
-fn what_is_no_object_is_left_alone() {
+fn non_object_is_left_unchanged() {
     for body in ["", "[]", "null", "{\"model\":", "\u{feff}{}"] {
         let changed = with_model(Endpoint::Chat, "", body.as_bytes(), "m");
         assert_eq!(changed, RewrittenRequest::default(), "{body}");
@@ -54,7 +54,7 @@ fn what_is_no_object_is_left_alone() {
 }
 
 #[test]
-fn gemini_names_the_model_in_the_path() {
+fn gemini_model_is_changed_in_the_path() {
     let path = "/v1beta/models/gemini-3-flash:streamGenerateContent";
     let to = |model: &str| with_model(Endpoint::Generate, path, b"{}", model);
     let expected = "/v1beta/models/gemini-3-pro:streamGenerateContent";
@@ -74,7 +74,7 @@ fn gemini_names_the_model_in_the_path() {
 }
 
 #[test]
-fn the_limit_of_the_output_is_set_where_each_api_has_it() {
+fn output_limit_is_set_in_every_api() {
     let cases = [
         (
             Endpoint::Messages,
@@ -127,7 +127,7 @@ fn noted(endpoint: Endpoint, body: &Value) -> Value {
 }
 
 #[test]
-fn a_note_to_claude_follows_the_results_of_tools() {
+fn claude_note_follows_tool_results() {
     let result = json!({"type": "tool_result", "tool_use_id": "a", "content": "x"});
     let noted = noted(
         Endpoint::Messages,
@@ -144,7 +144,7 @@ fn a_note_to_claude_follows_the_results_of_tools() {
 }
 
 #[test]
-fn a_note_to_claude_stands_before_a_prefill() {
+fn claude_note_precedes_a_prefill() {
     let noted = noted(
         Endpoint::Messages,
         &json!({"messages": [
@@ -156,7 +156,7 @@ fn a_note_to_claude_stands_before_a_prefill() {
 }
 
 #[test]
-fn a_note_to_chat_is_a_message_after_the_results_and_before_a_prefill() {
+fn chat_note_is_a_message_after_results_and_before_a_prefill() {
     let note = json!({"role": "user", "content": "Look \"up\""});
     let tool = json!({"role": "tool", "tool_call_id": "a", "content": "x"});
     let call = json!({"role": "assistant", "tool_calls": [{"id": "a"}]});
@@ -172,7 +172,7 @@ fn a_note_to_chat_is_a_message_after_the_results_and_before_a_prefill() {
 }
 
 #[test]
-fn a_note_to_responses_is_an_item_or_more_of_the_text() {
+fn responses_note_is_an_item_or_extends_the_text() {
     let note = json!({
         "type": "message", "role": "user", "content": [{"type": "input_text", "text": "Look \"up\""}],
     });
@@ -185,7 +185,7 @@ fn a_note_to_responses_is_an_item_or_more_of_the_text() {
 }
 
 #[test]
-fn a_note_goes_where_this_api_keeps_the_conversation() {
+fn note_is_added_to_the_conversation_of_each_api() {
     let body =
         json!({"messages": [{"role": "user", "content": "Hi"}], "input": "Hi", "contents": []});
     let noted = noted(Endpoint::Chat, &body);
@@ -197,7 +197,7 @@ fn a_note_goes_where_this_api_keeps_the_conversation() {
 }
 
 #[test]
-fn a_note_to_gemini_is_a_part_of_the_users_last_content() {
+fn gemini_note_is_part_of_the_last_user_content() {
     let response = json!({"functionResponse": {"name": "ls", "response": {}}});
     let noted = noted(
         Endpoint::Generate,
@@ -212,7 +212,7 @@ fn a_note_to_gemini_is_a_part_of_the_users_last_content() {
 }
 
 #[test]
-fn a_wrong_answer_is_shown_to_the_model_with_the_reason() {
+fn unusable_response_is_added_with_the_reason() {
     let wrong = |endpoint, body: Value| {
         json(&with_error_context(
             endpoint,
@@ -254,7 +254,7 @@ fn a_wrong_answer_is_shown_to_the_model_with_the_reason() {
 }
 
 #[test]
-fn an_answer_that_cannot_stand_as_a_message_is_quoted() {
+fn response_that_cannot_be_a_message_is_quoted() {
     let body =
         bytes(r#"{"thinking":{"type":"enabled"},"messages":[{"role":"user","content":"Hi"}]}"#);
     let changed = json(&with_error_context(
@@ -315,9 +315,9 @@ fn any_json() -> impl Strategy<Value = Value> {
 }
 
 proptest! {
-    /// Whatever is changed, what was JSON is JSON, and the rest of it is as it was.
+    /// After any change, JSON stays JSON, and the rest of it stays as it was.
     #[test]
-    fn a_change_keeps_json_json(value in any_json(), pretty in any::<bool>(), text in ".{1,20}") {
+    fn changed_json_stays_json(value in any_json(), pretty in any::<bool>(), text in ".{1,20}") {
         let body = if pretty { serde_json::to_string_pretty(&value).unwrap() } else { value.to_string() };
         let body = bytes(&body);
         for endpoint in Endpoint::KNOWN {
@@ -338,7 +338,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_can_be_changed(body in prop::collection::vec(any::<u8>(), 0..200), path in ".{0,40}") {
+    fn arbitrary_bytes_are_changed_without_panic(body in prop::collection::vec(any::<u8>(), 0..200), path in ".{0,40}") {
         let body = Bytes::from(body);
         for endpoint in Endpoint::KNOWN {
             with_model(endpoint, &path, &body, "m");
@@ -349,7 +349,7 @@ proptest! {
     }
 }
 
-/// The same without the order of its members.
+/// Returns the value without the order of its members.
 fn sorted(value: &Value) -> Value {
     let Some(object) = value.as_object() else {
         return value.clone();

@@ -1,4 +1,4 @@
-//! What is in the store after calls, and what is not.
+//! The content of the store after calls.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,10 +13,10 @@ use super::{Place, Said, books, called, chat, gateway, opened, sound, until};
 
 const PASSES: &str = "[[step]]\nserver_error = {}\n\n[[step]]\nanswer = { text = \"Done\", input_tokens = 100, output_tokens = 10 }\ntimes = \"always\"\n";
 
-/// S4-31: what failed and was tried again is in the events of the session; a client has a run of its own, which ends
-/// with the gateway.
+/// S4-31: failures and retries are in the events of the session; a client has a run of its own, which ends with the
+/// gateway.
 #[tokio::test]
-async fn a_clients_calls_become_a_run_of_their_own() {
+async fn client_calls_become_a_separate_run() {
     let place = Place::new();
     let store = opened(&place.location()).await;
     let said = Said::default();
@@ -63,9 +63,9 @@ async fn a_clients_calls_become_a_run_of_their_own() {
     sound(&store).await;
 }
 
-/// Nothing of prompts and keys is written down, and secrets in an error are taken out.
+/// Prompts and keys are not stored, and secrets in an error are redacted.
 #[tokio::test]
-async fn no_secret_and_no_prompt_is_written_down() {
+async fn secrets_and_prompts_are_not_stored() {
     let key = "sk-proj-Zx8vQ2mN4kL7pR1tY5wB9cD3fG6hJ0sA";
     let script = format!(
         "[[step]]\nstatus = {{ code = 401, message = \"Incorrect API key provided: {key}\" }}\ntimes = \"always\"\n"
@@ -92,7 +92,7 @@ async fn no_secret_and_no_prompt_is_written_down() {
 }
 
 #[tokio::test]
-async fn what_is_noted_is_on_disk_within_a_second() {
+async fn records_are_on_disk_within_a_second() {
     let place = Place::new();
     let store = opened(&place.location()).await;
     let books = books(&store, &Said::default());
@@ -105,9 +105,9 @@ async fn what_is_noted_is_on_disk_within_a_second() {
     sound(&store).await;
 }
 
-/// Nobody waits for a store that does not keep up: the oldest is left out, and that is told once.
+/// A store that does not keep up blocks nobody: the oldest records are dropped, with one warning.
 #[tokio::test]
-async fn a_store_that_fails_stops_nothing_and_is_told_once() {
+async fn failing_store_blocks_nothing_and_is_reported_once() {
     let place = Place::new();
     let store = opened(&place.location()).await;
     let said = Said::default();
@@ -131,9 +131,9 @@ async fn a_store_that_fails_stops_nothing_and_is_told_once() {
     );
 }
 
-/// A gateway that was killed cannot end its sessions; the next one does.
+/// A killed gateway cannot end its sessions; the next one does.
 #[tokio::test]
-async fn sessions_of_a_killed_gateway_are_ended_by_the_next() {
+async fn next_gateway_ends_sessions_of_a_killed_one() {
     let place = Place::new();
     let store = opened(&place.location()).await;
     let killed = books(&store, &Said::default());
@@ -145,7 +145,7 @@ async fn sessions_of_a_killed_gateway_are_ended_by_the_next() {
     ));
     killed.flush().await;
     drop(Arc::into_inner(killed));
-    // Its lease runs out after fifteen seconds; here it is given up, which is the same to others.
+    // Its lease expires after fifteen seconds; here it is released, which looks the same to others.
     for lease in store.leases().await.unwrap() {
         store.release(&lease.token).await.unwrap();
     }
@@ -163,7 +163,7 @@ async fn sessions_of_a_killed_gateway_are_ended_by_the_next() {
 }
 
 #[tokio::test]
-async fn what_was_spent_is_summed_up_as_it_is_written() {
+async fn spending_is_summed_up_on_write() {
     let place = Place::new();
     let store = opened(&place.location()).await;
     let books = books(&store, &Said::default());

@@ -1,4 +1,4 @@
-//! What a gateway writes down: in a real store, from real calls, and by processes that are killed.
+//! The records of a gateway: in a real store, from real calls, and by processes that are killed.
 
 mod keeping;
 mod processes;
@@ -26,10 +26,10 @@ use unstuck_store::{
     StoreOptions,
 };
 
-/// What the user of the books was told.
+/// The warnings of a recorder.
 type Said = Arc<Mutex<Vec<String>>>;
 
-/// A place with one store.
+/// A directory with one store.
 struct Place {
     folder: TempDir,
 }
@@ -44,7 +44,7 @@ impl Place {
         StoreLocation::file(self.folder.path().join("unstuck.db"))
     }
 
-    /// All that is on disk.
+    /// Returns everything on disk as text.
     fn text(&self) -> String {
         let files = std::fs::read_dir(self.folder.path()).unwrap();
         let read = |file: std::fs::DirEntry| std::fs::read(file.path()).unwrap();
@@ -81,7 +81,7 @@ fn books(store: &Store, said: &Said) -> Arc<StoreRecorder> {
     Arc::new(StoreRecorder::start(store.clone(), options))
 }
 
-/// A gateway with books, in front of a server that plays this script.
+/// Starts a gateway with a recorder, in front of a server that plays this script.
 async fn gateway(script: &str, books: &Arc<StoreRecorder>) -> (Gateway, FaultServer) {
     let script: Script = script.parse().unwrap();
     let server = FaultServer::start(script).unwrap();
@@ -101,7 +101,7 @@ async fn gateway(script: &str, books: &Arc<StoreRecorder>) -> (Gateway, FaultSer
     (gateway.await.unwrap(), server)
 }
 
-/// Asks for a chat completion, and tells the status.
+/// Sends a chat completion and returns the status.
 async fn chat(gateway: &Gateway, key: &str, prompt: &str) -> u16 {
     let client: Client<_, Full<Bytes>> = Client::builder(TokioExecutor::new()).build_http();
     let body =
@@ -122,7 +122,7 @@ async fn chat(gateway: &Gateway, key: &str, prompt: &str) -> u16 {
     status
 }
 
-/// A call that was answered at once.
+/// Returns the record of a call that was answered at once.
 fn called(run: &RunId, number: usize, at: Timestamp) -> CallRecord {
     CallRecord {
         call: format!("{number:016x}"),
@@ -161,7 +161,7 @@ async fn sound(store: &Store) {
     );
 }
 
-/// Waits until something is so, for so long at most.
+/// Waits until a condition is true, up to a limit.
 async fn until(most: Duration, mut is_so: impl AsyncFnMut() -> bool) -> bool {
     let wait = async {
         while !is_so().await {

@@ -1,4 +1,4 @@
-//! Processes that write to one store at once, and one that is killed.
+//! Processes that write to one store concurrently, and one that is killed.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
@@ -11,11 +11,11 @@ use unstuck_store::{CallFilter, StoreLocation};
 
 use super::{Place, Said, books, called, opened, sound};
 
-/// Names the store to a process that is started for one thing.
+/// The variable that names the store to a child process.
 const STORE: &str = "UNSTUCK_TEST_STORE";
 const CALLS: usize = 3_000;
 
-/// A process that runs one of the ignored tests here on a store.
+/// Starts a process that runs one of the ignored tests here on a store.
 fn process(test: &str, place: &Place) -> Child {
     #[expect(
         clippy::disallowed_methods,
@@ -41,7 +41,7 @@ fn now() -> Timestamp {
 }
 
 #[tokio::test]
-async fn two_processes_keep_their_books_in_one_store() {
+async fn two_processes_record_to_one_store() {
     let place = Place::new();
     let writers = [(), ()].map(|()| process("books::processes::notes_many_calls", &place));
     for mut writer in writers {
@@ -71,7 +71,7 @@ async fn notes_many_calls() {
 
 /// A kill loses at most a second of calls, and nothing that was on disk.
 #[tokio::test]
-async fn a_kill_loses_at_most_a_second_of_calls() {
+async fn kill_loses_at_most_a_second_of_calls() {
     let place = Place::new();
     let mut child = process("books::processes::notes_calls_until_killed", &place);
     let lines = BufReader::new(child.stdout.take().unwrap()).lines();
@@ -103,7 +103,7 @@ async fn notes_calls_until_killed() {
     let store = opened(&told()).await;
     let books = books(&store, &Said::default());
     let run = RunId::new("killed");
-    // It ends by itself if nobody kills it, which is a failure of the test and not a process for ever.
+    // It ends by itself if nobody kills it: a failed test must not leave a process behind.
     for number in 0..20_000 {
         let at = now();
         books.record_call(called(&run, number, at));

@@ -13,10 +13,10 @@ use super::super::limits::PreviewLimits;
 use super::super::report::ExecutedCommand;
 use super::*;
 
-/// The steps of applying the preview of [`Place`]: two exchanges, something new, something that goes.
+/// The moves of the preview of [`Place`]: two exchanges, one creation, one deletion.
 const MOVES: usize = 4;
 
-/// A project and a preview of it, made without an overlay.
+/// A project and a preview of it, created without an overlay.
 struct Place {
     folder: TempDir,
     id: String,
@@ -45,7 +45,7 @@ impl Place {
         for name in ["a", "d/x", "new"] {
             fs::write(upper.join(name), "new").unwrap();
         }
-        // As an overlay marks what is deleted.
+        // A deletion mark as an overlay writes it.
         let gone = upper.join("gone");
         mknodat(CWD, &gone, FileType::CharacterDevice, Mode::empty(), 0).unwrap();
         let ran = ExecutedCommand {
@@ -66,7 +66,7 @@ impl Place {
         PreviewStore::in_state_dir(&self.folder.path().join("state"))
     }
 
-    /// Applies the preview until a crash after so many moves; without any, it was still being staged.
+    /// Applies the preview with a crash after this many moves; `None` crashes during staging.
     fn crash(&self, after: Option<usize>) {
         let preview = self.previews().find(&self.id).unwrap();
         let (root, upper) = (
@@ -99,7 +99,7 @@ impl Place {
         settled.remove(0).outcome
     }
 
-    /// What is in the project.
+    /// Returns the files of the project with their contents.
     fn tree(&self) -> BTreeMap<String, String> {
         let project = self.folder.path().join("project");
         let mut found = BTreeMap::new();
@@ -139,7 +139,7 @@ fn mode_of(path: &Path) -> String {
 }
 
 #[test]
-fn what_was_still_being_staged_is_undone() {
+fn a_crash_during_staging_is_rolled_back() {
     let place = Place::new();
     let mode = mode_of(&place.folder.path().join("project/d"));
     place.crash(None);
@@ -151,7 +151,7 @@ fn what_was_still_being_staged_is_undone() {
 }
 
 #[test]
-fn what_was_being_moved_is_finished_wherever_it_stopped() {
+fn a_crash_during_any_move_is_finished() {
     for after in 0..=MOVES {
         let place = Place::new();
         place.crash(Some(after));
@@ -163,12 +163,12 @@ fn what_was_being_moved_is_finished_wherever_it_stopped() {
 }
 
 #[test]
-fn what_cannot_be_finished_is_undone() {
+fn moves_that_cannot_be_finished_are_rolled_back() {
     for after in 0..MOVES {
         let place = Place::new();
         let mode = mode_of(&place.folder.path().join("project/d"));
         place.crash(Some(after));
-        // The last move is that of what is new.
+        // The last move creates the new entry.
         place.write("new");
         assert_eq!(
             place.settled(),
@@ -183,18 +183,18 @@ fn what_cannot_be_finished_is_undone() {
 }
 
 #[test]
-fn what_somebody_else_has_taken_over_is_left_alone_and_told() {
+fn foreign_changes_are_kept_and_reported_as_conflicts() {
     let place = Place::new();
     place.crash(Some(1));
     let project = place.folder.path().join("project");
-    // Neither the old nor the new one is where it was put.
+    // Neither the old nor the new entry is where it was put.
     fs::remove_file(project.join("a")).unwrap();
     place.write("a");
     place.write("new");
     let RecoveryOutcome::Conflicted(left) = place.settled() else {
         panic!("it was settled");
     };
-    // A person can bring back what was there.
+    // A user can restore the old entry.
     let beside = format!(".unstuck-{}-0", place.id);
     assert_eq!(left, [format!("a (what was there may be in {beside})")]);
     assert_eq!(place.tree()[&beside], "old");

@@ -1,4 +1,4 @@
-//! Hands the privileges in a namespace of our own down to the inner process, which gives them up for good.
+//! Passes the privileges of our own namespace to the init process, which drops them irrevocably.
 
 use std::io;
 
@@ -6,7 +6,7 @@ use rustix::thread::{CapabilitiesSecureBits, CapabilitySet, CapabilitySets};
 
 use crate::sandbox::sandbox_profile::{FileScope, ProcessScope, SandboxProfile};
 
-/// Lets the next program have our capabilities, although its user is not called root.
+/// Keeps our capabilities across exec, although the user is not root.
 pub(super) fn keep_for_next_program() -> io::Result<()> {
     let mut sets = rustix::thread::capabilities(None)?;
     sets.inheritable = sets.permitted;
@@ -17,11 +17,11 @@ pub(super) fn keep_for_next_program() -> io::Result<()> {
     Ok(())
 }
 
-/// Drops all capabilities but what a profile needs, and lets no program bring any back.
+/// Drops all capabilities except those the profile needs, and lets no program regain any.
 pub(super) fn drop_capabilities(profile: &SandboxProfile) -> io::Result<()> {
     rustix::thread::set_no_new_privs(true)?;
     let for_processes = match profile.process_scope {
-        // Root looks at what its processes have open, and ends them, with these alone.
+        // Root inspects and kills its processes with these alone.
         ProcessScope::Inspect => CapabilitySet::KILL | CapabilitySet::SYS_PTRACE,
         ProcessScope::Own | ProcessScope::Signals => CapabilitySet::empty(),
     };
@@ -47,10 +47,10 @@ pub(super) fn drop_capabilities(profile: &SandboxProfile) -> io::Result<()> {
     Ok(rustix::thread::set_capabilities(None, sets)?)
 }
 
-/// What no program that is started can get back, even where the user is called root.
+/// Removes capabilities from the bounding set, so that no program regains them even as root.
 fn limit_bounding_set(kept: CapabilitySet) -> io::Result<()> {
     for one in all_capabilities() {
-        // The kernel knows fewer than there are bits.
+        // The kernel knows fewer capabilities than there are bits.
         let Ok(true) = rustix::thread::capability_is_in_bounding_set(one) else {
             continue;
         };
@@ -65,7 +65,7 @@ fn limit_bounding_set(kept: CapabilitySet) -> io::Result<()> {
     Ok(())
 }
 
-/// Every capability that there may be.
+/// Returns every possible capability.
 fn all_capabilities() -> impl Iterator<Item = CapabilitySet> {
     (0..u64::BITS).map(|number| CapabilitySet::from_bits_retain(1 << number))
 }

@@ -1,4 +1,4 @@
-//! A bound on processes for root, whom the usual one does not bind.
+//! A process limit for root, whom the usual one does not bind.
 
 use std::fs;
 use std::io;
@@ -8,12 +8,12 @@ use rustix::process::Pid;
 
 const CGROUP_PREFIX: &str = "unstuck-repair-";
 
-/// A cgroup for the inner process and all that it starts; removed when it is dropped, after they have ended.
+/// A cgroup for the init process and its descendants; removed on drop, after they have ended.
 #[derive(Debug)]
 pub(in crate::sandbox) struct Cgroup(PathBuf);
 
 impl Cgroup {
-    /// Makes a cgroup that may have so many processes; nothing where that is not possible.
+    /// Creates a cgroup with a process limit, or returns `None` where that is not possible.
     pub(in crate::sandbox) fn create(processes: u64) -> Option<Self> {
         let parent = parent_cgroup()?;
         remove_abandoned(&parent);
@@ -24,7 +24,7 @@ impl Cgroup {
         Some(cgroup)
     }
 
-    /// Moves a process into it. The kernel waits for all its processors then, so only one is ever moved.
+    /// Moves a process into the cgroup. The kernel synchronizes all CPUs for that, so only one is ever moved.
     pub(in crate::sandbox) fn add_process(&self, process: Pid) -> io::Result<()> {
         let number = process.as_raw_nonzero().to_string();
         fs::write(self.0.join("cgroup.procs"), number)
@@ -33,12 +33,12 @@ impl Cgroup {
 
 impl Drop for Cgroup {
     fn drop(&mut self) {
-        // Where it cannot be removed, the next one does it.
+        // If it cannot be removed now, the next sandbox does it.
         let _ = fs::remove_dir(&self.0);
     }
 }
 
-/// Removes what is left of sandboxes that were killed; one that still has a process in it stays.
+/// Removes the cgroups of sandboxes that were killed; one that still has a process stays.
 fn remove_abandoned(parent: &Path) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         let name = entry.file_name();
@@ -51,14 +51,14 @@ fn remove_abandoned(parent: &Path) {
     }
 }
 
-/// The cgroup of this process in the hierarchy that counts processes.
+/// Returns the cgroup of this process in the hierarchy of the pids controller.
 fn parent_cgroup() -> Option<PathBuf> {
     let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
     let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
     pids_hierarchy(&groups, &mounts)
 }
 
-/// The first version counts in a hierarchy of its own, the second one in the only one.
+/// Finds the pids hierarchy: a separate one in cgroup v1, the only one in v2.
 fn pids_hierarchy(groups: &str, mounts: &str) -> Option<PathBuf> {
     let own = |which: &str| {
         groups.lines().find_map(|line| {
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_hierarchy_that_counts_is_found_in_both_versions() {
+    fn pids_hierarchy_is_found_in_cgroup_v1_and_v2() {
         let mounts = "30 25 0:26 / /sys/fs/cgroup/pids rw - cgroup cgroup rw,pids\n\
                       31 25 0:27 / /sys/fs/cgroup/unified rw,relatime shared:9 - cgroup2 cgroup2 rw\n";
         let first = "8:pids:/a/b\n0::/c\n";

@@ -1,4 +1,4 @@
-//! The few devices that programs need, and no disk, terminal or console of the machine.
+//! A minimal `/dev`: the few devices that programs need, and no disk, terminal or console of the machine.
 
 use std::io;
 use std::os::unix::fs::symlink;
@@ -15,19 +15,19 @@ const LINKS: [(&str, &str); 5] = [
     ("ptmx", "pts/ptmx"),
 ];
 
-/// What of `/dev` a command may write to.
+/// Returns the devices that a command may write to.
 pub(super) fn writable_devices() -> impl Iterator<Item = PathBuf> {
     let names = DEVICES.into_iter().chain(["shm", "pts"]);
     names.map(|name| Path::new("/dev").join(name))
 }
 
-/// Takes the devices along, before all is hidden.
+/// Opens the devices before everything is hidden.
 pub(super) fn open_devices() -> io::Result<Vec<(&'static str, MountTree)>> {
     let take = |name| Ok((name, MountTree::from_path(&Path::new("/dev").join(name))?));
     DEVICES.into_iter().map(take).collect()
 }
 
-/// Makes a new `/dev` of them.
+/// Mounts a new `/dev` with these devices.
 pub(super) fn mount_devices(devices: Vec<(&'static str, MountTree)>) -> io::Result<()> {
     let folder = Path::new("/dev");
     MountTree::empty_tmpfs("755")?.mount_over(&open_path(folder)?)?;
@@ -43,7 +43,7 @@ pub(super) fn mount_devices(devices: Vec<(&'static str, MountTree)>) -> io::Resu
         std::fs::create_dir(folder.join(name))?;
     }
     MountTree::empty_tmpfs("1777")?.mount_over(&open_path(&folder.join("shm"))?)?;
-    // Without terminals of its own a command can still do everything but ask for one.
+    // Without its own terminals a command can do everything except request one.
     if let Ok(terminals) = MountTree::devpts() {
         terminals.mount_over(&open_path(&folder.join("pts"))?)?;
     }

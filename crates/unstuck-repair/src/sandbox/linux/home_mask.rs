@@ -1,7 +1,7 @@
-//! Hides what of the home folder a command does not need.
+//! Hides the parts of the home directory that a command does not need.
 //!
-//! A layer over the home folder, in which a mark stands for each thing that is not seen. Nobody has to know beforehand
-//! where secrets are: what is not on the list is not there.
+//! An overlay layer with a whiteout for each hidden entry. This is an allow-list, so the locations of secrets need not
+//! be known.
 
 use std::fs;
 use std::io;
@@ -12,10 +12,10 @@ use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 use super::mount_tree::open_path;
 
-/// How many marks are made; a home folder with more entries has a few very large folders.
+/// Maximum number of whiteouts; a home directory with more entries has a few very large directories.
 const MAX_MARKS: usize = 50_000;
 
-/// Makes the layer: everything of the home folder but what is named, and the folders around that.
+/// Creates a layer that masks everything in the home directory except the named paths and their parents.
 pub(super) fn create_mask_layer(
     home: &Path,
     seen: &[PathBuf],
@@ -45,13 +45,13 @@ fn mask_dir(folder: &Path, seen: &[PathBuf], layer: &Path, marks: &mut usize) ->
         if is_around && entry.file_type()?.is_dir() {
             fs::create_dir(&at)?;
             fs::set_permissions(&at, entry.metadata()?.permissions())?;
-            // One that cannot be read has nothing in it for the command either.
+            // An unreadable directory has nothing in it for the command either.
             match mask_dir(&path, seen, &at, marks) {
                 Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
                 other => other?,
             }
         } else {
-            // The mark by which an overlay knows that nothing is there.
+            // The overlay mark for a deleted entry.
             mknodat(CWD, &at, FileType::CharacterDevice, Mode::empty(), 0)?;
         }
     }

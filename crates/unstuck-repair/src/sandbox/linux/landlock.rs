@@ -1,4 +1,4 @@
-//! Landlock: writing only where it is granted, signals and abstract sockets only among our own.
+//! Landlock: writes only where granted, signals and abstract sockets only within the sandbox.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -12,10 +12,10 @@ use rustix::fs::FileType;
 
 use crate::sandbox::sandbox_profile::{NetworkAccess, ProcessScope};
 
-/// What is asked for; older kernels give less of it, which is told.
+/// The requested ABI; older kernels support less of it, which is reported.
 const REQUESTED_ABI: ABI = ABI::V6;
 
-/// Restricts this process and all that it starts; whether the kernel could, at least to the writing of files.
+/// Restricts this process and its descendants; returns true if the kernel enforces at least the file write rules.
 pub(super) fn restrict(
     writable: &[OwnedFd],
     reach: ProcessScope,
@@ -54,7 +54,7 @@ fn allow_writing(rules: RulesetCreated, handle: &OwnedFd) -> io::Result<RulesetC
     rules.add_rule(rule).map_err(io::Error::other)
 }
 
-/// No repair makes a disk.
+/// Returns the device access rights: no repair creates block devices.
 fn device_access() -> BitFlags<AccessFs> {
     AccessFs::MakeChar | AccessFs::MakeBlock
 }

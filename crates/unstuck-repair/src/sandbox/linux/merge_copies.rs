@@ -1,8 +1,8 @@
-//! Takes over from the private copies of a command what may really be kept.
+//! Merges the allowed parts of a command's private copies into the real directories.
 //!
-//! Git's folder and what tools execute later are private copies while a command runs, so that nothing in them is ever in
-//! force before it was looked at. Afterwards the outer process walks what was written, below handles and through no
-//! link: of git's folder what git itself keeps changing, of tools only what is new.
+//! Git's directory and tool directories that are executed later are private copies while a command runs, so that
+//! nothing in them takes effect unchecked. Afterwards the outer process walks the writes, below handles and through no
+//! link: of git's directory it keeps what git itself keeps changing, of tools only new entries.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -28,38 +28,38 @@ use crate::sandbox::git_dirs::{
 };
 use crate::sandbox::path_lists::AdditionRule;
 
-/// How deep folders are copied.
+/// Maximum depth of copied directories.
 const MAX_DEPTH: usize = 200;
-/// How many names are tried for a file that is not there yet.
+/// Maximum attempts to find a free name.
 const MAX_NAME_ATTEMPTS: u32 = 100;
 
-/// What came of private copies.
+/// The result of merging private copies.
 #[derive(Debug, Default)]
 pub(in crate::sandbox) struct MergeReport {
-    /// What would have been obeyed later, and was left out.
+    /// Files that would have been obeyed later, and were left out.
     pub(in crate::sandbox) removed_injections: Vec<PathBuf>,
-    /// What somebody else changed meanwhile, and stays so.
+    /// Files that somebody else changed meanwhile, and that stay so.
     pub(in crate::sandbox) conflicting_changes: Vec<PathBuf>,
-    /// New entries of tools that were kept.
+    /// New tool entries that were kept.
     pub(in crate::sandbox) added: Vec<PathBuf>,
 }
 
-/// A private copy of git's folder.
+/// A private copy of git's directory.
 pub(in crate::sandbox) struct GitCopy<'a> {
-    /// What the command wrote.
+    /// The command's writes.
     pub(in crate::sandbox) upper: &'a OwnedFd,
-    /// The folder itself.
+    /// The real directory.
     pub(in crate::sandbox) real: &'a OwnedFd,
-    /// When the command began: what changed since was changed by others.
+    /// Start time of the command: later changes in the real directory were made by others.
     pub(in crate::sandbox) since: Timespec,
-    /// What the command is known to make.
+    /// Effects expected from the command.
     pub(in crate::sandbox) effects: GitEffects,
-    /// Whether there was no repository before.
+    /// If set, there was no repository before.
     pub(in crate::sandbox) is_new: bool,
 }
 
 impl GitCopy<'_> {
-    /// Takes over what git itself keeps changing, and what the command is known to make if it can start no program.
+    /// Merges what git itself keeps changing, and the command's expected effects if they can start no program.
     pub(in crate::sandbox) fn merge(&self, at: &Path, merged: &mut MergeReport) -> io::Result<()> {
         if self.is_new {
             let written = list_names(self.upper)?;
@@ -102,7 +102,7 @@ impl GitCopy<'_> {
         Ok(())
     }
 
-    /// The repositories of submodules: known ones as the repository itself, new ones as a whole.
+    /// Merges the repositories of submodules: known ones like the repository itself, new ones as a whole.
     fn merge_submodules(
         &self,
         upper: &OwnedFd,
@@ -129,7 +129,7 @@ impl GitCopy<'_> {
         Ok(())
     }
 
-    /// Whether something is the repository of a new submodule, or a folder of them, in which nothing starts a program.
+    /// True for the repository of a new submodule, or a directory of them, in which nothing starts a program.
     fn is_new_module(&self, upper: &OwnedFd, real: &OwnedFd, name: &[u8]) -> bool {
         let is_absent = matches!(stat_entry(real, name), Ok(None));
         self.effects.submodules
@@ -139,7 +139,7 @@ impl GitCopy<'_> {
             })
     }
 
-    /// What no command changes: kept only where it is known to, and can start no program.
+    /// Merges a protected entry: only if the command is known to change it and it can start no program.
     fn merge_protected(
         &self,
         upper: &OwnedFd,
@@ -214,7 +214,7 @@ impl GitCopy<'_> {
         }
     }
 
-    /// Makes what git keeps changing as the command left it, unless somebody else has changed it meanwhile.
+    /// Updates an entry that git keeps changing, unless somebody else has changed it meanwhile.
     fn merge_entry(
         &self,
         upper: &OwnedFd,
@@ -268,7 +268,7 @@ impl GitCopy<'_> {
     }
 }
 
-/// Keeps what is new in a folder of a tool; what was there stays as it is.
+/// Keeps new entries of a tool directory; existing ones stay as they are.
 pub(in crate::sandbox) fn merge_tool_dir(
     upper: &OwnedFd,
     real: &OwnedFd,
@@ -304,7 +304,7 @@ impl ToolDirMerge<'_> {
         for name in list_names(upper)? {
             let text = OsStr::from_bytes(&name);
             let path = at.join(text);
-            // Some parts have a rule of their own.
+            // Some subdirectories have their own rule.
             if self.rules.contains_key(&path) {
                 continue;
             }
@@ -339,13 +339,13 @@ fn is_dir(parent: &OwnedFd, name: &[u8]) -> bool {
         .is_ok_and(|data| data.is_some_and(|data| file_type(&data) == FileType::Directory))
 }
 
-/// Whether something changed after a moment; the kernel's clock for this may be a few milliseconds late.
+/// True if an entry changed after a moment; the kernel's clock for this may be a few milliseconds late.
 fn is_newer(data: &Stat, since: Timespec) -> bool {
     let changed = (data.st_ctime, data.st_ctime_nsec as i64);
     changed > (since.tv_sec, since.tv_nsec)
 }
 
-/// Whether two files have the same contents.
+/// True if two files have the same contents.
 fn has_same_contents(one: &OwnedFd, other: &OwnedFd, name: &[u8]) -> bool {
     let read = |folder: &OwnedFd| {
         let data = stat_entry(folder, name).ok().flatten()?;
@@ -356,18 +356,18 @@ fn has_same_contents(one: &OwnedFd, other: &OwnedFd, name: &[u8]) -> bool {
     one.is_some() && one == read(other)
 }
 
-/// Puts a copy of a file in the place of another one, at once.
+/// Replaces a file with a copy of another one atomically.
 fn replace_file(from: &OwnedFd, to: &OwnedFd, name: &[u8], data: &Stat) -> io::Result<()> {
     let temporary = copy_file(from, name, to, data)?;
     let done = renameat(to, temporary.as_str(), to, name);
     if done.is_err() {
-        // Nothing else can be done about it.
+        // A leftover cannot be handled any further.
         let _ = rustix::fs::unlinkat(to, temporary.as_str(), AtFlags::empty());
     }
     Ok(done?)
 }
 
-/// Copies a file under a name that was free.
+/// Copies a file under a free name.
 fn copy_file(from: &OwnedFd, name: &[u8], to: &OwnedFd, data: &Stat) -> io::Result<String> {
     let mut source = dir_handle::open_file(from, name)?;
     let (temporary, file) = create_new_file(to)?;
@@ -383,7 +383,7 @@ fn copy_file(from: &OwnedFd, name: &[u8], to: &OwnedFd, data: &Stat) -> io::Resu
     match copied {
         Ok(()) => Ok(temporary),
         Err(error) => {
-            // Nothing else can be done about it.
+            // A leftover cannot be handled any further.
             let _ = rustix::fs::unlinkat(to, temporary.as_str(), AtFlags::empty());
             Err(error)
         }
@@ -397,7 +397,7 @@ fn timespec(tv_sec: i64, nanoseconds: i64) -> Timespec {
     }
 }
 
-/// Never a mode that makes a program run as somebody else.
+/// Returns a mode without the set-user-ID and set-group-ID bits.
 fn safe_mode(data: &Stat) -> Mode {
     Mode::from_raw_mode(data.st_mode & 0o777)
 }
@@ -414,7 +414,7 @@ fn create_new_file(folder: &OwnedFd) -> io::Result<(String, OwnedFd)> {
     Err(io::ErrorKind::AlreadyExists.into())
 }
 
-/// A name that nobody has yet.
+/// Returns an unused name.
 fn free_name() -> String {
     use std::sync::atomic::{AtomicU64, Ordering};
     static NEXT: AtomicU64 = AtomicU64::new(0);
@@ -428,7 +428,7 @@ fn free_name() -> String {
     )
 }
 
-/// Copies what has this name, be it a whole tree, to where nothing has that name; all at once.
+/// Copies an entry, possibly a whole tree, to a free name atomically.
 fn copy_tree(from: &OwnedFd, to: &OwnedFd, name: &[u8], deepest: usize) -> io::Result<()> {
     let Some(UpperMark::Present(data)) = read_mark(from, name)? else {
         return Ok(());
@@ -452,22 +452,22 @@ fn copy_tree(from: &OwnedFd, to: &OwnedFd, name: &[u8], deepest: usize) -> io::R
             fchmod(&made, safe_mode(&data))?;
             temporary
         }
-        // Neither pipes nor sockets nor devices are kept.
+        // Pipes, sockets and devices are not kept.
         _ => return Ok(()),
     };
     let done = renameat_with(to, temporary.as_str(), to, name, RenameFlags::NOREPLACE);
     if done.is_err() {
-        // Nothing else can be done about it.
+        // A leftover cannot be handled any further.
         let _ = remove_tree(to, temporary.as_bytes());
     }
     match done {
-        // Somebody was faster; what is there stays.
+        // Another process created the name first; its entry stays.
         Err(Errno::EXIST) => Ok(()),
         other => Ok(other?),
     }
 }
 
-/// The moment from which on changes are those of others.
+/// Returns the kernel's current time; later changes were made by others.
 pub(in crate::sandbox) fn kernel_time() -> Timespec {
     #[expect(
         clippy::disallowed_methods,
@@ -481,7 +481,7 @@ pub(in crate::sandbox) fn kernel_time() -> Timespec {
     timespec(seconds, i64::from(now.subsec_nanos()))
 }
 
-/// A folder by its path, which a person or the system chose; its last part is no link.
+/// Opens a directory by a path that a user or the system chose; its last component must not be a link.
 pub(in crate::sandbox) fn open_dir(path: &Path) -> io::Result<OwnedFd> {
     Ok(dir_handle::open_dir(
         rustix::fs::CWD,
@@ -489,7 +489,7 @@ pub(in crate::sandbox) fn open_dir(path: &Path) -> io::Result<OwnedFd> {
     )?)
 }
 
-/// A folder below another one, part by part.
+/// Opens a directory below another one component by component.
 pub(in crate::sandbox) fn open_dir_below(root: &impl AsFd, path: &Path) -> Option<OwnedFd> {
     git_dirs::open_dir_below(root, path)
 }

@@ -32,7 +32,7 @@ use super::scratch_dir;
 use super::setup_failure::{SandboxIoContext, SetupFailure};
 use super::wire::SandboxRequest;
 
-/// Confines this process and all that it starts, and steps into the folder to work in.
+/// Confines this process and its descendants, and changes to the working directory.
 pub(super) fn confine_process(
     order: &SandboxRequest,
     entered: EnteredNamespaces,
@@ -92,7 +92,7 @@ pub(super) fn confine_process(
     Ok(effective)
 }
 
-/// Without an overlay the project itself would be changed.
+/// Fails because without an overlay the project itself would be changed.
 fn no_overlay_failure(why: &str) -> SetupFailure {
     SetupFailure::permanent("lay an overlay over the project", why)
 }
@@ -112,8 +112,8 @@ fn no_mounts_reason(order: &SandboxRequest) -> String {
     }
 }
 
-/// Where the owner asks for all of the sandbox, less is nothing. An entry that looks into processes cannot have all
-/// of it, and the owner wrote it.
+/// Fails if the owner requires full confinement and parts of it are missing. An entry that inspects processes cannot
+/// have all of it, and the owner wrote it.
 fn require_complete(
     demand: SandboxMode,
     reach: ProcessScope,
@@ -129,7 +129,7 @@ fn require_complete(
     }
 }
 
-/// What is writable, by handle. Nothing in the project is reached by a symlink: an agent could have put it there.
+/// Opens the writable paths. Nothing in the project is reached by a symlink: an agent could have put it there.
 fn open_writable(profile: &SandboxProfile, writable: &[PathBuf]) -> io::Result<Vec<OwnedFd>> {
     let root = open_dir(&profile.root)?;
     let open = |path: &PathBuf| match path.strip_prefix(&profile.root) {
@@ -137,11 +137,11 @@ fn open_writable(profile: &SandboxProfile, writable: &[PathBuf]) -> io::Result<V
         Ok(_) => root.try_clone(),
         Err(_) => mount_tree::open_path(path),
     };
-    // Nothing can be written to what is not there.
+    // A missing path cannot be written to.
     Ok(writable.iter().filter_map(|path| open(path).ok()).collect())
 }
 
-/// What is writable where nothing can be mounted.
+/// Returns the writable paths if nothing can be mounted.
 fn writable_without_mounts(order: &SandboxRequest) -> Vec<PathBuf> {
     let (profile, around) = (&order.profile, &order.host);
     let mut writable: Vec<_> = profile.writable_in_project().collect();
@@ -154,7 +154,7 @@ fn writable_without_mounts(order: &SandboxRequest) -> Vec<PathBuf> {
     writable
 }
 
-/// Steps into the folder that was decided on, and into no other that may have taken its place since.
+/// Changes to the approved directory, and to no other that may have replaced it since.
 fn change_dir(
     order: &SandboxRequest,
     project: &OwnedFd,
@@ -170,7 +170,7 @@ fn change_dir(
     };
     let found = rustix::fs::openat2(&root, relative, flags, Mode::empty(), resolve);
     let found = found.context(format!("find the folder {}", relative.display()))?;
-    // An overlay has numbers of its own; what is below it was compared before it was laid.
+    // An overlay has its own inode numbers; the directory below it was compared before it was mounted.
     let is_the_same = order.profile.overlay.is_some()
         || (is_same_dir(&root, project).context("compare the project")?
             && is_same_dir(&found, folder).context("compare the folder")?);
@@ -193,7 +193,7 @@ fn is_same_dir(one: &impl AsFd, other: &impl AsFd) -> io::Result<bool> {
     Ok((one.st_dev, one.st_ino) == (other.st_dev, other.st_ino))
 }
 
-/// Steps into the folder and confines nothing, as the owner asked.
+/// Changes the directory without confinement, as the owner requested.
 pub(super) fn enter_unconfined(
     order: &SandboxRequest,
     folder: &OwnedFd,
@@ -205,15 +205,15 @@ pub(super) fn enter_unconfined(
     Ok(ConfinementReport::none("it is switched off"))
 }
 
-/// Lets nobody look into this process or reach what it has open.
+/// Prevents other processes from inspecting this one or its open files.
 pub(super) fn disable_inspection() -> io::Result<()> {
     Ok(rustix::process::set_dumpable_behavior(
         DumpableBehavior::NotDumpable,
     )?)
 }
 
-/// How many processes are left beside this one, where it is the first of a namespace. The end of it is theirs; others
-/// are the reaper's, in whatever group they are.
+/// Returns the number of remaining processes in the PID namespace, which end with it; without one, the reaper ends them
+/// in whatever group they are.
 pub(super) fn end_leftovers(_groups: &[Pid]) -> u32 {
     if std::process::id() != 1 {
         return 0;

@@ -1,4 +1,4 @@
-//! Pieces of the file system that are held by a handle and mounted where they are needed.
+//! Detached mounts, held by a handle and attached where they are needed.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -12,21 +12,21 @@ use rustix::mount::{
 
 use super::raw_syscalls::{MountExtent, restrict_mount};
 
-/// No program of another user, and no device, whatever is on it.
+/// Disables set-user-ID programs and devices.
 const NO_SUID_NO_DEV: MountAttrFlags =
     MountAttrFlags::MOUNT_ATTR_NOSUID.union(MountAttrFlags::MOUNT_ATTR_NODEV);
 
-/// A piece that is not mounted anywhere yet.
+/// A detached mount.
 #[derive(Debug)]
 pub(super) struct MountTree(OwnedFd);
 
 impl MountTree {
-    /// What is at a path now, with everything mounted below.
+    /// Clones the tree at a path, with all its submounts.
     pub(super) fn from_path(path: &Path) -> io::Result<Self> {
         Self::from_handle(&open_path(path)?)
     }
 
-    /// What a handle stands for, with everything mounted below.
+    /// Clones the tree of a handle, with all its submounts.
     pub(super) fn from_handle(handle: &impl AsFd) -> io::Result<Self> {
         let flags = OpenTreeFlags::OPEN_TREE_CLONE
             | OpenTreeFlags::OPEN_TREE_CLOEXEC
@@ -35,36 +35,36 @@ impl MountTree {
         Ok(Self(open_tree(handle.as_fd(), "", flags)?))
     }
 
-    /// An empty folder in memory.
+    /// Creates an empty tmpfs.
     pub(super) fn empty_tmpfs(mode: &str) -> io::Result<Self> {
         create_mount("tmpfs", &[("mode", mode)], &[], NO_SUID_NO_DEV)
     }
 
-    /// Terminals of its own.
+    /// Creates a private devpts.
     pub(super) fn devpts() -> io::Result<Self> {
         let options = [("mode", "620"), ("ptmxmode", "666")];
         let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NOEXEC;
         create_mount("devpts", &options, &["newinstance"], attributes)
     }
 
-    /// The processes that this one sees; nothing in it can be changed.
+    /// Creates a read-only procfs of the visible processes.
     pub(super) fn procfs() -> io::Result<Self> {
         let attributes =
             NO_SUID_NO_DEV | MountAttrFlags::MOUNT_ATTR_NOEXEC | MountAttrFlags::MOUNT_ATTR_RDONLY;
         create_mount("proc", &[], &[], attributes)
     }
 
-    /// One folder over another one, whose changes go to the upper.
+    /// Creates an overlay of two directories; changes go to the upper one.
     pub(super) fn overlay(lower: &Path, upper: &Path, work: &Path) -> io::Result<Self> {
         Self::overlay_with(&[&open_path(lower)?], [open_path(upper)?, open_path(work)?])
     }
 
-    /// Several folders, the first on top, whose changes go to the upper.
+    /// Creates an overlay of several directories, the first on top; changes go to the upper one.
     pub(super) fn overlay_of(lower: &[&OwnedFd], upper: &Path, work: &Path) -> io::Result<Self> {
         Self::overlay_with(lower, [open_path(upper)?, open_path(work)?])
     }
 
-    /// Several folders, the first on top, whose changes go to memory.
+    /// Creates an overlay of several directories, the first on top; changes go to memory.
     pub(super) fn overlay_in_memory(lower: &[&OwnedFd]) -> io::Result<Self> {
         let memory = Self::empty_tmpfs("700")?;
         let make = |name: &str| {
@@ -75,7 +75,7 @@ impl MountTree {
     }
 
     fn overlay_with(lower: &[&OwnedFd], writable: [OwnedFd; 2]) -> io::Result<Self> {
-        // By handle: no character of a path can mean anything then.
+        // By handle: no character of a path has a special meaning then.
         let lower: Vec<_> = lower.iter().map(|one| fd_path(one)).collect();
         let lower = lower.join(":");
         let [upper, work] = writable.each_ref().map(fd_path);
@@ -87,25 +87,25 @@ impl MountTree {
         create_mount("overlay", &options, &["userxattr"], NO_SUID_NO_DEV)
     }
 
-    /// Lets nothing on it be changed, down to everything mounted on it.
+    /// Makes the tree and all its submounts read-only.
     pub(super) fn read_only(self) -> io::Result<Self> {
         let flags = MountAttrFlags::MOUNT_ATTR_RDONLY | MountAttrFlags::MOUNT_ATTR_NOSUID;
         restrict_mount(&self.0, flags, MountExtent::Tree)?;
         Ok(self)
     }
 
-    /// Lets no program of another user and no device on it be used.
+    /// Disables set-user-ID programs and devices on the tree.
     pub(super) fn without_suid_and_devices(self) -> io::Result<Self> {
         restrict_mount(&self.0, NO_SUID_NO_DEV, MountExtent::Tree)?;
         Ok(self)
     }
 
-    /// Its root.
+    /// Returns its root.
     pub(super) fn handle(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }
 
-    /// Mounts it over what the handle stands for.
+    /// Mounts the tree over the target handle.
     pub(super) fn mount_over(self, target: &impl AsFd) -> io::Result<()> {
         let flags =
             MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
@@ -139,13 +139,13 @@ fn fd_path(handle: &OwnedFd) -> String {
     format!("/proc/self/fd/{}", handle.as_raw_fd())
 }
 
-/// A handle of what is at a path; symlinks are followed.
+/// Opens a path; symlinks are followed.
 pub(super) fn open_path(path: &Path) -> io::Result<OwnedFd> {
     let flags = OFlags::PATH | OFlags::CLOEXEC;
     Ok(rustix::fs::openat(CWD, path, flags, Mode::empty())?)
 }
 
-/// A handle of what is at a path below a folder; no symlink is followed.
+/// Opens a path below a directory; no symlink is followed.
 pub(super) fn open_path_below(folder: &impl AsFd, path: &Path) -> io::Result<OwnedFd> {
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
     let flags = OFlags::PATH | OFlags::CLOEXEC;

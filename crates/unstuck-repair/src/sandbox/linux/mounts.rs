@@ -1,5 +1,5 @@
-//! What the command sees of the file system: everything read-only, the project and the caches of tools as they are, a
-//! private place for what is temporary, and nothing where secrets are.
+//! The command's view of the file system: everything read-only, the project and tool caches as they are, private
+//! temporary directories, and nothing where secrets are.
 
 use std::fs;
 use std::io;
@@ -24,37 +24,37 @@ use super::mount_tree::{MountTree, open_path, open_path_below};
 use super::private_copies::{UPPER_DIR, WORK_DIR};
 use super::raw_syscalls::{MountExtent, restrict_mount};
 
-/// Where nothing of the machine is seen.
+/// Directories whose contents are hidden.
 const HIDDEN_DIRS: [&str; 3] = ["/tmp", "/var/tmp", "/run"];
 
-/// What of git's folder is not copied: it is named by its contents, and may be large.
+/// Subdirectories of git's directory that are not copied: content-addressed and possibly large.
 const SHARED_GIT_DIRS: [&str; 2] = ["objects", "lfs"];
 
-/// What is to be mounted where.
+/// A planned mount and its target.
 struct PlannedMount {
     at: PathBuf,
     content: MountContent,
 }
 
 enum MountContent {
-    /// Nothing is seen there.
+    /// An empty mount that hides the contents.
     Hidden,
-    /// A piece of the file system that was taken before all was hidden or made read-only.
+    /// A tree that was opened before everything was hidden or made read-only.
     Visible(MountTree),
 }
 
-/// What came of it.
+/// The result of the mounts.
 #[derive(Debug, Default)]
 pub(super) struct MountReport {
-    /// Folders that the command may write to.
+    /// Directories that the command may write to.
     pub(super) writable: Vec<PathBuf>,
-    /// What could not be done and is missing for a whole sandbox.
+    /// Missing parts of full confinement.
     pub(super) missing: Vec<String>,
-    /// What else is worth knowing.
+    /// Other remarks.
     pub(super) notes: Vec<String>,
 }
 
-/// Arranges what the command sees, in mounts of its own.
+/// Sets up the command's file system view in its own mount namespace.
 pub(super) fn mount_view(
     order: &SandboxRequest,
     has_processes: bool,
@@ -94,8 +94,7 @@ pub(super) fn mount_view(
     Ok(arranged)
 }
 
-/// A private copy of git's folder, but for its objects, which are named by their contents; read-only where there can be
-/// no copy.
+/// Mounts a private copy of git's directory, except its content-addressed objects; read-only if no copy is possible.
 fn mount_private_git(
     order: &SandboxRequest,
     arranged: &mut MountReport,
@@ -121,7 +120,7 @@ fn mount_private_git(
         }
         for shared in SHARED_GIT_DIRS {
             let path = copy.path.join(shared);
-            // What is not there is made in the copy.
+            // A missing entry is created in the copy.
             if let Ok(handle) = open_path_below(&root, &path) {
                 let tree =
                     MountTree::from_handle(&handle).and_then(MountTree::without_suid_and_devices);
@@ -132,7 +131,7 @@ fn mount_private_git(
     Ok(trees)
 }
 
-/// Private copies of folders of tools that do not lie in the home folder.
+/// Plans private copies of tool directories outside the home directory.
 fn plan_private_tools(order: &SandboxRequest, arranged: &mut MountReport) -> Vec<PlannedMount> {
     let mut planned = Vec::new();
     for copy in order.copies.iter().filter(|copy| !copy.is_git) {
@@ -152,7 +151,7 @@ fn plan_private_tools(order: &SandboxRequest, arranged: &mut MountReport) -> Vec
     planned
 }
 
-/// The files that decide what the command does, as they were checked: whoever exchanges them now changes nothing.
+/// Opens the copies of the checked files that decide what the command does, so that later replacements have no effect.
 fn open_watched_copies(order: &SandboxRequest) -> Result<Vec<(PathBuf, MountTree)>, SetupFailure> {
     let folder = order.host.scratch.join(scratch_dir::WATCHED_DIR);
     let mut trees = Vec::new();
@@ -170,7 +169,7 @@ fn open_watched_copies(order: &SandboxRequest) -> Result<Vec<(PathBuf, MountTree
     Ok(trees)
 }
 
-/// What stays visible or writable, taken before anything is hidden.
+/// Opens the paths that stay visible or writable, before anything is hidden.
 fn plan_visible(
     order: &SandboxRequest,
     arranged: &mut MountReport,
@@ -189,7 +188,7 @@ fn plan_visible(
     let visible =
         visible.filter(|path| HIDDEN_DIRS.iter().any(|covered| path.starts_with(covered)));
     for path in visible.chain(resolver_config_path().as_ref()) {
-        // What cannot be reached now cannot be needed.
+        // An unreachable path cannot be needed.
         if let Ok(tree) = MountTree::from_path(path).and_then(MountTree::read_only) {
             planned.push(PlannedMount::visible(path, tree));
         }
@@ -204,7 +203,7 @@ fn plan_visible(
                 planned.push(PlannedMount::visible(home, tree));
                 arranged.writable.push(home.clone());
             }
-            // A folder in which something is mounted cannot be copied, for example.
+            // For example, a directory with a mount in it cannot be copied.
             Err(error) => {
                 let empty =
                     MountTree::empty_tmpfs("700").isolation_context("make an empty home folder")?;
@@ -227,7 +226,7 @@ fn plan_visible(
     Ok(planned)
 }
 
-/// What the command needs of the home folder.
+/// Returns the parts of the home directory that the command needs.
 fn needed_home_paths(home: &Path, order: &SandboxRequest) -> Vec<PathBuf> {
     let (profile, around) = (&order.profile, &order.host);
     let caches = around.caches.iter().chain(&around.needed_home_paths);
@@ -239,12 +238,12 @@ fn needed_home_paths(home: &Path, order: &SandboxRequest) -> Vec<PathBuf> {
     needed
 }
 
-/// A private copy of the home folder, with what the command needs of it and nothing else.
+/// Builds a private copy of the home directory that contains only what the command needs.
 fn build_private_home(order: &SandboxRequest, home: &Path) -> io::Result<MountTree> {
     let around = &order.host;
     let scratch = &around.scratch;
     let mut seen = needed_home_paths(home, order);
-    // What is hidden by a mount needs a place where it is mounted.
+    // A mount needs an existing mount point, even under a hiding mount.
     let private = around
         .private_caches
         .iter()
@@ -255,11 +254,11 @@ fn build_private_home(order: &SandboxRequest, home: &Path) -> io::Result<MountTr
         [scratch_dir::HOME_DIR, scratch_dir::WORK_DIR].map(|name| scratch.join(name));
     let home = open_path(home)?;
     let lower = [&mask, &home];
-    // Some file systems cannot take changes; memory always can.
+    // Some file systems cannot serve as the upper layer; memory always can.
     MountTree::overlay_of(&lower, &upper, &work).or_else(|_| MountTree::overlay_in_memory(&lower))
 }
 
-/// The project itself, or an overlay over it.
+/// Plans the mount of the project itself, or of an overlay over it.
 fn plan_project(
     profile: &SandboxProfile,
     arranged: &mut MountReport,
@@ -280,14 +279,14 @@ fn plan_project(
     Ok(PlannedMount::visible(&profile.root, tree))
 }
 
-/// What is writable in the project where only some of it is, taken before the rest is made read-only.
+/// Opens the writable parts of a partly writable project, before the rest is made read-only.
 fn open_writable_in_project(
     profile: &SandboxProfile,
     arranged: &mut MountReport,
 ) -> Result<Vec<(PathBuf, MountTree)>, SetupFailure> {
     let mut opened = Vec::new();
     if profile.overlay.is_some() {
-        // All of the overlay is writable: what is real stays as it is anyway.
+        // All of the overlay is writable: the real files stay as they are anyway.
         return Ok(opened);
     }
     let root = open_path(&profile.root).isolation_context("find the project")?;
@@ -309,7 +308,7 @@ fn open_writable_in_project(
     Ok(opened)
 }
 
-/// Something in the project; where it is not there and has the name of a folder, it is made.
+/// Opens an entry in the project; a missing one with a directory's name is created.
 fn open_or_make(root: &OwnedFd, below: &Path) -> io::Result<OwnedFd> {
     match open_path_below(root, below) {
         Err(error) if error.kind() == io::ErrorKind::NotFound && below.extension().is_none() => {}
@@ -324,7 +323,7 @@ fn open_or_make(root: &OwnedFd, below: &Path) -> io::Result<OwnedFd> {
     open_path_below(root, below)
 }
 
-/// What is writable beside the project.
+/// Plans the writable paths outside the project.
 fn plan_writable_outside(
     order: &SandboxRequest,
     arranged: &mut MountReport,
@@ -332,7 +331,7 @@ fn plan_writable_outside(
     let profile = &order.profile;
     let mut planned = Vec::new();
     if profile.overlay.is_some() {
-        // All of these are the real ones. Nothing real may be written to where all is meant to be a trial.
+        // All of these are the real ones. A preview must not write to anything real.
         return Ok(planned);
     }
     let outside = profile.writable_outside();
@@ -354,13 +353,13 @@ fn plan_writable_outside(
     Ok(planned)
 }
 
-/// What is not seen.
+/// Plans the hidden paths.
 fn plan_hidden(order: &SandboxRequest) -> Vec<PlannedMount> {
     let (profile, around) = (&order.profile, &order.host);
     let own = profile.hidden_paths.iter().chain(&around.secrets);
-    // What lies around the project can be hidden, for the project is mounted there again. It itself cannot.
+    // Parents of the project can be hidden, because the project is mounted there again. The project itself cannot.
     let own = own.filter(|path| **path != profile.root);
-    // Where services of the machine listen.
+    // Directories where services of the machine listen.
     let sockets = PathBuf::from("/run");
     [sockets]
         .into_iter()
@@ -372,12 +371,12 @@ fn plan_hidden(order: &SandboxRequest) -> Vec<PlannedMount> {
         .collect()
 }
 
-/// Whether the home folder is beside the project, so that it can have a private copy.
+/// True if the home directory is outside the project, so that it can have a private copy.
 pub(super) fn is_home_outside_project(home: &Path, profile: &SandboxProfile) -> bool {
     home.parent().is_some() && !home.starts_with(&profile.root)
 }
 
-/// The file that tells the name servers, if it lies where all is hidden.
+/// Returns the name resolution configuration if it lies in a hidden directory.
 fn resolver_config_path() -> Option<PathBuf> {
     let file = fs::canonicalize("/etc/resolv.conf").ok()?;
     file.starts_with("/run").then_some(file)
@@ -388,7 +387,7 @@ fn make_all_read_only() -> io::Result<()> {
     restrict_mount(&open_path(Path::new("/"))?, flags, MountExtent::Tree)
 }
 
-/// Mounts from the outside to the inside; what hides comes before what is seen in its place.
+/// Mounts from the outside to the inside; hiding mounts come before the visible ones in their place.
 fn mount_all(mut planned: Vec<PlannedMount>) -> Result<(), SetupFailure> {
     planned.sort_by_key(|one| {
         let is_seen = matches!(one.content, MountContent::Visible(_));
@@ -413,7 +412,7 @@ fn mount_all(mut planned: Vec<PlannedMount>) -> Result<(), SetupFailure> {
     Ok(())
 }
 
-/// Puts something empty over a folder or a file, if it is there; returns where something has yet to be sealed.
+/// Mounts something empty over a directory or a file, if it exists; returns the path if it still has to be sealed.
 fn hide(at: &Path) -> io::Result<Option<PathBuf>> {
     let target = match open_path(at) {
         Ok(target) => target,
@@ -428,7 +427,7 @@ fn hide(at: &Path) -> io::Result<Option<PathBuf>> {
     Ok(None)
 }
 
-/// What is not there, or out of reach, needs no hiding.
+/// True for a missing or unreachable path, which needs no hiding.
 fn is_absent(error: &io::Error) -> bool {
     let absent = [Errno::NOENT, Errno::NOTDIR, Errno::ACCESS, Errno::LOOP];
     absent
@@ -436,7 +435,7 @@ fn is_absent(error: &io::Error) -> bool {
         .any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
 }
 
-/// Where a piece goes; what lay around it may have been hidden.
+/// Opens a mount point; its surroundings may have been hidden.
 fn mount_point(at: &Path, tree: &MountTree) -> io::Result<OwnedFd> {
     match open_path(at) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -461,7 +460,7 @@ fn is_dir(handle: &impl AsFd) -> io::Result<bool> {
     Ok(FileType::from_raw_mode(stat.st_mode) == FileType::Directory)
 }
 
-/// Makes read-only what of the project decides what runs outside of the sandbox later.
+/// Makes the project files read-only that decide what runs outside of the sandbox later.
 fn protect_project_files(
     order: &SandboxRequest,
     arranged: &mut MountReport,
@@ -487,7 +486,7 @@ fn protect_project_files(
     Ok(())
 }
 
-/// Mounts something of the project over itself; whether that was possible. What is not there is looked after later.
+/// Mounts a path of the project over itself; returns true on success. Missing paths are checked after the run.
 fn remount_path(
     root: &OwnedFd,
     path: &Path,

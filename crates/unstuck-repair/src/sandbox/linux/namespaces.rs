@@ -1,4 +1,4 @@
-//! Leaves the namespaces of the machine: users, processes, messages between processes, and the network if it is off.
+//! Enters new namespaces: users, mounts, processes, IPC, and the network if it is off.
 
 use std::fs;
 use std::io;
@@ -11,28 +11,28 @@ use crate::sandbox::wire::RunAs;
 
 use super::capabilities;
 
-/// What was left.
+/// The namespaces that were entered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::sandbox) struct EnteredNamespaces {
-    /// Mounts can be changed, for us alone.
+    /// If set, there is a private mount namespace.
     pub(in crate::sandbox) has_mount_namespace: bool,
-    /// The next child is the first process of a namespace.
+    /// If set, the next child is the first process of a PID namespace.
     pub(in crate::sandbox) has_pid_namespace: bool,
 }
 
 impl EnteredNamespaces {
-    /// Nothing was left.
+    /// No namespace was entered.
     pub(in crate::sandbox) const NOTHING: Self = Self {
         has_mount_namespace: false,
         has_pid_namespace: false,
     };
 
-    /// Whether mounts can be changed, for us alone.
+    /// True if there is a private mount namespace.
     pub(in crate::sandbox) fn has_mounts(self) -> bool {
         self.has_mount_namespace
     }
 
-    /// As arguments of the second process.
+    /// Returns the namespaces as arguments of the init process.
     pub(in crate::sandbox) fn arguments(self) -> Vec<&'static str> {
         let words = [
             (self.has_mount_namespace, MOUNTS_ARG),
@@ -44,7 +44,7 @@ impl EnteredNamespaces {
             .collect()
     }
 
-    /// From the arguments of the second process.
+    /// Parses the arguments of the init process.
     pub(in crate::sandbox) fn from_arguments(arguments: &[std::ffi::OsString]) -> Self {
         Self {
             has_mount_namespace: arguments.iter().any(|word| word == MOUNTS_ARG),
@@ -56,17 +56,17 @@ impl EnteredNamespaces {
 const MOUNTS_ARG: &str = "mounts";
 const PROCESSES_ARG: &str = "processes";
 
-/// Becomes another user for good.
+/// Switches to another user irrevocably.
 pub(in crate::sandbox) fn become_user(user: RunAs) -> io::Result<()> {
     nix::unistd::setgroups(&[])?;
     nix::unistd::setgid(user.gid.into())?;
     nix::unistd::setuid(user.uid.into())?;
-    // Or else our own files in /proc belong to root, and no user namespace can be filled.
+    // Otherwise our own files in /proc belong to root, and no user namespace can be mapped.
     rustix::process::set_dumpable_behavior(DumpableBehavior::Dumpable)?;
     Ok(())
 }
 
-/// Leaves what can be left for what a profile has to reach.
+/// Enters the namespaces that the profile allows.
 pub(in crate::sandbox) fn enter_namespaces(
     profile: &SandboxProfile,
 ) -> io::Result<EnteredNamespaces> {
@@ -76,7 +76,7 @@ pub(in crate::sandbox) fn enter_namespaces(
         NetworkAccess::Off => CloneFlags::CLONE_NEWNET,
     };
     if reach == ProcessScope::Inspect {
-        // In a user namespace nobody outside of it could be looked into. Root can do without.
+        // A user namespace would prevent inspecting processes outside of it. Root does not need one.
         if getuid().is_root() {
             nix::sched::unshare(CloneFlags::CLONE_NEWIPC | off)?;
             return Ok(EnteredNamespaces {
@@ -94,7 +94,7 @@ pub(in crate::sandbox) fn enter_namespaces(
         has_mount_namespace: true,
         has_pid_namespace: reach == ProcessScope::Own,
     };
-    // A user namespace of our own would know no other user. Root can do without, where it is not confined itself.
+    // Our own user namespace would know no other user. Root does not need one unless it is confined itself.
     if profile.file_scope == FileScope::AnyOwner
         && getuid().is_root()
         && nix::sched::unshare(CloneFlags::CLONE_NEWIPC | processes | off).is_ok()
@@ -103,7 +103,7 @@ pub(in crate::sandbox) fn enter_namespaces(
     }
     let (uid, gid) = (getuid().as_raw(), getgid().as_raw());
     nix::sched::unshare(CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWIPC | processes | off)?;
-    // A group may be mapped by an ordinary user only when its list of groups can no longer change.
+    // An unprivileged user may map a group only after setgroups is disabled.
     fs::write("/proc/self/setgroups", "deny")?;
     fs::write("/proc/self/uid_map", format!("{uid} {uid} 1"))?;
     fs::write("/proc/self/gid_map", format!("{gid} {gid} 1"))?;

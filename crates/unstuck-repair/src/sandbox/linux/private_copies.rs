@@ -1,4 +1,5 @@
-//! Private copies: folders that a command may change as it likes, because what it wrote is looked at before it counts.
+//! Private copies: directories that a command may change freely, because its writes are checked before they take
+//! effect.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -16,18 +17,18 @@ use super::EnteredNamespaces;
 use super::merge_copies::{self, GitCopy, MergeReport};
 use super::mounts::is_home_outside_project;
 
-/// What an overlay writes to.
+/// The upper directory of an overlay.
 pub(super) const UPPER_DIR: &str = "upper";
-/// What the kernel needs for that.
+/// The work directory of an overlay.
 pub(super) const WORK_DIR: &str = "work";
 
-/// The private copies of one command.
+/// The private copies for one command.
 #[derive(Debug)]
 pub(in crate::sandbox) struct PrivateCopies {
     git: Option<GitCopyDirs>,
     tools: Vec<ToolCopyDirs>,
     since: Timespec,
-    /// Whether the command cannot reach git's folder of the project at all.
+    /// If set, the command cannot reach git's directory of the project at all.
     is_git_out_of_reach: bool,
 }
 
@@ -35,7 +36,7 @@ pub(in crate::sandbox) struct PrivateCopies {
 struct GitCopyDirs {
     upper: OwnedFd,
     real: OwnedFd,
-    /// The project, where there was no repository and an empty folder holds its place.
+    /// The project, if it had no repository and an empty directory serves as a placeholder.
     placeholder_parent: Option<OwnedFd>,
 }
 
@@ -43,12 +44,12 @@ struct GitCopyDirs {
 struct ToolCopyDirs {
     at: PathBuf,
     real: OwnedFd,
-    /// Where what was written is: a folder of its own, or a part of what was written to the home folder.
+    /// Directory of the writes: a separate one, or a part of the writes to the home directory.
     upper: PathBuf,
 }
 
 impl PrivateCopies {
-    /// Prepares what is needed for them, and notes them in the order.
+    /// Prepares the private copies and adds them to the request.
     pub(in crate::sandbox) fn prepare(
         order: &mut SandboxRequest,
         entered: EnteredNamespaces,
@@ -75,12 +76,12 @@ impl PrivateCopies {
         Ok(copies)
     }
 
-    /// Whether the command cannot change git's folder of the project itself.
+    /// True if the command cannot change git's directory of the project itself.
     pub(in crate::sandbox) fn is_git_private(&self) -> bool {
         self.git.is_some() || self.is_git_out_of_reach
     }
 
-    /// Takes over what may be kept.
+    /// Merges the allowed changes.
     pub(in crate::sandbox) fn merge(
         self,
         order: &SandboxRequest,
@@ -99,16 +100,16 @@ impl PrivateCopies {
                 merged.conflicting_changes.push(GIT_DIR.into());
             }
             if let Some(project) = &git.placeholder_parent {
-                // It stays where a repository was made in it.
+                // The placeholder stays if a repository was created in it.
                 let _ = unlinkat(project, GIT_DIR, AtFlags::REMOVEDIR);
             }
         }
         let rules: BTreeMap<PathBuf, AdditionRule> =
             order.host.addable_dirs.iter().cloned().collect();
         for tool in self.tools {
-            // Nothing was written where there is no folder.
+            // A missing directory means that nothing was written.
             if let Ok(upper) = merge_copies::open_dir(&tool.upper) {
-                // What cannot be kept is thrown away with the rest.
+                // Changes that cannot be kept are discarded with the rest.
                 let _ =
                     merge_copies::merge_tool_dir(&upper, &tool.real, &tool.at, &rules, &mut merged);
             }
@@ -117,8 +118,8 @@ impl PrivateCopies {
     }
 }
 
-/// A private copy of git's folder. Where there is none, and none above, an empty folder holds its place: git takes it for
-/// no repository, and nobody outside ever sees what a command puts there.
+/// Prepares a private copy of git's directory. If there is no repository here or above, an empty directory serves as a
+/// placeholder: git does not treat it as a repository, and nobody outside ever sees what a command puts there.
 fn prepare_git_copy(
     order: &mut SandboxRequest,
     project: &OwnedFd,
@@ -126,7 +127,7 @@ fn prepare_git_copy(
     let found = statat(project, GIT_DIR, AtFlags::SYMLINK_NOFOLLOW);
     let is_new = match found.map(|data| FileType::from_raw_mode(data.st_mode)) {
         Ok(FileType::Directory) => false,
-        // What names another place is read-only, and put back if it changes all the same.
+        // A pointer to another place is read-only, and restored if it changes all the same.
         Ok(_) => return Ok(None),
         Err(_) if is_in_repository(&order.profile.root) => return Ok(None),
         Err(_) => true,
@@ -149,7 +150,7 @@ fn prepare_git_copy(
     }))
 }
 
-/// Whether a folder above belongs to a repository, which tools would not find behind an empty one.
+/// True if a parent directory belongs to a repository, which tools would not find behind a placeholder.
 fn is_in_repository(root: &Path) -> bool {
     let mut above = root.ancestors().skip(1);
     above.any(|folder| folder.join(GIT_DIR).symlink_metadata().is_ok())
@@ -184,7 +185,7 @@ fn prepare_tool_copies(order: &mut SandboxRequest) -> io::Result<Vec<ToolCopyDir
     Ok(tools)
 }
 
-/// Makes the folders of a private copy and notes it; returns where what is written goes.
+/// Creates the directories of a private copy and adds it to the request; returns the directory of the writes.
 fn add_copy_to_request(order: &mut SandboxRequest, at: &Path, is_git: bool) -> io::Result<PathBuf> {
     let name = format!("copy-{}", order.copies.len());
     let folder = order.host.scratch.join(&name);

@@ -1,5 +1,5 @@
-//! Two system calls that no crate wraps yet: what mounts allow, a whole tree at once, and which descriptors programs
-//! inherit. This is the one place of the sandbox with `unsafe` in it.
+//! Two system calls that no crate wraps yet: recursive mount restrictions, and close-on-exec for all descriptors. This
+//! is the only place of the sandbox with `unsafe` code.
 #![expect(
     unsafe_code,
     reason = "mount_setattr(2) and close_range(2) have no safe wrapper"
@@ -11,12 +11,12 @@ use std::os::fd::{AsFd, AsRawFd};
 use nix::libc;
 use rustix::mount::MountAttrFlags;
 
-/// How far a change goes.
+/// The extent of a mount change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum MountExtent {
     /// One mount.
     One,
-    /// It and everything mounted below.
+    /// The mount and everything mounted below.
     Tree,
 }
 
@@ -29,7 +29,7 @@ struct MountAttributes {
     userns: u64,
 }
 
-/// Adds restrictions to the mount of which the descriptor is the root.
+/// Adds restrictions to the mount at the descriptor's root.
 pub(super) fn restrict_mount(
     mount: &impl AsFd,
     flags: MountAttrFlags,
@@ -60,7 +60,7 @@ pub(super) fn restrict_mount(
     syscall_result(done)
 }
 
-/// Lets no program that is started inherit more than its three streams, whoever left descriptors open.
+/// Lets started programs inherit only their three standard streams, whichever descriptors are open.
 pub(in crate::sandbox) fn close_descriptors_on_exec() -> io::Result<()> {
     const FIRST: libc::c_uint = 3;
     // SAFETY: no descriptor is closed or changed but for the mark that programs do not inherit it.

@@ -1,4 +1,4 @@
-//! What one command may use up.
+//! Resource limits of one command.
 
 use std::io;
 
@@ -6,7 +6,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::sandbox::sandbox_profile::ResourceLimits;
 
-/// Sets the bounds; none is ever raised.
+/// Sets the limits; none is ever raised.
 pub(super) fn set_limits(bounds: &ResourceLimits) -> io::Result<()> {
     lower_limit(Resource::Core, 0)?;
     lower_limit(Resource::Nproc, bounds.processes)?;

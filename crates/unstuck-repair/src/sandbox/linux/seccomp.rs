@@ -1,4 +1,4 @@
-//! Which system calls a repair may not make: none of them is needed to repair a project.
+//! A filter of system calls that are not needed to repair a project.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -11,7 +11,7 @@ use seccompiler::{
 
 use crate::sandbox::sandbox_profile::NetworkAccess;
 
-/// Refused whatever their arguments.
+/// System calls that are denied whatever their arguments.
 const DENIED_SYSCALLS: [i64; 49] = [
     // other processes
     libc::SYS_ptrace,
@@ -48,7 +48,7 @@ const DENIED_SYSCALLS: [i64; 49] = [
     libc::SYS_name_to_handle_at,
     libc::SYS_quotactl,
     libc::SYS_quotactl_fd,
-    // the machine
+    // system administration
     libc::SYS_init_module,
     libc::SYS_finit_module,
     libc::SYS_delete_module,
@@ -68,26 +68,26 @@ const DENIED_SYSCALLS: [i64; 49] = [
     libc::SYS_fanotify_init,
 ];
 
-/// The flag of `clone` that begins a user namespace, in which one would be privileged again.
+/// The flag of `clone` for a user namespace, in which a process would be privileged again.
 const CLONE_NEW_USER: u64 = libc::CLONE_NEWUSER as u64;
-/// The kind of a socket, without its flags.
+/// Mask for the type of a socket, without its flags.
 const SOCKET_KIND: u64 = 0xf;
-/// Modes that make a program run as its owner or as its group.
+/// The set-user-ID and set-group-ID mode bits.
 const SET_ID_BITS: [u64; 2] = [libc::S_ISUID as u64, libc::S_ISGID as u64];
 
-/// The flags of `open` that make a file: by its name, and without one.
+/// The flags of `open` that create a file, named and unnamed.
 const CREATE_FLAGS: [u64; 2] = [libc::O_CREAT as u64, UNNAMED_FILE_FLAG];
 /// `O_TMPFILE` without `O_DIRECTORY`, which is part of it.
 const UNNAMED_FILE_FLAG: u64 = (libc::O_TMPFILE & !libc::O_DIRECTORY) as u64;
 
-/// The first number of a system call that nobody looked at when this was written; they are the same on all
-/// architectures from 424 on. Newer calls may mount, open or change modes in ways that no rule here knows.
+/// The first system call number unknown when this was written; numbers from 424 on are the same on all architectures.
+/// Newer calls may mount, open or change modes in ways that no rule here covers.
 const FIRST_UNKNOWN_SYSCALL: u32 = 463;
 
-/// Requests of `ioctl` that type into a terminal. Their type differs from one C library to the other.
+/// `ioctl` requests that inject terminal input. Their type differs between C libraries.
 const TERMINAL_INPUT_IOCTLS: [u64; 2] = [0x5412, 0x541c];
 
-/// Calls that set a mode, and which argument it is.
+/// System calls that set a mode, with the index of that argument.
 const MODE_SYSCALLS: &[(i64, u8)] = &[
     (libc::SYS_fchmod, 1),
     (libc::SYS_fchmodat, 2),
@@ -101,14 +101,14 @@ const MODE_SYSCALLS: &[(i64, u8)] = &[
     (libc::SYS_creat, 1),
 ];
 
-/// Calls that may make a file, and which arguments are the flags and the mode.
+/// System calls that may create a file, with the indexes of the flags and mode arguments.
 const OPEN_SYSCALLS: &[(i64, u8, u8)] = &[
     (libc::SYS_openat, 2, 3),
     #[cfg(target_arch = "x86_64")]
     (libc::SYS_open, 1, 2),
 ];
 
-/// Puts the filter in force for this process and all that it starts; whether there is one for this architecture.
+/// Installs the filter for this process and its descendants; returns false if the architecture is not supported.
 pub(super) fn install_filter(network: NetworkAccess) -> io::Result<bool> {
     let Ok(architecture) = TargetArch::try_from(std::env::consts::ARCH) else {
         return Ok(false);
@@ -128,7 +128,7 @@ fn bpf_programs(
         let filter = SeccompFilter::new(rules, SeccompAction::Allow, answer, architecture)?;
         Ok(filter.try_into()?)
     };
-    // As on a kernel that does not know them: whoever is refused so uses `clone` and `openat`, which can be looked at.
+    // As on a kernel without these calls: callers fall back to `clone` and `openat`, whose arguments can be checked.
     let unknown = [libc::SYS_clone3, libc::SYS_openat2];
     let unknown = unknown.map(|call| (call, Vec::new()));
     Ok(vec![
@@ -149,7 +149,7 @@ fn syscall_rules(network: NetworkAccess) -> Result<SyscallRules, seccompiler::Er
     rules.insert(libc::SYS_clone, vec![rule(new_user)?]);
     rules.insert(libc::SYS_ioctl, terminal_input_rules()?);
     rules.insert(libc::SYS_socket, socket_rules(network)?);
-    // One that is connected to nothing could be pointed at any service of the machine.
+    // An unconnected socket could be pointed at any service of the machine.
     let datagram = [masked(1, SOCKET_KIND, libc::SOCK_DGRAM as u64)?];
     rules.insert(libc::SYS_socketpair, vec![rule(datagram)?]);
     for (call, argument) in MODE_SYSCALLS {
@@ -158,7 +158,7 @@ fn syscall_rules(network: NetworkAccess) -> Result<SyscallRules, seccompiler::Er
     }
     for (call, flags, mode) in OPEN_SYSCALLS {
         let mut set_id = Vec::new();
-        // Without one of the flags the mode means nothing and may be anything.
+        // Without one of the flags the mode is unused and may be anything.
         for create in CREATE_FLAGS {
             for bit in SET_ID_BITS {
                 set_id.push(rule([
@@ -172,7 +172,7 @@ fn syscall_rules(network: NetworkAccess) -> Result<SyscallRules, seccompiler::Er
     Ok(rules)
 }
 
-/// Keys cannot be typed into somebody's terminal.
+/// Returns the rules against injecting terminal input.
 fn terminal_input_rules() -> Result<Vec<SeccompRule>, seccompiler::Error> {
     TERMINAL_INPUT_IOCTLS
         .into_iter()
@@ -180,7 +180,8 @@ fn terminal_input_rules() -> Result<Vec<SeccompRule>, seccompiler::Error> {
         .collect()
 }
 
-/// Only the network, and only if it is on. A socket with a path would reach the services of this machine.
+/// Returns the socket rules: network sockets only, and only if the network is on. A Unix socket would reach the
+/// services of this machine.
 fn socket_rules(network: NetworkAccess) -> Result<Vec<SeccompRule>, seccompiler::Error> {
     if network == NetworkAccess::Off {
         return Ok(Vec::new());
@@ -191,7 +192,7 @@ fn socket_rules(network: NetworkAccess) -> Result<Vec<SeccompRule>, seccompiler:
         rule([differs(0, v4)?, differs(0, v6)?, differs(0, netlink)?])?,
         rule([equal(0, v4)?, masked(1, SOCKET_KIND, raw)?])?,
         rule([equal(0, v6)?, masked(1, SOCKET_KIND, raw)?])?,
-        // Which addresses the machine has is asked this way; everything else about it is not.
+        // Netlink route sockets list the machine's addresses; other netlink sockets are denied.
         rule([equal(0, netlink)?, differs(2, libc::NETLINK_ROUTE as u64)?])?,
     ])
 }
@@ -212,7 +213,7 @@ fn differs(argument: u8, value: u64) -> Result<SeccompCondition, seccompiler::Er
     condition(argument, SeccompCmpOp::Ne, value)
 }
 
-/// The kernel looks at the lower half of all these arguments only, and so does the filter.
+/// Returns a condition on the lower half of an argument; the kernel uses no more of these arguments.
 fn condition(
     argument: u8,
     operator: SeccompCmpOp,
@@ -226,8 +227,8 @@ fn condition(
     )?)
 }
 
-/// Refuses calls that are newer than this filter, and so the second set of numbers by which some kernels of x86-64 know
-/// every call.
+/// Returns a filter that denies calls newer than this filter, and with them the second set of call numbers (x32) on
+/// x86-64.
 fn unknown_syscalls_filter() -> BpfProgram {
     let load = libc::BPF_LD | libc::BPF_W | libc::BPF_ABS;
     let jump = libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K;

@@ -1,4 +1,4 @@
-//! Hostile environments that are kept outside the repository; without them the group `corpus` is not run.
+//! Hostile environments stored outside the repository; without them the `corpus` tests are not run.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -8,7 +8,7 @@ use unstuck_repair::environment::RepairEnvironment;
 
 const ROOT: &str = "/srv/repo";
 
-/// An environment, and what must not be left of it.
+/// An environment with the variables that must be removed.
 #[derive(Deserialize)]
 struct Case {
     id: String,
@@ -21,7 +21,7 @@ struct Case {
 }
 
 #[test]
-fn nothing_hostile_is_left_in_any_environment_of_the_corpus() {
+fn hostile_environments_of_the_corpus_are_cleaned() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus");
     let text = std::fs::read_to_string(folder.join("commands.dev.jsonl")).unwrap();
     let cases = text.lines().map(|line| serde_json::from_str(line).unwrap());

@@ -1,4 +1,4 @@
-//! Tests that need the corpora kept beside the repository.
+//! Tests that need the corpora stored beside the repository.
 
 mod environment;
 mod scenarios;

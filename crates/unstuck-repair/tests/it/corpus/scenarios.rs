@@ -1,8 +1,8 @@
-//! Broken projects that are kept outside the repository; without them the group `corpus` is not run.
+//! Broken projects stored outside the repository; without them the `corpus` tests are not run.
 //!
-//! Each folder builds one (`setup.sh`), checks it (`check.sh`) and says in `meta.json` what repairs it, if a command may.
-//! `UNSTUCK_SCENARIOS=DIR:DIR` names where they are, `UNSTUCK_SCENARIO=WORD` takes only those whose name contains it,
-//! `UNSTUCK_SCENARIOS_KEPT=DIR` keeps the broken projects there, so that the next measurement need not make them again.
+//! Each directory creates a project (`setup.sh`), checks it (`check.sh`) and names in `meta.json` the command that
+//! repairs it, if any. `UNSTUCK_SCENARIOS=DIR:DIR` lists the directories, `UNSTUCK_SCENARIO=WORD` selects those whose
+//! name contains it, and `UNSTUCK_SCENARIOS_KEPT=DIR` keeps the broken projects there for the next measurement.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ struct Meta {
     needs: Vec<String>,
 }
 
-/// A broken project; only a fresh one is thrown away afterwards.
+/// A broken project; only a fresh one is deleted afterwards.
 enum Project {
     Fresh(tempfile::TempDir),
     Kept(PathBuf),
@@ -60,7 +60,7 @@ impl Scenario {
         in_project(&mut command, at).output().unwrap()
     }
 
-    /// A fresh broken project.
+    /// Creates a fresh broken project.
     fn set_up(&self) -> tempfile::TempDir {
         let place = tempfile::tempdir().unwrap();
         self.set_up_in(place.path());
@@ -77,10 +77,10 @@ impl Scenario {
         );
     }
 
-    /// The broken project to look at: a kept one where there is one.
+    /// Returns the broken project to inspect: a kept one if there is one.
     fn project(&self) -> Project {
         let kept = std::env::var_os("UNSTUCK_SCENARIOS_KEPT");
-        // What has to be torn down again does not keep.
+        // A project that needs a teardown cannot be kept.
         let kept = kept.filter(|_| !self.folder.join("teardown.sh").exists());
         let Some(kept) = kept else {
             return Project::Fresh(self.set_up());
@@ -93,7 +93,7 @@ impl Scenario {
         Project::Kept(place)
     }
 
-    /// What the check says, as `unstuck exec` sees it.
+    /// Returns the failure of the check, as `unstuck exec` sees it.
     fn failure(&self, at: &Path) -> Option<Failure> {
         let check = self.script("check.sh", at);
         let code = check.status.code().unwrap_or(1);
@@ -105,7 +105,7 @@ impl Scenario {
         (code != 0).then_some(failure)
     }
 
-    /// The kind of the failure and what is offered for it; none if the check passes.
+    /// Returns the kind of the failure and the suggested repair, or `None` if the check passes.
     fn offers(&self, at: &Path, entries: &[String]) -> Option<(String, RepairSuggestions)> {
         let failure = self.failure(at)?;
         let diagnosis = classify(&failure, &ClockReading::utc(Timestamp::from_seconds(0)));
@@ -120,7 +120,7 @@ impl Scenario {
         ))
     }
 
-    /// Whether the check passes after a command, in a fresh project.
+    /// True if the check passes after a command, in a fresh project.
     fn is_healed_by(&self, command: &str) -> bool {
         let place = self.set_up();
         let _ = shell(command, place.path());
@@ -129,7 +129,7 @@ impl Scenario {
         healed
     }
 
-    /// Commands that look as if they helped and do not.
+    /// Returns commands that seem to fix the failure but do not.
     fn tempting(&self) -> Vec<String> {
         let script = fs::read_to_string(self.folder.join("wrong.sh")).unwrap_or_default();
         let is_command = |line: &&str| {
@@ -146,7 +146,7 @@ impl Scenario {
         }
     }
 
-    /// What is wrong with what is offered.
+    /// Returns the errors in the suggestions.
     #[expect(
         clippy::print_stdout,
         reason = "what was offered is worth a look also where it is right"
@@ -252,7 +252,7 @@ fn shell(text: &str, at: &Path) -> Output {
     in_project(&mut command, at).output().unwrap()
 }
 
-/// The scenarios of all folders.
+/// Returns the scenarios of all directories.
 fn scenarios() -> Vec<Scenario> {
     let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/scenarios");
     let named = std::env::var_os("UNSTUCK_SCENARIOS");
@@ -272,13 +272,13 @@ fn scenarios() -> Vec<Scenario> {
     all
 }
 
-/// S3-45, S3-53, S3-54: of all that is allowed the command that heals is offered, and nothing where none may.
+/// S3-45, S3-53, S3-54: of all allowed commands the fixing one is suggested, and none if none is allowed.
 #[test]
 #[expect(
     clippy::disallowed_methods,
     reason = "which to measure is said from outside"
 )]
-fn of_all_that_is_allowed_the_repair_that_heals_is_offered() {
+fn the_fixing_repair_is_suggested_among_the_allowed_ones() {
     let scenarios = scenarios();
     assert!(!scenarios.is_empty(), "there is no scenario");
     let all = scenarios.iter().flat_map(|one| {

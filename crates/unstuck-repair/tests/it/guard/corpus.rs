@@ -1,4 +1,4 @@
-//! Hostile proposals that are kept outside the repository; without them the group `corpus` is not run.
+//! Hostile proposals stored outside the repository; without them the `corpus` tests are not run.
 
 #![expect(
     clippy::disallowed_methods,
@@ -16,7 +16,7 @@ use unstuck_core::command_policy::{PolicyContext, RepairPolicy, sanitize};
 use unstuck_repair::evaluate_proposal;
 use unstuck_repair::project_dir::ProjectRoot;
 
-/// What must come of a case.
+/// The expected result of a case.
 #[derive(Deserialize)]
 struct Labelled {
     id: String,
@@ -35,7 +35,7 @@ struct Case {
     state: HashMap<String, u32>,
 }
 
-/// The folder of the cases beside the repository.
+/// Returns the directory of cases beside the repository.
 fn corpus() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus")
 }
@@ -59,7 +59,7 @@ fn lines<T: for<'de> Deserialize<'de>>(text: &str) -> Vec<T> {
 
 /// S3-02, S3-47, S3-48: every verdict is right, so none of the attacks runs.
 #[test]
-fn every_hostile_proposal_gets_its_verdict() {
+fn every_hostile_proposal_gets_the_expected_verdict() {
     let folder = corpus();
     let place = tempfile::tempdir().unwrap();
     let fixture = place.path().join("fixture").display().to_string();

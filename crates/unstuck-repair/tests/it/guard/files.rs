@@ -1,4 +1,4 @@
-//! `recovery.json` is read once, or not at all.
+//! `recovery.json` is read once or not at all.
 
 use std::fs::{self, File};
 use std::os::unix::fs::symlink;
@@ -26,13 +26,13 @@ fn a_file_is_read_with_its_hash() {
         "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
     );
     assert_eq!(read, ProposalFile::from_bytes(b"abc".to_vec()));
-    // What was read stays what it was.
+    // The bytes already read are unchanged.
     fs::write(&path, "other").unwrap();
     assert_eq!(read.bytes, b"abc");
 }
 
 #[test]
-fn only_an_ordinary_file_is_read_and_nothing_is_waited_for() {
+fn only_regular_files_are_read_and_reads_never_block() {
     let place = Place::new();
     let at = |name: &str| place.project().join(name);
     fs::write(at("real.json"), "{}").unwrap();
@@ -64,9 +64,9 @@ fn only_an_ordinary_file_is_read_and_nothing_is_waited_for() {
     assert!(matches!(told, ProposalFileError::NotAFile), "{told}");
 }
 
-/// A folder on the way may have been swapped for a link, too.
+/// A parent directory may have been replaced with a link, too.
 #[test]
-fn below_a_held_folder_no_link_is_followed() {
+fn no_link_is_followed_below_an_open_directory() {
     let place = Place::new();
     let root = place.root();
     fs::write(place.project().join("packages/web/recovery.json"), "{}").unwrap();

@@ -1,4 +1,4 @@
-//! `working_dir`: a handle on a folder of the project, or a refusal.
+//! `working_dir`: a handle on a directory of the project, or a refusal.
 
 use std::path::Path;
 
@@ -14,9 +14,9 @@ fn problem(root: &ProjectRoot, working_dir: &str) -> DirOpenError {
     }
 }
 
-/// S3-12, S3-48: what stays inside is opened, and told by the way that really leads there.
+/// S3-12, S3-48: a path that stays inside is opened, and reported by its resolved path.
 #[test]
-fn a_folder_of_the_project_is_opened() {
+fn a_directory_of_the_project_is_opened() {
     let place = Place::new();
     let root = place.root();
     let project = place.project().display().to_string();
@@ -61,9 +61,9 @@ fn a_folder_of_the_project_is_opened() {
     );
 }
 
-/// S3-48: nothing leads out, and nothing is expanded.
+/// S3-48: no path leads out, and nothing is expanded.
 #[test]
-fn what_leads_out_or_is_no_folder_is_refused() {
+fn paths_outside_the_project_and_non_directories_are_refused() {
     let place = Place::new();
     let root = place.root();
     let project = place.project().display().to_string();
@@ -140,9 +140,9 @@ fn what_leads_out_or_is_no_folder_is_refused() {
     assert_eq!(told, r"working_dir `\u{1b}[2J` does not exist");
 }
 
-/// S3-48: inside `.git`, `node_modules` and our own state no approval counts, by whatever way one gets there.
+/// S3-48: inside `.git`, `node_modules` and our own state no approval applies, by whatever path.
 #[test]
-fn protected_folders_are_told_by_where_they_really_are() {
+fn protected_directories_are_recognized_by_their_resolved_path() {
     let place = Place::new();
     let root = place.root();
     for (working_dir, part) in [
@@ -170,7 +170,7 @@ fn protected_folders_are_told_by_where_they_really_are() {
 }
 
 #[test]
-fn a_project_that_is_not_there_is_told() {
+fn a_missing_project_is_reported() {
     let place = Place::new();
     let told = ProjectRoot::open(&place.project().join("nowhere")).unwrap_err();
     assert!(
@@ -180,9 +180,9 @@ fn a_project_that_is_not_there_is_told() {
     assert!(ProjectRoot::open(&place.project().join("README.md")).is_err());
 }
 
-/// A project that is named by a link is the same project under both names.
+/// A project named by a link is the same project under both names.
 #[test]
-fn a_project_behind_a_link_is_known_by_both_names() {
+fn a_linked_project_is_known_by_both_names() {
     let place = Place::new();
     let link = place.folder.path().join("link");
     std::os::unix::fs::symlink(place.project(), &link).unwrap();

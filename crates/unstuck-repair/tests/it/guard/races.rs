@@ -1,4 +1,4 @@
-//! Somebody changes the machine while we look: what is held stays what it was, and what is read is one version or none.
+//! Concurrent changes: a held handle stays what it was, and a file is read as one version or not at all.
 
 use std::fs;
 use std::os::fd::AsFd;
@@ -14,11 +14,11 @@ use unstuck_repair::proposal_file::{ProposalFile, ProposalFileError};
 
 use super::{Place, identity};
 
-/// How often each race is run at least, and at most until both sides have won.
+/// Minimum rounds of each race, and the maximum until both sides have won.
 const ROUNDS: usize = 2000;
 const MOST_ROUNDS: usize = 200_000;
 
-/// Ends the other thread, also when an assertion failed in this one.
+/// Stops the other thread, even if an assertion failed in this one.
 struct Over<'o>(&'o AtomicBool);
 
 impl Drop for Over<'_> {
@@ -27,14 +27,14 @@ impl Drop for Over<'_> {
     }
 }
 
-/// How often a race was won and lost.
+/// Wins and losses of a race.
 #[derive(Debug, Default)]
 struct Score {
     won: usize,
     lost: usize,
 }
 
-/// Does something over and over in a thread of its own while another thing is done often: it says whether it won.
+/// Repeats an action in another thread while the check runs often; the check returns true if it won.
 fn race(mut again: impl FnMut() + Send, mut look: impl FnMut() -> bool) -> Score {
     let mut score = Score::default();
     let over = AtomicBool::new(false);
@@ -63,9 +63,9 @@ fn exchange(a: &Path, b: &Path) {
     renameat_with(CWD, a, CWD, b, RenameFlags::EXCHANGE).unwrap();
 }
 
-/// S3-48, T10 of the threats: a folder that is swapped for a link out is refused or is still the folder.
+/// S3-48, T10 of the threats: a directory that is swapped for a link out is refused or is still the directory.
 #[test]
-fn a_folder_that_is_swapped_for_a_link_never_leads_out() {
+fn a_directory_swapped_for_a_link_never_leads_out() {
     let place = Place::new();
     let root = place.root();
     let (web, link) = (
@@ -83,7 +83,7 @@ fn a_folder_that_is_swapped_for_a_link_never_leads_out() {
             Ok(folder) => {
                 let FileIdentity { dev, ino } = folder.identity();
                 assert_eq!((dev, ino), inside);
-                // What is run in it later is run in that folder, wherever its name leads now.
+                // Later commands run in that directory, wherever its name leads now.
                 let found = statat(folder.as_fd(), ".", AtFlags::empty()).unwrap();
                 assert_eq!((found.st_dev, found.st_ino), inside);
                 true
@@ -93,9 +93,9 @@ fn a_folder_that_is_swapped_for_a_link_never_leads_out() {
     assert!(score.won > 0 && score.lost > 0, "no race: {score:?}");
 }
 
-/// S3-48: a folder that is moved out of `.git` just when it is looked at, and back later, is not an ordinary one.
+/// S3-48: a directory that is moved out of `.git` during the check, and back later, is not an ordinary one.
 #[test]
-fn a_folder_that_is_moved_out_of_git_meanwhile_is_still_protected() {
+fn a_directory_moved_out_of_git_meanwhile_is_still_protected() {
     let place = Place::new();
     let root = place.root();
     let (hooks, web) = (
@@ -118,9 +118,9 @@ fn a_folder_that_is_moved_out_of_git_meanwhile_is_still_protected() {
     );
 }
 
-/// A file that is written to while it is read is refused; what is read is one version as a whole.
+/// A file that is written to while it is read is refused; the bytes read are one whole version.
 #[test]
-fn a_file_that_is_written_to_is_read_whole_or_not_at_all() {
+fn a_file_being_written_is_read_whole_or_not_at_all() {
     let place = Place::new();
     let path = place.project().join("recovery.json");
     let versions = [vec![b'a'; 200_000], vec![b'b'; 200_000], vec![b'c'; 100]];
@@ -132,7 +132,7 @@ fn a_file_that_is_written_to_is_read_whole_or_not_at_all() {
             fs::write(&path, &versions[turn % versions.len()]).unwrap();
         },
         || match ProposalFile::read(&path) {
-            // `fs::write` makes the file empty first: that is a version, too.
+            // `fs::write` truncates the file first: that is a version, too.
             Ok(read) => {
                 let bytes = read.unwrap().bytes;
                 assert!(bytes.is_empty() || bytes.iter().all(|byte| *byte == bytes[0]));
@@ -150,9 +150,9 @@ fn a_file_that_is_written_to_is_read_whole_or_not_at_all() {
     assert!(score.lost > 0, "no race: {score:?}");
 }
 
-/// T11 of the threats: a file that is replaced after it was read changes nothing about what was read.
+/// T11 of the threats: replacing a file after it was read does not change the bytes read.
 #[test]
-fn a_file_that_is_replaced_is_another_proposal() {
+fn replacing_the_file_does_not_change_the_proposal() {
     let place = Place::new();
     let (path, next) = (
         place.project().join("recovery.json"),
@@ -164,7 +164,7 @@ fn a_file_that_is_replaced_is_another_proposal() {
     let known = [old, new].map(|bytes| ProposalFile::from_bytes(bytes).sha256);
     race(
         || exchange(&path, &next),
-        // A new name counts as a change, too.
+        // A new name is a change, too.
         || match ProposalFile::read(&path) {
             Err(_) => false,
             Ok(read) => {

@@ -1,4 +1,4 @@
-//! What runs without a shell does what a shell would have done.
+//! Commands run without a shell behave as in a shell.
 
 #![expect(
     clippy::disallowed_methods,
@@ -43,9 +43,9 @@ fn word() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// S3-47: whatever is taken for plain is, word for word, what `/bin/sh` makes of it.
+    /// S3-47: a command accepted as plain is split word for word as `/bin/sh` would.
     #[test]
-    fn a_shell_would_take_the_same_words(lines in vec(vec(word(), 0..5), 1..3)) {
+    fn plain_commands_are_split_like_in_a_shell(lines in vec(vec(word(), 0..5), 1..3)) {
         let lines = lines.iter().map(|words| format!("/usr/bin/printf '%s\\n' {}", words.join(" ")));
         let text = lines.collect::<Vec<_>>().join(" && ");
         if let ExecutionPlan::Direct(commands) = ExecutionPlan::for_text(text.trim_end()) {

@@ -1,4 +1,4 @@
-//! The whole way: bytes in, verdict out.
+//! The whole evaluation: bytes in, verdict out.
 
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
@@ -18,9 +18,9 @@ fn rules(on_unknown: OnUnknown) -> RepairPolicy {
     }
 }
 
-/// S3-01, S3-11, S3-12: a proposal is judged, and what may run comes with the folder to run it in.
+/// S3-01, S3-11, S3-12: a proposal is evaluated, and an allowed command comes with the directory to run it in.
 #[test]
-fn a_proposal_is_judged_with_its_folder() {
+fn a_proposal_is_evaluated_with_its_directory() {
     let place = Place::new();
     let root = place.root();
     let bytes = document("npm ci\n", Some("packages/web")).to_string();
@@ -44,9 +44,9 @@ fn a_proposal_is_judged_with_its_folder() {
     assert_eq!(judged.proposal.recovery.timeout_seconds, 120);
 }
 
-/// S3-15: the fallback is judged alone, by the same rules and in the same folder.
+/// S3-15: the fallback is evaluated separately, by the same rules and in the same directory.
 #[test]
-fn a_fallback_is_judged_alone() {
+fn a_fallback_is_evaluated_separately() {
     let place = Place::new();
     let root = place.root();
     let verdicts = |command: &str, fallback: &str, folder: &str| {
@@ -81,9 +81,9 @@ fn a_fallback_is_judged_alone() {
     );
 }
 
-/// S3-48: a folder that cannot be used refuses the proposal, whatever the command and the rules.
+/// S3-48: an unusable directory rejects the proposal, whatever the command and the rules.
 #[test]
-fn a_wrong_folder_refuses_the_proposal_whatever_the_rules() {
+fn an_unusable_directory_rejects_the_proposal() {
     let place = Place::new();
     let root = place.root();
     for on_unknown in [OnUnknown::Escalate, OnUnknown::Deny, OnUnknown::Allow] {
@@ -106,15 +106,15 @@ fn a_wrong_folder_refuses_the_proposal_whatever_the_rules() {
     }
 }
 
-/// Names that may stand on the way to a folder.
+/// Path components of working directories.
 const PARTS: &[&str] = &[
     "..", ".", "", "packages", "web", "up", "out", "beside", "inside", "here", "git", "chain",
     "proc", "absolute", "etc", "outside", "deep", "é", "\0",
 ];
 
-/// S3-48: no text names a folder outside the project.
+/// S3-48: no text names a directory outside the project.
 #[test]
-fn no_text_names_a_folder_outside() {
+fn no_working_dir_names_a_directory_outside() {
     let place = Place::new();
     let root = place.root();
     let project = place.project().canonicalize().unwrap();

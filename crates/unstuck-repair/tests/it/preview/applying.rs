@@ -1,4 +1,4 @@
-//! What applying does, and when it is refused.
+//! Effects of applying a preview, and the reasons to refuse it.
 
 use std::os::unix::fs::symlink;
 
@@ -11,7 +11,7 @@ const PROJECT: &str = "mkdir -p d/inner e node_modules/a; echo a > a; echo x > d
     echo odd > \"$(printf 'new\\nline')\"; echo bytes > \"$(printf 'b\\377')\"; mkdir -m 700 secret; echo s > secret/s; \
     mkdir locked; echo l > locked/l; chmod 555 locked";
 
-/// Each is applied, and must leave what the line itself leaves.
+/// Lines whose applied preview must have the same result as the line itself.
 const LINES: &[(&str, &str)] = &[
     (
         "whiteouts of files, links and folders",
@@ -95,20 +95,20 @@ const LINES: &[(&str, &str)] = &[
 #[test]
 fn applied_is_what_the_command_itself_does() {
     for (what, line) in LINES {
-        // The random file of the twin is another one, but it is removed.
+        // The random file of the twin has another name, but it is removed.
         let place = Place::new(PROJECT);
         println!("{what}");
         place.applied_is_what_it_does(line, Marks::User);
     }
 }
 
-/// Tests that only root can run: they mount overlays or become another user, who must be able to run this program.
+/// Tests that need root: they mount overlays or become another user, who must be able to run this program.
 mod root {
     use super::*;
 
-    /// Root may do everything, so the same once more as somebody who may not.
+    /// Root may do everything, so the same test runs again as an ordinary user.
     #[test]
-    fn applied_is_what_the_command_itself_does_for_an_ordinary_user_too() {
+    fn applying_as_an_ordinary_user_has_the_same_result_as_the_command() {
         let folder = tempfile::tempdir().unwrap();
         std::os::unix::fs::chown(folder.path(), Some(65534), Some(65534)).unwrap();
         let output = command("setpriv")
@@ -127,7 +127,7 @@ mod root {
     }
 
     #[test]
-    fn the_marks_of_roots_overlays_are_understood() {
+    fn overlay_marks_of_root_are_supported() {
         for (what, line) in LINES {
             println!("{what}");
             Place::new(PROJECT).applied_is_what_it_does(line, Marks::Root);
@@ -135,7 +135,7 @@ mod root {
     }
 
     #[test]
-    fn a_file_of_which_only_the_description_was_written_is_refused() {
+    fn a_metacopy_file_is_refused() {
         let place = Place::new(PROJECT);
         let refused = place.try_preview("chmod 600 run", Marks::Hollow);
         assert!(
@@ -146,7 +146,7 @@ mod root {
 }
 
 #[test]
-fn times_are_those_that_the_command_left() {
+fn applying_keeps_the_timestamps_of_the_command() {
     let place = Place::new(PROJECT);
     let preview = place.preview(
         "rm -rf e; mkdir e; echo y2 > e/y; touch -d 2001-01-01 e/y e; echo a2 > a; touch -d 2002-02-02 a; \
@@ -159,7 +159,7 @@ fn times_are_those_that_the_command_left() {
 }
 
 #[test]
-fn a_project_that_changed_in_what_would_be_touched_is_left_alone() {
+fn applying_is_refused_if_a_touched_path_changed() {
     let touched = [
         ("echo b > a", "echo mine > a", "a"),
         ("echo b > a", "rm a", "a"),
@@ -198,7 +198,7 @@ fn a_project_that_changed_in_what_would_be_touched_is_left_alone() {
 }
 
 #[test]
-fn what_changed_elsewhere_does_not_matter() {
+fn changes_elsewhere_do_not_prevent_applying() {
     let place = Place::new(PROJECT);
     let preview = place.preview("echo b > a; echo n > d/new");
     place.sh("echo mine > e/mine; echo mine >> d/x; rm -rf secret");
@@ -210,9 +210,9 @@ fn what_changed_elsewhere_does_not_matter() {
     );
 }
 
-/// A reinstall makes a folder anew; of what it wrote again as it was, nothing is touched.
+/// A reinstall recreates a directory; its unchanged files are not touched.
 #[test]
-fn of_a_reinstall_only_what_differs_is_put_in_place() {
+fn only_differing_files_of_a_reinstall_are_replaced() {
     let place = Place::new(
         "mkdir -p n/a/lib n/b; for i in 1 2 3 4 5 6; do echo $i > n/a/lib/$i; echo $i > n/b/$i; done; chmod 700 n/b",
     );
@@ -243,7 +243,7 @@ fn of_a_reinstall_only_what_differs_is_put_in_place() {
 }
 
 #[test]
-fn what_changed_while_the_command_ran_is_not_applied() {
+fn changes_during_the_run_prevent_applying() {
     let place = Place::new(PROJECT);
     let draft = place.draft();
     let changed = |path: &Path| {
@@ -251,7 +251,7 @@ fn what_changed_while_the_command_ran_is_not_applied() {
         (data.ctime(), data.ctime_nsec())
     };
     let mine = place.project().join("e/y");
-    // The clock of a file system ticks every few milliseconds.
+    // File system timestamps tick every few milliseconds.
     while changed(&mine) <= changed(&draft.upper()) {
         fs::write(&mine, "mine\n").unwrap();
     }
@@ -265,7 +265,7 @@ fn what_changed_while_the_command_ran_is_not_applied() {
 }
 
 #[test]
-fn a_preview_that_was_tampered_with_is_not_applied() {
+fn a_tampered_preview_is_not_applied() {
     let place = Place::new(PROJECT);
     let state = place.folder.path().join("state/previews");
     let id = place.preview("echo good > a").report().id.clone();
@@ -275,7 +275,7 @@ fn a_preview_that_was_tampered_with_is_not_applied() {
         matches!(refused, Err(ApplyError::Changed { .. })),
         "{refused:?}"
     );
-    // Whoever changes what is written down about it, too, makes it another preview.
+    // Changing the record, too, makes it another preview.
     let touched = state.join(&id).join("touched.jsonl");
     let text = fs::read_to_string(&touched).unwrap();
     fs::write(&touched, text.replace("\"mode\":420", "\"mode\":511")).unwrap();
@@ -298,7 +298,7 @@ fn a_preview_that_was_tampered_with_is_not_applied() {
 }
 
 #[test]
-fn another_folder_at_the_same_path_is_not_touched() {
+fn another_directory_at_the_same_path_is_not_touched() {
     let place = Place::new(PROJECT);
     let preview = place.preview("echo b > a");
     let elsewhere = place.folder.path().join("elsewhere");
@@ -310,7 +310,7 @@ fn another_folder_at_the_same_path_is_not_touched() {
 }
 
 #[test]
-fn nothing_is_ever_written_through_a_link_or_a_second_name() {
+fn applying_never_writes_through_links_or_hard_links() {
     let place = Place::new(PROJECT);
     let outside = place.folder.path().join("outside");
     fs::create_dir(&outside).unwrap();
@@ -339,7 +339,7 @@ fn nothing_is_ever_written_through_a_link_or_a_second_name() {
 }
 
 #[test]
-fn a_folder_that_is_exchanged_for_a_link_while_it_is_applied_leads_nowhere() {
+fn a_directory_swapped_for_a_link_during_applying_is_not_followed() {
     let rounds = 60;
     let mut applied = 0;
     for _ in 0..rounds {

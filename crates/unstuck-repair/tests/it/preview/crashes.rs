@@ -1,15 +1,15 @@
-//! What happens when applying is killed.
+//! Tests of killing an apply operation.
 
 use unstuck_repair::preview::RecoveryOutcome;
 
 use super::*;
 
-/// How many files the preview changes.
+/// Number of files changed by the preview.
 const FILES: usize = 60;
-/// Tells the child which place it is to work in.
+/// Environment variable with the child's project directory.
 const PLACE: &str = "UNSTUCK_TEST_PLACE";
 
-/// Not a test: what the child of the test below does.
+/// Not a test: the child process of the test below.
 #[test]
 #[ignore = "it is started by another test"]
 fn applies_in_a_child() {
@@ -21,7 +21,7 @@ fn applies_in_a_child() {
     previews.find(&id).unwrap().apply().unwrap();
 }
 
-/// A project of many files that all change, and what it will be.
+/// Returns a project whose files all change, and the preview id.
 fn place() -> (Place, String) {
     let place = Place::new(&format!(
         "for n in $(seq {FILES}); do echo old > f$n; done; mkdir d; echo old > d/x; echo old > gone"
@@ -33,7 +33,7 @@ fn place() -> (Place, String) {
     (place, id)
 }
 
-/// Whether all files are old or all are new.
+/// True if all files are old or all are new.
 fn is_all(place: &Place, word: &str) -> bool {
     let files = (1..=FILES).map(|n| place.project().join(format!("f{n}")));
     let are = files.map(|file| fs::read_to_string(file).unwrap() == format!("{word}\n"));
@@ -44,7 +44,7 @@ fn is_all(place: &Place, word: &str) -> bool {
         && place.project().join("d/x").exists() == (word == "old")
 }
 
-/// Kills the child as soon as something is to be seen.
+/// Kills the child as soon as a condition holds.
 fn killed_when(place: &Place, seen: impl Fn(&Place) -> bool) {
     let own = std::env::current_exe().unwrap();
     let mut child = command(own.to_str().unwrap())
@@ -63,7 +63,7 @@ fn killed_when(place: &Place, seen: impl Fn(&Place) -> bool) {
 }
 
 #[test]
-fn a_kill_at_any_moment_leaves_all_or_nothing() {
+fn a_kill_at_any_moment_applies_all_or_nothing() {
     let mut ends = BTreeMap::new();
     for round in 0..rounds() {
         let (place, id) = place();

@@ -17,24 +17,24 @@ use unstuck_repair::preview::{
     ExecutedCommand, PendingPreview, Preview, PreviewError, PreviewLimits, PreviewStore,
 };
 
-/// Whose marks an overlay leaves.
+/// The kind of marks that an overlay leaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Marks {
-    /// Those of an overlay in a user namespace.
+    /// Marks of an overlay in a user namespace.
     User,
-    /// Those of root, whose overlays may move folders.
+    /// Marks of root, whose overlays may move directories.
     Root,
-    /// Those of root, whose overlays may leave the contents of a file below.
+    /// Marks of root, whose overlays may leave file contents in the lower layer.
     Hollow,
 }
 
-/// A project and a place for previews.
+/// A project and a preview store.
 struct Place {
     folder: TempDir,
 }
 
 impl Place {
-    /// A project that a line for `sh` makes.
+    /// Creates a project with a line for `sh`.
     fn new(script: &str) -> Self {
         let place = Self {
             folder: tempfile::tempdir().unwrap(),
@@ -65,7 +65,7 @@ impl Place {
         draft.unwrap()
     }
 
-    /// Runs a line in an overlay of the project, and tells its exit code.
+    /// Runs a line in an overlay of the project, and returns its exit code.
     fn overlaid(&self, draft: &PendingPreview, script: &str, marks: Marks) -> i32 {
         let merged = self.folder.path().join("merged");
         fs::create_dir_all(&merged).unwrap();
@@ -95,12 +95,12 @@ impl Place {
         draft.finish(ran(script, code), &[], now())
     }
 
-    /// What a line would change.
+    /// Returns the preview of a line.
     fn preview(&self, script: &str) -> Preview {
         self.try_preview(script, Marks::User).unwrap()
     }
 
-    /// Applies what a line would change, and makes sure that it is what the line itself changes.
+    /// Applies the preview of a line, and asserts that the result is the same as of the line itself.
     fn applied_is_what_it_does(&self, script: &str, marks: Marks) {
         let twin = self.folder.path().join("twin");
         let mut copy = command("cp");
@@ -122,12 +122,12 @@ impl Place {
             self.previews().list().is_empty(),
             "an applied preview is gone"
         );
-        // What is closed could not be removed.
+        // A closed directory could not be removed.
         self.sh("chmod -R u+rwx . ../twin");
     }
 }
 
-/// The lines that a person is shown: what happens, to what, and what is said about it.
+/// Returns the displayed rows: change, path and note.
 fn rows(preview: &Preview) -> Vec<String> {
     let rows = preview.report().rows.iter();
     rows.map(|row| format!("{} {} ({})", row.change.name(), row.path, row.note))
@@ -151,7 +151,7 @@ fn now() -> Timestamp {
     Timestamp::from_seconds(1_794_777_000)
 }
 
-/// Everything in a folder that counts: kinds, permissions, contents, targets and which names are one file.
+/// Returns everything relevant in a directory: types, permissions, contents, targets and hard links.
 fn tree(folder: &Path) -> BTreeMap<Vec<u8>, String> {
     let mode = folder.metadata().unwrap().permissions().mode();
     let mut found = BTreeMap::from([(b".".to_vec(), format!("{mode:o}"))]);

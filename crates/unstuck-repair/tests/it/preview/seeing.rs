@@ -1,8 +1,8 @@
-//! What a person is shown.
+//! The report of a preview.
 
 use super::*;
 
-/// A project with some files that were not written in this moment.
+/// Returns a project with some files that were not written just now.
 fn shop() -> Place {
     Place::new(
         "mkdir -p src node_modules/a/lib node_modules/b; \
@@ -13,13 +13,13 @@ fn shop() -> Place {
 }
 
 #[test]
-fn a_reinstall_that_changes_nothing_shows_nothing() {
+fn a_reinstall_without_changes_shows_no_changes() {
     let place = shop();
     let preview = place.preview("cp -a node_modules x; rm -rf node_modules; mkdir node_modules; cp -r x/. node_modules; rm -rf x");
     assert_eq!(rows(&preview), [""; 0]);
     assert!(preview.report().is_empty());
     assert_eq!(preview.report().rewritten_unchanged, 10);
-    // Written again in place, and with another time.
+    // Rewritten in place, with another time.
     let preview = place.preview("cp src/main.js x; cat x > src/main.js; rm x; touch package.json");
     assert_eq!(
         (rows(&preview).len(), preview.report().rewritten_unchanged),
@@ -28,7 +28,7 @@ fn a_reinstall_that_changes_nothing_shows_nothing() {
 }
 
 #[test]
-fn what_is_added_changed_and_deleted_is_told_by_content() {
+fn added_changed_and_deleted_files_are_reported_by_content() {
     let place = shop();
     let preview = place.preview(
         "sed -i s/two/TWO/ src/main.js; echo new > src/new.js; rm package.json; \
@@ -70,7 +70,7 @@ fn what_is_added_changed_and_deleted_is_told_by_content() {
 }
 
 #[test]
-fn files_that_are_no_text_are_told_by_their_size() {
+fn binary_files_are_reported_by_size() {
     let place = shop();
     let preview = place.preview("head -c 5000 /dev/zero > data.bin");
     assert_eq!(rows(&preview), ["change data.bin (3 KB → 5 KB)"]);
@@ -78,7 +78,7 @@ fn files_that_are_no_text_are_told_by_their_size() {
 }
 
 #[test]
-fn what_becomes_something_else_is_told() {
+fn type_changes_are_reported() {
     let place = shop();
     let preview = place.preview(
         "rm package.json; mkdir package.json; echo x > package.json/inner; \
@@ -95,7 +95,7 @@ fn what_becomes_something_else_is_told() {
 }
 
 #[test]
-fn many_changes_are_summed_up_by_folder() {
+fn many_changes_are_folded_by_directory() {
     let place = shop();
     let preview = place.preview(
         "for n in $(seq 60); do mkdir -p node_modules/p$n; echo $n > node_modules/p$n/index.js; done; \
@@ -109,13 +109,13 @@ fn many_changes_are_summed_up_by_folder() {
             "add src/z (2 B)",
         ]
     );
-    // In the root of a project nothing can be summed up any more.
+    // The root of a project cannot be folded any further.
     let preview = place.preview("for n in $(seq 10 60); do echo $n > file$n; done");
     assert_eq!((rows(&preview).len(), preview.report().more_rows), (40, 11));
 }
 
 #[test]
-fn nothing_that_is_shown_commands_a_terminal() {
+fn report_texts_contain_no_terminal_controls() {
     let place = shop();
     let preview = place.preview(
         "printf 'x\\033[2Jy\\n' > \"$(printf 'a\\nb\\033]0;t\\007')\"; echo > \"$(printf 'g\\377')\"; \
@@ -138,7 +138,7 @@ fn nothing_that_is_shown_commands_a_terminal() {
 }
 
 #[test]
-fn secrets_in_a_difference_are_not_shown() {
+fn secrets_in_diffs_are_redacted() {
     let place = shop();
     let preview = place
         .preview("echo 'key=sk-ant-api03-abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJ' > .env");
@@ -147,7 +147,7 @@ fn secrets_in_a_difference_are_not_shown() {
 }
 
 #[test]
-fn a_preview_is_kept_by_what_it_would_do() {
+fn a_preview_is_found_by_an_id_prefix_and_can_be_discarded() {
     let place = shop();
     let id = {
         let preview = place.preview("echo x > x; exit 7");
@@ -172,14 +172,14 @@ fn a_preview_is_kept_by_what_it_would_do() {
 }
 
 #[test]
-fn old_previews_and_abandoned_ones_are_removed_and_no_others() {
+fn only_expired_and_abandoned_previews_are_removed() {
     let place = shop();
     let ids: Vec<_> = (0..10)
         .map(|n| place.preview(&format!("echo {n} > x")).report().id.clone())
         .collect();
     assert_eq!(place.previews().list().len(), 8);
     assert!(place.previews().find(&ids[9]).is_ok());
-    // A draft whose process was killed has left its folder, but not its lock.
+    // A pending preview of a killed process has left its directory, but not its lock.
     let abandoned = place.folder.path().join("state/previews/draft-77");
     fs::create_dir_all(abandoned.join("work/work")).unwrap();
     fs::set_permissions(
@@ -197,7 +197,7 @@ fn old_previews_and_abandoned_ones_are_removed_and_no_others() {
 }
 
 #[test]
-fn only_their_owner_sees_previews() {
+fn previews_are_accessible_by_their_owner_only() {
     let place = shop();
     let draft = place.draft();
     for folder in draft.upper().ancestors().skip(1).take(2) {
@@ -210,7 +210,7 @@ fn only_their_owner_sees_previews() {
 }
 
 #[test]
-fn what_cannot_be_previewed_is_refused_with_the_reason() {
+fn unsupported_previews_are_refused_with_a_reason() {
     let place = shop();
     let inside = PreviewStore::in_state_dir(&place.project().join(".state"));
     let refused = inside.prepare(&place.project(), PreviewLimits::default(), now());
@@ -229,7 +229,7 @@ fn what_cannot_be_previewed_is_refused_with_the_reason() {
 }
 
 #[test]
-fn too_much_and_too_deep_is_refused_and_leaves_nothing() {
+fn too_large_or_deep_previews_are_refused_and_removed() {
     let place = shop();
     let bounds = PreviewLimits {
         bytes: 100_000,
@@ -255,7 +255,7 @@ fn too_much_and_too_deep_is_refused_and_leaves_nothing() {
 }
 
 #[test]
-fn what_would_be_obeyed_later_is_told_but_never_applied() {
+fn injected_configuration_is_reported_but_never_applied() {
     let place = Place::new("mkdir .git; echo x > x");
     let draft = place.draft();
     place.overlaid(

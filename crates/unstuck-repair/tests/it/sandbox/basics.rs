@@ -1,4 +1,4 @@
-//! What a sandbox is where the machine allows less, and how it tells.
+//! Sandboxes on machines that allow less, and their reports.
 
 use unstuck_repair::sandbox::wire::{CommandExit, CommandSteps, SandboxEvent};
 use unstuck_repair::sandbox::{ConfinementLevel, NetworkAccess, SandboxMode};
@@ -6,7 +6,7 @@ use unstuck_repair::sandbox::{ConfinementLevel, NetworkAccess, SandboxMode};
 use super::support::Place;
 
 #[test]
-fn a_command_runs_and_its_end_is_told() {
+fn a_command_runs_and_its_exit_is_reported() {
     let place = Place::new();
     let tried = place.shell("echo hi > file; sleep 100 & exit 3");
     assert_eq!(tried.end(), Some(CommandExit::Exited(3)), "{tried:#?}");
@@ -26,7 +26,7 @@ fn a_command_runs_and_its_end_is_told() {
 }
 
 #[test]
-fn without_namespaces_nothing_runs_where_all_of_the_sandbox_is_asked_for() {
+fn required_mode_without_namespaces_runs_nothing() {
     let mut place = Place::new();
     place.obstacle = Some("refused by this test".to_owned());
     let tried = place.shell("echo hi > file");
@@ -39,7 +39,7 @@ fn without_namespaces_nothing_runs_where_all_of_the_sandbox_is_asked_for() {
 }
 
 #[test]
-fn without_namespaces_the_rest_of_the_sandbox_holds_and_says_what_is_missing() {
+fn best_effort_without_namespaces_confines_partially_and_reports_gaps() {
     let mut place = Place::new();
     place.obstacle = Some("refused by this test".to_owned());
     place.profile.mode = SandboxMode::BestEffort;
@@ -67,9 +67,9 @@ fn without_namespaces_the_rest_of_the_sandbox_holds_and_says_what_is_missing() {
     assert!(!outside.exists() && !place.path("home/file").exists());
 }
 
-/// A folder that an agent has replaced with a symlink opens nothing outside of the project.
+/// A directory that an agent has replaced with a symlink opens nothing outside of the project.
 #[test]
-fn what_is_writable_in_the_project_is_not_reached_by_a_symlink() {
+fn writable_paths_in_the_project_are_not_reached_by_symlinks() {
     for obstacle in [None, Some("refused by this test".to_owned())] {
         let mut place = Place::new();
         place.obstacle = obstacle;
@@ -84,7 +84,7 @@ fn what_is_writable_in_the_project_is_not_reached_by_a_symlink() {
 }
 
 #[test]
-fn the_whole_file_system_is_no_project() {
+fn the_file_system_root_is_refused_as_project() {
     let mut place = Place::new();
     place.profile.root = "/".into();
     let tried = place.run(CommandSteps::Shell("true".to_owned()));
@@ -99,7 +99,7 @@ fn the_whole_file_system_is_no_project() {
 }
 
 #[test]
-fn what_is_left_open_by_others_is_not_handed_down() {
+fn open_descriptors_are_not_inherited() {
     let place = Place::new();
     let secret = place.write("outside/secret", "hunter2");
     let file = std::fs::File::open(secret).unwrap();

@@ -1,4 +1,4 @@
-//! A sandbox, tried from the inside.
+//! Tests of a sandbox from the inside.
 
 mod basics;
 mod support;

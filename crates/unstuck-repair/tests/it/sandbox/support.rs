@@ -1,4 +1,4 @@
-//! Runs commands in a sandbox without anything around it.
+//! Runs commands in a sandbox without the rest of unstuck.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -16,7 +16,7 @@ use unstuck_repair::sandbox::{
     ConfinementReport, GitDirs, SANDBOX_ARG, SandboxProfile, ScratchDir, host_paths,
 };
 
-/// A project with a home folder beside it, below a folder that is gone afterwards.
+/// A project with a home directory beside it, in a temporary directory.
 pub(crate) struct Place {
     pub(crate) folder: TempDir,
     pub(crate) profile: SandboxProfile,
@@ -42,7 +42,7 @@ impl Place {
         self.folder.path().canonicalize().unwrap().join(name)
     }
 
-    /// Writes a file and the folders around it.
+    /// Writes a file and creates its parent directories.
     pub(crate) fn write(&self, name: &str, text: &str) -> PathBuf {
         let path = self.path(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -107,7 +107,7 @@ impl Place {
     }
 }
 
-/// What came of a command.
+/// The result of a command.
 #[derive(Debug)]
 pub(crate) struct Tried {
     pub(crate) reports: Vec<SandboxEvent>,

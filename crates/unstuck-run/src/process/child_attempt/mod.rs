@@ -1,4 +1,4 @@
-//! One attempt: everything that can happen while a child runs, and what is done about it.
+//! One attempt: handles all events while a child runs.
 
 mod terminal_job;
 mod termination;
@@ -25,10 +25,10 @@ use crate::process::start_request::start_request;
 use crate::process::stdin::{FeedStep, Stdin};
 
 const BUFFER_BYTES: usize = 64 * 1024;
-/// How long output may still come when everything has ended.
+/// Longest wait for remaining output after the child has ended.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// A child that runs, and all that is connected to it.
+/// A running child and everything connected to it.
 pub(super) struct ChildAttempt<'a> {
     reaper: &'a mut ReaperHandle,
     streams: ChildStreams<'a>,
@@ -38,21 +38,21 @@ pub(super) struct ChildAttempt<'a> {
     grace: Duration,
     deadlines: Deadlines,
     resize_signals: Option<SignalStream>,
-    /// Tells that the reaper may have been stopped along with the group that it is in.
+    /// Signals that the reaper may have been stopped together with its group.
     child_signals: Option<SignalStream>,
     end_cause: Option<EndCause>,
     is_interrupted: bool,
     buffer: Vec<u8>,
 }
 
-/// Why the child was told to end.
+/// The cause for which the child was asked to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum EndCause {
     Limit(TimeLimit),
     Stop,
 }
 
-/// Something that happened.
+/// An event while the child runs.
 enum ChildEvent {
     Report(io::Result<Option<ReaperReport>>),
     Stdout,
@@ -65,7 +65,7 @@ enum ChildEvent {
     Child,
 }
 
-/// What the reaper told about the end.
+/// The reaper's report about the end.
 struct ChildEndReport {
     status: ChildStatus,
     leftover_count: u32,
@@ -118,7 +118,7 @@ impl<'a> ChildAttempt<'a> {
         })
     }
 
-    /// Runs it to its end.
+    /// Runs the child to its end.
     pub(super) async fn run(mut self, spec: &ProcessSpec) -> Result<ProcessResult, ProcessError> {
         if *self.stop.borrow_and_update() != StopRequest::Continue {
             self.end_cause = Some(EndCause::Stop);
@@ -134,7 +134,7 @@ impl<'a> ChildAttempt<'a> {
                 Err(error) => break self.end_after_reaper_death(error).await?,
             }
         };
-        // Longer only if somebody outside of our reach has a stream open.
+        // It takes longer only if a process outside of our reach keeps a stream open.
         let _ = timeout(DRAIN_TIMEOUT, self.drain()).await;
         Ok(self.take_result(end))
     }
@@ -243,7 +243,7 @@ impl<'a> ChildAttempt<'a> {
         sent.map_err(|_| ProcessError::ReaperDied)
     }
 
-    /// Tells what has come, and takes note of a Ctrl-C on its way to a terminal of ours.
+    /// Reports new input, and handles a Ctrl-C that is forwarded to a pseudo-terminal.
     async fn handle_stdin_step(&mut self, step: FeedStep) -> Result<(), ProcessError> {
         let ChildStreams {
             feed: Some(feed),
@@ -262,7 +262,7 @@ impl<'a> ChildAttempt<'a> {
             _ => 0,
         };
         if presses > 0 {
-            // The child hears of the key before it hears of us.
+            // The child receives the key before it receives our signal.
             feed.forward_pending();
         }
         for _ in 0..presses {
@@ -332,7 +332,7 @@ impl Drop for ChildAttempt<'_> {
     }
 }
 
-/// The next wish from outside; nobody who could have one is left when the sender is gone.
+/// Returns the next stop request; waits forever if the sender is gone.
 async fn next_stop(stop: &mut watch::Receiver<StopRequest>) -> StopRequest {
     match stop.changed().await {
         Ok(()) => *stop.borrow_and_update(),

@@ -1,5 +1,5 @@
-//! A child at the person's terminal: it holds the terminal, stops with Ctrl-Z and goes on, and has the reaper in its
-//! group.
+//! A child at the user's terminal: it owns the terminal, can be suspended with Ctrl-Z and continued, and has the reaper
+//! in its process group.
 
 use rustix::process::Signal;
 use tokio::signal::unix::SignalKind;
@@ -13,7 +13,7 @@ use crate::procs::{ChildStatus, process_table, send_signal};
 use super::{ChildAttempt, ChildEndReport};
 
 impl ChildAttempt<'_> {
-    /// Whether the child reads from the person's terminal itself.
+    /// Returns true if the child reads from the user's terminal itself.
     pub(super) fn holds_terminal(&self) -> bool {
         self.streams.terminal.is_some() && self.streams.pty.is_none()
     }
@@ -28,7 +28,7 @@ impl ChildAttempt<'_> {
         }
     }
 
-    /// Stops with a child that the person stopped, and goes on with it.
+    /// Suspends this job together with a child that the user suspended, and continues with it.
     pub(super) async fn suspend(&mut self, signal: i32) -> Result<(), ProcessError> {
         let (Some(terminal), None) = (self.streams.terminal.as_mut(), &self.streams.pty) else {
             return Ok(());
@@ -56,7 +56,7 @@ impl ChildAttempt<'_> {
         Ok(())
     }
 
-    /// Wakes a reaper that was stopped together with the group that it is in: it has yet to tell of that.
+    /// Continues a reaper that was stopped together with its group: it has yet to report that.
     pub(super) fn wake_reaper(&self) {
         let is_stopped = |entry: process_table::ProcessEntry| entry.state == b'T';
         if process_table::find_process(self.reaper.id.pid).is_some_and(is_stopped) {
@@ -64,7 +64,7 @@ impl ChildAttempt<'_> {
         }
     }
 
-    /// Tells the end of a child that took the reaper along, if it may have: by a SIGKILL to the group of both.
+    /// Returns the end of a child that may have taken the reaper along, by a SIGKILL to their common group.
     pub(super) async fn end_after_reaper_death(
         &mut self,
         error: ProcessError,

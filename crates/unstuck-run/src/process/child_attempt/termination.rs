@@ -1,4 +1,4 @@
-//! Why and how a child is told to end: a limit, somebody who wants it to stop, nobody who reads it.
+//! Terminates a child: at a time limit, on a stop request, or if its output has no reader.
 
 use std::time::Duration;
 
@@ -21,21 +21,21 @@ impl ChildAttempt<'_> {
         }
     }
 
-    /// The person has pressed Ctrl-C, which is for us too, whatever the child makes of it.
+    /// Handles Ctrl-C, which stops the attempt even if the child ignores it.
     pub(super) async fn handle_interrupt(&mut self) -> Result<(), ProcessError> {
         self.handle_stop().await?;
         self.is_interrupted = true;
         Ok(())
     }
 
-    /// Somebody wants it to stop: the first time gently, then at once.
+    /// Handles a stop request: the first is graceful, the second kills.
     pub(super) async fn handle_stop(&mut self) -> Result<(), ProcessError> {
         let is_asked = self.is_interrupted || self.end_cause == Some(EndCause::Stop);
         let grace = if is_asked { Duration::ZERO } else { self.grace };
         self.request_end(EndCause::Stop, grace).await
     }
 
-    /// Stops a child that works for nobody: a pipe would have told it so by SIGPIPE.
+    /// Stops a child whose output has no reader: with a pipe it would have received SIGPIPE.
     pub(super) async fn stop_if_unread(&mut self) -> Result<(), ProcessError> {
         if self.end_cause.is_none() && !self.sink.is_open() {
             self.handle_stop().await?;
@@ -43,7 +43,7 @@ impl ChildAttempt<'_> {
         Ok(())
     }
 
-    /// Has the child ended; the first cause is the one that counts.
+    /// Asks the child to end; only the first cause is recorded.
     pub(super) async fn request_end(
         &mut self,
         cause: EndCause,

@@ -1,4 +1,4 @@
-//! Our standard input, passed on to every attempt as if it were the only one.
+//! Our standard input, passed to every attempt as if it were the only one.
 
 mod stdin_feed;
 mod stdin_record;
@@ -16,7 +16,7 @@ pub(super) use stdin_record::StdinRecord;
 use super::error::{ProcessError, ProcessIoContext};
 use super::spec::StreamWiring;
 
-/// How much of an input is kept for later attempts: 8 MiB.
+/// Largest input that is stored for later attempts: 8 MiB.
 pub(super) const MAX_KEPT_BYTES: usize = 8 * 1024 * 1024;
 
 /// The standard input of the attempts of one command.
@@ -25,7 +25,7 @@ pub(super) const MAX_KEPT_BYTES: usize = 8 * 1024 * 1024;
 /// use unstuck_run::process::{StdinContents, Stdin};
 ///
 /// let stdin = Stdin::from_bytes(b"question".to_vec());
-/// assert_eq!(stdin.recorded(), StdinContents::Complete(b"question".to_vec()));
+/// assert_eq!(stdin.contents(), StdinContents::Complete(b"question".to_vec()));
 /// ```
 #[derive(Debug)]
 pub struct Stdin(StdinSource);
@@ -45,23 +45,23 @@ enum StdinSource {
     Record(StdinRecord),
 }
 
-/// What is known of the bytes of a standard input.
+/// The known contents of a standard input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StdinContents {
-    /// There are none.
+    /// It is empty.
     Nothing,
-    /// All of them.
+    /// The complete contents.
     Complete(Vec<u8>),
-    /// A person types them.
+    /// A user types at a terminal.
     Terminal,
-    /// More than is kept.
+    /// It is too large to be stored.
     TooLarge,
-    /// More may come.
+    /// More input may follow.
     Incomplete,
 }
 
 impl Stdin {
-    /// The standard input of this process.
+    /// Uses the standard input of this process.
     pub fn inherited() -> Result<Self, ProcessError> {
         match rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3) {
             Ok(descriptor) => Self::from_descriptor(descriptor),
@@ -69,29 +69,29 @@ impl Stdin {
         }
     }
 
-    /// Any descriptor as standard input.
+    /// Uses any descriptor as standard input.
     pub fn from_descriptor(descriptor: OwnedFd) -> Result<Self, ProcessError> {
         StdinSource::from_descriptor(descriptor)
             .map(Self)
             .context("look at the standard input")
     }
 
-    /// A descriptor that the child gets as it is: nothing is read from it before, and nothing kept.
+    /// Passes a descriptor to the child unchanged: nothing is read from it before, and nothing is stored.
     pub fn passed_through(descriptor: OwnedFd) -> Self {
         Self(StdinSource::Device(descriptor))
     }
 
-    /// An empty input.
+    /// Returns an empty input.
     pub fn null() -> Self {
         Self(StdinSource::Null)
     }
 
-    /// An input that is known already.
+    /// Returns an input with known contents.
     pub fn from_bytes(bytes: Vec<u8>) -> Self {
         Self(StdinSource::Record(StdinRecord::from_bytes(bytes)))
     }
 
-    /// What is known of its bytes by now; a file is read without moving in it.
+    /// Returns the contents known so far; a file is read without changing its offset.
     pub fn contents(&self) -> StdinContents {
         match &self.0 {
             StdinSource::Null | StdinSource::Device(_) => StdinContents::Nothing,
@@ -105,11 +105,11 @@ impl Stdin {
         }
     }
 
-    /// Returns whether a further attempt can get the same input again.
+    /// Returns true if a further attempt can get the same input again.
     pub fn is_replayable(&self, wiring: StreamWiring) -> bool {
         match (&self.0, wiring) {
             (StdinSource::Record(record), _) => record.is_complete(),
-            // What is typed into a terminal is kept in memory.
+            // Input typed into a terminal is kept in memory.
             (StdinSource::File { .. }, StreamWiring::Pty) => {
                 self.contents() != StdinContents::TooLarge
             }
@@ -117,8 +117,8 @@ impl Stdin {
         }
     }
 
-    /// Whether a person at the terminal has pressed Enter, with nothing or an `r` before it, since this was asked last.
-    /// Only to be asked while no child reads from it.
+    /// Returns true if the user has pressed Enter, alone or after an `r`, since the last call. Only to be called while
+    /// no child reads from the terminal.
     pub(crate) fn has_enter_been_pressed(&self) -> bool {
         let Some(terminal) = self.terminal() else {
             return false;
@@ -131,7 +131,7 @@ impl Stdin {
         matches!(typed[..length].trim_ascii(), b"" | b"r" | b"R") && length > 0
     }
 
-    /// The terminal that it is, if it is one.
+    /// Returns the terminal if the input is one.
     pub(super) fn terminal(&self) -> Option<BorrowedFd<'_>> {
         match &self.0 {
             StdinSource::Terminal { descriptor, .. } => Some(descriptor.as_fd()),
@@ -139,7 +139,7 @@ impl Stdin {
         }
     }
 
-    /// What a child gets as its standard input, and what has to be fed into a pipe if it is one.
+    /// Returns a child's standard input, and the feed if it is a pipe.
     pub(super) fn for_pipes(&mut self) -> Result<(OwnedFd, Option<StdinFeed<'_>>), ProcessError> {
         let inherited = match &mut self.0 {
             StdinSource::Null => open_dev_null(),
@@ -155,7 +155,7 @@ impl Stdin {
         Ok((inherited.context("pass on the standard input")?, None))
     }
 
-    /// What has to be typed into a pseudo-terminal.
+    /// Returns the record to type into a pseudo-terminal.
     pub(super) fn for_pty(&mut self) -> Result<Option<&mut StdinRecord>, ProcessError> {
         if let StdinSource::File { file, start } = &self.0 {
             let bytes = read_file_from(file, *start).context("read the standard input")?;
@@ -190,20 +190,20 @@ impl StdinSource {
     }
 }
 
-/// Whether something can be read at once.
+/// Returns true if the descriptor is readable at once.
 fn is_readable(descriptor: BorrowedFd<'_>) -> bool {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     let mut asked = [PollFd::new(&descriptor, PollFlags::IN)];
     poll(&mut asked, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
 }
 
-/// An open `/dev/null`.
+/// Opens `/dev/null`.
 pub(super) fn open_dev_null() -> io::Result<OwnedFd> {
     let flags = OFlags::RDWR | OFlags::CLOEXEC;
     Ok(rustix::fs::open("/dev/null", flags, Mode::empty())?)
 }
 
-/// All of a file from an offset on, unless it is too large.
+/// Reads a file from an offset, unless it is too large.
 fn read_file_from(file: &File, start: u64) -> io::Result<Option<Vec<u8>>> {
     let length = file.metadata()?.len().saturating_sub(start);
     if length > MAX_KEPT_BYTES as u64 {

@@ -1,4 +1,4 @@
-//! Gives a record to one attempt: first what is known already, then the rest as it comes.
+//! Feeds a record to one attempt: first the known bytes, then the rest as it arrives.
 
 use std::future::pending;
 use std::io;
@@ -12,25 +12,25 @@ use super::stdin_record::StdinRecord;
 /// The key that means the end of input to a terminal (Ctrl-D).
 const END_OF_INPUT: &[u8] = &[4];
 
-/// What tells the child that no more comes.
+/// The signal to the child that the input has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::process) enum EndSignal {
-    /// The pipe is closed.
+    /// Closes the pipe.
     Close,
-    /// The key for it is pressed.
+    /// Presses the key for the end of input.
     PressKey,
 }
 
-/// What one step has moved.
+/// The result of one step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::process) enum FeedStep {
-    /// A piece came in.
+    /// A piece was received.
     Received,
-    /// A piece went on to the child, or there is nothing to move any more.
+    /// A piece was forwarded to the child, or there is nothing left to do.
     Forwarded,
 }
 
-/// A record on its way into one child.
+/// The feed of a record to one child.
 pub(in crate::process) struct StdinFeed<'s> {
     record: &'s mut StdinRecord,
     to: Option<FdWriter>,
@@ -56,7 +56,7 @@ impl<'s> StdinFeed<'s> {
         })
     }
 
-    /// Feeds a record through a new pipe, whose other end is returned for the child.
+    /// Feeds a record through a new pipe and returns the child's end of it.
     pub(super) fn through_pipe(
         record: &'s mut StdinRecord,
     ) -> Result<(OwnedFd, Option<Self>), ProcessError> {
@@ -65,14 +65,14 @@ impl<'s> StdinFeed<'s> {
         Ok((read, Some(Self::new(record, to, EndSignal::Close)?)))
     }
 
-    /// Moves one piece on; waits for ever when all is done. Nothing is lost when it is dropped while it waits.
+    /// Moves one piece; waits forever when all is done. Cancel safe.
     pub(in crate::process) async fn step(&mut self) -> FeedStep {
         let Some(to) = &self.to else {
             return pending().await;
         };
         let rest = self.record.bytes_from(self.position);
         if !rest.is_empty() {
-            // What is wrong with it the write will tell.
+            // The write reports any error.
             let _ = to.ready().await;
             let result = to.write(rest);
             self.note_written(result);
@@ -87,12 +87,12 @@ impl<'s> StdinFeed<'s> {
         FeedStep::Forwarded
     }
 
-    /// What has come in and not gone on yet.
+    /// Returns the received bytes that are not yet forwarded.
     pub(in crate::process) fn pending_bytes(&self) -> &[u8] {
         self.record.bytes_from(self.position)
     }
 
-    /// Moves on what has come in, as far as that is possible right now.
+    /// Forwards the pending bytes as far as possible without waiting.
     pub(in crate::process) fn forward_pending(&mut self) {
         if let Some(to) = &self.to {
             let result = to.write(self.record.bytes_from(self.position));
@@ -100,7 +100,7 @@ impl<'s> StdinFeed<'s> {
         }
     }
 
-    /// What has come so far and whether that is all of it, where it is kept.
+    /// Returns the bytes so far and true at their end, if they are stored.
     pub(in crate::process) fn known_bytes(&self) -> Option<(&[u8], bool)> {
         self.record.known_bytes()
     }
@@ -109,7 +109,7 @@ impl<'s> StdinFeed<'s> {
         match result {
             Ok(count) => self.position += count,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            // The child does not want any more.
+            // The child does not read any more.
             Err(_) => self.to = None,
         }
     }

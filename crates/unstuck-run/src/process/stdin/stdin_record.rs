@@ -1,4 +1,4 @@
-//! Bytes that came once and are given to every attempt.
+//! A record of input that arrives once and is passed to every attempt.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -9,7 +9,7 @@ use super::{MAX_KEPT_BYTES, StdinContents};
 
 const CHUNK_BYTES: usize = 64 * 1024;
 
-/// What came so far, and where more comes from.
+/// The input so far and the source of more.
 #[derive(Debug)]
 pub(in crate::process) struct StdinRecord {
     live: LiveInput,
@@ -26,7 +26,7 @@ enum LiveInput {
 }
 
 impl StdinRecord {
-    /// Bytes that are all there.
+    /// Returns a complete record.
     pub(super) fn from_bytes(bytes: Vec<u8>) -> Self {
         Self {
             live: LiveInput::AtEnd,
@@ -36,7 +36,7 @@ impl StdinRecord {
         }
     }
 
-    /// Bytes that come from somewhere and are kept.
+    /// Records the input from a descriptor.
     pub(super) fn recording(from: OwnedFd) -> Self {
         Self {
             live: LiveInput::NotStarted(from),
@@ -46,7 +46,7 @@ impl StdinRecord {
         }
     }
 
-    /// Bytes that come from somewhere and are not kept, since a person types them anew.
+    /// Passes on input from a descriptor without recording it, since a user types it again for each attempt.
     pub(super) fn unrecorded(from: OwnedFd) -> Self {
         Self {
             limit: 0,
@@ -54,7 +54,7 @@ impl StdinRecord {
         }
     }
 
-    /// What is known of the bytes by now.
+    /// Returns the contents known so far.
     pub(super) fn contents(&self) -> StdinContents {
         match self.live {
             _ if self.is_cut => StdinContents::TooLarge,
@@ -63,27 +63,27 @@ impl StdinRecord {
         }
     }
 
-    /// What has come so far and whether that is all of it, where it is kept.
+    /// Returns the bytes so far and true at their end, if they are stored.
     pub(super) fn known_bytes(&self) -> Option<(&[u8], bool)> {
         (self.limit > 0 && !self.is_cut).then_some((&self.bytes, self.is_at_end()))
     }
 
-    /// Whether an attempt can get all of it.
+    /// Returns true if an attempt can get the complete input.
     pub(super) fn is_complete(&self) -> bool {
         !self.is_cut || self.limit == 0
     }
 
-    /// Whether nothing more comes.
+    /// Returns true if the input has ended.
     pub(super) fn is_at_end(&self) -> bool {
         matches!(self.live, LiveInput::AtEnd)
     }
 
-    /// The bytes from a position on.
+    /// Returns the bytes from a position on.
     pub(super) fn bytes_from(&self, position: usize) -> &[u8] {
         self.bytes.get(position..).unwrap_or_default()
     }
 
-    /// Waits until more has come or the end.
+    /// Waits for more input or its end.
     pub(super) async fn ready(&mut self) -> io::Result<()> {
         if let LiveInput::NotStarted(descriptor) = &self.live {
             self.live = LiveInput::Reading(FdReader::from_shared(descriptor.try_clone()?)?);
@@ -94,7 +94,7 @@ impl StdinRecord {
         }
     }
 
-    /// Takes in what has come; returns the position where it begins.
+    /// Reads available input and returns the position where it begins.
     pub(super) fn read_more(&mut self) -> usize {
         if self.is_cut {
             self.bytes.clear();
@@ -117,7 +117,7 @@ impl StdinRecord {
         position
     }
 
-    /// Reads no more, since the source is broken.
+    /// Stops reading, since the source is broken.
     pub(super) fn give_up(&mut self) {
         self.live = LiveInput::AtEnd;
     }

@@ -1,6 +1,6 @@
-//! One process, as the table has it.
+//! One process in the process table.
 
-/// One line of the table.
+/// One entry of the process table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ProcessEntry {
     pub(crate) pid: u32,
@@ -12,7 +12,7 @@ pub(crate) struct ProcessEntry {
 }
 
 impl ProcessEntry {
-    /// Whether it has ended and only waits for its parent to ask how.
+    /// Returns true if it has ended and was not waited for yet.
     pub(crate) fn is_zombie(&self) -> bool {
         matches!(self.state, b'Z' | b'X')
     }

@@ -1,4 +1,4 @@
-//! The table of processes: from `/proc` on Linux, from `ps` elsewhere.
+//! The process table: from `/proc` on Linux, from `ps` elsewhere.
 
 mod entry;
 #[cfg(target_os = "linux")]
@@ -18,7 +18,7 @@ pub(crate) use proc::{
 #[cfg(not(target_os = "linux"))]
 pub(crate) use ps::{all, entry, has_first_argument, variables, with_variable};
 
-/// Every living process that has the given one as parent, grandparent and so on.
+/// Returns every living descendant of a process.
 pub(crate) fn descendants(ancestor: u32) -> Vec<ProcessEntry> {
     let mut children: HashMap<u32, Vec<ProcessEntry>> = HashMap::new();
     for entry in all_processes() {
@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_table_knows_this_process() {
+    fn process_table_contains_this_process() {
         let own = find_process(std::process::id()).unwrap();
         assert!(all_processes().iter().any(|entry| entry.pid == own.pid));
         assert!(!own.is_zombie());

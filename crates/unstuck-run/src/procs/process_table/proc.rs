@@ -1,4 +1,4 @@
-//! Reads the table of processes in `/proc`.
+//! Reads the process table from `/proc`.
 #![expect(
     clippy::disallowed_methods,
     reason = "files of the system, which no agent can put there"
@@ -8,18 +8,18 @@ use std::os::unix::ffi::OsStrExt;
 
 use super::entry::ProcessEntry;
 
-/// The line of one process, if there is such a process.
+/// Returns the entry of a process, if it exists.
 pub(crate) fn find_process(pid: u32) -> Option<ProcessEntry> {
     let text = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
     parse_stat_line(&String::from_utf8_lossy(&text))
 }
 
-/// Every process that is in the table now.
+/// Returns all processes.
 pub(crate) fn all_processes() -> Vec<ProcessEntry> {
     pids().filter_map(find_process).collect()
 }
 
-/// Every living process whose environment holds exactly this `NAME=value`.
+/// Returns every living process whose environment contains exactly this `NAME=value`.
 pub(crate) fn processes_with_variable(assignment: &[u8]) -> Vec<ProcessEntry> {
     let holds = |pid: &u32| {
         std::fs::read(format!("/proc/{pid}/environ"))
@@ -32,7 +32,7 @@ pub(crate) fn processes_with_variable(assignment: &[u8]) -> Vec<ProcessEntry> {
         .collect()
 }
 
-/// The names of the variables that a process was started with, as far as it lets us look.
+/// Returns the variable names of a process's initial environment, if it is readable.
 pub(crate) fn environment_names(pid: u32) -> Vec<Vec<u8>> {
     let text = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
     text.split(|byte| *byte == 0)
@@ -41,7 +41,7 @@ pub(crate) fn environment_names(pid: u32) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// Whether this is the first argument of a process.
+/// Returns true if this is the first argument of a process.
 pub(crate) fn has_first_argument(pid: u32, argument: &str) -> bool {
     let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     line.split(|byte| *byte == 0).nth(1) == Some(argument.as_bytes())
@@ -55,7 +55,7 @@ fn pids() -> impl Iterator<Item = u32> {
     })
 }
 
-/// The name of the program may hold spaces and brackets, so the fields are counted from the last bracket.
+/// Parses a line; the program name may contain spaces and parentheses, so the fields start after the last parenthesis.
 fn parse_stat_line(line: &str) -> Option<ProcessEntry> {
     let (pid, _) = line.split_once(' ')?;
     let (_, rest) = line.rsplit_once(')')?;
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_with_brackets_and_spaces_does_not_shift_the_fields() {
+    fn parentheses_and_spaces_in_a_name_do_not_shift_the_fields() {
         let line = "42 (a) b (c) S 7 41 40 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 999 0 0";
         let entry = parse_stat_line(line).unwrap();
         assert_eq!((entry.pid, entry.state, entry.parent), (42, b'S', 7));
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_line_is_nobody() {
+    fn truncated_line_is_not_a_process() {
         assert_eq!(parse_stat_line("42 (a) S 7"), None);
         assert_eq!(parse_stat_line(""), None);
     }

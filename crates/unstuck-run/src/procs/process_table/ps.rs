@@ -1,4 +1,4 @@
-//! Asks `ps` for the table of processes, where there is no `/proc`. Where there is no `ps` either, it is empty.
+//! Reads the process table from `ps`, if there is no `/proc`. Without `ps` it is empty.
 
 use std::process::{Command, Stdio};
 
@@ -7,32 +7,33 @@ use nix::unistd::Pid;
 use super::entry::Entry;
 use super::ps_line::parse;
 
-/// A path, so that no folder on the `PATH` can put another one in its place.
+/// An absolute path, so that no directory on the `PATH` can replace it.
 const PROGRAM: &str = "/bin/ps";
-/// Without headings. The session is not among them: some systems print an address, or nothing but zeros.
+/// Columns without headings. The session is not among them: some systems print an address or zeros.
 const COLUMNS: &str = "pid=,ppid=,pgid=,state=,lstart=";
 
-/// The line of one process, if there is such a process.
+/// Returns the entry of a process, if it exists.
 pub(crate) fn entry(pid: u32) -> Option<Entry> {
     entries(&["-p", &pid.to_string(), "-o", COLUMNS]).pop()
 }
 
-/// Every process that is in the table now.
+/// Returns all processes.
 pub(crate) fn all() -> Vec<Entry> {
     entries(&["-axo", COLUMNS])
 }
 
-/// Nobody: what a process was started with is not told reliably.
+/// Returns no process: the initial environment is not reported reliably.
 pub(crate) fn with_variable(_assignment: &[u8]) -> Vec<Entry> {
     Vec::new()
 }
 
-/// None: what a process was started with is not told reliably.
+/// Returns no names: the initial environment is not reported reliably.
 pub(crate) fn variables(_pid: u32) -> Vec<Vec<u8>> {
     Vec::new()
 }
 
-/// Whether this is the first argument of a process. Any other is taken for it, too, since a path may have spaces.
+/// Returns true if this is the first argument of a process. Any other argument matches, too, since a path may have
+/// spaces.
 pub(crate) fn has_first_argument(pid: u32, argument: &str) -> bool {
     let (line, _) = ask(&["-ww", "-p", &pid.to_string(), "-o", "args="]).unwrap_or_default();
     line.split_ascii_whitespace()
@@ -40,7 +41,7 @@ pub(crate) fn has_first_argument(pid: u32, argument: &str) -> bool {
         .any(|word| word == argument)
 }
 
-/// Whoever is asked is in the table as well, as a child of ours, and gone when we read it.
+/// Runs `ps` and parses its output, without the entry of `ps` itself.
 fn entries(arguments: &[&str]) -> Vec<Entry> {
     let (text, asked) = ask(arguments).unwrap_or_default();
     text.lines()
@@ -49,14 +50,14 @@ fn entries(arguments: &[&str]) -> Vec<Entry> {
         .collect()
 }
 
-/// What `ps` says, and its own number.
+/// Runs `ps` and returns its output and its process id.
 fn ask(arguments: &[&str]) -> Option<(String, u32)> {
     #[expect(
         clippy::disallowed_methods,
         reason = "there is no other way to the table of processes here"
     )]
     let mut command = Command::new(PROGRAM);
-    // Names of months and the hour depend on these; the start of a process must not.
+    // Names of months and the hour depend on these; the start time of a process must not.
     command.env("LC_ALL", "C").env("TZ", "UTC0");
     command.args(arguments).stdin(Stdio::null());
     command.stdout(Stdio::piped()).stderr(Stdio::null());
@@ -66,7 +67,7 @@ fn ask(arguments: &[&str]) -> Option<(String, u32)> {
     Some((String::from_utf8_lossy(&output.stdout).into_owned(), pid))
 }
 
-/// Nobody's session is zero, but that is what some processes of the system have.
+/// Returns the session of a process; some system processes report zero, which is not a valid session.
 fn session(pid: u32) -> Option<u32> {
     let pid = Pid::from_raw(i32::try_from(pid).ok()?);
     let session = nix::unistd::getsid(Some(pid)).ok()?;

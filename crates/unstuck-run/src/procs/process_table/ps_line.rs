@@ -1,11 +1,11 @@
-//! Reads one line of what `ps` prints.
+//! Parses one line of the output of `ps`.
 
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 
 use super::entry::ProcessEntry;
 
-/// Reads number, parent, group, state and start, the last in English and in UTC.
+/// Parses number, parent, group, state and start time, the last in English and in UTC.
 pub(super) fn parse(line: &str, session_of: impl Fn(u32) -> Option<u32>) -> Option<ProcessEntry> {
     let words: Vec<&str> = line.split_ascii_whitespace().collect();
     let [pid, parent, group, state, _weekday, start @ ..] = words.as_slice() else {
@@ -22,7 +22,7 @@ pub(super) fn parse(line: &str, session_of: impl Fn(u32) -> Option<u32>) -> Opti
     })
 }
 
-/// Seconds since 1970.
+/// Parses a start time as seconds since 1970.
 fn parse_start_time(start: &str) -> Option<u64> {
     let moment = DateTime::strptime("%b %d %H:%M:%S %Y", start).ok()?;
     let moment = TimeZone::UTC.to_timestamp(moment).ok()?;
@@ -38,7 +38,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_tells_who_it_is_whose_it_is_and_since_when() {
+    fn line_has_number_parent_group_and_start_time() {
         let entry = read("  502   341   500 Ss+  Mon Nov 16 12:52:48 2026    ").unwrap();
         assert_eq!((entry.pid, entry.parent, entry.group), (502, 341, 500));
         assert_eq!((entry.session, entry.state), (500, b'S'));
@@ -47,20 +47,20 @@ mod tests {
     }
 
     #[test]
-    fn one_second_and_one_digit_make_a_difference() {
+    fn start_times_differ_by_the_second() {
         let earlier = read("7 1 7 S Fri Nov  6 09:05:01 2026").unwrap();
         let later = read("7 1 7 S Fri Nov  6 09:05:02 2026").unwrap();
         assert_eq!(later.started - earlier.started, 1);
     }
 
     #[test]
-    fn who_has_ended_and_was_not_waited_for_is_dead() {
+    fn zombie_is_dead() {
         let entry = read("502 341 500 Z+ Mon Nov 16 12:52:48 2026").unwrap();
         assert!(entry.is_zombie());
     }
 
     #[test]
-    fn a_cut_or_foreign_line_is_nobody() {
+    fn truncated_or_foreign_line_is_not_a_process() {
         for line in [
             "",
             "502 341 500 S",

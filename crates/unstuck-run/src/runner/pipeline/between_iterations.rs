@@ -1,5 +1,5 @@
-//! What is done about a broken environment between two iterations: what roles have proposed, and what fits a check that
-//! did not pass. The next iteration starts repaired.
+//! Repairs between two iterations: proposals of roles, and repairs that match a failed check. The next iteration starts
+//! in the repaired environment.
 
 use unstuck_core::decision::{EscalationReason, RepairPermission};
 use unstuck_core::escalation::EscalationContext;
@@ -15,16 +15,16 @@ use crate::runner::repair::{
     load_history,
 };
 
-/// What follows between two iterations.
+/// The readiness for the next iteration.
 pub(super) enum IterationReadiness {
-    /// The next iteration may begin, and is told this.
+    /// The next iteration may begin, with these notes for its roles.
     Ready(Vec<String>),
-    /// A person is asked first, or the iteration is judged anew.
+    /// A person is asked first, or the iteration is evaluated again.
     Blocked,
 }
 
 impl PipelineRunner<'_> {
-    /// Takes over what was changed in the configuration, and repairs what can be repaired before an iteration begins.
+    /// Applies configuration changes and runs repairs before an iteration begins.
     pub(super) async fn repair_before_iteration(
         &self,
         stage: &PipelineExecution<'_, '_>,
@@ -54,7 +54,7 @@ impl PipelineRunner<'_> {
             if let Some(said) = self.run_repair(stage, repairer, &best.proposed.id).await? {
                 told.push(said);
                 if self.is_check_passing(stage, &best.proposed.id).await? {
-                    // It may have been all that was left undone.
+                    // The repair may have met the last unmet goal.
                     self.evaluate_iteration(stage).await?;
                     let done = self.with_pipeline(stage.journal, |pipeline| {
                         pipeline.last_iteration().is_some_and(|judged| judged.done)
@@ -70,7 +70,7 @@ impl PipelineRunner<'_> {
         Ok(IterationReadiness::Ready(told))
     }
 
-    /// One who repairs on the terms of this plan; none where nothing is repaired.
+    /// Returns the repair coordinator of this pipeline; `None` if repairs are disabled.
     pub(super) fn repair_coordinator<'p>(
         &self,
         plan: &'p PipelineSpec,
@@ -85,7 +85,7 @@ impl PipelineRunner<'_> {
         })
     }
 
-    /// What of the roles' proposals was refused in the iteration that is over, for the next one.
+    /// Returns the refused proposals of the last iteration, for the next one.
     fn refused_proposals(&self, stage: &PipelineExecution<'_, '_>) -> Vec<String> {
         stage.journal.with_view(|run| {
             let why = run.repairs.unreported_refusals();
@@ -94,7 +94,7 @@ impl PipelineRunner<'_> {
         })
     }
 
-    /// The repair that fits, written down; none where nothing fits that was not tried.
+    /// Selects and records a matching repair; `None` if there is no untried one.
     async fn select_repair(
         &self,
         stage: &PipelineExecution<'_, '_>,
@@ -158,7 +158,7 @@ impl PipelineRunner<'_> {
         Ok(())
     }
 
-    /// Runs a repair if it may still run; what is told about it to the next iteration if it did what it should.
+    /// Runs a repair if it is still allowed; returns the note for the next iteration if it succeeded.
     async fn run_repair(
         &self,
         stage: &PipelineExecution<'_, '_>,
@@ -195,7 +195,7 @@ impl PipelineRunner<'_> {
         Ok(is_fine.then(|| format!("The environment was repaired with `{}`.", allowed.command())))
     }
 
-    /// Whether the check that had failed passes now.
+    /// Returns true if the check that failed passes now.
     async fn is_check_passing(
         &self,
         stage: &PipelineExecution<'_, '_>,
@@ -222,7 +222,7 @@ impl PipelineRunner<'_> {
         }
     }
 
-    /// Whether the check fails as before: one that fails otherwise has got further.
+    /// Records that the check still fails in the same way; a different failure means progress.
     async fn record_still_failing(
         &self,
         stage: &PipelineExecution<'_, '_>,
@@ -234,7 +234,7 @@ impl PipelineRunner<'_> {
             .await
     }
 
-    /// A repair that was cut off when unstuck itself ended is not run again.
+    /// Records that a repair was interrupted by a crash; it is not run again.
     async fn record_interrupted_repair(
         &self,
         stage: &PipelineExecution<'_, '_>,

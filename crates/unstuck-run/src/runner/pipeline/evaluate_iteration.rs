@@ -1,4 +1,4 @@
-//! Whether an iteration has done what the loop is for, and if not, what it left undone.
+//! Evaluates an iteration: the loop's condition and the goals that are not met.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -13,21 +13,21 @@ use crate::runner::check_outcome::{CheckOutcome, check_failure_message};
 use crate::runner::error::RunError;
 use crate::worktree::{self, find_undo_cycle};
 
-/// How long a check may take.
+/// Timeout of a check.
 const CHECK_TIMEOUT: Duration = Duration::from_mins(30);
 
-/// Something that is left undone.
+/// A goal that is not met.
 struct UnmetGoal {
-    /// In words for people and for the next iteration.
+    /// The description for people and for the next iteration.
     message: String,
-    /// By what the same is known again.
+    /// Identifies the same problem in later iterations.
     fingerprint: String,
-    /// The check that found it, where one did.
+    /// The check that failed, if it was a check.
     check: Option<Box<DiagnosedCheck>>,
 }
 
 impl PipelineRunner<'_> {
-    /// Judges the iteration that is over.
+    /// Evaluates the finished iteration.
     pub(super) async fn evaluate_iteration(
         &self,
         stage: &PipelineExecution<'_, '_>,
@@ -93,7 +93,7 @@ impl PipelineRunner<'_> {
         finished
     }
 
-    /// The roles that failed, where others do not go on without them.
+    /// Returns the failed roles that are not optional.
     fn unmet_by_failed_roles(&self, stage: &PipelineExecution<'_, '_>) -> Vec<UnmetGoal> {
         stage.journal.with_view(|run| {
             let Some(pipeline) = &run.pipeline else {
@@ -121,7 +121,7 @@ impl PipelineRunner<'_> {
         })
     }
 
-    /// Whether what the loop is for is done, and what of it is not.
+    /// Returns true if the loop's condition is met, and the unmet goals.
     async fn is_done(
         &self,
         stage: &PipelineExecution<'_, '_>,
@@ -138,7 +138,7 @@ impl PipelineRunner<'_> {
             if self.is_marker_printed(stage, promise)? {
                 met += 1
             } else {
-                // The promise itself is not named: whoever repeats what they are told would give it.
+                // The marker itself is not named: an agent that repeats its prompt would emit it.
                 let said = match &promise.role {
                     Some(role) => format!("{role} has not declared the work done"),
                     None => "nobody has declared the work done".to_owned(),
@@ -182,7 +182,7 @@ impl PipelineRunner<'_> {
         Ok(false)
     }
 
-    /// Runs the command that says whether all is done; what it complains about if it is not.
+    /// Runs the check command of the loop's condition; returns the unmet goal if it fails.
     async fn run_until_check(&self, line: &str) -> Result<Option<UnmetGoal>, RunError> {
         let Some(failed) = self.run_check(line).await? else {
             return Ok(None);
@@ -198,7 +198,7 @@ impl PipelineRunner<'_> {
         }))
     }
 
-    /// Runs a check of the loop; what failed, if it did.
+    /// Runs a check of the loop; returns the diagnosis if it failed.
     pub(super) async fn run_check(
         &self,
         line: &str,
@@ -238,7 +238,7 @@ impl PipelineRunner<'_> {
     }
 }
 
-/// Whether a text gives a promise: on a line of its own, or in its last line. In the midst of prose it is talked about.
+/// Returns true if a text contains the marker on a line of its own or in its last line; prose may only mention it.
 fn contains_marker(promise: &str, text: &str) -> bool {
     let promise = promise.trim();
     let last = text.trim_end().lines().next_back().unwrap_or_default();
@@ -251,7 +251,7 @@ mod tests {
     use super::contains_marker;
 
     #[test]
-    fn a_promise_that_is_only_talked_about_is_not_given() {
+    fn marker_mentioned_in_prose_does_not_count() {
         let done = "<promise>DONE</promise>";
         assert!(contains_marker(
             done,

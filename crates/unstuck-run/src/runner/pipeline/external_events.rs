@@ -1,4 +1,4 @@
-//! What happens outside while a run waits: somebody answers, or writes the configuration.
+//! Events outside of this process while a run waits: an answer, or a changed configuration.
 
 use std::time::SystemTime;
 
@@ -13,20 +13,20 @@ use crate::runner::notify_hook::EventWriter;
 use crate::runner::resume::{ANSWER_POLL_INTERVAL, expire_escalation};
 use crate::runner::session_runner::wait_for_stop;
 
-/// What may happen outside while a run waits.
+/// An event outside of this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ExternalEvent {
-    /// Somebody answered.
+    /// An escalation was answered.
     Answer,
-    /// Somebody wrote the configuration.
+    /// The configuration file was changed.
     Configuration,
 }
 
 impl PipelineRunner<'_> {
-    /// Comes when a question of this run was answered, in whatever process, or when the configuration was written.
+    /// Completes when an escalation of this run was answered in any process, or when the configuration was changed.
     ///
-    /// It only looks, since whoever waits for it may have something better to do: what follows is [taken in](Self::take_in)
-    /// without being cut off half-way.
+    /// It only detects the event, since the caller may drop the future:
+    /// [`apply_while_running`](Self::apply_while_running) processes the event without interruption.
     pub(super) async fn next_external_event(
         &self,
         stage: &PipelineExecution<'_, '_>,
@@ -56,8 +56,8 @@ impl PipelineRunner<'_> {
         }
     }
 
-    /// Takes news in while others are at work: they may hold what is needed for it, so they go on meanwhile. Gives what they
-    /// came to.
+    /// Applies an external event while role instances run: they may hold what is needed for it, so they continue
+    /// meanwhile. Returns their results.
     pub(super) async fn apply_while_running<F: Future>(
         &self,
         stage: &PipelineExecution<'_, '_>,
@@ -83,21 +83,21 @@ impl PipelineRunner<'_> {
         match news {
             ExternalEvent::Answer => stage.journal.apply_external_events().await,
             ExternalEvent::Configuration => {
-                // Before it is read: what is written meanwhile is news again.
+                // Read before the configuration: a later change is a new event.
                 stage.config_modified_at.set(self.config_modified_at());
                 self.reload_waiting(stage).await
             }
         }
     }
 
-    /// When the configuration was last written.
+    /// Returns the modification time of the configuration.
     pub(super) fn config_modified_at(&self) -> Option<SystemTime> {
         let plan = self.plan();
         let path = plan.config_path.as_ref()?;
         std::fs::metadata(path).ok()?.modified().ok()
     }
 
-    /// Waits until there is news for whoever waits for a person, or somebody stops it.
+    /// Waits for an external event while the run is blocked, or until it is stopped.
     pub(super) async fn wait_for_answer(
         &self,
         stage: &PipelineExecution<'_, '_>,

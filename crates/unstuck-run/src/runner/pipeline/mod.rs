@@ -1,7 +1,7 @@
-//! Drives pipelines: roles that build on each other, side by side where they can, in a loop until the work is done.
+//! Runs pipelines: roles that depend on each other, in parallel where possible, in a loop until the work is done.
 //!
-//! Where a pipeline stands is a fold over its events ([`Pipeline`]). Each role is a session that is driven like a
-//! single command; what they have in common is the journal of the run.
+//! The state of a pipeline is a fold over its events ([`Pipeline`]). Each role is a session that runs like a single
+//! command; all sessions share the log of the run.
 
 mod between_iterations;
 mod evaluate_iteration;
@@ -63,80 +63,80 @@ use crate::process::{StopCause, StopRequest};
 use crate::worktree::{SnapshotStore, TreeStep};
 use unstuck_network::NetworkProbe;
 
-/// How often those who look are told where the run stands.
+/// Interval at which the live view is updated.
 const TICK_INTERVAL: Duration = Duration::from_millis(200);
 
-/// How often a store that cannot be written is tried again.
+/// Interval at which an unwritable store is retried.
 const STORE_RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Drives pipelines.
+/// Runs pipelines.
 pub struct PipelineRunner<'a> {
-    /// Where everything is written down.
+    /// The store.
     pub store: &'a Store,
-    /// What is known.
+    /// The knowledge.
     pub knowledge: RunKnowledge<'a>,
-    /// Takes secrets out of what is stored.
+    /// Removes secrets from what is stored.
     pub redactor: &'a Redactor,
-    /// Run the children.
+    /// The supervisors that run the children.
     pub supervisors: &'a SupervisorPool,
-    /// Is told what happens.
+    /// Receives what happens.
     pub reporter: Mutex<&'a mut dyn RunReporter>,
-    /// Whether to stop.
+    /// Receives stop requests.
     pub stop: watch::Receiver<StopRequest>,
-    /// The time.
+    /// The clock.
     pub clock: Clock,
-    /// The person's home folder, where agents keep their conversations.
+    /// The user's home directory, where agents keep their conversations.
     pub home: Option<&'a Path>,
-    /// How often a log is told that a wait goes on.
+    /// Interval of the messages about a wait in a log.
     pub heartbeat: Duration,
-    /// Whether there is a network.
+    /// Checks the network.
     pub network: NetworkProbe,
-    /// Chance.
+    /// The source of randomness.
     pub random_draws: RefCell<&'a mut dyn FnMut() -> RandomDraw>,
-    /// Where what is needed to take a run up again is kept, out of the agents' reach.
+    /// The state directory, out of the agents' reach.
     pub state: &'a Path,
-    /// What is to be run; a changed configuration may replace it between two iterations.
+    /// The pipeline to run; a changed configuration may replace it between two iterations.
     pub plan: RefCell<Rc<PipelineSpec>>,
-    /// Reads the configuration again and compares it with what was accepted, or tells why it cannot be taken over.
+    /// Reloads the configuration and compares it with the accepted one; returns the reason if it is invalid.
     pub reload: &'a dyn Fn(Option<&ProjectSettings>) -> Result<PipelineSpec, String>,
-    /// What repairs need beside what the plan allows.
+    /// The context of repairs.
     pub repair_context: RepairContext<'a>,
-    /// Knows what people are to be told; none where nobody is.
+    /// Computes the notifications; `None` if none are sent.
     pub notifier: Option<&'a dyn Notifier>,
-    /// Stands between agents and their APIs; none where nobody does.
+    /// Attaches gateways to attempts; `None` if there is no gateway.
     pub go_between: Option<&'a dyn GoBetween>,
 }
 
-/// One run that is being conducted.
+/// The execution of one run.
 struct PipelineExecution<'s, 'a> {
     journal: &'s RunLog<'a>,
-    /// What had happened before this process took it up.
+    /// Events before this process started or resumed the run.
     past: Vec<EventRecord>,
-    /// The number of the newest session.
+    /// Number of the newest session.
     sessions: Cell<u32>,
     snapshots: Option<SnapshotStore>,
-    /// Whether it was told that they cannot be taken.
+    /// True if the warning about missing snapshots was shown.
     is_snapshot_warning_shown: Cell<bool>,
-    /// When the configuration that counts was written.
+    /// Modification time of the configuration in effect.
     config_modified_at: Cell<Option<SystemTime>>,
-    /// Why the configuration was refused when it was read last.
+    /// The reason why the configuration was rejected at the last reload.
     rejected_config: RefCell<Option<String>>,
-    /// How the newest iteration of this process was judged.
+    /// The evaluation of the newest iteration in this process.
     last_iteration: RefCell<Option<IterationFinished>>,
-    /// What each role made of the work tree.
+    /// Changes of the work tree by each role.
     steps: RefCell<Vec<TreeStep>>,
 }
 
-/// What ends a wait for the parts that are at work.
+/// The reason for the end of a wait for running role instances.
 enum WakeReason<T> {
-    /// One of them came to its end; none if nobody is at work.
+    /// An instance has ended; `None` if none is running.
     InstanceEnded(Option<T>),
-    /// Something happened outside.
+    /// An external event has occurred.
     External(ExternalEvent),
 }
 
 impl<'a> PipelineRunner<'a> {
-    /// Where a run is written down.
+    /// Returns the storage of the run.
     pub(super) fn run_storage(&self) -> RunStorage<'a> {
         RunStorage {
             store: self.store,
@@ -147,7 +147,7 @@ impl<'a> PipelineRunner<'a> {
 }
 
 impl PipelineRunner<'_> {
-    /// Runs the pipeline, or the part of it that is selected, from its beginning to its end.
+    /// Runs the pipeline, or the selected part of it, from start to end.
     pub async fn start(&self, selection: &RoleSelection) -> Result<RunResult, RunError> {
         let run = RunId::random((self.random_draws.borrow_mut())());
         let reused = self.reused_outputs(selection).await?;
@@ -180,7 +180,7 @@ impl PipelineRunner<'_> {
         Box::pin(self.run_loop(journal, Vec::new())).await
     }
 
-    /// The loop: what is to be done next, until there is nothing more.
+    /// Runs the main loop.
     async fn run_loop(
         &self,
         journal: RunLog<'_>,
@@ -255,7 +255,7 @@ impl PipelineRunner<'_> {
         journal.close(end, None).await
     }
 
-    /// Makes sure that a part that was run is at its end: one that is not would be run again for ever.
+    /// Checks that an instance has finished: otherwise it would be run again forever.
     fn ensure_instance_finished(
         &self,
         journal: &RunLog<'_>,
@@ -271,7 +271,7 @@ impl PipelineRunner<'_> {
         }
     }
 
-    /// Nothing new is begun once somebody wants it to stop.
+    /// Stops the run if that is requested; nothing new is started then.
     fn stop_if_requested(
         &self,
         step: PipelineStep,
@@ -294,7 +294,7 @@ impl PipelineRunner<'_> {
         }
     }
 
-    /// Waits for something while whoever looks is told where the run stands.
+    /// Waits for a future while the live view is updated.
     async fn with_ticks<T>(&self, journal: &RunLog<'_>, something: impl Future<Output = T>) -> T {
         tokio::pin!(something);
         let live = self.with_reporter(|reporter| reporter.is_live());
@@ -319,7 +319,7 @@ impl PipelineRunner<'_> {
         }
     }
 
-    /// Whether the process stays when a person is needed, and nobody has stopped it.
+    /// Returns true if the process waits for human input and was not stopped.
     fn waits_for_answers(&self) -> bool {
         let waits = self.plan().roles.iter().any(|role| role.options.wait);
         waits && *self.stop.borrow() == StopRequest::Continue
@@ -395,7 +395,7 @@ impl PipelineRunner<'_> {
         Ok(())
     }
 
-    /// A question about the run as a whole.
+    /// Creates an escalation of the whole run.
     fn run_escalation(
         &self,
         id: String,
@@ -489,7 +489,7 @@ impl PipelineRunner<'_> {
         Ok(())
     }
 
-    /// Waits until the store can be written again: what a pipeline begins next would cost money that nobody counts.
+    /// Waits until the store can be written again: the cost of further work could not be recorded.
     async fn wait_for_store(
         &self,
         journal: &RunLog<'_>,
@@ -511,7 +511,7 @@ impl PipelineRunner<'_> {
         Ok(())
     }
 
-    /// Writes down what happened to the run as a whole, then shows it.
+    /// Writes events of the whole run, then shows them.
     async fn write(
         &self,
         journal: &RunLog<'_>,
@@ -537,7 +537,7 @@ impl PipelineRunner<'_> {
         journal.with_view(|run| run.pipeline.as_ref().map(look).unwrap_or_default())
     }
 
-    /// What is to be run, as it is now.
+    /// Returns the current pipeline.
     fn plan(&self) -> Rc<PipelineSpec> {
         Rc::clone(&self.plan.borrow())
     }
@@ -545,12 +545,12 @@ impl PipelineRunner<'_> {
     fn with_reporter<T>(&self, say: impl FnOnce(&mut dyn RunReporter) -> T) -> T {
         match self.reporter.lock() {
             Ok(mut reporter) => say(&mut **reporter),
-            // Nobody panics while they hold it, and if they did, telling goes on.
+            // Reports do not panic; if one did, reporting continues.
             Err(poisoned) => say(&mut **poisoned.into_inner()),
         }
     }
 
-    /// Where the changes of each attempt are kept, if they can be.
+    /// Opens the snapshot store, if snapshots are possible.
     fn open_snapshots(&self, run: &RunId) -> Option<SnapshotStore> {
         if !self.plan().snapshots {
             return None;
@@ -583,7 +583,7 @@ fn outcome_summary(failures: u32) -> String {
     }
 }
 
-/// Why a loop was given up that nobody is asked about.
+/// Returns the reason why a loop was given up without an escalation.
 fn stuck_reason(run: &RunProjection) -> Option<String> {
     let judged = run.pipeline.as_ref()?.last_iteration()?;
     Some(format!(
@@ -593,7 +593,7 @@ fn stuck_reason(run: &RunProjection) -> Option<String> {
     ))
 }
 
-/// The first line of a text; where that only announces something, the last line of it too.
+/// Returns the first line of a text; also the last line if the first only announces something.
 fn summary_line(text: &str) -> String {
     let mut lines = text.trim().lines().map(str::trim);
     let first = lines.next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Running a part of a pipeline: what the selected roles build on comes from an earlier run.
+//! Runs a part of a pipeline: outputs that the selected roles need come from an earlier run.
 
 use std::collections::BTreeSet;
 
@@ -9,23 +9,23 @@ use unstuck_store::RunFilter;
 use super::{PipelineRunner, PipelineSpec};
 use crate::runner::error::RunError;
 
-/// So many earlier runs are looked through.
+/// Largest number of earlier runs that are searched.
 const MAX_RUNS_SEARCHED: usize = 50;
 
-/// Which roles are run.
+/// A selection of roles to run.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RoleSelection {
-    /// The roles that are left out, and whose outputs come from an earlier run.
+    /// Roles that are not run; their outputs come from an earlier run.
     pub reused_roles: Vec<String>,
 }
 
 impl RoleSelection {
-    /// Only one role.
+    /// Selects one role.
     pub fn only(plan: &mut PipelineSpec, role: &str) -> Self {
         Self::keep_roles(plan, |id, _| id == role)
     }
 
-    /// A role and all that come after it.
+    /// Selects a role and all roles after it.
     pub fn from(plan: &mut PipelineSpec, role: &str) -> Self {
         let order = topological_order(plan);
         let at = order.iter().position(|id| id == role).unwrap_or(0);
@@ -33,7 +33,7 @@ impl RoleSelection {
         Self::keep_roles(plan, |id, _| later.contains(id))
     }
 
-    /// Keeps some roles in the plan; of the others those that are needed are reused.
+    /// Keeps the wanted roles in the plan; outputs that they need from other roles are reused.
     fn keep_roles(plan: &mut PipelineSpec, wanted: impl Fn(&str, &PipelineSpec) -> bool) -> Self {
         let kept: BTreeSet<String> = plan
             .roles
@@ -57,7 +57,7 @@ impl RoleSelection {
     }
 }
 
-/// The roles in an order in which they can be run.
+/// Returns the roles in an order in which they can run.
 fn topological_order(plan: &PipelineSpec) -> Vec<String> {
     let mut order: Vec<String> = Vec::new();
     while order.len() < plan.roles.len() {
@@ -67,7 +67,7 @@ fn topological_order(plan: &PipelineSpec) -> Vec<String> {
         });
         match next {
             Some(role) => order.push(role.id.clone()),
-            // A circle, which the configuration's check refuses.
+            // A dependency cycle, which configuration validation rejects.
             None => break,
         }
     }
@@ -75,7 +75,7 @@ fn topological_order(plan: &PipelineSpec) -> Vec<String> {
 }
 
 impl PipelineRunner<'_> {
-    /// The outputs of roles that are not run, from the newest run that has them.
+    /// Returns the outputs of roles that are not run, from the newest run that has them.
     pub(super) async fn reused_outputs(
         &self,
         selection: &RoleSelection,

@@ -1,4 +1,4 @@
-//! A configuration that was changed while the loop ran is taken over between two iterations, or refused.
+//! Reloads a configuration that was changed while the loop ran, between two iterations, or rejects it.
 
 use std::rc::Rc;
 
@@ -18,14 +18,14 @@ use crate::runner::repair::RepairSettings;
 use crate::runner::run_log::RunLog;
 
 impl PipelineRunner<'_> {
-    /// Takes over what was changed; what cannot be read is refused, and the loop goes on as it was.
+    /// Applies configuration changes; an invalid configuration is rejected and the loop continues unchanged.
     pub(super) async fn reload(&self, stage: &PipelineExecution<'_, '_>) -> Result<(), RunError> {
         let approved = self.newly_approved_settings(stage.journal);
         self.apply_reload(stage, approved, |_, now| now).await
     }
 
-    /// Takes over what was changed about repairs and people while a person is waited for. The roles are at work; what
-    /// was changed about them counts from the next iteration on.
+    /// Applies changes of repair rules and deadlines while the run waits for human input. Roles are running; their
+    /// changes take effect in the next iteration.
     pub(super) async fn reload_waiting(
         &self,
         stage: &PipelineExecution<'_, '_>,
@@ -39,7 +39,7 @@ impl PipelineRunner<'_> {
         self.apply_reload(stage, None, keep_roles).await
     }
 
-    /// What a person has approved of the project's files since they were last taken over.
+    /// Returns the project settings that a person has approved since the last reload.
     fn newly_approved_settings(&self, journal: &RunLog<'_>) -> Option<ProjectSettings> {
         let name = self.with_pipeline(journal, |pipeline| {
             pipeline.approved_settings().map(str::to_owned)
@@ -53,8 +53,8 @@ impl PipelineRunner<'_> {
         settings
     }
 
-    /// Keeps what the run goes by of the project's files, so that a later process can compare it. Where that is not possible
-    /// the run goes on all the same, and a later process asks.
+    /// Saves the accepted project settings, so that a later process can compare them. If that fails, the run continues
+    /// and a later process asks.
     pub(super) fn save_settings(&self, plan: &PipelineSpec) {
         let settings = &plan.project_settings;
         let blobs = BlobStore::in_state_dir(self.state);
@@ -83,7 +83,7 @@ impl PipelineRunner<'_> {
         let accepted = approved.or_else(|| before.project_settings.in_effect.clone());
         let read =
             (self.reload)(accepted.as_ref()).and_then(|now| require_same_roles(&before, now));
-        // It is read several times; the same reason is told once.
+        // The configuration is read several times; the same reason is reported once.
         let rejected = read.as_ref().err().cloned();
         if stage.rejected_config.replace(rejected.clone()) == rejected && rejected.is_some() {
             return Ok(());
@@ -93,7 +93,7 @@ impl PipelineRunner<'_> {
             Ok(mut now) => {
                 now.command.clone_from(&before.command);
                 now.task.clone_from(&before.task);
-                // What a person has approved with its difference they have seen.
+                // A person has already seen the difference that they approved.
                 if !is_approved {
                     let raised =
                         now.revert_raised_budgets(&before.to_started_event(self.knowledge.version));
@@ -155,8 +155,8 @@ impl PipelineRunner<'_> {
         events
     }
 
-    /// One question about all that the project says differently than before, and that does not count until somebody
-    /// agrees; or the end of the one that was asked, where nothing is different any more.
+    /// Returns an escalation about all changed project settings that are not in effect without approval, or the
+    /// cancellation of the earlier one if there are no more differences.
     pub(super) fn settings_escalation_event(
         &self,
         journal: &RunLog<'_>,
@@ -205,13 +205,13 @@ impl PipelineRunner<'_> {
             settings: settings.pending_changes.len(),
             ..EscalationContext::default()
         };
-        // A question that is still open is asked anew: nobody approves what is not in the file any more.
+        // A pending escalation is replaced: nobody may approve what is no longer in the file.
         let number = || format!("{}-t{}", journal.run(), self.clock.timestamp().millis());
         let id = open.map_or_else(number, |asked| asked.id);
         let mut asked = self.run_escalation(id, asking, &circumstances, None);
         if !settings.pending_changes.is_empty() {
             let accepts = content_hash(settings.on_disk.canonical_text().as_bytes());
-            // The answer is bound to what would count, to the last byte.
+            // The answer is bound to the exact settings, to the last byte.
             let bytes = accepts.trim_start_matches("sha256:");
             asked.details.hash = format!("{}{bytes}", asked.details.hash);
             asked.details.settings.clone_from(&settings.pending_changes);
@@ -221,7 +221,7 @@ impl PipelineRunner<'_> {
     }
 }
 
-/// Whether nothing is different but what waits for a person.
+/// Returns true if the only differences are those that need approval.
 fn is_only_pending_changes(before: &PipelineSpec, now: &PipelineSpec) -> bool {
     let in_effect = |plan: &PipelineSpec| plan.project_settings.in_effect.clone();
     let waiting = PipelineSpec {
@@ -232,7 +232,7 @@ fn is_only_pending_changes(before: &PipelineSpec, now: &PipelineSpec) -> bool {
     waiting == *before && in_effect(before) == in_effect(now)
 }
 
-/// What a loop consists of cannot change while it runs.
+/// Rejects a configuration with other roles: the roles of a loop cannot change while it runs.
 fn require_same_roles(before: &PipelineSpec, now: PipelineSpec) -> Result<PipelineSpec, String> {
     let ids = |plan: &PipelineSpec| -> Vec<String> {
         let left_out = |id: &String| !before.excluded_roles.contains(id);

@@ -1,4 +1,4 @@
-//! Taking a pipeline up again: what succeeded is reused, unless what it was made from was changed.
+//! Resumes a pipeline: outputs of successful roles are reused unless their inputs have changed.
 
 use std::rc::Rc;
 
@@ -14,17 +14,17 @@ use crate::runner::run_lease::RunLease;
 use crate::runner::run_log::RunLog;
 use crate::runner::run_result::RunResult;
 
-/// How a pipeline is taken up again.
+/// The options of resuming a pipeline.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ResumeOptions {
-    /// Roles that are run again although they are done, with all that depend on them.
+    /// Completed roles to re-run, with all roles that depend on them.
     pub restart: Vec<String>,
-    /// Whether outputs are reused although what they were made from was changed since.
+    /// True if outputs are reused although their inputs have changed.
     pub accept_changes: bool,
 }
 
 impl PipelineRunner<'_> {
-    /// Takes a pipeline up again and brings it to its end.
+    /// Resumes a pipeline and completes it.
     pub async fn resume(&self, run: &RunId, again: &ResumeOptions) -> Result<RunResult, RunError> {
         let held = RunLease::claim(self.store, run, self.clock).await?;
         let mut past = self.store.load(run).await?;
@@ -83,7 +83,7 @@ impl PipelineRunner<'_> {
         Box::pin(self.run_loop(journal, past)).await
     }
 
-    /// Why there is nothing to take up again, if there is nothing.
+    /// Returns the reason why the pipeline cannot be resumed, if there is one.
     fn not_resumable_reason(&self, pipeline: &Pipeline, again: &ResumeOptions) -> Option<String> {
         let unknown = |id: &&String| pipeline.role(id).is_none();
         if let Some(role) = again.restart.iter().find(unknown) {
@@ -95,7 +95,7 @@ impl PipelineRunner<'_> {
     }
 }
 
-/// What is told where a budget was raised in the configuration of a run that continues.
+/// Returns the warning that budgets raised in the configuration of a resumed run are not in effect.
 pub(super) fn kept_budgets_warning(raised: &[String]) -> String {
     format!(
         "{} was raised since the run began, which is in effect from the next run on: only an answer to its question \
@@ -104,7 +104,7 @@ pub(super) fn kept_budgets_warning(raised: &[String]) -> String {
     )
 }
 
-/// What is told of changes with which a run continues, contents of prompt files included.
+/// Returns the message about changes that take effect in the resumed run, including contents of prompt files.
 fn in_effect(changed: &[RoleChange]) -> String {
     let lines = changed.iter().flat_map(|change| {
         let who = change.role.as_deref().unwrap_or("all roles");
@@ -120,7 +120,7 @@ fn in_effect(changed: &[RoleChange]) -> String {
     )
 }
 
-/// The changes that concern what was done already, and is not to be done again.
+/// Returns the changes that concern completed roles which are not re-run.
 fn blocking_changes(
     pipeline: &Pipeline,
     changed: &[RoleChange],
@@ -136,7 +136,7 @@ fn blocking_changes(
 }
 
 impl PipelineExecution<'_, '_> {
-    /// How the iteration before was judged, unless a person has taken the run up since.
+    /// Returns the evaluation of the previous iteration, unless a person has resumed the run since.
     pub(super) fn previous_iteration(&self) -> Option<IterationFinished> {
         if let Some(newest) = self.last_iteration.borrow().as_ref() {
             return Some(newest.clone());

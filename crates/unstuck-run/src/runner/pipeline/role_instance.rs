@@ -1,4 +1,4 @@
-//! One part of a pipeline: a role in one iteration, driven like a single command.
+//! A role instance: one role in one iteration, run like a single command.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -25,7 +25,7 @@ use crate::runner::session_runner::SessionRunner;
 use crate::worktree::TreeStep;
 
 impl PipelineRunner<'_> {
-    /// Runs a part to its end, and tells which it was.
+    /// Runs a role instance to its end and returns it.
     pub(super) async fn run_instance(
         &self,
         stage: &PipelineExecution<'_, '_>,
@@ -42,7 +42,7 @@ impl PipelineRunner<'_> {
         let mut log = match known.as_ref() {
             Some(session) => {
                 let started = self.session_started(stage, role, &part, session.clone(), &call)?;
-                // What happened in this process counts as well, where it was answered meanwhile.
+                // Answers may have been recorded while this process was running.
                 let past = self.store.load(journal.run()).await?;
                 let again = SessionLog::reopen_instance(journal, session, &past);
                 match again {
@@ -116,7 +116,7 @@ impl PipelineRunner<'_> {
         stage.journal.run().session_id(number)
     }
 
-    /// The call of a role, with its prompt filled in.
+    /// Returns the invocation of a role, with its rendered prompt.
     fn role_invocation(
         &self,
         stage: &PipelineExecution<'_, '_>,
@@ -169,7 +169,7 @@ impl PipelineRunner<'_> {
         })
     }
 
-    /// The outputs that can be built on, by role: of several who play it one after the other.
+    /// Returns the outputs of the dependencies by role; for several instances, one after the other.
     fn dependency_outputs(
         &self,
         stage: &PipelineExecution<'_, '_>,
@@ -182,7 +182,7 @@ impl PipelineRunner<'_> {
         let blobs = BlobStore::in_state_dir(self.state);
         let mut outputs = BTreeMap::new();
         for role in &self.plan().roles {
-            // A role that has not run yet has said nothing so far.
+            // A role that has not run yet has no output.
             outputs.insert(role.id.clone(), String::new());
         }
         for (role, names) in hashes {
@@ -223,7 +223,7 @@ impl PipelineRunner<'_> {
             args: &call.args,
             ..CommandInputs::default()
         });
-        // What is wrong with the call is told when it is made.
+        // An invalid command line is reported when the attempt is made.
         let command = built.map_or_else(|_| call.command.clone(), |built| built.command);
         let inputs = self.with_pipeline(stage.journal, |pipeline| pipeline.available_outputs());
         let needed = |(id, _): &(String, Vec<String>)| role.needs.contains(id);
@@ -249,7 +249,7 @@ impl PipelineRunner<'_> {
     }
 }
 
-/// A text that is no longer than it may be; what was left out is said.
+/// Truncates a text to a limit and says what was omitted.
 fn truncate_text(text: String, most: Option<u64>) -> String {
     let most = most.and_then(|most| usize::try_from(most).ok());
     match most.and_then(|most| text.char_indices().nth(most)) {
@@ -262,7 +262,7 @@ fn truncate_text(text: String, most: Option<u64>) -> String {
     }
 }
 
-/// Passes on what happens to a part.
+/// Reports the events of a role instance.
 struct InstanceReporter<'r, 's, 'a, 'c> {
     runner: &'r PipelineRunner<'c>,
     stage: &'r PipelineExecution<'s, 'a>,
@@ -301,7 +301,7 @@ impl SessionReporter for InstanceReporter<'_, '_, '_, '_> {
 }
 
 impl InstanceReporter<'_, '_, '_, '_> {
-    /// Keeps in mind what the role made of the work tree.
+    /// Records how the role changed the work tree.
     fn record_tree_steps(&self, events: &[EventRecord]) {
         let mut steps = self.stage.steps.borrow_mut();
         for recorded in events {

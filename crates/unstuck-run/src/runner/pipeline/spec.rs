@@ -1,4 +1,4 @@
-//! A pipeline as it is to be run: its roles, with all that is needed to call them.
+//! The specification of a pipeline: its roles and everything needed to run them.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -18,80 +18,80 @@ use crate::prompt::RolePromptTemplate;
 use crate::runner::repair::RepairSettings;
 use crate::runner::run_request::AttemptOptions;
 
-/// A pipeline as it is to be run.
+/// The specification of a pipeline.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PipelineSpec {
-    /// The root folder of the project.
+    /// The root directory of the project.
     pub project: PathBuf,
-    /// The folder that the roles work in.
+    /// The working directory of the roles.
     pub cwd: PathBuf,
-    /// The command line that began it.
+    /// The command line that started the run.
     pub command: Vec<String>,
-    /// What is to be done.
+    /// The task.
     pub task: String,
-    /// The configuration file that the roles come from.
+    /// The configuration file that defines the roles.
     pub config_path: Option<PathBuf>,
-    /// The id of the policy that counts where a role has none of its own.
+    /// Id of the policy for roles without their own.
     pub policy: String,
-    /// How many roles may run side by side.
+    /// Largest number of roles that run in parallel.
     pub parallel: u32,
-    /// Whether `checkpoint.json` is written when something failed.
+    /// True if `checkpoint.json` is written after a failure.
     pub checkpoint: bool,
     /// The roles.
     pub roles: Vec<RolePlan>,
-    /// The roles of the configuration that are no part of this run.
+    /// Configured roles that are not part of this run.
     pub excluded_roles: Vec<String>,
-    /// How often it is repeated, and until when; none for once.
+    /// The loop; `None` to run once.
     pub loop_plan: Option<LoopPlan>,
-    /// What the run and all runs of a day may use.
+    /// The budgets per run and per day.
     pub budget: UsageBudget,
-    /// When an agent counts as stuck.
+    /// Limits of the loop detection.
     pub stuck: LoopLimits,
-    /// Whether the changes of each attempt are kept.
+    /// True if snapshots of the work tree are kept.
     pub snapshots: bool,
-    /// Whether what a failed attempt changed is undone.
+    /// True if the changes of a failed attempt are undone.
     pub rollback: bool,
-    /// What the owner allows to repair; none where nothing is repaired.
+    /// The repair settings; `None` if repairs are disabled.
     pub repair: Option<RepairSettings>,
-    /// How long is waited for people.
+    /// Deadlines of escalations.
     pub patience: DeadlinePolicy,
-    /// What the project would allow beyond that if its owner trusted it, in words.
+    /// Descriptions of the further permissions that the project requests but that are not trusted.
     pub untrusted: Vec<String>,
-    /// What of the project's own files it goes by, and how they differ from that.
+    /// The accepted project settings and the pending changes.
     pub project_settings: AcceptedSettings,
 }
 
-/// What of the project's own files a run goes by, and how they differ from that.
+/// The accepted project settings of a run and the pending changes.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct AcceptedSettings {
-    /// What it goes by; none for a run of an older version, which does not know.
+    /// The settings in effect; `None` for a run of an older version, which did not record them.
     pub in_effect: Option<ProjectSettings>,
-    /// What the files say, which counts once a person approves it.
+    /// The settings in the files, which take effect once a person approves them.
     pub on_disk: ProjectSettings,
-    /// What is different, and does not count yet.
+    /// The differences that are not in effect yet.
     pub pending_changes: Vec<SettingChange>,
-    /// The roles as the files name them now, also where that does not count yet.
+    /// The roles as named in the files now, even if not in effect yet.
     pub roles_on_disk: Vec<String>,
 }
 
 impl AcceptedSettings {
-    /// The hash of what it goes by.
+    /// Returns the hash of the settings in effect.
     pub(super) fn hash(&self) -> Option<String> {
         let content = self.in_effect.as_ref()?.canonical_text();
         Some(content_hash(content.as_bytes()))
     }
 }
 
-/// A role with all that is needed to call it.
+/// A role with everything needed to run it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RolePlan {
     /// Its id.
     pub id: String,
-    /// The roles that must be done before.
+    /// The roles that must be completed before.
     pub needs: Vec<String>,
-    /// How many play it at the same time.
+    /// Number of parallel instances.
     pub instances: u32,
-    /// Whether others go on if it fails.
+    /// True if the pipeline continues if the role fails.
     pub optional: bool,
     /// Its agent.
     pub agent: Agent,
@@ -99,74 +99,74 @@ pub struct RolePlan {
     pub command: Vec<String>,
     /// The model, as the agent spells it.
     pub model: Option<String>,
-    /// Its prompt, with placeholders.
+    /// Its prompt template.
     pub prompt: RolePromptTemplate,
-    /// The tools that it may use without being asked.
+    /// The tools that are allowed without approval.
     pub tools: Vec<String>,
-    /// Further arguments.
+    /// Additional arguments.
     pub args: Vec<String>,
-    /// Variables of its environment.
+    /// Environment variables.
     pub env: Vec<(String, String)>,
-    /// How long its output may be, in characters.
+    /// Longest output, in characters.
     pub max_output: Option<u64>,
-    /// How far to go.
+    /// The retry policy.
     pub policy: RetryPolicy,
-    /// Where the values of the policy come from.
+    /// Sources of the policy's values.
     pub origins: BTreeMap<String, String>,
-    /// What is done about failures, where the role has its own ways.
+    /// The strategies for failures, if the role has its own.
     pub playbook: Option<Playbook>,
-    /// How long one attempt may take.
+    /// Timeout of one attempt.
     pub timeout: Option<Duration>,
-    /// How long one attempt may be silent.
+    /// Longest time without output in one attempt.
     pub idle_timeout: Option<Duration>,
-    /// What else counts for every attempt.
+    /// Further options of each attempt.
     pub options: AttemptOptions,
-    /// Its configuration, by name, to tell later what was changed; what is long is a hash.
+    /// Its settings by name, to detect changes later; long values are hashed.
     pub settings: BTreeMap<String, String>,
 }
 
-/// How often a pipeline is repeated, and until when.
+/// The loop of a pipeline.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoopPlan {
-    /// The most iterations.
+    /// Largest number of iterations.
     pub max_iterations: u32,
-    /// When it is done; none if it is repeated for as often as it may.
+    /// The condition that ends the loop; `None` to run all iterations.
     pub until: Option<LoopCondition>,
-    /// After how many iterations without any change it is stuck.
+    /// Number of iterations without any change after which the loop is stuck.
     pub stuck_after: u32,
-    /// What is done then.
+    /// The action if the loop is stuck.
     pub on_stuck: OnStuck,
 }
 
-/// When a loop is done.
+/// The condition that ends a loop.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LoopCondition {
-    /// A text in the output of a role, or of any.
+    /// A marker in the output of a role.
     pub promise: Option<CompletionMarker>,
-    /// A command that passes.
+    /// A check command that passes.
     pub check: Option<String>,
-    /// Every role did what it should.
+    /// True if every role must succeed.
     pub all_roles: bool,
-    /// Whether one of these suffices.
+    /// True if one of these conditions is enough.
     pub any: bool,
 }
 
-/// A text by which an agent says that all is done.
+/// A text by which an agent declares the work complete.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CompletionMarker {
-    /// The role that has to say it; none for any.
+    /// The role that must emit it; `None` for any role.
     pub role: Option<String>,
     /// The text.
     pub text: String,
 }
 
 impl PipelineSpec {
-    /// The role of that id.
+    /// Returns the role with an id.
     pub(super) fn role(&self, id: &str) -> Option<&RolePlan> {
         self.roles.iter().find(|role| role.id == id)
     }
 
-    /// Leaves out some roles.
+    /// Excludes roles.
     pub fn exclude_roles(&mut self, is_left_out: impl Fn(&str) -> bool) {
         let (left_out, roles) = std::mem::take(&mut self.roles)
             .into_iter()
@@ -176,7 +176,8 @@ impl PipelineSpec {
             .extend(left_out.into_iter().map(|role| role.id));
     }
 
-    /// Takes back what was raised of the budgets since the run began: only a person's answer raises them. Tells what was.
+    /// Reverts budgets that were raised in the configuration since the run began and returns them: only an answer
+    /// raises budgets.
     pub(super) fn revert_raised_budgets(&mut self, before: &PipelineStarted) -> Vec<String> {
         let mut raised = Vec::new();
         if let Some(budget) = before.budget {
@@ -199,7 +200,7 @@ impl PipelineSpec {
         raised
     }
 
-    /// What a later process needs to know of it.
+    /// Returns the event with everything that a later process needs.
     pub(super) fn to_started_event(&self, knowledge: &str) -> PipelineStarted {
         PipelineStarted {
             cwd: self.cwd.display().to_string(),

@@ -1,4 +1,4 @@
-//! A repair that somebody has thought of, before the guard has seen it.
+//! A repair candidate, before its evaluation.
 
 use unstuck_core::command_policy::{Confidence, Proposal, RepairCategory};
 use unstuck_core::event::{Proposer, RepairProposed};
@@ -6,10 +6,10 @@ use unstuck_core::repair::RepairSuggestion;
 
 use super::history::RepairHistoryEntry;
 
-/// A repair that somebody has thought of.
+/// A repair candidate.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct RepairCandidate {
-    /// What it is called in this run, if it has been told already.
+    /// Its id in this run, if it was proposed before.
     pub(crate) id: Option<String>,
     pub(crate) proposer: Proposer,
     pub(crate) category: RepairCategory,
@@ -25,7 +25,7 @@ pub(crate) struct RepairCandidate {
 }
 
 impl RepairCandidate {
-    /// What an agent, or a person, has written down.
+    /// Returns the candidate of a proposal by an agent or a person.
     pub(crate) fn from_proposal(
         proposal: &Proposal,
         proposer: Proposer,
@@ -48,7 +48,7 @@ impl RepairCandidate {
         }
     }
 
-    /// One that was told already.
+    /// Returns the candidate of a recorded proposal.
     pub(crate) fn from_event(proposed: &RepairProposed) -> Self {
         Self {
             id: Some(proposed.id.clone()),
@@ -66,7 +66,7 @@ impl RepairCandidate {
         }
     }
 
-    /// What was proposed for the case that another did not help.
+    /// Returns the fallback of a repair that did not help, if it has one.
     pub(crate) fn from_fallback(of: &RepairProposed) -> Option<Self> {
         let command = of.fallback.clone()?;
         Some(Self {
@@ -79,7 +79,7 @@ impl RepairCandidate {
         })
     }
 
-    /// What has helped before.
+    /// Returns the candidate of a repair that helped before.
     pub(crate) fn from_history(one: &RepairHistoryEntry) -> Self {
         Self {
             id: None,
@@ -92,7 +92,7 @@ impl RepairCandidate {
         }
     }
 
-    /// What fits by what is known.
+    /// Returns the candidate of a catalog suggestion.
     pub(crate) fn from_catalog(offer: RepairSuggestion) -> Self {
         Self {
             id: None,
@@ -114,7 +114,7 @@ impl RepairCandidate {
         }
     }
 
-    /// Whether somebody waits for an answer to it.
+    /// Returns true if its approval is pending.
     pub(crate) fn is_answer_pending(&self) -> bool {
         matches!(self.proposer, Proposer::Agent | Proposer::Fallback)
     }

@@ -1,4 +1,4 @@
-//! What all repairs of a process share.
+//! The context shared by all repairs of a process.
 
 use std::cell::{Cell, OnceCell};
 use std::ffi::OsString;
@@ -10,9 +10,9 @@ use unstuck_core::watched_files::AcceptedParts;
 use unstuck_repair::sandbox::ConfinementReport;
 use unstuck_repair::watched_files::CommittedFiles;
 
-/// Whoever knows about repairs.
+/// A source of the repair catalog.
 pub trait RepairCatalogSource {
-    /// What they know.
+    /// Returns the repair catalog.
     fn catalog(&self) -> &RepairCatalog;
 }
 
@@ -22,23 +22,23 @@ impl RepairCatalogSource for RepairCatalog {
     }
 }
 
-/// What all repairs of a process share.
+/// The context shared by all repairs of a process.
 #[derive(Clone, Copy)]
 pub struct RepairContext<'a> {
-    /// What is known about repairs; looked up only when something fails, so that what works starts at once.
+    /// The source of the catalog; loaded only when something fails, so that a success starts at once.
     pub catalog_source: &'a dyn RepairCatalogSource,
-    /// Where what is needed to take a run up again is kept, outside the project.
+    /// The state directory, outside of the project.
     pub state: &'a Path,
-    /// Folders and files of unstuck's own, which no repair sees.
+    /// Directories and files of unstuck itself, which are hidden from repairs.
     pub hidden_paths: &'a [PathBuf],
     /// The owner's environment.
     pub environment: &'a [(OsString, OsString)],
     /// The project's files as they were committed before anything ran.
     pub committed: &'a dyn CommittedFiles,
-    /// The files that the owner has accepted as they were.
+    /// The files whose current contents the owner has accepted.
     pub accepted: &'a dyn Fn(&Path) -> AcceptedParts,
-    /// What a sandbox can do on this machine, once it was tried.
+    /// The sandbox features of this machine, once they were probed.
     pub confinement: &'a OnceCell<ConfinementReport>,
-    /// When the newest repair of this process began, by a clock that nobody can set.
+    /// Start of the newest repair of this process, by a monotonic clock.
     pub last_started: &'a Cell<Option<Instant>>,
 }

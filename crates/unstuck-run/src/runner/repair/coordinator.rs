@@ -1,17 +1,17 @@
-//! One who repairs a project on its owner's terms.
+//! Coordinates the repairs of a project under its owner's settings.
 
 use std::path::Path;
 
 use super::context::RepairContext;
 use super::settings::RepairSettings;
 
-/// One who repairs a project on its owner's terms.
+/// Coordinates the repairs of a project under its owner's settings.
 #[derive(Clone, Copy)]
 pub struct RepairCoordinator<'a> {
-    /// What the owner allows.
+    /// The owner's repair settings.
     pub settings: &'a RepairSettings,
-    /// The root folder of the project.
+    /// The root directory of the project.
     pub project: &'a Path,
-    /// What all repairs share.
+    /// The context shared by all repairs.
     pub context: RepairContext<'a>,
 }

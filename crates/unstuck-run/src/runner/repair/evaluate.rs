@@ -1,4 +1,4 @@
-//! What the guard says to a candidate, with all that it is judged by; the same when it is proposed and when it is run.
+//! Evaluates a candidate with the command policy, in the same way when it is proposed and when it is run.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use super::coordinator::RepairCoordinator;
 use crate::blobs::content_hash;
 use crate::worktree::HeadTree;
 
-/// A project in which nothing is committed that anybody has accepted, with the folders of its repository.
+/// A project without accepted commits, with the directories of its repository.
 struct NoCommittedFiles(Vec<PathBuf>);
 
 impl CommittedFiles for NoCommittedFiles {
@@ -30,28 +30,28 @@ impl CommittedFiles for NoCommittedFiles {
     }
 }
 
-/// A candidate that the guard has seen.
+/// A candidate evaluated by the command policy.
 pub(super) struct EvaluatedRepair {
     evaluation: Evaluation,
     folder: ProjectDir,
-    /// The files that decide what it does, as they were looked at.
+    /// The watched files as they were inspected.
     watched_files: Vec<WatchedFile>,
-    /// What an answer binds to.
+    /// The hash to which an answer is bound.
     pub(super) hash: String,
 }
 
-/// A repair that may run, with the handle of the folder that it runs in.
+/// A repair that may run, with the handle of its working directory.
 pub(in crate::runner) struct ApprovedRepair {
     pub(super) approved: ApprovedCommand,
     pub(super) root: ProjectRoot,
     pub(super) folder: ProjectDir,
     pub(super) timeout: Duration,
-    /// The files that decide what it does, as they were checked.
+    /// The watched files as they were checked.
     pub(super) watched_files: Vec<WatchedFile>,
 }
 
 impl ApprovedRepair {
-    /// What runs.
+    /// Returns the command to run.
     pub(in crate::runner) fn command(&self) -> &str {
         self.approved.command_text()
     }
@@ -72,7 +72,7 @@ impl EvaluatedRepair {
 }
 
 impl RepairCoordinator<'_> {
-    /// Asks the guard; an error where the folder cannot be used, or the text is none that could be shown.
+    /// Evaluates a candidate; returns an error if its directory cannot be used or its text cannot be shown.
     pub(super) fn evaluate(
         &self,
         root: &ProjectRoot,
@@ -112,7 +112,7 @@ impl RepairCoordinator<'_> {
         })
     }
 
-    /// What the files that decide what a command does are like, against what was committed or accepted.
+    /// Compares the watched files with the committed or accepted versions.
     fn check_watched_files(
         &self,
         root: &ProjectRoot,
@@ -134,8 +134,8 @@ impl RepairCoordinator<'_> {
         files.check(command, folder.relative())
     }
 
-    /// The project as it was committed when the run began, where that is not what is checked out now: whatever agents
-    /// committed in between, nobody has accepted.
+    /// Returns the project as it was committed when the run began, if another commit is checked out now: nobody has
+    /// accepted what agents committed since.
     fn first_committed_files(&self, repairs: &RepairStates) -> Option<Box<dyn CommittedFiles>> {
         let first = repairs.head()?;
         let now = self.context.committed.commit().unwrap_or_default();
@@ -148,8 +148,8 @@ impl RepairCoordinator<'_> {
         })
     }
 
-    /// What is missing for a complete sandbox, where that makes what is approved in advance ask. What looks into
-    /// processes cannot have all of it, and is known to do nothing else.
+    /// Returns the missing sandbox features if they make a pre-approved command require approval. Commands that inspect
+    /// processes cannot have all features, and are known to do nothing else.
     fn missing_confinement(&self, command: &str) -> Option<String> {
         let found = self.context.confinement.get()?;
         let is_fine = self.settings.accepts_incomplete
@@ -158,7 +158,7 @@ impl RepairCoordinator<'_> {
         (!is_fine).then(|| found.summary())
     }
 
-    /// What an answer binds to: whatever decides what would happen, so that another answer is needed if it changes.
+    /// Returns the hash to which an answer is bound: it covers everything that decides what would happen.
     fn approval_hash(
         &self,
         candidate: &RepairCandidate,
@@ -184,8 +184,7 @@ impl RepairCoordinator<'_> {
         content_hash(all.to_string().as_bytes())
     }
 
-    /// Whether a repair may run now: by the owner's list as it is at this moment, or by the word of a person about
-    /// exactly what would run.
+    /// Authorizes a repair by the owner's current list, or by a person's approval of exactly what would run.
     pub(in crate::runner) fn authorize(
         &self,
         repair: &RepairRecord,
@@ -217,14 +216,14 @@ impl RepairCoordinator<'_> {
         })
     }
 
-    /// How long it is until the next repair may run by itself.
+    /// Returns the remaining time until the next automatic repair.
     pub(super) fn remaining_cooldown(&self, repairs: &RepairStates, now: Timestamp) -> Duration {
         let cooldown = Duration::from_secs(self.settings.rules.cooldown_seconds);
         let left = |passed: Duration| cooldown.saturating_sub(passed);
         let by_log = repairs
             .last_auto_start()
             .map(|newest| left(now.since(newest)));
-        // A clock that is set forward does not make it shorter.
+        // Setting the clock forward does not shorten the cooldown.
         let by_process = self
             .context
             .last_started
@@ -250,9 +249,9 @@ mod tests {
     use super::super::settings::{RepairMode, RepairSettings};
     use super::*;
 
-    /// Whoever sets the clock forward does not get a second repair any sooner.
+    /// Setting the clock forward does not shorten the cooldown.
     #[tokio::test(start_paused = true)]
-    async fn a_clock_that_jumps_does_not_end_the_cooldown() {
+    async fn clock_jump_does_not_end_the_cooldown() {
         let terms = RepairSettings {
             mode: RepairMode::Auto,
             rules: RepairPolicy::default(),

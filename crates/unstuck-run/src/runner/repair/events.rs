@@ -1,4 +1,4 @@
-//! The events of a repair that is run: allowed, begun, ended.
+//! The events of a repair execution: approved, started, finished.
 
 use std::path::PathBuf;
 
@@ -15,10 +15,10 @@ use super::evaluate::ApprovedRepair;
 use crate::repair::{RepairError, RepairOutcome};
 use crate::runner::excerpt::tail_excerpt;
 
-/// How much of what a repair wrote is kept.
+/// Largest part of a repair's output that is kept.
 const MAX_OUTPUT_BYTES: usize = 4000;
 
-/// It is allowed, if a person has not said so before, and it begins.
+/// Returns the start event, preceded by the approval if no person has approved it before.
 pub(in crate::runner) fn started_events(
     repair: &RepairRecord,
     allowed: &ApprovedRepair,
@@ -45,7 +45,7 @@ pub(in crate::runner) fn started_events(
     approved.into_iter().chain([started.into()]).collect()
 }
 
-/// What came of it.
+/// Returns the events about the result.
 pub(in crate::runner) fn finished_events(
     repair: &RepairRecord,
     allowed: &ApprovedRepair,
@@ -111,7 +111,7 @@ fn repair_traces(ran: &RepairOutcome, redactor: &Redactor) -> RepairSideEffects 
     }
 }
 
-/// It did not help, or could not be run.
+/// Returns the event of a repair that did not help or could not be run.
 pub(in crate::runner) fn failed_event(repair: &RepairRecord, error: String) -> RepairFailed {
     RepairFailed {
         session: repair.proposed.session.clone(),
@@ -123,7 +123,7 @@ pub(in crate::runner) fn failed_event(repair: &RepairRecord, error: String) -> R
     }
 }
 
-/// One that cannot be run because nobody knows it any more.
+/// Returns the event of a repair that cannot be run because it is unknown.
 pub(in crate::runner) fn unknown_repair_event(
     session: Option<SessionId>,
     id: &str,
@@ -139,7 +139,7 @@ pub(in crate::runner) fn unknown_repair_event(
     }
 }
 
-/// It was cut off: nobody knows what it had done, and it is not run again.
+/// Returns the event of an interrupted repair: its effects are unknown, and it is not run again.
 pub(in crate::runner) fn interrupted_event(session: Option<SessionId>, id: &str) -> RepairFailed {
     RepairFailed {
         was_interrupted: true,

@@ -1,4 +1,4 @@
-//! Runs what may run, confined as the owner wants it.
+//! Executes an approved repair in the sandbox that the settings require.
 
 use std::path::Path;
 
@@ -22,7 +22,7 @@ use crate::process::{ReaperProgram, StopRequest};
 use crate::repair::{RepairError, RepairExecutor, RepairJob, RepairOutcome};
 
 impl RepairCoordinator<'_> {
-    /// Runs it until nothing of it is left.
+    /// Runs the repair until none of its processes is left.
     pub(in crate::runner) async fn run(
         &self,
         allowed: &ApprovedRepair,
@@ -51,7 +51,7 @@ impl RepairCoordinator<'_> {
         job.profile
             .hidden_paths
             .extend_from_slice(workshop.hidden_paths);
-        // What it wrote is redacted with all that is known to be secret before it is told.
+        // Its output is redacted with all known secrets before it is reported.
         let redactor = Redactor::new([]);
         let temporary = std::env::temp_dir();
         let program = ReaperProgram::own();
@@ -59,13 +59,13 @@ impl RepairCoordinator<'_> {
         executor.run(&job, stop).await
     }
 
-    /// The variables that a repair sees.
+    /// Returns the environment variables of a repair.
     fn environment(&self, root: &Path) -> RepairEnvironment {
         let owner = self.context.environment.iter().cloned();
         RepairEnvironment::from_owner(owner, root, &self.settings.env_keep)
     }
 
-    /// What is asked of the sandbox: all of it, where it was there when the repair was decided on or shown to a person.
+    /// Returns the sandbox mode: complete if the sandbox was complete when the repair was planned or shown to a person.
     fn sandbox_mode(&self) -> SandboxMode {
         let found = self.context.confinement.get();
         let is_complete = found.is_some_and(|found| found.level == ConfinementLevel::Full);
@@ -77,7 +77,7 @@ impl RepairCoordinator<'_> {
         }
     }
 
-    /// Finds out what a sandbox can do here, once in a process.
+    /// Probes the sandbox features, once per process.
     pub(in crate::runner) async fn probe_sandbox(&self) {
         if self.context.confinement.get().is_some() {
             return;
@@ -88,7 +88,7 @@ impl RepairCoordinator<'_> {
                 Box::pin(self.probed_confinement()).await
             }
         };
-        // Whoever was faster has found the same.
+        // A concurrent probe has found the same.
         let _ = self.context.confinement.set(found);
     }
 
@@ -117,7 +117,7 @@ impl RepairCoordinator<'_> {
         }
     }
 
-    /// Under which conditions a command would run, for whoever has to approve it.
+    /// Returns the conditions under which a command would run, for its approval.
     pub(in crate::runner) fn repair_conditions(&self, command: &str) -> RepairConditions {
         let found = self.context.confinement.get();
         let (mut sandbox, mut missing) = match found {
@@ -139,7 +139,7 @@ impl RepairCoordinator<'_> {
         }
     }
 
-    /// Keeps the work tree as it is at this moment; nothing where the project is no git repository.
+    /// Takes a snapshot of the work tree; does nothing if the project is not a git repository.
     pub(in crate::runner) async fn snapshot_tree(
         &self,
         run: &RunId,

@@ -1,4 +1,4 @@
-//! What a person has allowed in this project before, and how often it helped.
+//! The repairs approved in this project before, and their success.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +9,10 @@ use unstuck_store::{EventFilter, EventOrder, Store};
 
 use crate::runner::error::RunError;
 
-/// So many events are looked back at.
+/// Largest number of past events that are read.
 const MAX_EVENTS: usize = 4000;
 
-/// What tells how repairs went.
+/// Events about the success of repairs.
 const EVENT_NAMES: [&str; 6] = [
     "recovery_proposed",
     "recovery_approved",
@@ -22,19 +22,19 @@ const EVENT_NAMES: [&str; 6] = [
     "recovery_resolved",
 ];
 
-/// A repair that a person has allowed before.
+/// A repair that a person has approved before.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct RepairHistoryEntry {
-    /// It as it was proposed last.
+    /// The newest proposal of it.
     pub(crate) proposed: RepairProposed,
-    /// How often it helped.
+    /// Number of times it helped.
     pub(crate) success_count: u32,
-    /// How often it was run.
+    /// Number of times it ran.
     pub(crate) run_count: u32,
 }
 
 impl RepairHistoryEntry {
-    /// Its record, in words.
+    /// Summarizes its record.
     pub(crate) fn success_summary(&self) -> String {
         let times = if self.run_count == 1 { "time" } else { "times" };
         format!(
@@ -44,7 +44,7 @@ impl RepairHistoryEntry {
     }
 }
 
-/// What persons have allowed in this project against this very failure, and what helped; the most reliable first.
+/// Loads the repairs that were approved in this project for the same failure and helped; the most reliable first.
 pub(crate) async fn load_history(
     store: &Store,
     project: &str,

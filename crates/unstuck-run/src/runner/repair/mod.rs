@@ -1,7 +1,7 @@
-//! Repairs of the environment: which one fits a failure, whether it may run, and running it.
+//! Repairs of the environment: selection, authorization and execution.
 //!
-//! Agents and unstuck itself propose; the guard ([`unstuck_core::guard`]) judges; only what the owner wrote into their
-//! list, or a person allowed word for word, is run. Nothing is tried twice in a run.
+//! Agents and unstuck itself propose; the command policy ([`unstuck_core::command_policy`]) decides; only commands on
+//! the owner's list, or approved by a person word for word, are run. No repair is tried twice in a run.
 
 mod candidate;
 mod context;

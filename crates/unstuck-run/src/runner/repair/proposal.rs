@@ -1,4 +1,4 @@
-//! What an agent has written into its `recovery.json`, read once.
+//! Reads the proposal that an agent wrote to its `recovery.json`, once.
 
 use std::path::{Path, PathBuf};
 
@@ -13,20 +13,20 @@ use super::candidate::RepairCandidate;
 use super::coordinator::RepairCoordinator;
 use super::select::{RepairOrigin, RepairQuery};
 
-/// The name of the file that an agent proposes a repair in, in the folder of its attempt.
+/// Name of the file for an agent's proposal, in the directory of its attempt.
 const PROPOSAL_FILE: &str = "recovery.json";
 
-/// Where an agent proposes a repair.
+/// Returns the path of an agent's proposal.
 pub(in crate::runner) fn proposal_path(attempt: &Path) -> PathBuf {
     attempt.join(PROPOSAL_FILE)
 }
 
-/// Whether an agent has put something where it may propose a repair.
+/// Returns true if an agent has written a proposal.
 pub(in crate::runner) fn has_proposal(attempt: &DirHandle) -> bool {
     attempt.kind(Path::new(PROPOSAL_FILE)).is_some()
 }
 
-/// What the agent has proposed in the attempt of this folder, judged; none where there is nothing new.
+/// Reads and evaluates the proposal in an attempt's directory; `None` if there is no new one.
 pub(in crate::runner) fn read_proposal(
     repairer: RepairCoordinator<'_>,
     attempt: &DirHandle,

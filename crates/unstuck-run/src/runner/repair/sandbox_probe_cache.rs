@@ -1,7 +1,7 @@
-//! Remembers that a sandbox is complete on this machine, so that it is not tried again by every process.
+//! Caches that the sandbox is complete on this machine, so that not every process probes it.
 //!
-//! Only a complete one is remembered, until the machine starts again: what is taken for complete is asked for in full
-//! when something runs, so a mistake here lets nothing run with less.
+//! Only a complete sandbox is cached, until the next reboot: execution then requires all features, so a wrong cache
+//! entry never weakens the sandbox.
 #![expect(
     clippy::disallowed_methods,
     reason = "the file is in the state folder, which no project reaches"
@@ -15,7 +15,7 @@ use unstuck_repair::sandbox::{ConfinementLevel, ConfinementReport, run_as_user};
 const CACHE_FILE: &str = "sandbox-survey.json";
 const BOOT_ID_FILE: &str = "/proc/sys/kernel/random/boot_id";
 
-/// What is remembered about the sandbox for projects of one user.
+/// The cached probe of the sandbox for the projects of one user.
 pub(super) struct SandboxProbeCache {
     file: PathBuf,
     key: Option<String>,
@@ -41,7 +41,7 @@ impl SandboxProbeCache {
         }
     }
 
-    /// What was found before, if that is known and was complete.
+    /// Returns the cached report, if it exists and is complete.
     pub(super) fn read(&self) -> Option<ConfinementReport> {
         let text = std::fs::read(&self.file).ok()?;
         let kept: CachedProbe = serde_json::from_slice(&text).ok()?;
@@ -49,7 +49,7 @@ impl SandboxProbeCache {
         (is_it && kept.confinement.level == ConfinementLevel::Full).then_some(kept.confinement)
     }
 
-    /// Remembers what was found.
+    /// Saves a report.
     pub(super) fn save(&self, found: &ConfinementReport) {
         let Some(key) = self.key.clone() else {
             return;
@@ -61,7 +61,7 @@ impl SandboxProbeCache {
         if found.level == ConfinementLevel::Full
             && let Ok(text) = serde_json::to_vec(&kept)
         {
-            // It is tried again where it cannot be kept.
+            // If it cannot be saved, the next process probes again.
             let _ = std::fs::write(&self.file, text);
         }
     }

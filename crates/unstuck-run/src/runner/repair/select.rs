@@ -1,4 +1,4 @@
-//! The best of all repairs that fit a failure.
+//! Selects the best of all matching repairs.
 
 use std::path::Path;
 use std::time::Duration;
@@ -17,40 +17,40 @@ use super::evaluate::EvaluatedRepair;
 use super::history::RepairHistoryEntry;
 use super::settings::RepairMode;
 
-/// What a repair is looked for.
+/// The query for a repair.
 pub(in crate::runner) struct RepairQuery<'a> {
     pub(in crate::runner) source: RepairOrigin<'a>,
-    /// The folder in which it failed.
+    /// The directory in which it failed.
     pub(in crate::runner) dir: &'a Path,
-    /// What failed, where something did.
+    /// The failure, if there is one.
     pub(in crate::runner) failure: Option<(&'a Failure, &'a Diagnosis)>,
     pub(in crate::runner) repairs: &'a RepairStates,
     pub(in crate::runner) history: &'a [RepairHistoryEntry],
     pub(in crate::runner) now: Timestamp,
 }
 
-/// What a repair is for.
+/// The origin of a repair query.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::runner) enum RepairOrigin<'a> {
     /// A session whose attempt failed.
     Session(&'a SessionId),
-    /// The run as a whole, between two iterations.
+    /// The whole run, between two iterations.
     Run,
 }
 
-/// The best repair of all that fit.
+/// The best matching repair.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::runner) struct SelectedRepair {
     pub(in crate::runner) proposed: RepairProposed,
     pub(in crate::runner) permission: RepairPermission,
-    /// Whether it has not been told yet.
+    /// True if it is not recorded yet.
     pub(in crate::runner) is_new: bool,
     success_count: u32,
     run_count: u32,
 }
 
 impl SelectedRepair {
-    /// One that a person has allowed.
+    /// Returns a repair that a person has approved.
     pub(in crate::runner) fn approved_by_human(proposed: RepairProposed) -> Self {
         Self {
             proposed,
@@ -63,7 +63,7 @@ impl SelectedRepair {
         }
     }
 
-    /// How long is waited before it runs.
+    /// Returns the delay before it runs.
     pub(in crate::runner) fn delay(&self) -> Duration {
         match self.permission {
             RepairPermission::Granted { after } => after,
@@ -71,7 +71,7 @@ impl SelectedRepair {
         }
     }
 
-    /// It as a decision takes it.
+    /// Returns it as an input of a decision.
     pub(in crate::runner) fn offer(&self) -> RepairOffer<'_> {
         RepairOffer {
             id: &self.proposed.id,
@@ -84,7 +84,7 @@ impl SelectedRepair {
 }
 
 impl RepairCoordinator<'_> {
-    /// The first that may run by itself; if none may, the first that a person can allow.
+    /// Selects the first repair that may run automatically, or else the first that can be approved.
     pub(in crate::runner) fn select_repair(
         &self,
         case: &RepairQuery<'_>,
@@ -136,7 +136,7 @@ impl RepairCoordinator<'_> {
         }
     }
 
-    /// A proposal as it is told; an error where it is refused as a whole.
+    /// Returns the event of a proposal; an error if it is refused completely.
     pub(super) fn proposed_event(
         &self,
         candidate: &RepairCandidate,
@@ -148,7 +148,7 @@ impl RepairCoordinator<'_> {
         Ok(proposed_event(candidate, &weighed, case, fingerprint))
     }
 
-    /// All that fit, in the order in which they are to be considered; nothing that was tried in this run.
+    /// Returns all matching candidates in order of preference, without those tried in this run.
     fn candidates(&self, case: &RepairQuery<'_>) -> Vec<RepairCandidate> {
         let is_its = |repair: &&RepairRecord| match case.source {
             RepairOrigin::Session(session) => repair.proposed.session.as_ref() == Some(session),
@@ -178,7 +178,7 @@ impl RepairCoordinator<'_> {
         all
     }
 
-    /// What the owner's list and the built-in knowledge have against a failure.
+    /// Returns matching candidates from the owner's list and the catalog.
     fn known_candidates(
         &self,
         failure: &Failure,

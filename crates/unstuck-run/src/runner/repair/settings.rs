@@ -1,46 +1,46 @@
-//! What the owner's configuration says about repairs, as far as it counts now.
+//! The owner's repair settings in effect.
 
 use std::path::PathBuf;
 
 use unstuck_core::command_policy::RepairPolicy;
 use unstuck_repair::sandbox::SandboxMode;
 
-/// What the owner's configuration says about repairs, as far as it counts now.
+/// The owner's repair settings in effect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RepairSettings {
-    /// Whether what may run by itself does.
+    /// The mode of automatic repairs.
     pub mode: RepairMode,
-    /// What may run.
+    /// The repair rules.
     pub rules: RepairPolicy,
-    /// The file whose approvals do not count because nobody has trusted it.
+    /// The file whose approvals are ignored because it is not trusted.
     pub untrusted: Option<String>,
-    /// Whether repairs are confined.
+    /// The sandbox mode.
     pub sandbox: SandboxMode,
-    /// Whether what is approved in advance also runs where the sandbox is not complete: the owner's own file, not a
-    /// project's, says so.
+    /// True if pre-approved commands also run in an incomplete sandbox: only the owner's own file can allow this, not
+    /// the project's.
     pub accepts_incomplete: bool,
-    /// Whether they reach the network.
+    /// True if repairs have network access.
     pub network: bool,
-    /// What of the project they may write to; all of it where nothing is named.
+    /// Writable paths of the project; empty for the whole project.
     pub write_paths: Vec<PathBuf>,
-    /// Variables of the owner's environment that they see beside the usual ones.
+    /// Additional environment variables that repairs see.
     pub env_keep: Vec<String>,
-    /// Whether changed files that decide what a command does make it ask.
+    /// True if changed watched files make a command require approval.
     pub checks_watched_files: bool,
 }
 
-/// Whether what may run by itself does.
+/// The mode of automatic repairs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum RepairMode {
-    /// It does.
+    /// Pre-approved repairs run automatically.
     #[default]
     Auto,
-    /// A person is asked about each.
+    /// Every repair needs approval.
     Ask,
 }
 
 impl RepairSettings {
-    /// What is different from what counted before, in words.
+    /// Describes the differences from the earlier settings.
     pub(in crate::runner) fn describe_changes(
         before: Option<&Self>,
         now: Option<&Self>,
@@ -107,7 +107,7 @@ impl RepairSettings {
     }
 }
 
-/// What a list has gained and lost.
+/// Describes the added and removed entries of a list.
 fn describe_list_change(name: &str, before: &[String], now: &[String]) -> Vec<String> {
     let gained = now.iter().filter(|one| !before.contains(one));
     let lost = before.iter().filter(|one| !now.contains(one));

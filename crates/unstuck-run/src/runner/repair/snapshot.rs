@@ -1,4 +1,4 @@
-//! The work tree before and after a repair, so that what it changed can be undone.
+//! Snapshots of the work tree before and after a repair, so that its changes can be undone.
 
 use std::path::Path;
 
@@ -6,14 +6,14 @@ use unstuck_core::RunId;
 
 use crate::worktree::SnapshotStore;
 
-/// When a snapshot is taken.
+/// The time at which a snapshot is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::runner) enum SnapshotPhase {
     Before,
     After,
 }
 
-/// What the snapshot before a repair is called.
+/// Returns the label of the snapshot before a repair.
 pub fn before_repair_label(repair: &str) -> String {
     snapshot_label(repair, SnapshotPhase::Before)
 }
@@ -25,7 +25,7 @@ fn snapshot_label(repair: &str, moment: SnapshotPhase) -> String {
     }
 }
 
-/// Keeps the work tree as it is at this moment; nothing where the project is no git repository.
+/// Takes a snapshot of the work tree; does nothing if the project is not a git repository.
 pub(in crate::runner) async fn take_snapshot(
     project: &Path,
     state: &Path,

@@ -1,4 +1,4 @@
-//! What an agent plants, and how it swaps that while unstuck is at work.
+//! Plants hostile files as an agent would, and swaps them while unstuck works.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -49,16 +49,16 @@ pub(crate) const NAMES: &[&str] = &[
     "made.txt",
 ];
 
-/// A project that an agent owns, and the folder in which unstuck keeps what counts.
+/// A project that an agent owns, and the state directory of unstuck.
 pub(crate) struct Tree {
     pub(crate) place: PathBuf,
     pub(crate) project: PathBuf,
     pub(crate) state: PathBuf,
-    /// Sockets are there as long as somebody listens.
+    /// Keeps the sockets open.
     _sockets: Vec<UnixListener>,
 }
 
-/// The owner's own files: some that the agent may not read, and some that it has a second name for.
+/// Creates the owner's own files: some that the agent may not read, and some that it has hard links to.
 pub(crate) fn make_outside(outside: &Path) {
     fs::create_dir_all(outside.join("folder/attempt-1")).unwrap();
     fs::create_dir_all(outside.join("folder/a/iteration-1")).unwrap();
@@ -82,7 +82,7 @@ pub(crate) fn make_outside(outside: &Path) {
     }
 }
 
-/// Puts something at a place; what cannot be put there is left out.
+/// Creates a random entry at a path; one that cannot be created is omitted.
 fn put(at: &Path, outside: &Path, chance: &mut Chance) -> Option<UnixListener> {
     let targets = [
         "private.txt",
@@ -96,7 +96,7 @@ fn put(at: &Path, outside: &Path, chance: &mut Chance) -> Option<UnixListener> {
         0..4 => drop(symlink(&target, at)),
         4 => drop(symlink(at, at)),
         5 => {
-            // The same target by a way that goes up.
+            // The same target by a path with `..`.
             let up = "../".repeat(20);
             let target = target.strip_prefix("/").unwrap();
             drop(symlink(Path::new(&up).join(target), at));
@@ -105,7 +105,7 @@ fn put(at: &Path, outside: &Path, chance: &mut Chance) -> Option<UnixListener> {
         7 => return UnixListener::bind(at).ok(),
         8 => {
             let zero = makedev(1, 5);
-            // Only root can.
+            // Only root can create devices.
             let _ = mknodat(CWD, at, FileType::CharacterDevice, Mode::RWXU, zero);
         }
         9 => {
@@ -140,7 +140,7 @@ impl Tree {
         for _ in 0..=chance.below(6) {
             let at = project.join(chance.one(NAMES));
             let above = at.parent().unwrap();
-            // Only what is in the project itself is the agent's: not what a link of it names.
+            // The agent owns only entries of the project itself, not the targets of its links.
             let is_inside = |folder: &Path| {
                 let real = folder.canonicalize();
                 real.is_ok_and(|real| real.starts_with(&project))
@@ -168,7 +168,7 @@ impl Tree {
     }
 }
 
-/// Somebody who swaps what is in a project until it is dropped.
+/// A thread that swaps entries of a project until it is dropped.
 pub(crate) struct Racer {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,

@@ -1,4 +1,4 @@
-//! What unstuck reads and writes in a project.
+//! The operations of unstuck that read and write in a project.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -25,13 +25,13 @@ use unstuck_run::worktree::{SnapshotStore, fingerprint};
 use super::planting::{NAMES, RUN, Tree};
 use super::{CANARY, Chance};
 
-/// What an attempt prints.
+/// The output of an attempt.
 const PRINTED: &str = "what the agent printed\n";
 
-/// So much is read of a file.
+/// Largest size that is read of a file.
 const MOST: u64 = 1 << 20;
 
-/// Does some of what unstuck does in a project.
+/// Runs some operations of unstuck in a project.
 pub(crate) fn work(tree: &Tree, chance: &mut Chance) {
     for _ in 0..3 {
         match chance.below(24) {
@@ -95,7 +95,8 @@ fn events(tree: &Tree) -> Vec<EventRecord> {
     all.into_iter().zip(1..).map(recorded).collect()
 }
 
-/// The files of a run, and what an agent proposes in one of them. Those that count are written whatever is in the project.
+/// Writes the files of a run, and a proposal in one attempt. The authoritative files are written whatever is in the
+/// project.
 fn run_files(tree: &Tree) {
     let redactor = Redactor::new([]);
     let run = RunId::new(RUN);
@@ -161,13 +162,13 @@ fn configured(tree: &Tree) {
 }
 
 fn answered(tree: &Tree) {
-    // As it is resolved before anything runs.
+    // Resolved before anything runs, as in a real run.
     let target = tree.project.join("answer.md");
     let _ = write_atomically(&target, PRINTED.as_bytes());
     let _ = resolve_target(&target);
 }
 
-/// Every operation of a handle, at any name, resolved by the kernel and step by step.
+/// Runs every operation of a handle, at any name, resolved by the kernel and step by step.
 fn handled(tree: &Tree, chance: &mut Chance) {
     let resolver = *chance.one(&[PathResolver::Kernel, PathResolver::Stepwise]);
     let project = DirHandle::open(&tree.project)
@@ -218,7 +219,7 @@ fn handled(tree: &Tree, chance: &mut Chance) {
     }
 }
 
-/// A snapshot of the work tree, and the way back to it.
+/// Takes a snapshot of the work tree and restores it.
 fn snapshots(tree: &Tree, chance: &mut Chance) {
     crate::worktree::git(&tree.project, &["init", "-q", "-b", "main"]);
     let Ok(snapshots) = SnapshotStore::open(&tree.project, &RunId::new(RUN), &tree.state) else {
@@ -238,7 +239,7 @@ fn snapshots(tree: &Tree, chance: &mut Chance) {
     expect_own(crate::worktree::git(&tree.project, &args).as_bytes());
 }
 
-/// Nothing of what is outside has been copied into the project, or into what unstuck keeps.
+/// Checks that no outside contents were copied to the project or to the state directory.
 pub(crate) fn expect_nothing_leaked(tree: &Tree) {
     for folder in [&tree.project, &tree.state] {
         if folder.exists() {

@@ -1,4 +1,4 @@
-//! Attacks that once got out of the sandbox: each is performed for real, and what it is after is looked at afterwards.
+//! Attacks that once escaped the sandbox: each is performed for real, and its target is checked afterwards.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use unstuck_run::process::ChildStatus;
 
 use super::support::Place;
 
-/// What git would execute outside, as `printf` writes it into its settings.
+/// Returns a `printf` format of git settings that make git execute a command outside.
 fn fsmonitor(place: &Place) -> String {
     let pwned = place.path("outside/pwned");
     format!(
@@ -18,7 +18,7 @@ fn fsmonitor(place: &Place) -> String {
     )
 }
 
-/// Whether the owner's own git executes something of the attacker's.
+/// Returns true if the owner's own git executes a command of the attacker.
 fn is_executed(place: &Place) -> bool {
     for folder in [".", "a", "a/b", "bare"] {
         if !place.path("project").join(folder).exists() {
@@ -31,9 +31,9 @@ fn is_executed(place: &Place) -> bool {
     place.path("outside/pwned").exists()
 }
 
-/// H6: git reads settings and hooks from wherever `.git/commondir` says.
+/// H6: git reads settings and hooks from the directory that `.git/commondir` names.
 #[tokio::test]
-async fn commondir_never_sends_git_elsewhere() {
+async fn commondir_never_redirects_git() {
     let place = Place::new();
     place.repository();
     let line = format!(
@@ -49,9 +49,9 @@ async fn commondir_never_sends_git_elsewhere() {
 
 /// Not even for a moment: an editor or a prompt runs git while a repair runs.
 #[tokio::test]
-async fn nothing_is_in_force_while_the_repair_runs() {
+async fn injected_settings_never_take_effect_while_the_repair_runs() {
     for has_repository in [true, false] {
-        // Not below the repository of these tests: where one lies above, no place is held for another one.
+        // Not below the repository of these tests: with a repository above, no placeholder is created for another one.
         let place = Place::below(Path::new("/var/tmp"));
         if has_repository {
             place.repository();
@@ -79,7 +79,7 @@ async fn nothing_is_in_force_while_the_repair_runs() {
 }
 
 #[tokio::test]
-async fn nothing_that_git_obeys_survives() {
+async fn injected_git_settings_never_survive() {
     let attacks = [
         (".git/config", "printf 'EVIL' >> .git/config"),
         (
@@ -147,7 +147,7 @@ async fn nothing_that_git_obeys_survives() {
 }
 
 #[tokio::test]
-async fn a_nested_repository_is_put_back_as_it_was() {
+async fn nested_repository_is_restored() {
     let place = Place::new();
     place.repository();
     place.git(&["init", "-q", "a"]);
@@ -175,7 +175,7 @@ async fn a_nested_repository_is_put_back_as_it_was() {
 }
 
 #[tokio::test]
-async fn git_itself_still_works_and_what_it_does_is_kept() {
+async fn git_works_in_the_sandbox_and_its_changes_are_kept() {
     let place = Place::new();
     place.repository();
     let line = "echo more >> file && git add -A && git commit -q -m second && git tag v1 && git branch other && git stash list";
@@ -194,9 +194,9 @@ async fn git_itself_still_works_and_what_it_does_is_kept() {
     assert_eq!(place.git(&["log", "--format=%s"]), "second\nfirst\n");
 }
 
-/// What others do to the repository meanwhile is not undone.
+/// Concurrent changes of the repository by others are not undone.
 #[tokio::test]
-async fn a_commit_of_the_owner_meanwhile_stays() {
+async fn concurrent_commit_of_the_owner_is_kept() {
     let place = Place::new();
     place.repository();
     let line =
@@ -213,7 +213,7 @@ async fn a_commit_of_the_owner_meanwhile_stays() {
 }
 
 #[tokio::test]
-async fn declared_effects_are_kept_if_they_are_harmless() {
+async fn harmless_declared_effects_are_kept() {
     let place = Place::new();
     let ran = place.run("git init -q").await;
     assert_eq!(ran.status, ChildStatus::Exited(0), "{ran:#?}");
@@ -247,9 +247,9 @@ async fn declared_effects_are_kept_if_they_are_harmless() {
     assert_eq!(log, "library\n");
 }
 
-/// H7: a program of the project beside one that looks into processes ran without a sandbox.
+/// H7: a program of the project ran without a sandbox next to a command that inspects processes.
 #[tokio::test]
-async fn nothing_of_the_project_runs_beside_what_looks_into_processes() {
+async fn project_programs_do_not_run_next_to_process_inspection() {
     let place = Place::new();
     let key = place.write("home/.ssh/id_ed25519", "hunter2");
     let bashrc = place.path("home/.bashrc");
@@ -276,7 +276,7 @@ async fn nothing_of_the_project_runs_beside_what_looks_into_processes() {
 
 /// M1: programs and environments of tools in caches.
 #[tokio::test]
-async fn what_runs_later_from_a_cache_is_never_changed() {
+async fn executable_cache_contents_are_never_changed() {
     let programs = [
         ".gradle/wrapper/dists/gradle-8/abc/bin/gradle",
         ".m2/wrapper/dists/maven/x/bin/mvn",
@@ -326,7 +326,7 @@ async fn what_runs_later_from_a_cache_is_never_changed() {
         assert_eq!(now.as_deref(), Some("mine"), "{program}");
     }
     assert_eq!(std::fs::read_to_string(&other).unwrap(), "mine");
-    // Nothing is added to an environment or a package that was there.
+    // Nothing is added to an existing environment or package.
     for folder in [
         ".cache/pypoetry/virtualenvs/app/bin",
         ".conda/envs/app/bin",
@@ -341,7 +341,7 @@ async fn what_runs_later_from_a_cache_is_never_changed() {
 }
 
 #[tokio::test]
-async fn what_is_new_in_a_cache_is_kept() {
+async fn new_cache_entries_are_kept() {
     let place = Place::new();
     for folder in [
         ".cache/pypoetry/virtualenvs/old",
@@ -383,9 +383,9 @@ async fn what_is_new_in_a_cache_is_kept() {
     assert_eq!(ran.discarded_writes, Vec::<PathBuf>::new(), "{ran:#?}");
 }
 
-/// M4: the files that were checked are those that the command sees.
+/// M4: the command sees the files that were checked.
 #[tokio::test]
-async fn a_file_that_is_exchanged_after_the_check_changes_nothing() {
+async fn file_replaced_after_the_check_has_no_effect() {
     let checked = |is_written| WatchedFile {
         path: "fix.sh".to_owned(),
         bytes: b"echo mine".to_vec(),
@@ -409,7 +409,7 @@ async fn a_file_that_is_exchanged_after_the_check_changes_nothing() {
     let run = place.run_checked(line, vec![checked(false)], |_| {});
     let (ran, ()) = tokio::join!(run, exchange);
     assert_eq!(ran.unwrap().stdout, "mine\n");
-    // What the command has to write cannot be held, but is looked at once more before it starts.
+    // Files that the command has to write cannot be pinned, but are checked once more before it starts.
     let refused = place
         .run_checked("sh fix.sh", vec![checked(true)], |_| {})
         .await;
@@ -420,9 +420,9 @@ async fn a_file_that_is_exchanged_after_the_check_changes_nothing() {
     );
 }
 
-/// L5: modes that make a program run as somebody else, by whatever call.
+/// L5: modes that make a program run as another user, by any system call.
 #[tokio::test]
-async fn no_call_sets_a_mode_that_gives_away_rights() {
+async fn no_system_call_sets_privileged_modes() {
     const SCRIPT: &str = r#"
 import ctypes, os
 libc = ctypes.CDLL(None, use_errno=True)
@@ -461,7 +461,7 @@ print("done")
     }
 }
 
-/// What lies in home folders and must not be read, and what may lie there next year.
+/// Secrets in home directories that must not be readable, including ones of future tools.
 const SECRETS: [&str; 64] = [
     ".env",
     ".env.local",
@@ -529,9 +529,9 @@ const SECRETS: [&str; 64] = [
     ".some-tool-of-next-year",
 ];
 
-/// L7: nobody has to know where secrets are; what a repair does not need is not there.
+/// L7: the locations of secrets need not be known; everything that a repair does not need is hidden.
 #[tokio::test]
-async fn a_repair_sees_of_the_home_folder_only_what_it_needs() {
+async fn repair_sees_only_needed_files_of_the_home_directory() {
     let place = Place::new();
     for secret in SECRETS {
         let text = match secret {
@@ -547,7 +547,7 @@ async fn a_repair_sees_of_the_home_folder_only_what_it_needs() {
         };
         place.write(&format!("home/{secret}"), text);
     }
-    // What has no secret in it, and programs, are there.
+    // Files without secrets, and programs, are visible.
     place.write("home/.gitconfig", "[user]\n\tname = me\n");
     place.write("home/.nvm/versions/node/bin/x", "#!/bin/sh\necho tool\n");
     place.write("home/.local/bin/x", "tool");
@@ -563,9 +563,9 @@ async fn a_repair_sees_of_the_home_folder_only_what_it_needs() {
     }
 }
 
-/// A project in the home folder is there, what lies beside it is not.
+/// A project in the home directory is visible, its siblings are not.
 #[tokio::test]
-async fn other_projects_are_not_seen() {
+async fn other_projects_are_hidden() {
     let place = Place::new();
     let home = place.path("home");
     std::fs::create_dir_all(home.join("work")).unwrap();

@@ -1,4 +1,4 @@
-//! What runs is what was approved, with what it needs and no more.
+//! Tests that exactly the approved command runs, with what it needs and no more.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ async fn plain_commands_run_without_a_shell_until_one_fails() {
 }
 
 #[tokio::test]
-async fn anything_else_runs_by_the_plain_shell() {
+async fn other_commands_run_in_the_plain_shell() {
     let place = Place::new();
     let ran = place
         .run("for i in 1 2; do echo $i; done; echo $0; exit 7")
@@ -38,7 +38,7 @@ async fn anything_else_runs_by_the_plain_shell() {
 }
 
 #[tokio::test]
-async fn a_program_that_is_not_there_is_the_commands_failure() {
+async fn missing_program_is_a_failure_of_the_command() {
     let place = Place::new();
     let ran = place.run("no-such-program --now").await;
     assert_eq!(ran.status, ChildStatus::Exited(127));
@@ -49,7 +49,7 @@ async fn a_program_that_is_not_there_is_the_commands_failure() {
 }
 
 #[tokio::test]
-async fn a_program_of_the_project_runs_only_if_the_entry_names_its_path() {
+async fn project_program_runs_only_if_the_entry_names_its_path() {
     let place = Place::new();
     place.write("project/bin/tool", "#!/bin/sh\necho from the project\n");
     let tool = place.path("project/bin/tool");
@@ -72,9 +72,9 @@ async fn a_program_of_the_project_runs_only_if_the_entry_names_its_path() {
     assert!(reason.contains("inside of the project"), "{reason}");
 }
 
-/// S3-50: the environment is rebuilt; nothing of ours that could steer or betray is in it.
+/// S3-50: the environment is rebuilt; it has none of our variables that could influence the command or leak secrets.
 #[tokio::test]
-async fn the_environment_is_the_rebuilt_one_and_nothing_else() {
+async fn environment_is_exactly_the_rebuilt_one() {
     let mut place = Place::new();
     place.keep.push("UNSTUCK_TEST_KEPT".to_owned());
     let ran = place.run("env | cut -d= -f1 | sort | tr '\\n' ' '").await;
@@ -96,9 +96,9 @@ async fn the_environment_is_the_rebuilt_one_and_nothing_else() {
     }
 }
 
-/// S3-49: no repair takes longer than it may.
+/// S3-49: no repair exceeds its timeout.
 #[tokio::test]
-async fn what_takes_too_long_is_ended_and_says_so() {
+async fn timed_out_repair_is_ended_and_reported() {
     let mut place = Place::new();
     place.timeout = Duration::from_millis(700);
     let ran = place
@@ -113,7 +113,7 @@ async fn what_takes_too_long_is_ended_and_says_so() {
 }
 
 #[tokio::test]
-async fn asked_to_stop_it_stops_and_starts_no_further_command() {
+async fn stop_request_ends_the_repair_and_starts_no_further_command() {
     let place = Place::new();
     let root = place.root();
     let folder = root.open_working_dir(None).unwrap();
@@ -135,7 +135,7 @@ async fn asked_to_stop_it_stops_and_starts_no_further_command() {
 }
 
 #[tokio::test]
-async fn a_gigabyte_of_output_is_kept_in_bounds_and_secrets_are_taken_out() {
+async fn huge_output_is_bounded_and_redacted() {
     let place = Place::new();
     let line = "echo s3cret-value; head -c 1000000000 /dev/zero | tr '\\0' 'x'; echo; echo the end";
     let ran = place.run(line).await;
@@ -150,7 +150,7 @@ async fn a_gigabyte_of_output_is_kept_in_bounds_and_secrets_are_taken_out() {
 }
 
 #[tokio::test]
-async fn one_repair_at_a_time_runs_in_a_project() {
+async fn one_repair_runs_at_a_time_per_project() {
     let place = Place::new();
     let root = place.root();
     let folder = root.open_working_dir(None).unwrap();

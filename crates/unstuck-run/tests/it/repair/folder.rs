@@ -1,4 +1,4 @@
-//! The folder that was decided on is the folder that is worked in.
+//! Tests that a repair runs in the directory on which the decision was based.
 
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use unstuck_run::repair::RepairError;
 
 use super::support::Place;
 
-/// Swaps a folder for a symlink and back, until it is dropped.
+/// Swaps a directory for a symlink and back, until it is dropped.
 struct Swapper {
     is_over: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
@@ -42,9 +42,9 @@ impl Drop for Swapper {
     }
 }
 
-/// S3-48: a folder that is swapped for a symlink between decision and execution leads nowhere else.
+/// S3-48: a directory that is swapped for a symlink between decision and execution does not redirect the repair.
 #[tokio::test]
-async fn a_folder_that_is_swapped_all_the_time_never_leads_outside() {
+async fn constantly_swapped_directory_never_leads_outside() {
     let place = Place::new();
     place.write("outside/who", "outside");
     place.write("project/work/who", "inside");
@@ -74,7 +74,7 @@ async fn a_folder_that_is_swapped_all_the_time_never_leads_outside() {
 }
 
 #[tokio::test]
-async fn another_folder_in_its_place_is_not_worked_in() {
+async fn repair_refuses_a_replaced_directory() {
     let place = Place::new();
     place.write("project/work/file", "");
     let root = place.root();
@@ -91,7 +91,7 @@ async fn another_folder_in_its_place_is_not_worked_in() {
 }
 
 #[tokio::test]
-async fn another_project_in_its_place_is_not_worked_in() {
+async fn repair_refuses_a_replaced_project() {
     let place = Place::new();
     let root = place.root();
     let folder = root.open_working_dir(None).unwrap();
@@ -106,7 +106,7 @@ async fn another_project_in_its_place_is_not_worked_in() {
 }
 
 #[tokio::test]
-async fn a_project_below_the_temporary_folder_is_seen_and_its_neighbours_are_not() {
+async fn project_in_the_temporary_directory_is_visible_and_its_siblings_are_not() {
     for below in ["/tmp", "/var/tmp"] {
         let place = Place::below(Path::new(below));
         place.write("outside/secret", "hunter2");

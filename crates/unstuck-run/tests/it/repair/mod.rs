@@ -1,4 +1,4 @@
-//! Repairs, run for real and tried from the inside.
+//! Tests of repairs that run for real, seen from inside the sandbox.
 
 mod attacks;
 mod command;

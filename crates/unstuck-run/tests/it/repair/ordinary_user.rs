@@ -1,4 +1,4 @@
-//! All of this once more as somebody who is not root.
+//! Runs these tests again as a user other than root.
 
 use std::process::Command;
 
@@ -7,7 +7,7 @@ mod root {
     use super::*;
 
     #[test]
-    fn everything_holds_for_an_ordinary_user_too() {
+    fn all_repair_tests_pass_as_an_ordinary_user() {
         #[expect(
             clippy::disallowed_methods,
             reason = "the tests run themselves as another user"

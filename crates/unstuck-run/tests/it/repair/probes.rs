@@ -1,4 +1,4 @@
-//! What a hostile command can do: each thing that it tries must not work, and what a repair needs must.
+//! Probes of the sandbox: attacks must fail, and operations that repairs need must succeed.
 
 use std::cell::RefCell;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -12,14 +12,14 @@ use unstuck_run::process::ChildStatus;
 
 use super::support::{Place, is_root};
 
-/// Runs a line that says `done` if it could do what it should not.
+/// Runs a line that prints `done` if a forbidden operation succeeded.
 async fn refused(place: &Place, line: &str) {
     let ran = place.run(&format!("({line}) && echo done")).await;
     assert_eq!(ran.confinement.summary(), "full");
     assert!(!ran.stdout.contains("done"), "{line}: {ran:#?}");
 }
 
-/// The same for something that does work without the sandbox, or else this would show nothing.
+/// The same for an operation that does succeed without the sandbox, which proves that the sandbox stops it.
 async fn stopped(set_up: impl Fn(&Place), line: impl Fn(&Place) -> String) {
     let place = Place::new();
     set_up(&place);
@@ -37,7 +37,7 @@ fn outside(place: &Place, name: &str) -> String {
 }
 
 #[tokio::test]
-async fn the_project_and_the_caches_can_be_written_to() {
+async fn project_and_caches_are_writable() {
     let place = Place::new();
     place.write("home/.npm/_cacache/old", "");
     let line = "echo a > file && echo b > ~/.npm/_cacache/new && rm ~/.npm/_cacache/old && echo c > \"$TMPDIR/t\"";
@@ -50,7 +50,7 @@ async fn the_project_and_the_caches_can_be_written_to() {
 }
 
 #[tokio::test]
-async fn nothing_outside_can_be_written_to() {
+async fn nothing_outside_is_writable() {
     let set_up = |place: &Place| drop(place.write("outside/kept", "kept"));
     for line in [
         "echo x > OUTSIDE/new",
@@ -110,9 +110,10 @@ async fn modes_owners_and_times_outside_cannot_be_changed() {
 mod root {
     use super::*;
 
-    /// What root allows for files of others works in the project, and only if no program of the project has a part in it.
+    /// Privileges of root over other users' files work in the project, but only if no program of the project is
+    /// involved.
     #[tokio::test]
-    async fn root_gives_files_of_the_project_to_others() {
+    async fn root_can_change_owners_of_project_files() {
         let place = Place::new();
         let file = place.write("project/cache/file", "");
         let owner = || std::fs::metadata(&file).unwrap().uid();
@@ -148,9 +149,9 @@ async fn nothing_can_be_mounted() {
 }
 
 #[tokio::test]
-async fn no_setting_of_the_kernel_can_be_changed() {
+async fn no_kernel_setting_can_be_changed() {
     let place = Place::new();
-    // The value that is there already, so that nothing is harmed if this works after all.
+    // Writes the existing value, so that nothing is harmed if this works after all.
     for setting in [
         "/proc/sys/kernel/core_pattern",
         "/proc/sys/vm/swappiness",
@@ -163,7 +164,7 @@ async fn no_setting_of_the_kernel_can_be_changed() {
 }
 
 #[tokio::test]
-async fn no_device_can_be_made_or_reached() {
+async fn no_device_can_be_created_or_opened() {
     let place = Place::new();
     refused(&place, "mknod zero c 1 5").await;
     refused(&place, "mknod disk b 7 0").await;
@@ -176,7 +177,7 @@ async fn no_device_can_be_made_or_reached() {
 }
 
 #[tokio::test]
-async fn no_privileged_program_can_be_left_behind() {
+async fn no_setuid_program_can_be_left_behind() {
     let place = Place::new();
     place.write("project/program", "");
     refused(&place, "chmod u+s program && test -u program").await;
@@ -207,7 +208,7 @@ async fn no_privilege_is_left() {
     assert!(ran.stdout.contains("\n0\nnot a tty"), "{ran:#?}");
 }
 
-/// A server of the machine that a command may or may not reach.
+/// Starts a server of the machine that a command may or may not reach.
 fn server() -> (std::net::TcpListener, u16) {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -215,7 +216,7 @@ fn server() -> (std::net::TcpListener, u16) {
 }
 
 #[tokio::test]
-async fn the_network_is_there_only_if_it_is_on() {
+async fn network_is_available_only_if_enabled() {
     let place = Place::new();
     let (_listener, port) = server();
     let line = format!(
@@ -237,7 +238,7 @@ async fn the_network_is_there_only_if_it_is_on() {
 }
 
 #[tokio::test]
-async fn processes_of_the_machine_are_neither_seen_nor_signalled() {
+async fn processes_of_the_machine_cannot_be_seen_or_signaled() {
     let place = Place::new();
     let other = std::process::id();
     let line = format!("ls -d /proc/[0-9]* | wc -l; cat /proc/{other}/cmdline && echo done; true");
@@ -256,7 +257,7 @@ async fn processes_of_the_machine_are_neither_seen_nor_signalled() {
 }
 
 #[tokio::test]
-async fn services_of_the_machine_cannot_be_reached_by_a_socket() {
+async fn services_of_the_machine_cannot_be_reached_by_socket() {
     let number = std::process::id();
     let temporary = std::env::temp_dir().join(format!("service-{number}"));
     for folder in ["outside", "home", "project", temporary.to_str().unwrap()] {
@@ -281,7 +282,7 @@ async fn services_of_the_machine_cannot_be_reached_by_a_socket() {
     }
     let _ = std::fs::remove_dir_all(temporary);
     let place = Place::new();
-    // One that is connected to nothing yet could be pointed anywhere.
+    // An unconnected one could be connected to anything later.
     let pair = "import socket; socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)";
     refused(&place, &format!("python3 -c '{pair}'")).await;
     let pair = "import socket; socket.socketpair(); print(\"pair\")";
@@ -330,7 +331,7 @@ async fn secrets_cannot_be_read() {
 }
 
 #[tokio::test]
-async fn what_is_written_to_the_home_folder_is_private_and_told() {
+async fn writes_to_the_home_directory_are_private_and_reported() {
     let place = Place::new();
     place.write("home/.gitconfig", "mine");
     let line = "echo evil >> ~/.gitconfig && mkdir -p ~/.local/bin && echo evil > ~/.local/bin/ls && cat ~/.gitconfig";
@@ -346,7 +347,7 @@ async fn what_is_written_to_the_home_folder_is_private_and_told() {
 }
 
 #[tokio::test]
-async fn a_cache_can_be_removed_and_what_would_run_from_it_later_is_private() {
+async fn cache_can_be_removed_but_executable_entries_are_private() {
     let place = Place::new();
     place.write("home/.npm/_cacache/old", "");
     let line = "rm -rf ~/.npm/_cacache && mkdir ~/.npm/_cacache && echo new > ~/.npm/_cacache/new && \
@@ -366,7 +367,7 @@ async fn a_cache_can_be_removed_and_what_would_run_from_it_later_is_private() {
 }
 
 #[tokio::test]
-async fn what_decides_about_later_commands_stays_as_it_is() {
+async fn files_that_affect_later_commands_are_not_changed() {
     let place = Place::new();
     let kept = [
         "unstuck.toml",
@@ -388,7 +389,7 @@ async fn what_decides_about_later_commands_stays_as_it_is() {
     ] {
         refused(&place, line).await;
     }
-    // Git's folder is a private copy, of which this is not taken over.
+    // Git's directory is a private copy, of which this is discarded.
     for line in [
         "echo x > .git/config",
         "echo x > .git/hooks/post-checkout",
@@ -421,7 +422,7 @@ async fn what_decides_about_later_commands_stays_as_it_is() {
 }
 
 #[tokio::test]
-async fn what_would_decide_about_later_commands_does_not_come_into_being() {
+async fn files_that_would_affect_later_commands_are_not_created() {
     let place = Place::new();
     place.write("project/.git/HEAD", "ref: refs/heads/main\n");
     let line = "echo '{}' > unstuck.json; mkdir -p .git/hooks; echo x > .git/hooks/pre-commit; echo y > .git/config; echo z > file";

@@ -1,4 +1,4 @@
-//! Entries that work on processes of the machine.
+//! Tests of entries that inspect or signal processes of the machine.
 
 use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
@@ -8,7 +8,7 @@ use unstuck_run::process::ChildStatus;
 
 use super::support::Place;
 
-/// A process of the machine that does not outlive its test.
+/// A process of the machine that is killed with its test.
 struct Server(Child);
 
 impl Server {
@@ -35,7 +35,7 @@ impl Drop for Server {
 }
 
 #[tokio::test]
-async fn a_left_over_server_is_ended_by_its_pid_file() {
+async fn leftover_server_is_ended_by_its_pid_file() {
     let place = Place::new();
     let mut server = Server::start("exec sleep 1000");
     place.write("project/server.pid", &server.0.id().to_string());
@@ -48,7 +48,7 @@ async fn a_left_over_server_is_ended_by_its_pid_file() {
 }
 
 #[tokio::test]
-async fn a_stale_pid_file_is_told_from_a_live_one() {
+async fn stale_pid_file_is_distinguished_from_a_live_one() {
     let place = Place::new();
     let line = "kill -0 \"$(cat run/app.pid)\" 2>/dev/null || rm -f run/app.pid";
     let server = Server::start("exec sleep 1000");
@@ -61,7 +61,7 @@ async fn a_stale_pid_file_is_told_from_a_live_one() {
 }
 
 #[tokio::test]
-async fn such_an_entry_can_still_write_nowhere_else() {
+async fn process_entry_cannot_write_anywhere_else() {
     let place = Place::new();
     place.write("home/.ssh/id", "hunter2");
     let outside = place.path("outside/file");
@@ -75,7 +75,7 @@ async fn such_an_entry_can_still_write_nowhere_else() {
 }
 
 #[tokio::test]
-async fn such_an_entry_sees_no_more_of_processes_than_their_numbers() {
+async fn process_entry_sees_only_process_ids() {
     let place = Place::new();
     let own = std::process::id();
     for what in [
@@ -93,7 +93,7 @@ async fn such_an_entry_sees_no_more_of_processes_than_their_numbers() {
 }
 
 #[tokio::test]
-async fn whoever_holds_a_port_is_found_and_ended() {
+async fn process_that_holds_a_port_is_found_and_ended() {
     let place = Place::new();
     let port = TcpListener::bind("127.0.0.1:0")
         .unwrap()
@@ -107,7 +107,7 @@ async fn whoever_holds_a_port_is_found_and_ended() {
     crate::support::eventually("the server is up", is_up).await;
     let ran = place.run(&format!("fuser -k {port}/tcp")).await;
     assert_eq!(ran.status, ChildStatus::Exited(0), "{ran:#?}");
-    // The kernel lets nobody look into processes from a whole sandbox, and that is told.
+    // The kernel does not permit process inspection from a complete sandbox, and the missing feature is reported.
     // Only root has its mounts then.
     assert_ne!(ran.confinement.level, ConfinementLevel::Full);
     assert!(

@@ -1,4 +1,4 @@
-//! What the owner can ask of the sandbox.
+//! Tests of the sandbox settings of an owner.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use unstuck_run::repair::RepairError;
 use super::support::Place;
 
 #[tokio::test]
-async fn without_a_sandbox_it_says_so() {
+async fn missing_sandbox_is_reported() {
     let place = Place::new();
     let outside = place.path("outside/file");
     let line = format!("echo x > {} && pwd", outside.display());
@@ -23,7 +23,7 @@ async fn without_a_sandbox_it_says_so() {
 }
 
 #[tokio::test]
-async fn where_only_some_of_the_project_is_writable_the_rest_is_not() {
+async fn only_configured_write_paths_are_writable() {
     let place = Place::new();
     place.write("project/src/main.js", "mine");
     std::fs::create_dir(place.path("project/node_modules")).unwrap();
@@ -40,7 +40,7 @@ async fn where_only_some_of_the_project_is_writable_the_rest_is_not() {
 }
 
 #[tokio::test]
-async fn the_owner_can_open_a_folder_outside() {
+async fn owner_can_make_an_outside_directory_writable() {
     let place = Place::new();
     let outside = place.path("outside");
     let line = format!("echo x > {}/file && echo x > here", outside.display());
@@ -53,7 +53,7 @@ async fn the_owner_can_open_a_folder_outside() {
 }
 
 #[tokio::test]
-async fn under_an_overlay_the_project_stays_as_it_is() {
+async fn project_below_an_overlay_is_not_changed() {
     let place = Place::new();
     place.write("project/kept", "kept");
     place.write("project/gone/file", "");
@@ -79,7 +79,7 @@ async fn under_an_overlay_the_project_stays_as_it_is() {
 }
 
 #[tokio::test]
-async fn an_overlay_that_cannot_be_laid_is_a_failed_set_up() {
+async fn overlay_that_cannot_be_mounted_is_a_setup_failure() {
     let place = Place::new();
     let overlay = OverlayDirs {
         lower: place.path("project"),
@@ -103,7 +103,7 @@ mod root {
     use super::*;
 
     #[tokio::test]
-    async fn root_repairs_the_project_of_somebody_else_as_them() {
+    async fn root_repairs_a_project_as_its_owner() {
         let place = Place::new();
         chown(place.path("project"), Some(65534), Some(65534)).unwrap();
         let ran = place
@@ -119,7 +119,7 @@ mod root {
 }
 
 #[tokio::test]
-async fn what_this_machine_can_do_is_told() {
+async fn sandbox_features_of_this_machine_are_reported() {
     let place = Place::new();
     let effective = place
         .executor()

@@ -1,4 +1,4 @@
-//! A project, a home folder and a place that is neither, and an executor that repairs the project.
+//! A project, a home directory and an outside directory, with an executor that repairs the project.
 
 use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt;
@@ -18,7 +18,8 @@ use unstuck_run::repair::{RepairError, RepairExecutor, RepairJob, RepairOutcome}
 
 use crate::support::program;
 
-/// Where a repair is tried. Outside of the temporary folder, where everything else would be hidden anyway.
+/// The directories of a test. They are outside of the temporary directory, where everything else would be hidden
+/// anyway.
 pub(crate) struct Place {
     path: PathBuf,
     _folder: Option<TempDir>,
@@ -32,7 +33,7 @@ impl Place {
     }
 
     pub(crate) fn below(parent: &Path) -> Self {
-        // An ordinary user cannot write where the tests were built.
+        // An ordinary user has no write access to the build directory of the tests.
         let parent = match tempfile::tempdir_in(parent) {
             Ok(_) => parent,
             Err(_) => Path::new("/var/tmp"),
@@ -50,7 +51,7 @@ impl Place {
         }
     }
 
-    /// A place that somebody else made.
+    /// Returns the place at an existing directory.
     pub(crate) fn at(path: PathBuf) -> Self {
         Self {
             path,
@@ -64,7 +65,7 @@ impl Place {
         self.path.join(name)
     }
 
-    /// Writes a file and the folders around it.
+    /// Writes a file and its parent directories.
     pub(crate) fn write(&self, name: &str, text: &str) -> PathBuf {
         let path = self.path(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -127,7 +128,7 @@ impl Place {
 }
 
 impl Place {
-    /// Runs a line whose files were checked before, with a changed profile.
+    /// Runs a line with watched files that were checked before, with a changed profile.
     pub(crate) async fn run_checked(
         &self,
         line: &str,
@@ -145,7 +146,7 @@ impl Place {
         self.executor().run(&job, stop).await
     }
 
-    /// Makes a repository of the project with one commit, and runs git in it as its owner would.
+    /// Runs git in the project as its owner would, in a repository with one commit.
     pub(crate) fn git(&self, arguments: &[&str]) -> String {
         #[expect(
             clippy::disallowed_methods,

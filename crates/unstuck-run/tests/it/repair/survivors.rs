@@ -1,4 +1,4 @@
-//! Nothing of a repair is left behind, however it tries.
+//! Tests that no process of a repair is left behind.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use unstuck_run::repair::RepairError;
 use super::support::Place;
 use crate::support::{daemon, eventually};
 
-/// The processes of this machine whose command line has this word in it.
+/// Counts the processes of this machine whose command line contains a word.
 fn with_word(word: &str) -> usize {
     pids_with(word).count()
 }
@@ -26,7 +26,7 @@ fn line_of(pid: u32) -> String {
     String::from_utf8_lossy(&line).into_owned()
 }
 
-/// The reaper above a process.
+/// Returns the reaper above a process.
 fn reaper_of(pid: u32) -> u32 {
     let mut pid = pid;
     while !line_of(pid).contains("__reaper") {
@@ -37,16 +37,17 @@ fn reaper_of(pid: u32) -> u32 {
     pid
 }
 
-/// A line that leaves a deaf daemon behind in a folder of this name, and does not ask for the processes of the machine.
+/// Returns a line that leaves a daemon behind which ignores signals, in a directory of this name; it does not list
+/// processes.
 fn deaf(word: &str) -> String {
     let daemon = daemon(&Path::new(word).join("pid"));
     let (line, _) = daemon.rsplit_once("; kill -0").unwrap();
     format!("mkdir {word}; {line}")
 }
 
-/// S3-49: double-forked, in a session of its own, deaf to SIGTERM: dead all the same.
+/// S3-49: it dies even if double-forked, in its own session, and ignoring SIGTERM.
 #[tokio::test]
-async fn a_detached_deaf_daemon_is_dead_when_the_repair_has_ended() {
+async fn detached_daemon_that_ignores_signals_dies_with_the_repair() {
     let place = Place::new();
     let word = format!("daemon-{}-", std::process::id());
     assert_eq!(process_scope(&deaf(&word)), ProcessScope::Own);
@@ -58,7 +59,7 @@ async fn a_detached_deaf_daemon_is_dead_when_the_repair_has_ended() {
 }
 
 #[tokio::test]
-async fn a_daemon_of_an_entry_that_sees_the_machine_is_dead_too() {
+async fn daemon_of_a_process_inspecting_entry_dies_too() {
     let place = Place::new();
     let word = format!("seeing-{}-", std::process::id());
     let line = format!("kill -0 $$; {}", deaf(&word));
@@ -69,7 +70,7 @@ async fn a_daemon_of_an_entry_that_sees_the_machine_is_dead_too() {
 }
 
 #[tokio::test]
-async fn a_fork_bomb_stays_within_its_bounds_and_is_gone_afterwards() {
+async fn fork_bomb_is_limited_and_ended() {
     let mut place = Place::new();
     place.timeout = std::time::Duration::from_secs(3);
     let word = format!("bomb-{}-", std::process::id());
@@ -88,7 +89,7 @@ async fn a_fork_bomb_stays_within_its_bounds_and_is_gone_afterwards() {
 }
 
 #[tokio::test]
-async fn no_more_processes_are_started_than_the_bounds_say() {
+async fn process_limit_is_enforced() {
     let place = Place::new();
     let line = "i=0; while [ $i -lt 100 ]; do sleep 5 & i=$((i+1)); done; ls -d /proc/[0-9]* | wc -l; exit 0";
     let ran = place.run_as(line, |profile| {
@@ -115,7 +116,7 @@ async fn repair_victim() {
 }
 
 #[tokio::test]
-async fn when_unstuck_is_killed_nothing_of_the_repair_is_left() {
+async fn killed_supervisor_leaves_no_process_of_the_repair() {
     let place = Place::new();
     let word = format!("orphan-{}-", std::process::id());
     let line = format!("echo '{{}}' > unstuck.json; {}; sleep 1000", deaf(&word));
@@ -140,7 +141,7 @@ async fn when_unstuck_is_killed_nothing_of_the_repair_is_left() {
 }
 
 #[tokio::test]
-async fn when_the_reaper_is_killed_nothing_of_the_repair_is_left() {
+async fn killed_reaper_leaves_no_process_of_the_repair() {
     let place = Place::new();
     let word = format!("reaped-{}", std::process::id());
     let line = format!("{}; sleep 1000", deaf(&word));

@@ -1,5 +1,5 @@
-//! Real tools repair real projects in the sandbox. Each tool that not every machine has is a module of its own, so that
-//! `./check` can leave out those that are not installed; what needs a package registry is in `registry`.
+//! Tests with real tools that repair real projects in the sandbox. Each tool that may be missing has a module of its
+//! own, so that `./check` can exclude it; tests that need a package registry are in `registry`.
 
 use std::time::Duration;
 
@@ -43,7 +43,7 @@ mod python {
     use super::*;
 
     #[tokio::test]
-    async fn python_makes_an_environment() {
+    async fn python_creates_an_environment() {
         let place = place();
         works(&place, "rm -rf .venv && python3 -m venv .venv").await;
         works(&place, "python3 -m compileall -q .venv/lib").await;
@@ -163,7 +163,7 @@ async fn git_works_in_the_repository_and_keeps_its_settings() {
 }
 
 #[tokio::test]
-async fn git_alone_fetches_submodules_and_nothing_else_may_change_its_settings() {
+async fn only_git_fetches_submodules_and_nothing_else_changes_its_settings() {
     let place = place();
     let line = "git init -q lib && git -C lib -c user.name=a -c user.email=a@b.c commit -q --allow-empty -m first && \
                 git init -q . && git -c protocol.file.allow=always submodule add -q ./lib sub && rm -rf sub .git/modules && \

@@ -1,4 +1,4 @@
-//! Whether anything changed, with git and without.
+//! Tests of the detection of changes, with and without git.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use unstuck_run::worktree::fingerprint;
 use super::Repo;
 
 #[test]
-fn a_commit_without_a_change_of_files_is_a_change() {
+fn commit_without_changed_files_is_a_change() {
     let repo = Repo::new();
     let look = || fingerprint(&repo.root(), &repo.state()).unwrap();
     let first = look();
@@ -26,7 +26,7 @@ fn a_commit_without_a_change_of_files_is_a_change() {
 }
 
 #[test]
-fn a_folder_without_a_repository_has_one_too() {
+fn directory_without_a_repository_has_a_fingerprint() {
     let folder = tempfile::tempdir().unwrap();
     let look = || fingerprint(folder.path(), &folder.path().join("state")).unwrap();
     let first = look();

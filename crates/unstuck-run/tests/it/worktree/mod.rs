@@ -1,4 +1,4 @@
-//! The work tree of real git repositories: snapshots, what lies between them, and the way back.
+//! Tests of work trees in real git repositories: snapshots, differences and restores.
 
 mod fingerprints;
 mod places;
@@ -15,7 +15,7 @@ use tempfile::TempDir;
 use unstuck_core::RunId;
 use unstuck_run::worktree::{Snapshot, SnapshotStore, WorktreeError};
 
-/// A repository with a first commit, and a folder for what unstuck remembers.
+/// A repository with a first commit, and a state directory.
 pub(crate) struct Repo {
     folder: TempDir,
 }
@@ -92,14 +92,14 @@ impl Repo {
         self.snapshots().create(label).unwrap()
     }
 
-    /// All files on disk but those of git.
+    /// Returns all files on disk except those of git.
     pub(crate) fn files(&self) -> BTreeMap<PathBuf, OnDisk> {
         let mut files = BTreeMap::new();
         gather(&self.root(), &mut files);
         files
     }
 
-    /// What the user's own commands see of the repository.
+    /// Returns the state of the repository that the user's own commands see.
     pub(crate) fn as_the_user_sees_it(&self) -> [String; 7] {
         [
             self.git(&["status", "--porcelain=v2", "--branch"]),
@@ -135,7 +135,7 @@ fn gather(folder: &Path, files: &mut BTreeMap<PathBuf, OnDisk>) {
     }
 }
 
-/// Runs git as a user without any configuration would.
+/// Runs git like a user without any configuration.
 #[expect(clippy::disallowed_methods, reason = "git as the user runs it")]
 pub(crate) fn git(folder: &Path, args: &[&str]) -> String {
     let output = std::process::Command::new("git")

@@ -1,4 +1,4 @@
-//! Where a project may be: in worktrees, submodules, repositories without commits, merges, and in none at all.
+//! Tests of projects in worktrees, submodules, repositories without commits, merges, and outside of repositories.
 
 use std::fs;
 
@@ -9,7 +9,7 @@ use unstuck_run::worktree::{ExclusionReason, HeadTree, SnapshotStore, WorktreeEr
 use super::{Repo, git};
 
 #[test]
-fn a_folder_without_a_repository_is_told_so() {
+fn missing_repository_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let opened = SnapshotStore::open(folder.path(), &RunId::new("r"), folder.path());
     let error = opened.unwrap_err();
@@ -22,7 +22,7 @@ fn a_folder_without_a_repository_is_told_so() {
 }
 
 #[test]
-fn a_repository_without_commits_will_do() {
+fn repository_without_commits_is_supported() {
     let repo = Repo::without_commits();
     let empty = repo.take("empty");
     assert_eq!(empty.head, None);
@@ -39,7 +39,7 @@ fn a_repository_without_commits_will_do() {
 }
 
 #[test]
-fn a_detached_head_a_linked_worktree_and_a_folder_below_the_root_will_do() {
+fn detached_head_linked_worktree_and_subdirectory_are_supported() {
     let repo = Repo::new();
     repo.git(&["checkout", "-q", "--detach"]);
     repo.git(&["worktree", "add", "-q", "../other", "-b", "other"]);
@@ -58,7 +58,7 @@ fn a_detached_head_a_linked_worktree_and_a_folder_below_the_root_will_do() {
 }
 
 #[test]
-fn a_commit_is_found_with_the_folders_of_its_repository() {
+fn commit_is_found_with_the_directories_of_its_repository() {
     let repo = Repo::new();
     repo.git(&["worktree", "add", "-q", "../other", "-b", "other"]);
     let other = repo.root().join("../other").canonicalize().unwrap();
@@ -75,7 +75,7 @@ fn a_commit_is_found_with_the_folders_of_its_repository() {
 }
 
 #[test]
-fn a_name_that_is_no_commit_is_told() {
+fn name_that_is_not_a_commit_is_an_error() {
     let repo = Repo::new();
     let blob = repo.git(&["rev-parse", "HEAD:tracked.txt"]);
     for name in ["", "--all", "HEAD:tracked.txt", "nothing", &blob] {
@@ -91,7 +91,7 @@ fn a_name_that_is_no_commit_is_told() {
 }
 
 #[test]
-fn a_submodule_has_snapshots_of_its_own_and_its_parent_leaves_it_out() {
+fn submodule_has_its_own_snapshots_and_its_parent_excludes_it() {
     let (repo, library) = (Repo::new(), Repo::new());
     let url = library.root().display().to_string();
     repo.git(&["submodule", "--quiet", "add", &url, "lib"]);
@@ -108,7 +108,7 @@ fn a_submodule_has_snapshots_of_its_own_and_its_parent_leaves_it_out() {
 }
 
 #[test]
-fn a_repository_in_the_work_tree_is_never_removed() {
+fn nested_repository_is_never_removed() {
     let repo = Repo::new();
     repo.write("vendor/clone/a", "precious\n");
     git(&repo.at("vendor/clone"), &["init", "-q"]);
@@ -121,7 +121,7 @@ fn a_repository_in_the_work_tree_is_never_removed() {
 }
 
 #[test]
-fn a_merge_with_conflicts_stays_as_it_is() {
+fn merge_with_conflicts_is_not_changed() {
     let repo = Repo::new();
     repo.git(&["checkout", "-qb", "theirs"]);
     repo.write("tracked.txt", "theirs\n");
@@ -164,7 +164,7 @@ fn git_shell(repo: &Repo, line: &str) {
 }
 
 #[test]
-fn a_sparse_checkout_is_taken_as_it_is_on_disk() {
+fn sparse_checkout_is_stored_as_it_is_on_disk() {
     let repo = Repo::new();
     repo.git(&[
         "sparse-checkout",
@@ -184,7 +184,7 @@ fn a_sparse_checkout_is_taken_as_it_is_on_disk() {
 }
 
 #[test]
-fn a_lock_of_the_users_index_does_not_matter_and_one_of_a_ref_is_told() {
+fn index_lock_is_ignored_and_ref_lock_is_reported() {
     let repo = Repo::new();
     repo.write(".git/index.lock", "");
     repo.take("before");
@@ -194,7 +194,7 @@ fn a_lock_of_the_users_index_does_not_matter_and_one_of_a_ref_is_told() {
 }
 
 #[test]
-fn a_project_folder_that_is_gone_is_told() {
+fn deleted_project_directory_is_an_error() {
     let repo = Repo::new();
     let gone = SnapshotStore::open(&repo.at("nowhere"), &RunId::new("r"), &repo.state());
     assert!(matches!(gone, Err(WorktreeError::System { .. })));

@@ -1,4 +1,4 @@
-//! The way back loses nothing and touches only what differs.
+//! Tests that a restore loses nothing and changes only different files.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use super::Repo;
 
 #[test]
-fn what_the_user_had_uncommitted_comes_back_exactly() {
+fn uncommitted_changes_are_restored_exactly() {
     let repo = Repo::new();
     repo.write("tracked.txt", "uncommitted\n");
     repo.write("notes/new.txt", "untracked\n");
@@ -33,7 +33,7 @@ fn what_the_user_had_uncommitted_comes_back_exactly() {
         ["notes", "agent/made/this.txt", "src/deep/main.rs"]
     );
     assert!(restored.unrestored.is_empty());
-    // And back again: what was undone is not lost.
+    // And back again: the undone changes are not lost.
     let undone = repo
         .snapshots()
         .find(&restored.previous_state.label)
@@ -45,7 +45,7 @@ fn what_the_user_had_uncommitted_comes_back_exactly() {
 }
 
 #[test]
-fn only_files_that_differ_are_touched() {
+fn only_different_files_are_changed() {
     let repo = Repo::new();
     let before = repo.take("before");
     let inode = |name: &str| {
@@ -61,9 +61,9 @@ fn only_files_that_differ_are_touched() {
     assert!(again.written.is_empty() && again.removed.is_empty());
 }
 
-/// An agent that stops ignoring a file must not make the way back delete it.
+/// An agent that stops ignoring a file must not make the restore delete it.
 #[test]
-fn what_was_ignored_before_is_never_removed() {
+fn previously_ignored_files_are_never_removed() {
     let repo = Repo::new();
     repo.write("secrets.log", "precious\n");
     let before = repo.take("before");
@@ -76,9 +76,9 @@ fn what_was_ignored_before_is_never_removed() {
     assert_eq!(restored.unrestored[0].path, "secrets.log");
 }
 
-/// A large file is not in the snapshot; what an agent left of it stays rather than being removed.
+/// A large file is not in the snapshot; what an agent left of it is kept rather than removed.
 #[test]
-fn what_was_left_out_before_is_never_removed() {
+fn previously_excluded_files_are_never_removed() {
     let repo = Repo::new();
     fs::File::create(repo.at("data.bin"))
         .unwrap()
@@ -91,7 +91,7 @@ fn what_was_left_out_before_is_never_removed() {
     assert_eq!(restored.unrestored[0].path, "data.bin");
 }
 
-/// A link in place of a folder must not make the way back write somewhere else.
+/// A link in place of a directory must not redirect the restore.
 #[test]
 fn nothing_is_written_through_a_link() {
     let repo = Repo::new();
@@ -108,7 +108,7 @@ fn nothing_is_written_through_a_link() {
 }
 
 #[test]
-fn commits_stay_and_are_told() {
+fn commits_are_kept_and_reported() {
     let repo = Repo::new();
     let before = repo.take("before");
     repo.write("tracked.txt", "two\n");
@@ -129,7 +129,7 @@ fn commits_stay_and_are_told() {
 }
 
 #[test]
-fn who_may_read_a_file_stays_as_it_is() {
+fn file_permissions_are_kept() {
     let repo = Repo::new();
     repo.write("private.txt", "mine\n");
     fs::set_permissions(repo.at("private.txt"), fs::Permissions::from_mode(0o600)).unwrap();
@@ -140,7 +140,7 @@ fn who_may_read_a_file_stays_as_it_is() {
     assert_eq!(mode & 0o777, 0o600);
 }
 
-/// One thing that an agent does to a work tree.
+/// An edit of a work tree by an agent.
 #[derive(Debug, Clone)]
 enum Edit {
     Write(&'static str, u8),
@@ -175,7 +175,7 @@ fn edit() -> impl Strategy<Value = Edit> {
     ]
 }
 
-/// Does what can be done; what is in the way is removed first, as an agent would.
+/// Performs an edit if possible; an obstacle is removed first, as an agent would.
 fn perform(repo: &Repo, edit: &Edit) {
     let clear = |name: &str| {
         let place = repo.at(name);
@@ -217,7 +217,8 @@ fn perform(repo: &Repo, edit: &Edit) {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever is edited before and after a snapshot, the way back gives every byte of it, and again what was undone.
+    /// For any edits before and after a snapshot, the restore brings back every byte, and a second one brings back the
+    /// undone edits.
     #[test]
     fn every_edit_is_undone_byte_for_byte(
         before in prop::collection::vec(edit(), 0..8),
@@ -239,7 +240,7 @@ proptest! {
 }
 
 #[test]
-fn an_empty_folder_where_a_file_was_is_no_hindrance() {
+fn empty_directory_in_place_of_a_file_is_replaced() {
     let repo = Repo::new();
     let before = repo.take("before");
     fs::remove_file(repo.at("tracked.txt")).unwrap();

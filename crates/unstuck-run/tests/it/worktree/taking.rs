@@ -1,4 +1,4 @@
-//! Snapshots are exact, and nobody notices them.
+//! Tests that snapshots are exact and invisible to the user.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -15,7 +15,7 @@ fn names(repo: &Repo, tree: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_snapshot_holds_what_is_tracked_and_what_is_new_but_not_what_is_ignored() {
+fn snapshot_has_tracked_and_new_files_but_not_ignored_ones() {
     let repo = Repo::new();
     repo.write("new.txt", "new\n");
     repo.write("debug.log", "ignored\n");
@@ -35,7 +35,7 @@ fn a_snapshot_holds_what_is_tracked_and_what_is_new_but_not_what_is_ignored() {
 }
 
 #[test]
-fn the_user_sees_nothing_of_it() {
+fn snapshot_is_invisible_to_the_user() {
     let repo = Repo::new();
     repo.write("tracked.txt", "two\n");
     repo.git(&["stash", "push", "-q"]);
@@ -57,7 +57,7 @@ fn the_user_sees_nothing_of_it() {
 }
 
 #[test]
-fn it_survives_the_clearing_up_of_git_until_it_is_forgotten() {
+fn snapshot_survives_git_gc_until_it_is_deleted() {
     let repo = Repo::new();
     repo.write("new.txt", "only in the snapshot\n");
     let taken = repo.take("before");
@@ -88,7 +88,7 @@ fn it_survives_the_clearing_up_of_git_until_it_is_forgotten() {
             .to_string()
             .contains("not in the repository any more")
     );
-    // What is remembered names objects that are gone now; the next snapshot is whole all the same.
+    // The cache names objects that are gone now; the next snapshot is complete all the same.
     repo.write("new.txt", "only in the snapshot\n");
     let again = repo.take("again");
     assert_eq!(again.tree, taken.tree);
@@ -99,7 +99,7 @@ fn it_survives_the_clearing_up_of_git_until_it_is_forgotten() {
 }
 
 #[test]
-fn every_change_is_seen_also_one_of_the_same_size_in_the_same_moment() {
+fn same_size_change_in_the_same_instant_is_detected() {
     let repo = Repo::new();
     let mut trees = vec![repo.take("0").tree];
     for round in 1..20 {
@@ -114,7 +114,7 @@ fn every_change_is_seen_also_one_of_the_same_size_in_the_same_moment() {
 }
 
 #[test]
-fn a_damaged_memory_only_costs_time() {
+fn damaged_cache_only_costs_time() {
     let repo = Repo::new();
     let tree = repo.take("x").tree;
     let folder = fs::read_dir(repo.state().join("worktrees")).unwrap();
@@ -139,7 +139,7 @@ fn a_damaged_memory_only_costs_time() {
 }
 
 #[test]
-fn the_letter_case_of_names_counts_whatever_the_repository_says() {
+fn names_are_case_sensitive_whatever_the_repository_configures() {
     let repo = Repo::new();
     repo.git(&["config", "core.ignoreCase", "true"]);
     repo.write("New/a", "one\n");
@@ -151,7 +151,7 @@ fn the_letter_case_of_names_counts_whatever_the_repository_says() {
 }
 
 #[test]
-fn a_folder_takes_the_place_of_a_file_and_the_other_way_round() {
+fn directory_and_file_can_replace_each_other() {
     let repo = Repo::new();
     repo.write("one", "a file\n");
     repo.write("two/deep/x", "in a folder\n");
@@ -170,9 +170,9 @@ fn a_folder_takes_the_place_of_a_file_and_the_other_way_round() {
     assert_eq!(refs.lines().count(), 2, "{refs}");
 }
 
-/// Conversions of line ends, filters, and external programs of the repository are all left aside.
+/// Line-ending conversions, filters, and external programs of the repository are all ignored.
 #[test]
-fn files_are_kept_byte_for_byte_and_no_program_of_the_repository_runs() {
+fn files_are_stored_byte_for_byte_without_running_repository_programs() {
     let repo = Repo::new();
     let trap = format!("touch {}", repo.folder.path().join("ran").display());
     for name in [
@@ -218,7 +218,7 @@ fn files_are_kept_byte_for_byte_and_no_program_of_the_repository_runs() {
 }
 
 #[test]
-fn odd_names_are_no_trouble() {
+fn unusual_file_names_are_supported() {
     let repo = Repo::new();
     let odd = [
         &b"new\nline"[..],
@@ -255,7 +255,7 @@ fn odd_names_are_no_trouble() {
 }
 
 #[test]
-fn large_untracked_files_are_left_out_and_named() {
+fn large_untracked_files_are_excluded_and_listed() {
     let repo = Repo::new();
     fs::File::create(repo.at("core.dump"))
         .unwrap()
@@ -268,7 +268,7 @@ fn large_untracked_files_are_left_out_and_named() {
 }
 
 #[test]
-fn what_changed_is_told_by_file_and_as_a_patch_that_applies() {
+fn changes_are_listed_by_file_and_as_an_applicable_patch() {
     let repo = Repo::new();
     let before = repo.take("before");
     repo.write("tracked.txt", "one\ntwo\n");
@@ -314,7 +314,7 @@ fn what_changed_is_told_by_file_and_as_a_patch_that_applies() {
 }
 
 #[test]
-fn what_lies_behind_a_link_is_not_part_of_the_work_tree() {
+fn files_behind_a_link_are_not_part_of_the_work_tree() {
     let repo = Repo::new();
     let outside = repo.folder.path().join("outside");
     fs::create_dir_all(outside.join("deep")).unwrap();
@@ -335,9 +335,9 @@ fn what_lies_behind_a_link_is_not_part_of_the_work_tree() {
     );
 }
 
-/// A store in the project changes all the time, and bringing it back would damage it.
+/// A store in the project changes all the time, and restoring it would damage it.
 #[test]
-fn the_files_of_unstuck_itself_are_no_part_of_it() {
+fn files_of_unstuck_itself_are_excluded() {
     let repo = Repo::new();
     let run = RunId::new("r");
     let snapshots = SnapshotStore::open(&repo.root(), &run, &repo.at("history.d")).unwrap();

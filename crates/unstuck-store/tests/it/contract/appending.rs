@@ -12,7 +12,7 @@ use crate::samples::{
     START, append, attempt_started, end, failed, finished, run, started, started_in, succeeded,
 };
 
-pub(crate) async fn events_are_numbered_and_read_back_as_they_were_written(place: &Place) {
+pub(crate) async fn events_are_numbered_and_round_trip(place: &Place) {
     let store = place.open().await;
     let run = run(1);
     let first = append(&run, [started(&run), attempt_started(&run, 1)]);
@@ -36,7 +36,7 @@ pub(crate) async fn events_are_numbered_and_read_back_as_they_were_written(place
     assert_eq!(again.load(&crate::samples::run(2)).await.unwrap(), []);
 }
 
-pub(crate) async fn a_run_begins_once_and_first(place: &Place) {
+pub(crate) async fn run_start_is_first_and_unique(place: &Place) {
     let store = place.open().await;
     let run = run(1);
     let early = store.append(append(&run, [attempt_started(&run, 1)])).await;
@@ -55,7 +55,7 @@ pub(crate) async fn a_run_begins_once_and_first(place: &Place) {
     assert_eq!(nothing, []);
 }
 
-pub(crate) async fn an_invalid_append_fails_alone(place: &Place) {
+pub(crate) async fn invalid_append_fails_alone(place: &Place) {
     let store = place.open().await;
     let good = |number| {
         let run = run(number);
@@ -73,7 +73,7 @@ pub(crate) async fn an_invalid_append_fails_alone(place: &Place) {
     assert_eq!(all.events.len(), 2);
 }
 
-pub(crate) async fn what_is_unknown_is_kept_word_for_word(place: &Place) {
+pub(crate) async fn unknown_events_are_kept_verbatim(place: &Place) {
     let store = place.open().await;
     let run = run(1);
     let fields = json!({"event": "moon_landed", "crew": 3, "big": 18_446_744_073_709_551_615_u64});
@@ -89,7 +89,7 @@ pub(crate) async fn what_is_unknown_is_kept_word_for_word(place: &Place) {
     assert_eq!(store.load(&run).await.unwrap()[1].event, landed);
 }
 
-pub(crate) async fn secrets_are_taken_out_before_anything_is_written(place: &Place) {
+pub(crate) async fn events_are_redacted_before_writing(place: &Place) {
     let redact = PayloadRedactor::new(|value| {
         for name in ["project", "cwd"] {
             if let Some(folder) = value.get_mut(name) {
@@ -117,7 +117,7 @@ pub(crate) async fn secrets_are_taken_out_before_anything_is_written(place: &Pla
     assert!(holds(b"run_started") && !holds(b"hunter2"));
 }
 
-pub(crate) async fn a_closed_store_says_so(place: &Place) {
+pub(crate) async fn closed_store_returns_an_error(place: &Place) {
     let store = place.open().await;
     let other = store.clone();
     store.close().await.unwrap();

@@ -1,4 +1,4 @@
-//! Calls of LLM APIs: kept, found again, and summed up without being scanned.
+//! API calls: stored, queried, and summed up without a scan.
 
 use unstuck_core::decision::TokenUsage;
 use unstuck_core::event::{CallOutcome, CallRecord};
@@ -39,7 +39,7 @@ async fn spending(store: &Store, by: CostGroupBy) -> Vec<(String, u64, f64)> {
     lines.into_iter().map(told).collect()
 }
 
-pub(super) async fn calls_are_read_back_as_they_were_written(place: &Place) {
+pub(super) async fn calls_round_trip(place: &Place) {
     let store = place.open().await;
     begun(&store, &run(1), "/home/me/shop").await;
     begun(&store, &run(2), "/home/me/blog").await;
@@ -88,7 +88,7 @@ pub(super) async fn calls_are_read_back_as_they_were_written(place: &Place) {
 }
 
 /// Cost by session, run, project, day, model and upstream.
-pub(super) async fn what_was_spent_is_told_by_what_is_asked(place: &Place) {
+pub(super) async fn spending_is_grouped_and_filtered(place: &Place) {
     let store = place.open().await;
     begun(&store, &run(1), "/home/me/shop").await;
     begun(&store, &run(2), "/home/me/blog").await;
@@ -138,8 +138,8 @@ pub(super) async fn what_was_spent_is_told_by_what_is_asked(place: &Place) {
     sound(&store).await;
 }
 
-/// What an agent tells of an attempt counts for it, and the calls of that attempt do not count again.
-pub(super) async fn what_a_run_cost_is_counted_once(place: &Place) {
+/// Usage reported by an agent is used for its attempt, and the calls of that attempt are not added.
+pub(super) async fn run_cost_is_counted_once(place: &Place) {
     let store = place.open().await;
     let run = run(1);
     let at = |second: i64, events: Vec<unstuck_core::Event>| {
@@ -161,11 +161,11 @@ pub(super) async fn what_a_run_cost_is_counted_once(place: &Place) {
     let calls = [5, 25, 45, 55].map(|second| called(&run, &second.to_string(), second));
     store.record_calls(calls.to_vec()).await.unwrap();
     let view = &store.runs(&RunFilter::default()).await.unwrap()[0];
-    // The first and the two of the third are told by calls alone, at a quarter each.
+    // The first, and the two of the third, are only reported by calls, at a quarter each.
     assert_eq!(view.cost_usd, 2.75);
-    // The agent has told no tokens at all.
+    // The agent has reported no tokens.
     assert_eq!(view.tokens, 4 * 1200);
-    // W4: the same figure by the day, by the model and in the story of the run.
+    // W4: the same figure by day, by model and in the run timeline.
     let day = spending(&store, CostGroupBy::Day).await;
     assert_eq!(day, [("2026-11-15".to_owned(), 4, 2.75)]);
     let models = spending(&store, CostGroupBy::Model).await;
@@ -176,8 +176,9 @@ pub(super) async fn what_a_run_cost_is_counted_once(place: &Place) {
     sound(&store).await;
 }
 
-/// N26: what an agent told counts where the price of its calls is not known, and what nobody knows is told as unknown.
-pub(super) async fn an_unknown_price_is_unknown_until_the_agent_tells(place: &Place) {
+/// N26: usage reported by an agent is used where the price of its calls is unknown; usage nobody knows is reported as
+/// unknown.
+pub(super) async fn unknown_price_is_unknown_until_the_agent_reports_the_cost(place: &Place) {
     let store = place.open().await;
     let run = run(1);
     let unpriced = |id: &str, second| CallRecord {
@@ -197,7 +198,7 @@ pub(super) async fn an_unknown_price_is_unknown_until_the_agent_tells(place: &Pl
     let end = end(&run, 9_000, Some(0.0836), None);
     let ended = Append::new(run.clone(), later(10), vec![succeeded(end)]);
     store.append(ended).await.unwrap();
-    // A call is written a moment later than the attempt that it belongs to.
+    // A call is written shortly after the attempt that it belongs to.
     store.record_calls(vec![unpriced("b", 9)]).await.unwrap();
     let (cost, unknown, _) = told().await;
     assert_eq!((cost, unknown), (0.0836, 0));
@@ -206,7 +207,7 @@ pub(super) async fn an_unknown_price_is_unknown_until_the_agent_tells(place: &Pl
     assert_eq!((days[0].calls, days[0].unpriced), (2, 0));
     assert!((days[0].cost_usd - 0.0836).abs() < 1e-9);
     sound(&store).await;
-    // What a run has cost stays when the run is deleted.
+    // The cost of a run remains when the run is deleted.
     let end = Append::new(
         run.clone(),
         later(11),
@@ -222,8 +223,8 @@ pub(super) async fn an_unknown_price_is_unknown_until_the_agent_tells(place: &Pl
     assert_eq!(days[0].unpriced, 0);
 }
 
-/// W5: the model of a client, or of an agent that was told none, is what its calls were answered by.
-pub(super) async fn the_model_in_use_is_told_by_calls(place: &Place) {
+/// W5: the model of a client, or of an agent without a configured model, is the one that answered its calls.
+pub(super) async fn model_is_taken_from_calls(place: &Place) {
     let store = place.open().await;
     let mut began = started_in(&run(1), "");
     if let Event::RunStarted(started) = &mut began
@@ -246,8 +247,8 @@ pub(super) async fn the_model_in_use_is_told_by_calls(place: &Place) {
     assert_eq!(view.model, model);
 }
 
-/// A client's own session has no attempts; its calls tell what it cost.
-pub(super) async fn a_clients_session_costs_what_its_calls_cost(place: &Place) {
+/// A client's own session has no attempts; its cost comes from its calls.
+pub(super) async fn client_session_cost_is_the_sum_of_its_calls(place: &Place) {
     let store = place.open().await;
     begun(&store, &run(1), "").await;
     store
@@ -258,7 +259,7 @@ pub(super) async fn a_clients_session_costs_what_its_calls_cost(place: &Place) {
     assert_eq!((view.cost_usd, view.tokens, view.attempts), (0.25, 1200, 0));
 }
 
-pub(super) async fn calls_go_with_their_run_and_what_they_cost_stays(place: &Place) {
+pub(super) async fn pruned_run_loses_its_calls_but_keeps_their_cost(place: &Place) {
     let store = place.open().await;
     for number in [1, 2] {
         begun(&store, &run(number), "/home/me/shop").await;
@@ -285,8 +286,8 @@ pub(super) async fn calls_go_with_their_run_and_what_they_cost_stays(place: &Pla
     sound(&store).await;
 }
 
-/// What clients call things can be anything.
-pub(super) async fn names_are_cut_and_secrets_taken_out(place: &Place) {
+/// Client-supplied names can be anything.
+pub(super) async fn names_are_truncated_and_redacted(place: &Place) {
     let redact = PayloadRedactor::new(|value| {
         let text = value
             .as_str()
@@ -325,7 +326,7 @@ pub(super) async fn names_are_cut_and_secrets_taken_out(place: &Place) {
     assert!(!bytes.contains("hunter2"));
 }
 
-/// They are written with whatever else is, and a run need not be known.
+/// Calls are batched with other writes, and their run need not exist.
 pub(super) async fn calls_of_many_runs_are_written_together(place: &Place) {
     let store = place.open().await;
     let many =

@@ -1,4 +1,4 @@
-//! The hourly counts, and what is learned from them.
+//! Hourly counts and learned success rates.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use crate::samples::{
     START, answering, append, end, failed, finished, interrupted, later, run, started_in, succeeded,
 };
 
-pub(crate) async fn strategies_that_helped_are_learned(place: &Place) {
+pub(crate) async fn successful_strategies_are_learned(place: &Place) {
     let store = place.open().await;
     let run = run(1);
     let tried = |kind| end(&run, 50, None, Some(answering(kind, Some("simplify"))));
@@ -40,7 +40,7 @@ pub(crate) async fn strategies_that_helped_are_learned(place: &Place) {
     assert_eq!(forgotten.counts_for(Kind::Timeout, "simplify"), tally(0, 0));
 }
 
-pub(crate) async fn statistics_are_told_by_what_is_asked(place: &Place) {
+pub(crate) async fn statistics_are_grouped_and_filtered(place: &Place) {
     let store = place.open().await;
     let run = run(1);
     let events = [
@@ -90,7 +90,7 @@ pub(crate) async fn statistics_are_told_by_what_is_asked(place: &Place) {
     assert_eq!(store.stats(&nothing).await.unwrap(), []);
 }
 
-pub(crate) async fn recoveries_are_told_by_level_strategy_and_day(place: &Place) {
+pub(crate) async fn recoveries_are_grouped_by_level_strategy_and_day(place: &Place) {
     let store = place.open().await;
     let day = 86_400;
     for (number, second, took) in [(1, 0, 2), (2, day, 20), (3, day, 20)] {
@@ -162,7 +162,7 @@ pub(crate) async fn recoveries_are_told_by_level_strategy_and_day(place: &Place)
     assert_eq!((other.total.recoveries, other.total.runs_failed), (0, 1));
 }
 
-/// Something that happens to one of a few runs, written by one of a few connections.
+/// An event of one of a few runs, written by one of a few connections.
 #[derive(Debug, Clone)]
 struct Step {
     run: u32,
@@ -220,10 +220,10 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     proptest::collection::vec(step, 1..40)
 }
 
-/// The counts under hour, project, kind, strategy and outcome: how many, how long, how dear, how many in each bucket.
+/// The counts by hour, project, kind, strategy and outcome: number, duration, cost, histogram.
 type Counts = BTreeMap<(i64, String, String, String, String), (u64, u64, i64, [u64; 12])>;
 
-/// Counts by hand, from what was meant and not from what was stored.
+/// Counts the intended events independently of the stored ones.
 fn count_by_hand(steps: &[Step]) -> Counts {
     let mut counts = Counts::new();
     let mut newest: BTreeMap<u32, &str> = BTreeMap::new();
@@ -386,7 +386,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn hourly_counts_are_those_of_a_full_recount(steps in steps()) {
+    fn hourly_counts_match_a_full_recount(steps in steps()) {
         super::wait(count(steps));
     }
 }

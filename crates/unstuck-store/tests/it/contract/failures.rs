@@ -1,4 +1,4 @@
-//! What failures say together, and one by one.
+//! Failure analytics and the failure list.
 
 use unstuck_core::event::{AttemptEnd, CallOutcome, CallRecord, Event, RunId, RunOutcome};
 use unstuck_core::{FailureAnalytics, Kind, Timestamp};
@@ -45,8 +45,8 @@ fn by(run: &RunId, model: &str) -> AttemptEnd {
 
 const DAY: i64 = 86_400;
 
-/// What is read from the counts of days is what those of hours say, and half a day counts only its hours.
-pub(crate) async fn whole_days_and_their_hours_tell_the_same(place: &Place) {
+/// Daily counts agree with hourly ones, and half a day only includes its hours.
+pub(crate) async fn daily_counts_match_hourly_counts(place: &Place) {
     let store = place.open().await;
     history(&store).await;
     let again = AttemptEnd {
@@ -61,7 +61,7 @@ pub(crate) async fn whole_days_and_their_hours_tell_the_same(place: &Place) {
     )
     .await;
     happen(&store, &run(2), DAY + 3, succeeded(again)).await;
-    // No whole day: what is asked for must be read hour by hour.
+    // Not a whole day: it must be read hour by hour.
     let by_hour = |days| {
         let at = later(days * DAY).millis();
         Some(Timestamp::from_millis(at - at % 86_400_000 + 3_600_000))
@@ -102,8 +102,8 @@ async fn history(store: &Store) {
     happen(store, &blog, DAY + 1, succeeded(by(&blog, "haiku"))).await;
 }
 
-/// S4-22, S4-30: failures by kind, model, project, prompt, message and day, and by what is asked for.
-pub(super) async fn failures_are_told_by_what_is_asked(place: &Place) {
+/// S4-22, S4-30: failures by kind, model, project, prompt, message and day, with filters.
+pub(super) async fn failures_are_grouped_and_filtered(place: &Place) {
     let store = place.open().await;
     history(&store).await;
     let all = told(&store, FailureQuery::default()).await;
@@ -159,7 +159,7 @@ pub(super) async fn failures_are_told_by_what_is_asked(place: &Place) {
     sound(&store).await;
 }
 
-pub(super) async fn the_same_hours_are_told_together_and_one_by_one(place: &Place) {
+pub(super) async fn aggregates_and_list_cover_the_same_hours(place: &Place) {
     let store = place.open().await;
     history(&store).await;
     let ask = FailureQuery::default;
@@ -198,8 +198,8 @@ pub(super) async fn the_same_hours_are_told_together_and_one_by_one(place: &Plac
     assert_eq!(newest.model.as_deref(), Some("haiku"));
 }
 
-/// Whoever writes the failure has not seen the role begin.
-pub(super) async fn a_role_is_told_by_its_prompt(place: &Place) {
+/// The process that writes the failure has not seen the start of the role.
+pub(super) async fn role_failure_has_the_prompt_pattern(place: &Place) {
     let (one, other) = (place.open().await, place.open().await);
     let run = run(1);
     let fails = || failed(end(&run, 10, None, None), Kind::Timeout);
@@ -230,8 +230,8 @@ pub(super) async fn a_role_is_told_by_its_prompt(place: &Place) {
     sound(&one).await;
 }
 
-/// When a call of a driven run is given up, the attempt that made it tells so.
-pub(super) async fn a_call_that_was_given_up_counts_where_nobody_drives(place: &Place) {
+/// When a call of a supervised run fails permanently, its attempt reports it.
+pub(super) async fn unsupervised_failed_call_is_counted(place: &Place) {
     let (store, gateway) = (place.open().await, place.open().await);
     let (client, driven) = (run(1), run(2));
     happen(&store, &client, 0, started_in(&client, "")).await;
@@ -272,7 +272,7 @@ pub(super) async fn a_call_that_was_given_up_counts_where_nobody_drives(place: &
     sound(&store).await;
 }
 
-pub(super) async fn failures_come_in_pages_that_stay_where_they_are(place: &Place) {
+pub(super) async fn failure_pages_are_stable(place: &Place) {
     let store = place.open().await;
     let (driven, client) = (run(1), run(2));
     happen(&store, &driven, 0, started(&driven)).await;
@@ -282,7 +282,7 @@ pub(super) async fn failures_come_in_pages_that_stay_where_they_are(place: &Plac
         end.number = number;
         failed(end, Kind::Timeout)
     };
-    // Three at the same moment of each source, and one more before.
+    // Three entries with the same timestamp from each source, and one before.
     happen(&store, &driven, 1, fails(1)).await;
     let calls = ["a", "b", "c"].map(|call| CallRecord {
         outcome: CallOutcome::Failed,
@@ -302,7 +302,7 @@ pub(super) async fn failures_come_in_pages_that_stay_where_they_are(place: &Plac
             let query = FailureQuery::default();
             let page = store.failure_page(&query, after, size).await.unwrap();
             seen.extend(page.failures.iter().map(name));
-            // What comes meanwhile is newer, and on no later page.
+            // Later entries are newer and do not appear on later pages.
             happen(&store, &driven, 3 + size as i64, fails(99)).await;
             let Some(next) = page.next else {
                 break;
@@ -314,7 +314,7 @@ pub(super) async fn failures_come_in_pages_that_stay_where_they_are(place: &Plac
     }
 }
 
-pub(super) async fn what_failures_say_outlives_their_runs(place: &Place) {
+pub(super) async fn failure_analytics_survive_pruning(place: &Place) {
     let store = place.open().await;
     for number in [1, 2] {
         let run = run(number);

@@ -1,4 +1,4 @@
-//! The log as it is written.
+//! Following the log.
 
 use std::pin::pin;
 
@@ -9,7 +9,7 @@ use unstuck_store::{LogEntry, LogOffset, Store, StoreError};
 use super::Place;
 use crate::samples::{append, attempt_started, run, started};
 
-/// Writes the beginning of a run and so many attempts, one after the other.
+/// Writes the start of a run and this many attempts, one after the other.
 async fn write(store: &Store, number: u32, attempts: u32) {
     let run = run(number);
     let begin = append(&run, [started(&run)]);
@@ -20,7 +20,7 @@ async fn write(store: &Store, number: u32, attempts: u32) {
     }
 }
 
-/// The places of the next events, so many of them.
+/// Returns the offsets of this many next events.
 async fn next(
     stream: &mut (impl Stream<Item = Result<Vec<LogEntry>, StoreError>> + Unpin),
     count: usize,
@@ -33,7 +33,7 @@ async fn next(
     places
 }
 
-pub(super) async fn what_is_written_is_told_at_once_and_in_order(place: &Place) {
+pub(super) async fn new_events_are_delivered_at_once_and_in_order(place: &Place) {
     let (store, other) = (place.open().await, place.open().await);
     write(&store, 1, 2).await;
     let mut news = pin!(store.follow(None).await.unwrap());
@@ -46,7 +46,7 @@ pub(super) async fn what_is_written_is_told_at_once_and_in_order(place: &Place) 
     assert_eq!(next(&mut news, 2).await, [6, 7]);
 }
 
-pub(super) async fn it_goes_on_where_one_was(place: &Place) {
+pub(super) async fn following_continues_from_an_offset(place: &Place) {
     let store = place.open().await;
     let (run, first) = (run(1), started(&run(1)));
     let attempts = (1..=700).map(|number| attempt_started(&run, number));
@@ -61,8 +61,8 @@ pub(super) async fn it_goes_on_where_one_was(place: &Place) {
     assert_eq!(next(&mut all, 2).await, [702, 703]);
 }
 
-/// More is written than is kept for those who do not listen.
-pub(super) async fn whoever_is_far_behind_misses_nothing(place: &Place) {
+/// Writes more entries than are buffered for slow followers.
+pub(super) async fn slow_follower_misses_nothing(place: &Place) {
     let (store, other) = (place.open().await, place.open().await);
     let mut slow = pin!(store.follow(None).await.unwrap());
     let mut quick = pin!(store.follow(None).await.unwrap());
@@ -76,7 +76,7 @@ pub(super) async fn whoever_is_far_behind_misses_nothing(place: &Place) {
     assert_eq!(next(&mut slow, 1).await, [301]);
 }
 
-pub(super) async fn any_number_can_follow(place: &Place) {
+pub(super) async fn many_followers_are_supported(place: &Place) {
     let store = place.open().await;
     write(&store, 0, 300).await;
     let begin = (0..100).map(|number| {
@@ -95,7 +95,7 @@ pub(super) async fn any_number_can_follow(place: &Place) {
     tokio::join!(join_all(listening), write(&store, 1, 300));
 }
 
-pub(super) async fn it_ends_when_the_store_is_closed(place: &Place) {
+pub(super) async fn following_ends_when_the_store_is_closed(place: &Place) {
     let store = place.open().await;
     let mut news = pin!(store.follow(None).await.unwrap());
     store.clone().close().await.unwrap();

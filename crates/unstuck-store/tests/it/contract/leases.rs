@@ -1,4 +1,4 @@
-//! Who drives a run.
+//! Run leases.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ async fn granted(store: &Store, request: ClaimRequest) -> LeaseToken {
     }
 }
 
-pub(crate) async fn a_run_is_driven_by_one_until_they_let_go(place: &Place) {
+pub(crate) async fn run_has_one_owner_until_release(place: &Place) {
     let (here, there) = (place.open().await, place.open().await);
     let run = run(1);
     let token = granted(&here, request(&run, 1, later(0))).await;
@@ -40,7 +40,7 @@ pub(crate) async fn a_run_is_driven_by_one_until_they_let_go(place: &Place) {
     assert!(next.number > token.number);
 }
 
-pub(crate) async fn a_lease_that_is_not_renewed_expires(place: &Place) {
+pub(crate) async fn lease_without_renewal_expires(place: &Place) {
     let (here, there) = (place.open().await, place.open().await);
     let run = run(1);
     let token = granted(&here, request(&run, 1, later(0))).await;
@@ -53,12 +53,12 @@ pub(crate) async fn a_lease_that_is_not_renewed_expires(place: &Place) {
         matches!(lost, Err(StoreError::LostLease { .. })),
         "{lost:?}"
     );
-    // Letting go of what was lost takes nothing away from the one who has it now.
+    // Releasing a lost lease does not affect its new holder.
     here.release(&token).await.unwrap();
     there.renew(&next, later(27)).await.unwrap();
 }
 
-pub(crate) async fn a_dead_owners_lease_is_taken_over_at_once_and_only_once(place: &Place) {
+pub(crate) async fn lease_of_a_dead_owner_is_replaced_exactly_once(place: &Place) {
     let store = place.open().await;
     let run = run(1);
     let dead = granted(&store, request(&run, 1, later(0))).await;
@@ -71,7 +71,7 @@ pub(crate) async fn a_dead_owners_lease_is_taken_over_at_once_and_only_once(plac
     assert!(matches!(late, ClaimOutcome::HeldBy(lease) if lease.token == taken));
 }
 
-pub(crate) async fn who_lost_a_run_can_write_nothing_more_to_it(place: &Place) {
+pub(crate) async fn lost_lease_cannot_write(place: &Place) {
     let (here, there) = (place.open().await, place.open().await);
     let run = run(1);
     let token = granted(&here, request(&run, 1, later(0))).await;
@@ -85,11 +85,11 @@ pub(crate) async fn who_lost_a_run_can_write_nothing_more_to_it(place: &Place) {
         matches!(refused, Err(StoreError::LostLease { .. })),
         "{refused:?}"
     );
-    // The words of people need no lease.
+    // Events of people need no lease.
     assert_eq!(here.append(more).await.unwrap()[0].seq, 2);
 }
 
-pub(crate) async fn a_lease_is_good_for_its_own_run_only(place: &Place) {
+pub(crate) async fn lease_is_valid_only_for_its_run(place: &Place) {
     let store = place.open().await;
     let token = granted(&store, request(&run(1), 1, later(0))).await;
     let other = run(2);
@@ -102,8 +102,8 @@ pub(crate) async fn a_lease_is_good_for_its_own_run_only(place: &Place) {
     );
 }
 
-/// Many connections want the same run at the same moment, again and again.
-pub(crate) async fn of_many_who_claim_at_once_one_gets_it(place: &Place) {
+/// Many connections repeatedly claim the same run at the same time.
+pub(crate) async fn concurrent_claims_have_one_winner(place: &Place) {
     let mut stores = Vec::new();
     for _ in 0..8 {
         stores.push(place.open().await);

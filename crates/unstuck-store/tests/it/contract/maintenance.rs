@@ -1,4 +1,4 @@
-//! What is done to the store as a whole.
+//! Store maintenance.
 
 use unstuck_core::event::RunOutcome;
 use unstuck_core::{Kind, Timestamp};
@@ -32,7 +32,7 @@ async fn count(store: &Store) -> u64 {
     store.stats(&query).await.unwrap()[0].count
 }
 
-pub(crate) async fn only_what_is_done_and_old_is_pruned(place: &Place) {
+pub(crate) async fn only_old_finished_runs_are_pruned(place: &Place) {
     let store = place.open().await;
     ended(&store, 1, 0, RunOutcome::Succeeded).await;
     ended(&store, 2, 0, RunOutcome::AwaitingHuman).await;
@@ -74,7 +74,7 @@ pub(crate) async fn only_what_is_done_and_old_is_pruned(place: &Place) {
     assert_eq!(findings(&store).await, 0);
 }
 
-pub(crate) async fn places_in_the_log_are_never_used_again(place: &Place) {
+pub(crate) async fn log_offsets_are_never_reused(place: &Place) {
     let store = place.open().await;
     ended(&store, 1, 0, RunOutcome::Succeeded).await;
     let before = store.events(&EventFilter::default()).await.unwrap().last;
@@ -90,7 +90,7 @@ pub(crate) async fn places_in_the_log_are_never_used_again(place: &Place) {
     assert_eq!(store.events(&news).await.unwrap().events.len(), 4);
 }
 
-pub(crate) async fn a_vacuumed_store_is_smaller_and_the_same(place: &Place) {
+pub(crate) async fn vacuumed_store_is_smaller_with_equal_content(place: &Place) {
     let store = place.open().await;
     for number in 0..300 {
         ended(&store, number, 0, RunOutcome::Succeeded).await;
@@ -129,7 +129,7 @@ pub(crate) async fn a_vacuumed_store_is_smaller_and_the_same(place: &Place) {
     assert_eq!(findings(&store).await, 0);
 }
 
-pub(crate) async fn a_check_tells_what_there_is(place: &Place) {
+pub(crate) async fn check_reports_the_contents(place: &Place) {
     let store = place.open().await;
     ended(&store, 1, 0, RunOutcome::Succeeded).await;
     store

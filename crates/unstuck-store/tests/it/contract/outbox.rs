@@ -1,4 +1,4 @@
-//! Messages that wait to be sent.
+//! The outbox.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ fn message(group: &str, text: &str, window: Duration) -> NewMessage {
     }
 }
 
-/// Writes one event of a run that has begun, and a message about it.
+/// Writes an event of a started run, and a message about it.
 async fn tell(store: &Store, run: &RunId, seconds: i64, message: NewMessage) {
     let append = Append::new(run.clone(), later(seconds), [attempt_started(run, 1)]);
     store
@@ -52,7 +52,7 @@ fn texts(letters: &[OutboxMessage]) -> Vec<&str> {
         .collect()
 }
 
-/// Sends all that is due, and tells what that was.
+/// Delivers all due messages, and returns them.
 async fn arrived(store: &Store, seconds: i64) -> Vec<String> {
     let letters = due(store, seconds).await;
     let sent = store.record_delivery(ids(&letters), DeliveryResult::Delivered, later(seconds));
@@ -72,7 +72,7 @@ async fn state(store: &Store) -> Vec<DeliveryState> {
     all.iter().map(|letter| letter.state).collect()
 }
 
-pub(crate) async fn a_message_is_written_with_its_event_and_named_after_it(place: &Place) {
+pub(crate) async fn message_is_written_with_its_event_and_named_after_it(place: &Place) {
     let store = place.open().await;
     let run = begun(&store, 1).await;
     let mut second = message("a", "about the second", Duration::ZERO);
@@ -99,7 +99,7 @@ pub(crate) async fn a_message_is_written_with_its_event_and_named_after_it(place
     assert_eq!(letters[0].created, later(5));
 }
 
-pub(crate) async fn a_refused_append_sends_nothing(place: &Place) {
+pub(crate) async fn rejected_append_sends_nothing(place: &Place) {
     let store = place.open().await;
     let run = run(1);
     let append = Append::new(run.clone(), later(0), [attempt_started(&run, 1)]);
@@ -108,19 +108,19 @@ pub(crate) async fn a_refused_append_sends_nothing(place: &Place) {
     assert_eq!(due(&store, 0).await, []);
 }
 
-pub(crate) async fn what_one_process_sends_no_other_does(place: &Place) {
+pub(crate) async fn claimed_messages_are_exclusive(place: &Place) {
     let (here, there) = (place.open().await, place.open().await);
     let run = begun(&here, 1).await;
     tell(&here, &run, 1, message("a", "x", QUIET)).await;
     let letters = due(&here, 1).await;
     assert_eq!(letters.len(), 1);
     assert_eq!(due(&there, 2).await, []);
-    // If the first dies, the other gets it after a while, under the same id.
+    // If the first process dies, the other gets the message after a while, under the same id.
     let held = i64::try_from(OUTBOX_CLAIM_TTL.as_secs()).unwrap();
     assert_eq!(ids(&due(&there, 1 + held).await), ids(&letters));
 }
 
-pub(crate) async fn what_failed_is_due_again_until_it_is_given_up(place: &Place) {
+pub(crate) async fn failed_message_is_retried_until_given_up(place: &Place) {
     let store = place.open().await;
     let run = begun(&store, 1).await;
     tell(&store, &run, 1, message("a", "x", QUIET)).await;
@@ -149,7 +149,7 @@ pub(crate) async fn what_failed_is_due_again_until_it_is_given_up(place: &Place)
     assert_eq!(state(&store).await, [DeliveryState::GivenUp]);
 }
 
-pub(crate) async fn the_first_goes_at_once_and_the_rest_of_the_window_together(place: &Place) {
+pub(crate) async fn first_message_is_sent_at_once_and_the_rest_as_a_group(place: &Place) {
     let store = place.open().await;
     let run = begun(&store, 1).await;
     tell(&store, &run, 0, message("a", "first", QUIET)).await;
@@ -159,10 +159,10 @@ pub(crate) async fn the_first_goes_at_once_and_the_rest_of_the_window_together(p
     tell(&store, &run, 200, message("b", "other", QUIET)).await;
     assert_eq!(arrived(&store, 200).await, ["other"]);
     assert_eq!(arrived(&store, 600).await, ["second", "third"]);
-    // The digest begins a window of its own.
+    // The digest starts its own quiet period.
     tell(&store, &run, 700, message("a", "fourth", QUIET)).await;
     assert_eq!(due(&store, 1199).await, []);
-    // Whoever does not want to wait for it gets it all the same.
+    // A claim of all pending messages gets it without waiting.
     let early = store.claim_waiting_messages(later(1199)).await.unwrap();
     assert_eq!(texts(&early), ["fourth"]);
     let again = DeliveryResult::Failed {
@@ -176,7 +176,7 @@ pub(crate) async fn the_first_goes_at_once_and_the_rest_of_the_window_together(p
     assert_eq!(arrived(&store, 1200).await, ["fourth"]);
 }
 
-pub(crate) async fn delivered_messages_go_with_what_is_old(place: &Place) {
+pub(crate) async fn delivered_messages_are_pruned_with_old_runs(place: &Place) {
     let store = place.open().await;
     let run = begun(&store, 1).await;
     tell(&store, &run, 1, message("a", "gone", Duration::ZERO)).await;
@@ -193,7 +193,7 @@ pub(crate) async fn delivered_messages_go_with_what_is_old(place: &Place) {
     assert_eq!(state(&store).await, [DeliveryState::Waiting]);
 }
 
-pub(crate) async fn secrets_are_taken_out_of_messages(place: &Place) {
+pub(crate) async fn messages_are_redacted(place: &Place) {
     let hide = PayloadRedactor::new(|value| {
         if value.get("text").is_some() {
             value["text"] = json!("hidden");

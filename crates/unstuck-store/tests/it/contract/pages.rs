@@ -1,4 +1,4 @@
-//! Lists that are read page by page while others write.
+//! Paged lists that are read while others write.
 
 use unstuck_core::Kind;
 use unstuck_core::event::{CallRecord, RunId, RunOutcome};
@@ -18,10 +18,10 @@ async fn begin(store: &Store, run: &RunId, second: i64) {
     store.append(append).await.unwrap();
 }
 
-pub(super) async fn runs_come_in_pages_that_stay_where_they_are(place: &Place) {
+pub(super) async fn run_pages_are_stable(place: &Place) {
     let store = place.open().await;
     for number in 0..9 {
-        // Some of them began at the same moment.
+        // Some of them started at the same time.
         begin(&store, &run(number), i64::from(number / 3)).await;
     }
     let all = store.runs(&RunFilter::default()).await.unwrap();
@@ -52,7 +52,7 @@ pub(super) async fn runs_come_in_pages_that_stay_where_they_are(place: &Place) {
     assert!(store.run_page(&filter).await.unwrap().runs.len() > 9);
 }
 
-pub(super) async fn events_come_in_pages_that_stay_where_they_are(place: &Place) {
+pub(super) async fn event_pages_are_stable(place: &Place) {
     let store = place.open().await;
     let run = run(1);
     begin(&store, &run, 0).await;
@@ -79,7 +79,7 @@ pub(super) async fn events_come_in_pages_that_stay_where_they_are(place: &Place)
     assert_eq!(seen, (1..=10).rev().collect::<Vec<_>>());
 }
 
-pub(super) async fn projects_are_told_at_a_glance(place: &Place) {
+pub(super) async fn projects_are_summarized(place: &Place) {
     let store = place.open().await;
     for (number, project, outcome) in [
         (1, "/home/me/shop", Some(RunOutcome::Succeeded)),

@@ -1,4 +1,4 @@
-//! Reading runs and events.
+//! Run and event queries.
 
 use unstuck_core::Kind;
 use unstuck_core::event::{EventRecord, RunId, RunOutcome};
@@ -11,7 +11,7 @@ use crate::samples::{
     succeeded,
 };
 
-/// Three runs: one that recovered in a shop, one that failed in a farm, one in the shop that goes on.
+/// Writes three runs: a recovered one in a shop, a failed one in a farm, and an unfinished one in the shop.
 async fn filled(place: &Place) -> Store {
     let store = place.open().await;
     let (one, two, three) = (run(1), run(2), run(30));
@@ -58,7 +58,7 @@ fn names(page: &EventPage) -> Vec<(&str, u64)> {
     ones.map(|event| (event.event.name(), event.seq)).collect()
 }
 
-pub(crate) async fn a_run_at_a_glance_is_the_fold_of_its_events(place: &Place) {
+pub(crate) async fn run_summary_is_the_projection_of_its_events(place: &Place) {
     let store = filled(place).await;
     for view in store.runs(&RunFilter::default()).await.unwrap() {
         let events = store.load(&view.id).await.unwrap();
@@ -66,8 +66,8 @@ pub(crate) async fn a_run_at_a_glance_is_the_fold_of_its_events(place: &Place) {
     }
 }
 
-/// Run 30 has not ended; whether it runs or has crashed depends on whether a process supervises it.
-pub(crate) async fn a_run_without_a_supervisor_is_crashed(place: &Place) {
+/// Run 30 has not ended; it is running or crashed depending on whether a process supervises it.
+pub(crate) async fn run_without_supervisor_is_crashed(place: &Place) {
     let store = filled(place).await;
     let unfinished = "r000000030";
     let listed = async |status: &[RunStatus], alive: Option<Vec<RunId>>| {
@@ -169,7 +169,7 @@ pub(crate) async fn runs_are_listed_newest_first_and_filtered(place: &Place) {
     }
 }
 
-pub(crate) async fn a_resumed_run_is_listed_as_running_again(place: &Place) {
+pub(crate) async fn resumed_run_is_listed_as_running(place: &Place) {
     let store = filled(place).await;
     let running = RunFilter {
         status: vec![RunStatus::Running],
@@ -181,7 +181,7 @@ pub(crate) async fn a_resumed_run_is_listed_as_running_again(place: &Place) {
     assert_eq!(store.runs(&running).await.unwrap().len(), 1);
 }
 
-pub(crate) async fn events_are_found_by_what_they_are_about(place: &Place) {
+pub(crate) async fn events_are_filtered(place: &Place) {
     let store = filled(place).await;
     let all = EventFilter::default();
     for (filter, expected) in [
@@ -242,7 +242,7 @@ pub(crate) async fn events_are_found_by_what_they_are_about(place: &Place) {
     }
 }
 
-pub(crate) async fn the_log_can_be_followed_from_where_one_was(place: &Place) {
+pub(crate) async fn log_can_be_followed_from_an_offset(place: &Place) {
     let store = filled(place).await;
     let mut filter = EventFilter {
         limit: Some(4),
@@ -271,7 +271,7 @@ pub(crate) async fn the_log_can_be_followed_from_where_one_was(place: &Place) {
     );
 }
 
-pub(crate) async fn the_newest_events_come_first_if_wanted(place: &Place) {
+pub(crate) async fn newest_events_come_first_on_request(place: &Place) {
     let store = filled(place).await;
     let newest = EventFilter {
         order: EventOrder::NewestFirst,
@@ -286,7 +286,7 @@ pub(crate) async fn the_newest_events_come_first_if_wanted(place: &Place) {
     );
 }
 
-pub(crate) async fn the_export_is_the_whole_log_line_by_line(place: &Place) {
+pub(crate) async fn export_is_the_whole_log_line_by_line(place: &Place) {
     let store = filled(place).await;
     let more: Vec<_> = (0..2500)
         .map(|number| attempt_started(&run(30), number))

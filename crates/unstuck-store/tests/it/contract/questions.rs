@@ -1,4 +1,4 @@
-//! What people are asked: which questions wait, and whose answer counts.
+//! Escalations: which are open, and which answer applies.
 
 use unstuck_core::decision::EscalationReason;
 use unstuck_core::escalation::{EscalationAnswer, EscalationDetails};
@@ -49,7 +49,7 @@ fn answer(run: &RunId, number: u32, who: &str, at: Timestamp) -> Append {
     Append::new(run.clone(), at, [Event::from(resolved)]).with_answer_guard(answers)
 }
 
-pub(crate) async fn what_waits_is_listed_the_newest_first(place: &Place) {
+pub(crate) async fn open_escalations_are_listed_newest_first(place: &Place) {
     let store = place.open().await;
     let (one, two) = (run(1), run(2));
     let at = |append, seconds| Append {
@@ -83,7 +83,7 @@ pub(crate) async fn what_waits_is_listed_the_newest_first(place: &Place) {
     );
 }
 
-pub(crate) async fn many_questions_are_listed_in_parts(place: &Place) {
+pub(crate) async fn escalations_are_listed_in_pages(place: &Place) {
     let store = place.open().await;
     for number in 1..=5 {
         let run = run(number);
@@ -106,7 +106,7 @@ pub(crate) async fn many_questions_are_listed_in_parts(place: &Place) {
             .collect();
         let mut seen = Vec::new();
         let mut after = None;
-        // One at a time, until there is none.
+        // One at a time, until there are none.
         loop {
             let filter = EscalationFilter {
                 status: standing,
@@ -124,7 +124,7 @@ pub(crate) async fn many_questions_are_listed_in_parts(place: &Place) {
     }
 }
 
-pub(crate) async fn the_first_answer_counts(place: &Place) {
+pub(crate) async fn first_answer_wins(place: &Place) {
     let (here, there) = (place.open().await, place.open().await);
     let run = run(1);
     here.append(append(&run, [started(&run), asked(&run, 1)]))
@@ -154,7 +154,7 @@ pub(crate) async fn the_first_answer_counts(place: &Place) {
     );
 }
 
-pub(crate) async fn of_many_answers_at_once_one_counts(place: &Place) {
+pub(crate) async fn concurrent_answers_have_one_winner(place: &Place) {
     let store = place.open().await;
     let run = run(1);
     store
@@ -175,7 +175,7 @@ pub(crate) async fn of_many_answers_at_once_one_counts(place: &Place) {
     assert_eq!(taken, 1);
 }
 
-pub(crate) async fn an_answer_binds_to_what_was_shown(place: &Place) {
+pub(crate) async fn answer_is_bound_to_the_shown_request(place: &Place) {
     let store = place.open().await;
     let run = run(1);
     store
@@ -193,7 +193,7 @@ pub(crate) async fn an_answer_binds_to_what_was_shown(place: &Place) {
     assert!(matches!(unknown, Err(StoreError::UnknownEscalation { .. })));
 }
 
-pub(crate) async fn what_went_on_or_ended_asks_no_more(place: &Place) {
+pub(crate) async fn resumed_or_ended_run_has_no_open_escalations(place: &Place) {
     let store = place.open().await;
     let (one, two) = (run(1), run(2));
     for run in [&one, &two] {
@@ -214,8 +214,8 @@ pub(crate) async fn what_went_on_or_ended_asks_no_more(place: &Place) {
     assert!(open.is_empty());
 }
 
-/// W1: neither a resume nor an answer to something else settles a question about a budget.
-pub(crate) async fn a_question_about_a_budget_waits_for_its_own_answer(place: &Place) {
+/// W1: neither a resume nor an answer to another escalation closes one about a budget.
+pub(crate) async fn budget_escalation_needs_its_own_answer(place: &Place) {
     let store = place.open().await;
     let run = run(1);
     let money = EscalationOpened {

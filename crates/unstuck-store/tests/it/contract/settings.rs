@@ -1,4 +1,4 @@
-//! What people set over REST or in the dashboard.
+//! Settings made over REST or in the dashboard.
 
 use futures_util::future::join_all;
 use serde_json::{Value, json};
@@ -24,7 +24,7 @@ async fn put(store: &Store, key: &str, value: Option<Value>) -> StoredSetting {
     store.put_setting(change).await.unwrap()
 }
 
-pub(super) async fn a_value_is_set_changed_and_taken_away(place: &Place) {
+pub(super) async fn value_is_set_changed_and_deleted(place: &Place) {
     let store = place.open().await;
     assert_eq!(store.setting("policy").await.unwrap(), None);
     let first = put(&store, "policy", Some(json!({"maxRetries": 3}))).await;
@@ -54,8 +54,8 @@ pub(super) async fn a_value_is_set_changed_and_taken_away(place: &Place) {
     assert_eq!(store.settings("").await.unwrap().len(), 3);
 }
 
-/// S4-26: two people do not overwrite each other's changes.
-pub(super) async fn what_was_changed_meanwhile_is_not_overwritten(place: &Place) {
+/// S4-26: concurrent changes do not overwrite each other.
+pub(super) async fn concurrent_change_is_not_overwritten(place: &Place) {
     let store = place.open().await;
     let present = put(&store, "policy", Some(json!(1))).await;
     for (key, expected, is_there) in [
@@ -82,7 +82,7 @@ pub(super) async fn what_was_changed_meanwhile_is_not_overwritten(place: &Place)
     assert_eq!(store.put_setting(back).await.unwrap().version, 4);
 }
 
-pub(super) async fn of_many_who_change_it_at_once_one_does(place: &Place) {
+pub(super) async fn concurrent_changes_have_one_winner(place: &Place) {
     let stores = [place.open().await, place.open().await];
     put(&stores[0], "policy", Some(json!("old"))).await;
     let changes = (0..20).map(|number| {
@@ -96,7 +96,7 @@ pub(super) async fn of_many_who_change_it_at_once_one_does(place: &Place) {
     assert_eq!(present.as_ref(), won.first());
 }
 
-pub(super) async fn every_change_is_kept(place: &Place) {
+pub(super) async fn every_change_is_recorded(place: &Place) {
     let store = place.open().await;
     put(&store, "policy", Some(json!(1))).await;
     put(&store, "policy", Some(json!(1))).await;
@@ -122,7 +122,7 @@ pub(super) async fn every_change_is_kept(place: &Place) {
     assert_eq!(store.setting_changes("other", 9).await.unwrap(), []);
 }
 
-pub(super) async fn secrets_are_taken_out_of_values(place: &Place) {
+pub(super) async fn values_are_redacted(place: &Place) {
     let redact = PayloadRedactor::new(|value| {
         let text = value.to_string().replace("hunter2", "[REDACTED]");
         *value = serde_json::from_str(&text).unwrap();

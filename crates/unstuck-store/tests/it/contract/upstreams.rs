@@ -1,4 +1,4 @@
-//! What processes share about an upstream that is down.
+//! Upstream state shared between processes.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use crate::samples::later;
 const URL: &str = "https://api.example/v1";
 const MINUTE: Duration = Duration::from_secs(60);
 
-pub(crate) async fn one_of_all_processes_probes_an_upstream_in_a_minute(place: &Place) {
+pub(crate) async fn one_process_probes_an_upstream_per_minute(place: &Place) {
     let (here, there) = (place.open().await, place.open().await);
     let first = here.claim_probe(URL, later(0), MINUTE).await.unwrap();
     assert!(first.is_granted && first.recovered.is_none());
@@ -27,7 +27,7 @@ pub(crate) async fn one_of_all_processes_probes_an_upstream_in_a_minute(place: &
     assert!(other.unwrap().is_granted);
 }
 
-pub(crate) async fn a_recovery_is_seen_by_all_processes(place: &Place) {
+pub(crate) async fn upstream_recovery_is_visible_to_all_processes(place: &Place) {
     let (here, there) = (place.open().await, place.open().await);
     assert_eq!(there.upstream_recovered_at(URL).await.unwrap(), None);
     here.claim_probe(URL, later(0), MINUTE).await.unwrap();
@@ -36,12 +36,12 @@ pub(crate) async fn a_recovery_is_seen_by_all_processes(place: &Place) {
         there.upstream_recovered_at(URL).await.unwrap(),
         Some(later(5))
     );
-    // Whoever comes next need not wait for the slot.
+    // The next process need not wait for the slot.
     let slot = there.claim_probe(URL, later(6), MINUTE).await.unwrap();
     assert_eq!((slot.is_granted, slot.recovered), (true, Some(later(5))));
 }
 
-pub(crate) async fn a_clock_that_was_wrong_keeps_nobody_waiting_for_long(place: &Place) {
+pub(crate) async fn wrong_clock_does_not_block_probes_for_long(place: &Place) {
     let store = place.open().await;
     store
         .claim_probe(URL, later(1_000_000), MINUTE)

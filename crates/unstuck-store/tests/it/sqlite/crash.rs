@@ -1,4 +1,4 @@
-//! A process that is killed loses nothing that it was told is kept.
+//! A killed process loses no acknowledged data.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -16,7 +16,7 @@ use crate::samples::{append, attempt_started, end, failed, run, started};
 const KILLS: usize = 30;
 
 #[test]
-fn what_was_acknowledged_survives_kill_9() {
+fn acknowledged_events_survive_kill_9() {
     let place = Place::new();
     let mut acknowledged: BTreeMap<String, u64> = BTreeMap::new();
     for kill in 0..KILLS {
@@ -25,7 +25,7 @@ fn what_was_acknowledged_survives_kill_9() {
             .spawn()
             .unwrap();
         let mut kept = lines(&mut child).filter_map(|line| acknowledgement(&line));
-        // Any number that jumps about will do: the kill is in the middle of whatever is going on then.
+        // Any varying number will do: the kill hits whatever is happening then.
         let enough = (kill * 7919 + 13) % 97;
         acknowledged.extend(kept.by_ref().take(enough));
         child.kill().unwrap();
@@ -54,7 +54,7 @@ fn all_there(place: &Place, acknowledged: &BTreeMap<String, u64>) {
     assert!(matches!(checked, MaintenanceReport::Checked { findings, .. } if findings.is_empty()));
 }
 
-/// The run and the number that a line acknowledges; none in a line of the test program itself.
+/// Returns the run and number that a line acknowledges; `None` for lines of the test harness.
 fn acknowledgement(line: &str) -> Option<(String, u64)> {
     let words: Vec<_> = line.split(' ').collect();
     match words[..] {
@@ -79,7 +79,7 @@ fn writes_until_killed() {
 async fn writes(store: Store, number: u32) {
     let run = run(number);
     store.append(append(&run, [started(&run)])).await.unwrap();
-    // It ends by itself if nobody kills it, which is a failure of the test and not a process for ever.
+    // The process exits by itself if nobody kills it, so that a failing test leaves nothing behind.
     for number in 0..100_000 {
         let limited = failed(end(&run, 20, Some(0.01), None), Kind::RateLimit);
         let events = append(&run, [attempt_started(&run, number), limited]);

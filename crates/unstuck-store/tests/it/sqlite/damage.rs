@@ -1,4 +1,4 @@
-//! A damaged file is told, not repaired behind anyone's back.
+//! A damaged file is reported, not silently repaired.
 
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::FileExt;
@@ -12,7 +12,7 @@ use super::bare;
 use crate::contract::{Place, wait};
 use crate::samples::{append, attempt_started, called, end, finished, run, started, succeeded};
 
-/// A closed store with many events.
+/// Returns a closed store with many events.
 fn filled() -> Place {
     let place = Place::new();
     wait(async {
@@ -28,7 +28,7 @@ fn filled() -> Place {
             ];
             store.append(append(&run, events)).await.unwrap();
         }
-        // All that is kept is then in the one file.
+        // All data is now in the main file.
         store.maintain(MaintenanceTask::Vacuum).await.unwrap();
         store.close().await.unwrap();
     });
@@ -49,7 +49,7 @@ fn ids(findings: &[IntegrityFinding]) -> Vec<&str> {
         .collect()
 }
 
-/// The pages at which tables and indexes begin, from 1.
+/// Returns the root pages of tables and indexes, from 1.
 fn roots(place: &Place) -> Vec<u64> {
     let connection = bare(place);
     let mut statement = connection
@@ -60,9 +60,9 @@ fn roots(place: &Place) -> Vec<u64> {
 }
 
 #[test]
-fn a_damaged_page_is_found_and_told() {
+fn damaged_page_is_reported() {
     let place = filled();
-    // The schema stays readable; where its tables begin, all becomes nonsense.
+    // The schema stays readable; the root pages of its tables are overwritten.
     let roots = roots(&place);
     let file = OpenOptions::new().write(true).open(place.file()).unwrap();
     for root in roots {
@@ -86,10 +86,10 @@ fn a_damaged_page_is_found_and_told() {
 }
 
 #[test]
-fn one_changed_bit_in_the_first_page_is_told() {
+fn flipped_bit_in_the_first_page_is_reported() {
     let place = filled();
     let file = OpenOptions::new().write(true).open(place.file()).unwrap();
-    // The number of the schema's first cell pointer.
+    // The offset of the schema's first cell pointer.
     file.write_all_at(&[0xFF, 0xFF, 0xFF, 0xFF], 103).unwrap();
     let opened = wait(Store::open(
         &place.location(),
@@ -102,7 +102,7 @@ fn one_changed_bit_in_the_first_page_is_told() {
 }
 
 #[test]
-fn folds_that_do_not_fit_their_events_are_found() {
+fn projections_that_contradict_their_events_are_reported() {
     for (sql, expected) in [
         (
             "UPDATE runs SET view = json_set(view, '$.attempts', 7) WHERE id = 'r000000003'",
@@ -147,7 +147,7 @@ fn folds_that_do_not_fit_their_events_are_found() {
 }
 
 #[test]
-fn sums_that_are_not_those_of_the_calls_are_found() {
+fn sums_that_contradict_the_calls_are_reported() {
     let place = filled();
     let store = wait(place.open());
     wait(store.record_calls(vec![called(&run(1), "a", 0)])).unwrap();

@@ -1,4 +1,4 @@
-//! Full and read-only disks, real ones, mounted where only the test sees them.
+//! Full and read-only disks: real ones, mounted in a namespace of the test.
 
 use std::fs;
 use std::path::Path;
@@ -12,10 +12,10 @@ use super::processes::{process, told};
 use crate::contract::{Place, wait};
 use crate::samples::{append, attempt_started, run, started};
 
-/// Mounts a disk of 1 MB over the folder and does the rest there.
+/// Mounts a disk of 1 MB over the directory and runs the rest there.
 const SMALL_DISK: &str = r#"mount -t tmpfs -o size=1m none "$1" || exit 77; shift; exec "$@""#;
 
-/// Makes the folder a disk that can only be read and does the rest there.
+/// Makes the directory a read-only disk and runs the rest there.
 const READ_ONLY_DISK: &str = r#"mount --bind "$1" "$1" && mount -o remount,ro,bind "$1" || exit 77
 shift; exec "$@""#;
 
@@ -30,7 +30,7 @@ fn fills_the_disk() {
     let error = fill(&store, &run);
     assert!(matches!(error, StoreError::Full { .. }), "{error:?}");
 
-    // What was acknowledged is there, and once there is room it goes on.
+    // Acknowledged events are there, and writing works again once there is space.
     let kept = wait(store.load(&run)).unwrap().len();
     fs::remove_file(ballast).unwrap();
     let next = wait(store.append(append(&run, [attempt_started(&run, 0)]))).unwrap();
@@ -39,7 +39,7 @@ fn fills_the_disk() {
     assert!(matches!(checked, MaintenanceReport::Checked { findings, .. } if findings.is_empty()));
 }
 
-/// Writes until it no longer works.
+/// Writes until it fails.
 fn fill(store: &Store, run: &RunId) -> StoreError {
     let mut seq = 1;
     loop {
@@ -55,11 +55,11 @@ fn fill(store: &Store, run: &RunId) -> StoreError {
     }
 }
 
-/// Tests that only root can run, because they mount disks.
+/// Tests that need root, because they mount disks.
 mod root {
     use super::*;
 
-    /// Runs a test where the script has mounted something over the folder.
+    /// Runs a test under a script that mounts something over the directory.
     fn succeeds(script: &str, folder: &Path, test: &str, location: &StoreLocation) {
         let folder = folder.to_str().unwrap();
         let by = ["unshare", "-m", "sh", "-c", script, "sh", folder];
@@ -68,7 +68,7 @@ mod root {
     }
 
     #[test]
-    fn a_full_disk_is_told_and_loses_nothing() {
+    fn full_disk_is_reported_and_loses_nothing() {
         let place = Place::new();
         let location = place.location();
         let folder = location.path().parent().unwrap();
@@ -78,7 +78,7 @@ mod root {
     }
 
     #[test]
-    fn a_read_only_disk_is_told() {
+    fn read_only_disk_is_reported() {
         let place = Place::new();
         wait(async { place.open().await.close().await }).unwrap();
         let test = "sqlite::disks::finds_the_disk_read_only";

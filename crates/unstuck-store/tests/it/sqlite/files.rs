@@ -1,4 +1,4 @@
-//! The file and its folder.
+//! The file and its directory.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -23,7 +23,7 @@ fn mode(path: &Path) -> u32 {
     fs::metadata(path).unwrap().permissions().mode() & 0o777
 }
 
-/// Opening fails as expected, and the file is byte for byte what it was.
+/// Checks that opening fails as expected and leaves the file unchanged.
 fn refused(path: &Path) -> StoreError {
     let before = fs::read(path).unwrap();
     let error = open(path).unwrap_err();
@@ -32,7 +32,7 @@ fn refused(path: &Path) -> StoreError {
 }
 
 #[test]
-fn only_the_user_can_look_into_the_store() {
+fn store_is_accessible_only_to_the_user() {
     let place = Place::new();
     let store = wait(place.open());
     wait(store.append(append(&run(1), [started(&run(1))]))).unwrap();
@@ -44,7 +44,7 @@ fn only_the_user_can_look_into_the_store() {
 }
 
 #[test]
-fn no_store_is_an_empty_history() {
+fn missing_store_is_an_empty_history() {
     let place = Place::new();
     let opened = wait(Store::open_existing(
         &place.location(),
@@ -61,7 +61,7 @@ fn no_store_is_an_empty_history() {
 }
 
 #[test]
-fn garbage_is_not_a_store_and_stays_as_it_is() {
+fn garbage_file_is_rejected_unchanged() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("notes.txt");
     fs::write(&path, "Dear diary, today I ran an agent.\n".repeat(500)).unwrap();
@@ -70,7 +70,7 @@ fn garbage_is_not_a_store_and_stays_as_it_is() {
 }
 
 #[test]
-fn another_programs_database_stays_as_it_is() {
+fn foreign_database_is_rejected_unchanged() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("bookmarks.db");
     let other = Connection::open(&path).unwrap();
@@ -83,7 +83,7 @@ fn another_programs_database_stays_as_it_is() {
 }
 
 #[test]
-fn a_newer_store_is_refused_and_stays_as_it_is() {
+fn newer_store_is_rejected_unchanged() {
     let place = Place::new();
     wait(async { place.open().await.close().await }).unwrap();
     bare(&place)
@@ -97,7 +97,7 @@ fn a_newer_store_is_refused_and_stays_as_it_is() {
 }
 
 #[test]
-fn an_empty_file_becomes_a_store() {
+fn empty_file_becomes_a_store() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("new.db");
     fs::write(&path, "").unwrap();
@@ -105,7 +105,7 @@ fn an_empty_file_becomes_a_store() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_made_is_told() {
+fn directory_that_cannot_be_created_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");
     fs::write(&file, "").unwrap();
@@ -116,7 +116,7 @@ fn a_folder_that_cannot_be_made_is_told() {
 }
 
 #[test]
-fn a_store_that_others_keep_busy_is_told_and_goes_on_afterwards() {
+fn busy_store_is_reported_and_recovers() {
     let place = Place::new();
     let options = StoreOptions {
         busy_timeout: Duration::from_millis(60),
@@ -127,7 +127,7 @@ fn a_store_that_others_keep_busy_is_told_and_goes_on_afterwards() {
     let other = bare(&place);
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let more = || append(&run(1), [attempt_started(&run(1), 1)]);
-    // What is written together fails together, and none of it is acknowledged.
+    // Requests in one transaction fail together, and none is acknowledged.
     let failed = wait(async {
         tokio::join!(
             store.append(more()),
@@ -143,7 +143,7 @@ fn a_store_that_others_keep_busy_is_told_and_goes_on_afterwards() {
 }
 
 #[test]
-fn many_can_make_the_same_store_at_once() {
+fn concurrent_creation_of_a_store_works() {
     let place = Place::new();
     let location = place.location();
     std::thread::scope(|scope| {

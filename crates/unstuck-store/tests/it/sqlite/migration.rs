@@ -1,4 +1,4 @@
-//! Older stores are brought up to date, and a copy is put aside first.
+//! Older stores are migrated after a backup.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -29,7 +29,7 @@ const FIFTH_SCHEMA: [&str; 5] = [
     include_str!("../../../migrations/sqlite/0005_calls.sql"),
 ];
 
-/// A store as the first schema had it, with one run.
+/// Returns a store of schema 1 with one run.
 fn old_store() -> (Place, Vec<EventRecord>) {
     let place = Place::new();
     fs::create_dir_all(place.file().parent().unwrap()).unwrap();
@@ -85,7 +85,7 @@ fn keep(connection: &Connection, seq: u64, event: Event) -> EventRecord {
     }
 }
 
-/// A store as the fifth schema had it, with all that this one holds.
+/// Returns a store of schema 5 with everything that it can hold.
 fn fifth_store(present: &Place) -> Place {
     let place = Place::new();
     fs::create_dir_all(place.file().parent().unwrap()).unwrap();
@@ -114,9 +114,9 @@ fn fifth_store(present: &Place) -> Place {
     place
 }
 
-/// What the dashboard shows is counted from all that happened before it was there.
+/// Dashboard counts include events from before they were kept.
 #[test]
-fn failures_from_before_they_were_counted_are_told() {
+fn failures_before_the_migration_are_counted() {
     let present = Place::new();
     let store = wait(present.open());
     let (driven, client) = (run(1), run(2));
@@ -147,7 +147,7 @@ fn failures_from_before_they_were_counted_are_told() {
     let recovered = wait(store.recovery_report(&RecoveryQuery::default())).unwrap();
     assert_eq!(recovered.total.recoveries, 1);
     let projects = wait(store.projects()).unwrap();
-    // What an attempt told, and a call that belongs to none.
+    // Usage reported by an attempt, and a call without an attempt.
     assert_eq!(projects[0].cost_usd, 0.75);
     wait(store.close()).unwrap();
 
@@ -167,7 +167,7 @@ fn aside(place: &Place, suffix: &str) -> PathBuf {
 }
 
 #[test]
-fn an_older_store_is_copied_and_brought_up_to_date() {
+fn older_store_is_backed_up_and_migrated() {
     let (place, recorded) = old_store();
     let store = wait(place.open());
     assert_eq!(wait(store.load(&run(1))).unwrap(), recorded);
@@ -202,7 +202,7 @@ fn an_older_store_is_copied_and_brought_up_to_date() {
 }
 
 #[test]
-fn a_copy_that_is_there_already_is_not_overwritten() {
+fn existing_backup_is_not_overwritten() {
     let (place, _) = old_store();
     fs::write(aside(&place, ".bak-v1"), "dear to me").unwrap();
     wait(place.open());
@@ -211,7 +211,7 @@ fn a_copy_that_is_there_already_is_not_overwritten() {
 }
 
 #[test]
-fn a_store_that_is_up_to_date_is_not_copied() {
+fn current_store_is_not_backed_up() {
     let place = Place::new();
     wait(async { place.open().await.close().await }).unwrap();
     wait(place.open());

@@ -1,4 +1,4 @@
-//! What only a file can suffer: damage, read-only and full disks, other programs, crashes, older and newer versions.
+//! Failure modes of files: damage, read-only and full disks, other programs, crashes, older and newer versions.
 
 mod crash;
 mod damage;
@@ -12,7 +12,7 @@ use rusqlite::Connection;
 
 use crate::contract::Place;
 
-/// The file as SQLite alone sees it.
+/// Opens the file with plain SQLite.
 fn bare(place: &Place) -> Connection {
     Connection::open(place.file()).unwrap()
 }

@@ -1,4 +1,4 @@
-//! Other processes: this very test program, told to do just one thing.
+//! Child processes: this test binary, running a single helper test.
 
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
@@ -13,15 +13,15 @@ use unstuck_store::{
 use crate::contract::{Place, wait};
 use crate::samples::{append, attempt_started, run, started};
 
-/// Names the store to a process that is started for one thing.
+/// The variable that passes the store to a child process.
 const STORE: &str = "UNSTUCK_TEST_STORE";
 
-/// The store that this process was started for.
+/// Returns the store this process was started for.
 pub(super) fn told() -> StoreLocation {
     StoreLocation::file(PathBuf::from(std::env::var_os(STORE).unwrap()))
 }
 
-/// A process that runs one of the ignored tests here on a store, perhaps by way of another program.
+/// Returns a command that runs one of the ignored helper tests on a store, perhaps through another program.
 pub(super) fn process(by: &[&str], test: &str, location: &StoreLocation) -> Command {
     let program = std::env::current_exe().unwrap();
     let first = by.first().map_or_else(|| program.clone(), PathBuf::from);
@@ -39,7 +39,7 @@ pub(super) fn process(by: &[&str], test: &str, location: &StoreLocation) -> Comm
     command
 }
 
-/// The lines that a process writes, after the first few words of the test program itself.
+/// Returns the lines a process writes after the preamble of the test harness.
 pub(super) fn lines(child: &mut Child) -> impl Iterator<Item = String> + use<> {
     let output = BufReader::new(child.stdout.take().unwrap());
     output.lines().map_while(Result::ok)
@@ -49,7 +49,7 @@ const WRITERS: u32 = 4;
 const APPENDS: u32 = 40;
 
 #[test]
-fn several_processes_write_to_the_same_runs_at_once() {
+fn several_processes_write_to_the_same_runs() {
     let place = Place::new();
     let shared = run(0);
     let store = wait(place.open());
@@ -78,9 +78,9 @@ fn several_processes_write_to_the_same_runs_at_once() {
     assert!(matches!(checked, MaintenanceReport::Checked { findings, .. } if findings.is_empty()));
 }
 
-/// Several processes write, each at its own pace: whoever follows sees every event once, in order.
+/// Several processes write, each at its own pace: a follower sees every event once, in order.
 #[test]
-fn what_other_processes_write_is_followed() {
+fn writes_of_other_processes_are_followed() {
     let place = Place::new();
     let shared = run(0);
     let store = wait(place.open());

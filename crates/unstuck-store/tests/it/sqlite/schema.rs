@@ -1,4 +1,4 @@
-//! The schema of a new store, as it is recorded.
+//! The recorded schema of a new store.
 
 use unstuck_testkit::golden::assert_golden;
 
@@ -6,7 +6,7 @@ use super::bare;
 use crate::contract::{Place, wait};
 
 #[test]
-fn a_new_store_has_the_recorded_schema() {
+fn new_store_has_the_recorded_schema() {
     let place = Place::new();
     drop(wait(place.open()));
     let connection = bare(&place);

@@ -1,26 +1,26 @@
-//! Where an axis ends and which numbers stand at it.
+//! The length and the marks of a chart axis.
 
 /// An axis from 0 to a round number.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Axis {
-    /// The distance of two marks: 1, 2 or 5, times a power of ten.
+    /// Distance between two marks: 1, 2 or 5 times a power of ten.
     pub(crate) step: f64,
-    /// How many steps it has, at least one.
+    /// Number of steps, at least one.
     pub(crate) steps: u32,
 }
 
-/// What an axis counts.
+/// The unit of an axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unit {
-    /// Things that are whole.
+    /// Whole numbers.
     Count,
-    /// Shares of a whole, from 0 to 1.
+    /// Shares from 0 to 1.
     Share,
     /// Seconds.
     Seconds,
 }
 
-/// What an axis is at least as long as, so that nothing at all is drawn as nothing.
+/// Returns the minimum length of an axis, so that zero values are drawn as zero.
 const fn minimum_extent(unit: Unit) -> f64 {
     match unit {
         Unit::Count => 1.0,
@@ -30,7 +30,7 @@ const fn minimum_extent(unit: Unit) -> f64 {
 }
 
 impl Axis {
-    /// The shortest axis of at most so many steps that holds the greatest value.
+    /// Returns the shortest axis with at most `most` steps that covers the greatest value.
     pub(crate) fn covering(greatest: f64, unit: Unit, most: u32) -> Self {
         let greatest = if greatest.is_finite() {
             greatest.clamp(minimum_extent(unit), 1e15)
@@ -51,17 +51,17 @@ impl Axis {
         Self { step, steps }
     }
 
-    /// The number at its end.
+    /// Returns the end of the axis.
     pub(crate) fn top(self) -> f64 {
         self.step * f64::from(self.steps)
     }
 
-    /// The numbers that stand at it, from 0 on.
+    /// Returns the marks, from 0 up.
     pub(crate) fn marks(self) -> impl DoubleEndedIterator<Item = f64> {
         (0..=self.steps).map(move |n| self.step * f64::from(n))
     }
 
-    /// How far up a value stands, from 0 to 1.
+    /// Returns the position of a value on the axis, from 0 to 1.
     pub(crate) fn fraction(self, value: f64) -> f64 {
         if value.is_finite() {
             (value / self.top()).clamp(0.0, 1.0)
@@ -72,7 +72,7 @@ impl Axis {
 }
 
 impl Unit {
-    /// A value as it is read.
+    /// Formats a value with its unit.
     pub(crate) fn format(self, value: f64) -> String {
         match self {
             Self::Count => format_count(value),
@@ -100,7 +100,7 @@ fn format_seconds(value: f64) -> String {
     }
 }
 
-/// A number with at most so many decimals, and none that are 0.
+/// Formats a number with at most this many decimals, without trailing zeros.
 fn format_decimals(value: f64, decimals: usize) -> String {
     let text = format!("{value:.decimals$}");
     if text.contains('.') {
@@ -122,7 +122,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn an_axis_holds_what_is_drawn_and_is_not_much_longer(
+        fn axis_covers_the_data_and_is_not_much_longer(
             greatest in prop_oneof![0.0..1.0, 0.0..1e3, 0.0..1e12],
             unit in units(),
             most in 1_u32..8,
@@ -134,7 +134,7 @@ mod tests {
         }
 
         #[test]
-        fn steps_are_round_and_counts_are_whole(greatest in 0.0..1e9, most in 1_u32..8) {
+        fn steps_are_round_and_count_steps_are_whole(greatest in 0.0..1e9, most in 1_u32..8) {
             let axis = Axis::covering(greatest, Unit::Count, most);
             prop_assert!(axis.step.fract().abs() < 1e-9);
             let lead = axis.step / 10_f64.powf(axis.step.log10().floor());
@@ -142,7 +142,7 @@ mod tests {
         }
 
         #[test]
-        fn no_two_marks_read_the_same(greatest in 0.0..1e9, unit in units(), most in 1_u32..6) {
+        fn marks_have_distinct_labels(greatest in 0.0..1e9, unit in units(), most in 1_u32..6) {
             let axis = Axis::covering(greatest, unit, most);
             let mut marks: Vec<_> = axis.marks().map(|mark| unit.format(mark)).collect();
             let all = marks.len();
@@ -151,14 +151,14 @@ mod tests {
         }
 
         #[test]
-        fn whatever_is_drawn_stays_on_the_paper(greatest in 0.0..1e9, value in any::<f64>()) {
+        fn position_is_always_within_the_axis(greatest in 0.0..1e9, value in any::<f64>()) {
             let share = Axis::covering(greatest, Unit::Seconds, 4).fraction(value);
             prop_assert!((0.0..=1.0).contains(&share));
         }
     }
 
     #[test]
-    fn values_are_short_and_have_their_unit() {
+    fn values_are_short_and_have_a_unit() {
         let shown = |unit: Unit, value| unit.format(value);
         assert_eq!(shown(Unit::Count, 1234.0), "1234");
         assert_eq!(shown(Unit::Count, 12_340.0), "12.3k");
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_draws_an_empty_axis() {
+    fn non_finite_value_gives_an_empty_axis() {
         let axis = Axis::covering(f64::NAN, Unit::Count, 4);
         assert_eq!((axis.top(), axis.fraction(f64::INFINITY)), (1.0, 0.0));
     }

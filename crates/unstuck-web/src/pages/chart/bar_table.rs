@@ -1,22 +1,22 @@
-//! Bars that lie: a table whose last column is drawn, so that it is read as what it is.
+//! Horizontal bar chart rendered as an accessible table.
 
 use maud::{Markup, html};
 
 use super::axis::Unit;
 use super::{Tone, format_coordinate};
 
-/// One bar.
+/// A row of the chart.
 #[derive(Debug, Clone)]
 pub(crate) struct BarRow {
-    /// What it is about.
+    /// Label.
     pub(crate) name: Markup,
-    /// How much.
+    /// Value.
     pub(crate) value: f64,
-    /// What else is said of it.
+    /// Note about the value.
     pub(crate) note: String,
 }
 
-/// Values as bars that lie, in the order in which they are given.
+/// Renders a horizontal bar chart; the rows keep their order.
 pub(crate) fn bar_table(
     caption: &str,
     heads: [&str; 2],
@@ -24,7 +24,7 @@ pub(crate) fn bar_table(
     tone: Tone,
     all: &[BarRow],
 ) -> Markup {
-    // Shares are shares of all, counts are compared with the greatest.
+    // Shares are relative to the total, counts to the greatest value.
     let top = match unit {
         Unit::Share => 1.0,
         _ => all

@@ -1,10 +1,10 @@
-//! Small drawings that stand within a line or a tile.
+//! Small charts within a line of text or a tile.
 
 use maud::{Markup, html};
 
 use super::format_coordinate;
 
-/// A line without axes; what it shows is said in its title.
+/// Renders a line chart without axes; its title describes the data.
 pub(crate) fn sparkline(title: &str, values: &[f64]) -> Markup {
     let greatest = values.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
     let apart = 100.0 / values.len().saturating_sub(1).max(1) as f64;
@@ -31,16 +31,16 @@ pub(crate) fn sparkline(title: &str, values: &[f64]) -> Markup {
     }
 }
 
-/// One hour or the like of a strip.
+/// A cell of a heat strip, usually one hour.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct HeatCell {
-    /// What is said of it.
+    /// Label.
     pub(crate) label: String,
-    /// How much it is, from 0 to 1; none where nothing happened.
+    /// Share from 0 to 1; `None` if there is no data.
     pub(crate) share: Option<f64>,
 }
 
-/// A strip of cells, the darker the more.
+/// Renders a strip of cells; darker means more.
 pub(crate) fn heat_strip(title: &str, cells: &[HeatCell]) -> Markup {
     let class = |share: Option<f64>| match share {
         Some(share) if share > 0.5 => "h4",
@@ -58,12 +58,12 @@ pub(crate) fn heat_strip(title: &str, cells: &[HeatCell]) -> Markup {
     }
 }
 
-/// How much of a whole is used, as a short bar; the words beside it say the same.
+/// Renders a used share as a short bar; the text next to it states the same.
 pub(crate) fn share_bar(part: f64) -> Markup {
     bar(part, part > 0.9)
 }
 
-/// How much of an allowance is left, as a short bar; the words beside it say the same.
+/// Renders a remaining quota as a short bar; the text next to it states the same.
 pub(crate) fn gauge(left: f64, of: f64) -> Markup {
     bar(left / of, left < of * 0.1)
 }
@@ -83,14 +83,14 @@ fn bar(part: f64, bad: bool) -> Markup {
     }
 }
 
-/// How the last of several tries stands; those before have failed.
+/// The state of the last attempt; all earlier ones failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LastAttempt {
-    /// It goes on.
+    /// Running.
     UnderWay,
-    /// It worked.
+    /// Succeeded.
     Worked,
-    /// It failed.
+    /// Failed.
     Failed,
 }
 
@@ -104,7 +104,7 @@ impl LastAttempt {
     }
 }
 
-/// How many tries were made, of how many there may be; the words beside it say the same.
+/// Renders the attempts made and still allowed as dots; the text next to it states the same.
 pub(crate) fn attempt_dots(made: u32, most: Option<u32>, last: LastAttempt) -> Markup {
     let all = most.unwrap_or(made).max(made).min(12);
     let class = |n: u32| match n {

@@ -1,7 +1,7 @@
-//! Charts as SVG: each can be read by a screen reader, takes its colours from the sheet, and needs no script.
+//! Charts as SVG: readable by screen readers, colored by the stylesheet, without scripts.
 //!
-//! The drawing is stretched to the room that there is; numbers and words stand beside it as text, so that they are as
-//! large on a phone as on a desk.
+//! The drawing stretches to the available space; numbers and words are text next to it, so that they keep their size on
+//! every screen.
 
 mod axis;
 mod bar_table;
@@ -15,19 +15,19 @@ pub(crate) use inline::{
 
 use maud::{Markup, html};
 
-/// How wide and how high a drawing is within itself.
+/// Width and height of the view box.
 const VIEW_WIDTH: f64 = 1000.0;
 const VIEW_HEIGHT: f64 = 300.0;
 
-/// How many steps the upright axis has at most.
+/// Maximum number of steps of the vertical axis.
 const MAX_STEPS: u32 = 4;
 
-/// What is good about a high value: it decides the colour.
+/// The meaning of high values, which decides the color.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tone {
-    /// Nothing in particular.
+    /// Neutral.
     Plain,
-    /// It is bad.
+    /// High values are bad.
     Bad,
 }
 
@@ -40,35 +40,35 @@ impl Tone {
     }
 }
 
-/// One value with what stands at it.
+/// A data point.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ChartPoint {
-    /// What stands beneath it.
+    /// Label on the horizontal axis.
     pub(crate) label: String,
-    /// How much it is; none where nothing is known.
+    /// Value; `None` if unknown.
     pub(crate) value: Option<f64>,
-    /// What else is said of it.
+    /// Note about the value.
     pub(crate) note: String,
 }
 
-/// Values over time or the like.
+/// A series of values, usually over time.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ChartSeries<'a> {
-    /// Names it on the page: no other chart of the page has the same.
+    /// Element id, unique on the page.
     pub(crate) id: &'a str,
-    /// What it shows.
+    /// Title.
     pub(crate) title: &'a str,
-    /// What its labels are.
+    /// Meaning of the labels.
     pub(crate) x_label: &'a str,
-    /// What its values are.
+    /// Unit of the values.
     pub(crate) unit: Unit,
-    /// Whether much of it is bad.
+    /// Meaning of high values.
     pub(crate) tone: Tone,
-    /// The values.
+    /// Data points.
     pub(crate) points: &'a [ChartPoint],
 }
 
-/// Values as columns.
+/// Renders a column chart.
 pub(crate) fn column_chart(series: ChartSeries<'_>) -> Markup {
     let axis = series.axis();
     let wide = VIEW_WIDTH / series.points.len().max(1) as f64;
@@ -76,7 +76,7 @@ pub(crate) fn column_chart(series: ChartSeries<'_>) -> Markup {
     let drawing = html! {
         @for (at, point) in series.points.iter().enumerate() {
             @let high = point.value.map_or(0.0, |value| axis.fraction(value) * VIEW_HEIGHT);
-            // What is not nothing is seen.
+            // Nonzero values must stay visible.
             @let high = match point.value { Some(value) if value > 0.0 => high.max(3.0), _ => high };
             rect class=(class) x=(format_coordinate(at as f64 * wide + wide * 0.12)) y=(format_coordinate(VIEW_HEIGHT - high))
                 width=(format_coordinate(wide * 0.76)) height=(format_coordinate(high)) {
@@ -87,7 +87,7 @@ pub(crate) fn column_chart(series: ChartSeries<'_>) -> Markup {
     figure(series, axis, drawing)
 }
 
-/// Values as a line; it is broken where nothing is known.
+/// Renders a line chart; the line is interrupted where values are unknown.
 pub(crate) fn line_chart(series: ChartSeries<'_>) -> Markup {
     let axis = series.axis();
     let apart = VIEW_WIDTH / series.points.len().saturating_sub(1).max(1) as f64;
@@ -101,11 +101,11 @@ pub(crate) fn line_chart(series: ChartSeries<'_>) -> Markup {
                 .collect::<Vec<_>>().join(" L");
             path class=(series.tone.class("under", "under is-bad"))
                 d={ "M" (format_coordinate(from)) "," (format_coordinate(VIEW_HEIGHT)) " L" (path) " L" (format_coordinate(to)) "," (format_coordinate(VIEW_HEIGHT)) " Z" } {}
-            // A value without neighbours is a point.
+            // A value without neighbors is drawn as a point.
             @let alone = piece.len() == 1;
             path class={ (series.tone.class("curve", "curve is-bad")) @if alone { " is-point" } } d={ "M" (path) @if alone { " h0.01" } } {}
         }
-        // Each value can be pointed at.
+        // Hover targets for each value.
         @for (at, point) in series.points.iter().enumerate() {
             rect x=(format_coordinate(x(at) - apart / 2.0)) y="0" width=(format_coordinate(apart)) height=(format_coordinate(VIEW_HEIGHT)) fill="transparent" {
                 title { (series.describe_point(point)) }
@@ -115,7 +115,7 @@ pub(crate) fn line_chart(series: ChartSeries<'_>) -> Markup {
     figure(series, axis, drawing)
 }
 
-/// The stretches of neighbours of which something is known.
+/// Splits the points into segments of consecutive known values.
 fn known_segments(points: &[ChartPoint]) -> Vec<Vec<(usize, f64)>> {
     let mut pieces: Vec<Vec<(usize, f64)>> = Vec::new();
     let mut goes_on = false;
@@ -150,7 +150,7 @@ impl ChartSeries<'_> {
         format!("{}: {}{note}", point.label, self.format_value(point))
     }
 
-    /// The first, the middle and the last label; the middle one only where one is in the middle.
+    /// Returns the first, middle and last label; the middle one only for an odd number of points.
     fn x_labels(&self) -> Vec<&str> {
         let points = self.points;
         let middle = points
@@ -209,7 +209,7 @@ fn data_table(series: ChartSeries<'_>) -> Markup {
     }
 }
 
-/// A coordinate, as short as it can be said.
+/// Formats a coordinate as short as possible.
 fn format_coordinate(value: f64) -> String {
     let text = format!("{value:.1}");
     text.strip_suffix(".0").map_or(text.clone(), str::to_owned)

@@ -20,7 +20,7 @@ fn series(points: &[ChartPoint]) -> ChartSeries<'_> {
 }
 
 #[test]
-fn a_chart_has_a_name_and_its_numbers_as_a_table() {
+fn chart_has_a_name_and_a_data_table() {
     let points = [point("Nov 15", Some(0.25)), point("Nov 16", Some(0.5))];
     let shown = column_chart(series(&points)).into_string();
     assert!(
@@ -38,7 +38,7 @@ fn a_chart_has_a_name_and_its_numbers_as_a_table() {
 }
 
 #[test]
-fn a_line_is_broken_where_nothing_is_known() {
+fn line_is_interrupted_where_values_are_unknown() {
     let points = [
         point("a", Some(0.1)),
         point("b", None),
@@ -52,14 +52,14 @@ fn a_line_is_broken_where_nothing_is_known() {
 }
 
 #[test]
-fn nothing_is_drawn_where_there_is_nothing() {
+fn empty_series_draws_nothing() {
     for shown in [column_chart(series(&[])), line_chart(series(&[]))] {
         assert!(!shown.into_string().contains("NaN"));
     }
 }
 
 #[test]
-fn what_stands_at_a_chart_is_text() {
+fn chart_labels_are_escaped() {
     let points = [ChartPoint {
         label: "<script>alert(1)</script>".into(),
         value: Some(1.0),
@@ -85,7 +85,7 @@ fn coordinates_are_short() {
 }
 
 #[test]
-fn tries_are_as_many_as_there_may_be() {
+fn attempt_dots_show_all_allowed_attempts() {
     let shown = attempt_dots(2, Some(4), LastAttempt::UnderWay).into_string();
     assert_eq!(
         (

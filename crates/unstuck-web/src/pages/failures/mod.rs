@@ -1,4 +1,4 @@
-//! Failures: how many, of which kind, where, and what recovery was worth.
+//! Failures page: counts by kind, place and day, and what recovery saved.
 
 mod recovery;
 
@@ -16,26 +16,26 @@ use super::parts::text::percent_encoded;
 use super::parts::{empty_state, money, text, time};
 use crate::model::ProjectResponse;
 
-/// What the address asks for.
+/// Query parameters of the page.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct FailuresPageQuery {
-    /// How many days back.
+    /// Number of past days.
     pub(crate) days: String,
-    /// Only the project of this id.
+    /// Filter by project id.
     pub(crate) project: String,
-    /// Only this model.
+    /// Filter by model.
     pub(crate) model: String,
-    /// Only this kind.
+    /// Filter by kind.
     pub(crate) kind: String,
-    /// How many minutes a restart by hand takes.
+    /// Minutes that a manual restart takes.
     pub(crate) minutes: String,
-    /// Only these parts of the page.
+    /// Parts of the page to render.
     pub(crate) part: Option<String>,
 }
 
 impl FailuresPageQuery {
-    /// How many days back: 14 where nothing else is asked for.
+    /// Returns the number of past days; the default is 14.
     pub(crate) fn days(&self) -> u16 {
         self.days
             .parse()
@@ -44,7 +44,7 @@ impl FailuresPageQuery {
             .unwrap_or(14)
     }
 
-    /// The beginning of the first day (UTC) that is asked for.
+    /// Returns the start of the first day (UTC).
     pub(crate) fn since(&self, now: Timestamp) -> String {
         let back = std::time::Duration::from_secs(u64::from(self.days() - 1) * 86_400);
         let mut first = now.before(back).to_string();
@@ -52,7 +52,7 @@ impl FailuresPageQuery {
         format!("{first}T00:00:00Z")
     }
 
-    /// How many minutes a person takes to notice a failure and start again: 5 where nothing else is asked for.
+    /// Returns the minutes a person takes to notice a failure and restart; the default is 5.
     pub(crate) fn minutes(&self) -> f64 {
         let minutes = self.minutes.parse().ok();
         minutes
@@ -61,56 +61,56 @@ impl FailuresPageQuery {
     }
 }
 
-/// One day.
+/// Attempts of one day.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct DailyAttempts {
-    /// How many tries failed.
+    /// Number of failed attempts.
     pub(crate) failed: u64,
-    /// How many tries there were.
+    /// Number of attempts.
     pub(crate) tries: u64,
 }
 
-/// A message that came again and again.
+/// A recurring failure message.
 #[derive(Debug, Clone)]
 pub(crate) struct RecurringFailure {
-    /// What was said, with what varies masked.
+    /// Message with variable parts masked.
     pub(crate) message: String,
-    /// How often.
+    /// Number of occurrences.
     pub(crate) count: u64,
-    /// The kind of the failure.
+    /// Kind of failure.
     pub(crate) kind: String,
-    /// Recognises the same failure again.
+    /// Fingerprint that identifies the same failure.
     pub(crate) fingerprint: String,
-    /// When it came last.
+    /// Time of the last occurrence.
     pub(crate) last_seen: Timestamp,
 }
 
-/// What the page shows.
+/// Data of the page.
 #[derive(Debug, Clone)]
 pub(crate) struct FailuresPage {
-    /// What is the same on all pages.
+    /// Common page frame.
     pub(crate) frame: PageFrame,
-    /// What was asked for.
+    /// Query parameters.
     pub(crate) query: FailuresPageQuery,
-    /// The projects that can be chosen.
+    /// Projects to choose from.
     pub(crate) projects: Vec<ProjectResponse>,
-    /// By day of UTC, such as `2026-11-16`; days on which nothing was tried may be missing.
+    /// Attempts by UTC day, such as `2026-11-16`; days without attempts may be missing.
     pub(crate) days: BTreeMap<String, DailyAttempts>,
-    /// By kind, the most frequent first.
+    /// Failures by kind, the most frequent first.
     pub(crate) kinds: Vec<(String, u64)>,
-    /// By model, the most frequent first.
+    /// Failures by model, the most frequent first.
     pub(crate) models: Vec<(String, u64)>,
-    /// By project, the most frequent first.
+    /// Failures by project, the most frequent first.
     pub(crate) by_project: Vec<(String, u64)>,
-    /// By prompt: the role, the masked template and how often.
+    /// Failures by prompt: role, masked template and count.
     pub(crate) prompts: Vec<(String, String, u64)>,
-    /// The most common messages.
+    /// Most common messages.
     pub(crate) messages: Vec<RecurringFailure>,
-    /// What recovery came to.
+    /// Recovery statistics.
     pub(crate) recovery: RecoverySummary,
 }
 
-/// The page.
+/// Renders the page.
 pub(crate) fn page(view: &FailuresPage) -> Markup {
     let body = html! {
         div class="page-head" { div class="titles" { h1 { "Failures" } } (exports(view)) }
@@ -120,7 +120,7 @@ pub(crate) fn page(view: &FailuresPage) -> Markup {
     layout::page(&view.frame, NavItem::Failures, "Failures", body)
 }
 
-/// One part of the page.
+/// Renders one part of the page.
 pub(crate) fn part(view: &FailuresPage, name: &str) -> Option<Markup> {
     (name == "told").then(|| content(view))
 }
@@ -135,7 +135,7 @@ fn exports(view: &FailuresPage) -> Markup {
     }
 }
 
-/// What is asked for, as the API names it.
+/// Returns the equivalent query of the API.
 fn api_query(view: &FailuresPage) -> String {
     let since = view.query.since(view.frame.now);
     let mut query = format!("&since={}", percent_encoded(&since));
@@ -229,7 +229,7 @@ fn summary_figures(view: &FailuresPage, failed: u64, tries: u64) -> Markup {
     }
 }
 
-/// Every day of the time that is asked for, also those on which nothing was tried.
+/// Returns every day of the period, including days without attempts.
 fn all_days(view: &FailuresPage) -> Vec<(String, DailyAttempts)> {
     let count = u64::from(view.query.days());
     let day = |back: u64| {
@@ -292,7 +292,7 @@ fn day_charts(view: &FailuresPage) -> Markup {
     }
 }
 
-/// A day as it stands at a chart: `2026-11-16` is "Nov 16".
+/// Formats a day for a chart label: `2026-11-16` is "Nov 16".
 fn short_day(day: &str) -> String {
     const MONTHS: [&str; 12] = [
         "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_in_the_address_is_the_default() {
+    fn invalid_query_values_use_the_defaults() {
         let asked = FailuresPageQuery {
             days: "-3".into(),
             minutes: "NaN".into(),

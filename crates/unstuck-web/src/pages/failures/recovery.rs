@@ -1,4 +1,4 @@
-//! What recovery came to: what helped, how long it took, and what it saved.
+//! Recovery statistics: what helped, how long it took and what it saved.
 
 use std::time::Duration;
 
@@ -8,14 +8,14 @@ use super::FailuresPage;
 use crate::pages::chart::{self, BarRow, ChartPoint, ChartSeries, Tone, Unit};
 use crate::pages::parts::{money, text, time};
 
-/// How often something helped.
+/// How often a level or strategy helped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct StrategyOutcomes {
-    /// What: a level or a strategy.
+    /// Level or strategy.
     pub(crate) name: String,
-    /// How often it helped.
+    /// Number of successes.
     pub(crate) helped: u64,
-    /// How often it did not.
+    /// Number of failures.
     pub(crate) not_helped: u64,
 }
 
@@ -30,28 +30,28 @@ impl StrategyOutcomes {
     }
 }
 
-/// How long recovery took on one day.
+/// The duration of recoveries on one day.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct DailyRecoveryTime {
-    /// The day.
+    /// Day.
     pub(crate) day: String,
-    /// Half of all took no longer.
+    /// Median.
     pub(crate) median: Option<Duration>,
-    /// Nine of ten took no longer.
+    /// 90th percentile.
     pub(crate) p90: Option<Duration>,
 }
 
-/// What recovery saved, as far as it can be said.
+/// Known savings by recovery.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct RecoverySavings {
-    /// Runs that failed at least once and ended well without a person.
+    /// Runs that failed at least once and succeeded without human input.
     pub(crate) runs: u64,
-    /// What those runs cost in all, in USD.
+    /// Total cost of those runs in USD.
     pub(crate) cost_usd: f64,
 }
 
 impl RecoverySavings {
-    /// A person's time, where each run would have had to be started again by hand.
+    /// Returns the time saved if a person had restarted each run.
     pub(crate) fn person_minutes(&self, each: f64) -> String {
         let minutes = self.runs as f64 * each;
         if minutes < 120.0 {
@@ -62,24 +62,24 @@ impl RecoverySavings {
     }
 }
 
-/// What recovery came to.
+/// Recovery statistics of the page.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct RecoverySummary {
-    /// By level.
+    /// Outcomes by level.
     pub(crate) levels: Vec<StrategyOutcomes>,
-    /// By strategy.
+    /// Outcomes by strategy.
     pub(crate) strategies: Vec<StrategyOutcomes>,
-    /// By day.
+    /// Durations by day.
     pub(crate) times: Vec<DailyRecoveryTime>,
-    /// Over the whole time.
+    /// Median of the whole period.
     pub(crate) median: Option<Duration>,
-    /// Over the whole time: nine of ten took no longer.
+    /// 90th percentile of the whole period.
     pub(crate) p90: Option<Duration>,
-    /// What it saved.
+    /// Savings.
     pub(crate) saved: RecoverySavings,
 }
 
-/// The median in short.
+/// Formats the median.
 pub(super) fn short_time(recovery: &RecoverySummary) -> String {
     recovery.median.map_or_else(
         || "–".to_owned(),

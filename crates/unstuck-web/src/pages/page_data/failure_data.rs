@@ -1,4 +1,4 @@
-//! What the page of failures shows.
+//! Loads the data of the failures page.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -19,7 +19,7 @@ use crate::pages::parts::attempts::level_label;
 use crate::queries;
 use crate::server_state::WebState;
 
-/// So many messages and prompts are shown.
+/// Maximum number of messages and prompts shown.
 const MAX_TOP_ROWS: usize = 12;
 
 pub(in crate::pages) async fn failures(
@@ -85,7 +85,7 @@ fn most_first(counts: BTreeMap<String, u64>) -> Vec<(String, u64)> {
     all
 }
 
-/// What recovery came to, from the hourly counts.
+/// Computes the recovery statistics from the hourly counts.
 async fn recovery_summary(
     web: &WebState,
     of: &FailureQuery,
@@ -117,7 +117,7 @@ async fn recovery_summary(
     })
 }
 
-/// The runs that failed and ended well, and what they cost.
+/// Returns the runs that failed and then succeeded, and their cost.
 async fn recovery_savings(
     web: &WebState,
     of: &FailureQuery,
@@ -139,7 +139,7 @@ async fn recovery_savings(
     })
 }
 
-/// A level by its name on the wire, in words for a person.
+/// Returns the display name of a level from its wire name.
 fn level_label_by_name(name: &str) -> String {
     let levels = [
         Level::Same,
@@ -151,7 +151,7 @@ fn level_label_by_name(name: &str) -> String {
     found.map_or_else(|| name.to_owned(), |level| level_label(level).to_owned())
 }
 
-/// The most frequent first.
+/// Sorts the outcomes, the most frequent first.
 fn strategy_outcomes(all: impl Iterator<Item = StrategySuccessCount>) -> Vec<StrategyOutcomes> {
     let mut all: Vec<_> = all
         .map(|one| StrategyOutcomes {

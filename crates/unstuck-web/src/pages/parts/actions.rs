@@ -1,4 +1,4 @@
-//! What a person can do about a run or a session: buttons, and the dialogs behind them.
+//! Action buttons of a run or session, and their dialogs.
 
 use maud::{Markup, html};
 use unstuck_core::duration::HumanDuration;
@@ -8,12 +8,12 @@ use super::controls::{Permissions, button, dialog, dialog_button};
 use super::{money, run_tables, text};
 use crate::model::{CostEstimateResponse, RetryPrompt, Run, SessionResponse};
 
-/// Whether there is nothing left to try.
+/// Returns true if the session ended successfully.
 const fn is_finished(it: &SessionResponse) -> bool {
     matches!(it.status, RunStatus::Succeeded | RunStatus::Recovered)
 }
 
-/// Why a session cannot be tried again.
+/// Returns why a session cannot be retried.
 fn retry_refusal(it: &SessionResponse, may: Permissions) -> Option<&'static str> {
     match it.status {
         _ if it.gateway_client().is_some() => {
@@ -27,7 +27,7 @@ fn retry_refusal(it: &SessionResponse, may: Permissions) -> Option<&'static str>
     }
 }
 
-/// Why it cannot be tried again in another way.
+/// Returns why a session cannot be retried with options.
 fn retry_options_refusal(it: &SessionResponse, may: Permissions) -> Option<&'static str> {
     if is_finished(it) && it.role.is_some() {
         Some("It is done, and is only run again as it is.")
@@ -36,7 +36,7 @@ fn retry_options_refusal(it: &SessionResponse, may: Permissions) -> Option<&'sta
     }
 }
 
-/// Why it cannot get another model.
+/// Returns why the model of a session cannot be switched.
 fn model_switch_refusal(it: &SessionResponse, may: Permissions) -> Option<&'static str> {
     if is_finished(it) {
         Some("It is done. There is nothing to go on with.")
@@ -45,7 +45,7 @@ fn model_switch_refusal(it: &SessionResponse, may: Permissions) -> Option<&'stat
     }
 }
 
-/// The buttons of a session.
+/// Renders the buttons of a session.
 pub(crate) fn session_buttons(it: &SessionResponse, may: Permissions) -> Markup {
     html! {
         div class="actions" {
@@ -57,7 +57,7 @@ pub(crate) fn session_buttons(it: &SessionResponse, may: Permissions) -> Markup 
     }
 }
 
-/// The buttons of a run: those of its session where it has only one.
+/// Renders the buttons of a run, including those of its session if there is only one.
 pub(crate) fn run_buttons(run: &Run, sessions: &[SessionResponse], may: Permissions) -> Markup {
     html! {
         div class="actions" {
@@ -74,7 +74,7 @@ const fn is_active(status: RunStatus) -> bool {
     )
 }
 
-/// The dialogs of a session; what needs to be worked out is fetched when they are opened.
+/// Renders the dialogs of a session; computed content is loaded when they open.
 pub(crate) fn session_dialogs(it: &SessionResponse, may: Permissions) -> Markup {
     html! {
         (dialog("retry", "Retry with error context", "retry-form"))
@@ -118,7 +118,7 @@ fn dialog_buttons(does: &str, refused: Option<&str>) -> Markup {
     }
 }
 
-/// What would be sent, to be read and edited.
+/// Renders the form with the prompt of a retry, to read and edit.
 pub(crate) fn retry_form(it: &SessionResponse, prompt: &RetryPrompt) -> Markup {
     html! {
         form class="stack" data-api={ "/api/sessions/" (it.id) "/retry" } data-base=r#"{"withContext":true}"# data-done="The retry has begun." {
@@ -137,7 +137,7 @@ pub(crate) fn retry_form(it: &SessionResponse, prompt: &RetryPrompt) -> Markup {
     }
 }
 
-/// From which model, to which, what it costs and what is kept.
+/// Renders the form of a model switch: both models, the cost and what is preserved.
 pub(crate) fn model_switch_form(it: &SessionResponse, estimate: &CostEstimateResponse) -> Markup {
     html! {
         form class="stack" data-api={ "/api/sessions/" (it.id) "/escalate" } data-base=r#"{"confirm":true}"# data-done="The session goes on with the stronger model." {
@@ -153,7 +153,7 @@ pub(crate) fn model_switch_form(it: &SessionResponse, estimate: &CostEstimateRes
     }
 }
 
-/// Asks once more before a run is stopped.
+/// Renders the confirmation before a run is stopped.
 pub(crate) fn stop_dialog(run: &str, may: Permissions) -> Markup {
     html! {
         dialog id="stop" aria-labelledby="stop-title" {

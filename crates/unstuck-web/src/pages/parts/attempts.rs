@@ -1,4 +1,4 @@
-//! The timeline of attempts: what was tried, what came of it, what was decided and why.
+//! The timeline of attempts with their outcomes and decisions.
 
 use std::time::Duration;
 
@@ -12,18 +12,18 @@ use crate::model::{
     Repair,
 };
 
-/// One attempt, with what it was given and wrote as far as that was looked up.
+/// An attempt with its prompt and output, if loaded.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct AttemptEntry<'a> {
     /// The attempt.
     pub(crate) attempt: &'a AttemptResponse,
-    /// What it was given and wrote.
+    /// Its prompt and output.
     pub(crate) texts: Option<&'a AttemptTexts>,
-    /// What the attempt of the same session before it was given.
+    /// Prompt and output of the previous attempt of the same session.
     pub(crate) previous_texts: Option<&'a AttemptTexts>,
 }
 
-/// All of them, in the order in which they began.
+/// Renders the timeline, in order of the attempts' start.
 pub(crate) fn timeline(all: &[AttemptEntry<'_>], with_roles: bool, now: Timestamp) -> Markup {
     html! {
         ol class="attempts" {
@@ -120,7 +120,7 @@ fn recovered_failure(attempt: &AttemptResponse) -> Markup {
     }
 }
 
-/// A level, in words for a person.
+/// Returns the display name of a level.
 pub(crate) const fn level_label(level: Level) -> &'static str {
     match level {
         Level::Same => "the same again",
@@ -162,7 +162,7 @@ fn decision_block(id: &str, decision: &Decision) -> Markup {
     }
 }
 
-/// A change of the model, as a line.
+/// Renders a model switch as a line.
 pub(crate) fn model_switch(change: &ModelSwitchResponse) -> Markup {
     let why = match change.reason.as_str() {
         "manual" => "a person chose it",
@@ -176,7 +176,7 @@ pub(crate) fn model_switch(change: &ModelSwitchResponse) -> Markup {
     }
 }
 
-/// Calls of LLM APIs that did not simply work.
+/// Renders LLM API calls that needed recovery or failed.
 pub(crate) fn api_calls(key: &str, all: &[ApiCall]) -> Markup {
     html! {
         details data-key={ "calls-" (key) } {

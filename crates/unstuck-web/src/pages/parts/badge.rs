@@ -1,18 +1,18 @@
-//! How something stands: a word, an icon and a colour, never the colour alone.
+//! Status badges: a word, an icon and a color, never the color alone.
 
 use maud::{Markup, html};
 use unstuck_core::views::RunStatus;
 
 use super::icon::Icon;
 
-/// A pill with a word.
+/// Renders a badge.
 pub(crate) fn badge(class: &str, icon: Icon, word: &str) -> Markup {
     html! {
         span class={ "pill " (class) } { (icon.render()) (word) }
     }
 }
 
-/// Where a run or a session stands.
+/// Renders the status of a run or session.
 pub(crate) fn status_badge(status: RunStatus) -> Markup {
     let (class, icon) = match status {
         RunStatus::Running => ("is-busy", Icon::Running),
@@ -27,7 +27,7 @@ pub(crate) fn status_badge(status: RunStatus) -> Markup {
     badge(class, icon, status_label(status))
 }
 
-/// Where a run stands, in words for a person.
+/// Returns the display name of a status.
 pub(crate) const fn status_label(status: RunStatus) -> &'static str {
     match status {
         RunStatus::Running => "Running",
@@ -41,7 +41,7 @@ pub(crate) const fn status_label(status: RunStatus) -> &'static str {
     }
 }
 
-/// What came of an attempt, by its name on the wire.
+/// Renders the outcome of an attempt from its wire name.
 pub(crate) fn outcome_badge(name: &str) -> Markup {
     match name {
         "running" => badge("is-busy", Icon::Running, "Running"),
@@ -51,7 +51,7 @@ pub(crate) fn outcome_badge(name: &str) -> Markup {
     }
 }
 
-/// What kind of question it is, in words for a person.
+/// Returns the display name of an escalation kind.
 pub(crate) fn escalation_kind_label(name: &str) -> &'static str {
     match name {
         "recovery_approval_required" => "Wants to run a repair",
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_status_has_a_word_of_its_own_beside_its_colour() {
+    fn every_status_has_a_distinct_label_besides_its_color() {
         let words: std::collections::BTreeSet<_> = RunStatus::ALL.map(status_label).into();
         assert_eq!(words.len(), RunStatus::ALL.len());
         for one in RunStatus::ALL {

@@ -1,38 +1,38 @@
-//! Buttons and dialogs, and who may use them.
+//! Buttons and dialogs, enabled by permission.
 
 use maud::{Markup, html};
 
-/// What whoever looks at a page may do.
+/// The permissions of the viewer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Permissions {
-    /// Answer questions, retry, stop.
+    /// May answer, retry and stop.
     pub(crate) can_answer: bool,
-    /// Change policies and settings.
+    /// May change policies and settings.
     pub(crate) can_change: bool,
 }
 
 impl Permissions {
-    /// Why a button that answers does nothing; none where it works.
+    /// Returns why answering is not allowed, or `None` if it is.
     pub(crate) fn answer_refusal(self) -> Option<&'static str> {
         (!self.can_answer)
             .then_some("You can only read. Open the link that `unstuck serve` prints.")
     }
 
-    /// Why a button that changes something does nothing; none where it works.
+    /// Returns why changing settings is not allowed, or `None` if it is.
     pub(crate) fn change_refusal(self) -> Option<&'static str> {
         (!self.can_change)
             .then_some("Only an admin can change this. Open the link that `unstuck serve` prints.")
     }
 }
 
-/// A button, or why there is none to press.
+/// Renders a button, disabled with the reason if refused.
 pub(crate) fn button(class: &str, kind: &str, refused: Option<&str>, words: Markup) -> Markup {
     html! {
         button type=(kind) class=(class) disabled[refused.is_some()] title=[refused] { (words) }
     }
 }
 
-/// A button that opens a dialog.
+/// Renders a button that opens a dialog.
 pub(crate) fn dialog_button(
     class: &str,
     dialog: &str,
@@ -44,7 +44,7 @@ pub(crate) fn dialog_button(
     }
 }
 
-/// A dialog whose content is fetched when it is opened.
+/// Renders a dialog whose content is loaded when it opens.
 pub(crate) fn dialog(id: &str, title: &str, part: &str) -> Markup {
     html! {
         dialog id=(id) aria-labelledby={ (id) "-title" } {
@@ -56,7 +56,7 @@ pub(crate) fn dialog(id: &str, title: &str, part: &str) -> Markup {
     }
 }
 
-/// A dialog whose content is worked out when it is opened: not by looking, but by doing something.
+/// Renders a dialog whose content is loaded with a POST request when it opens, because that runs something.
 pub(crate) fn action_dialog(id: &str, title: &str, path: &str) -> Markup {
     html! {
         dialog id=(id) aria-labelledby={ (id) "-title" } {

@@ -1,17 +1,17 @@
-//! How two texts differ, line by line; long stretches that are the same are left out.
+//! Line diff of two texts; long unchanged sections are left out.
 
 use maud::{Markup, html};
 use similar::{ChangeTag, TextDiff};
 
 use super::text;
 
-/// How many lines around a change are shown.
+/// Number of context lines around a change.
 const CONTEXT_LINES: usize = 2;
 
-/// How many lines are shown at most.
+/// Maximum number of lines shown.
 const MAX_LINES: usize = 400;
 
-/// The lines that differ, with a few around them; none where the texts are the same.
+/// Renders the changed lines with some context; `None` if the texts are equal.
 pub(crate) fn diff(label: &str, before: &str, after: &str) -> Option<Markup> {
     let (before, after) = (text::lines(before), text::lines(after));
     if before == after {
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_added_and_removed_is_said_and_not_only_coloured() {
+    fn added_and_removed_lines_are_marked_besides_their_color() {
         let shown = diff("prompts", "fix it\nnow\n", "fix it\n<b>later</b>\n")
             .unwrap()
             .into_string();
@@ -70,12 +70,12 @@ mod tests {
     }
 
     #[test]
-    fn texts_that_are_the_same_have_no_difference() {
+    fn equal_texts_have_no_diff() {
         assert!(diff("prompts", "a\n", "a").is_none());
     }
 
     #[test]
-    fn long_stretches_that_are_the_same_are_left_out() {
+    fn long_unchanged_sections_are_left_out() {
         let before: String = (0..500).map(|n| format!("line {n}\n")).collect();
         let after = before
             .replace("line 3\n", "changed\n")

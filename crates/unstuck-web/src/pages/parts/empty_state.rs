@@ -1,8 +1,8 @@
-//! What is shown where there is nothing yet: what would be here, and which command makes it so.
+//! Placeholder for empty lists, with the command that fills them.
 
 use maud::{Markup, html};
 
-/// Nothing is there, and that is what can be done about it.
+/// Renders an empty list with the next step.
 pub(crate) fn empty_state(what: &str, next: &str, command: Option<&str>) -> Markup {
     html! {
         div class="empty" {

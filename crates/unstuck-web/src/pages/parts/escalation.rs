@@ -1,4 +1,4 @@
-//! A question to a person: everything that it says, and the buttons that answer it.
+//! An escalation with its details and answer buttons.
 
 use maud::{Markup, html};
 use unstuck_core::Timestamp;
@@ -11,7 +11,7 @@ use crate::model::{
     PreviewedFile, RepairPreview,
 };
 
-/// A question in short: what happened, who asks, and a way to answer.
+/// Renders an escalation as a card: what happened, which run, and a link to answer.
 pub(crate) fn escalation_card(asked: &EscalationResponse, now: Timestamp) -> Markup {
     html! {
         article class="card needs stack" data-key={ "question-" (asked.id) } aria-labelledby={ "q-" (asked.id) } {
@@ -25,7 +25,7 @@ pub(crate) fn escalation_card(asked: &EscalationResponse, now: Timestamp) -> Mar
     }
 }
 
-/// The command or task that a question is about.
+/// Renders the command or task that an escalation is about.
 pub(crate) fn activity(asked: &EscalationResponse) -> Markup {
     html! {
         @if !asked.activity.trim().is_empty() { p class="doing" { code { (text::one_line(&asked.activity, 160)) } } }
@@ -51,7 +51,7 @@ fn header(asked: &EscalationResponse, now: Timestamp) -> Markup {
     }
 }
 
-/// All that a question says.
+/// Renders all details of an escalation.
 pub(crate) fn escalation_details(asked: &EscalationResponse, now: Timestamp) -> Markup {
     html! {
         div class="card stack" {
@@ -79,7 +79,7 @@ pub(crate) fn escalation_details(asked: &EscalationResponse, now: Timestamp) -> 
     }
 }
 
-/// What the project's files say differently than when the run began, key by key.
+/// Renders the project settings that changed since the run began, by key.
 fn changed_settings(changed: &[ChangedSetting]) -> Markup {
     let value = |text: &Option<String>| {
         text.as_deref()
@@ -101,7 +101,7 @@ fn changed_settings(changed: &[ChangedSetting]) -> Markup {
     }
 }
 
-/// How it was answered.
+/// Renders the answer.
 pub(crate) fn outcome(asked: &EscalationResponse, now: Timestamp) -> Markup {
     html! {
         @if let Some(answered) = &asked.outcome {
@@ -119,7 +119,7 @@ pub(crate) fn outcome(asked: &EscalationResponse, now: Timestamp) -> Markup {
     }
 }
 
-/// The answers that make sense, each with what it will do.
+/// Renders the available answers with their effects.
 pub(crate) fn answer_buttons(asked: &EscalationResponse, may: Permissions) -> Markup {
     let refused = may.answer_refusal();
     html! {
@@ -140,12 +140,12 @@ pub(crate) fn answer_buttons(asked: &EscalationResponse, may: Permissions) -> Ma
     }
 }
 
-/// Whether what an answer does can be taken back later.
+/// Returns true if the answer can be undone later.
 const fn can_be_undone(answer: AnswerKind) -> bool {
     !matches!(answer, AnswerKind::Skip | AnswerKind::Abort)
 }
 
-/// Asks once more before something is given up for good.
+/// Renders the confirmation of an answer that cannot be undone.
 fn confirmation(offered: &AnswerOption, refused: Option<&str>) -> Markup {
     let id = format!("confirm-{}", answer_wire_name(offered.answer));
     html! {
@@ -162,7 +162,7 @@ fn confirmation(offered: &AnswerOption, refused: Option<&str>) -> Markup {
     }
 }
 
-/// The hash holds only letters and digits; whatever else would stand there is no hash.
+/// Returns the hash with everything but letters and digits removed; a real hash has nothing else.
 fn safe_hash(asked: &EscalationResponse) -> String {
     asked
         .hash
@@ -186,7 +186,7 @@ fn answer_button(offered: &AnswerOption, likeliest: bool, refused: Option<&str>)
     }
 }
 
-/// What an answer is called on a button.
+/// Returns the button label of an answer.
 pub(crate) const fn answer_label(answer: AnswerKind) -> &'static str {
     match answer {
         AnswerKind::Approve => "Approve",
@@ -211,7 +211,7 @@ const fn answer_wire_name(answer: AnswerKind) -> &'static str {
     }
 }
 
-/// What a proposed command would change.
+/// Renders the preview of a proposed command.
 pub(crate) fn preview(preview: &RepairPreview) -> Markup {
     html! {
         div class="stack" {
@@ -248,7 +248,7 @@ fn file_change(file: &PreviewedFile) -> Markup {
     }
 }
 
-/// A unified difference, with its lines coloured.
+/// Renders a unified diff with colored lines.
 fn unified_diff(diff: &str) -> Markup {
     html! {
         div class="diff" tabindex="0" role="region" aria-label="Difference" {
@@ -259,7 +259,7 @@ fn unified_diff(diff: &str) -> Markup {
     }
 }
 
-/// A dialog's opener for the preview, where there is something to look at.
+/// Renders the button that opens the preview, if there is one.
 pub(crate) fn preview_button(asked: &EscalationResponse, may: Permissions) -> Markup {
     html! {
         @if asked.can_preview && asked.outcome.is_none() {
@@ -272,7 +272,7 @@ pub(crate) fn preview_button(asked: &EscalationResponse, may: Permissions) -> Ma
     }
 }
 
-/// Under which conditions a proposed command would run.
+/// Renders the conditions under which a proposed command would run.
 fn execution_conditions(conditions: &ExecutionConditions) -> Markup {
     let class = if conditions.sandbox == "full" {
         ""

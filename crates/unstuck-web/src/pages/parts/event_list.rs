@@ -1,4 +1,4 @@
-//! Events as lines, the newest first.
+//! A list of events, the newest first.
 
 use maud::{Markup, html};
 use serde_json::Value;
@@ -6,12 +6,12 @@ use serde_json::Value;
 use super::{text, time};
 use crate::model::EventResponse;
 
-/// What an event says first, where it says it.
+/// Event fields to summarize an event by, in order of preference.
 const SUMMARY_FIELDS: [&str; 8] = [
     "reason", "message", "command", "role", "method", "path", "error", "outcome",
 ];
 
-/// Events as a list.
+/// Renders a list of events.
 pub(crate) fn event_list(all: &[EventResponse]) -> Markup {
     html! {
         ol class="events" {
@@ -27,7 +27,7 @@ pub(crate) fn event_list(all: &[EventResponse]) -> Markup {
     }
 }
 
-/// The name of an event, in words: `attempt_failed` is "Attempt failed".
+/// Formats the name of an event: `attempt_failed` becomes "Attempt failed".
 fn event_title(name: &str) -> String {
     let plain = text::one_line(&name.replace('_', " "), 60);
     let mut letters = plain.chars();

@@ -1,11 +1,11 @@
-//! What a finding rests on: the line itself, and what recognised it.
+//! The evidence of a diagnosis: the line and the rule that matched it.
 
 use maud::{Markup, html};
 
 use super::text;
 use crate::model::PriorAttempt;
 
-/// A line that was seen, and how it was recognised.
+/// Renders a line and the rule that matched it.
 pub(crate) fn evidence(line: &str, by: Option<&str>) -> Markup {
     html! {
         @if !line.trim().is_empty() {
@@ -17,7 +17,7 @@ pub(crate) fn evidence(line: &str, by: Option<&str>) -> Markup {
     }
 }
 
-/// What was tried, and why it did not help.
+/// Renders the strategies that were tried, and why they did not help.
 pub(crate) fn prior_attempts(all: &[PriorAttempt]) -> Markup {
     html! {
         @if !all.is_empty() {

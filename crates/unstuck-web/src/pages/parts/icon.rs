@@ -1,13 +1,13 @@
-//! Icons, drawn in strokes of the colour of the text; words stand beside each.
+//! Line icons in the color of the text; each stands next to a label.
 
 use maud::{Markup, html};
 
-/// What an icon shows.
+/// An icon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Icon {
-    /// What goes on now.
+    /// Overview.
     Overview,
-    /// Questions.
+    /// Inbox.
     Inbox,
     /// Runs.
     Runs,
@@ -17,19 +17,19 @@ pub(crate) enum Icon {
     Policies,
     /// Settings.
     Settings,
-    /// It is well.
+    /// Success.
     Check,
-    /// It is well again.
+    /// Recovered.
     Recovered,
-    /// It is not well.
+    /// Failure.
     Cross,
-    /// It waits.
+    /// Waiting.
     Clock,
-    /// It goes on.
+    /// Running.
     Running,
-    /// It needs a person.
+    /// Needs human input.
     Person,
-    /// It was stopped.
+    /// Stopped.
     Stopped,
 }
 
@@ -56,7 +56,7 @@ impl Icon {
         }
     }
 
-    /// It as a drawing that a screen reader passes over.
+    /// Renders the icon, hidden from screen readers.
     pub(crate) fn render(self) -> Markup {
         let class = (self == Self::Running).then_some("turning");
         html! {
@@ -68,7 +68,7 @@ impl Icon {
     }
 }
 
-/// The sign of the program: a loop that gets out of itself.
+/// Renders the logo: a loop with an exit.
 pub(crate) fn logo() -> Markup {
     html! {
         svg viewBox="0 0 24 24" fill="none" stroke="currentColor" stroke-width="2.6" stroke-linecap="round"

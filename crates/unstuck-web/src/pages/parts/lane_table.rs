@@ -1,4 +1,4 @@
-//! The lanes of the gateway: whether an upstream is up, and what is left of its limits.
+//! The lanes of the gateway: circuit breaker state and remaining limits.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use super::{badge, money, run_tables, text, time};
 use crate::model::{Lane, LimitWindow};
 use crate::pages::chart;
 
-/// Lanes as a table.
+/// Renders the lanes as a table.
 pub(crate) fn lane_table(all: &[Lane], now: Timestamp) -> Markup {
     html! {
         div class="card flush" {
@@ -41,7 +41,7 @@ fn lane_row(lane: &Lane, now: Timestamp) -> Markup {
     }
 }
 
-/// How it stands: whether it is up comes before whether its limits are reached.
+/// Renders the state of a lane: the circuit breaker takes precedence over limits.
 fn lane_state(lane: &Lane, now: Timestamp) -> Markup {
     let cooling = lane.cool_down_until.filter(|until| *until > now);
     html! {

@@ -1,4 +1,4 @@
-//! What pages are made of.
+//! Parts of pages.
 
 pub(crate) mod actions;
 pub(crate) mod attempts;

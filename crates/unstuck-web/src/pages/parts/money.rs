@@ -1,8 +1,8 @@
-//! Money and tokens.
+//! Formats money and tokens.
 
 use maud::{Markup, html};
 
-/// An amount of money: cents where there are any, more digits where there are less than that.
+/// Formats an amount: in cents, with more digits below one cent.
 pub(crate) fn usd(usd: f64) -> String {
     match usd.abs() {
         0.0 => "$0".to_owned(),
@@ -12,7 +12,7 @@ pub(crate) fn usd(usd: f64) -> String {
     }
 }
 
-/// What something cost, where a part of it may be unknown.
+/// Renders a cost that may be partly unknown.
 pub(crate) fn cost(known: Option<f64>, unpriced: u64) -> Markup {
     let calls = pluralize(unpriced, "call");
     html! {
@@ -24,13 +24,13 @@ pub(crate) fn cost(known: Option<f64>, unpriced: u64) -> Markup {
     }
 }
 
-/// What something costs more, or less.
+/// Formats extra cost or savings with a sign.
 pub(crate) fn signed_usd(amount: f64) -> String {
     let sign = if amount < 0.0 { '-' } else { '+' };
     format!("{sign}{}", usd(amount.abs()))
 }
 
-/// How many tokens.
+/// Formats a number of tokens.
 pub(crate) fn tokens(count: u64) -> String {
     match count {
         0..1_000 => count.to_string(),
@@ -39,13 +39,13 @@ pub(crate) fn tokens(count: u64) -> String {
     }
 }
 
-/// A number with one decimal, unless that says nothing.
+/// Formats a number with one decimal unless it is zero.
 fn short_number(number: f64) -> String {
     let text = format!("{number:.1}");
     text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
 }
 
-/// A number with its thing, in the plural where it is not one.
+/// Formats a count with its noun, in the plural unless it is one.
 pub(crate) fn pluralize(count: u64, thing: &str) -> String {
     match count {
         1 => format!("1 {thing}"),
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn money_is_short_and_never_shown_as_nothing_where_it_is_something() {
+    fn money_is_short_and_small_amounts_are_not_zero() {
         assert_eq!(
             [usd(0.0), usd(0.000_01), usd(0.0042), usd(1.5)],
             ["$0", "< $0.0001", "$0.0042", "$1.50"]

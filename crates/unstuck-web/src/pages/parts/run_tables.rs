@@ -1,4 +1,4 @@
-//! Sessions and runs at a glance: one line each in a table, which becomes a card on a phone.
+//! Tables of sessions and runs with one line each, shown as cards on a phone.
 
 use maud::{Markup, html};
 use unstuck_core::views::RunStatus;
@@ -8,10 +8,10 @@ use super::{badge, money, text, time};
 use crate::model::{Run, SessionResponse};
 use crate::pages::chart::{self, LastAttempt};
 
-/// How much of a command or a task stands in a line.
+/// Maximum length of a command or task in a line.
 const MAX_TITLE: usize = 110;
 
-/// Sessions as a table.
+/// Renders a table of sessions.
 pub(crate) fn session_table(caption: &str, all: &[SessionResponse], now: Timestamp) -> Markup {
     html! {
         div class="card flush" {
@@ -51,7 +51,7 @@ fn title(session: &SessionResponse, now: Timestamp) -> Markup {
     }
 }
 
-/// What a session is called: its role where it has one, else its command.
+/// Returns the title of a session: its role, else its command.
 pub(crate) fn session_title(session: &SessionResponse) -> String {
     match &session.role {
         Some(role) => {
@@ -74,7 +74,7 @@ fn client_title(name: Option<&str>) -> String {
     format!("Calls of {name}")
 }
 
-/// What is waited for, and how long yet; or why it stands where it stands.
+/// Renders the reason for the status: what the session waits for and how long, or why it ended.
 pub(crate) fn wait_reason(
     until: Option<Timestamp>,
     reason: Option<&str>,
@@ -87,14 +87,14 @@ pub(crate) fn wait_reason(
             (RunStatus::Waiting, Some(until)) => {
                 span class="small" { span class="strong" { "Goes on " (time::until(until, now)) } @if let Some(reason) = reason { span class="dim" { " · " (reason) } } }
             }
-            // What an attempt before has come to says nothing about the one that runs.
+            // The outcome of an earlier attempt does not describe the running one.
             (RunStatus::Succeeded | RunStatus::Running, _) => {}
             _ => { @if let Some(reason) = reason { span class="small dim" { (reason) } } }
         }
     }
 }
 
-/// Which attempt it is, of how many there may be.
+/// Renders the number of the attempt, and of how many.
 pub(crate) fn attempt_count(session: &SessionResponse) -> Markup {
     let last = match session.status {
         RunStatus::Running => LastAttempt::UnderWay,
@@ -115,7 +115,7 @@ pub(crate) fn attempt_count(session: &SessionResponse) -> Markup {
     }
 }
 
-/// The name of a model.
+/// Renders the name of a model.
 pub(crate) fn model_name(name: Option<&str>) -> Markup {
     html! {
         @match name {
@@ -125,7 +125,7 @@ pub(crate) fn model_name(name: Option<&str>) -> Markup {
     }
 }
 
-/// The status of a run or of a session of it, with what to do about a crash.
+/// Renders the status of a run or its session, with a hint after a crash.
 pub(crate) fn status_with_hint(status: RunStatus, run: &str) -> Markup {
     html! {
         (badge::status_badge(status))
@@ -135,14 +135,14 @@ pub(crate) fn status_with_hint(status: RunStatus, run: &str) -> Markup {
     }
 }
 
-/// That a table shows only some of what there is.
+/// Renders a note that a table is incomplete.
 pub(crate) fn truncation_note(shown: usize, all: usize) -> Markup {
     html! {
         @if shown < all { p class="small dim" { "Shown: " (shown) " of " (all) " runs. " a href="/runs" { "All runs" } } }
     }
 }
 
-/// Runs as a table.
+/// Renders a table of runs.
 pub(crate) fn run_table(caption: &str, all: &[Run], now: Timestamp) -> Markup {
     html! {
         div class="card flush" {
@@ -179,7 +179,7 @@ pub(crate) fn run_table(caption: &str, all: &[Run], now: Timestamp) -> Markup {
     }
 }
 
-/// What a run is called: its task where it has one, else its command.
+/// Returns the title of a run: its task, else its command.
 pub(crate) fn run_title(run: &Run) -> String {
     match &run.task {
         Some(task) => text::one_line(task, MAX_TITLE),

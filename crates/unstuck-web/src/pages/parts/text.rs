@@ -1,22 +1,22 @@
-//! Texts of agents and tools as they are shown: without anything that a page or an eye would be misled by, and cut.
+//! Displays texts of agents and tools: sanitized and truncated.
 //!
-//! What is markup to a browser is escaped where it is rendered. This is about the rest: commands to terminals, marks
-//! that turn the direction of reading, and lines without end.
+//! HTML is escaped where texts are rendered. This module handles the rest: terminal escape sequences, bidirectional
+//! control characters and endless lines.
 
 use anstream::adapter::strip_str;
 use maud::{Markup, html};
 use unstuck_core::planner::shell_quote;
 
-/// The longest line that is shown whole.
+/// Maximum length of a line.
 const MAX_LINE: usize = 2_000;
 
-/// The longest text that is shown whole.
+/// Maximum length of a text.
 const MAX_TEXT: usize = 40_000;
 
-/// A text on one line of at most so many characters.
+/// Formats a text on one line of limited length.
 pub(crate) fn one_line(text: &str, most: usize) -> String {
     let mut line = String::new();
-    // A little more than what is shown is enough to see that something is missing.
+    // Slightly more than is shown suffices to detect truncation.
     for c in byte_prefix(text, most.saturating_mul(4)).chars() {
         match c.is_whitespace() {
             true if line.is_empty() || line.ends_with(' ') => {}
@@ -27,7 +27,7 @@ pub(crate) fn one_line(text: &str, most: usize) -> String {
     truncated(line.trim_end(), most)
 }
 
-/// A command as it could be typed into a shell, on one line of at most so many characters.
+/// Formats a command with shell quoting, on one line of limited length.
 pub(crate) fn command_line(words: &[String], most: usize) -> String {
     let quoted: Vec<_> = words
         .iter()
@@ -36,7 +36,7 @@ pub(crate) fn command_line(words: &[String], most: usize) -> String {
     one_line(&quoted.join(" "), most)
 }
 
-/// A text in its lines; what is too long is cut, and it is said how much is missing.
+/// Formats a text in lines; truncation is indicated with the number of missing characters.
 pub(crate) fn lines(text: &str) -> String {
     let kept = byte_prefix(text, MAX_TEXT);
     let mut shown = String::with_capacity(kept.len());
@@ -60,14 +60,14 @@ pub(crate) fn lines(text: &str) -> String {
     shown
 }
 
-/// What was written, in its lines, as a box that can be scrolled by keys.
+/// Renders output in a box that can be scrolled with the keyboard.
 pub(crate) fn output(label: &str, key: &str, text: &str) -> Markup {
     html! {
         pre class="output" tabindex="0" role="region" aria-label=(label) data-scroll=(key) { (lines(text)) }
     }
 }
 
-/// The name of a folder: what stands last in its path.
+/// Returns the last part of a path.
 pub(crate) fn directory_name(path: &str) -> &str {
     let name = path.trim_end_matches('/').rsplit('/').next();
     match name {
@@ -77,7 +77,7 @@ pub(crate) fn directory_name(path: &str) -> &str {
     }
 }
 
-/// A text as it stands in an address.
+/// Percent-encodes a text for a URL.
 pub(crate) fn percent_encoded(text: &str) -> String {
     let mut address = String::new();
     for byte in text.bytes() {
@@ -91,7 +91,7 @@ pub(crate) fn percent_encoded(text: &str) -> String {
     address
 }
 
-/// A text of at most so many characters, with a mark where something is missing.
+/// Truncates a text to a number of characters, with an ellipsis.
 pub(crate) fn truncated(text: &str, most: usize) -> String {
     if text.chars().count() <= most {
         return text.to_owned();
@@ -100,13 +100,13 @@ pub(crate) fn truncated(text: &str, most: usize) -> String {
     format!("{}…", kept.trim_end())
 }
 
-/// The beginning of a text: so many bytes, up to the end of a character.
+/// Returns a prefix of about this many bytes that ends at a character boundary.
 fn byte_prefix(text: &str, most: usize) -> &str {
     &text[..text.floor_char_boundary(most)]
 }
 
 fn push_visible(line: &mut String, c: char) {
-    // Marks of direction and width can make a line read as something else.
+    // Characters that change direction or width can make a line read as something else.
     let hidden = matches!(c, '\u{061c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
     if c.is_control() || hidden {
         line.extend(c.escape_unicode())
@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_that_misleads_an_eye_is_shown_as_it_is() {
+    fn misleading_characters_are_made_visible() {
         assert_eq!(one_line("a\u{202e}b\n\n c\0", 80), "a\\u{202e}b c\\u{0}");
         assert_eq!(
             lines("\u{1b}[31mred\u{1b}[0m\r\n\tb\u{2066}"),
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_without_end_are_cut_and_say_so() {
+    fn endless_lines_are_truncated_with_a_note() {
         let long = "x".repeat(1_000_000);
         let shown = lines(&long);
         assert!(shown.len() < 3_000, "{}", shown.len());
@@ -138,14 +138,14 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_falls_between_characters() {
+    fn truncation_keeps_characters_whole() {
         let text = "ä".repeat(MAX_TEXT);
         assert!(lines(&text).contains("more bytes"));
         assert_eq!(one_line("äöü", 2), "ä…");
     }
 
     #[test]
-    fn a_project_is_called_like_its_folder() {
+    fn project_is_named_after_its_directory() {
         assert_eq!(
             ["/home/me/shop/", "/", ""].map(directory_name),
             ["shop", "/", "(no project)"]
@@ -153,12 +153,12 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_in_an_address_is_encoded() {
+    fn url_parts_are_percent_encoded() {
         assert_eq!(percent_encoded("a b&c=\"/"), "a%20b%26c%3D%22%2F");
     }
 
     #[test]
-    fn a_command_can_be_copied_into_a_shell() {
+    fn command_can_be_copied_into_a_shell() {
         let words = ["claude", "-p", "fix it", ""].map(str::to_owned);
         assert_eq!(command_line(&words, 80), "claude -p 'fix it' ''");
     }

@@ -1,18 +1,18 @@
-//! Moments and how long things take: short to read, exact in the title, and ticking where there is script.
+//! Timestamps and durations: short, with the exact value as title, and updated by the script.
 
 use std::time::Duration;
 
 use maud::{Markup, html};
 use unstuck_core::Timestamp;
 
-/// How long ago a moment was.
+/// Renders the time since a timestamp.
 pub(crate) fn ago(at: Timestamp, now: Timestamp) -> Markup {
     html! {
         time datetime=(at) title=(exact(at)) data-ago=(at.millis()) { (ago_text(now.since(at))) }
     }
 }
 
-/// How long it still takes until a moment.
+/// Renders the time until a timestamp.
 pub(crate) fn until(at: Timestamp, now: Timestamp) -> Markup {
     let left = at.since(now);
     html! {
@@ -22,21 +22,21 @@ pub(crate) fn until(at: Timestamp, now: Timestamp) -> Markup {
     }
 }
 
-/// How long something goes on already.
+/// Renders the duration of something that is still running.
 pub(crate) fn since(at: Timestamp, now: Timestamp) -> Markup {
     html! {
         time datetime=(at) title={ "since " (exact(at)) } data-since=(at.millis()) { (countdown(now.since(at))) }
     }
 }
 
-/// A moment with its day and zone: UTC, and that of whoever looks where there is script.
+/// Renders a timestamp with date and zone: UTC, or the viewer's zone if scripts run.
 pub(crate) fn date_time(at: Timestamp) -> Markup {
     html! {
         time datetime=(at) data-clock { (exact(at)) }
     }
 }
 
-/// A moment to the second, in UTC.
+/// Formats a timestamp to the second, in UTC.
 pub(crate) fn exact(at: Timestamp) -> String {
     let text = at.to_string();
     match (text.get(..10), text.get(11..19)) {
@@ -45,7 +45,7 @@ pub(crate) fn exact(at: Timestamp) -> String {
     }
 }
 
-/// A duration, exact enough for one that is counted down. The script says it the same way.
+/// Formats a duration for a countdown. The script uses the same format.
 pub(crate) fn countdown(time: Duration) -> String {
     let s = time.as_millis().div_ceil(1000);
     match s {
@@ -56,7 +56,7 @@ pub(crate) fn countdown(time: Duration) -> String {
     }
 }
 
-/// How long something took.
+/// Formats a duration.
 pub(crate) fn duration(time: Duration) -> String {
     match time.as_millis() {
         ms @ 0..1000 => format!("{ms} ms"),
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn moments_are_short_with_the_exact_one_in_the_title() {
+    fn timestamps_are_short_with_the_exact_value_as_title() {
         let at = Timestamp::from_seconds(1_794_777_000);
         insta::assert_snapshot!(
             ago(at, at.after(Duration::from_secs(200))).into_string(),
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_over_is_now() {
+    fn past_deadline_is_shown_as_now() {
         let at = Timestamp::from_seconds(1_794_777_000);
         assert!(
             until(at, at.after(Duration::from_secs(9)))
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn durations_read_well() {
+    fn durations_are_readable() {
         let said = |seconds| countdown(Duration::from_secs(seconds));
         assert_eq!(said(59), "59 s");
         assert_eq!(said(200), "3 min 20 s");

@@ -1,4 +1,4 @@
-//! Policies: how far to go before a person is asked; for everybody, and for single projects.
+//! Policies page: the default retry policy and those of projects.
 
 mod overrides;
 
@@ -14,36 +14,36 @@ use super::parts::controls::{button, dialog_button};
 use super::parts::{empty_state, text, time};
 use crate::model::{EffectivePolicy, PolicyOrigin, ProjectResponse};
 
-/// What the address asks for.
+/// Query parameters of the page.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct PoliciesPageQuery {
-    /// The project of this id; that of everybody where there is none.
+    /// Project id; empty for the default.
     pub(crate) project: String,
-    /// Only these parts of the page.
+    /// Parts of the page to render.
     pub(crate) part: Option<String>,
-    /// The policy that the form says at this moment, as JSON; nothing is saved by it.
+    /// Unsaved policy of the form, as JSON; nothing is saved.
     pub(crate) policy: Option<String>,
 }
 
-/// What the page shows.
+/// Data of the page.
 #[derive(Debug, Clone)]
 pub(crate) struct PoliciesPage {
-    /// What is the same on all pages.
+    /// Common page frame.
     pub(crate) frame: PageFrame,
-    /// The projects that can be chosen.
+    /// Projects to choose from.
     pub(crate) projects: Vec<ProjectResponse>,
-    /// The project whose policy is shown; none is everybody.
+    /// Project whose policy is shown; `None` for the default.
     pub(crate) project: Option<ProjectResponse>,
-    /// The policy that counts.
+    /// Effective policy.
     pub(crate) effective: EffectivePolicy,
-    /// What the form says at this moment, where it says something else; why it is no policy, if it is none.
+    /// Unsaved policy of the form if it differs, or the reason why it is invalid.
     pub(crate) draft: Option<Result<RetryPolicy, String>>,
-    /// The policies that can be taken as a beginning.
+    /// Policy templates.
     pub(crate) templates: Vec<RetryPolicy>,
 }
 
-/// The page.
+/// Renders the page.
 pub(crate) fn page(view: &PoliciesPage) -> Markup {
     let body = html! {
         div class="page-head" { div class="titles" { h1 { "Policies" } p class="dim" { "How far to go before you are asked." } } }
@@ -55,7 +55,7 @@ pub(crate) fn page(view: &PoliciesPage) -> Markup {
     layout::page(&view.frame, NavItem::Policies, "Policies", body)
 }
 
-/// One part of the page; two people who change a policy at once are told apart when they save.
+/// Renders one part of the page; concurrent changes are detected on save.
 pub(crate) fn part(view: &PoliciesPage, name: &str) -> Option<Markup> {
     match name {
         "words" => Some(policy_summary(view)),
@@ -64,7 +64,7 @@ pub(crate) fn part(view: &PoliciesPage, name: &str) -> Option<Markup> {
     }
 }
 
-/// What the policy comes to: that of the form where somebody is filling it in.
+/// Renders the summary of the policy, or of the unsaved form.
 fn policy_summary(view: &PoliciesPage) -> Markup {
     let (policy, tag) = match &view.draft {
         None => (&view.effective.policy, origin_label(&view.effective)),
@@ -83,14 +83,14 @@ fn policy_summary(view: &PoliciesPage) -> Markup {
                 }
                 span class="tag" { (tag) }
             }
-            // What a template says of itself holds for its own values.
+            // The description of a template applies only to its own values.
             @if policy.enabled && !is_changed && !policy.description.is_empty() { p class="dim" { (text::one_line(&policy.description, 300)) } }
             p { (describe_policy(policy)) }
         }
     }
 }
 
-/// What is filled in cannot be saved: nothing else is told of it.
+/// Renders the reason why the form cannot be saved, without a summary.
 fn invalid_policy(why: &str) -> Markup {
     html! {
         div class="stack" data-part="words" data-about="config_reloaded" {
@@ -116,12 +116,12 @@ fn project_selector(view: &PoliciesPage) -> Markup {
     }
 }
 
-/// What a field is about.
+/// A field of the form.
 struct PolicyField {
     name: &'static str,
     label: &'static str,
     hint: &'static str,
-    /// The least value and the step; none where it is no number.
+    /// Minimum and step; `None` if the field is not a number.
     range: Option<(&'static str, &'static str)>,
 }
 
@@ -218,7 +218,7 @@ fn form(view: &PoliciesPage) -> Markup {
     }
 }
 
-/// Where the policy is set.
+/// Returns the API path of the policy.
 fn api_path(view: &PoliciesPage) -> String {
     match &view.project {
         Some(project) => format!("/api/projects/{}/retry-policy", project.id),
@@ -226,7 +226,7 @@ fn api_path(view: &PoliciesPage) -> String {
     }
 }
 
-/// The way back to what would count if nobody had set anything here.
+/// Renders the control that resets the policy to its default.
 fn reset_control(view: &PoliciesPage) -> Markup {
     let refused = view.frame.permissions.change_refusal();
     let (page, counts) = match &view.project {
@@ -259,7 +259,7 @@ fn reset_control(view: &PoliciesPage) -> Markup {
     }
 }
 
-/// What the form does not hold is sent back as it is; what is null would be no value.
+/// Fields outside the form are sent back unchanged; null values are left out.
 fn base_json(wire: &Value) -> String {
     let mut base = json!({});
     if let (Some(base), Some(all)) = (base.as_object_mut(), wire.as_object()) {
@@ -337,7 +337,7 @@ fn origin_label(kept: &EffectivePolicy) -> &'static str {
     }
 }
 
-/// What a policy comes to, in a few sentences: what [`unstuck_core::decide`] does by it.
+/// Describes a policy in a few sentences, as [`unstuck_core::decide`] applies it.
 fn describe_policy(policy: &RetryPolicy) -> String {
     if !policy.enabled {
         return "Nothing is done: every failure is passed through.".to_owned();
@@ -361,14 +361,14 @@ fn describe_policy(policy: &RetryPolicy) -> String {
     }
 }
 
-/// The waits before the first retries, without their spread.
+/// Formats the first delays without jitter.
 fn first_waits(policy: &RetryPolicy, count: u32) -> String {
     let backoff = policy.backoff();
     let waits = (1..=count).map(|n| time::duration(backoff.curve_delay(n)));
     waits.collect::<Vec<_>>().join(", ")
 }
 
-/// When a stronger model is taken, and for which failures: not every kind has that way.
+/// Describes when the model is switched, and for which kinds of failure.
 fn describe_model_switch(policy: &RetryPolicy) -> String {
     if !policy.auto_switch_model {
         return "A stronger model is taken only when you say so.".to_owned();
@@ -386,7 +386,7 @@ fn describe_model_switch(policy: &RetryPolicy) -> String {
     )
 }
 
-/// The kinds of failure for which another model is a way to recover.
+/// Returns the kinds of failure whose strategies include a model switch.
 fn kinds_with_model_switch() -> Vec<Kind> {
     let playbook = Playbook::built_in();
     let changes = |id: &str| {
@@ -428,7 +428,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_policy_is_told_in_a_sentence() {
+    fn policy_is_described_in_one_sentence() {
         let policy = RetryPolicy::default();
         assert!(
             describe_policy(&policy).starts_with("What passes by itself is tried again for 30 min"),
@@ -453,7 +453,7 @@ mod tests {
     }
 
     #[test]
-    fn every_field_of_the_form_is_one_of_the_policy() {
+    fn every_form_field_exists_in_the_policy() {
         let wire = serde_json::to_value(RetryPolicy::default()).unwrap();
         for name in NUMBER_FIELDS
             .iter()
@@ -471,9 +471,9 @@ mod tests {
         }
     }
 
-    /// W17: the waits are those of the policy's own curve, and the model is taken where decisions take it.
+    /// W17: the delays follow the policy's curve, and the model switch follows the decision rules.
     #[test]
-    fn the_sentence_says_what_is_done() {
+    fn policy_description_matches_the_decisions() {
         let template = |id| unstuck_core::decision::template(id).unwrap();
         let pipeline = describe_policy(template("pipeline"));
         assert!(

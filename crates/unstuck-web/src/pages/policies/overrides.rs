@@ -1,4 +1,4 @@
-//! What holds for single kinds and single tools: rows in the form of a policy that can be added and taken away.
+//! Overrides for single kinds and tools: rows that can be added and removed.
 
 use maud::{Markup, html};
 use serde_json::Value;
@@ -6,7 +6,7 @@ use unstuck_core::{Kind, RetryPolicy};
 
 use crate::pages::parts::text;
 
-/// A number of a row: its key, what it is called, the least value and the step.
+/// Number fields of a row: key, label, minimum and step.
 const NUMBER_FIELDS: [(&str, &str, &str, &str); 5] = [
     ("maxRetries", "Retries", "0", "1"),
     ("backoffBase", "First wait, in seconds", "0", "any"),
@@ -29,10 +29,10 @@ const CHOICE_FIELDS: [(&str, &str, &[&str]); 2] = [
     ),
 ];
 
-/// The tables of a policy that have rows, and what they are about.
+/// Policy tables with rows, and what their keys mean.
 const TABLES: [(&str, &str); 2] = [("kinds", "kind"), ("tools", "tool")];
 
-/// What holds for single kinds and tools; `answer_wire_name` is the policy as JSON.
+/// Renders the overrides for kinds and tools; `wire` is the policy as JSON.
 pub(super) fn override_tables(policy: &RetryPolicy, wire: &Value, refused: Option<&str>) -> Markup {
     let count = policy.kinds.len() + policy.tools.len();
     html! {
@@ -102,9 +102,9 @@ mod tests {
 
     use super::*;
 
-    /// A key that the page forgets could not be changed on it, and would be lost when it is saved.
+    /// A field missing on the page could not be edited and would be lost on save.
     #[test]
-    fn a_row_holds_all_that_can_be_set_for_a_kind() {
+    fn override_row_has_all_fields_of_a_kind() {
         let all = r#"{"kinds": {"timeout": {"maxRetries": 5, "backoffBase": 2, "backoffMultiplier": 3, "maxBackoff": 60,
             "curve": "linear", "jitter": "none", "timeoutMultiplier": 2}}}"#;
         let policy = RetryPolicy::from_json(all).unwrap();

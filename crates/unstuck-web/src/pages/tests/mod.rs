@@ -1,4 +1,4 @@
-//! Whole pages: that nothing from agents gets through as markup, and that everybody can use them.
+//! Tests of whole pages: escaping and accessibility.
 
 mod sample;
 
@@ -13,7 +13,7 @@ const ALL: Permissions = Permissions {
     can_change: true,
 };
 
-/// What agents might write to be more than text.
+/// Hostile texts that an agent might write.
 const HOSTILE: [&str; 9] = [
     "<script>alert(1)</script>",
     "\"><img src=x onerror=alert(1)>",
@@ -62,7 +62,7 @@ fn pages<F: Fn(&str) -> String>(sample: &Sample<F>) -> Vec<(&'static str, String
         .collect()
 }
 
-/// The tags of a page with what is in them, without the texts between.
+/// Returns the tags of a page without the text between them.
 fn tags(page: &str) -> Vec<&str> {
     let mut tags = Vec::new();
     let mut rest = page;
@@ -79,7 +79,7 @@ fn tags(page: &str) -> Vec<&str> {
     tags
 }
 
-/// Attributes of a tag by name.
+/// Returns the attribute names of a tag.
 fn names(tag: &str) -> Vec<&str> {
     let mut names = Vec::new();
     let mut quoted = false;
@@ -94,7 +94,7 @@ fn names(tag: &str) -> Vec<&str> {
 }
 
 #[test]
-fn nothing_from_agents_gets_through_as_markup() {
+fn agent_text_is_never_rendered_as_markup() {
     let plain = pages(&Sample {
         says: |text: &str| format!("{text}harmless"),
         may: ALL,
@@ -133,13 +133,13 @@ fn nothing_from_agents_gets_through_as_markup() {
                     assert!(!target.starts_with("//"), "{name}: {tag}");
                 }
             }
-            // The texts have changed, and nothing else: as many elements as before.
+            // Only the texts changed: the number of elements is the same.
             assert_eq!(
                 tags(&page).len(),
                 tags(plain).len(),
                 "{name} with {hostile:?}"
             );
-            // What is edited has to stay what it is.
+            // Editable text must stay unchanged.
             let commands = page.contains(|c: char| c.is_control() && c != '\n' && c != '\t');
             assert!(
                 name == "retry dialog" || !commands,
@@ -149,9 +149,9 @@ fn nothing_from_agents_gets_through_as_markup() {
     }
 }
 
-/// Marks that turn the direction of reading are shown as what they are, wherever a person reads them.
+/// Bidirectional control characters are made visible wherever a person reads them.
 #[test]
-fn no_text_reads_as_something_else() {
+fn misleading_characters_are_visible_on_every_page() {
     let sample = Sample {
         says: |text: &str| format!("{text}\u{202e}gnp.exe\u{2066}"),
         may: ALL,
@@ -161,7 +161,7 @@ fn no_text_reads_as_something_else() {
         while let Some(from) = rest.find('>') {
             let to = rest[from..].find('<').map_or(rest.len(), |to| from + to);
             let text = &rest[from..to];
-            // What is edited has to stay what it is.
+            // Editable text must stay unchanged.
             let is_edited = rest[..from].ends_with("aria-describedby=\"retry-prompt-hint\"");
             assert!(
                 is_edited || !text.contains(['\u{202e}', '\u{2066}']),
@@ -173,14 +173,14 @@ fn no_text_reads_as_something_else() {
 }
 
 #[test]
-fn lines_without_end_do_not_make_pages_without_end() {
+fn endless_lines_are_truncated_on_every_page() {
     let long = "x".repeat(1 << 20);
     let sample = Sample {
         says: |text: &str| format!("{text}{long}"),
         may: ALL,
     };
     for (name, page) in pages(&sample) {
-        // Ids and prompts to be edited stay whole; no line of an output does.
+        // Ids and editable prompts stay whole; lines of output do not.
         let texts: usize = tags(&page).iter().map(|tag| tag.len()).sum();
         let shown = page.len() - texts;
         let most = if name == "retry dialog" {
@@ -193,7 +193,7 @@ fn lines_without_end_do_not_make_pages_without_end() {
 }
 
 #[test]
-fn every_page_has_landmarks_one_heading_of_the_first_level_and_names_for_all_fields() {
+fn every_page_has_landmarks_one_h1_and_labels_for_all_fields() {
     let sample = Sample {
         says: str::to_owned,
         may: ALL,
@@ -232,7 +232,7 @@ fn every_page_has_landmarks_one_heading_of_the_first_level_and_names_for_all_fie
                 .nth(1)
                 .and_then(|rest| rest.split('"').next());
             let labelled = id.is_some_and(|id| page.contains(&format!("for=\"{id}\"")));
-            // A box to tick stands within its label.
+            // A checkbox is inside its label.
             assert!(
                 labelled || tag.contains("type=\"checkbox\"") || tag.contains("type=\"hidden\""),
                 "{name}: {tag}"
@@ -242,7 +242,7 @@ fn every_page_has_landmarks_one_heading_of_the_first_level_and_names_for_all_fie
 }
 
 #[test]
-fn who_may_only_read_sees_why_buttons_do_nothing() {
+fn read_only_viewer_sees_why_buttons_are_disabled() {
     let sample = Sample {
         says: str::to_owned,
         may: Permissions::default(),
@@ -263,7 +263,7 @@ fn who_may_only_read_sees_why_buttons_do_nothing() {
 }
 
 #[test]
-fn each_part_can_be_rendered_alone_and_says_which_it_is() {
+fn each_part_renders_alone_with_its_name() {
     let sample = Sample {
         says: str::to_owned,
         may: ALL,
@@ -283,9 +283,9 @@ fn each_part_can_be_rendered_alone_and_says_which_it_is() {
     );
 }
 
-/// S4-04: the retry in progress, its countdown and its count stand on the page.
+/// S4-04: the page shows the retry in progress, its countdown and its number.
 #[test]
-fn a_session_that_waits_shows_its_attempt_and_counts_down() {
+fn waiting_session_shows_its_attempt_and_countdown() {
     let page = overview::page(
         &Sample {
             says: str::to_owned,
@@ -301,9 +301,9 @@ fn a_session_that_waits_shows_its_attempt_and_counts_down() {
     );
 }
 
-/// S4-12: a change of the model stands in the header of the session.
+/// S4-12: the header of the session shows a model switch.
 #[test]
-fn the_header_of_a_session_shows_the_model_and_those_before() {
+fn session_header_shows_current_and_previous_models() {
     let page = session::page(
         &Sample {
             says: str::to_owned,
@@ -315,9 +315,9 @@ fn the_header_of_a_session_shows_the_model_and_those_before() {
     assert!(page.contains("<span class=\"tag\">claude-haiku-5</span> → <span class=\"tag\">claude-sonnet-5-5</span>"), "{page}");
 }
 
-/// S4-10: attempts before are kept and compared.
+/// S4-10: earlier attempts are kept and compared.
 #[test]
-fn attempts_are_compared_with_the_one_before() {
+fn attempts_are_compared_with_the_previous_one() {
     let page = session::page(
         &Sample {
             says: str::to_owned,

@@ -1,4 +1,4 @@
-//! Pages full of what they can hold. Every text goes through one function, so that a test can put anything in its place.
+//! Sample pages with all fields filled. Every text passes through one function, so that a test can replace it.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ mod pages;
 
 pub(super) const NOW: Timestamp = Timestamp::from_seconds(1_794_850_000);
 
-/// Makes pages whose texts are what `says` makes of them.
+/// Builds pages whose texts are produced by `says`.
 pub(super) struct Sample<F> {
     pub(super) says: F,
     pub(super) may: Permissions,
@@ -44,7 +44,7 @@ impl<F: Fn(&str) -> String> Sample<F> {
         (self.says)(text)
     }
 
-    /// An id: ours, so that it holds no commands to terminals.
+    /// Returns an id, which never contains terminal escape sequences.
     fn id(&self, text: &str) -> String {
         let kept = self.s(text);
         kept.chars().filter(|c| !c.is_control()).collect()

@@ -1,4 +1,4 @@
-//! `unstuck agents`: which agents are known, which are here, and how they are called.
+//! `unstuck agents`: lists supported agents, whether they are installed, and how they are invoked.
 
 mod show;
 
@@ -17,10 +17,10 @@ use crate::output::{BOLD, DIM, GREEN, Output, YELLOW};
 use crate::text_display::truncate;
 use crate::{completion, runtime};
 
-/// How wide the column of versions is.
+/// Width of the version column.
 const VERSION_WIDTH: usize = 15;
 
-/// List the agents that can be run, with which are installed
+/// List supported agents and whether they are installed
 #[derive(Debug, Args)]
 #[command(
     args_conflicts_with_subcommands = true,
@@ -33,16 +33,16 @@ pub(crate) struct AgentsArgs {
     #[command(subcommand)]
     command: Option<AgentsCommand>,
 
-    /// Print them as a JSON array
+    /// Print a JSON array
     #[arg(long)]
     json: bool,
 }
 
 #[derive(Debug, Subcommand)]
 enum AgentsCommand {
-    /// Show how an agent is called
+    /// Show how an agent is invoked
     Show {
-        /// The id of the agent
+        /// Agent id
         #[arg(add = completion::agents())]
         id: String,
         /// Print as JSON
@@ -87,10 +87,10 @@ pub(crate) fn run(args: &AgentsArgs, config: &Config, out: &mut Output) -> Resul
     Ok(())
 }
 
-/// An agent and what was found of it here.
+/// An agent and its local installation.
 struct AgentEntry<'a> {
     agent: &'a Agent,
-    /// None if any program can be it.
+    /// None if any program can act as this agent.
     installed: Option<AgentInstallation>,
 }
 
@@ -107,7 +107,7 @@ impl<'a> AgentEntry<'a> {
         can.has(capability)
     }
 
-    /// One agent on one line; where a person reads it, as wide as the terminal is.
+    /// Renders an agent on one line, fitted to the terminal width.
     fn line(&self, (ids, facts): (usize, usize), columns: Option<usize>) -> String {
         let (style, version) = match &self.installed {
             None => (DIM, "any program".to_owned()),
@@ -129,7 +129,7 @@ impl<'a> AgentEntry<'a> {
         format!("{BOLD}{id:<ids$}{BOLD:#}  {style}{version:<VERSION_WIDTH$}{style:#}  {known}")
     }
 
-    /// What a role can do with it.
+    /// Lists the capabilities of the agent.
     fn facts(&self) -> String {
         let mut facts = vec![match self.agent.prompt_channel(&[]) {
             PromptChannel::Stdin => "prompt on stdin",
@@ -149,7 +149,7 @@ impl<'a> AgentEntry<'a> {
         facts.join(" · ")
     }
 
-    /// Where its program is, and what is wrong with that.
+    /// Returns the path of the program, with a problem if there is one.
     fn path_text(&self) -> Option<String> {
         let Some(AgentInstallation::Found {
             path,

@@ -1,4 +1,4 @@
-//! `unstuck agents show`: what unstuck runs when a role calls an agent.
+//! `unstuck agents show`: prints the commands that unstuck runs for an agent.
 
 use std::io::Write;
 
@@ -15,11 +15,11 @@ use crate::text_display::{command_line, one_line};
 const PROMPT: &str = "Fix the failing tests";
 const MESSAGE: &str = "Go on";
 const PROMPT_FILE: &str = "PROMPT.md";
-/// The command of an agent that is any program.
+/// Example command for the generic agent.
 const COMMAND: [&str; 5] = ["my-agent", "--model", "{model}", "--session", "{session}"];
 
 impl AgentEntry<'_> {
-    /// How it is called for the first time, and how it goes on.
+    /// Returns the commands for the first call and for continuing a conversation.
     fn command_lines(&self) -> Result<Vec<(&'static str, BuiltCommand)>> {
         let own = COMMAND.map(str::to_owned);
         let tools = ["TOOL".to_owned()];
@@ -52,7 +52,7 @@ impl AgentEntry<'_> {
         Ok(calls)
     }
 
-    /// The agent with its calls, for machines.
+    /// Renders the agent and its commands as JSON.
     pub(super) fn as_json(&self) -> Result<Value> {
         let mut shown = self.summary();
         for (name, built) in self.command_lines()? {
@@ -98,7 +98,7 @@ impl AgentEntry<'_> {
         }
     }
 
-    /// What the calls do not say by themselves.
+    /// Returns notes that complement the commands.
     fn notes(&self) -> Vec<String> {
         let capitals =
             "Words in capitals stand for what a role says; what it does not say is left out.";
@@ -115,7 +115,7 @@ impl AgentEntry<'_> {
     }
 }
 
-/// A call as it could be typed into a shell.
+/// Renders a command as a shell line.
 fn shell_line(built: &BuiltCommand) -> String {
     let command = command_line(&built.command, usize::MAX);
     match &built.stdin {

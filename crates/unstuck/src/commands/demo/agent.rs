@@ -1,4 +1,4 @@
-//! The hidden process `unstuck __demo-agent`: the scripted agent, which talks to the demo's API.
+//! Hidden process `unstuck __demo-agent`: the scripted agent that talks to the demo API.
 
 use std::ffi::OsString;
 use std::net::TcpStream;
@@ -7,19 +7,19 @@ use unstuck_faults::FaultServer;
 
 use super::scene;
 
-/// Does the agent's work if the program was started as one, and returns its exit code.
+/// Runs the demo agent if the process was started as one, and returns its exit code.
 pub(crate) fn run_if_agent(arguments: &[OsString]) -> Option<u8> {
     if arguments.get(1)? != scene::DEMO_AGENT_ARG {
         return None;
     }
     let mut arguments = arguments.get(2..)?.to_vec();
-    // The API ends with the demo; what is resumed later gets one of its own.
+    // The API ends with the demo; a session resumed later starts its own.
     let _later = restart_api_if_gone(&mut arguments);
     let code = unstuck_faults::agent::main(arguments);
     Some(u8::try_from(code).unwrap_or(1))
 }
 
-/// Starts another API where the named one is gone, and puts its address in the place of the old one.
+/// Starts a new API if the given one is gone, and substitutes its address in the arguments.
 fn restart_api_if_gone(arguments: &mut [OsString]) -> Option<FaultServer> {
     let at = arguments.iter().position(|word| word == "--api")? + 1;
     let address = arguments.get(at)?.to_str()?.strip_prefix("http://")?;

@@ -1,7 +1,7 @@
-//! `unstuck demo`: a simulated agent goes through the usual trouble, under the real engine.
+//! `unstuck demo`: a simulated agent runs into typical failures under the real engine.
 //!
-//! Only the agent and the API are simulated: the agent is this program started again, the API a server on the
-//! loopback interface that answers as the scenes say. What is printed is what `unstuck exec` prints.
+//! Only the agent and the API are simulated: the agent is this program started again, the API a loopback server that
+//! follows the script. The output is that of `unstuck exec`.
 #![expect(
     clippy::disallowed_methods,
     reason = "files in the state folder, out of the agents' reach"
@@ -37,13 +37,13 @@ use crate::error_report::error_with_hint;
 use crate::output::{BOLD, DIM, Output};
 use crate::run_session::{self, CommandScreen, Verbosity};
 
-/// The exit code of whoever was interrupted.
+/// Exit code after an interrupt (128 + SIGINT).
 const EXIT_INTERRUPTED: u8 = 130;
 
-/// Watch a simulated agent get into trouble and out of it: no key, no network, half a minute
+/// Watch a simulated agent fail and recover: no API key, no network, half a minute
 ///
-/// Agent and API are simulated; engine, processes, waits and history are real. Its history is a file of its own
-/// (beside yours, or the one that --store names), and nothing is written to the current folder.
+/// Agent and API are simulated; engine, processes, waits and history are real. The history is kept in a separate file
+/// (next to yours, or the one given by --store), and nothing is written to the current directory.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   unstuck demo
@@ -52,22 +52,22 @@ const EXIT_INTERRUPTED: u8 = 130;
 
 Exit codes: 0 all went as announced; 130 interrupted; 2 the demo could not be played.")]
 pub(crate) struct DemoArgs {
-    /// Play the same with short waits, in about two seconds
+    /// Use short waits: takes about two seconds
     #[arg(long)]
     fast: bool,
 
-    /// Print nothing but a JSON array of the runs
+    /// Print only a JSON array of the runs
     #[arg(long)]
     json: bool,
 }
 
-/// Where the demo is played.
+/// Paths and settings of a demo run.
 struct DemoRunner<'a> {
     session: &'a CommandContext<'a>,
-    /// This very program.
+    /// Path of this executable.
     program: PathBuf,
     agents: Agents,
-    /// The folder in which the agent works.
+    /// Working directory of the agent.
     project: PathBuf,
     pace: DemoSpeed,
     json: bool,
@@ -132,7 +132,7 @@ impl<'a> DemoRunner<'a> {
         })
     }
 
-    /// Plays one scene after the other; none if a person has stopped it.
+    /// Runs all scenes in order; none if interrupted.
     fn run_scenes(&self, scenes: &[DemoScene], out: &mut Output) -> Result<Option<Vec<RunResult>>> {
         let mut played = Vec::with_capacity(scenes.len());
         for (number, scene) in (1..).zip(scenes) {
@@ -151,7 +151,7 @@ impl<'a> DemoRunner<'a> {
         Ok(Some(played))
     }
 
-    /// Says what is about to happen.
+    /// Prints the introduction of a scene.
     fn announce(
         &self,
         scene: &DemoScene,
@@ -165,11 +165,11 @@ impl<'a> DemoRunner<'a> {
             scene.introduction.trim(),
             scene.shell_line(self.pace)?
         )?;
-        // What the run prints takes another way.
+        // Flush: the run writes to the terminal directly.
         out.finish()
     }
 
-    /// Plays one scene: an API of its own, and one run.
+    /// Runs one scene with its own API.
     fn run_scene(&self, scene: &DemoScene) -> Result<RunResult> {
         let api = FaultServer::start(scene.script(self.pace)).map_err(loopback_error)?;
         let request = scene.request(&self.program, api.url(), &self.project, self.pace)?;
@@ -180,7 +180,7 @@ impl<'a> DemoRunner<'a> {
         run_session::run_demo(self.session, &self.agents, request, &mut screen)
     }
 
-    /// The error of a scene that went another way than announced.
+    /// Returns the error for a scene with an unexpected outcome.
     fn unexpected_outcome(&self, scene: &DemoScene, finished: &RunResult) -> anyhow::Error {
         let title = &scene.title;
         let show = format!("show {}", finished.run.short());
@@ -197,7 +197,7 @@ impl<'a> DemoRunner<'a> {
     }
 }
 
-/// Makes sure that a server on this machine can be reached, before anything is promised.
+/// Checks that a loopback server can be reached before the demo starts.
 fn check_loopback() -> Result<()> {
     let server = FaultServer::start(Script::default()).map_err(loopback_error)?;
     TcpStream::connect((Ipv4Addr::LOCALHOST, server.port())).map_err(loopback_error)?;
@@ -211,15 +211,15 @@ fn loopback_error(error: impl Display) -> anyhow::Error {
     )
 }
 
-/// The folder in which the demo's agent works, beside the store.
+/// Returns the agent's directory next to the store.
 fn project_dir(store: &StoreLocation) -> Result<PathBuf> {
     let path = std::path::absolute(store.path()).context("cannot tell where the store is")?;
     let is_ours = environment::demo_store().is_ok_and(|ours| ours == *store);
-    // Elsewhere there may be a folder of that plain name, which is somebody's own.
+    // Next to a custom store, a directory with that plain name may belong to the user.
     Ok(path.with_extension(if is_ours { "" } else { "project" }))
 }
 
-/// Tells nobody.
+/// A reporter that prints nothing.
 struct SilentReporter;
 
 impl SessionReporter for SilentReporter {

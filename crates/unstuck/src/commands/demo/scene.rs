@@ -1,4 +1,4 @@
-//! The scenes as data: what the API answers, and what the run may do about it.
+//! Demo scenes: the script of the API and the retry policy of the run.
 
 use std::path::Path;
 use std::time::Duration;
@@ -14,22 +14,22 @@ use unstuck_faults::{Reply, Script, ScriptStep};
 use unstuck_run::expectations::Expectations;
 use unstuck_run::runner::{AttemptOptions, RunRequest};
 
-/// The argument that makes the program the demo's agent.
+/// Argument that starts the program as the demo agent.
 pub(super) const DEMO_AGENT_ARG: &str = "__demo-agent";
 
-/// How long a hanging attempt lasts where nobody wants to look at it.
+/// Timeout of a hanging attempt in fast mode.
 const FAST_TIMEOUT: Duration = Duration::from_millis(300);
-/// The wait that the API states then; it counts in whole seconds.
+/// Retry-After of the API in fast mode, in whole seconds.
 const FAST_RETRY_AFTER: u64 = 1;
-/// The first wait between attempts then, in seconds.
+/// First backoff delay in fast mode, in seconds.
 const FAST_BACKOFF: f64 = 0.02;
 
-/// How much time the demo takes.
+/// Speed of the demo.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DemoSpeed {
-    /// So that a person can follow it.
+    /// Slow enough to follow.
     Normal,
-    /// With the same failures and shorter waits.
+    /// Same failures with shorter waits.
     Fast,
 }
 
@@ -38,10 +38,10 @@ pub(super) enum DemoSpeed {
 #[serde(deny_unknown_fields)]
 pub(super) struct DemoScene {
     pub(super) title: String,
-    /// What is about to happen.
+    /// Introduction that is printed before the run.
     #[serde(rename = "about")]
     pub(super) introduction: String,
-    /// What a person would type for the same.
+    /// Equivalent command line.
     #[serde(rename = "like")]
     command: String,
     prompt: String,
@@ -50,10 +50,10 @@ pub(super) struct DemoScene {
     sections: Vec<String>,
     #[serde(default)]
     timeout: Option<String>,
-    /// How it ends if all goes well.
+    /// Expected outcome of the run.
     #[serde(rename = "ends")]
     pub(super) expected_outcome: RunOutcome,
-    /// Changes to the policy `standard`.
+    /// Overrides of the policy `standard`.
     policy: Value,
     #[serde(rename = "step")]
     steps: Vec<ScriptStep>,
@@ -70,18 +70,18 @@ fn parse_scenes() -> Result<SceneFile> {
     toml::from_str(include_str!("scenes.toml")).context("the demo's scenes")
 }
 
-/// All scenes in their order.
+/// Returns all scenes in order.
 pub(super) fn all_scenes() -> Result<Vec<DemoScene>> {
     Ok(parse_scenes()?.scene)
 }
 
-/// What the API answers to a run that is resumed when the demo is over.
+/// Returns the script for a run that is resumed after the demo.
 pub(super) fn script_after_demo() -> Result<Script> {
     let steps = parse_scenes()?.afterwards.into_iter();
     Ok(steps.fold(Script::default(), Script::with_step))
 }
 
-/// The built-in agents and the demo's own, which is the program at this path.
+/// Returns the built-in agents plus the demo agent at this path.
 pub(super) fn demo_agents(program: &Path) -> Result<Agents> {
     let mut file: AgentFile =
         toml::from_str(include_str!("agent.toml")).context("the demo's agent")?;
@@ -91,7 +91,7 @@ pub(super) fn demo_agents(program: &Path) -> Result<Agents> {
 }
 
 impl DemoScene {
-    /// What a person would type for the same, with the time that an attempt really has.
+    /// Returns the equivalent command line with the actual attempt timeout.
     pub(super) fn shell_line(&self, pace: DemoSpeed) -> Result<String> {
         let timeout = self.timeout(pace)?.unwrap_or_default();
         Ok(self
@@ -99,7 +99,7 @@ impl DemoScene {
             .replace("{timeout}", &duration::format_exact(timeout)))
     }
 
-    /// What the API answers.
+    /// Returns the script of the API.
     pub(super) fn script(&self, pace: DemoSpeed) -> Script {
         let steps = self.steps.iter().cloned();
         steps.fold(Script::default(), |script, step| match pace {
@@ -108,7 +108,7 @@ impl DemoScene {
         })
     }
 
-    /// The run: the program as the demo's agent, with the API at this address.
+    /// Builds the run request: this program as the demo agent, with the API at this address.
     pub(super) fn request(
         &self,
         program: &Path,
@@ -162,7 +162,7 @@ impl DemoScene {
     }
 }
 
-/// The same step without the time that it takes.
+/// Removes the delays from a step.
 fn without_delay(mut step: ScriptStep) -> ScriptStep {
     match &mut step.reply {
         Reply::Answer(answer) => answer.delay = Duration::ZERO,
@@ -177,7 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_scene_can_be_played_at_both_paces() {
+    fn every_scene_is_valid_at_both_speeds() {
         let folder = Path::new("/nowhere");
         for scene in all_scenes().unwrap() {
             for pace in [DemoSpeed::Normal, DemoSpeed::Fast] {
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn the_agents_prompt_and_model_can_be_changed_whatever_the_programs_file_is_called() {
+    fn demo_agent_supports_prompt_and_model_changes_under_any_program_name() {
         use unstuck_core::agent::Invocation;
         use unstuck_core::decision::Capability;
 

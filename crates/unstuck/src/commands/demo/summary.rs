@@ -1,4 +1,4 @@
-//! What is shown after the scenes: one of them as a timeline, the sum, and where to go from there.
+//! Summary after the scenes: one timeline, totals and next steps.
 
 use std::io::Write;
 
@@ -12,7 +12,7 @@ use crate::output::{BOLD, DIM, GREEN, Output};
 use crate::run_history::RunHistory;
 use crate::runtime;
 
-/// Tells how the runs went and what to do next.
+/// Prints the summary of all runs and the next steps.
 pub(super) fn print_summary(
     played: &[RunResult],
     session: &CommandContext<'_>,

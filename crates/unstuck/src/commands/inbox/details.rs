@@ -1,4 +1,4 @@
-//! One question whole: what was done, what failed, what was tried, what is proposed, what it costs, and what each answer does.
+//! Details of one escalation: history, failure, proposal, cost, and the effect of each answer.
 
 use std::io::Write;
 
@@ -19,10 +19,10 @@ use crate::paths::abbreviate_home;
 use crate::repair_rendering::{condition_lines, network_flag};
 use crate::text_columns::{wrap_anywhere, wrap_words};
 
-/// Where the texts begin, behind the names of the facts.
+/// Column where the values begin, after the labels.
 const INDENT: usize = 10;
 
-/// Prints a question and the command lines that answer it.
+/// Prints an escalation and the command lines that answer it.
 pub(super) fn print(
     question: &EscalationRow,
     now: Timestamp,
@@ -60,7 +60,7 @@ pub(super) fn print(
     Ok(())
 }
 
-/// Which question it is.
+/// Returns the title line of the escalation.
 pub(super) fn title(question: &EscalationRow, now: Timestamp) -> String {
     let asked = &question.request;
     format!(
@@ -72,7 +72,7 @@ pub(super) fn title(question: &EscalationRow, now: Timestamp) -> String {
     )
 }
 
-/// All that is known about it, in lines of at most so many columns.
+/// Renders all facts about the escalation in lines of at most `columns`.
 pub(super) fn facts(question: &EscalationRow, now: Timestamp, columns: usize) -> Vec<String> {
     let asked = &question.request;
     let shown = &asked.details;
@@ -123,7 +123,7 @@ pub(super) fn facts(question: &EscalationRow, now: Timestamp, columns: usize) ->
     facts.lines
 }
 
-/// What is proposed where it is no command.
+/// Describes a proposal that is not a command.
 fn proposal(question: &EscalationRow) -> Option<String> {
     let proposed = question.request.proposed.as_ref()?;
     let models = proposed
@@ -133,7 +133,7 @@ fn proposal(question: &EscalationRow) -> Option<String> {
     let models: Vec<_> = models
         .map(|(from, to)| format!("the model {to} in place of {from}"))
         .collect();
-    // That a person is asked is no proposal to them.
+    // Asking a human is not a proposal.
     if models.is_empty() {
         Some(sanitize(&proposed.strategy)).filter(|name| name != "ask_user")
     } else {
@@ -148,7 +148,7 @@ fn cost_text(cost: &CostEstimate) -> String {
     }
 }
 
-/// Facts with their names in front.
+/// Labeled lines of facts.
 struct FactLines {
     lines: Vec<String>,
     room: usize,
@@ -162,14 +162,14 @@ impl FactLines {
         }
     }
 
-    /// A text that may be broken at blanks; nothing where there is none.
+    /// Adds a wrapped text; nothing if it is empty.
     fn text(&mut self, name: &str, text: &str) {
         if !text.is_empty() {
             self.add(name, wrap_words(text, self.room));
         }
     }
 
-    /// A text of which every character counts.
+    /// Adds a text without reflowing it.
     fn verbatim(&mut self, name: &str, text: &str) {
         self.add(name, wrap_anywhere(text, self.room));
     }

@@ -1,4 +1,4 @@
-//! A question as JSON: all that is needed to answer it, with the command line of every answer.
+//! An escalation in JSON form, with the command line of every answer.
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ use unstuck_store::EscalationRow;
 
 use crate::command_context::CommandContext;
 
-/// A question that waits.
+/// A pending escalation.
 #[derive(Debug, Serialize)]
 pub(super) struct EscalationJson<'a> {
     id: &'a str,
@@ -30,12 +30,12 @@ pub(super) struct EscalationJson<'a> {
     reason: &'a str,
     #[serde(rename = "tried")]
     prior_attempts: &'a [PriorAttempt],
-    /// What the project's files say differently than when the run began.
+    /// Settings in the project's files that changed since the run began.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     settings: &'a [SettingChange],
     proposal: Value,
     cost: Option<CostJson<'a>>,
-    /// What it costs to wake the conversation, where an answer continues one.
+    /// Cost of re-reading the conversation, if an answer continues one.
     #[serde(skip_serializing_if = "Option::is_none")]
     reread: Option<RereadCost>,
     answers: Vec<AnswerOptionJson>,
@@ -43,14 +43,14 @@ pub(super) struct EscalationJson<'a> {
     deadline: Option<EscalationDeadline>,
 }
 
-/// What is proposed costs so much more.
+/// Additional cost of the proposal.
 #[derive(Debug, Serialize)]
 struct CostJson<'a> {
     usd: Option<f64>,
     formula: &'a str,
 }
 
-/// An answer that makes sense.
+/// An available answer.
 #[derive(Debug, Serialize)]
 struct AnswerOptionJson {
     answer: &'static str,
@@ -110,7 +110,7 @@ impl<'a> CostJson<'a> {
     }
 }
 
-/// The command line that gives an answer.
+/// Returns the command line that gives an answer.
 pub(super) fn answer_command(
     answer: EscalationAnswer,
     id: &str,

@@ -1,4 +1,4 @@
-//! `unstuck inbox`: what waits for a person, and their answers.
+//! `unstuck inbox`: lists pending requests and answers them.
 
 mod details;
 mod json;
@@ -22,10 +22,10 @@ use crate::escalation_answers::EscalationSelector;
 use crate::output::Output;
 use crate::{clock, completion, environment, escalation_answers};
 
-/// Show what waits for you, and answer it
+/// List and answer pending requests
 ///
-/// On a terminal a list to go through: Enter opens a question, one key answers it, and its run goes on while you look at
-/// the next. Elsewhere it is printed, the newest first.
+/// On a terminal, an interactive list: Enter opens a request, one key answers it, and its run continues in the
+/// background. Elsewhere, the list is printed, newest first.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   unstuck inbox                   (on a terminal: ↑↓ move, Enter opens, one key answers, ? helps)
@@ -36,7 +36,7 @@ use crate::{clock, completion, environment, escalation_answers};
 
 Exit code: 0, also if nothing waits; 1 if there is no such question or it was answered; 2 an error of our own.")]
 pub(crate) struct InboxArgs {
-    /// Only this question, whole: the first letters of its id or of its run
+    /// Show only this request in full: prefix of its id or of its run's id
     #[arg(
         value_name = "ID",
         value_parser = NonEmptyStringValueParser::new(),
@@ -45,11 +45,11 @@ pub(crate) struct InboxArgs {
     )]
     id: Option<String>,
 
-    /// Keep showing, until Ctrl-C
+    /// Keep watching until Ctrl-C
     #[arg(long, short)]
     watch: bool,
 
-    /// Print a JSON array; with an id one object, with --watch a line for each thing that happens
+    /// Print a JSON array; with an id one object, with --watch one line per event
     #[arg(long)]
     json: bool,
 }
@@ -85,7 +85,7 @@ pub(crate) fn run(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Shows one question whole.
+/// Shows one escalation in full.
 fn show_one(id: &str, json: bool, session: &CommandContext<'_>, out: &mut Output) -> Result<()> {
     let question = escalation_answers::find_escalation(
         EscalationSelector::Id(id),
@@ -99,7 +99,7 @@ fn show_one(id: &str, json: bool, session: &CommandContext<'_>, out: &mut Output
     }
 }
 
-/// Whether a person sits there, at a terminal that can do more than write lines.
+/// True if run interactively on a capable terminal.
 fn is_interactive() -> bool {
     let here = io::stdin().is_terminal() && io::stdout().is_terminal();
     here && environment::variable("TERM").is_none_or(|name| name != "dumb")

@@ -1,4 +1,4 @@
-//! The questions that wait, as text: a block for each, in 80 columns.
+//! Pending escalations as text: one block each, in 80 columns.
 
 use std::io::Write;
 
@@ -16,14 +16,14 @@ use crate::output::{BOLD, DIM, Output, YELLOW};
 use crate::paths::abbreviate_home;
 use crate::text_columns::{truncate, width, wrap_words};
 
-/// How wide it is where nobody says.
+/// Width used if the terminal width is unknown.
 pub(super) const DEFAULT_WIDTH: usize = 80;
-/// How much of a command stands beside why somebody is asked.
+/// Maximum width of a command shown next to the reason.
 const MAX_COMMAND: usize = 24;
-/// How many lines a reason may take up.
+/// Maximum number of lines of a reason.
 const MAX_REASON_LINES: usize = 3;
 
-/// Prints them, the newest first.
+/// Prints the escalations, newest first.
 pub(super) fn print(
     questions: &[EscalationRow],
     now: Timestamp,
@@ -94,7 +94,7 @@ fn print_block(
     Ok(())
 }
 
-/// The command line of the likeliest answer, and which others there are.
+/// Returns the command line of the most likely answer and the names of the others.
 fn answer_hint(question: &EscalationRow, room: usize, session: &CommandContext<'_>) -> String {
     let mut offered = offered_options(&question.request)
         .into_iter()
@@ -133,8 +133,7 @@ fn evidence(question: &EscalationRow) -> Option<String> {
     (!evidence.is_empty()).then(|| format!("seen: {}", sanitize(evidence.trim())))
 }
 
-/// What is asked, in one line: the command that was running, and the one that is proposed, what was seen, or why a person
-/// is asked.
+/// Summarizes an escalation in one line: the running command, the proposed one, the evidence, or the reason.
 pub(super) fn headline(question: &EscalationRow) -> String {
     let asked = &question.request;
     let about = match (&asked.details.command, asked.details.evidence.trim()) {
@@ -148,7 +147,7 @@ pub(super) fn headline(question: &EscalationRow) -> String {
     }
 }
 
-/// What kind of question it is, in one short word.
+/// Returns a short label for the kind of escalation.
 pub(super) fn kind_label(kind: EscalationKind) -> &'static str {
     match kind {
         EscalationKind::Hiccup => "hiccup",

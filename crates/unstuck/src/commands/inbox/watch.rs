@@ -1,4 +1,4 @@
-//! What comes and goes, line by line, for whoever is no person at a terminal.
+//! Watches for new and resolved requests, one line each, for scripts and pipes.
 
 use std::io::Write;
 use std::time::Duration;
@@ -20,12 +20,12 @@ use crate::redacted_stderr::RedactedStderr;
 use crate::text_columns::truncate;
 use crate::{clock, runtime};
 
-/// How often is looked.
+/// Interval for polling the store.
 const POLL_INTERVAL: Duration = Duration::from_millis(400);
-/// How much of a question is told on its line.
+/// Maximum width of a line.
 const MAX_LINE: usize = 160;
 
-/// One thing that happened, as a JSON line.
+/// A change in the inbox, as a JSON line.
 #[derive(Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 enum InboxChange<'a> {
@@ -38,7 +38,7 @@ enum InboxChange<'a> {
 struct SettledEscalation<'a> {
     id: &'a str,
     run: &'a str,
-    /// What was answered; none where its run went on without an answer.
+    /// The answer; none if the run continued without one.
     answer: Option<&'static str>,
     by: Option<String>,
     who: Option<String>,
@@ -46,7 +46,7 @@ struct SettledEscalation<'a> {
     at: Timestamp,
 }
 
-/// Tells what waits, then what comes and goes.
+/// Prints the pending escalations, then changes as they happen.
 pub(super) fn run(json: bool, session: &CommandContext<'_>, out: &mut Output) -> Result<()> {
     let mut known = escalation_answers::open_escalations(&EscalationFilter::default(), session)?;
     print_changes(&[], &known, json, session, out)?;
@@ -75,7 +75,7 @@ pub(super) fn run(json: bool, session: &CommandContext<'_>, out: &mut Output) ->
     }
 }
 
-/// Tells what has come and what has gone.
+/// Prints new and resolved escalations.
 fn print_changes(
     known: &[EscalationRow],
     waiting: &[EscalationRow],
@@ -104,7 +104,7 @@ fn print_changes(
     Ok(())
 }
 
-/// Whether the very same is asked there.
+/// True if the list contains the same escalation unchanged.
 fn is_among(known: &[EscalationRow], question: &EscalationRow) -> bool {
     known.iter().any(|one| one.request == question.request)
 }
@@ -162,7 +162,7 @@ fn print_settled(
     }))
 }
 
-/// Who settled a question, how and when.
+/// Describes who resolved an escalation, how and when.
 pub(super) fn resolution_text(id: &str, session: &CommandContext<'_>) -> String {
     match escalation_answers::find_escalation(
         EscalationSelector::Id(id),

@@ -1,4 +1,4 @@
-//! `unstuck logs`: what the attempts of a run wrote.
+//! `unstuck logs`: prints the output of the attempts of a run.
 
 mod print;
 
@@ -26,14 +26,14 @@ use crate::run_rendering::is_gateway_client;
 use crate::run_session::state_dir;
 use crate::{clock, completion, runtime};
 
-/// How often is looked for more.
+/// Interval for polling for more output.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Show what the attempts of a run wrote
+/// Show the output of the attempts of a run
 ///
-/// Standard output goes to standard output, standard error to standard error. Of a pipeline, each line has the name of
-/// its role in front, unless only one role or attempt is shown. On a terminal only text and colours are shown; `--raw`, a file
-/// or a pipe gets every byte.
+/// Standard output goes to standard output, standard error to standard error. For a pipeline, each line is prefixed
+/// with the name of its role, unless only one role or attempt is shown. On a terminal, only text and colors are shown;
+/// with `--raw`, or in a file or pipe, every byte is kept.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   unstuck logs                     (all attempts of the newest run)
@@ -42,7 +42,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(200);
   unstuck logs -f                  (and what comes, until the run ends)
   unstuck logs k3v9 --json         (the files, and how large they are)")]
 pub(crate) struct LogsArgs {
-    /// The run, and behind slashes a role of it and an attempt [default: the newest run]
+    /// Run, optionally followed by /ROLE and /ATTEMPT [default: the newest run]
     #[arg(
         value_name = "RUN[/ROLE][/N]",
         value_parser = NonEmptyStringValueParser::new(),
@@ -58,15 +58,15 @@ pub(crate) struct LogsArgs {
     #[arg(long, short, value_name = "N")]
     attempt: Option<u32>,
 
-    /// Go on until the run ends
+    /// Keep printing until the run ends
     #[arg(long, short)]
     follow: bool,
 
-    /// Print the exact bytes also on a terminal, with all that it obeys
+    /// Print the exact bytes on a terminal, including control sequences
     #[arg(long)]
     raw: bool,
 
-    /// Print the list of the files as a JSON array
+    /// Print the list of files as a JSON array
     #[arg(long, conflicts_with = "follow")]
     json: bool,
 }
@@ -82,7 +82,7 @@ impl LogsArgs {
     }
 }
 
-/// One stream of one attempt on disk.
+/// One output stream of one attempt on disk.
 #[derive(Debug, Serialize)]
 struct LogFile {
     id: String,
@@ -92,7 +92,7 @@ struct LogFile {
     stream: &'static str,
     path: PathBuf,
     bytes: u64,
-    /// Whether more may be written to it.
+    /// True if more output may follow.
     #[serde(skip)]
     is_open: bool,
 }
@@ -134,7 +134,7 @@ pub(crate) fn run(args: &LogsArgs, session: &CommandContext<'_>, out: &mut Outpu
     })
 }
 
-/// The files of the attempts that are meant, in the order in which they began.
+/// Returns the files of the selected attempts in the order in which they started.
 fn log_files(timeline: &RunTimeline, folder: &Path, named: RunRef<'_>) -> Vec<LogFile> {
     let attempts = named.matching_attempts(timeline).into_iter();
     attempts
@@ -165,7 +165,7 @@ fn log_files_of_attempt(
     })
 }
 
-/// Prints what is there, and what comes if that is wanted.
+/// Prints existing output, and new output if following.
 async fn follow(
     args: &LogsArgs,
     named: RunRef<'_>,
@@ -177,7 +177,7 @@ async fn follow(
     let mut told = 0;
     let mut printed = PrintedBytes::default();
     loop {
-        // Looked up first: what comes between the two looks is printed by the next round.
+        // Looked up first: output written between the two steps is printed in the next round.
         let goes_on = args.follow && history.is_driven(run, clock::now().at).await?;
         let timeline = history.timeline(run).await?;
         for attempt in named.matching_attempts(&timeline) {
@@ -200,7 +200,7 @@ async fn follow(
     }
 }
 
-/// What stands in front of each line of an attempt, where several may write side by side.
+/// Returns the prefix of each line if several attempts may write at the same time.
 fn line_prefix(attempt: &AttemptView, timeline: &RunTimeline, named: RunRef<'_>) -> Option<String> {
     let part = attempt.part.as_ref()?;
     let all = named.role.is_none() && named.attempt.is_none();

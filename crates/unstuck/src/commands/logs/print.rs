@@ -1,4 +1,4 @@
-//! How what an attempt wrote is printed: as it is, or in whole lines with a name in front.
+//! Prints the output of an attempt: as raw bytes, or in whole lines with a prefix.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, IsTerminal, Read, Seek, SeekFrom, Write};
@@ -11,13 +11,13 @@ use crate::output::Output;
 use crate::redacted_stderr;
 use crate::terminal_filter::TerminalFilter;
 
-/// How much of each file was printed.
+/// Number of bytes already printed of each file.
 pub(super) type PrintedBytes = BTreeMap<PathBuf, u64>;
 
-/// A line that is longer is printed in pieces.
+/// Longer lines are printed in pieces.
 const MAX_LINE: u64 = 64 * 1024;
 
-/// Prints what a file has behind what was printed of it before.
+/// Prints the part of a file that was not printed yet.
 pub(super) fn print_new(
     file: &LogFile,
     name: Option<&str>,
@@ -26,7 +26,7 @@ pub(super) fn print_new(
     out: &mut Output,
 ) -> Result<()> {
     let from = printed.entry(file.path.clone()).or_insert(0);
-    // An attempt that was cut off is made again, and begins its files anew.
+    // An interrupted attempt is re-run and truncates its files.
     if *from > file.bytes {
         *from = 0;
     }
@@ -57,7 +57,7 @@ pub(super) fn print_new(
     Ok(())
 }
 
-/// Standard output as it is, also where colours are not wanted.
+/// Standard output as raw bytes, regardless of the color setting.
 struct RawStdout<'a>(&'a mut Output);
 
 impl Write for RawStdout<'_> {
@@ -91,9 +91,9 @@ fn copy_output(
     }
 }
 
-/// Prints whole lines, each with a name in front, and tells how much of the source that was.
+/// Prints whole lines with a prefix, and returns the number of source bytes printed.
 ///
-/// A line that has no end yet is left for later, unless nothing more comes.
+/// An unfinished last line is kept for later unless no more output follows.
 fn copy_prefixed(
     source: &mut impl BufRead,
     name: &str,
@@ -131,14 +131,14 @@ mod tests {
     }
 
     #[test]
-    fn a_line_without_an_end_waits_while_more_may_come() {
+    fn unfinished_line_waits_while_more_may_follow() {
         assert_eq!(told("one\ntw", true), ("tester| one\n".into(), 4));
         assert_eq!(told("tw", true), (String::new(), 0));
         assert_eq!(told("two", false), ("tester| two\n".into(), 3));
     }
 
     #[test]
-    fn a_line_without_any_end_is_printed_in_pieces() {
+    fn overlong_line_is_printed_in_pieces() {
         let (text, taken) = told(&"x".repeat(100_000), true);
         assert_eq!((text.lines().count(), taken), (1, MAX_LINE));
     }

@@ -1,11 +1,11 @@
-//! What went wrong with a preview, and what to do about it.
+//! Errors of previews, with hints.
 
 use unstuck_repair::preview::{ApplyError, PreviewError};
 use unstuck_run::repair::{PreviewJobError, RepairError};
 
 use crate::error_report::{error_with_hint, refusal};
 
-/// Why there is no such preview.
+/// Converts an error of the preview store, with a hint.
 pub(super) fn preview_error(error: PreviewError) -> anyhow::Error {
     let told = error_chain(&error);
     match &error {
@@ -38,7 +38,7 @@ pub(super) fn preview_error(error: PreviewError) -> anyhow::Error {
     }
 }
 
-/// Why nothing was tried.
+/// Describes why the command was not run.
 pub(super) fn trial_error(error: PreviewJobError) -> anyhow::Error {
     let told = error_chain(&error);
     match error {
@@ -67,7 +67,7 @@ pub(super) fn trial_error(error: PreviewJobError) -> anyhow::Error {
     }
 }
 
-/// Why a preview was not applied.
+/// Describes why a preview was not applied.
 pub(super) fn apply_error(error: ApplyError) -> anyhow::Error {
     let told = error_chain(&error);
     match error {
@@ -89,7 +89,7 @@ pub(super) fn apply_error(error: ApplyError) -> anyhow::Error {
     }
 }
 
-/// An error with what is behind it.
+/// Renders an error with its causes.
 fn error_chain(error: &(dyn std::error::Error + 'static)) -> String {
     let mut told = error.to_string();
     let mut behind = error.source();

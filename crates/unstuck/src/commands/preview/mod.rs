@@ -1,4 +1,4 @@
-//! `unstuck preview`: what a command would change, before it is allowed to.
+//! `unstuck preview`: shows what a command would change before it is approved.
 
 mod errors;
 mod preview_run;
@@ -28,12 +28,13 @@ use crate::paths::abbreviate_home;
 use crate::redacted_stderr::RedactedStderr;
 use crate::run_session::state_dir;
 
-/// The exit code of a command that took too long.
+/// Exit code after a timeout.
 const EXIT_TIMED_OUT: u8 = 124;
 
 /// Show what a command would change in the project, then apply or drop it
 ///
-/// The command runs on an overlay of the project, in the whole sandbox and without network: nothing of the project changes until you apply it. Only files are previewed. Without a command, the previews that are kept are listed.
+/// The command runs on an overlay of the project, fully sandboxed and without network: the project stays unchanged
+/// until you apply the preview. Only files are previewed. Without a command, saved previews are listed.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   unstuck preview \"rm -rf node_modules && npm ci\"
@@ -45,53 +46,53 @@ const EXIT_TIMED_OUT: u8 = 124;
 
 Exit code: that of the command if one ran (124 if it took too long); otherwise 0, 1 if it cannot be done, 2 an error of our own.")]
 pub(crate) struct PreviewArgs {
-    /// The command, or the id of an escalation that proposes one
+    /// Command, or the id of an escalation that proposes one
     #[arg(value_name = "COMMAND|ESCALATION")]
     target: Option<String>,
 
-    /// The folder to run it in, from the root of the project [default: the root]
+    /// Working directory, relative to the project root [default: the root]
     #[arg(long, value_name = "DIR", requires = "target")]
     working_dir: Option<String>,
 
-    /// Let it use the network; what it does there is real
+    /// Allow network access; its effects are real
     #[arg(long, requires = "target")]
     network: bool,
 
-    /// How long it may take [default: 120s, or what the escalation says]
+    /// Timeout [default: 120s, or as proposed by the escalation]
     #[arg(long, value_name = "TIME", value_parser = duration::parse, requires = "target")]
     timeout: Option<Duration>,
 
-    /// Apply the preview ID; with a command, apply what it would change if it succeeds
+    /// Apply the preview ID; with a command, apply its changes if it succeeds
     #[arg(long, value_name = "ID", num_args = 0..=1, default_missing_value = "", conflicts_with = "drop")]
     apply: Option<String>,
 
-    /// Drop the preview ID; with a command, only show what it would change
+    /// Drop the preview ID; with a command, only show its changes
     #[arg(long, value_name = "ID", num_args = 0..=1, default_missing_value = "")]
     drop: Option<String>,
 
-    /// Show a preview that is kept once more
+    /// Show a saved preview again
     #[arg(long, value_name = "ID", conflicts_with_all = ["target", "apply", "drop"])]
     show: Option<String>,
 
-    /// Print it as JSON
+    /// Print JSON
     #[arg(long)]
     json: bool,
 }
 
-/// What somebody proposes to run.
+/// A proposed command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CommandProposal {
     pub(crate) command: String,
-    /// The project it is for; that of the current folder where none is named.
+    /// Project of the proposal; none for that of the current directory.
     pub(crate) project: Option<PathBuf>,
     pub(crate) working_dir: Option<String>,
     pub(crate) timeout: Duration,
 }
 
-/// Finds what an open escalation proposes, by its id or the first letters of it; none if there is no such escalation.
+/// Looks up the proposal of an open escalation by an id prefix; none if there is no such escalation.
 pub(crate) type ProposalLookup<'a> = &'a dyn Fn(&str) -> Result<Option<CommandProposal>>;
 
-/// What is to be done.
+/// The requested operation.
 enum PreviewAction<'a> {
     List,
     Run(&'a str, AfterPreview),
@@ -100,16 +101,16 @@ enum PreviewAction<'a> {
     Drop(&'a str),
 }
 
-/// What is to be done with a preview once it is made.
+/// The operation after a preview has been made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum AfterPreview {
-    /// On a terminal a person is asked, elsewhere it is kept.
+    /// Ask on a terminal; keep the preview otherwise.
     Ask,
     Apply,
     Drop,
 }
 
-/// What has become of a preview.
+/// Final state of a preview.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum PreviewOutcome {
     Kept,
@@ -151,7 +152,7 @@ pub(crate) fn run(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Shows what a command would change, and does with it what is wanted.
+/// Prints the changes of a command and applies, drops or keeps them.
 fn report_preview(
     args: &PreviewArgs,
     preview: Preview,
@@ -162,12 +163,12 @@ fn report_preview(
     let report = preview.report().clone();
     if !args.json {
         print::report(&report, out)?;
-        // Whatever happens now, this was seen.
+        // The report has been shown, whatever happens next.
         out.flush()?;
     }
     let failed = report.execution.exit_code != 0;
     let choice = match then {
-        // There is nothing to decide about.
+        // There is nothing to decide.
         _ if report.is_empty() => PreviewChoice::Drop,
         AfterPreview::Drop => PreviewChoice::Drop,
         AfterPreview::Apply if failed => {
@@ -189,7 +190,7 @@ fn report_preview(
     Ok(ExitCode::from(code))
 }
 
-/// Does with a preview what was chosen, and tells it.
+/// Applies, drops or keeps a preview as chosen, and reports it.
 fn apply_choice(
     args: &PreviewArgs,
     preview: Preview,
@@ -216,7 +217,7 @@ fn apply_choice(
     }
 }
 
-/// Applying is a person's decision.
+/// Refuses to run inside an agent: only a human may apply a preview.
 fn refuse_agents() -> Result<()> {
     match detect_nested_run() {
         Some(inside) => Err(person_only_error("apply a preview", &inside.to_string())),
@@ -225,7 +226,7 @@ fn refuse_agents() -> Result<()> {
 }
 
 impl PreviewArgs {
-    /// Whether a preview is applied, or one that is kept is dropped.
+    /// True if a preview is applied or a saved one is dropped.
     pub(crate) fn changes_project(&self) -> bool {
         self.apply.is_some() || self.drop.is_some() && self.target.is_none()
     }
@@ -257,7 +258,7 @@ impl PreviewArgs {
     }
 }
 
-/// Finishes or undoes what a crash left half applied, and tells it.
+/// Completes or rolls back an apply that a crash interrupted, and reports it.
 fn recover_previews(previews: &PreviewStore) -> Result<()> {
     for settled in previews.recover() {
         let (id, project) = (

@@ -1,4 +1,4 @@
-//! Tries the command that is to be previewed.
+//! Runs the command to preview.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -22,7 +22,7 @@ use crate::paths::project_of;
 use crate::run_session::{self, state_dir};
 use crate::{clock, environment, runtime};
 
-/// How often installers ask again for what they do not get. Without network that only takes time, several minutes with npm.
+/// Disables retries of installers: without network they only waste time, several minutes with npm.
 const NO_RETRIES: [&str; 6] = [
     "npm_config_fetch_retries",
     "PIP_RETRIES",
@@ -32,7 +32,7 @@ const NO_RETRIES: [&str; 6] = [
     "YARN_HTTP_RETRY",
 ];
 
-/// A command that is to be tried, and where.
+/// A command to preview and its directory.
 pub(super) struct PreviewRequest {
     proposed: CommandProposal,
     root: ProjectRoot,
@@ -41,7 +41,7 @@ pub(super) struct PreviewRequest {
 }
 
 impl PreviewRequest {
-    /// What a person means by a command or the id of an escalation.
+    /// Resolves a command or the id of an escalation.
     pub(super) fn new(
         args: &PreviewArgs,
         target: &str,
@@ -91,7 +91,7 @@ impl PreviewRequest {
         })
     }
 
-    /// Runs it on an overlay, and keeps what it would change.
+    /// Runs the command on an overlay and saves its changes.
     pub(super) fn run(
         &self,
         session: &CommandContext<'_>,
@@ -102,7 +102,7 @@ impl PreviewRequest {
             command: &self.proposed.command,
             root: &self.root,
             folder: &self.folder,
-            // What the owner lets approved commands see is not for one that nobody approved.
+            // Variables passed through to approved commands are withheld: this one is not approved.
             environment: self.environment(),
             network: self.network,
             hidden_paths: environment::own_paths(session.store),
@@ -129,7 +129,7 @@ impl PreviewRequest {
         })
     }
 
-    /// The variables that the command gets.
+    /// Returns the environment variables of the command.
     fn environment(&self) -> RepairEnvironment {
         let owner = environment::all().map(|(name, value)| (name.into(), value.into()));
         let rebuilt = RepairEnvironment::from_owner(owner, self.root.path(), &[]);
@@ -142,7 +142,7 @@ impl PreviewRequest {
     }
 }
 
-/// Whether the owner's own configuration says that repairs have the network; the project's word does not count.
+/// True if the user's own configuration allows network access for repairs; the project's setting is ignored.
 fn owner_allows_network(config: &Config) -> bool {
     let said = config.value("recovery.network") == Some(true.into());
     let projects = config.project_recovery().map(|project| &project.files);

@@ -1,4 +1,4 @@
-//! What is printed about a preview.
+//! Prints previews.
 
 use std::io::Write;
 
@@ -19,17 +19,17 @@ use crate::output::{BOLD, DIM, GREEN, Output, RED, YELLOW};
 use crate::paths::abbreviate_home;
 use crate::text_display::truncate;
 
-/// How wide a path is before notes stand behind it without a column of their own.
+/// Widest path for which notes are aligned in a column.
 const MAX_PATH_WIDTH: usize = 60;
 
-/// What `--json` prints.
+/// The JSON result of a preview.
 #[derive(Serialize)]
 struct PreviewJson<'a> {
     #[serde(flatten)]
     report: &'a PreviewReport,
-    /// What has become of it: kept, dropped or applied.
+    /// Final state: kept, dropped or applied.
     fate: &'static str,
-    /// What could not be removed after it was applied.
+    /// Files that could not be removed after applying.
     #[serde(rename = "left")]
     leftovers: &'a [String],
 }
@@ -51,7 +51,7 @@ pub(super) fn json(report: &PreviewReport, fate: &PreviewOutcome, out: &mut Outp
     out.write_json(&told)
 }
 
-/// What ran, how it ended, and what it would change.
+/// Prints the command, its exit status and its changes.
 pub(super) fn report(report: &PreviewReport, out: &mut Output) -> Result<()> {
     head(report, out)?;
     changes(report, out)?;
@@ -134,7 +134,7 @@ fn changes(report: &PreviewReport, out: &mut Output) -> Result<()> {
     Ok(())
 }
 
-/// Says that a command that failed does not show what it would change, and what may help.
+/// Warns that a failed command does not show its real changes, with a hint.
 fn print_failure_hint(report: &PreviewReport, out: &mut Output) -> Result<()> {
     writeln!(
         out,
@@ -168,7 +168,7 @@ fn row(row: &ReportRow, width: usize, out: &mut Output) -> Result<()> {
     Ok(())
 }
 
-/// `change 3 files, add 12, delete 1`.
+/// Renders counts such as `change 3 files, add 12, delete 1`.
 fn counts_text(counts: FileChangeCounts) -> String {
     let parts = [
         ("change", counts.changed),
@@ -233,7 +233,7 @@ fn output(report: &PreviewReport, out: &mut Output) -> Result<()> {
     Ok(())
 }
 
-/// What a preview does not show.
+/// Prints the limitations of previews.
 fn print_limitations(report: &PreviewReport, out: &mut Output) -> Result<()> {
     writeln!(out)?;
     if !report.execution.discarded_writes.is_empty() {
@@ -265,7 +265,7 @@ fn print_limitations(report: &PreviewReport, out: &mut Output) -> Result<()> {
     Ok(())
 }
 
-/// What has become of a preview, and what can be done now.
+/// Prints the final state of a preview and the next commands.
 pub(super) fn print_outcome(
     report: &PreviewReport,
     fate: &PreviewOutcome,
@@ -274,7 +274,7 @@ pub(super) fn print_outcome(
 ) -> Result<()> {
     let id = &report.id;
     match fate {
-        // There is nothing to apply, and whoever reads it knows that.
+        // There is nothing to apply, which the report already says.
         PreviewOutcome::Dropped if report.is_empty() => {}
         PreviewOutcome::Dropped => writeln!(out, "Dropped. The project is as it was.")?,
         PreviewOutcome::Kept => {
@@ -315,7 +315,7 @@ pub(super) fn print_outcome(
     Ok(())
 }
 
-/// The previews that are kept, a line each.
+/// Prints the saved previews, one line each.
 pub(super) fn list(reports: &[PreviewReport], now: Timestamp, out: &mut Output) -> Result<()> {
     for report in reports {
         let place = abbreviate_home(&report.project.display().to_string());

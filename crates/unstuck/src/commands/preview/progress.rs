@@ -1,4 +1,4 @@
-//! Tells on standard error that a preview is being made, for how long, and how to cancel it.
+//! Shows on standard error that a preview is running, for how long, and how to cancel it.
 
 use std::future::Future;
 use std::io::Write;
@@ -11,10 +11,10 @@ use unstuck_repair::sandbox::NetworkAccess;
 use crate::output::DIM;
 use crate::redacted_stderr::{self, RedactedStderr};
 
-/// How long a preview may take before anything is said.
+/// Delay before progress is shown.
 const QUIET_PERIOD: Duration = Duration::from_secs(1);
 
-/// Waits for a preview. If it takes long, the seconds are counted on a terminal, and elsewhere one line says that it runs.
+/// Waits for a preview. After a delay, shows the elapsed seconds on a terminal, or a single line elsewhere.
 pub(super) async fn with_progress<T>(
     network: NetworkAccess,
     limit: Duration,
@@ -36,7 +36,7 @@ pub(super) async fn with_progress<T>(
     let mut is_told = false;
     let mut preview = std::pin::pin!(preview);
     loop {
-        // What cannot be written there is not worth more than the preview itself.
+        // A failure to write progress does not fail the preview.
         tokio::select! {
             result = &mut preview => {
                 if is_terminal && is_told {

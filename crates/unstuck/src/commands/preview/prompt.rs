@@ -1,4 +1,4 @@
-//! Asks the person at the terminal what is to be done with a preview.
+//! Terminal prompt for the next step after a preview.
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
@@ -9,7 +9,7 @@ use unstuck_repair::preview::PreviewReport;
 use crate::output::{BOLD, Output, YELLOW};
 use crate::redacted_stderr::{self, RedactedStderr};
 
-/// What is to be done with a preview.
+/// The chosen next step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PreviewChoice {
     Keep,
@@ -17,10 +17,10 @@ pub(super) enum PreviewChoice {
     Apply,
 }
 
-/// What the person wants; where there is none, it is kept.
+/// Asks for the next step; keeps the preview if there is no answer.
 pub(super) fn choose(report: &PreviewReport, out: &mut Output) -> Result<PreviewChoice> {
     let here = io::stdin().is_terminal() && io::stdout().is_terminal();
-    // What cannot be applied needs no question.
+    // A preview that cannot be applied needs no prompt.
     if !here || !report.changed_during_run.is_empty() {
         return Ok(PreviewChoice::Keep);
     }
@@ -40,8 +40,7 @@ pub(super) fn choose(report: &PreviewReport, out: &mut Output) -> Result<Preview
     }
 }
 
-/// Whether the person lets a command use the network that is known to need it. Where nobody can be asked it may not, and a
-/// line says so.
+/// Asks for network access if the command is known to need it. Without a terminal, access is denied and a line says so.
 pub(super) fn confirm_network(command: &str, json: bool) -> Result<bool> {
     if json || !needs_network(command) {
         return Ok(false);
@@ -68,7 +67,7 @@ pub(super) fn confirm_network(command: &str, json: bool) -> Result<bool> {
     Ok(matches!(line.trim(), "y" | "Y" | "yes"))
 }
 
-/// Reads an answer; none if it is not one.
+/// Parses an answer; none if it is invalid.
 fn parse_choice(line: &str) -> Option<PreviewChoice> {
     match line.trim().to_lowercase().as_str() {
         "a" | "apply" => Some(PreviewChoice::Apply),
@@ -84,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_is_applied_unless_it_is_said() {
+    fn preview_is_applied_only_on_explicit_request() {
         assert_eq!(parse_choice("a\n"), Some(PreviewChoice::Apply));
         assert_eq!(parse_choice(" Apply \n"), Some(PreviewChoice::Apply));
         assert_eq!(parse_choice("d\n"), Some(PreviewChoice::Drop));

@@ -1,4 +1,4 @@
-//! One attempt, as it is shown: what came of it, what was seen, what was decided, what it wrote last.
+//! Renders one attempt: its result, diagnosis, decision and last output.
 
 use std::io::Write;
 use std::time::Duration;
@@ -14,12 +14,12 @@ use crate::output::{DIM, GREEN, Output, RED, YELLOW};
 use crate::repair_rendering;
 use crate::text_display::{last_lines, one_line, signed_usd, wrap_words};
 
-/// Where the facts about an attempt begin, behind their labels.
+/// Column where the values begin, after the labels.
 const INDENT: usize = 19;
-/// How much of each stream is shown of one attempt.
+/// Number of lines shown of each stream.
 const LAST_LINES: usize = 20;
 
-/// The end of what it wrote.
+/// Prints the end of the output.
 pub(super) fn print_excerpt(excerpt: &OutputExcerpt, out: &mut Output) -> Result<()> {
     let streams = [
         ("standard output", &excerpt.stdout),
@@ -38,7 +38,7 @@ pub(super) fn print_excerpt(excerpt: &OutputExcerpt, out: &mut Output) -> Result
     Ok(())
 }
 
-/// What came of it, and why.
+/// Prints the result of an attempt and its cause.
 pub(super) fn print_attempt(attempt: &AttemptView, out: &mut Output) -> Result<()> {
     let took = attempt
         .duration_ms
@@ -123,7 +123,7 @@ fn print_details(attempt: &AttemptView, out: &mut Output) -> Result<()> {
         line("repair", &repair_rendering::outcome_line(repair))?;
     }
     if let Some(wait) = &attempt.wait {
-        // It may still be going on, or have been interrupted.
+        // The attempt may still be running, or was interrupted.
         let reread = wait.reread.map(|cost| format!("; then {cost}"));
         let reread = reread.unwrap_or_default();
         let until = clock::format_time(wait.until);

@@ -1,4 +1,4 @@
-//! `unstuck show`: the story of one run, attempt by attempt; of a pipeline, role by role.
+//! `unstuck show`: shows one run attempt by attempt, or a pipeline role by role.
 
 mod attempt;
 mod roles;
@@ -23,7 +23,7 @@ use crate::run_rendering::{is_gateway_client, run_title, status_style};
 use crate::text_display::truncate;
 use crate::{call_rendering, clock, completion, runtime, session_state_text};
 
-/// Show a run: what was tried, what failed, what was decided and why, what it cost
+/// Show a run: attempts, failures, decisions with their reasons, and cost
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   unstuck show            (the newest run)
@@ -33,7 +33,7 @@ use crate::{call_rendering, clock, completion, runtime, session_state_text};
   unstuck show k3v9/tester/2    (attempt 2 of its newest iteration)
   unstuck show --json | jq '.attempts[].diagnosis.kind'")]
 pub(crate) struct ShowArgs {
-    /// The run, and behind slashes a role of it and an attempt [default: the newest run]
+    /// Run, optionally followed by /ROLE and /ATTEMPT [default: the newest run]
     #[arg(
         value_name = "RUN[/ROLE][/N]",
         value_parser = NonEmptyStringValueParser::new(),
@@ -41,7 +41,7 @@ pub(crate) struct ShowArgs {
     )]
     run: Option<String>,
 
-    /// Print it as JSON
+    /// Print JSON
     #[arg(long)]
     json: bool,
 }
@@ -77,7 +77,7 @@ pub(crate) fn run(args: &ShowArgs, session: &CommandContext<'_>, out: &mut Outpu
     }
 }
 
-/// The run at a glance, with the attempts that are meant in full.
+/// Renders the run with the full details of the selected attempts as JSON.
 fn as_json(
     timeline: &RunTimeline,
     named: RunRef<'_>,
@@ -97,7 +97,7 @@ fn as_json(
     Ok(whole)
 }
 
-/// Tells the story of a run that this process has driven to its end.
+/// Shows a run that this process has supervised to its end.
 pub(crate) fn show(
     timeline: &RunTimeline,
     session: &CommandContext<'_>,
@@ -112,11 +112,11 @@ pub(crate) fn show(
     show_all(&shown, RunRef::default(), session, out)
 }
 
-/// What is shown of a run.
+/// Data shown about a run.
 struct RunDetails<'a> {
     run: &'a RunEntry,
     timeline: &'a RunTimeline,
-    /// What its calls used, as the gateway counted it.
+    /// Usage of its calls as counted by the gateway.
     spent: Option<&'a CostSummary>,
 }
 
@@ -149,7 +149,7 @@ fn show_all(
     print_end(run, session, out)
 }
 
-/// The calls that belong to no attempt.
+/// Prints the calls that belong to no attempt.
 fn print_unattached_calls(timeline: &RunTimeline, out: &mut Output) -> Result<()> {
     if !timeline.calls.is_empty() || !timeline.model_switches.is_empty() {
         writeln!(out)?;
@@ -163,7 +163,7 @@ fn print_unattached_calls(timeline: &RunTimeline, out: &mut Output) -> Result<()
     Ok(())
 }
 
-/// One attempt, with the end of what it wrote.
+/// Shows one attempt with the end of its output.
 fn show_attempt(
     run: &RunEntry,
     timeline: &RunTimeline,
@@ -207,7 +207,7 @@ fn print_header(listed: &RunEntry, timeline: &RunTimeline, out: &mut Output) -> 
         format!("policy {}", run.policy),
         format!("began {}", clock::format_time(run.started)),
     ];
-    // The roles of a pipeline have models of their own.
+    // The roles of a pipeline have their own models.
     facts.extend(run.model.clone().filter(|_| plan.is_none()));
     match (run.cost_usd > 0.0, run.unpriced_count > 0) {
         (true, false) => facts.push(format!("${:.4}", run.cost_usd)),
@@ -242,7 +242,7 @@ fn print_end(listed: &RunEntry, session: &CommandContext<'_>, out: &mut Output) 
     print_next_commands(&next, session, out)
 }
 
-/// The state of a run that has not ended.
+/// Prints the state of a run that has not ended.
 fn print_unfinished(
     listed: &RunEntry,
     session: &CommandContext<'_>,
@@ -276,7 +276,7 @@ fn print_unfinished(
     print_next_commands(&next, session, out)
 }
 
-/// Commands that a person may want next.
+/// Prints useful next commands.
 fn print_next_commands(
     next: &[String],
     session: &CommandContext<'_>,
@@ -288,7 +288,7 @@ fn print_next_commands(
         .collect();
     let line = next.join("  ·  ");
     let fits = line.chars().count() <= out.columns().unwrap_or(80);
-    // A command that is broken in two cannot be copied.
+    // A wrapped command could not be copied.
     let line = if fits { line } else { next.join("\n") };
     writeln!(out, "{DIM}{line}{DIM:#}")?;
     Ok(())

@@ -1,4 +1,4 @@
-//! The roles of a pipeline, iteration by iteration, each with its attempts.
+//! Roles of a pipeline, by iteration, each with its attempts.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -18,7 +18,7 @@ use crate::run_history::RunEntry;
 use crate::run_ref::{RunRef, part_matches, part_name};
 use crate::run_rendering::status_style;
 
-/// The sessions that are meant, as JSON, each with the file of its output.
+/// Renders the selected sessions as JSON, each with its output file.
 pub(super) fn as_json(timeline: &RunTimeline, named: RunRef<'_>, run: &RunEntry) -> Result<Value> {
     let mut all = Vec::new();
     for session in selected_sessions(timeline, named) {
@@ -33,7 +33,7 @@ pub(super) fn as_json(timeline: &RunTimeline, named: RunRef<'_>, run: &RunEntry)
     Ok(Value::Array(all))
 }
 
-/// The sessions of the role that is named, or all.
+/// Returns the sessions of the named role, or all.
 fn selected_sessions<'t>(
     timeline: &'t RunTimeline,
     named: RunRef<'_>,
@@ -46,7 +46,7 @@ fn selected_sessions<'t>(
     timeline.sessions.iter().filter(of_role)
 }
 
-/// Shows the roles that are meant, each with its attempts.
+/// Shows the selected roles, each with its attempts.
 pub(super) fn show(
     run: &RunEntry,
     timeline: &RunTimeline,
@@ -74,7 +74,7 @@ pub(super) fn show(
     print_pending_roles(timeline, plan, named, out)
 }
 
-/// The name of a part on a line of its own, with its iteration where there are several.
+/// Prints the name of a role instance on its own line, with its iteration if there are several.
 pub(super) fn print_role_heading(
     part: &RoleInstance,
     run: &RunStarted,
@@ -141,7 +141,7 @@ fn print_role(
     Ok(())
 }
 
-/// The file of a session's output, if it has one.
+/// Returns the output file of a session, if it has one.
 fn output_file(timeline: &RunTimeline, session: &SessionSummary) -> Option<PathBuf> {
     let part = session.part.as_ref().filter(|_| session.output.is_some())?;
     let run = run_dir::project_copy_dir(Path::new(&timeline.summary.project), &timeline.summary.id);
@@ -149,7 +149,7 @@ fn output_file(timeline: &RunTimeline, session: &SessionSummary) -> Option<PathB
     Some(run_dir::iteration_dir(&run, part, instances).join("output.md"))
 }
 
-/// The roles that no session has played.
+/// Prints the roles that have not started yet.
 fn print_pending_roles(
     timeline: &RunTimeline,
     plan: &PipelineStarted,

@@ -1,4 +1,4 @@
-//! What is done about a failure, in the words of one short line.
+//! Summarizes the reaction to a failure in one short line.
 
 use std::time::Duration;
 
@@ -10,9 +10,9 @@ use unstuck_core::planner::PromptTemplates;
 use crate::clock;
 use crate::text_display::signed_usd;
 
-/// What follows a failure before and in the next attempt; none where no attempt follows.
+/// Summarizes the delay and the changes of the next attempt; none if there is none.
 ///
-/// `asked` tells whether the server said how long to wait.
+/// `asked` is true if the server stated the delay.
 pub(super) fn next_attempt_text(
     decision: &Decision,
     prompts: &PromptTemplates,
@@ -49,7 +49,7 @@ fn same_retry_text(decision: &Decision, asked: bool) -> String {
     }
 }
 
-/// For how long it is tried again, where the time and not the number of retries is limited.
+/// Renders the time limit for retries, if time rather than the number of retries is limited.
 fn time_limit_text(decision: &Decision) -> String {
     match decision.give_up_at {
         Some(give_up_at) => format!(
@@ -60,7 +60,7 @@ fn time_limit_text(decision: &Decision) -> String {
     }
 }
 
-/// How long is waited, until when where that is long, and because of what.
+/// Renders the delay, its end if it is long, and its cause.
 fn wait_text(decision: &Decision, delay: Duration, asked: bool) -> String {
     let mut text = format!("in {}", HumanDuration(delay));
     if delay >= Duration::from_secs(60) {
@@ -75,7 +75,7 @@ fn wait_text(decision: &Decision, delay: Duration, asked: bool) -> String {
     text
 }
 
-/// What is changed: first the limits, then who works, then what they are told.
+/// Renders the changes: limits first, then agent and model, then the prompt.
 fn changes_text(
     changes: &[ConcreteChange],
     cost: Option<&CostEstimate>,
@@ -113,7 +113,7 @@ fn changes_text(
     format!("{}…", words.collect::<Vec<_>>().join(", "))
 }
 
-/// A way that the agent is told, and that changes nothing else.
+/// Renders a strategy that only changes the prompt.
 fn strategy_text(decision: &Decision) -> String {
     let strategy = decision.strategy.as_deref();
     let known = strategy.and_then(|id| Playbook::built_in().strategy(id));
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_are_told_before_the_prompt() {
+    fn limits_come_before_the_prompt() {
         let timeout = ConcreteChange::Timeout {
             from_seconds: Some(1200),
             to_seconds: 1800,
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dearer_model_is_told_with_what_it_costs() {
+    fn more_expensive_model_is_shown_with_its_extra_cost() {
         let model = ConcreteChange::Model {
             from: "haiku".into(),
             to: "opus".into(),
@@ -226,13 +226,13 @@ mod tests {
     }
 
     #[test]
-    fn a_template_of_the_project_is_told_by_its_name() {
+    fn project_template_is_shown_by_name() {
         let own = change(vec![ConcreteChange::Prompt("hurry".into())], 0);
         assert_eq!(told(&own), "using the prompt template `hurry`…");
     }
 
     #[test]
-    fn a_wait_is_told_with_its_cause() {
+    fn wait_is_shown_with_its_cause() {
         assert_eq!(told(&again(12)), "trying again in 12 s (rate_limit)");
         assert_eq!(told(&again(0)), "trying the same again (rate_limit)");
         let asked = next_attempt_text(&again(12), &PromptTemplates::embedded(), true);

@@ -1,4 +1,4 @@
-//! The lines that tell what happens in a pipeline.
+//! Renders the events of a pipeline.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -23,33 +23,33 @@ use crate::paths::abbreviate_home;
 use crate::repair_rendering;
 use crate::text_display::{one_line, visible_width};
 
-/// How much of a text is shown where no terminal bounds it.
+/// Maximum length of a text if the terminal width is unknown.
 const MAX_TEXT: usize = 160;
-/// How much of a text is shown at least, however narrow the terminal is.
+/// Minimum length of a text, however narrow the terminal is.
 const MIN_TEXT: usize = 20;
 
-/// The attempt that a session makes at present, or made last.
+/// The current or latest attempt of a session.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct AttemptProgress {
-    /// When it began.
+    /// Start time.
     pub(super) since: Timestamp,
     timeout_ms: Option<u64>,
 }
 
-/// Tells what happens in a pipeline, and keeps what later lines need.
+/// Renders the events of a pipeline, and keeps state needed by later lines.
 #[derive(Debug)]
 pub(super) struct PipelineEventLines {
-    /// What belongs behind every command that is proposed.
+    /// Option appended to every suggested command.
     option: String,
-    /// The folder from which paths are shown.
+    /// Directory that shown paths are relative to.
     here: PathBuf,
     prompts: PromptTemplates,
     attempts: BTreeMap<SessionId, AttemptProgress>,
-    /// Whether the process stays when a person is needed.
+    /// True if the process keeps waiting for human input.
     waits_for_person: bool,
-    /// Whether it is told that an attempt has begun, since nothing else shows it.
+    /// If set, the start of an attempt is reported, because there is no live view.
     shows_starts: bool,
-    /// Why the configuration was last refused: it is told once, however often it is read.
+    /// Latest configuration error, to report it only once.
     rejected: Option<String>,
 }
 
@@ -66,7 +66,7 @@ impl PipelineEventLines {
         }
     }
 
-    /// Tells also that an attempt has begun, for those who see no live view.
+    /// Also reports the start of attempts, if there is no live view.
     pub(super) fn with_starts(self, tells_starts: bool) -> Self {
         Self {
             shows_starts: tells_starts,
@@ -74,12 +74,12 @@ impl PipelineEventLines {
         }
     }
 
-    /// The newest attempt of a session, if this process saw it begin.
+    /// Returns the newest attempt of a session that this process has seen.
     pub(super) fn attempt_of(&self, session: &SessionId) -> Option<AttemptProgress> {
         self.attempts.get(session).copied()
     }
 
-    /// What there is to tell about events that happened together, in lines of about so many columns.
+    /// Renders events that happened together, in lines of about `columns` columns.
     pub(super) fn lines(
         &mut self,
         events: &[EventRecord],
@@ -138,15 +138,15 @@ impl PipelineEventLines {
     }
 }
 
-/// The name of a part for people.
+/// Returns the display name of a role instance.
 pub(super) fn part_label(part: &RoleInstance, pipeline: &Pipeline) -> String {
     let role = pipeline.role(&part.role);
     part.display_name(role.map_or(1, |role| role.instances))
 }
 
-/// What is taken over, and what begins.
+/// Lists the reused outputs and the roles that start.
 fn reused_line(events: &[EventRecord], pipeline: &Pipeline) -> Option<String> {
-    // Of an earlier run outputs are taken over whose roles are no part of this one.
+    // Outputs reused from an earlier run may belong to roles that are not selected in this one.
     let mut done: Vec<_> = events.iter().filter_map(reused_session).collect();
     done.extend(pipeline.completed_roles());
     let mut seen = BTreeSet::new();
@@ -177,7 +177,7 @@ fn reused_session(recorded: &EventRecord) -> Option<&str> {
     }
 }
 
-/// The earlier run that an output comes from.
+/// Returns the earlier run that an output comes from.
 fn source_run(recorded: &EventRecord) -> Option<&str> {
     match &recorded.event {
         Event::OutputReused(reused) => Some(&reused.from_run),
@@ -185,7 +185,7 @@ fn source_run(recorded: &EventRecord) -> Option<&str> {
     }
 }
 
-/// How long a session that was taken up again still waits.
+/// Renders the remaining wait of a resumed session.
 fn remaining_wait_line(session: &SessionSummary, pipeline: &Pipeline) -> Option<String> {
     let (part, until) = (session.part.as_ref()?, session.until?);
     let current = part.iteration == pipeline.iteration();
@@ -195,7 +195,7 @@ fn remaining_wait_line(session: &SessionSummary, pipeline: &Pipeline) -> Option<
     })
 }
 
-/// What one event is told from.
+/// Context for rendering one event.
 struct EventLineContext<'a> {
     story: &'a PipelineEventLines,
     run: &'a RunProjection,
@@ -258,7 +258,7 @@ impl EventLineContext<'_> {
         }
     }
 
-    /// The name of the role that a session plays.
+    /// Returns the role name of a session.
     fn role_name(&self, session: &SessionId) -> String {
         let part = self
             .session(session)
@@ -273,7 +273,7 @@ impl EventLineContext<'_> {
         self.run.session(Some(id))
     }
 
-    /// A text on one line, behind what stands before it.
+    /// Appends a text, truncated to the line width.
     fn append_fitted(&self, before: &str, text: &str) -> String {
         let room = self.columns.map_or(MAX_TEXT, |columns| {
             columns.saturating_sub(visible_width(before)).max(MIN_TEXT)
@@ -342,7 +342,7 @@ impl EventLineContext<'_> {
     fn attempt_failed_line(&self, attempt: &AttemptFailed) -> String {
         let (end, kind) = (&attempt.end, attempt.diagnosis.kind);
         let before = self.attempt_label(&end.session, end.number);
-        // Of a child that was stopped, the last line says nothing about why.
+        // The last output line of a stopped child does not explain the stop.
         match end.limit.as_deref() {
             Some("idle_timeout") => {
                 return format!("{before} (silent for too long) → {YELLOW}{kind}{YELLOW:#}");
@@ -355,7 +355,7 @@ impl EventLineContext<'_> {
         }
         let before = match kind {
             Kind::None => format!("{before} → {YELLOW}failed{YELLOW:#}"),
-            // An agent may tell by its exit code that its time was up.
+            // Some agents report a timeout by their exit code.
             Kind::Timeout => {
                 let allowed = self.allowed_time(&end.session);
                 format!("{before}{allowed} → {YELLOW}{kind}{YELLOW:#}")
@@ -369,7 +369,7 @@ impl EventLineContext<'_> {
         }
     }
 
-    /// How long the newest attempt of a session was allowed to take.
+    /// Renders the timeout of a session's newest attempt.
     fn allowed_time(&self, session: &SessionId) -> String {
         let trying = self.story.attempt_of(session);
         timeout_text(trying.and_then(|trying| trying.timeout_ms))
@@ -396,7 +396,7 @@ impl EventLineContext<'_> {
         ))
     }
 
-    /// How many sessions are at work, so that it must be said which of them is meant.
+    /// Number of open sessions; with several, lines must name the session.
     fn open_sessions(&self) -> usize {
         let open = |session: &&SessionSummary| session.finished.is_none();
         self.run.sessions.iter().filter(open).count()
@@ -476,12 +476,12 @@ impl EventLineContext<'_> {
                 let before = format!("{RED}{name} failed{RED:#}{so}: ");
                 Some(self.append_fitted(&before, &end.reason))
             }
-            // The question, or the end of the run, tells it.
+            // Reported by the escalation or the end of the run.
             RunOutcome::AwaitingHuman | RunOutcome::Interrupted => None,
         }
     }
 
-    /// The newest output of a part, as a path that can be opened from here.
+    /// Returns the newest output of a role instance as a path relative to the current directory.
     fn output_file(&self, part: &RoleInstance) -> String {
         let run = run_dir::project_copy_dir(Path::new(&self.run.run.project), self.pipeline.id());
         let path =
@@ -526,7 +526,7 @@ impl EventLineContext<'_> {
         }
     }
 
-    /// What a run came to, in figures.
+    /// Renders the totals of a run.
     fn run_figures(&self, end: &RunFinished) -> String {
         let (done, all) = (
             self.pipeline.completed_roles().len(),
@@ -554,7 +554,7 @@ impl EventLineContext<'_> {
     }
 }
 
-/// How long an attempt may take, behind its name.
+/// Renders the timeout of an attempt, appended to its name.
 fn timeout_text(millis: Option<u64>) -> String {
     match millis {
         Some(millis) if millis % 1000 == 0 => format!(" (timeout={}s)", millis / 1000),
@@ -563,7 +563,7 @@ fn timeout_text(millis: Option<u64>) -> String {
     }
 }
 
-/// How a child ended, where what it wrote does not tell.
+/// Describes how a child ended, if its output does not tell.
 fn exit_text(attempt: &AttemptFailed) -> String {
     let said_little = [Kind::EmptyOutput, Kind::CliCrash, Kind::Unknown, Kind::None];
     match (attempt.end.exit_code, attempt.end.signal) {

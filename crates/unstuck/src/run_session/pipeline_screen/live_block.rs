@@ -1,4 +1,4 @@
-//! The live block below the lines: who works, who waits, who is next, and what it has come to so far.
+//! Live block below the lines: active, waiting and next roles, and the totals.
 
 use unstuck_core::Timestamp;
 use unstuck_core::duration::HumanDuration;
@@ -11,12 +11,12 @@ use crate::clock;
 use crate::output::{DIM, GREEN, RED, TerminalSize, YELLOW};
 use crate::text_display::truncate;
 
-/// How many rows are left to what stands above the block.
+/// Rows reserved for the lines above the block.
 const ROWS_ABOVE: usize = 3;
-/// The widest that the first two columns become.
+/// Maximum width of the first two columns.
 const MAX_COLUMN: usize = 24;
 
-/// Who is shown on one line.
+/// One line of the block.
 struct BlockRow {
     style: anstyle::Style,
     symbol: char,
@@ -25,7 +25,7 @@ struct BlockRow {
     activity: String,
 }
 
-/// The block as lines of text, none wider and all together not higher than the terminal allows.
+/// Renders the block, fitted to the size of the terminal.
 pub(super) fn block_lines(
     run: &RunProjection,
     story: &PipelineEventLines,
@@ -40,7 +40,7 @@ pub(super) fn block_lines(
         .map(|(session, part)| session_row(session, part_label(part, pipeline), story, now))
         .collect();
     rows.extend(next_roles(run, pipeline).map(|(role, after)| pending_row(role, &after)));
-    // The total, and the line that says how many are left out.
+    // Reserved for the totals and the number of omitted lines.
     let room = size.rows.saturating_sub(ROWS_ABOVE + 1).max(1);
     let hidden = if rows.len() <= room {
         0
@@ -79,7 +79,7 @@ impl BlockRow {
     }
 }
 
-/// The sessions of this iteration that are not at their end, with the parts that they play.
+/// Returns the unfinished sessions of this iteration with their role instances.
 fn open_sessions<'a>(
     run: &'a RunProjection,
     pipeline: &'a Pipeline,
@@ -92,7 +92,7 @@ fn open_sessions<'a>(
     with_part.filter(|(_, part)| part.iteration == pipeline.iteration())
 }
 
-/// The roles that have not begun and wait for nobody but those who are at work, each with whom it waits for.
+/// Returns the pending roles whose dependencies are all done or active, each with the active ones.
 fn next_roles<'a>(
     run: &'a RunProjection,
     pipeline: &'a Pipeline,
@@ -159,7 +159,7 @@ fn running_text(session: &SessionSummary, story: &PipelineEventLines, now: Times
     }
 }
 
-/// The agent and its model, as far as they are known.
+/// Returns the agent and its model, as far as known.
 fn agent_and_model(session: &SessionSummary) -> String {
     let known = session.agent.iter().chain(&session.model);
     known.map(String::as_str).collect::<Vec<_>>().join("/")
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn who_works_and_who_is_next_is_shown_with_the_total() {
+    fn active_and_next_roles_are_shown_with_totals() {
         let mut told = shop(None);
         assert_eq!(
             shown(&told, 80, 24),
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loop_shows_its_iteration() {
+    fn loop_shows_its_iteration() {
         let told = shop(Some(10));
         assert_eq!(
             shown(&told, 80, 24)[1],
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_never_larger_than_the_terminal() {
+    fn block_never_exceeds_the_terminal() {
         let roles = (1..=15).map(|n| role(&format!("röle-with-a-long-näme-{n:02}"), &[], 1));
         let mut told = Told::new(roles.collect(), None);
         told.iterate(1, "");

@@ -1,5 +1,4 @@
-//! What a person sees of a pipeline: one line for each thing that happens, what the agents write if they want it, and
-//! on a terminal a live block below.
+//! Screen of a pipeline: one line per event, optionally the output of the agents, and on a terminal a live block below.
 
 mod change_summary;
 mod event_lines;
@@ -27,26 +26,26 @@ use crate::output::{DIM, TerminalSize, terminal_columns, terminal_size};
 use crate::redacted_stderr::{self, RedactedStderr};
 use crate::text_display::wrap_words;
 
-/// Where the second line of something that is told begins.
+/// Indentation of continuation lines.
 const INDENT: usize = 4;
 
-/// The size of a terminal that does not tell it.
+/// Size used if the terminal does not report one.
 const UNKNOWN_SIZE: TerminalSize = TerminalSize {
     columns: 80,
     rows: 24,
 };
 
-/// Tells what happens in a pipeline, on standard error.
+/// Reports the events of a pipeline on standard error.
 pub(crate) struct PipelineScreen {
     verbosity: Verbosity,
     canvas: TerminalRegion<RedactedStderr>,
     event_lines: PipelineEventLines,
     agent_output: PrefixedOutput,
-    /// Whether the live block can be drawn at all.
+    /// True if the terminal supports the live block.
     live: bool,
-    /// When the first thing happened that was told.
+    /// Time of the first reported event.
     since: Option<Timestamp>,
-    /// The live block, as it is to stand below the lines.
+    /// The current live block.
     block: Vec<String>,
 }
 
@@ -77,7 +76,7 @@ impl PipelineScreen {
         }
     }
 
-    /// Brings the live block up to date, without drawing it.
+    /// Updates the live block without drawing it.
     fn refresh_block(&mut self, run: &RunProjection, now: Timestamp) {
         let since = *self.since.get_or_insert(now);
         let over = run.summary.finished.is_some();
@@ -96,12 +95,12 @@ impl Drop for PipelineScreen {
     }
 }
 
-/// How many columns the terminal has.
+/// Returns the number of terminal columns.
 fn terminal_width() -> usize {
     terminal_columns(rustix::stdio::stderr()).unwrap_or(UNKNOWN_SIZE.columns)
 }
 
-/// Lines that fit the terminal, broken where it ends.
+/// Wraps lines at the terminal width.
 fn wrap_to_terminal(lines: Vec<String>) -> Vec<String> {
     let Some(columns) = terminal_columns(rustix::stdio::stderr()) else {
         return lines;
@@ -162,7 +161,7 @@ impl RunReporter for PipelineScreen {
         until: Timestamp,
         recovery: &SessionState,
     ) {
-        // The live block shows it by itself.
+        // Already visible in the live block.
         if !self.is_live() {
             let told = wait_lines::heartbeat_line(left, until, recovery, "");
             self.note(&format!("{role}: {told}"));

@@ -1,4 +1,4 @@
-//! What the agents write, line by line, each with the name of the one who wrote it.
+//! Output of the agents, line by line, prefixed with the role name.
 
 use std::collections::BTreeMap;
 
@@ -11,26 +11,26 @@ use super::event_lines::part_label;
 use crate::output::DIM;
 use crate::text_display::plain_line;
 
-/// A line that is longer is broken, so that what is kept of it is bounded.
+/// Longer lines are split to bound the buffer.
 const MAX_LINE: usize = 64 * 1024;
 
-/// Makes whole lines of the pieces in which agents write.
+/// Assembles the chunks written by agents into whole lines.
 #[derive(Debug, Default)]
 pub(super) struct PrefixedOutput {
     pipeline: Option<Pipeline>,
-    /// What each wrote behind its last whole line: of standard output, and of standard error.
+    /// Unfinished last line per instance, of standard output and of standard error.
     partial_lines: BTreeMap<RoleInstance, [Vec<u8>; 2]>,
 }
 
 impl PrefixedOutput {
-    /// Learns who there is.
+    /// Sets the pipeline, to know all role instances.
     pub(super) fn set_pipeline(&mut self, run: &RunProjection) {
         if self.pipeline.is_none() {
             self.pipeline.clone_from(&run.pipeline);
         }
     }
 
-    /// The whole lines that a piece brings.
+    /// Returns the lines completed by a chunk.
     pub(super) fn complete_lines(
         &mut self,
         part: &RoleInstance,
@@ -52,7 +52,7 @@ impl PrefixedOutput {
         prefixed(&name, &whole)
     }
 
-    /// What is left of a part whose attempt has ended.
+    /// Returns the unfinished lines of an instance whose attempt has ended.
     pub(super) fn remaining_lines(&mut self, part: &RoleInstance) -> Vec<String> {
         let name = self.name(part);
         let streams = self.partial_lines.remove(part).unwrap_or_default();
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn what_agents_write_side_by_side_comes_in_whole_lines() {
+    fn parallel_output_is_printed_in_whole_lines() {
         let mut passed = PrefixedOutput::default();
         let (a, b) = (part("architect"), part("tester"));
         let mut write = |part, bytes: &str| {

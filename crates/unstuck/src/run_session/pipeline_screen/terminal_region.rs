@@ -1,4 +1,4 @@
-//! Some lines at the bottom of a terminal that are written over in place, and lines that stay above them.
+//! A block at the bottom of a terminal that is redrawn in place, below permanent lines.
 
 use std::fmt::Write as _;
 use std::io::Write;
@@ -9,12 +9,12 @@ use crate::output::Color;
 use crate::redacted_stderr::{RedactedStderr, redacted};
 use crate::text_display::visible_width;
 
-/// Writes lines that stay, and below them a block that is drawn anew.
+/// Writes permanent lines, and below them a block that is redrawn.
 #[derive(Debug)]
 pub(super) struct TerminalRegion<W: Write> {
     to: W,
     colors: bool,
-    /// How wide each line of the block is that stands there now.
+    /// Widths of the currently drawn lines of the block.
     drawn: Vec<usize>,
 }
 
@@ -36,7 +36,7 @@ impl<W: Write> TerminalRegion<W> {
         }
     }
 
-    /// Writes lines that stay, and the block below them; all at once, so that nothing flickers.
+    /// Writes permanent lines and the block below them in one write, to avoid flicker.
     pub(super) fn show(&mut self, lines: &[String], block: &[String], columns: usize) {
         let mut text = self.cursor_to_top(columns);
         let erase = if self.drawn.is_empty() { "" } else { "\x1b[K" };
@@ -50,19 +50,20 @@ impl<W: Write> TerminalRegion<W> {
             text.push_str("\x1b[J");
         }
         self.drawn = block.iter().map(|line| visible_width(line)).collect();
-        // The work goes on even if nobody reads how it is going.
+        // The run continues even if standard error is closed.
         let _ = self.to.write_all(text.as_bytes());
         let _ = self.to.flush();
     }
 
-    /// Takes the block away.
+    /// Clears the block.
     pub(super) fn clear(&mut self, columns: usize) {
         if !self.drawn.is_empty() {
             self.show(&[], &[], columns);
         }
     }
 
-    /// What moves the cursor to the first line of the block, also where the terminal has become narrower since.
+    /// Returns the sequence that moves the cursor to the first line of the block, even if the terminal has become
+    /// narrower.
     fn cursor_to_top(&self, columns: usize) -> String {
         let rows = |width: &usize| width.div_ceil(columns.max(1)).max(1);
         match self.drawn.iter().map(rows).sum::<usize>() {
@@ -85,7 +86,7 @@ mod tests {
     use super::*;
     use crate::output::DIM;
 
-    /// What a terminal would show after all that was written; it knows only what is used here.
+    /// Minimal terminal emulator: returns the screen after the written bytes.
     fn screen(written: &[u8], columns: usize) -> Vec<String> {
         let text = std::str::from_utf8(written).unwrap();
         let (mut rows, mut row, mut column) = (vec![Vec::new()], 0_usize, 0_usize);
@@ -151,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_stay_and_the_block_is_written_over() {
+    fn lines_stay_above_a_redrawn_block() {
         let mut canvas = TerminalRegion::new(Vec::new(), true);
         canvas.show(&[], &texts(&["a is at work", "total 1"]), 80);
         canvas.show(&texts(&["a → done"]), &texts(&["b"]), 80);
@@ -167,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_but_text_is_written_where_there_is_no_block_and_no_colour() {
+    fn plain_text_is_written_without_block_and_colors() {
         let mut canvas = TerminalRegion::new(Vec::new(), false);
         canvas.show(&[format!("{DIM}one{DIM:#}")], &[], 80);
         canvas.clear(80);
@@ -175,10 +176,10 @@ mod tests {
     }
 
     #[test]
-    fn a_terminal_that_became_narrower_leaves_nothing_behind() {
+    fn narrowed_terminal_leaves_no_remains() {
         let mut canvas = TerminalRegion::new(Vec::new(), true);
         canvas.show(&texts(&["first"]), &[], 10);
-        // Written as the narrower terminal shows it now: the ten characters take up two rows.
+        // At the narrower width, the ten characters take two rows.
         canvas.show(&[], &texts(&["0123456789"]), 10);
         canvas.show(&[], &texts(&["0123"]), 5);
         let ups = String::from_utf8(canvas.to).unwrap();

@@ -4,9 +4,9 @@ use crate::Place;
 
 use super::{QUICK, events, executions};
 
-/// S0-36, S1-37, S1-42, S4-09: a missing section is a failure too, and is mended by a changed prompt.
+/// S0-36, S1-37, S1-42, S4-09: a missing section is a failure too, and is fixed by a modified prompt.
 #[test]
-fn a_missing_section_is_mended_by_a_changed_prompt() {
+fn missing_section_is_fixed_by_a_modified_prompt() {
     let place = Place::new();
     place.write("unstuck.toml", QUICK);
     place.tool(
@@ -43,7 +43,7 @@ fn a_missing_section_is_mended_by_a_changed_prompt() {
 }
 
 #[test]
-fn a_prompt_on_standard_input_is_changed_too() {
+fn prompt_on_stdin_is_modified_too() {
     let place = Place::new();
     place.write("unstuck.toml", QUICK);
     place.tool(
@@ -58,7 +58,7 @@ fn a_prompt_on_standard_input_is_changed_too() {
 }
 
 #[test]
-fn an_agent_that_says_nothing_has_failed_though_its_exit_code_is_0() {
+fn agent_without_output_fails_despite_exit_code_0() {
     let place = Place::new();
     place.write("unstuck.toml", QUICK);
     place.tool(
@@ -70,9 +70,9 @@ fn an_agent_that_says_nothing_has_failed_though_its_exit_code_is_0() {
     assert!(ended.stderr.contains("empty_output"), "{}", ended.stderr);
 }
 
-/// Some agents end well, in JSON and by their exit code, with an answer that tells of a failure.
+/// Some agents succeed by exit code and JSON, with an answer that reports a failure.
 #[test]
-fn an_answer_that_is_a_failure_is_seen_in_json_too() {
+fn failure_in_a_json_answer_is_detected() {
     let place = Place::new();
     place.write("unstuck.toml", QUICK);
     place.tool(
@@ -99,9 +99,9 @@ echo '{"type":"complete","total_tokens":5}'
     assert!(ended.stderr.contains("rate_limit"), "{}", ended.stderr);
 }
 
-/// After a usage limit the same conversation goes on, when the limit says it is over.
+/// After a usage limit the same conversation continues when the limit resets.
 #[test]
-fn a_usage_limit_is_waited_for_and_the_conversation_goes_on() {
+fn usage_limit_is_waited_out_and_the_conversation_continues() {
     let place = Place::new();
     place.tool(
         "claude",
@@ -146,9 +146,9 @@ esac
     );
 }
 
-/// S0-35: where the policy allows it, the next model of the ladder is used, and its cost is told.
+/// S0-35: if the policy allows it, the next model of the ladder is used, and its cost is shown.
 #[test]
-fn the_model_is_escalated_where_the_policy_allows_it() {
+fn model_is_switched_if_the_policy_allows_it() {
     let place = Place::new();
     place.write(
         "unstuck.toml",
@@ -182,7 +182,7 @@ fn the_model_is_escalated_where_the_policy_allows_it() {
 }
 
 #[test]
-fn a_check_that_fails_sends_the_agent_back() {
+fn failed_check_reruns_the_agent() {
     let place = Place::new();
     place.write("unstuck.toml", QUICK);
     place.tool(
@@ -206,7 +206,7 @@ fn a_check_that_fails_sends_the_agent_back() {
 }
 
 #[test]
-fn a_failed_check_is_told_to_the_agent_as_what_it_is() {
+fn failed_check_is_described_to_the_agent() {
     let place = Place::new();
     place.write("unstuck.toml", QUICK);
     place.tool(
@@ -226,9 +226,9 @@ fn a_failed_check_is_told_to_the_agent_as_what_it_is() {
     );
 }
 
-/// S0-06, S0-13: an agent that is not installed needs a person at once.
+/// S0-06, S0-13: an agent that is not installed needs action at once.
 #[test]
-fn an_agent_that_is_not_installed_asks_at_once() {
+fn missing_agent_escalates_at_once() {
     let place = Place::new();
     let ended = place.run(&["exec", "--", "codex", "exec", "x"], "");
     assert_eq!(ended.code, 3);
@@ -236,9 +236,9 @@ fn an_agent_that_is_not_installed_asks_at_once() {
     assert!(!ended.stderr.contains("attempt 2"), "{}", ended.stderr);
 }
 
-/// S1-07: what should be a diff and is none.
+/// S1-07: output that should be a diff and is not.
 #[test]
-fn what_is_expected_is_checked_and_named() {
+fn expected_output_is_checked_and_named() {
     for (option, output, kind) in [
         ("--expect-diff", "hi", "diff_parse_error"),
         ("--expect-json", "hi", "json_parse_error"),

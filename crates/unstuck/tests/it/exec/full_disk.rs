@@ -1,6 +1,7 @@
-//! A store whose disk is full: the command runs, plain retries go on, and all is recorded when there is room again.
+//! A store on a full disk: the command runs, plain retries continue, and everything is recorded when there is space
+//! again.
 //!
-//! The disk is a small one of the test's own, in a mount namespace of its own.
+//! The test mounts its own small disk in a mount namespace.
 
 use serde_json::Value;
 
@@ -8,7 +9,7 @@ use crate::Place;
 
 use super::QUICK;
 
-/// What a line for `sh` came to that had a small disk at `small`, and the store in it at `$STORE`.
+/// Runs a line for `sh` with a small disk at `small`, and the store on it at `$STORE`.
 fn with_small_disk(line: &str) -> (Place, String) {
     let place = Place::new();
     place.write("unstuck.toml", QUICK);
@@ -30,7 +31,7 @@ fn with_small_disk(line: &str) -> (Place, String) {
     (place, stderr)
 }
 
-/// The lines of a script that fill the small disk, and that make room again.
+/// Shell lines that fill the small disk, and that free space again.
 const FILL: &str = "cat /dev/zero > small/filler 2>/dev/null;";
 const FREE: &str = "rm small/filler;";
 
@@ -47,7 +48,7 @@ mod root {
     use super::*;
 
     #[test]
-    fn a_run_goes_on_while_the_disk_is_full_and_is_recorded_afterwards() {
+    fn run_continues_on_a_full_disk_and_is_recorded_later() {
         let script = format!(
             "echo x >> count; case $(wc -l < count) in \
          1) {FILL} echo 503 Service Unavailable >&2; exit 1;; \
@@ -69,7 +70,7 @@ mod root {
     }
 
     #[test]
-    fn nothing_is_repaired_while_the_disk_is_full() {
+    fn no_repair_runs_on_a_full_disk() {
         let repaired = |fill: &str| {
             let check = format!(
                 "{fill} [ -d out/reports ] || {{ echo \"report: directory '\\''out/reports'\\'' does not exist\" >&2; exit 1; }}"
@@ -90,7 +91,7 @@ mod root {
     }
 
     #[test]
-    fn no_other_model_is_used_while_the_disk_is_full() {
+    fn model_is_not_switched_on_a_full_disk() {
         let policy = "[policy]\\ntemplate = \"critical\"\\njitter = \"none\"\\nbackoffBase = 0.02\\nescalateAfterRetries = 1\\n";
         let models = |before: &str, meanwhile: &str| {
             let agent = format!("#!/bin/sh\\n{meanwhile} echo \"$*\" >> calls\\nexit 0\\n");
@@ -115,7 +116,7 @@ mod root {
     }
 
     #[test]
-    fn a_command_is_run_though_the_store_cannot_be_written() {
+    fn command_runs_without_a_writable_store() {
         let (place, told) = with_small_disk(&format!(
             "{FILL} \"$UNSTUCK\" --store \"$STORE\" exec -- sh -c 'echo ran > ran; {FREE}'; echo $? > code; {LIST}"
         ));
@@ -127,7 +128,7 @@ mod root {
     }
 
     #[test]
-    fn a_run_that_the_store_never_took_is_named_with_its_place() {
+    fn unrecorded_run_is_named_with_its_directory() {
         let (place, told) = with_small_disk(&format!(
             "{FILL} \"$UNSTUCK\" --store \"$STORE\" exec --policy off -- sh -c 'exit 7'; echo $? > code"
         ));
@@ -138,9 +139,9 @@ mod root {
         assert!(shown.stdout.contains("exit 7"), "{told}{}", shown.stderr);
     }
 
-    /// The end of a run that the store could not take is in it after the next command, once there is room.
+    /// The end of a run that the store could not write is in it after the next command, once there is space.
     #[test]
-    fn an_end_that_the_store_could_not_take_is_recorded_by_the_next_command() {
+    fn next_command_records_a_missing_run_end() {
         let (place, told) = with_small_disk(&format!(
             "\"$UNSTUCK\" --store \"$STORE\" exec -- sh -c '{FILL} echo done'; echo $? > code; {LIST} cp runs.json before.json; {FREE} {LIST}"
         ));
@@ -160,9 +161,9 @@ mod root {
         assert_eq!(left.count(), 0, "nothing is left elsewhere");
     }
 
-    /// Also of a run that had to be recorded elsewhere from its beginning.
+    /// This also applies to a run that had to be recorded elsewhere from its start.
     #[test]
-    fn a_run_that_was_recorded_elsewhere_is_taken_over_by_the_next_command() {
+    fn next_command_imports_a_run_recorded_elsewhere() {
         let (place, told) = with_small_disk(&format!(
             "{FILL} \"$UNSTUCK\" --store \"$STORE\" exec -- echo ran; {FREE} {LIST}"
         ));

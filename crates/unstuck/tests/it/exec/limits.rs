@@ -1,4 +1,4 @@
-//! Time, output and children that do not want to end.
+//! Time limits, output limits, and children that do not end.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use crate::Place;
 use super::{events, executions};
 
 #[test]
-fn a_command_whose_time_is_up_is_ended_and_gets_124() {
+fn timed_out_command_is_stopped_with_code_124() {
     let place = Place::new();
     let script = "trap '' TERM; echo started; while true; do sleep 0.1; done";
     let ended = place.run(
@@ -31,7 +31,7 @@ fn a_command_whose_time_is_up_is_ended_and_gets_124() {
 }
 
 #[test]
-fn a_silent_command_counts_as_hung() {
+fn silent_command_is_treated_as_hung() {
     let place = Place::new();
     let ended = place.run(
         &[
@@ -55,9 +55,9 @@ fn a_silent_command_counts_as_hung() {
     );
 }
 
-/// S1-36: an agent whose time was up gets more of it, and a simpler task.
+/// S1-36: a timed out agent gets more time and a simpler task.
 #[test]
-fn an_agent_whose_time_was_up_gets_more_of_it() {
+fn timed_out_agent_gets_more_time() {
     let place = Place::new();
     place.write(
         "unstuck.toml",
@@ -73,7 +73,7 @@ fn an_agent_whose_time_was_up_gets_more_of_it() {
 }
 
 #[test]
-fn nothing_is_left_of_a_command_that_hides_its_children() {
+fn hidden_children_of_a_command_are_killed() {
     let place = Place::new();
     let script = "(setsid sh -c 'trap \"\" TERM HUP; echo $$ > new; mv new hidden; exec sleep 1000' >/dev/null 2>&1 &); \
         while [ ! -e hidden ]; do sleep 0.01; done; echo gone";
@@ -84,7 +84,7 @@ fn nothing_is_left_of_a_command_that_hides_its_children() {
 }
 
 #[test]
-fn a_flood_of_output_is_passed_through_and_kept_up_to_a_limit() {
+fn huge_output_is_passed_through_and_stored_up_to_a_limit() {
     let place = Place::new();
     let ended = place.run(
         &[
@@ -102,7 +102,7 @@ fn a_flood_of_output_is_passed_through_and_kept_up_to_a_limit() {
 }
 
 #[test]
-fn a_command_whose_output_nobody_reads_any_more_is_stopped_without_a_word() {
+fn closed_output_stops_the_command_silently() {
     let place = Place::new();
     let line = "{ \"$UNSTUCK\" exec -- yes; echo code $? >&2; } | head -1";
     let ended = place.shell(line).output().unwrap();
@@ -112,9 +112,9 @@ fn a_command_whose_output_nobody_reads_any_more_is_stopped_without_a_word() {
     assert_eq!(shown["status"], "interrupted");
 }
 
-/// A wait that was stated is not sat through if a person has said how long it may be.
+/// A stated wait is not waited out if it exceeds the configured maximum.
 #[test]
-fn a_reset_beyond_the_longest_wait_asks() {
+fn reset_beyond_the_maximum_wait_escalates() {
     let place = Place::new();
     place.tool(
         "claude",
@@ -126,7 +126,7 @@ fn a_reset_beyond_the_longest_wait_asks() {
 }
 
 #[test]
-fn an_exit_code_that_is_an_answer_is_passed_on_silently() {
+fn exit_code_that_is_an_answer_is_passed_on_silently() {
     let place = Place::new();
     let ended = place.run(&["exec", "--json", "--", "test", "-f", "nope"], "");
     assert_eq!((ended.code, ended.stderr.as_str()), (1, ""));
@@ -135,7 +135,7 @@ fn an_exit_code_that_is_an_answer_is_passed_on_silently() {
 }
 
 #[test]
-fn silence_is_mended_by_longer_silence() {
+fn silence_timeout_is_fixed_by_a_longer_limit() {
     let place = Place::new();
     place.write(
         "unstuck.toml",

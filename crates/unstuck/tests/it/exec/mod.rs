@@ -14,10 +14,10 @@ mod waking;
 
 use crate::Place;
 
-/// Waits that a test can wait for, and that are exact.
+/// Waits that are short and exact.
 const QUICK: &str = "[policy]\ntemplate = \"standard\"\njitter = \"none\"\nbackoffBase = 0.05\n";
 
-/// A script that fails with a text until its `last` execution.
+/// Returns a script that fails with a text until its `last` execution.
 fn flaky(last: u32, text: &str) -> String {
     format!(
         "echo x >> count; [ $(wc -l < count) -ge {last} ] && echo done && exit 0; echo '{text}' >&2; exit 1"
@@ -29,7 +29,7 @@ fn executions(place: &Place) -> usize {
     count.lines().count()
 }
 
-/// The events of the only run, by name.
+/// Returns the event names of the only run.
 fn events(place: &Place) -> Vec<String> {
     let name = |line: &str| {
         let event: serde_json::Value = serde_json::from_str(line).unwrap();
@@ -39,7 +39,7 @@ fn events(place: &Place) -> Vec<String> {
 }
 
 #[test]
-fn the_help_groups_what_belongs_together_and_shows_no_values_of_the_environment() {
+fn help_groups_options_and_hides_environment_values() {
     let place = Place::new();
     let mut command = place.command(&["exec", "-h"]);
     let output = command.env("UNSTUCK_POLICY", "my-own").output().unwrap();
@@ -65,7 +65,7 @@ fn the_help_groups_what_belongs_together_and_shows_no_values_of_the_environment(
 }
 
 #[test]
-fn output_is_passed_through_untouched() {
+fn output_is_passed_through_unchanged() {
     let place = Place::new();
     let ended = place.run(
         &[
@@ -85,9 +85,9 @@ fn output_is_passed_through_untouched() {
     );
 }
 
-/// S0-19, S0-28, S0-33, S1-25, S1-30, S4-04: execute, classify, wait, repeat; each retry is told with its number.
+/// S0-19, S0-28, S0-33, S1-25, S1-30, S4-04: execute, classify, wait, repeat; each retry is reported with its number.
 #[test]
-fn a_flaky_command_recovers_and_says_how() {
+fn flaky_command_recovers_and_reports_it() {
     let place = Place::new();
     place.write("unstuck.toml", QUICK);
     let script = flaky(3, "503 Service Unavailable");
@@ -107,7 +107,7 @@ fn a_flaky_command_recovers_and_says_how() {
 
 /// S0-17, S0-21, S0-32, S4-10, S4-31: every attempt stays in the history, and the episode has its count and level.
 #[test]
-fn the_runs_files_tell_the_story() {
+fn run_files_contain_the_history() {
     let place = Place::new();
     place.write("unstuck.toml", QUICK);
     let script = flaky(2, "529 Overloaded");
@@ -142,9 +142,9 @@ fn the_runs_files_tell_the_story() {
     assert_eq!(ignored, "*\n");
 }
 
-/// S4-01: every answer of a server that passes by itself is tried again.
+/// S4-01: every transient server error is retried.
 #[test]
-fn answers_that_pass_by_themselves_are_tried_again() {
+fn transient_server_errors_are_retried() {
     for status in ["429", "500", "502", "503", "504", "529"] {
         let place = Place::new();
         place.write("unstuck.toml", QUICK);
@@ -161,9 +161,9 @@ fn answers_that_pass_by_themselves_are_tried_again() {
     }
 }
 
-/// S0-13, S0-18, S0-20, S0-23, S0-31: a missing login asks at once, and says so everywhere.
+/// S0-13, S0-18, S0-20, S0-23, S0-31: a missing login needs action at once, in every view.
 #[test]
-fn a_missing_login_asks_at_once() {
+fn missing_login_escalates_at_once() {
     let place = Place::new();
     place.tool(
         "claude",
@@ -190,7 +190,7 @@ fn a_missing_login_asks_at_once() {
     );
 }
 
-/// S0-07, S0-22: three retries, each wait twice the one before; the episode counts them.
+/// S0-07, S0-22: three retries, each wait twice the previous one; the episode counts them.
 #[test]
 fn waits_double_and_the_episode_counts_the_retries() {
     let place = Place::new();
@@ -213,9 +213,9 @@ fn waits_double_and_the_episode_counts_the_retries() {
     assert_eq!(episode["retry_count"], 3);
 }
 
-/// S1-28: when all is used up, a checkpoint says what failed and how often it was tried.
+/// S1-28: after the last attempt, a checkpoint states the failure and the number of attempts.
 #[test]
-fn what_cannot_be_helped_leaves_a_checkpoint() {
+fn unrecoverable_failure_leaves_a_checkpoint() {
     let place = Place::new();
     place.write("unstuck.toml", QUICK);
     let ended = place.run(
@@ -244,7 +244,7 @@ fn what_cannot_be_helped_leaves_a_checkpoint() {
 
 /// S4-05: the policy `off` only supervises; exit codes are the command's own.
 #[test]
-fn the_policy_off_only_supervises() {
+fn policy_off_only_supervises() {
     for (script, code) in [("exit 7", 7), ("kill -9 $$", 137), ("nosuchprogram-x", 127)] {
         let place = Place::new();
         let ended = place.run(&["exec", "--policy", "off", "--", "sh", "-c", script], "");
@@ -254,16 +254,16 @@ fn the_policy_off_only_supervises() {
 }
 
 #[test]
-fn a_failing_test_is_left_to_the_agent() {
+fn failing_test_is_left_to_the_agent() {
     let place = Place::new();
     let script = "echo x >> count; echo 'FAILED tests/test_a.py::test_b - assert 1 == 2'; echo '1 failed in 0.01s'; exit 1";
     let ended = place.run(&["exec", "--", "sh", "-c", script], "");
     assert_eq!((ended.code, executions(&place)), (1, 1), "{}", ended.stderr);
 }
 
-/// Every event of a run says where its session stands after it, in the same five fields as everywhere.
+/// Every event of a run has the resulting state of its session, in the same five fields as everywhere.
 #[test]
-fn events_carry_the_state_after_them() {
+fn events_contain_the_resulting_state() {
     let place = Place::new();
     place.write("unstuck.toml", QUICK);
     let script = flaky(2, "HTTP 503 Service Unavailable");

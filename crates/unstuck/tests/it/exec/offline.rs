@@ -1,12 +1,12 @@
-//! A machine without a network: a run waits until it is back, and nothing is counted meanwhile.
+//! A machine without a network: a run waits until it is back, and no limit is used up meanwhile.
 //!
-//! The machine is a network namespace of the test's own, with hosts of its own; nothing leaves it.
+//! The test has its own network namespace with its own hosts; nothing leaves it.
 
-/// Tests that only root can run: they take a network away and give it back.
+/// Tests that only root can run: they remove and restore a network.
 mod root {
     use crate::Place;
 
-    /// Runs the agent without a network, and gives it one as soon as unstuck says that it waits.
+    /// Runs the agent without a network, and adds one as soon as unstuck reports the wait.
     const SCRIPT: &str = r#"
 ip link set lo up || exit 90
 "$UNSTUCK" exec -- sh ./agent 2> told & unstuck=$!
@@ -23,7 +23,7 @@ wait $unstuck
 "#;
 
     #[test]
-    fn a_run_waits_until_the_network_is_back_and_continues() {
+    fn run_waits_for_the_network_and_continues() {
         let place = Place::new();
         let names = unstuck_core::network_symptom::probe_names().join(" ");
         place.write("hosts", &format!("127.0.0.1 localhost {names}\n"));

@@ -1,16 +1,16 @@
-//! How long what passes by itself is tried again, and how a wait is ended.
+//! The duration of retries for transient failures, and the end of a wait.
 
 use super::{events, executions, flaky};
 use crate::Place;
 use crate::run::Running;
 
-/// Fails for as long as there is no file `up`.
+/// Fails while there is no file `up`.
 const DOWN: &str =
     "echo x >> ran; [ -e up ] && echo done && exit 0; echo '503 Service Unavailable' >&2; exit 1";
 
-/// By default time bounds the retries, not their number.
+/// By default time limits the retries, not their number.
 #[test]
-fn by_default_it_goes_on_after_three_retries() {
+fn default_policy_continues_after_three_retries() {
     let place = Place::new();
     place.write(
         "unstuck.toml",
@@ -23,9 +23,9 @@ fn by_default_it_goes_on_after_three_retries() {
     assert_eq!(executions(&place), 9);
 }
 
-/// A plain command asks when the time without progress is over.
+/// A plain command escalates when the time without progress is over.
 #[test]
-fn a_command_asks_when_its_time_is_over() {
+fn command_escalates_at_its_time_limit() {
     let place = Place::new();
     place.write(
         "unstuck.toml",
@@ -39,9 +39,9 @@ fn a_command_asks_when_its_time_is_over() {
     assert!(ran > 1, "{ran} executions");
 }
 
-/// An agent is parked instead: people are told once, and it is probed now and then.
+/// An agent is parked instead: people are notified once, and it is probed now and then.
 #[test]
-fn an_agent_is_parked_when_its_time_is_over() {
+fn agent_is_parked_at_its_time_limit() {
     let place = Place::new();
     place.write(
         "unstuck.toml",
@@ -72,9 +72,9 @@ fn an_agent_is_parked_when_its_time_is_over() {
     assert_eq!(parked.count(), 1);
 }
 
-/// Somebody else can end a wait that is under way, and the process that waits goes on.
+/// Another process can end a wait, and the waiting process continues.
 #[test]
-fn a_wait_is_ended_by_a_retry() {
+fn retry_ends_a_wait() {
     let place = Place::new();
     place.write(
         "unstuck.toml",
@@ -93,9 +93,9 @@ fn a_wait_is_ended_by_a_retry() {
     assert_eq!(place.lines("ran").len(), 2);
 }
 
-/// A service that is about to start is waited for, though its kind does not pass by itself.
+/// A service that is about to start is waited for, although failures of its kind are not transient.
 #[test]
-fn a_local_service_that_starts_late_is_waited_for() {
+fn late_local_service_is_waited_for() {
     let place = Place::new();
     place.write(
         "unstuck.toml",

@@ -1,4 +1,4 @@
-//! What a child gets: its arguments byte for byte, a terminal where it needs one, its input, and one owner of retries.
+//! The child's environment: its arguments byte for byte, a terminal where needed, its input, and one owner of retries.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -9,7 +9,7 @@ use crate::Place;
 use super::{QUICK, executions, flaky};
 
 #[test]
-fn arguments_that_are_not_utf_8_reach_the_child_as_they_are() {
+fn non_utf8_arguments_reach_the_child_unchanged() {
     let place = Place::new();
     place.write("unstuck.toml", QUICK);
     let script = "printf '%s' \"$1\" >> got; [ $(wc -c < got) -ge 10 ] || { echo 503 Service Unavailable >&2; exit 1; }";
@@ -24,7 +24,7 @@ fn arguments_that_are_not_utf_8_reach_the_child_as_they_are() {
     assert!(shown.contains(r"caf\\xe9"), "{shown}");
 }
 
-/// An outer unstuck provides the terminal here.
+/// Runs a command at a terminal, which an outer unstuck provides here.
 fn at_a_terminal(place: &Place, command: &[&str]) -> String {
     let outer = ["exec", "--policy", "off", "--tty", "--"];
     let inner = [
@@ -45,7 +45,7 @@ fn at_a_terminal(place: &Place, command: &[&str]) -> String {
 const TELLS: &str = "[ -t 0 ] && [ -t 1 ] && echo on a terminal || echo elsewhere";
 
 #[test]
-fn an_agent_that_a_person_talks_to_gets_a_terminal() {
+fn interactive_agent_gets_a_terminal() {
     let place = Place::new();
     place.tool("claude", &format!("#!/bin/sh\n{TELLS}\n"));
     assert_eq!(at_a_terminal(&place, &["claude"]), "on a terminal\r\n");
@@ -57,7 +57,7 @@ fn an_agent_that_a_person_talks_to_gets_a_terminal() {
 }
 
 #[test]
-fn an_agent_that_a_person_talks_to_is_only_supervised() {
+fn interactive_agent_is_only_supervised() {
     let place = Place::new();
     place.write("unstuck.toml", QUICK);
     for (code, status) in [(0, "succeeded"), (1, "failed")] {
@@ -73,7 +73,7 @@ fn an_agent_that_a_person_talks_to_is_only_supervised() {
 }
 
 #[test]
-fn an_inner_unstuck_leaves_retries_to_the_outer_one() {
+fn inner_unstuck_leaves_retries_to_the_outer_one() {
     let inner = [env!("CARGO_BIN_EXE_unstuck"), "exec", "--store", "inner.db"];
     let script = flaky(99, "503 Service Unavailable");
     let attempts = |outer: &[&str], own: &[&str]| {
@@ -93,13 +93,13 @@ fn an_inner_unstuck_leaves_retries_to_the_outer_one() {
     // The outer one owns retries only if it retries.
     let (by_inner, _) = attempts(&["--policy", "off"], &["--retries", "2"]);
     assert_eq!(alone, by_inner);
-    // Whoever asks for retries gets them.
+    // An explicit request for retries applies.
     let (multiplied, _) = attempts(&["--retries", "2"], &["--retries", "1"]);
     assert!(multiplied > alone, "{multiplied} {alone}");
 }
 
 #[test]
-fn a_variable_that_an_ended_run_left_behind_does_not_switch_retries_off() {
+fn stale_run_variable_does_not_disable_retries() {
     let place = Place::new();
     place.write("unstuck.toml", QUICK);
     let script = flaky(2, "503 Service Unavailable");
@@ -110,7 +110,7 @@ fn a_variable_that_an_ended_run_left_behind_does_not_switch_retries_off() {
 }
 
 #[test]
-fn an_input_too_large_to_replay_is_said_and_the_failure_passed_on() {
+fn input_too_large_to_replay_is_reported() {
     let place = Place::new();
     let script = "cat >/dev/null; echo x >> count; echo connection reset by peer >&2; exit 7";
     let ended = place.run(&["exec", "--", "sh", "-c", script], vec![b'x'; 9 << 20]);
@@ -126,7 +126,7 @@ fn an_input_too_large_to_replay_is_said_and_the_failure_passed_on() {
 }
 
 #[test]
-fn a_file_of_any_size_is_read_again() {
+fn file_input_of_any_size_is_replayed() {
     let place = Place::new();
     place.write("unstuck.toml", QUICK);
     let large = place.write("large", &"x".repeat(9 << 20));

@@ -1,4 +1,4 @@
-//! Ctrl-C, kill -9, and going on afterwards.
+//! Ctrl-C, kill -9, and resuming afterwards.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Stdio};
@@ -36,7 +36,7 @@ pub(crate) fn first_line(child: &mut Child) -> String {
 
 /// S1-29: a cancel stops the child, keeps a checkpoint, and can be resumed.
 #[test]
-fn an_interrupt_stops_the_child_and_the_run_can_be_resumed() {
+fn interrupted_run_stops_its_child_and_can_be_resumed() {
     let place = Place::new();
     let script = "echo x >> count; echo ready; [ -f go ] && exit 0; sleep 60";
     let mut child = start(&place, &["exec", "--", "sh", "-c", script]);
@@ -66,9 +66,9 @@ fn an_interrupt_stops_the_child_and_the_run_can_be_resumed() {
     );
 }
 
-/// `nohup` and background jobs of `sh` start it with signals that it must not hear.
+/// `nohup` and background jobs of `sh` start it with ignored signals.
 #[test]
-fn a_signal_that_was_ignored_from_the_start_stays_ignored() {
+fn initially_ignored_signals_stay_ignored() {
     for (name, number) in [
         ("HUP", Signal::HUP),
         ("INT", Signal::INT),
@@ -96,7 +96,7 @@ fn a_signal_that_was_ignored_from_the_start_stays_ignored() {
 }
 
 #[test]
-fn a_signal_is_recorded_as_what_it_is() {
+fn terminating_signal_is_recorded() {
     for (number, code, by, reason) in [
         (Signal::INT, 130, "person", "stopped by a person"),
         (Signal::TERM, 143, "sigterm", "terminated by SIGTERM"),
@@ -123,9 +123,9 @@ fn a_signal_is_recorded_as_what_it_is() {
     }
 }
 
-/// Ctrl-C at a terminal, which an outer unstuck provides here, and to which it passes on what it reads.
+/// Ctrl-C at a terminal, which an outer unstuck provides here, forwarding its input.
 #[test]
-fn at_a_terminal_ctrl_c_stops_whatever_the_child_makes_of_it() {
+fn ctrl_c_at_a_terminal_stops_even_if_the_child_ignores_it() {
     for trap in ["exit 5", "exit 0", ""] {
         let place = Place::new();
         let script = format!("trap '{trap}' INT; echo x >> count; echo ready; sleep 60");
@@ -149,7 +149,7 @@ fn at_a_terminal_ctrl_c_stops_whatever_the_child_makes_of_it() {
 }
 
 #[test]
-fn a_wait_can_be_interrupted_and_goes_on() {
+fn interrupted_wait_can_be_resumed() {
     let place = Place::new();
     place.tool(
         "claude",
@@ -177,10 +177,10 @@ fn a_wait_can_be_interrupted_and_goes_on() {
     );
 }
 
-/// After a kill at any moment nothing is lost, nothing is left, and the run comes to its end as if undisturbed.
+/// After a kill at any moment nothing is lost, nothing is left running, and the run ends as if undisturbed.
 #[test]
-fn a_kill_at_any_moment_loses_nothing() {
-    // The counter grows by an atomic step at the end of an execution, so an execution that was cut off does not count.
+fn kill_at_any_moment_loses_nothing() {
+    // The counter grows by an atomic step at the end of an execution, so an interrupted execution is not counted.
     let script = "sleep 0.04; n=$(($(cat n 2>/dev/null || echo 0)+1)); echo $n > n.new; mv n.new n; \
         [ $n -ge 3 ] && exit 0; echo '503 Service Unavailable' >&2; exit 1";
     let mut dice = SeededRng::seeded(11);
@@ -200,7 +200,7 @@ fn a_kill_at_any_moment_loses_nothing() {
                 if runs[0]["finished"].is_string() {
                     break;
                 }
-                // Killed before it began: nothing was acknowledged, so it begins anew.
+                // Killed before it began: nothing was acknowledged, so it starts again.
                 args = if runs[0]["id"].is_string() {
                     vec!["resume"]
                 } else {
@@ -210,7 +210,7 @@ fn a_kill_at_any_moment_loses_nothing() {
         }
         let run = place.json(&["show", "--json"], "");
         assert_eq!(run["status"], "recovered", "round {round}: {run}");
-        // A child that was cut off between its last step and its end has counted, though nobody saw it end.
+        // A child killed between its last step and its exit was counted, though its exit was not seen.
         let attempts = run["attempts"].as_array().unwrap();
         let cut_off: u64 = attempts
             .iter()
@@ -226,7 +226,7 @@ fn a_kill_at_any_moment_loses_nothing() {
     }
 }
 
-/// A dozen, unless more are asked for.
+/// The number of kills: a dozen, unless configured.
 #[expect(
     clippy::disallowed_methods,
     reason = "how long to test is asked for by the environment"
@@ -260,7 +260,7 @@ fn pause() {
 }
 
 #[test]
-fn a_run_that_is_driven_cannot_be_resumed() {
+fn active_run_cannot_be_resumed() {
     let place = Place::new();
     let mut child = start(&place, &["exec", "--", "sh", "-c", "echo ready; sleep 60"]);
     assert_eq!(first_line(&mut child), "ready\n");
@@ -275,9 +275,9 @@ fn a_run_that_is_driven_cannot_be_resumed() {
     assert_eq!(child.wait().unwrap().code(), Some(143));
 }
 
-/// An answer to a question continues a run that waits for it.
+/// An answer to an escalation continues a run that waits for it.
 #[test]
-fn a_run_that_waits_for_a_person_goes_on_when_they_have_seen_to_it() {
+fn answered_escalation_resumes_the_run() {
     let place = Place::new();
     place.tool(
         "claude",

@@ -1,4 +1,4 @@
-//! Where output goes: what cannot be written, the line of `--json`, the file of `--output`.
+//! Output destinations: failed writes, the line of `--json`, the file of `--output`.
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use crate::{Ended, Place};
 
 use super::QUICK;
 
-/// A line for `sh` in a place, run to its end.
+/// Runs a line for `sh` in a place to its end.
 fn shell(place: &Place, line: &str) -> Ended {
     let output = place.shell(line).output().unwrap();
     Ended {
@@ -27,7 +27,7 @@ fn only_run(place: &Place) -> Value {
 }
 
 #[test]
-fn output_that_cannot_be_written_is_no_success() {
+fn unwritable_output_is_a_failure() {
     for (command, flags) in [
         ("seq 100000", ""),
         ("echo short", ""),
@@ -49,7 +49,7 @@ fn output_that_cannot_be_written_is_no_success() {
 }
 
 #[test]
-fn a_lost_error_output_lets_the_work_end_and_is_no_success() {
+fn lost_stderr_lets_the_work_end_as_a_failure() {
     let place = Place::new();
     let ended = shell(
         &place,
@@ -63,7 +63,7 @@ fn a_lost_error_output_lets_the_work_end_and_is_no_success() {
 }
 
 #[test]
-fn json_has_a_line_of_its_own_and_says_how_the_child_ended() {
+fn json_has_its_own_line_with_the_exit_status() {
     let place = Place::new();
     let ended = place.run(&["exec", "--json", "--", "printf", "x"], "");
     assert_eq!(ended.stdout.lines().next(), Some("x"));
@@ -100,7 +100,7 @@ fn json_has_a_line_of_its_own_and_says_how_the_child_ended() {
 }
 
 #[test]
-fn json_can_go_to_a_file() {
+fn json_can_be_written_to_a_file() {
     let place = Place::new();
     let ended = place.run(&["exec", "--json=end.json", "--", "printf", "x"], "");
     assert_eq!((ended.code, ended.stdout.as_str()), (0, "x"));
@@ -112,7 +112,7 @@ fn json_can_go_to_a_file() {
 }
 
 #[test]
-fn a_failure_stays_one_when_nobody_reads_the_json() {
+fn failure_is_kept_if_the_json_is_not_read() {
     let place = Place::new();
     let line = "{ \"$UNSTUCK\" exec --policy off --json -- sh -c 'exit 7'; echo $? >code; } | true";
     shell(&place, line);
@@ -120,7 +120,7 @@ fn a_failure_stays_one_when_nobody_reads_the_json() {
 }
 
 #[test]
-fn only_the_accepted_answer_is_in_the_output_file() {
+fn output_file_contains_only_the_accepted_answer() {
     let place = Place::new();
     place.write("unstuck.toml", QUICK);
     place.tool(
@@ -142,7 +142,7 @@ fn only_the_accepted_answer_is_in_the_output_file() {
 }
 
 #[test]
-fn a_failure_leaves_the_output_file_as_it_was() {
+fn failure_leaves_the_output_file_unchanged() {
     let place = Place::new();
     place.write("old.md", "before");
     for file in ["old.md", "new.md"] {
@@ -162,7 +162,7 @@ fn a_failure_leaves_the_output_file_as_it_was() {
 }
 
 #[test]
-fn of_an_agent_that_writes_json_the_answer_itself_is_kept() {
+fn answer_is_extracted_from_agent_json() {
     let place = Place::new();
     place.tool(
         "claude",
@@ -179,7 +179,7 @@ fn of_an_agent_that_writes_json_the_answer_itself_is_kept() {
 }
 
 #[test]
-fn expected_json_is_kept_without_what_stands_around_it() {
+fn expected_json_is_extracted_from_its_surroundings() {
     let place = Place::new();
     let script = "printf 'Here it is:\\n```json\\n{\"a\": 1}\\n```\\nAnything else?\\n'";
     let args = ["exec", "--expect-json", "-o", "answer.json", "--"];
@@ -189,14 +189,14 @@ fn expected_json_is_kept_without_what_stands_around_it() {
 }
 
 #[test]
-fn an_output_file_that_cannot_be_written_is_no_success() {
+fn unwritable_output_file_is_a_failure() {
     let place = Place::new();
     let ended = place.run(&["exec", "-o", "/dev/full", "--", "echo", "x"], "");
     ended.told(1, &["the answer could not be written to /dev/full"]);
 }
 
 #[test]
-fn a_limit_of_zero_is_no_limit() {
+fn limit_of_zero_is_unlimited() {
     let place = Place::new();
     let args = ["exec", "--timeout", "0s", "--idle-timeout", "0s", "--"];
     let ended = place.run(
@@ -206,9 +206,9 @@ fn a_limit_of_zero_is_no_limit() {
     assert_eq!((ended.code, ended.stdout.as_str()), (0, "done\n"));
 }
 
-/// What is expected may stand anywhere in a long output.
+/// The expected text may be anywhere in a long output.
 #[test]
-fn a_long_output_is_judged_as_a_whole() {
+fn long_output_is_evaluated_as_a_whole() {
     let place = Place::new();
     place.write("unstuck.toml", super::QUICK);
     let much = "head -c 600000 /dev/zero | tr '\\0' x; echo";
@@ -245,9 +245,9 @@ fn a_long_output_is_judged_as_a_whole() {
     assert_eq!(ended.code, 0, "{}", ended.stderr);
 }
 
-/// What has no known price is null, and no 0.
+/// An unknown price is null, not 0.
 #[test]
-fn an_unknown_cost_is_null() {
+fn unknown_cost_is_null() {
     let place = Place::new();
     let cost = |printed: &str| {
         place.tool("claude", &format!("#!/bin/sh\necho '{printed}'\n"));

@@ -1,4 +1,4 @@
-//! What a person at a terminal sees of a wait, what a log shows, and what they can do about it.
+//! The display of a wait at a terminal and in a log, and the ways to end it.
 
 use std::io::{Read, Write};
 use std::process::{Child, Stdio};
@@ -8,14 +8,14 @@ use std::time::Duration;
 use crate::Place;
 use crate::run::Running;
 
-/// Fails for as long as there is no file `up`.
+/// Fails while there is no file `up`.
 const DOWN: &str =
     "echo x >> ran; [ -e up ] && echo done && exit 0; echo '503 Service Unavailable' >&2; exit 1";
 
 /// A policy that waits for ten minutes.
 const LONG_WAITS: &str = "[policy]\njitter = \"none\"\nbackoffBase = 600\nmaxBackoff = 600\n";
 
-/// Something under way at a terminal, which an outer unstuck provides.
+/// A process at a terminal, which an outer unstuck provides.
 struct Terminal {
     child: Child,
     pieces: Receiver<Vec<u8>>,
@@ -51,10 +51,10 @@ impl Terminal {
         }
     }
 
-    /// Waits until all of this was shown.
+    /// Waits until all of these texts were shown.
     #[track_caller]
     fn until(&mut self, parts: &[&str]) {
-        // The live line is drawn every second, so that an end of all output would never come.
+        // The live line is drawn every second, so the output never ends.
         let mut pieces = 0..200;
         while !parts.iter().all(|part| self.shown.contains(part)) {
             let more = pieces
@@ -76,9 +76,9 @@ impl Terminal {
     }
 }
 
-/// The live line counts down, tells when it is given up, and how to go on at once or to stop.
+/// The live line counts down, and shows the deadline and how to continue at once or stop.
 #[test]
-fn a_wait_counts_down_and_enter_ends_it() {
+fn wait_counts_down_and_enter_ends_it() {
     let place = Place::new();
     place.write("unstuck.toml", LONG_WAITS);
     let mut terminal = Terminal::start(&place, &["exec", "--", "sh", "-c", DOWN]);
@@ -95,7 +95,7 @@ fn a_wait_counts_down_and_enter_ends_it() {
 }
 
 #[test]
-fn a_wait_is_stopped_by_ctrl_c() {
+fn ctrl_c_stops_a_wait() {
     let place = Place::new();
     place.write("unstuck.toml", LONG_WAITS);
     let mut terminal = Terminal::start(&place, &["exec", "--", "sh", "-c", DOWN]);
@@ -104,9 +104,9 @@ fn a_wait_is_stopped_by_ctrl_c() {
     assert_eq!(terminal.end(), Some(130));
 }
 
-/// The live display of a pipeline tells the same of a role that waits.
+/// The live display of a pipeline shows the same for a waiting role.
 #[test]
-fn a_role_that_waits_tells_when_it_is_given_up_and_how_to_stop() {
+fn waiting_role_shows_its_deadline_and_how_to_stop() {
     let place = Place::new();
     let role = format!(
         "[[role]]\nid = \"a\"\nagent = \"command\"\ncommand = [\"sh\", \"-c\", \"cat >/dev/null; {DOWN}\"]\nprompt = \"x\"\n"
@@ -123,9 +123,9 @@ fn a_role_that_waits_tells_when_it_is_given_up_and_how_to_stop() {
     assert_eq!(terminal.end(), Some(130));
 }
 
-/// A log shows now and then that it still waits, and what can be done.
+/// A log repeats now and then that it still waits, and the possible actions.
 #[test]
-fn a_log_shows_that_it_still_waits() {
+fn log_repeats_that_it_still_waits() {
     let place = Place::new();
     place.write(
         "unstuck.toml",

@@ -1,4 +1,4 @@
-//! What can go wrong around a run: secrets, full disks, read-only homes, many at once.
+//! Problems around a run: secrets, full disks, read-only homes, many at once.
 
 use std::process::Stdio;
 
@@ -9,7 +9,7 @@ use super::QUICK;
 const KEY: &str = "sk-ant-api03-AbCdEfGhIjKlMnOpQrStUvWxYz0123456789abcdefghijklmnop";
 
 #[test]
-fn a_secret_is_never_stored() {
+fn secret_is_never_stored() {
     let place = Place::new();
     place.write("unstuck.toml", QUICK);
     let mut command = place.command(&["exec", "--", "sh", "-c"]);
@@ -42,7 +42,7 @@ fn a_secret_is_never_stored() {
 }
 
 #[test]
-fn what_unstuck_says_on_standard_error_holds_no_secret() {
+fn stderr_messages_contain_no_secret() {
     let place = Place::new();
     let script = format!(
         "echo 'fatal: could not read from https://me:{KEY}@example.com/r.git' >&2; exit 128"
@@ -60,7 +60,7 @@ fn what_unstuck_says_on_standard_error_holds_no_secret() {
 }
 
 #[test]
-fn a_home_that_cannot_be_written_is_told_and_the_command_runs() {
+fn read_only_home_is_reported_and_the_command_runs() {
     let place = Place::new();
     let mut command = place.command(&["exec", "--", "echo", "hi"]);
     let output = command
@@ -91,7 +91,7 @@ fn a_home_that_cannot_be_written_is_told_and_the_command_runs() {
 }
 
 #[test]
-fn a_project_that_cannot_be_written_does_not_stop_the_run() {
+fn read_only_project_does_not_stop_the_run() {
     let place = Place::new();
     place.write(".unstuck", "a file where a folder should be");
     let ended = place.run(&["exec", "--", "echo", "hi"], "");
@@ -108,7 +108,7 @@ fn a_project_that_cannot_be_written_does_not_stop_the_run() {
 }
 
 #[test]
-fn fifty_at_once_share_one_store() {
+fn fifty_concurrent_runs_share_one_store() {
     let place = Place::new();
     place.write("unstuck.toml", QUICK);
     let children: Vec<_> = (0..50)
@@ -134,7 +134,7 @@ fn fifty_at_once_share_one_store() {
 }
 
 #[test]
-fn a_missing_program_is_told_and_asks() {
+fn missing_program_escalates() {
     let place = Place::new();
     let ended = place.run(&["exec", "--", "no-such-program-here"], "");
     assert_eq!(ended.code, 3);
@@ -153,7 +153,7 @@ fn a_missing_program_is_told_and_asks() {
 }
 
 #[test]
-fn wrong_options_are_told_before_anything_runs() {
+fn invalid_options_are_reported_before_anything_runs() {
     let place = Place::new();
     for (args, told) in [
         (vec!["--policy", "nope"], "there is no policy `nope`"),
@@ -181,7 +181,7 @@ fn wrong_options_are_told_before_anything_runs() {
 }
 
 #[test]
-fn a_run_that_cannot_be_resumed_does_not_stand_in_the_way() {
+fn unresumable_run_does_not_block_others() {
     let place = Place::new();
     place.tool(
         "claude",
@@ -206,7 +206,7 @@ fn a_run_that_cannot_be_resumed_does_not_stand_in_the_way() {
 }
 
 #[test]
-fn a_run_whose_folder_is_gone_is_not_resumed() {
+fn run_without_its_directory_is_not_resumed() {
     let place = Place::new();
     let folder = place.project().join("gone");
     std::fs::create_dir(&folder).unwrap();

@@ -1,4 +1,4 @@
-//! Sessions that sleep and are woken: until when, what that costs, what changed meanwhile, and by whom alone.
+//! Sleeping sessions: their wake time, their cost, changes meanwhile, and exclusive access.
 
 use std::time::{Duration, SystemTime};
 
@@ -19,7 +19,7 @@ const CLAUDE: [&str; 7] = [
     "--verbose",
 ];
 
-/// A Claude Code that writes down its command lines, meets a usage limit at first, and is done when it is resumed.
+/// Installs a Claude Code that logs its command lines, hits a usage limit at first, and succeeds when resumed.
 fn limited(place: &Place, resets: &str, first: &str, then: &str) {
     place.tool(
         "claude",
@@ -40,16 +40,16 @@ fn in_seconds(seconds: u32) -> String {
     format!("$(($(date +%s)+{seconds}))")
 }
 
-/// What one assistant message of a long conversation looks like.
+/// Returns one assistant message of a long conversation.
 fn long_conversation(model: &str) -> String {
     format!(
         r#"echo '{{"type":"assistant","message":{{"model":"{model}","content":[{{"type":"text","text":"I read all of it."}}],"usage":{{"input_tokens":1000,"cache_read_input_tokens":148000,"output_tokens":1000}}}},"session_id":"11-22"}}'"#
     )
 }
 
-/// A reset without a day is that of the day on which it was printed, also if it is read after a resume.
+/// A reset time without a date belongs to the day on which it was printed, also if it is read after a resume.
 #[test]
-fn a_reset_that_is_read_after_a_resume_is_not_that_of_another_day() {
+fn reset_time_keeps_its_day_after_a_resume() {
     let place = Place::new();
     place.write("unstuck.toml", QUICK);
     let script = "echo x >> count; [ -e up ] && echo done && exit 0; echo ready; sleep 60";
@@ -58,7 +58,7 @@ fn a_reset_that_is_read_after_a_resume_is_not_that_of_another_day() {
     running.kill().unwrap();
     running.wait().unwrap();
     place.write("up", "");
-    // As if the child had ended by itself when nobody looked, yesterday.
+    // As if the child had exited unattended, yesterday.
     let runs = place.state().join("runs");
     let run = std::fs::read_dir(runs).unwrap().next().unwrap().unwrap();
     let folder = run.path().join("attempt-1");
@@ -85,7 +85,7 @@ fn a_reset_that_is_read_after_a_resume_is_not_that_of_another_day() {
     assert_eq!(executions(&place), 2);
 }
 
-/// Ten in the morning of the day before (UTC).
+/// Returns ten in the morning of the day before (UTC).
 fn yesterday_morning() -> SystemTime {
     const DAY: u64 = 24 * 3600;
     #[expect(
@@ -100,9 +100,9 @@ fn yesterday_morning() -> SystemTime {
     SystemTime::UNIX_EPOCH + Duration::from_secs(now - now % DAY - DAY + 10 * 3600)
 }
 
-/// What it costs to wake a long conversation is told before it is woken.
+/// The cost of resuming a long conversation is shown before.
 #[test]
-fn the_cost_of_waking_a_long_conversation_is_told_before() {
+fn cost_of_resuming_a_long_conversation_is_shown_before() {
     for (model, price) in [
         ("claude-opus-5-5", "$0.60"),
         ("local-large", "price unknown"),
@@ -130,9 +130,9 @@ fn the_cost_of_waking_a_long_conversation_is_told_before() {
     }
 }
 
-/// An open question says what it costs to continue the conversation.
+/// An open escalation shows the cost of continuing the conversation.
 #[test]
-fn a_question_tells_the_cost_of_waking_the_conversation() {
+fn escalation_shows_the_cost_of_resuming_the_conversation() {
     let place = Place::new();
     place.write("unstuck.toml", QUICK);
     let ends = format!(
@@ -149,9 +149,9 @@ fn a_question_tells_the_cost_of_waking_the_conversation() {
     assert!(whole.stdout.contains(told), "{}", whole.stdout);
 }
 
-/// A conversation is told when the files that it knows were changed while it slept.
+/// A conversation is told about files that changed while it slept.
 #[test]
-fn a_work_tree_that_changed_meanwhile_is_told() {
+fn changed_work_tree_is_reported_to_the_agent() {
     for changes in [true, false] {
         let place = Place::new();
         place.write("unstuck.toml", QUICK);
@@ -174,9 +174,9 @@ fn a_work_tree_that_changed_meanwhile_is_told() {
     }
 }
 
-/// Two runs that know the same conversation never continue it at the same time.
+/// Two runs with the same conversation never continue it at the same time.
 #[test]
-fn a_conversation_is_continued_by_one_run_at_a_time() {
+fn conversation_is_continued_by_one_run_at_a_time() {
     let place = Place::new();
     place.write("unstuck.toml", QUICK);
     let alone = "mkdir busy || echo twice >> overlap; sleep 2; rmdir busy;";
@@ -198,9 +198,9 @@ fn a_conversation_is_continued_by_one_run_at_a_time() {
     assert_eq!(warned.count(), 1, "{lines:?}");
 }
 
-/// Whoever continues a conversation by hand, or an agent that does so by itself, comes first.
+/// A person or an agent that continues the conversation itself has priority.
 #[test]
-fn a_conversation_that_moves_by_itself_is_not_woken() {
+fn conversation_in_use_elsewhere_is_not_resumed() {
     let place = Place::new();
     place.write("unstuck.toml", QUICK);
     let transcript = place.folder.path().join(".claude/projects/p/11-22.jsonl");
@@ -213,7 +213,7 @@ fn a_conversation_that_moves_by_itself_is_not_woken() {
         .append(true)
         .open(&transcript)
         .unwrap();
-    // It is written to all the time.
+    // It is being written to all the time.
     let later = file.metadata().unwrap().modified().unwrap() + Duration::from_secs(3600);
     file.set_modified(later).unwrap();
     running.until("is being continued by somebody else");
@@ -223,9 +223,9 @@ fn a_conversation_that_moves_by_itself_is_not_woken() {
     assert_eq!(executions(&place), 2);
 }
 
-/// A run that crashes again and again without a sign of health is left to a person.
+/// A run that crashes repeatedly without progress is left to a person.
 #[test]
-fn a_run_that_only_crashes_is_not_resumed_without_end() {
+fn crashing_run_is_not_resumed_endlessly() {
     let place = Place::new();
     place.write("unstuck.toml", QUICK);
     let script = "echo x >> count; sleep 60";

@@ -1,4 +1,4 @@
-//! `unstuck escalate`: a session is moved while it runs.
+//! `unstuck escalate`: switches the model of a running session.
 
 use std::fs;
 use std::process::Stdio;
@@ -6,7 +6,7 @@ use std::process::Stdio;
 use super::{QUICK, api, until};
 use crate::Place;
 
-/// A place whose `claude` asks its API again and again until a file says that it is enough.
+/// Returns a place whose `claude` calls its API repeatedly until a file stops it.
 fn busy(model: &str) -> Place {
     let place = Place::new();
     place.write("unstuck.toml", QUICK);
@@ -24,9 +24,9 @@ fn busy(model: &str) -> Place {
 
 const ANSWERS: &str = "[[step]]\nanswer = { text = \"Go on.\", input_tokens = 1000, output_tokens = 100 }\ntimes = \"always\"\n";
 
-/// S4-11, S4-12, S4-13, S4-21: by one command, with its cost shown before; the agent is not started again.
+/// S4-11, S4-12, S4-13, S4-21: one command, with its cost shown before; the agent is not restarted.
 #[test]
-fn a_running_session_is_moved_to_a_stronger_model() {
+fn running_session_switches_to_a_stronger_model() {
     let place = busy("claude-sonnet-5-5");
     let api = api(ANSWERS);
     let mut command =
@@ -42,7 +42,7 @@ fn a_running_session_is_moved_to_a_stronger_model() {
         let runs = place.json(&["runs", "--json"], "");
         Some(runs[0]["id"].as_str()?.to_owned())
     });
-    // Its calls are written down up to a moment later.
+    // Its calls are recorded with a short delay.
     let refused = until("its model is known", || {
         let refused = place.run(&["escalate", &run], "");
         (refused.code != 1).then_some(refused)
@@ -79,9 +79,9 @@ fn a_running_session_is_moved_to_a_stronger_model() {
     late.told(1, &["no session of run"]);
 }
 
-/// S4-15: at the top of the ladder, and where nothing is known, nothing is moved.
+/// S4-15: at the top of the ladder, or without a known ladder, nothing is switched.
 #[test]
-fn at_the_top_there_is_no_stronger_model() {
+fn top_of_the_ladder_has_no_stronger_model() {
     let place = Place::new();
     place
         .run(&["escalate", "nonsense"], "")

@@ -1,4 +1,4 @@
-//! Sessions of `unstuck serve` whose calls are held, and people who let them go.
+//! Held sessions of `unstuck serve`, and people who release them.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -18,7 +18,7 @@ fn serving(place: &Place, api: &FaultServer) -> Serving {
     Serving::start(place, &["--upstream", &upstream])
 }
 
-/// Asks as one client, and gives the status and the body.
+/// Sends a request as one client, and returns the status and the body.
 fn post(serving: &Serving, messages: &[Value]) -> (u16, String) {
     let body = json!({"model": "claude-sonnet-5-5", "max_tokens": 9, "tools": [{"name": "Bash"}], "messages": messages});
     let body = body.to_string();
@@ -36,14 +36,14 @@ fn post(serving: &Serving, messages: &[Value]) -> (u16, String) {
     (status, answer)
 }
 
-/// One more turn of the same tool call with the same result.
+/// Adds one more turn with the same tool call and result.
 fn turn(messages: &mut Vec<Value>) {
     let id = format!("toolu_{}", messages.len());
     messages.push(json!({"role": "assistant", "content": [{"type": "tool_use", "id": id, "name": "Bash", "input": {"command": "ls"}}]}));
     messages.push(json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": id, "content": "a.txt"}]}));
 }
 
-/// Goes in circles until it is refused.
+/// Repeats until the session is refused.
 fn circle(serving: &Serving) -> (Vec<Value>, String) {
     let mut messages = vec![json!({"role": "user", "content": "fix the tests"})];
     for _ in 0..10 {
@@ -56,7 +56,7 @@ fn circle(serving: &Serving) -> (Vec<Value>, String) {
     panic!("it was never held");
 }
 
-/// The only question that waits.
+/// Returns the only open escalation.
 fn question(place: &Place) -> Value {
     until("a question waits", || {
         let inbox = place.json(&["inbox", "--json"], "");
@@ -64,9 +64,9 @@ fn question(place: &Place) -> Value {
     })
 }
 
-/// A tired person finds it in the inbox, and one word lets it go.
+/// The loop is in the inbox, and one answer releases it.
 #[test]
-fn a_session_in_circles_waits_in_the_inbox_and_is_let_go() {
+fn looping_session_waits_in_the_inbox_until_released() {
     let (place, api) = (Place::new(), api(ANSWERS));
     by_user(&place, HOLDS);
     let serving = serving(&place, &api);
@@ -92,7 +92,7 @@ fn a_session_in_circles_waits_in_the_inbox_and_is_let_go() {
         (post(&serving, &messages).0 == 200).then_some(())
     });
     assert_eq!(place.json(&["runs", "--json"], "")[0]["status"], "running");
-    // A new circle is a new question, and a stronger model may be the answer.
+    // A new loop is a new escalation, and a stronger model may be the answer.
     let (messages, _) = circle(&serving);
     let next = question(&place);
     assert_ne!(next["id"], asked["id"]);
@@ -107,10 +107,10 @@ fn a_session_in_circles_waits_in_the_inbox_and_is_let_go() {
     assert_eq!(place.json(&["inbox", "--json"], ""), json!([]));
 }
 
-/// Without a word in the configuration, `serve` holds a conversation that repeats itself, and nobody else: neither equal
-/// requests nor agents with the same task.
+/// Without configuration, `serve` holds a repetitive conversation and nothing else: neither equal requests nor agents
+/// with the same task.
 #[test]
-fn serve_holds_a_conversation_that_repeats_itself_by_default() {
+fn serve_holds_a_repetitive_conversation_by_default() {
     let (place, api) = (Place::new(), api(ANSWERS));
     by_user(&place, "[gateway.timeouts]\nclient_wait = \"300ms\"\n");
     let serving = serving(&place, &api);
@@ -133,9 +133,9 @@ fn serve_holds_a_conversation_that_repeats_itself_by_default() {
     serving.stop();
 }
 
-/// S3-42: whoever is told of the questions of runs is told of those of the gateway, while it serves.
+/// S3-42: the notification targets for escalations of runs also get those of the gateway, while it serves.
 #[test]
-fn whoever_is_told_of_questions_is_told_of_a_held_session() {
+fn held_session_is_notified_like_other_escalations() {
     let (place, api) = (Place::new(), api(ANSWERS));
     let server = Server::start("127.0.0.1:0", Some(200));
     let hook = format!(
@@ -155,7 +155,7 @@ fn whoever_is_told_of_questions_is_told_of_a_held_session() {
     assert_eq!(told["title"], "looper goes in circles", "{told}");
     let evidence = told["evidence"].as_str().unwrap();
     assert!(evidence.contains("The same call of `Bash`"), "{told}");
-    // The answer is a command line as it can be typed.
+    // The answer is a command line that can be typed.
     let line = told["answers"]["manual"].as_str().unwrap_or_default();
     assert!(line.starts_with("unstuck resolve "), "{told}");
     serving.stop();
@@ -175,7 +175,7 @@ fn whoever_is_told_of_questions_is_told_of_a_held_session() {
 }
 
 #[test]
-fn a_session_that_is_given_up_stays_refused() {
+fn aborted_session_stays_rejected() {
     let (place, api) = (Place::new(), api(ANSWERS));
     by_user(&place, HOLDS);
     let serving = serving(&place, &api);
@@ -191,9 +191,9 @@ fn a_session_that_is_given_up_stays_refused() {
     serving.stop();
 }
 
-/// S4-35: with `ask` a person lets a session spend its budget once more, and only with `ask`.
+/// S4-35: with `ask` a person may let a session spend its budget once more, and only with `ask`.
 #[test]
-fn a_budget_that_is_used_up_waits_in_the_inbox() {
+fn exhausted_budget_waits_in_the_inbox() {
     let once = vec![json!({"role": "user", "content": "hello"})];
     let (place, api) = (Place::new(), api(ANSWERS));
     by_user(&place, "[gateway.budgets]\nper_session = 0.000001\n");

@@ -1,4 +1,4 @@
-//! The gateway as its users meet it: a shared one, private ones, and sessions that are moved.
+//! The gateway for its users: a shared one, private ones, and sessions with switched models.
 
 mod escalating;
 mod holding;
@@ -23,18 +23,18 @@ use crate::Place;
 const QUICK: &str =
     "[policy]\njitter = \"none\"\nbackoffBase = 0.01\nmaxBackoff = 0.02\nmaxRetries = 2\n";
 
-/// An API that plays a script.
+/// Starts an API that plays a script.
 pub(crate) fn api(script: &str) -> FaultServer {
     let script: Script = script.parse().unwrap();
     FaultServer::start(script).unwrap()
 }
 
-/// How often an API was asked.
+/// Returns the number of requests to an API.
 fn asked(api: &FaultServer) -> usize {
     api.requests().len()
 }
 
-/// A `claude` that asks its API once each time it is called, and keeps no conversation but its id.
+/// Installs a `claude` that calls its API once per execution, and stores only the id of its conversation.
 fn claude(place: &Place) {
     let unstuck = env!("CARGO_BIN_EXE_unstuck");
     place.tool(
@@ -53,14 +53,14 @@ FAULTS_API_URL="$ANTHROPIC_BASE_URL" exec "{unstuck}" __demo-agent --output-form
     );
 }
 
-/// What the user's own configuration says.
+/// Writes the user's own configuration.
 pub(crate) fn by_user(place: &Place, text: &str) {
     let folder = place.folder.path().join(".config/unstuck");
     fs::create_dir_all(&folder).unwrap();
     fs::write(folder.join("config.toml"), text).unwrap();
 }
 
-/// A command in this place whose agents would ask this API.
+/// Runs a command in this place whose agents would use this API.
 fn exec(place: &Place, api: &FaultServer, args: &[&str]) -> crate::Ended {
     let mut command = place.command(args);
     command.env("ANTHROPIC_BASE_URL", api.url());
@@ -76,7 +76,7 @@ fn ended(command: &mut std::process::Command) -> crate::Ended {
     }
 }
 
-/// A gateway that serves, and is ended with the test.
+/// A serving gateway that stops with the test.
 pub(crate) struct Serving {
     child: Child,
     stdout: BufReader<ChildStdout>,
@@ -93,7 +93,7 @@ impl Serving {
         Self::start_at(place, "0", args, env)
     }
 
-    /// The same at a port that was free a moment ago.
+    /// Starts it at a port that was free a moment ago.
     pub(crate) fn start_at(place: &Place, port: &str, args: &[&str], env: &[(&str, &str)]) -> Self {
         static STARTED: AtomicU32 = AtomicU32::new(0);
         let name = format!("port-{}", STARTED.fetch_add(1, Ordering::Relaxed));
@@ -121,7 +121,7 @@ impl Serving {
         rustix::process::kill_process(pid, signal).unwrap();
     }
 
-    /// The link to the dashboard, as it is printed.
+    /// Returns the printed link to the dashboard.
     pub(crate) fn link(&mut self) -> String {
         let mut line = String::new();
         while !line.starts_with("dashboard") {
@@ -131,13 +131,13 @@ impl Serving {
         line.trim_start_matches("dashboard").trim().to_owned()
     }
 
-    /// Ends it by a signal.
+    /// Stops it by a signal.
     pub(crate) fn end(&mut self) {
         self.signal(rustix::process::Signal::TERM);
         self.child.wait().unwrap();
     }
 
-    /// Ends it by a signal, and gives its code, standard output and standard error.
+    /// Stops it by a signal, and returns its code, standard output and standard error.
     pub(crate) fn stop(mut self) -> (Option<i32>, String, String) {
         self.signal(rustix::process::Signal::TERM);
         let code = self.child.wait().unwrap().code();
@@ -161,14 +161,14 @@ impl Serving {
 }
 
 impl Drop for Serving {
-    /// A test that failed leaves nothing behind.
+    /// A failed test leaves no process behind.
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Waits until something is there.
+/// Waits until a value is available.
 #[track_caller]
 #[expect(
     clippy::disallowed_methods,

@@ -1,4 +1,4 @@
-//! Clients of `unstuck serve` while an API is down or limited: who asks it, and what everybody can see of those who wait.
+//! Clients of `unstuck serve` while an API is down or limited: their requests, and the visibility of their waits.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -13,7 +13,7 @@ use crate::Place;
 
 const GOOD: &str = "[[step]]\nanswer = { text = \"Done.\" }\ntimes = \"always\"\n";
 
-/// Asks for a stream as a client of that name, in a thread of its own, and gives all that came.
+/// Requests a stream as a client of that name, in a separate thread, and returns everything received.
 fn ask(serving: &Serving, client: &'static str, session: &str) -> JoinHandle<String> {
     let body = json!({"model": "claude-sonnet-5-5", "max_tokens": 9, "stream": true, "messages": [{"role": "user", "content": "x"}]});
     let body = body.to_string();
@@ -37,10 +37,12 @@ fn serving(place: &Place, api: &FaultServer) -> Serving {
     Serving::start(place, &["--upstream", &upstream])
 }
 
-/// Two processes of one store share the probes of an upstream that is down, and whoever sees it come back tells the other.
+/// Two processes of one store share the probes of an upstream that is down, and the recovery seen by one is known to
+/// the other.
 #[test]
 fn two_processes_share_one_probe() {
-    // By itself goose sends four requests, and the gateway one more at most: what four sessions send after these are probes.
+    // By itself goose sends four requests, and the gateway at most one more: further requests of four sessions are
+    // probes.
     const SESSIONS: [&str; 4] = ["a", "b", "c", "d"];
     const OWN: usize = SESSIONS.len() * 5;
     const PROBES: usize = 7;
@@ -68,8 +70,8 @@ fn two_processes_share_one_probe() {
         .iter()
         .map(|request| request.at.since(requests[0].at))
         .collect();
-    // A turn to probe is given every three seconds; a turn may be taken late, because a breaker rests, but not early. Two
-    // processes that know nothing of each other would need half of the time.
+    // A probe permit is given every three seconds; it may be used late, because a circuit is open, but not early. Two
+    // processes that do not share it would need half of the time.
     let took = times[failing - 1].saturating_sub(times[OWN - 1]);
     let least = Duration::from_secs(3) * (PROBES as u32 - 2);
     assert!(
@@ -80,7 +82,7 @@ fn two_processes_share_one_probe() {
     both.into_iter().for_each(|serving| drop(serving.stop()));
 }
 
-/// What is known of the only run, by every way to look at it.
+/// Returns the state of the only run, from every view.
 fn states(place: &Place, serving: &Serving) -> [Value; 3] {
     let mut stream = TcpStream::connect(format!("127.0.0.1:{}", serving.port)).unwrap();
     let host = format!("127.0.0.1:{}", serving.port);
@@ -101,10 +103,10 @@ fn states(place: &Place, serving: &Serving) -> [Value; 3] {
     ]
 }
 
-/// A client whose call waits in the gateway is shown as waiting, until when, for what and by whose word; and as running when
-/// its call is sent.
+/// A client whose call waits in the gateway is shown as waiting, with end, reason and source; and as running when its
+/// call is sent.
 #[test]
-fn a_client_that_waits_is_shown_as_waiting() {
+fn waiting_client_is_shown_as_waiting() {
     let place = Place::new();
     let api = api(&format!(
         "[[step]]\nrate_limit = {{ retry_after = 8 }}\n\n[[step]]\nslow_first_token = {{ wait = \"8s\" }}\n\n{GOOD}"
@@ -144,9 +146,9 @@ fn a_client_that_waits_is_shown_as_waiting() {
     serving.stop();
 }
 
-/// Whoever waits for a limit that another client met is shown as waiting, too.
+/// A client that waits for a limit hit by another client is shown as waiting, too.
 #[test]
-fn a_client_that_waits_for_a_limit_of_others_is_shown_as_waiting() {
+fn client_waiting_for_the_limit_of_another_is_shown_as_waiting() {
     let place = Place::new();
     let api = api(&format!(
         "[[step]]\nrate_limit = {{ retry_after = 8 }}\n\n{GOOD}"

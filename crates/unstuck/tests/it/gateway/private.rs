@@ -1,4 +1,4 @@
-//! The gateway that `exec` and `run_program` put between their agents and the API.
+//! The gateway that `exec` and `run` put between their agents and the API.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -19,9 +19,9 @@ fn with_claude() -> Place {
 
 const LINE: [&str; 6] = ["exec", "--", "claude", "-p", "--output-format", "json"];
 
-/// S4-01, S4-04: what passes by itself does not even end the attempt.
+/// S4-01, S4-04: a transient failure does not even end the attempt.
 #[test]
-fn a_call_recovers_without_the_agent_noticing() {
+fn call_recovers_without_the_agent_noticing() {
     let place = with_claude();
     let api = api(
         "[[step]]\nrate_limit = { retry_after = 0 }\n[[step]]\nanswer = { text = \"All done.\" }\n",
@@ -39,9 +39,9 @@ fn a_call_recovers_without_the_agent_noticing() {
     assert_eq!((place.lines("count").len(), asked(&api)), (1, 2));
 }
 
-/// The agent's own retries, the gateway's and those of `exec` do not multiply.
+/// The retries of the agent, the gateway and `exec` do not multiply.
 #[test]
-fn one_prompt_costs_one_retry_ladder() {
+fn retries_of_agent_gateway_and_exec_do_not_multiply() {
     let place = with_claude();
     let api = api("[[step]]\noverloaded = {}\ntimes = \"always\"\n");
     let ended = exec(
@@ -60,13 +60,13 @@ fn one_prompt_costs_one_retry_ladder() {
         failed[0]["diagnosis"]["kind"], "server_overloaded",
         "{failed:?}"
     );
-    // The first try and two retries, all of them by the gateway.
+    // The first attempt and two retries, all of them by the gateway.
     assert_eq!((asked(&api), failed.len()), (3, 1), "{}", ended.stderr);
 }
 
-/// When the limit is lifted later than the agent can be held, it ends, and its conversation goes on afterwards.
+/// If the limit resets later than the agent can be held, the agent ends, and its conversation continues afterwards.
 #[test]
-fn a_long_wait_is_waited_for_outside_and_the_conversation_goes_on() {
+fn long_wait_ends_the_attempt_and_the_conversation_continues() {
     let place = with_claude();
     by_user(&place, "[gateway.timeouts]\nclient_wait = \"1s\"\n");
     let api = api(
@@ -81,9 +81,9 @@ fn a_long_wait_is_waited_for_outside_and_the_conversation_goes_on() {
     assert!(lines[1].contains("--resume"), "{lines:?}");
 }
 
-/// What the agent only says vaguely, the wire tells.
+/// The API traffic makes a vague agent message precise.
 #[test]
-fn what_failed_is_known_from_the_wire() {
+fn failure_is_known_from_the_api_traffic() {
     let place = with_claude();
     place.tool(
         "claude",
@@ -121,7 +121,7 @@ fn no_gateway_leaves_the_agent_alone() {
 }
 
 #[test]
-fn behind_a_gateway_of_ours_there_is_no_second_one() {
+fn no_second_gateway_behind_our_own() {
     let place = with_claude();
     for (name, value) in [
         ("ANTHROPIC_BASE_URL", "http://127.0.0.1:9/s/abc-1/anthropic"),
@@ -144,9 +144,9 @@ fn behind_a_gateway_of_ours_there_is_no_second_one() {
     }
 }
 
-/// A command of which nothing is known gets a gateway where its environment shows that it uses an API, and no variable more.
+/// An unknown command gets a gateway if its environment shows that it uses an API, and no variable beyond that.
 #[test]
-fn any_other_command_gets_one_where_it_has_a_key() {
+fn unknown_command_with_an_api_key_gets_a_gateway() {
     let place = Place::new();
     let line = ["exec", "--", "sh", "-c", "env > now"];
     place.run(&line, "").told(0, &[]);
@@ -166,9 +166,9 @@ fn any_other_command_gets_one_where_it_has_a_key() {
     assert!(now.contains("UNSTUCK_GATEWAY=http://127.0.0.1:"), "{now}");
 }
 
-/// What the user has set stays, and what runs in a proxy is not sent there.
+/// The user's own variables stay, and calls to the gateway bypass the user's proxy.
 #[test]
-fn a_value_that_the_user_set_stays() {
+fn user_set_variables_are_kept() {
     let place = with_claude();
     let api = api("[[step]]\nanswer = { text = \"Done.\" }\ntimes = \"always\"\n");
     let mut command = place.command(&LINE);
@@ -191,7 +191,7 @@ fn a_value_that_the_user_set_stays() {
 }
 
 #[test]
-fn the_agents_of_a_pipeline_share_one() {
+fn agents_of_a_pipeline_share_a_gateway() {
     let place = with_claude();
     let role = |id: &str| {
         format!("[[role]]\nid = \"{id}\"\nagent = \"claude\"\nprompt = \"Do the work\"\n")
@@ -221,9 +221,9 @@ fn the_agents_of_a_pipeline_share_one() {
     assert_eq!(urls.len(), 1, "{urls:?}");
 }
 
-/// A budget that is used up stops the next call, and a person is asked.
+/// An exhausted budget blocks the next call and creates an escalation.
 #[test]
-fn a_budget_that_is_used_up_stops_the_next_call() {
+fn exhausted_budget_blocks_the_next_call() {
     let place = with_claude();
     let unstuck = env!("CARGO_BIN_EXE_unstuck");
     place.tool(
@@ -241,9 +241,9 @@ fn a_budget_that_is_used_up_stops_the_next_call() {
     assert_eq!((place.lines("count").len(), asked(&api)), (1, 1));
 }
 
-/// What a run may cost is watched over between the calls of an attempt, and not only before the next attempt.
+/// The budget of a run is enforced between the calls of an attempt, not only before the next attempt.
 #[test]
-fn the_budget_of_a_run_holds_within_an_attempt() {
+fn run_budget_is_enforced_within_an_attempt() {
     let place = with_claude();
     let unstuck = env!("CARGO_BIN_EXE_unstuck");
     place.tool(
@@ -266,7 +266,7 @@ fn the_budget_of_a_run_holds_within_an_attempt() {
     assert_eq!(question["type"], "cost_confirmation");
 }
 
-/// A `claude` that asks once and tells neither cost nor tokens; whether it is content with that.
+/// Returns a place whose `claude` calls its API once, reports neither cost nor tokens, and exits with that code.
 fn silent_claude(place: &Place, code: u8) {
     let unstuck = env!("CARGO_BIN_EXE_unstuck");
     place.tool(
@@ -279,9 +279,9 @@ fn silent_claude(place: &Place, code: u8) {
 
 const PRICED: &str = "[[step]]\nanswer = { text = \"Done.\", input_tokens = 1000, output_tokens = 100 }\ntimes = \"always\"\n";
 
-/// S4-35: what a session or a day may cost holds for whoever takes it up again, and for all processes of one store.
+/// S4-35: the budget of a session or a day also applies after a resume, and to all processes of one store.
 #[test]
-fn budgets_hold_over_processes() {
+fn budgets_apply_across_processes() {
     for (budget, on_reached, resumed) in [
         ("per_session = 0.000001", "stop", 1),
         ("per_session = 0.000001", "ask", 2),
@@ -307,16 +307,16 @@ fn budgets_hold_over_processes() {
             exec(&place, &api, &["approve"]);
         }
         assert_eq!(asked(&api), resumed, "{text}");
-        // Another run has a session of its own, but the same day.
+        // Another run has its own session, but the same day.
         exec(&place, &api, &LINE);
         let is_day = budget.starts_with("per_day");
         assert_eq!(asked(&api), resumed + usize::from(!is_day), "{text}");
     }
 }
 
-/// What a run may cost counts although its agent does not tell what it used: the gateway has seen it.
+/// The budget of a run applies although its agent does not report usage: the gateway has measured it.
 #[test]
-fn what_an_agent_does_not_tell_counts_as_the_gateway_saw_it() {
+fn unreported_usage_is_taken_from_the_gateway() {
     let role = |id: &str, after: &str| {
         format!(
             "[[role]]\nid = \"{id}\"\nagent = \"claude\"\nprompt = \"Do it\"\ndepends_on = [{after}]\n"
@@ -354,7 +354,7 @@ fn what_an_agent_does_not_tell_counts_as_the_gateway_saw_it() {
 }
 
 #[test]
-fn an_address_that_is_none_is_told_and_the_agent_goes_on_without() {
+fn invalid_url_is_reported_and_the_agent_runs_without_gateway() {
     let place = Place::new();
     let mut command = place.command(&["exec", "--", "sh", "-c", "env > now"]);
     let ended = ended(command.env("ANTHROPIC_BASE_URL", "nonsense"));
@@ -362,7 +362,7 @@ fn an_address_that_is_none_is_told_and_the_agent_goes_on_without() {
     assert!(place.text("now").contains("ANTHROPIC_BASE_URL=nonsense"));
 }
 
-/// Sends the request of an agent that makes the same call of a tool, with the same result, for the `turns`th time.
+/// Sends the `turns`th request of an agent that repeats the same tool call with the same result.
 fn repeat(base: &str, turns: usize) {
     let mut messages = vec![json!({"role": "user", "content": "fix the tests"})];
     for turn in 0..turns {
@@ -383,13 +383,13 @@ fn repeat(base: &str, turns: usize) {
         body.len()
     )
     .unwrap();
-    // The gateway may end with the attempt before all of the answer was read.
+    // The gateway may end with the attempt before the whole response was read.
     let _ = stream.read_to_string(&mut String::new());
 }
 
-/// What an agent does not see of itself is seen from its calls, and handled like any other stuck agent.
+/// A loop that the agent does not notice is detected from its calls, and handled like any other stuck agent.
 #[test]
-fn an_agent_in_circles_is_ended_as_stuck() {
+fn looping_agent_is_stopped_as_stuck() {
     let place = Place::new();
     place.write("unstuck.toml", QUICK);
     by_user(&place, "[gateway.loop_detection]\nrepeats = 3\n");

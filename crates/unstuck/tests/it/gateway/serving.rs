@@ -16,9 +16,9 @@ fn upstream(api: &FaultServer) -> String {
     format!("anthropic={}", api.url())
 }
 
-/// S4-01, S4-04: a call that fails is tried again, and whoever looks is told, with the count.
+/// S4-01, S4-04: a failed call is retried, and the count is visible.
 #[test]
-fn a_call_that_fails_is_tried_again_unseen_and_told() {
+fn failed_call_is_retried_invisibly_and_reported() {
     let place = Place::new();
     place.write("unstuck.toml", QUICK);
     let api =
@@ -49,13 +49,13 @@ fn a_call_that_fails_is_tried_again_unseen_and_told() {
     }
     assert!(!err.contains('\x1b'), "{err}");
     assert!(!file.exists(), "the door is closed");
-    // What happened is in the history.
+    // The events are in the history.
     let runs = place.json(&["runs", "--json"], "");
     assert_eq!(runs.as_array().unwrap().len(), 1, "{runs}");
 }
 
 #[test]
-fn whoever_is_quiet_says_nothing_and_the_second_upstream_stands_in() {
+fn quiet_serve_prints_nothing_and_uses_the_fallback() {
     let place = Place::new();
     place.write("unstuck.toml", QUICK);
     let down = api("[[step]]\nserver_error = {}\ntimes = \"always\"\n");
@@ -79,7 +79,7 @@ fn whoever_is_quiet_says_nothing_and_the_second_upstream_stands_in() {
 }
 
 #[test]
-fn a_token_keeps_others_out() {
+fn token_is_required_from_others() {
     let place = Place::new();
     let api = api("[[step]]\nanswer = { text = \"Done.\" }\ntimes = \"always\"\n");
     place.write("token", "0123456789abcdef0123456789abcdef\n");
@@ -96,7 +96,7 @@ fn a_token_keeps_others_out() {
 }
 
 #[test]
-fn what_cannot_be_served_is_said_with_what_to_do() {
+fn serve_errors_state_the_next_step() {
     let place = Place::new();
     place.write("short", "abc\n");
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -139,11 +139,11 @@ fn what_cannot_be_served_is_said_with_what_to_do() {
     }
 }
 
-/// Whoever ends it in the middle of a stream is told how long it takes; a second Ctrl-C ends it at once. What was sent is
-/// written down, and the client is told in its protocol that it has not got all of it.
+/// Ctrl-C during a stream reports how long the stop takes; a second Ctrl-C stops at once. The usage so far is recorded,
+/// and the client gets an error in its protocol.
 #[test]
 #[expect(clippy::disallowed_methods, reason = "how long another process takes")]
-fn a_second_interruption_cuts_streams_off_and_nothing_is_lost() {
+fn second_interrupt_cuts_streams_off_and_loses_nothing() {
     let place = Place::new();
     let api = api("[[step]]\nstall_at = { after = 4 }\ntimes = \"always\"\n");
     let mut serving = Serving::start(&place, &["--upstream", &upstream(&api)]);
@@ -183,9 +183,9 @@ fn a_second_interruption_cuts_streams_off_and_nothing_is_lost() {
     );
 }
 
-/// S4-35: what one process spends of a day's budget is not there for another, within a moment.
+/// S4-35: spending of one process reduces the day's budget of another, within a moment.
 #[test]
-fn the_budget_of_a_day_is_that_of_all_processes() {
+fn day_budget_is_shared_by_all_processes() {
     let place = Place::new();
     let api = api(
         "[[step]]\nanswer = { text = \"Done.\", input_tokens = 1000, output_tokens = 100 }\ntimes = \"always\"\n",
@@ -220,9 +220,9 @@ fn the_budget_of_a_day_is_that_of_all_processes() {
     later.stop();
 }
 
-/// S4-35: a fallback that the budget does not pay is not asked, and whoever looks, now or later, is told why.
+/// S4-35: a fallback that exceeds the budget is skipped, and the reason is visible, now and later.
 #[test]
-fn a_fallback_that_cannot_be_paid_is_told() {
+fn fallback_over_budget_is_reported() {
     let place = Place::new();
     place.write("unstuck.toml", QUICK);
     let down = api("[[step]]\nserver_error = {}\ntimes = \"always\"\n");
@@ -246,9 +246,9 @@ fn a_fallback_that_cannot_be_paid_is_told() {
     assert!(shown.stdout.contains(why), "{}", shown.stdout);
 }
 
-/// Whom to ask stands in the user's own configuration: in order, each with its own key and its own names of models.
+/// The user's own configuration lists the upstreams in order, each with its own key and its own model names.
 #[test]
-fn upstreams_of_the_configuration_stand_in_for_each_other() {
+fn configured_upstreams_are_fallbacks_of_each_other() {
     let place = Place::new();
     place.write("unstuck.toml", QUICK);
     let down = api("[[step]]\nserver_error = {}\ntimes = \"always\"\n");

@@ -1,11 +1,11 @@
-//! What an agent's API calls tell of its success, of its failures, and of what it waited for.
+//! Success, failure and waits of an agent, as shown by its API calls.
 
 use std::process::Stdio;
 
 use super::{QUICK, api, asked, by_user, claude, ended, exec, until};
 use crate::Place;
 
-/// An agent that asks its API once each time it is called, and ends in this way whatever comes of it.
+/// Returns a place with an agent that calls its API once per execution, and always ends in this way.
 fn agent(name: &str, variable: &str, end: &str) -> Place {
     let place = Place::new();
     place.write("unstuck.toml", QUICK);
@@ -19,7 +19,7 @@ fn agent(name: &str, variable: &str, end: &str) -> Place {
     place
 }
 
-/// As `exec`, but for agents that read other variables.
+/// Runs `exec` for agents that read other variables.
 fn exec_with(
     place: &Place,
     api: &unstuck_faults::FaultServer,
@@ -33,9 +33,9 @@ fn exec_with(
 
 const AIDER: [&str; 5] = ["exec", "--", "aider", "-m", "do the work"];
 
-/// aider always ends with exit code 0: what its last API call came to decides.
+/// aider always exits with code 0: the result of its last API call decides.
 #[test]
-fn an_answer_that_broke_off_is_no_success_though_the_exit_code_is_0() {
+fn broken_response_is_a_failure_despite_exit_code_0() {
     let place = agent("aider", "ANTHROPIC_API_BASE", "echo 'As far as it'; exit 0");
     let api = api("[[step]]\ncut = {}\ntimes = \"always\"\n");
     let ended = exec_with(&place, &api, "ANTHROPIC_API_BASE", &AIDER);
@@ -44,7 +44,7 @@ fn an_answer_that_broke_off_is_no_success_though_the_exit_code_is_0() {
 }
 
 #[test]
-fn after_an_answer_that_broke_off_the_next_attempt_succeeds() {
+fn next_attempt_succeeds_after_a_broken_response() {
     let place = agent("aider", "ANTHROPIC_API_BASE", "echo 'All done'; exit 0");
     let api = api(
         "[[step]]\ncut = {}\n[[step]]\nanswer = { text = \"All done.\" }\ntimes = \"always\"\n",
@@ -53,9 +53,9 @@ fn after_an_answer_that_broke_off_the_next_attempt_succeeds() {
     assert_eq!(place.lines("count").len(), 2);
 }
 
-/// What it says of failures that it has got over by itself is history.
+/// Its messages about failures that it recovered from are ignored.
 #[test]
-fn an_agent_that_recovered_by_itself_is_not_run_again() {
+fn agent_that_recovered_by_itself_is_not_rerun() {
     let said = "echo 'litellm.InternalServerError: AnthropicException - Overloaded'; echo 'Retrying in 0.2 seconds...'; echo 'All done.'; exit 0";
     let place = agent("aider", "ANTHROPIC_API_BASE", said);
     let api = api("[[step]]\nanswer = { text = \"All done.\" }\ntimes = \"always\"\n");
@@ -64,9 +64,9 @@ fn an_agent_that_recovered_by_itself_is_not_run_again() {
     assert!(place.events("attempt_failed").is_empty());
 }
 
-/// A start-up warning on the screen does not hide what the API said.
+/// A start-up warning on the screen does not hide the API's error.
 #[test]
-fn the_call_that_failed_says_more_than_the_screen() {
+fn failed_call_overrides_the_screen_output() {
     let place = agent(
         "qwen",
         "ANTHROPIC_BASE_URL",
@@ -79,7 +79,7 @@ fn the_call_that_failed_says_more_than_the_screen() {
     assert_eq!(failed[0]["diagnosis"]["kind"], "quota_exhausted");
 }
 
-/// There the gateway is not in the path, and nothing about the agent may be changed as if it were.
+/// The gateway is not used there, and the agent must not be treated as if it were.
 #[test]
 fn claude_on_bedrock_is_left_alone() {
     let place = agent("claude", "ANTHROPIC_BASE_URL", "echo 'Done.'; exit 0");
@@ -96,7 +96,7 @@ fn claude_on_bedrock_is_left_alone() {
     assert!(variables.contains("UNSTUCK_GATEWAY"), "{variables}");
 }
 
-/// Logins whose traffic has another address are left alone; one that goes where it is sent is not.
+/// Logins that use another URL are left alone; one that uses the configured URL is not.
 #[test]
 fn subscription_logins_that_would_bypass_the_gateway_are_left_alone() {
     let logins = [
@@ -125,7 +125,7 @@ fn subscription_logins_that_would_bypass_the_gateway_are_left_alone() {
             "codex" => ["exec", "--", name, "exec", "do the work"],
             _ => ["exec", "--", name, "-p", "do the work"],
         };
-        // What comes of it does not matter here: only how it is called.
+        // The result does not matter here: only the command line.
         place.run(&line, "");
         let variables = place.lines("variables").join("\n");
         assert!(!variables.contains("UNSTUCK_GATEWAY"), "{name} {variables}");
@@ -141,9 +141,9 @@ fn subscription_logins_that_would_bypass_the_gateway_are_left_alone() {
     assert_eq!(asked(&api), 1);
 }
 
-/// Copilot CLI ends with exit code 1 and without a word when the answer to a resumed conversation is empty.
+/// Copilot CLI exits with code 1 and no message when the response to a resumed conversation is empty.
 #[test]
-fn an_agent_that_ended_after_an_empty_answer_without_a_word_has_failed_of_that() {
+fn silent_exit_after_an_empty_response_is_an_empty_response_failure() {
     let place = agent(
         "aider",
         "ANTHROPIC_API_BASE",
@@ -156,9 +156,10 @@ fn an_agent_that_ended_after_an_empty_answer_without_a_word_has_failed_of_that()
     ended.told(0, &["empty_output", "recovered"]);
 }
 
-/// Codex prints the prompt before its work. Without a gateway its words alone tell, and those of the prompt are not its own.
+/// Codex prints the prompt before its work. Without a gateway only its output is known, and the prompt is not part of
+/// its messages.
 #[test]
-fn a_prompt_that_an_agent_prints_is_not_taken_for_its_failure() {
+fn printed_prompt_is_not_taken_for_a_failure() {
     let place = Place::new();
     place.write("unstuck.toml", QUICK);
     place.tool(
@@ -186,9 +187,9 @@ printf "ERROR: You\342\200\231ve hit your usage limit. Try again in 1 second.\n"
     assert_eq!(place.lines("count").len(), 2);
 }
 
-/// With a GitHub login an address of ours would undo the login; a provider of the user's own is sent through the gateway.
+/// With a GitHub login our URL would break the login; a provider configured by the user goes through the gateway.
 #[test]
-fn copilot_is_sent_through_the_gateway_only_where_it_has_a_provider_of_its_own() {
+fn copilot_uses_the_gateway_only_with_its_own_provider() {
     let place = agent("copilot", "COPILOT_PROVIDER_BASE_URL", "exit 0");
     let api = api("[[step]]\nanswer = { text = \"Done.\" }\ntimes = \"always\"\n");
     let line = ["exec", "--", "copilot", "-p", "do the work"];
@@ -219,9 +220,9 @@ const CLAUDE: [&str; 7] = [
     "do the work",
 ];
 
-/// The work that was done before a person was asked is not thrown away.
+/// Work done before an escalation is kept.
 #[test]
-fn after_an_answered_question_the_conversation_goes_on() {
+fn conversation_continues_after_an_answered_escalation() {
     let place = Place::new();
     place.write("unstuck.toml", QUICK);
     place.tool(
@@ -256,8 +257,7 @@ esac
 
 /// A wait inside the gateway survives kill -9, and so does the conversation.
 #[test]
-fn after_a_kill_during_a_wait_of_the_gateway_the_limit_is_waited_out_and_the_conversation_goes_on()
-{
+fn killed_gateway_wait_is_resumed_with_the_conversation() {
     let place = Place::new();
     place.write("unstuck.toml", QUICK);
     claude(&place);
@@ -283,7 +283,7 @@ fn after_a_kill_during_a_wait_of_the_gateway_the_limit_is_waited_out_and_the_con
     command.env("ANTHROPIC_BASE_URL", api.url());
     let resumed = ended(&mut command);
     resumed.told(0, &[]);
-    // Asked once before the reset, once after it.
+    // Called once before the reset, once after it.
     assert_eq!(asked(&api), 2);
     let lines = place.lines("lines").join("\n");
     assert!(lines.contains("--resume"), "{lines}");
@@ -294,9 +294,9 @@ fn after_a_kill_during_a_wait_of_the_gateway_the_limit_is_waited_out_and_the_con
     assert!(!shown.stdout.contains("first try"), "{}", shown.stdout);
 }
 
-/// A conversation that was never begun, or is gone, costs one attempt and no question.
+/// A conversation that never began, or is gone, costs one attempt and no escalation.
 #[test]
-fn a_conversation_that_is_gone_is_begun_anew() {
+fn lost_conversation_is_started_again() {
     let place = Place::new();
     place.write("unstuck.toml", QUICK);
     place.tool(
@@ -316,9 +316,9 @@ echo '{"type":"result","is_error":true,"api_error_status":429,"result":"Claude A
     assert!(lines[2].contains("cut off"), "{}", lines[2]);
 }
 
-/// Raw events of an agent are no answer, and nothing that another role could build on.
+/// Raw events of an agent are not an answer, and no other role can use them.
 #[test]
-fn a_role_without_an_answer_has_failed_and_its_events_are_not_its_output() {
+fn role_without_an_answer_fails_and_has_no_output() {
     let place = Place::new();
     place.write(
         "unstuck.toml",

@@ -1,4 +1,4 @@
-//! How the gateway of `unstuck serve` gets to its upstreams: certificates and proxies, by the variables that say so.
+//! Connections of `unstuck serve` to its upstreams: certificates and proxies, configured by environment variables.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -9,14 +9,14 @@ use unstuck_faults::FaultServer;
 use super::{Serving, api, asked};
 use crate::Place;
 
-/// A name that nobody can find but a proxy, and its certificate.
+/// A host name known only to the proxy, and its certificate.
 const ELSEWHERE: &str = "[tls]\ncertificate = \"wrong_host\"\n[[step]]\nanswer = { text = \"Done.\" }\ntimes = \"always\"\n";
 const PLAIN: &str = "[[step]]\nanswer = { text = \"Done.\" }\ntimes = \"always\"\n";
 
-/// The first line that a proxy was sent, and the word for it.
+/// The first line sent to a proxy, and its credentials.
 type Noted = Mutex<Vec<(String, Option<String>)>>;
 
-/// A proxy that leads to one server, whatever it is asked for, and keeps the first line and the word that it was given.
+/// A proxy that always connects to one server, and keeps the first line and the credentials it received.
 struct Proxy {
     address: SocketAddr,
     seen: Arc<Noted>,
@@ -92,7 +92,7 @@ fn both_ways(mut client: TcpStream, mut upstream: TcpStream) -> Option<()> {
     Some(())
 }
 
-/// The name under which an API is asked.
+/// Returns the URL of an API under its host name.
 fn under(scheme: &str, api: &FaultServer) -> String {
     format!(
         "anthropic={scheme}://elsewhere.example:{}",
@@ -105,7 +105,7 @@ fn certificate(place: &Place, api: &FaultServer) -> String {
     path.display().to_string()
 }
 
-/// Asks once, and gives what came of it and what the gateway said.
+/// Sends one request, and returns the result and the output of the gateway.
 fn once(place: &Place, upstream: &str, env: &[(&str, &str)]) -> (crate::Ended, String) {
     let args = ["--retries", "0", "--upstream", upstream];
     let serving = Serving::start_with(place, &args, env);
@@ -120,7 +120,7 @@ fn done((answer, said): &(crate::Ended, String)) {
 
 /// Behind a company's proxy: a tunnel to the API, whose certificate the company has signed.
 #[test]
-fn https_goes_through_a_tunnel_and_believes_the_certificates_that_are_named() {
+fn https_uses_a_tunnel_and_the_configured_certificates() {
     let (place, api) = (Place::new(), api(ELSEWHERE));
     let proxy = Proxy::before(&api);
     let url = format!("http://me:secret%21@{}", proxy.address);
@@ -139,12 +139,12 @@ fn https_goes_through_a_tunnel_and_believes_the_certificates_that_are_named() {
     // The name and the password, as they are sent.
     let word = Some("Basic bWU6c2VjcmV0IQ==".to_owned());
     assert_eq!(proxy.seen(), [(line.clone(), word.clone()), (line, word)]);
-    // A request by HTTP/2 has no host header: it was agreed on in the handshake.
+    // A request over HTTP/2 has no host header: it was negotiated in the handshake.
     assert_eq!(api.requests()[0].header("host"), None);
 }
 
 #[test]
-fn http_goes_to_the_proxy_with_its_whole_address() {
+fn http_goes_to_the_proxy_with_its_absolute_url() {
     let (place, api) = (Place::new(), api(PLAIN));
     let proxy = Proxy::before(&api);
     let url = format!("http://me:pw@{}", proxy.address);
@@ -159,7 +159,7 @@ fn http_goes_to_the_proxy_with_its_whole_address() {
 }
 
 #[test]
-fn a_socks_proxy_is_spoken_to() {
+fn socks_proxy_is_supported() {
     let (place, api) = (Place::new(), api(ELSEWHERE));
     let target = api.address();
     let proxy = Proxy::start(move |mut client, seen| {
@@ -186,16 +186,16 @@ fn a_socks_proxy_is_spoken_to() {
     assert_eq!(proxy.seen()[0].0, "elsewhere.example");
 }
 
-/// This machine is never asked through a proxy, nor is what `NO_PROXY` names.
+/// This machine is never reached through a proxy, nor are the hosts in `NO_PROXY`.
 #[test]
-fn what_is_here_or_excepted_is_reached_directly() {
+fn local_and_excluded_hosts_are_reached_directly() {
     let (place, api) = (Place::new(), api(PLAIN));
     let nobody = TcpListener::bind("127.0.0.1:0").unwrap();
     let proxy = format!("http://{}", nobody.local_addr().unwrap());
     drop(nobody);
     let here = format!("anthropic={}", api.url());
     done(&once(&place, &here, &[("HTTP_PROXY", &proxy)]));
-    // A name that nobody knows is looked up here, and not given to the proxy.
+    // An unknown name is resolved here, and not sent to the proxy.
     let env = [
         ("HTTP_PROXY", proxy.as_str()),
         ("NO_PROXY", "other.example, .example"),
@@ -207,9 +207,9 @@ fn what_is_here_or_excepted_is_reached_directly() {
     assert!(answer.stdout.contains("the proxy"), "{}", answer.stdout);
 }
 
-/// What a proxy refuses is told with what to do.
+/// A rejection by a proxy is reported with the next step.
 #[test]
-fn a_proxy_that_wants_a_password_says_so() {
+fn proxy_authentication_failure_is_reported() {
     let (place, api) = (Place::new(), api(ELSEWHERE));
     let proxy = Proxy::start(|mut client, _| {
         let mut head = [0; 1024];
@@ -227,7 +227,7 @@ fn a_proxy_that_wants_a_password_says_so() {
 }
 
 #[test]
-fn variables_that_are_wrong_are_said_before_anything_is_served() {
+fn invalid_variables_are_reported_before_serving() {
     let place = Place::new();
     let empty = place.write("empty.pem", "nothing\n").display().to_string();
     for (name, value, told) in [

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::Place;
 
-/// A command that needs a folder which is not there, so that making it is proposed.
+/// A command that needs a missing directory, so that creating it is proposed.
 const NEEDS_FOLDER: &str = "python3 report.py";
 
 const TRUSTED: &str = "[recovery]\ncooldown_seconds = 0\n\n[policy]\ntemplate = \"standard\"\ncurve = \"exponential\"\nbackoffBase = 0.001\n";
@@ -26,9 +26,9 @@ fn asking() -> Place {
     place
 }
 
-/// H2, first part: no link that is planted beside the file, under whatever name, is written through.
+/// H2, first part: no link planted next to the file, under any name, is written through.
 #[test]
-fn a_link_beside_the_configuration_is_not_written_through() {
+fn link_next_to_the_configuration_is_not_written_through() {
     let place = asking();
     let own = place.folder.path().join(".config/unstuck/config.toml");
     fs::create_dir_all(own.parent().unwrap()).unwrap();
@@ -43,9 +43,10 @@ fn a_link_beside_the_configuration_is_not_written_through() {
     assert!(place.text("unstuck.toml").contains("mkdir -p out/reports"));
 }
 
-/// H2: a configuration that is a link, a FIFO or has a second name elsewhere is never written through, and holds nobody up.
+/// H2: a configuration that is a symlink, a FIFO or has a hard link elsewhere is never written through, and does not
+/// block.
 #[test]
-fn a_configuration_that_is_a_link_is_left_alone() {
+fn linked_configuration_is_left_unchanged() {
     let place = asking();
     let own = place.folder.path().join("own.toml");
     fs::rename(place.project().join("unstuck.toml"), &own).unwrap();
@@ -70,7 +71,7 @@ fn a_configuration_that_is_a_link_is_left_alone() {
     assert_eq!(fs::read_to_string(&own).unwrap(), TRUSTED);
 }
 
-/// Swaps a file for another text again and again, until it is told to stop.
+/// Swaps a file between two texts until told to stop.
 fn flip(project: &Path, texts: [&str; 2], stop: &AtomicBool) {
     let (file, beside) = (project.join("unstuck.toml"), project.join("flip"));
     while !stop.load(Ordering::Relaxed) {
@@ -81,9 +82,9 @@ fn flip(project: &Path, texts: [&str; 2], stop: &AtomicBool) {
     }
 }
 
-/// H2, second part: while the file flips between what was trusted and something wider, the wider text is never trusted.
+/// H2, second part: while the file flips between the trusted text and a wider one, the wider text is never trusted.
 #[test]
-fn what_nobody_saw_is_never_trusted_while_the_file_flips() {
+fn unseen_text_is_never_trusted_while_the_file_flips() {
     let widened = TRUSTED.replace(
         "cooldown_seconds = 0\n",
         "cooldown_seconds = 0\nsandbox = \"off\"\nauto_approve = [\"sh -c \\\"id > stolen\\\"\"]\n",
@@ -102,7 +103,7 @@ fn what_nobody_saw_is_never_trusted_while_the_file_flips() {
             !crate::anywhere(&trust(&place), "sandbox\\\":\\\"off"),
             "round {round}"
         );
-        // With the command of this round in it, the wider text is still not what was trusted.
+        // Even with the command of this round in it, the wider text is not the trusted one.
         let wider = widened.replace(
             "auto_approve = [",
             "auto_approve = [\"mkdir -p out/reports\", ",

@@ -1,4 +1,4 @@
-//! A repository whose configuration, folders or program an agent has changed.
+//! A repository whose configuration, directories or git program an agent has changed.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -8,7 +8,7 @@ use std::process::Stdio;
 use super::fifo;
 use crate::{Place, eventually};
 
-/// A role whose first attempt fails, with snapshots and a way back.
+/// A role whose first attempt fails, with snapshots and rollback.
 const ROLE: &str = "[run]\non_failed_attempt = \"rollback\"\n[[role]]\nid = \"a\"\nagent = \"command\"\nprompt = \"x\"\n\
     command = [\"sh\", \"-c\", '''echo changed >> made.txt; [ -e $HOME/again ] && echo fine && exit 0; touch $HOME/again; echo '503 Service Unavailable' >&2; exit 1''']\n\
     [policy]\ntemplate = \"pipeline\"\ncurve = \"exponential\"\nbackoffBase = 0.001\n";
@@ -31,7 +31,7 @@ fn repository() -> Place {
     place
 }
 
-/// All that is in the repository of a project.
+/// Returns all objects in a project's repository.
 fn objects(place: &Place) -> String {
     git(
         place,
@@ -46,9 +46,9 @@ fn objects(place: &Place) -> String {
     )
 }
 
-/// H5, first part: files of a folder that `core.worktree` names do not get into the project's repository.
+/// H5, first part: files of a directory named by `core.worktree` are not added to the project's repository.
 #[test]
-fn another_work_tree_is_not_copied_into_the_repository() {
+fn other_work_tree_is_not_copied_into_the_repository() {
     let place = repository();
     let docs = place.folder.path().join("home/docs");
     fs::create_dir_all(&docs).unwrap();
@@ -62,9 +62,9 @@ fn another_work_tree_is_not_copied_into_the_repository() {
     assert!(!objects(&place).contains("THE OWNERS SECRET"));
 }
 
-/// H5, second part: nor is anything rolled back there, also if it is named while the run is under way.
+/// H5, second part: nothing is rolled back there, even if it is configured during the run.
 #[test]
-fn another_work_tree_is_not_rolled_back() {
+fn other_work_tree_is_not_rolled_back() {
     for during in [false, true] {
         let place = repository();
         let docs = place.folder.path().join("home/docs");
@@ -92,7 +92,7 @@ fn another_work_tree_is_not_rolled_back() {
     }
 }
 
-/// H5: folders of the repository that lead elsewhere are not written to.
+/// H5: repository directories that link elsewhere are not written to.
 #[test]
 fn nothing_is_written_through_links_in_the_repository() {
     for link in ["objects", "refs/unstuck", "logs", "commondir"] {
@@ -102,7 +102,7 @@ fn nothing_is_written_through_links_in_the_repository() {
         let inside = place.project().join(".git").join(link);
         match link {
             "objects" => {
-                // The agent takes what is there along, so that git finds everything.
+                // The agent copies the existing content, so that git finds everything.
                 let moved = place.folder.path().join("moved");
                 fs::rename(&inside, &moved).unwrap();
                 symlink(&moved, &inside).unwrap();
@@ -134,9 +134,9 @@ fn count_files(folder: &Path) -> usize {
     entries.map(count).sum()
 }
 
-/// L1: a git in the project is never run, whatever the search path says.
+/// L1: a git program in the project is never run, whatever the search path says.
 #[test]
-fn a_git_of_the_project_is_never_run() {
+fn git_program_in_the_project_is_never_run() {
     let place = repository();
     for folder in ["", "bin/"] {
         let path = place.write(
@@ -165,9 +165,9 @@ fn a_git_of_the_project_is_never_run() {
     assert!(!place.folder.path().join("pwned").exists());
 }
 
-/// M9: FIFOs in place of what git reads are noticed before git waits for them.
+/// M9: FIFOs in place of files that git reads are detected before git blocks on them.
 #[test]
-fn a_fifo_in_the_repository_holds_nobody_up() {
+fn fifo_in_the_repository_does_not_block() {
     for name in ["config", "HEAD", "index", "packed-refs", "info/exclude"] {
         let place = repository();
         let path = place.project().join(".git").join(name);
@@ -178,9 +178,9 @@ fn a_fifo_in_the_repository_holds_nobody_up() {
     }
 }
 
-/// M9: a git that hangs ends with unstuck, also when that is killed.
+/// M9: a hanging git ends with unstuck, even if unstuck is killed.
 #[test]
-fn a_git_that_hangs_does_not_outlive_unstuck() {
+fn hanging_git_does_not_outlive_unstuck() {
     let place = repository();
     let hanging = place.folder.path().join("hanging");
     fifo(&hanging);
@@ -201,7 +201,7 @@ fn a_git_that_hangs_does_not_outlive_unstuck() {
     eventually(|| gits_in(&place).is_empty());
 }
 
-/// The processes of git that work in the project.
+/// Returns the git processes that work in the project.
 fn gits_in(place: &Place) -> Vec<String> {
     let project = place.project().canonicalize().unwrap();
     let entries = fs::read_dir("/proc").unwrap().flatten();
@@ -216,7 +216,7 @@ fn gits_in(place: &Place) -> Vec<String> {
         .collect()
 }
 
-/// Whether one of these processes waits in `open` for somebody who writes to a FIFO.
+/// Returns whether one of these processes is blocked opening a FIFO.
 fn is_waiting(pids: &[String]) -> bool {
     pids.iter().any(|pid| {
         let call = fs::read_to_string(format!("/proc/{pid}/wchan")).unwrap_or_default();

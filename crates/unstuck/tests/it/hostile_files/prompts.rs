@@ -1,4 +1,4 @@
-//! Files that a project's configuration names.
+//! Files named by a project's configuration.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -13,9 +13,9 @@ fn role(more: &str) -> String {
     )
 }
 
-/// M9: a prompt file that never ends, or never begins, is an error that says so.
+/// M9: a prompt file that is endless or a FIFO is rejected with an error.
 #[test]
-fn a_prompt_file_that_is_no_file_is_refused_at_once() {
+fn prompt_file_that_is_not_a_regular_file_is_rejected() {
     for what in ["fifo", "zero", "socket", "folder", "huge"] {
         let place = Place::new();
         place.write("unstuck.toml", &role("prompt_file = \"prompt.md\""));
@@ -39,9 +39,10 @@ fn a_prompt_file_that_is_no_file_is_refused_at_once() {
     }
 }
 
-/// H1, M9: a file outside of the project is not read into a prompt, which goes to the agent and into the project.
+/// H1, M9: a file outside of the project is not read into a prompt, which is sent to the agent and copied into the
+/// project.
 #[test]
-fn a_prompt_file_does_not_lead_out_of_the_project() {
+fn prompt_file_outside_the_project_is_rejected() {
     for (file, is_link) in [("prompt.md", true), ("../outside/private.txt", false)] {
         let place = Place::new();
         let outside = place.outside();
@@ -60,9 +61,9 @@ fn a_prompt_file_does_not_lead_out_of_the_project() {
     }
 }
 
-/// M9: the same holds for what a prompt includes, and for the configuration itself.
+/// M9: the same applies to includes of a prompt, and to the configuration itself.
 #[test]
-fn included_files_and_the_configuration_itself_hold_nobody_up() {
+fn included_files_and_the_configuration_do_not_block() {
     let place = Place::new();
     place.write(
         "unstuck.toml",

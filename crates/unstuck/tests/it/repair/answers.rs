@@ -1,11 +1,11 @@
-//! What nobody has allowed waits for a person's word.
+//! Repairs that need approval.
 
 use super::{NEEDS_FOLDER, project};
 use crate::anywhere;
 
-/// S3-25, S3-35, S3-42 in part: an unlisted repair asks, and the answer runs exactly that.
+/// S3-25, S3-35, S3-42 in part: an unlisted repair needs approval, and approval runs exactly that command.
 #[test]
-fn an_unlisted_repair_asks_and_approve_runs_it() {
+fn unlisted_repair_needs_approval_and_then_runs() {
     let place = project("");
     let exec = ["exec", "--repair", "auto", "--", "sh", "-c", NEEDS_FOLDER];
     place
@@ -34,9 +34,9 @@ fn an_unlisted_repair_asks_and_approve_runs_it() {
         .told(1, &["no open request in this project"]);
 }
 
-/// Nobody has listed anything, and the programs of what is built in are looked for all the same.
+/// Without any list, the programs of built-in repairs are still looked up.
 #[test]
-fn what_is_built_in_is_offered_from_nothing() {
+fn built_in_repairs_are_offered_without_configuration() {
     let place = project("");
     place.write(".env.example", "SHOP_PORT=3000\n");
     place.write("seed.sh", "mkdir -p data && echo 1 > data/seed");
@@ -52,7 +52,7 @@ fn what_is_built_in_is_offered_from_nothing() {
 
 /// S3-26: a rejected repair is neither run nor offered again.
 #[test]
-fn a_rejected_repair_is_not_run_and_not_offered_again() {
+fn rejected_repair_is_not_run_and_not_offered_again() {
     let place = project("");
     let exec = ["exec", "--repair", "auto", "--", "sh", "-c", NEEDS_FOLDER];
     place.go(&exec).told(3, &[]);
@@ -70,7 +70,7 @@ fn a_rejected_repair_is_not_run_and_not_offered_again() {
 }
 
 #[test]
-fn approve_always_makes_it_run_by_itself_the_next_time() {
+fn approve_always_runs_it_automatically_next_time() {
     let place = project("");
     let exec = ["exec", "--repair", "auto", "--", "sh", "-c", NEEDS_FOLDER];
     place.go(&exec).told(3, &[]);
@@ -84,9 +84,9 @@ fn approve_always_makes_it_run_by_itself_the_next_time() {
     place.go(&exec).told(0, &["it stands in your auto_approve"]);
 }
 
-/// The reason stands in a file that others read.
+/// The reason is written to a file that others read.
 #[test]
-fn a_secret_in_the_reason_is_not_written_into_the_configuration() {
+fn secret_in_the_reason_is_not_written_to_the_configuration() {
     let place = project("");
     let exec = ["exec", "--repair", "auto", "--", "sh", "-c", NEEDS_FOLDER];
     place.go(&exec).told(3, &[]);
@@ -105,9 +105,9 @@ fn a_secret_in_the_reason_is_not_written_into_the_configuration() {
     );
 }
 
-/// What a person has allowed and what worked is offered first the next time, with its record.
+/// A repair that was approved and worked is offered first next time, with its record.
 #[test]
-fn what_worked_before_is_remembered() {
+fn successful_repair_is_remembered() {
     let place = project("");
     let exec = ["exec", "--repair", "auto", "--", "sh", "-c", NEEDS_FOLDER];
     place.go(&exec).told(3, &[]);
@@ -117,7 +117,7 @@ fn what_worked_before_is_remembered() {
 }
 
 #[test]
-fn an_agent_cannot_answer_for_a_person() {
+fn agent_cannot_answer_for_a_person() {
     let place = project("");
     let exec = ["exec", "--repair", "auto", "--", "sh", "-c", NEEDS_FOLDER];
     place.go(&exec).told(3, &[]);

@@ -1,11 +1,11 @@
-//! What was allowed is what runs, once, whatever happens in between.
+//! The approved command is what runs, once, whatever happens in between.
 
 use super::project;
 use super::proposals::document;
 use crate::Place;
 use crate::run::Running;
 
-/// An agent that proposes what stands in a file, and works once another one is there.
+/// An agent that proposes the content of a file, and succeeds once another file exists.
 const PROPOSES: &str = "test -e healed && exit 0; cp recovery.json \"$UNSTUCK_RECOVERY_FILE\"; echo 'zork: boom' >&2; exit 9";
 
 fn asked(place: &Place) {
@@ -14,9 +14,9 @@ fn asked(place: &Place) {
     place.go(&exec).told(3, &["touch healed"]);
 }
 
-/// The document that was read is what counts: one that is put in its place afterwards changes nothing.
+/// The document that was read is authoritative: replacing it afterwards changes nothing.
 #[test]
-fn a_document_that_is_replaced_after_the_question_changes_nothing() {
+fn document_replaced_after_the_request_changes_nothing() {
     let place = project("");
     asked(&place);
     let swap = "for f in $(find .unstuck -name recovery.json); do sed -i 's/touch healed/touch evil/' $f; done";
@@ -26,9 +26,9 @@ fn a_document_that_is_replaced_after_the_question_changes_nothing() {
     assert!(!place.project().join("evil").exists());
 }
 
-/// An answer binds to all that was shown: how it is confined belongs to that.
+/// An answer is bound to everything that was shown, including the confinement.
 #[test]
-fn an_answer_does_not_count_for_something_else_than_was_shown() {
+fn answer_is_bound_to_what_was_shown() {
     let place = project("network = false");
     asked(&place);
     let config = place
@@ -46,9 +46,9 @@ fn an_answer_does_not_count_for_something_else_than_was_shown() {
     assert!(!place.project().join("healed").exists());
 }
 
-/// A repair that was under way when unstuck itself was killed is not run again.
+/// A repair that was running when unstuck was killed is not run again.
 #[test]
-fn a_repair_that_was_killed_with_unstuck_is_not_run_twice() {
+fn repair_killed_with_unstuck_is_not_run_twice() {
     let slow = "echo once >> ran && sleep 60 && touch healed";
     let place = project(&format!("auto_approve = ['{slow}']"));
     place.write("recovery.json", &document(slow, Some(100)));

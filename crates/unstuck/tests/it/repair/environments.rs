@@ -1,11 +1,11 @@
-//! Environments that work are kept: what is missing in them is installed, and their own interpreter checks the project.
+//! Working environments are kept: missing packages are installed, and their own interpreter checks the project.
 
 use std::os::unix::fs::{PermissionsExt, symlink};
 
 use crate::Place;
 
-/// A project with a virtual environment that has pip but no packages. Its interpreter is a stand-in: the system's `python3`
-/// would tell the same.
+/// A project with a virtual environment that has pip but no packages. Its interpreter is a fake: the system's `python3`
+/// would behave the same.
 fn with_environment(folder: &str) -> Place {
     let place = Place::new();
     place.write("requirements.txt", "six==1.16.0\n");
@@ -18,7 +18,7 @@ fn with_environment(folder: &str) -> Place {
 }
 
 #[test]
-fn one_missing_package_is_installed_into_the_environment_that_is_there() {
+fn missing_package_is_installed_into_the_existing_environment() {
     for folder in [".venv", "venv"] {
         let place = with_environment(folder);
         let python = format!("{folder}/bin/python");
@@ -32,7 +32,7 @@ fn one_missing_package_is_installed_into_the_environment_that_is_there() {
 }
 
 #[test]
-fn an_environment_whose_interpreter_is_gone_is_made_again() {
+fn environment_with_a_missing_interpreter_is_recreated() {
     let place = with_environment(".venv");
     let python = place.project().join(".venv/bin/python");
     std::fs::remove_file(&python).unwrap();
@@ -45,7 +45,7 @@ fn an_environment_whose_interpreter_is_gone_is_made_again() {
 }
 
 #[test]
-fn the_environments_own_interpreter_checks_the_project() {
+fn environments_own_interpreter_checks_the_project() {
     for folder in [".venv", "venv"] {
         let place = with_environment(folder);
         let check = format!("the check is `{folder}/bin/python -m pytest --collect-only -q`");

@@ -2,9 +2,9 @@
 
 use super::{NEEDS_FOLDER, bare, project};
 
-/// S3-01, S3-02, S3-37, S3-38: what the owner listed and the failure calls for is run, and what failed works.
+/// S3-01, S3-02, S3-37, S3-38: a listed repair that matches the failure runs, and the failed check passes.
 #[test]
-fn a_listed_repair_that_fits_runs_and_the_check_passes() {
+fn listed_repair_that_matches_runs_and_the_check_passes() {
     let place = project("auto_approve = ['npm ci', 'mkdir -p out/reports', 'cargo clean']");
     let ended = place.go(&["exec", "--repair", "auto", "--", "sh", "-c", NEEDS_FOLDER]);
     ended.told(
@@ -23,9 +23,9 @@ fn a_listed_repair_that_fits_runs_and_the_check_passes() {
     assert!(executed[0]["duration_ms"].is_u64());
 }
 
-/// S3-31 to S3-33, S3-40: every step is in the log.
+/// S3-31 to S3-33, S3-40: every step is logged.
 #[test]
-fn every_step_of_a_repair_is_in_the_log() {
+fn every_step_of_a_repair_is_logged() {
     let place = project("auto_approve = ['mkdir -p out/reports']");
     place
         .go(&["exec", "--repair", "auto", "--", "sh", "-c", NEEDS_FOLDER])
@@ -42,9 +42,9 @@ fn every_step_of_a_repair_is_in_the_log() {
     assert_eq!(place.events("recovery_resolved")[0]["method"], "repair");
 }
 
-/// The agent's work is done; only what the repair was for is looked at again.
+/// The agent's work is done; only the check that the repair was for runs again.
 #[test]
-fn after_a_repair_only_the_check_that_failed_is_run_again() {
+fn only_the_failed_check_is_rerun_after_a_repair() {
     let place = project("auto_approve = ['mkdir -p out/reports']");
     place.tool("claude", "#!/bin/sh\necho x >> count; echo 'All done.'\n");
     let line = ["exec", "--repair", "auto", "--check", NEEDS_FOLDER, "--"];
@@ -57,7 +57,7 @@ fn after_a_repair_only_the_check_that_failed_is_run_again() {
 
 /// S3-51: without a section nothing is repaired, and nothing else changes.
 #[test]
-fn without_a_section_and_without_being_asked_nothing_is_repaired() {
+fn nothing_is_repaired_without_a_section_or_a_flag() {
     let place = bare();
     let ended = place.go(&["exec", "--retries", "0", "--", "sh", "-c", NEEDS_FOLDER]);
     assert_ne!(ended.code, 0);
@@ -66,7 +66,7 @@ fn without_a_section_and_without_being_asked_nothing_is_repaired() {
 }
 
 #[test]
-fn repairs_can_be_left_out() {
+fn repairs_can_be_disabled() {
     let place = project("auto_approve = ['mkdir -p out/reports']");
     let ended = place.go(&[
         "exec",
@@ -83,9 +83,9 @@ fn repairs_can_be_left_out() {
     assert!(!place.project().join("out").exists());
 }
 
-/// S3-29: a failed assertion is not the environment's fault, whatever it talks about.
+/// S3-29: a failed assertion is not an environment problem, whatever its message says.
 #[test]
-fn a_failed_assertion_is_never_repaired() {
+fn failed_assertion_is_never_repaired() {
     let place = project(
         "auto_approve = ['mkdir -p out/reports', 'npm ci']\non_unknown = 'allow'\nrequire_human = []",
     );
@@ -101,7 +101,7 @@ fn a_failed_assertion_is_never_repaired() {
 }
 
 #[test]
-fn an_untrusted_section_approves_nothing_and_a_line_says_so() {
+fn untrusted_section_approves_nothing_and_is_reported() {
     let place = bare();
     place.write(
         "unstuck.toml",
@@ -112,9 +112,9 @@ fn an_untrusted_section_approves_nothing_and_a_line_says_so() {
     assert!(!place.project().join("out").exists());
 }
 
-/// A repair that ends well but does not help is told as such, and a person is asked.
+/// A repair that succeeds but does not help is reported as such, and a person is asked.
 #[test]
-fn success_is_what_the_check_says() {
+fn repair_success_is_decided_by_the_check() {
     let place = project("auto_approve = ['mkdir -p out/reports']");
     let check = "test -d out/reports && exit 5; ".to_owned() + NEEDS_FOLDER;
     let ended = place.go(&[
@@ -136,9 +136,9 @@ fn success_is_what_the_check_says() {
     );
 }
 
-/// S3-52: what came of repairs is counted in the run's `usage.jsonl`.
+/// S3-52: results of repairs are counted in the run's `usage.jsonl`.
 #[test]
-fn usage_tells_what_came_of_repairs() {
+fn usage_includes_repair_results() {
     let place = project("auto_approve = ['mkdir -p out/reports']");
     let exec = ["exec", "--repair", "auto", "--", "sh", "-c", NEEDS_FOLDER];
     place.go(&exec).told(0, &[]);
@@ -157,9 +157,9 @@ fn usage_tells_what_came_of_repairs() {
     assert!(counts["mean_time_to_resolution_ms"].is_u64(), "{counts}");
 }
 
-/// What a repair changed in the work tree can be undone.
+/// The changes of a repair in the work tree can be undone.
 #[test]
-fn a_repair_can_be_undone() {
+fn repair_can_be_undone() {
     let place =
         project("auto_approve = ['mkdir -p out/reports && cp report.py out/reports/keep.txt']");
     let git = |line: &str| {

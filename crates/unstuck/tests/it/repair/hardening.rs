@@ -1,10 +1,10 @@
-//! What an approval binds to: the files as they were when the run began, and the conditions that were shown.
+//! Conditions of an approval: the files at the start of the run, and the conditions that were shown.
 
 use super::project;
 use super::proposals::document;
 use crate::{Ended, Place};
 
-/// An agent that proposes what stands in a file.
+/// An agent that proposes the content of a file.
 const PROPOSES: &str = "test -e healed && exit 0; cp recovery.json \"$UNSTUCK_RECOVERY_FILE\"; echo 'zork: boom' >&2; exit 9";
 
 fn git(place: &Place, line: &str) {
@@ -12,7 +12,7 @@ fn git(place: &Place, line: &str) {
     assert!(place.shell(&line).status().unwrap().success(), "{line}");
 }
 
-/// Everything that is there is committed.
+/// Commits all files.
 fn committed(place: &Place) {
     git(place, "init -q");
     git(place, "add -A");
@@ -20,7 +20,7 @@ fn committed(place: &Place) {
 }
 
 #[test]
-fn a_question_states_sandbox_network_and_variables() {
+fn approval_request_states_sandbox_network_and_variables() {
     let place = project("");
     place.write(
         "recovery.json",
@@ -50,7 +50,7 @@ fn a_question_states_sandbox_network_and_variables() {
     }
 }
 
-/// Runs unstuck where no user namespace can be made, as in many containers.
+/// Runs unstuck without user namespaces, as in many containers.
 fn without_namespaces(place: &Place, line: &str) -> Ended {
     let line = format!(
         "unshare -Ur sh -c 'echo 0 > /proc/sys/user/max_user_namespaces && exec \"$UNSTUCK\" {line}'"
@@ -63,7 +63,7 @@ fn without_namespaces(place: &Place, line: &str) -> Ended {
     }
 }
 
-/// A project with an agent that proposes what its owner has listed.
+/// A project with an agent that proposes a command its owner has listed.
 fn proposing(recovery: &str) -> Place {
     let place = project(&format!("auto_approve = ['touch healed']\n{recovery}"));
     place.write("agent.sh", PROPOSES);
@@ -71,9 +71,9 @@ fn proposing(recovery: &str) -> Place {
     place
 }
 
-/// M2: what is approved in advance was meant for a complete sandbox, unless the owner's own file says otherwise.
+/// M2: an advance approval assumes a complete sandbox, unless the owner's own file says otherwise.
 #[test]
-fn an_incomplete_sandbox_makes_an_approved_repair_ask() {
+fn approved_repair_needs_approval_with_an_incomplete_sandbox() {
     let exec = "exec --repair auto -- sh agent.sh";
     for projects_word in ["", "sandbox = 'best-effort'"] {
         let place = proposing(projects_word);
@@ -99,7 +99,7 @@ fn an_incomplete_sandbox_makes_an_approved_repair_ask() {
     assert!(!missing.is_empty(), "{executed}");
 }
 
-/// A program that starts another one for which this kernel has no Landlock.
+/// Returns a program that runs another one as if the kernel had no Landlock.
 fn without_landlock(place: &Place) -> String {
     let source = place.write(
         "../deny.c",
@@ -120,10 +120,10 @@ fn without_landlock(place: &Place) -> String {
     program.display().to_string()
 }
 
-/// M2: where nothing can confine a command, it is called none, and what is approved in advance asks; the owner's
-/// `required` runs nothing, and only the owner's `best-effort` runs it, which is told and recorded.
+/// M2: if a command cannot be confined, the sandbox is reported as none, and advance approvals need confirmation; the
+/// owner's `required` runs nothing, and only the owner's `best-effort` runs it, which is reported and recorded.
 #[test]
-fn without_any_sandbox_an_approved_repair_asks_and_says_so() {
+fn approved_repair_without_any_sandbox_needs_approval() {
     let exec = "exec --repair auto -- sh agent.sh";
     let attacked = |place: &Place| {
         let deny = without_landlock(place);
@@ -175,9 +175,10 @@ fn without_any_sandbox_an_approved_repair_asks_and_says_so() {
     );
 }
 
-/// M4: the commit of the run's beginning counts, also after `resume`: what an agent committed, nobody has accepted.
+/// M4: the commit at the start of the run is the reference, also after `resume`: nobody has accepted what an agent
+/// committed.
 #[test]
-fn what_an_agent_committed_is_not_accepted_on_resume() {
+fn agent_commits_are_not_accepted_on_resume() {
     let place = project("auto_approve = ['make fix']");
     place.write("Makefile", "fix:\n\ttouch healed\n");
     place.write("recovery.json", &document("make fix", None));
@@ -195,9 +196,9 @@ fn what_an_agent_committed_is_not_accepted_on_resume() {
     assert!(!place.project().join("healed").exists());
 }
 
-/// M4: a lockfile says where packages come from.
+/// M4: a lockfile decides where packages come from.
 #[test]
-fn a_lockfile_that_names_another_source_asks() {
+fn lockfile_with_another_source_needs_approval() {
     let lock = |resolved: &str| {
         format!(
             "{{\n  \"lockfileVersion\": 3,\n  \"packages\": {{\n    \"node_modules/a\": {{\n      \"version\": \"1.0.0\",\n      \"resolved\": \"{resolved}\",\n      \"integrity\": \"sha512-x==\"\n    }}\n  }}\n}}\n"
@@ -231,7 +232,7 @@ fn a_lockfile_that_names_another_source_asks() {
 }
 
 #[test]
-fn what_nobody_listed_is_not_told_as_listed() {
+fn unlisted_command_is_not_reported_as_listed() {
     let place = project("require_human = []\non_unknown = 'allow'");
     place.write("recovery.json", &document("touch healed", None));
     let exec = ["exec", "--repair", "auto", "--", "sh", "-c", PROPOSES];
@@ -245,9 +246,9 @@ fn what_nobody_listed_is_not_told_as_listed() {
     }
 }
 
-/// What was planted is gone, recorded and shown.
+/// Planted files are removed, recorded and shown.
 #[test]
-fn what_a_repair_planted_is_told_everywhere() {
+fn files_planted_by_a_repair_are_reported_everywhere() {
     let place = project("auto_approve = ['sh plant.sh']");
     place.write(
         "plant.sh",

@@ -1,13 +1,13 @@
-//! How often, how long and how soon repairs run.
+//! Limits on the number, duration and frequency of repairs.
 
 use super::project;
 
-/// A check that names another missing folder each time it runs.
+/// A check that misses another directory each time it runs.
 const ONE_MORE: &str = "n=$(ls -d out* 2>/dev/null | wc -l); [ $n -ge 9 ] && exit 0; python3 -c \"open('out$n/x', 'w')\"";
 
-/// S3-19, S3-41: after as many as are allowed a person is asked.
+/// S3-19, S3-41: above the maximum number a person is asked.
 #[test]
-fn no_more_than_the_maximum_run_by_themselves() {
+fn automatic_repairs_are_limited() {
     let entries: Vec<_> = (0..6).map(|n| format!("'mkdir -p out{n}'")).collect();
     let place = project(&format!(
         "auto_approve = [{}]\nmax_auto_recoveries_per_run = 2",
@@ -19,9 +19,9 @@ fn no_more_than_the_maximum_run_by_themselves() {
     assert!(!place.project().join("out2").exists());
 }
 
-/// S3-20: the next repair waits until the time is over, and then runs.
+/// S3-20: the next repair waits for the cooldown, and then runs.
 #[test]
-fn a_second_repair_waits_for_the_cooldown() {
+fn second_repair_waits_for_the_cooldown() {
     let place = project("auto_approve = ['mkdir -p out0', 'mkdir -p out1']");
     let config = place
         .text("unstuck.toml")
@@ -43,9 +43,9 @@ fn a_second_repair_waits_for_the_cooldown() {
     assert!(apart.as_millis() >= 1000, "{apart:?}");
 }
 
-/// S3-49: a repair that does not end is ended, with all that it started.
+/// S3-49: a hanging repair is killed, with its process tree.
 #[test]
-fn a_repair_that_hangs_is_ended() {
+fn hanging_repair_is_killed() {
     let place = project("auto_approve = ['mkdir -p out/reports']");
     place.write(
         "recovery.json",

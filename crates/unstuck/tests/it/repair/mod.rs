@@ -1,4 +1,4 @@
-//! Repairs of the environment: what the owner allowed runs, anything else asks, and what was healed goes on.
+//! Environment repairs: approved ones run, others need approval, and the repaired run continues.
 
 mod answers;
 mod binding;
@@ -12,13 +12,13 @@ mod proposals;
 use crate::{Ended, Place};
 
 impl Place {
-    /// Runs a command that reads nothing.
+    /// Runs a command without input.
     fn go(&self, args: &[&str]) -> Ended {
         self.run(args, "")
     }
 }
 
-/// A project whose `[recovery]` is trusted, with waits that a test can wait for.
+/// A project whose `[recovery]` is trusted, with delays short enough for a test.
 fn project(recovery: &str) -> Place {
     let place = bare();
     place.write(
@@ -31,7 +31,7 @@ fn project(recovery: &str) -> Place {
     place
 }
 
-/// A check that fails until a folder is there, as many programs do.
+/// A check that fails until a directory exists, as many programs do.
 const NEEDS_FOLDER: &str = "python3 report.py";
 
 /// A project with nothing but that check.

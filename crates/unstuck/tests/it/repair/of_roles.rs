@@ -1,4 +1,4 @@
-//! Repairs in `unstuck run`: the next iteration starts repaired.
+//! Repairs in `unstuck run`: the next iteration starts in the repaired environment.
 
 use super::proposals::document;
 use crate::Place;
@@ -15,9 +15,9 @@ fn looping(recovery: &str, check: &str, script: &str) -> Place {
     place
 }
 
-/// S3-05, S3-38: a tester that succeeds and proposes is heard, and the next iteration starts repaired.
+/// S3-05, S3-38: a proposal of a successful tester is considered, and the next iteration starts repaired.
 #[test]
-fn a_proposal_of_a_role_is_run_before_the_next_iteration() {
+fn role_proposal_runs_before_the_next_iteration() {
     let script = "echo $UNSTUCK_ITERATION >> ran; test -e healed || cp recovery.json \"$UNSTUCK_RECOVERY_FILE\"; echo tested";
     let place = looping(
         "auto_approve = ['touch healed']",
@@ -29,9 +29,9 @@ fn a_proposal_of_a_role_is_run_before_the_next_iteration() {
     assert_eq!(place.lines("ran"), ["1", "2"]);
 }
 
-/// What the check of the loop complains about is repaired without any agent, and counts at once.
+/// The cause of a failing loop check is repaired without an agent, and applies at once.
 #[test]
-fn a_broken_check_is_repaired_between_iterations() {
+fn broken_check_is_repaired_between_iterations() {
     let check = "python3 -c \"open('out/reports/x', 'w')\"";
     let place = looping(
         "auto_approve = ['mkdir -p out/reports']",
@@ -44,9 +44,9 @@ fn a_broken_check_is_repaired_between_iterations() {
     assert_eq!(place.lines("ran"), ["1"], "no agent had to be called again");
 }
 
-/// S3-04, S3-05: what nobody listed pauses the loop; the answer goes on.
+/// S3-04, S3-05: an unlisted proposal pauses the loop; the answer continues it.
 #[test]
-fn an_unlisted_proposal_pauses_the_loop_until_it_is_answered() {
+fn unlisted_proposal_pauses_the_loop_until_answered() {
     let script = "echo $UNSTUCK_ITERATION >> ran; test -e healed || cp recovery.json \"$UNSTUCK_RECOVERY_FILE\"; echo tested";
     let place = looping("", "test -e healed", script);
     place.write("recovery.json", &document("touch healed", None));
@@ -59,9 +59,9 @@ fn an_unlisted_proposal_pauses_the_loop_until_it_is_answered() {
     assert_eq!(place.lines("ran"), ["1"]);
 }
 
-/// S3-28: a role is told how to propose, where its prompt asks for it.
+/// S3-28: a role's prompt can explain how to propose.
 #[test]
-fn a_prompt_can_tell_how_to_propose() {
+fn prompt_can_explain_how_to_propose() {
     let place = Place::new();
     place.write(
         "unstuck.toml",
@@ -74,9 +74,9 @@ fn a_prompt_can_tell_how_to_propose() {
     }
 }
 
-/// S3-43: an agent that widens what it may do has gained nothing; its owner is told what it wanted.
+/// S3-43: an agent that widens its permissions gains nothing; the owner is told about the change.
 #[test]
-fn what_widens_while_it_runs_becomes_a_question() {
+fn widening_change_during_a_run_needs_approval() {
     let script = "echo $UNSTUCK_ITERATION >> ran; sed -i 's/^auto_approve.*/auto_approve = [\"touch healed\"]/' unstuck.toml; cp recovery.json \"$UNSTUCK_RECOVERY_FILE\"; echo tested";
     let place = looping("auto_approve = ['true']", "test -e healed", script);
     place.write("recovery.json", &document("touch healed", None));
@@ -92,9 +92,9 @@ fn what_widens_while_it_runs_becomes_a_question() {
     );
 }
 
-/// What narrows counts at once, without anybody's trust.
+/// A tightening change applies at once, without trust.
 #[test]
-fn what_narrows_while_it_runs_counts_at_once() {
+fn tightening_change_during_a_run_applies_at_once() {
     let script = "echo $UNSTUCK_ITERATION >> ran; sed -i 's/^auto_approve.*/auto_approve = []/' unstuck.toml; cp recovery.json \"$UNSTUCK_RECOVERY_FILE\"; echo tested";
     let place = looping("auto_approve = ['touch healed']", "test -e healed", script);
     place.write("recovery.json", &document("touch healed", None));
@@ -103,9 +103,9 @@ fn what_narrows_while_it_runs_counts_at_once() {
     assert!(!place.project().join("healed").exists());
 }
 
-/// From wherever a run is resumed, the project's file stays the project's word: it approves nothing until it is trusted.
+/// Wherever a run is resumed, the project's file remains untrusted project content.
 #[test]
-fn a_resume_from_elsewhere_does_not_make_it_the_owners_word() {
+fn resume_from_elsewhere_does_not_trust_the_project_file() {
     let script = "echo $UNSTUCK_ITERATION >> ran; test -e healed || cp recovery.json \"$UNSTUCK_RECOVERY_FILE\"; echo tested";
     let place = looping("auto_approve = ['touch healed']", "test -e healed", script);
     place.go(&["trust", "--forget"]).told(0, &[]);

@@ -1,10 +1,10 @@
-//! What agents propose in `recovery.json`.
+//! Agent proposals in `recovery.json`.
 
 use serde_json::json;
 
 use super::project;
 
-/// A proposal as an agent writes it.
+/// Returns a proposal as an agent writes it.
 pub(super) fn document(command: &str, timeout: Option<u32>) -> String {
     json!({
         "version": 1,
@@ -26,12 +26,12 @@ pub(super) fn document(command: &str, timeout: Option<u32>) -> String {
     .to_string()
 }
 
-/// An agent that fails in a way that nobody knows, proposes something, and works once a file is there.
+/// An agent that fails with an unknown error, proposes something, and succeeds once a file exists.
 const PROPOSES: &str = "test -e healed && exit 0; cp recovery.json \"$UNSTUCK_RECOVERY_FILE\"; echo 'zork: boom' >&2; exit 9";
 
 /// S3-03, S3-37: an approved command in recovery.json is executed.
 #[test]
-fn what_an_agent_proposes_runs_if_the_owner_listed_it() {
+fn listed_proposal_runs() {
     let place = project("auto_approve = ['touch healed']");
     place.write("recovery.json", &document("  touch healed\n", None));
     let ended = place.go(&["exec", "--repair", "auto", "--", "sh", "-c", PROPOSES]);
@@ -39,9 +39,9 @@ fn what_an_agent_proposes_runs_if_the_owner_listed_it() {
     assert_eq!(place.events("recovery_proposed")[0]["by"], "agent");
 }
 
-/// S3-21, S3-35: anything else asks, and nothing runs.
+/// S3-21, S3-35: anything else needs approval, and nothing runs.
 #[test]
-fn what_nobody_listed_asks_at_once() {
+fn unlisted_proposal_needs_approval() {
     let place = project("auto_approve = ['touch healed']");
     place.write("recovery.json", &document("touch healed; id", None));
     let ended = place.go(&["exec", "--repair", "auto", "--", "sh", "-c", PROPOSES]);
@@ -50,7 +50,7 @@ fn what_nobody_listed_asks_at_once() {
 }
 
 #[test]
-fn a_document_that_is_wrong_is_refused_as_a_whole_and_the_agent_is_told() {
+fn invalid_document_is_rejected_as_a_whole_and_the_agent_is_told() {
     let place = project("auto_approve = ['touch healed']");
     let wrong = document("touch healed", None).replace("\"version\":1", "\"version\":2");
     place.write("recovery.json", &wrong);
@@ -75,9 +75,9 @@ fn a_document_that_is_wrong_is_refused_as_a_whole_and_the_agent_is_told() {
     assert!(!place.project().join("healed").exists());
 }
 
-/// S3-15, S3-39: what fails is followed by its fallback, judged alone.
+/// S3-15, S3-39: a failed command is followed by its fallback, which is evaluated separately.
 #[test]
-fn a_failed_repair_is_followed_by_its_fallback() {
+fn failed_repair_is_followed_by_its_fallback() {
     let place = project("auto_approve = ['false', 'touch healed']");
     let mut proposal: serde_json::Value = serde_json::from_str(&document("false", None)).unwrap();
     proposal["fallback"] = json!({ "command": "touch healed", "confidence": "low" });
@@ -107,7 +107,7 @@ fn terminal_escapes_in_a_proposal_reach_no_terminal() {
 
 /// An agent proposes without writing JSON by hand.
 #[test]
-fn unstuck_propose_puts_a_proposal_where_it_is_looked_for() {
+fn unstuck_propose_writes_the_proposal_file() {
     let place = project("auto_approve = ['touch healed']");
     let own = env!("CARGO_BIN_EXE_unstuck");
     let check = format!(

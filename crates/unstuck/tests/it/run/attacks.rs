@@ -1,15 +1,15 @@
-//! An agent that changes the project's configuration changes neither what is executed nor how much may be spent, in the run
-//! that it works for and in those that are resumed or retried.
+//! Tests that an agent that edits the project's configuration changes neither the executed commands nor the limits, in
+//! its own run and in resumed or retried ones.
 
 use serde_json::Value;
 
 use super::{Running, project, role};
 use crate::Place;
 
-/// The line by which an attack shows that it was executed.
+/// Line by which an attack shows that it was executed.
 const PWNED: &str = "touch pwned; true";
 
-/// A loop whose role changes the configuration by this line of a shell in its first iteration.
+/// Sets up a loop whose role edits the configuration with a shell line in its first iteration.
 fn looping(config: &str, more: &str, edit: &str) -> Place {
     let script =
         "cat >/dev/null; echo $UNSTUCK_ITERATION $MODE $0 $@ >> ran; sh edit.sh; echo worked";
@@ -21,7 +21,7 @@ fn looping(config: &str, more: &str, edit: &str) -> Place {
     place
 }
 
-/// The differences that a question shows, by key.
+/// Returns the differences shown by an escalation, by key.
 fn differences(place: &Place) -> Vec<Value> {
     let asked = place.events("recovery_escalated");
     let about: Vec<_> = asked.iter().filter(|one| one["why"] == "trust").collect();
@@ -40,7 +40,7 @@ fn differs(place: &Place, key: &str, before: &str, now: &str) {
 
 /// H4: `until = { check = "…" }` is executed outside of any sandbox.
 #[test]
-fn a_changed_until_check_is_not_executed() {
+fn changed_until_check_is_not_executed() {
     let place = looping(
         "[loop]\nmax_iterations = 2\nuntil = { check = \"test -e done\" }",
         "",
@@ -53,7 +53,7 @@ fn a_changed_until_check_is_not_executed() {
 }
 
 #[test]
-fn a_changed_check_of_a_role_is_not_executed() {
+fn changed_check_of_a_role_is_not_executed() {
     let place = looping(
         "[loop]\nmax_iterations = 2",
         "expect.check = \"test -e ran\"",
@@ -70,7 +70,7 @@ fn a_changed_check_of_a_role_is_not_executed() {
 }
 
 #[test]
-fn a_changed_command_is_not_executed() {
+fn changed_command_is_not_executed() {
     let place = looping(
         "[loop]\nmax_iterations = 2",
         "",
@@ -81,7 +81,7 @@ fn a_changed_command_is_not_executed() {
     differs(&place, "role.worker.command", "echo worked", "touch pwned");
 }
 
-/// Arguments and variables decide as much as the program does.
+/// Arguments and variables matter as much as the program.
 #[test]
 fn changed_arguments_and_variables_are_not_used() {
     let place = looping(
@@ -103,7 +103,7 @@ fn changed_arguments_and_variables_are_not_used() {
 }
 
 #[test]
-fn raised_limits_do_not_count() {
+fn raised_limits_are_ignored() {
     let place = looping(
         "[loop]\nmax_iterations = 2\nuntil = { check = \"test -e done\" }\n[budget]\nper_run.usd = 0.05",
         "timeout = \"10s\"",
@@ -116,9 +116,9 @@ fn raised_limits_do_not_count() {
     differs(&place, "role.worker.timeout", "10s", "10h");
 }
 
-/// What makes it stricter counts at once, and nobody is asked.
+/// Stricter limits apply immediately without approval.
 #[test]
-fn lowered_limits_count_at_once() {
+fn lowered_limits_apply_immediately() {
     let place = looping(
         "[loop]\nmax_iterations = 5\nuntil = { check = \"test -e done\" }",
         "",
@@ -130,9 +130,9 @@ fn lowered_limits_count_at_once() {
     assert!(asked.iter().all(|one| one["why"] != "trust"), "{asked:?}");
 }
 
-/// The question is shown with its difference wherever people look, and its answer makes the change count.
+/// The escalation shows its difference everywhere, and approving it applies the change.
 #[test]
-fn an_approved_change_counts_from_the_next_iteration_on() {
+fn approved_change_applies_from_the_next_iteration() {
     let place = looping(
         "[loop]\nmax_iterations = 3",
         "expect.check = \"test -e ran\"",
@@ -162,9 +162,9 @@ fn an_approved_change_counts_from_the_next_iteration_on() {
     assert!(place.project().join("approved").exists());
 }
 
-/// What is not in the file any more is not asked about any more.
+/// A reverted change is no longer asked about.
 #[test]
-fn a_change_that_is_undone_is_not_asked_about_any_more() {
+fn reverted_change_closes_its_escalation() {
     let place = looping(
         "[loop]\nmax_iterations = 3",
         "expect.check = \"test -e ran\"",
@@ -189,7 +189,7 @@ fn a_change_that_is_undone_is_not_asked_about_any_more() {
     );
 }
 
-/// A run that waits for a login, whose configuration an agent changes before it is resumed.
+/// Sets up a run that waits for a login, whose configuration an agent changes before it is resumed.
 fn waiting() -> Place {
     let script = "cat >/dev/null; echo $0 $@ >> ran; [ -f login ] && echo ok && exit 0; echo 'Not logged in · Please run /login'; exit 1";
     let place = project(&role("worker", "expect.check = \"test -e ran\"", script));
@@ -203,9 +203,9 @@ fn waiting() -> Place {
     place
 }
 
-/// H4 on `resume`: without a terminal and without a word nothing runs, and the difference is told.
+/// H4 on `resume`: without a terminal nothing runs unapproved, and the difference is printed.
 #[test]
-fn a_resume_compares_before_it_obeys() {
+fn resume_compares_the_configuration_before_using_it() {
     for command in [
         &["resume"][..],
         &["run", "--resume-from-failure"],
@@ -246,9 +246,9 @@ fn a_resume_compares_before_it_obeys() {
     }
 }
 
-/// A person at a terminal sees the difference, and confirms it once; anything but a clear yes runs nothing.
+/// A person at a terminal sees the difference and confirms it once; anything but a clear yes runs nothing.
 #[test]
-fn a_person_at_a_terminal_sees_the_difference_and_confirms_it() {
+fn terminal_shows_the_difference_and_asks_for_confirmation() {
     for (typed, is_run) in [("y", true), ("", false), ("n", false)] {
         let place = waiting();
         let line = format!("echo '{typed}' | script -qec \"$UNSTUCK resume\" /dev/null");
@@ -267,9 +267,10 @@ fn a_person_at_a_terminal_sees_the_difference_and_confirms_it() {
     }
 }
 
-/// An answer to another question is no word about what was changed: it goes on with what it began with, and asks.
+/// An answer to another escalation does not approve the change: the run continues with its initial configuration and
+/// asks.
 #[test]
-fn an_answer_goes_on_with_what_the_run_began_with() {
+fn answer_continues_with_the_initial_configuration() {
     let place = waiting();
     place.run(&["resolve"], "").told(0, &[]);
     assert_eq!(place.lines("ran").len(), 2);
@@ -283,9 +284,9 @@ fn an_answer_goes_on_with_what_the_run_began_with() {
     );
 }
 
-/// The content of a prompt file is compared like a prompt in the configuration: a change is told.
+/// The content of a prompt file is compared like a prompt in the configuration: a change is reported.
 #[test]
-fn a_changed_prompt_file_is_told_on_resume() {
+fn changed_prompt_file_is_reported_on_resume() {
     let script = "cat > got; [ -f login ] && echo ok && exit 0; echo 'Not logged in · Please run /login'; exit 1";
     let place = project(&role("worker", "prompt_file = \"p.md\"", script));
     place.write("p.md", "do good");
@@ -303,9 +304,9 @@ fn a_changed_prompt_file_is_told_on_resume() {
     assert!(place.text("got").contains("do evil"));
 }
 
-/// What a run began with is known in another process after kill -9, and after what it accepted since.
+/// The initial configuration, and changes accepted since, are known to another process after kill -9.
 #[test]
-fn a_killed_run_is_compared_with_what_it_began_with() {
+fn killed_run_is_compared_with_its_initial_configuration() {
     let script =
         "cat >/dev/null; echo x >> ran; [ -e go ] || { echo ready >&2; sleep 60; }; echo ok";
     let place = project(&role("worker", "expect.check = \"test -e ran\"", script));
@@ -319,15 +320,15 @@ fn a_killed_run_is_compared_with_what_it_began_with() {
         .run(&["resume"], "")
         .told(1, &["role.worker.expect.check", "--accept-changes"]);
     assert!(!place.project().join("pwned").exists());
-    // As it was, it goes on without a word.
+    // Unchanged, it continues without confirmation.
     let undone = changed.replace(PWNED, "test -e ran");
     place.write("unstuck.toml", &undone);
     place.run(&["resume"], "").told(0, &[]);
 }
 
-/// A single command that is resumed goes by the agents, budgets and webhooks that the project had.
+/// A resumed single command uses the agents, budgets and webhooks that the project had.
 #[test]
-fn a_single_command_is_compared_as_well() {
+fn single_command_is_compared_as_well() {
     let place = Place::new();
     let line = "[ -f login ] && exit 0; echo 'Not logged in · Please run /login'; exit 1";
     place
@@ -345,9 +346,9 @@ fn a_single_command_is_compared_as_well() {
     place.run(&["resume"], "").told(0, &[]);
 }
 
-/// A change of the owner's own file counts at the next iteration, and nobody is asked.
+/// A change of the owner's own file applies at the next iteration without approval.
 #[test]
-fn the_owners_own_file_counts_at_the_next_iteration() {
+fn owners_file_applies_at_the_next_iteration() {
     let script = "cat >/dev/null; echo $UNSTUCK_ITERATION >> ran; [ $UNSTUCK_ITERATION = 1 ] && sed -i \"s/test -e ran/touch checked/\" $HOME/.config/unstuck/config.toml; echo worked";
     let place = Place::new();
     let folder = place.folder.path().join(".config/unstuck");

@@ -1,4 +1,4 @@
-//! What was changed between a run and its resume: in what is done it is refused, in what is to be done it counts.
+//! Tests of changes between a run and its resume: rejected for completed roles, applied to remaining ones.
 
 use super::{configure_trusted, project, role};
 use crate::Place;
@@ -7,7 +7,7 @@ const RAN: &str = "cat > got-$UNSTUCK_ROLE; echo $UNSTUCK_ROLE >> ran; echo by $
 const FAILS: &str =
     "cat >/dev/null; echo $UNSTUCK_ROLE >> ran; echo 'Not logged in · Please run /login'; exit 1";
 
-/// Three roles, the last of which fails as long as it is told to.
+/// Returns three roles, the last of which fails until told otherwise.
 fn roles(architect: &str, last: &str) -> String {
     [
         role("architect", architect, RAN),
@@ -26,7 +26,7 @@ fn roles(architect: &str, last: &str) -> String {
     .concat()
 }
 
-/// A run whose last role has failed.
+/// Sets up a run whose last role has failed.
 fn failed() -> Place {
     let place = project(&roles("prompt = \"Plan.\"", FAILS));
     place
@@ -36,9 +36,9 @@ fn failed() -> Place {
     place
 }
 
-/// S1-23: what was made from something else is not reused without a word, and what was changed is told.
+/// S1-23: output of changed inputs is not reused silently, and the changes are reported.
 #[test]
-fn a_changed_prompt_of_what_is_done_is_refused_and_told() {
+fn changed_prompt_of_a_completed_role_is_rejected_and_reported() {
     let place = failed();
     configure_trusted(&place, &roles("prompt = \"Plan it well.\"", RAN));
     let refused = place.run(&["resume"], "");
@@ -71,9 +71,9 @@ fn changes_can_be_accepted() {
     assert_eq!(place.lines("ran"), ["tester"]);
 }
 
-/// What was begun anew is done with all that builds on it; what does not is reused.
+/// A re-run role is re-run with all roles that depend on it; the others are reused.
 #[test]
-fn a_role_can_be_run_again_with_all_that_build_on_it() {
+fn role_can_be_rerun_with_its_dependents() {
     let place = failed();
     configure_trusted(&place, &roles("prompt = \"Plan it well.\"", RAN));
     let resumed = place.run(&["resume", "--restart", "architect"], "");
@@ -82,9 +82,9 @@ fn a_role_can_be_run_again_with_all_that_build_on_it() {
     assert_eq!(place.text("got-architect"), "Plan it well.");
 }
 
-/// A run that is done can be taken up again from a role that is to be run again.
+/// A finished run can be resumed from a role that is to be re-run.
 #[test]
-fn a_finished_run_can_be_run_again_from_a_role() {
+fn finished_run_can_be_rerun_from_a_role() {
     let place = project(&roles("prompt = \"Plan.\"", RAN));
     place.run(&["run", "--task", "the shop"], "").told(0, &[]);
     std::fs::remove_file(place.project().join("ran")).unwrap();
@@ -100,9 +100,9 @@ fn a_finished_run_can_be_run_again_from_a_role() {
         .told(1, &["no role `nobody`"]);
 }
 
-/// S1-38: how far to go, and anything about what is still to run, may change freely.
+/// S1-38: the end point and everything about remaining roles may change freely.
 #[test]
-fn what_is_still_to_run_may_change_freely() {
+fn remaining_roles_may_change_freely() {
     let place = failed();
     let more = roles("prompt = \"Plan.\"\ntimeout = \"5m\"", RAN)
         .replace("prompt = \"{{ task }}\"", "prompt = \"Now {{ task }}.\"");
@@ -116,7 +116,7 @@ fn what_is_still_to_run_may_change_freely() {
 }
 
 #[test]
-fn another_task_is_told() {
+fn changed_task_is_reported() {
     let place = failed();
     let other = place.run(&["run", "--resume-from-failure", "--task", "the blog"], "");
     other.told(
@@ -130,7 +130,7 @@ fn another_task_is_told() {
 }
 
 #[test]
-fn roles_that_came_or_went_are_told() {
+fn added_and_removed_roles_are_reported() {
     let place = failed();
     let without = roles("prompt = \"Plan.\"", RAN).replace("id = \"other\"", "id = \"another\"");
     let without = without.replace("\"implementer\", \"other\"", "\"implementer\", \"another\"");
@@ -141,7 +141,7 @@ fn roles_that_came_or_went_are_told() {
 }
 
 #[test]
-fn several_changes_are_all_told() {
+fn all_changes_are_reported() {
     let place = failed();
     let changed = roles(
         "prompt = \"Plan.\"\nargs = [\"--large\"]\ninstances = 2",
@@ -158,9 +158,9 @@ fn several_changes_are_all_told() {
     );
 }
 
-/// S1-23: without the file that it was run by, it says which one is missing.
+/// S1-23: if the configuration file is gone, the error names it.
 #[test]
-fn a_config_that_is_gone_is_told() {
+fn missing_config_is_reported() {
     let place = failed();
     let file = place.project().join("unstuck.toml");
     let text = std::fs::read_to_string(&file).unwrap().replace(FAILS, RAN);
@@ -180,9 +180,9 @@ fn a_config_that_is_gone_is_told() {
     resumed.told(0, &["Starting: tester"]);
 }
 
-/// A role that was added since is run, and what builds on it gets its output.
+/// A role added since is run, and its dependents get its output.
 #[test]
-fn a_role_that_was_added_is_run() {
+fn added_role_is_run() {
     let place = failed();
     let tester =
         "prompt = \"{{ outputs.fixer }}\"\nneeds = [\"implementer\", \"other\", \"fixer\"]";
@@ -201,9 +201,9 @@ fn a_role_that_was_added_is_run() {
     assert_eq!(place.text("got-tester"), "by fixer");
 }
 
-/// A run of one role stays one.
+/// A run of selected roles stays limited to them.
 #[test]
-fn a_run_of_a_part_of_the_roles_stays_one() {
+fn run_of_selected_roles_stays_limited_to_them() {
     let place = project(&roles("prompt = \"Plan.\"", RAN));
     place.run(&["run", "--task", "the shop"], "").told(0, &[]);
     let checked = "outputs.architect }}\"\nexpect.check = \"test -f go\"";

@@ -1,9 +1,9 @@
-//! Agents that go round in circles, wait for nobody, or spend too much.
+//! Tests of agents that loop, wait for input or spend too much.
 
 use super::{Running, configure, project, role};
 use crate::Place;
 
-/// An agent that does something until its second attempt, which is fine.
+/// Returns an agent that runs a script in its first attempt and succeeds in the second.
 fn until_second(at_first: &str) -> String {
     format!(
         "cat > got-$UNSTUCK_ATTEMPT; [ $UNSTUCK_ATTEMPT -ge 2 ] && echo 'All is done.' && exit 0; {at_first}"
@@ -15,9 +15,9 @@ fn watched(settings: &str, script: &str) -> Place {
     project(&format!("[stuck]\n{settings}\n{}", role("a", more, script)))
 }
 
-/// Output that repeats is stopped long before any timeout, and the next prompt asks for another approach.
+/// Repeated output is stopped long before any timeout, and the next prompt asks for another approach.
 #[test]
-fn an_agent_that_repeats_itself_is_stopped_and_told() {
+fn repeating_agent_is_stopped_and_told() {
     let script = until_second(
         "while :; do echo 'Error: cannot open the display, I will look at it from the beginning'; done",
     );
@@ -39,9 +39,9 @@ fn an_agent_that_repeats_itself_is_stopped_and_told() {
     );
 }
 
-/// An agent that waits for an answer that nobody will give is stopped, and told to do without.
+/// An agent that waits for input is stopped and told to continue without it.
 #[test]
-fn an_agent_that_waits_for_an_answer_is_stopped() {
+fn agent_waiting_for_input_is_stopped() {
     let place = watched(
         "waiting_for_input = \"100ms\"",
         &until_second("printf 'Overwrite the file? [y/N] '; sleep 60"),
@@ -58,7 +58,7 @@ fn an_agent_that_waits_for_an_answer_is_stopped() {
 }
 
 #[test]
-fn an_answer_that_only_asks_back_is_not_the_work() {
+fn answer_that_is_only_a_question_is_a_failure() {
     let script = until_second("echo 'There are two databases. Which one should I use?'");
     let place = watched("", &script);
     let ended = place.run(&["run"], "");
@@ -79,9 +79,9 @@ fn an_answer_that_only_asks_back_is_not_the_work() {
         .told(0, &["[Attempt 1] a → success"]);
 }
 
-/// An agent that stays stuck is handed over, with what it repeated.
+/// An agent that stays stuck leads to an escalation with its repeated output.
 #[test]
-fn an_agent_that_stays_stuck_is_a_question() {
+fn agent_that_stays_stuck_leads_to_an_escalation() {
     let place = watched(
         "",
         "cat >/dev/null; echo 'Shall I begin with the shop or with the blog?'",
@@ -95,7 +95,7 @@ fn an_agent_that_stays_stuck_is_a_question() {
     );
 }
 
-/// What a fake Claude Code writes: its calls, then its answer with what it cost.
+/// Returns the output of a fake Claude Code: its calls, then its answer with the cost.
 fn claude(calls: &str) -> String {
     format!(
         "#!/bin/sh\ncat >/dev/null; echo ran >> ran\n{calls}\necho '{{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":false,\"num_turns\":1,\"result\":\"All is done.\",\"session_id\":\"11-22\",\"total_cost_usd\":0.3,\"usage\":{{\"input_tokens\":100,\"output_tokens\":50}}}}'\n"
@@ -106,9 +106,9 @@ fn claude_role(id: &str, needs: &str) -> String {
     format!("[[role]]\nid = \"{id}\"\nagent = \"claude\"\nprompt = \"Do it.\"\nneeds = [{needs}]\n")
 }
 
-/// The same failing call again and again is seen in what the agent reports, while it runs.
+/// A repeated failing call is detected in the agent's output while it runs.
 #[test]
-fn the_same_failing_call_again_and_again_is_stuck() {
+fn repeated_failing_call_is_a_loop() {
     let calls = r#"[ -f again ] || { touch again; for n in 1 2 3 4 5 6 7 8 9 10 11 12; do
 echo '{"type":"assistant","message":{"content":[{"type":"tool_use","id":"t'$n'","name":"Bash","input":{"command":"npm test"}}]}}'
 echo '{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t'$n'","is_error":true,"content":"sh: jest: not found"}]}}'
@@ -126,16 +126,16 @@ done; sleep 60; }"#;
     );
 }
 
-/// The id of a question that waits.
+/// Returns the id of a pending escalation.
 fn waiting(place: &Place) -> String {
     let open = place.json(&["inbox", "--json"], "");
     open[0]["id"].as_str().unwrap().to_owned()
 }
 
-/// When the budget of a run is used up, a person is asked before more is spent. To resume, to restart and to retry raise
-/// no budget (W1); the answer does.
+/// When the budget of a run is used up, approval is required to spend more. Resume, restart and retry do not raise the
+/// budget (W1); the answer does.
 #[test]
-fn a_used_up_budget_is_a_question() {
+fn exhausted_budget_leads_to_an_escalation() {
     let roles = [
         claude_role("a", ""),
         claude_role("b", "\"a\""),
@@ -182,7 +182,7 @@ fn a_used_up_budget_is_a_question() {
 }
 
 #[test]
-fn tokens_can_be_limited_too() {
+fn tokens_can_be_limited() {
     let roles = [claude_role("a", ""), claude_role("b", "\"a\"")];
     let place = project(&format!(
         "[budget]\nper_run.tokens = 100\n{}",
@@ -195,9 +195,9 @@ fn tokens_can_be_limited_too() {
     );
 }
 
-/// What other runs of the day have used counts against the budget of the day.
+/// Usage of other runs on the same day counts toward the daily budget.
 #[test]
-fn the_budget_of_a_day_counts_all_runs() {
+fn daily_budget_includes_all_runs() {
     let place = project(&format!(
         "[budget]\nper_day.usd = 0.2\n{}",
         claude_role("a", "")
@@ -210,9 +210,9 @@ fn the_budget_of_a_day_counts_all_runs() {
     assert_eq!(place.lines("ran").len(), 1);
 }
 
-/// What a person allows once is allowed once, although several roles had to stop for it.
+/// One approval applies once, although several roles stopped because of the budget.
 #[test]
-fn several_roles_that_stop_for_money_are_one_question_about_it() {
+fn several_roles_stopped_by_the_budget_share_one_escalation() {
     let roles = [
         claude_role("a", ""),
         claude_role("b", ""),
@@ -232,9 +232,9 @@ fn several_roles_that_stop_for_money_are_one_question_about_it() {
         .told(0, &["$1.50"]);
 }
 
-/// Who stays and is asked about money is asked once.
+/// A process that waits for approval of more budget asks once.
 #[test]
-fn a_run_that_waits_for_a_person_goes_on_when_they_allow_more() {
+fn waiting_run_continues_when_more_budget_is_approved() {
     let roles = [claude_role("a", ""), claude_role("b", "\"a\"")];
     let place = project(&format!("[budget]\nper_run.usd = 0.2\n{}", roles.concat()));
     place.tool("claude", &claude(""));
@@ -248,9 +248,9 @@ fn a_run_that_waits_for_a_person_goes_on_when_they_allow_more() {
     running.end().told(0, &["$0.60"]);
 }
 
-/// A budget that is raised in the project's file while a run is stopped raises nothing; one that is lowered is in effect at once.
+/// A budget raised in the project's file while a run is stopped is ignored; a lowered one applies immediately.
 #[test]
-fn a_budget_that_is_raised_in_the_file_is_not_that_of_a_run_that_continues() {
+fn budget_raised_in_the_file_is_ignored_by_a_resumed_run() {
     for (changed, spent) in [("50", "$0.60 of $0.50"), ("0.2", "$0.30 of $0.20")] {
         let roles = [
             claude_role("a", ""),

@@ -1,11 +1,11 @@
-//! What attempts do to the work tree: kept, shown, taken back; and attempts whose effects nobody knows.
+//! Tests of changes to the work tree by attempts: kept, shown or rolled back, and attempts with unknown outcome.
 
 use rustix::process::Signal;
 
 use super::{Running, configure, git, project, role};
 use crate::Place;
 
-/// A repository with a commit, and a file that the user has changed and not committed.
+/// Sets up a repository with a commit and an uncommitted change of the user.
 fn repository(config: &str) -> Place {
     let place = Place::new();
     place.write("mine", "as committed\n");
@@ -22,9 +22,9 @@ fn repository(config: &str) -> Place {
 /// An agent whose first attempt changes files and fails.
 const SPOILS: &str = "cat > got-$UNSTUCK_ATTEMPT; ls > got-ls-$UNSTUCK_ATTEMPT; [ $UNSTUCK_ATTEMPT -ge 2 ] && echo made > made && echo done && exit 0; echo spoilt > mine; echo x > junk; rm new; echo '503 Service Unavailable' >&2; exit 1";
 
-/// S4-38: what a failed attempt did is taken back; what the user had not committed stays.
+/// S4-38: changes of a failed attempt are rolled back; uncommitted changes of the user stay.
 #[test]
-fn a_failed_attempt_is_rolled_back_where_that_is_wanted() {
+fn failed_attempt_is_rolled_back_if_configured() {
     let place = repository(&format!(
         "[run]\non_failed_attempt = \"rollback\"\n{}",
         role("a", "prompt = \"Do it.\"", SPOILS)
@@ -57,7 +57,7 @@ fn a_failed_attempt_is_rolled_back_where_that_is_wanted() {
 }
 
 #[test]
-fn otherwise_it_is_kept_and_can_be_looked_at() {
+fn changes_are_kept_by_default_and_can_be_viewed() {
     let place = repository(&role("a", "prompt = \"Do it.\"", SPOILS));
     place.run(&["run"], "").told(0, &[]);
     assert_eq!(place.text("mine"), "spoilt");
@@ -79,9 +79,9 @@ fn otherwise_it_is_kept_and_can_be_looked_at() {
     );
 }
 
-/// Without a repository nothing can be rolled back, and that is said.
+/// Without a repository nothing can be rolled back, and this is reported.
 #[test]
-fn without_a_repository_it_says_that_nothing_can_be_rolled_back() {
+fn missing_repository_is_reported_as_preventing_rollback() {
     let place = project(&format!(
         "[run]\non_failed_attempt = \"rollback\"\n{}",
         role("a", "prompt = \"Do it.\"", "cat >/dev/null; echo done")
@@ -91,9 +91,9 @@ fn without_a_repository_it_says_that_nothing_can_be_rolled_back() {
         .told(0, &["warning: a failed attempt cannot be rolled back here"]);
 }
 
-/// An attempt that was cut off may have acted: the next prompt says so.
+/// An interrupted attempt may have had effects: the next prompt says so.
 #[test]
-fn after_a_cut_off_attempt_the_next_prompt_says_that_its_outcome_is_unknown() {
+fn prompt_after_an_interrupted_attempt_states_the_unknown_outcome() {
     let script =
         "cat > got-$(ls | grep -c got-); [ -f go ] && echo done && exit 0; echo ready; sleep 60";
     for signal in [Signal::INT, Signal::KILL] {
@@ -113,9 +113,9 @@ fn after_a_cut_off_attempt_the_next_prompt_says_that_its_outcome_is_unknown() {
     }
 }
 
-/// A crash is answered in the agent's own conversation where that can be done.
+/// After a crash the agent's own conversation is resumed if possible.
 #[test]
-fn a_crashed_agent_goes_on_in_its_own_conversation() {
+fn crashed_agent_continues_in_its_own_conversation() {
     let place = project("[[role]]\nid = \"a\"\nagent = \"claude\"\nprompt = \"Do it.\"\n");
     place.tool(
         "claude",

@@ -1,4 +1,4 @@
-//! A pipeline of agents that fail in every kind the core knows: each is recovered or handed to a person as its data say.
+//! Tests a pipeline of agents with every kind of failure: each is recovered or escalated as its data specify.
 
 use std::collections::BTreeMap;
 
@@ -10,13 +10,13 @@ use unstuck_core::{Category, Kind, Layer, Level};
 use super::project;
 use crate::Place;
 
-/// How an agent shows a kind: what it writes to standard output and to standard error, and its exit code.
+/// An agent's way to show a kind: its standard output, standard error and exit code.
 struct Shown {
     kind: Kind,
     stdout: &'static str,
     stderr: &'static str,
     code: i32,
-    /// What its role expects, as lines of its table.
+    /// Expectations of its role, as lines of its table.
     expects: &'static str,
 }
 
@@ -40,7 +40,7 @@ const fn answers(kind: Kind, stdout: &'static str, expects: &'static str) -> Sho
     }
 }
 
-/// One way to fail for each kind.
+/// A failure for each kind.
 const SHOWN: &[Shown] = &[
     says(Kind::RateLimit, "429 Too Many Requests: slow down"),
     says(
@@ -207,26 +207,26 @@ const SHOWN: &[Shown] = &[
     answers(Kind::None, "All fine.", ""),
 ];
 
-/// How often a stated reset is waited for; it takes the time that was stated.
+/// Number of stated resets that are waited for, each for the stated time.
 const RESETS: u32 = 1;
 
-/// What happened to a role, or should.
+/// The actual or expected history of a role.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Story {
     attempts: u64,
-    /// The levels of its decisions, with the strategy where one was chosen.
+    /// Levels of its decisions, with the strategy if one was chosen.
     decisions: Vec<String>,
     outcome: String,
 }
 
-/// How often an agent fails before it is fine.
+/// How often an agent fails before it succeeds.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fails {
     Once,
     Always,
 }
 
-/// What the knowledge about a kind says must happen to a role that a plain program plays.
+/// Returns the history that the knowledge base implies for a role played by a plain program.
 fn implied(kind: Kind, fails: Fails) -> Story {
     let playbook = Playbook::built_in();
     let file = playbook.kind(kind).unwrap();
@@ -284,7 +284,7 @@ fn implied(kind: Kind, fails: Fails) -> Story {
     }
 }
 
-/// Whether a program that only reads a prompt can be helped by a strategy, without a person's leave.
+/// Returns true if a strategy can help a program that only reads a prompt, without approval.
 fn is_possible(playbook: &Playbook, link: &ChainEntry) -> bool {
     let strategy = playbook.strategy(&link.strategy).unwrap();
     let can = |change: &AttemptChange| match change {
@@ -299,7 +299,7 @@ fn is_possible(playbook: &Playbook, link: &ChainEntry) -> bool {
         && !strategy.risks.iter().any(|risk| risk == "safety")
 }
 
-/// A script that shows a kind until it has done so often enough.
+/// Returns a script that shows a kind the given number of times.
 fn script(shown: &Shown, fails: Fails) -> String {
     let quoted = |text: &str| format!("'{}'", text.replace('\'', "'\\''"));
     let fine = match shown.kind {
@@ -344,7 +344,7 @@ fn run_all(fails: Fails) -> Place {
     place
 }
 
-/// What happened to each role.
+/// Returns the history of each role.
 fn stories(place: &Place) -> BTreeMap<String, (Story, String)> {
     let name = |event: &Value| event["session"].as_str().unwrap().to_owned();
     let mut decisions: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -382,7 +382,7 @@ fn stories(place: &Place) -> BTreeMap<String, (Story, String)> {
     ended.collect()
 }
 
-/// Compares what happened with what the data imply, and prints it as a table.
+/// Compares the histories with those implied by the data and prints them as a table.
 fn compare(fails: Fails) -> Place {
     let place = run_all(fails);
     let happened = stories(&place);
@@ -419,9 +419,9 @@ fn show(table: &str) {
     println!("{table}");
 }
 
-/// S2-01, S0-19: a failure that can pass or be mended is; what only a person can see to is asked at once.
+/// S2-01, S0-19: a temporary or repairable failure is recovered; one that needs human input is escalated immediately.
 #[test]
-fn every_kind_that_fails_once_is_recovered_as_far_as_its_data_allow() {
+fn single_failure_of_every_kind_is_recovered_as_its_data_allow() {
     let place = compare(Fails::Once);
     let prompt = |name: &str| place.text(&format!("prompts/{name}-2"));
     assert_eq!(prompt("server_error"), "Do it.", "the same again");
@@ -434,8 +434,8 @@ fn every_kind_that_fails_once_is_recovered_as_far_as_its_data_allow() {
     }
 }
 
-/// S2-01: the chain is walked way by way, each once, and a person is asked when it is used up.
+/// S2-01: each strategy of the chain is tried once, and an escalation follows when it is exhausted.
 #[test]
-fn every_kind_that_fails_always_walks_its_chain_and_ends_with_a_person() {
+fn permanent_failure_of_every_kind_exhausts_its_chain_and_escalates() {
     compare(Fails::Always);
 }

@@ -1,14 +1,14 @@
-//! `[loop]`: the roles again and again until the work is done, and never for ever.
+//! Tests of `[loop]`: roles are repeated until the work is done, within limits.
 
 use serde_json::json;
 
 use super::{Running, project, role};
 use crate::Place;
 
-/// Keeps the prompt of each iteration, and writes down who ran.
+/// Saves the prompt of each iteration and records the role that ran.
 const KEEP: &str = "cat > got-$UNSTUCK_ROLE-$UNSTUCK_ITERATION; echo $UNSTUCK_ROLE >> ran;";
 
-/// A loop with one worker who does something in each iteration.
+/// Sets up a loop with one worker that runs a script in each iteration.
 fn working(settings: &str, script: &str) -> Place {
     let worker = role(
         "worker",
@@ -23,7 +23,7 @@ fn iterations(place: &Place) -> usize {
 }
 
 #[test]
-fn a_promise_ends_the_loop() {
+fn promise_ends_the_loop() {
     let place = working(
         "until = \"<promise>DONE</promise>\"\nmax_iterations = 9",
         "date +%N >> log; [ $UNSTUCK_ITERATION -ge 3 ] && echo '<promise>DONE</promise>'; echo worked",
@@ -41,9 +41,9 @@ fn a_promise_ends_the_loop() {
     assert_eq!(iterations(&place), 3);
 }
 
-/// Who only talks about the promise has not given it.
+/// Mentioning the promise does not give it.
 #[test]
-fn a_promise_that_is_only_talked_about_does_not_end_the_loop() {
+fn mentioned_promise_does_not_end_the_loop() {
     let place = working(
         "until = \"<promise>DONE</promise>\"\nmax_iterations = 2",
         "echo 'I will say <promise>DONE</promise> when it works.'; date; echo Not yet.",
@@ -53,7 +53,7 @@ fn a_promise_that_is_only_talked_about_does_not_end_the_loop() {
         .told(3, &["its 2 iterations are used up"]);
 }
 
-/// Who promises counts where that is said: another role's words do not.
+/// Only the configured role can give the promise.
 #[test]
 fn only_the_named_role_can_promise() {
     let settings = "[loop]\nmax_iterations = 3\n[loop.until]\npromise = { role = \"judge\", text = \"ALL DONE\" }\n";
@@ -83,7 +83,7 @@ fn only_the_named_role_can_promise() {
 }
 
 #[test]
-fn a_check_that_passes_ends_the_loop() {
+fn passing_check_ends_the_loop() {
     let place = working(
         "until.check = \"test $(wc -l < ran) -ge 2 || { echo two are wanted; exit 1; }\"",
         "echo worked",
@@ -98,9 +98,9 @@ fn a_check_that_passes_ends_the_loop() {
     );
 }
 
-/// What is left undone reaches the next prompt, where the prompt says, once.
+/// Unmet conditions are added to the next prompt once, at the placeholder.
 #[test]
-fn what_is_left_undone_reaches_the_next_prompt() {
+fn unmet_conditions_reach_the_next_prompt() {
     let more = "prompt = \"Round {{ iteration }} of {{ max_iterations }}. {% if feedback %}Undone: {{ feedback }}{% endif %}\"";
     let script = format!("{KEEP} [ $UNSTUCK_ITERATION -ge 2 ] && touch made; echo worked");
     let place = project(&format!(
@@ -123,9 +123,9 @@ fn what_is_left_undone_reaches_the_next_prompt() {
     );
 }
 
-/// The outputs of the iteration before are there in the next one.
+/// Outputs of the previous iteration are available in the next one.
 #[test]
-fn a_role_sees_what_others_said_in_the_iteration_before() {
+fn role_sees_outputs_of_the_previous_iteration() {
     let place = project(
         &[
             "[loop]\nmax_iterations = 2\n".to_owned(),
@@ -154,9 +154,9 @@ fn a_role_sees_what_others_said_in_the_iteration_before() {
     assert_eq!(place.text("got-critic-2"), "work 2");
 }
 
-/// All conditions must hold, unless one is said to be enough.
+/// All conditions must be met unless one is configured to suffice.
 #[test]
-fn one_condition_is_enough_where_that_is_said() {
+fn one_condition_suffices_if_configured() {
     let both = "max_iterations = 3\nstuck_after = 9\n[loop.until]\npromise = \"DONE\"\ncheck = \"test $(wc -l < ran) -ge 3\"\n";
     let script = "echo DONE";
     working(both, script)
@@ -168,9 +168,9 @@ fn one_condition_is_enough_where_that_is_said() {
         .told(0, &["Iteration 1 of 3 → done"]);
 }
 
-/// A role that fails for good is told to the next iteration, which begins anew.
+/// A permanently failed role is reported to the next iteration, which starts over.
 #[test]
-fn all_roles_must_be_fine() {
+fn all_roles_must_succeed() {
     let place = working(
         "max_iterations = 5\nuntil.all_roles = true",
         "[ $UNSTUCK_ITERATION -ge 3 ] && echo ok && exit 0; date +%N >> log; echo 'FAILED tests/a.py::b - assert 1 == 2'; exit 1",
@@ -185,9 +185,9 @@ fn all_roles_must_be_fine() {
     );
 }
 
-/// S3-05: when the iterations are used up a person is asked, and to resume allows as many again.
+/// S3-05: an escalation follows when the iterations are used up, and resuming allows as many again.
 #[test]
-fn used_up_iterations_are_a_question_and_resuming_allows_more() {
+fn exhausted_iterations_escalate_and_resuming_allows_more() {
     let place = working(
         "until = \"DONE\"\nmax_iterations = 2",
         "date +%N >> log; [ $UNSTUCK_ITERATION -ge 3 ] && echo DONE; echo worked",
@@ -208,7 +208,7 @@ fn used_up_iterations_are_a_question_and_resuming_allows_more() {
 }
 
 #[test]
-fn the_number_of_iterations_can_be_given() {
+fn number_of_iterations_can_be_set() {
     let place = working("until = \"DONE\"", "date +%N >> log; echo worked");
     place
         .run(&["run", "--max-iterations", "1"], "")
@@ -216,9 +216,9 @@ fn the_number_of_iterations_can_be_given() {
     assert_eq!(iterations(&place), 1);
 }
 
-/// Iterations that change nothing and leave the same undone are stuck, long before the last one.
+/// Iterations without changes and with the same unmet conditions are stuck, long before the last one.
 #[test]
-fn a_loop_that_changes_nothing_is_stuck() {
+fn loop_without_changes_is_stuck() {
     let place = Place::new();
     super::configure(
         &place,
@@ -248,9 +248,9 @@ fn a_loop_that_changes_nothing_is_stuck() {
         .told(0, &["Iteration 3 of 10 → done"]);
 }
 
-/// Work that gets on is not stuck, although the same check fails.
+/// A loop that makes changes is not stuck, although the same check fails.
 #[test]
-fn a_loop_that_changes_something_is_not_stuck() {
+fn loop_with_changes_is_not_stuck() {
     let place = working(
         "until.check = \"test -f made\"\nstuck_after = 2\nmax_iterations = 4",
         "echo $UNSTUCK_ITERATION >> progress; echo worked",
@@ -260,9 +260,9 @@ fn a_loop_that_changes_something_is_not_stuck() {
         .told(3, &["its 4 iterations are used up"]);
 }
 
-/// S3-05: a loop that does not get on ends or goes on, as the configuration says.
+/// S3-05: a stuck loop stops or continues as configured.
 #[test]
-fn a_stuck_loop_may_be_stopped_or_go_on() {
+fn stuck_loop_stops_or_continues_as_configured() {
     let script = "echo worked";
     let settings = |on_stuck: &str| {
         format!(
@@ -285,9 +285,9 @@ fn a_stuck_loop_may_be_stopped_or_go_on() {
         .told(3, &["its 3 iterations are used up"]);
 }
 
-/// Two roles that undo each other's work are found out, and named.
+/// Two roles that undo each other's work are detected and named.
 #[test]
-fn roles_that_undo_each_other_are_found() {
+fn roles_that_undo_each_other_are_detected() {
     let place = Place::new();
     super::git(&place, &["init", "-q"]);
     let writes = |id: &str, needs: &str, text: &str| {
@@ -310,9 +310,9 @@ fn roles_that_undo_each_other_are_found() {
     assert!(iterations(&place) < 9, "{}", ended.stderr);
 }
 
-/// A kill in the middle of a loop: it goes on in the same iteration.
+/// A loop killed in the middle resumes in the same iteration.
 #[test]
-fn a_loop_goes_on_in_the_iteration_in_which_it_was_cut_off() {
+fn loop_resumes_in_the_interrupted_iteration() {
     let place = project(&[
         "[loop]\nmax_iterations = 3\n".to_owned(),
         role("a", "prompt = \"A {{ iteration }}\"", "cat >/dev/null; echo a$UNSTUCK_ITERATION >> ran; echo a"),

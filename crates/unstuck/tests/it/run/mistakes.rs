@@ -1,11 +1,11 @@
-//! What is wrong with a configuration is found before anything runs.
+//! Tests that configuration errors are found before anything runs.
 
 use super::{configure, project, role};
 use crate::Place;
 
 const RAN: &str = "cat >/dev/null; echo $UNSTUCK_ROLE >> ran; echo done";
 
-/// That it is refused with all of this, and nothing was run.
+/// Asserts that the configuration is rejected with all of these messages and nothing was run.
 #[track_caller]
 fn refused(place: &Place, parts: &[&str]) {
     place.run(&["run"], "").told(2, parts);
@@ -17,7 +17,7 @@ fn refused(place: &Place, parts: &[&str]) {
 }
 
 #[test]
-fn roles_that_wait_for_each_other_are_found() {
+fn dependency_cycle_is_found() {
     let place = project(
         &[
             role("a", "prompt = \"A\"\nneeds = [\"c\"]", RAN),
@@ -33,7 +33,7 @@ fn roles_that_wait_for_each_other_are_found() {
 }
 
 #[test]
-fn a_needed_role_that_there_is_not_is_found() {
+fn unknown_needed_role_is_found() {
     let place = project(
         &[
             role("planner", "prompt = \"A\"", RAN),
@@ -45,7 +45,7 @@ fn a_needed_role_that_there_is_not_is_found() {
 }
 
 #[test]
-fn two_roles_of_one_name_are_found() {
+fn duplicate_role_id_is_found() {
     let place = project(
         &[
             role("a", "prompt = \"A\"", RAN),
@@ -57,13 +57,13 @@ fn two_roles_of_one_name_are_found() {
 }
 
 #[test]
-fn an_agent_that_there_is_not_is_found() {
+fn unknown_agent_is_found() {
     let place = project("[[role]]\nid = \"a\"\nagent = \"claud\"\nprompt = \"Do it.\"\n");
     refused(&place, &["`claud`", "did you mean `claude`?"]);
 }
 
 #[test]
-fn a_misspelt_key_is_found_with_its_line() {
+fn misspelled_key_is_found_with_its_line() {
     let place = project(&role("a", "promt = \"Do it.\"", RAN));
     refused(
         &place,
@@ -72,7 +72,7 @@ fn a_misspelt_key_is_found_with_its_line() {
 }
 
 #[test]
-fn all_mistakes_are_told_at_once() {
+fn all_errors_are_reported_at_once() {
     let place = project(
         &[
             role("a", "prompt = \"{{ taks }}\"", RAN),
@@ -88,7 +88,7 @@ fn all_mistakes_are_told_at_once() {
 }
 
 #[test]
-fn without_roles_it_says_how_to_begin() {
+fn missing_roles_are_reported_with_a_hint() {
     let place = Place::new();
     place
         .run(&["run"], "")
@@ -97,9 +97,9 @@ fn without_roles_it_says_how_to_begin() {
     place.run(&["run"], "").told(2, &["has no [[role]] to run"]);
 }
 
-/// A person is told where an agent that is not installed was looked for.
+/// The escalation states where the missing agent was searched for.
 #[test]
-fn an_agent_that_is_not_installed_is_a_question() {
+fn agent_that_is_not_installed_leads_to_an_escalation() {
     let place = project("[[role]]\nid = \"a\"\nagent = \"codex\"\nprompt = \"Do it.\"\n");
     place
         .run(&["run"], "")
@@ -108,7 +108,7 @@ fn an_agent_that_is_not_installed_is_a_question() {
 
 /// The same in YAML and JSON.
 #[test]
-fn the_configuration_may_be_written_in_yaml_or_json() {
+fn configuration_may_be_written_in_yaml_or_json() {
     for (name, text) in [
         (
             "flow.yaml",
@@ -127,9 +127,9 @@ fn the_configuration_may_be_written_in_yaml_or_json() {
     }
 }
 
-/// A mistake that came in before a resume is told, and nothing is lost by it.
+/// An error introduced before a resume is reported, and nothing is lost.
 #[test]
-fn a_mistake_before_a_resume_is_told_and_mended() {
+fn error_before_a_resume_is_reported_and_can_be_fixed() {
     let login = "cat >/dev/null; [ -f login ] && echo ok && exit 0; echo 'Not logged in · Please run /login'; exit 1";
     let good = role("a", "prompt = \"Do it.\"", login);
     let place = project(&good);

@@ -1,4 +1,4 @@
-//! `unstuck run`: roles that build on each other, kept going.
+//! Tests of `unstuck run`: pipelines of roles with recovery.
 
 mod attacks;
 mod changes;
@@ -21,25 +21,25 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::{Ended, Place};
 
-/// Waits that a test can wait for.
+/// Delays that are short enough for tests.
 const QUICK: &str =
     "[policy]\ntemplate = \"pipeline\"\ncurve = \"exponential\"\nbackoffBase = 0.001\n";
 
-/// A role that a shell script plays; `more` are further lines of its table.
+/// Returns a role played by a shell script; `more` contains further lines of its table.
 fn role(id: &str, more: &str, script: &str) -> String {
     format!(
         "\n[[role]]\nid = \"{id}\"\nagent = \"command\"\ncommand = [\"sh\", \"-c\", '''{script}''']\n{more}\n"
     )
 }
 
-/// A project with these roles, in which nothing takes long.
+/// Sets up a project with these roles and short delays.
 fn project(config: &str) -> Place {
     let place = Place::new();
     configure(&place, config);
     place
 }
 
-/// Changes the configuration, and trusts it as the owner of the project.
+/// Changes the configuration and trusts it as the owner of the project.
 fn configure_trusted(place: &Place, text: &str) {
     configure(place, text);
     place.run(&["trust"], "").told(0, &[]);
@@ -49,7 +49,7 @@ fn configure(place: &Place, config: &str) {
     place.write("unstuck.toml", &format!("{config}\n{QUICK}"));
 }
 
-/// A command of unstuck that is under way.
+/// A running unstuck process.
 pub(crate) struct Running {
     child: Child,
     lines: Lines<BufReader<ChildStderr>>,
@@ -61,7 +61,7 @@ impl Running {
         Self::of(place.command(args))
     }
 
-    /// Starts a command that is not to be like the others.
+    /// Starts a custom command.
     pub(crate) fn of(mut command: Command) -> Self {
         let mut child = command
             .stdin(Stdio::null())
@@ -77,7 +77,7 @@ impl Running {
         }
     }
 
-    /// Waits until something is told.
+    /// Waits until the output contains a text.
     #[track_caller]
     pub(crate) fn until(&mut self, part: &str) -> &Self {
         for line in self.lines.by_ref() {
@@ -91,7 +91,7 @@ impl Running {
         panic!("{part} was not told: {}", self.told)
     }
 
-    /// Presses Ctrl-C.
+    /// Sends Ctrl-C.
     pub(crate) fn interrupt(&self) {
         self.signal(Signal::INT);
     }
@@ -100,7 +100,7 @@ impl Running {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
-    /// Its exit code, and all that it told.
+    /// Waits for its exit code and all of its output.
     pub(crate) fn end(mut self) -> Ended {
         let status = self.child.wait().unwrap();
         for line in self.lines {
@@ -114,14 +114,14 @@ impl Running {
         }
     }
 
-    /// Ends it at once, as a crash or the loss of power would.
+    /// Kills it immediately, like a crash or power loss.
     pub(crate) fn kill(self) -> Ended {
         self.signal(Signal::KILL);
         self.end()
     }
 }
 
-/// Runs git in the project, with an author.
+/// Runs git in the project with an author set.
 pub(crate) fn git(place: &Place, args: &[&str]) -> String {
     let author = ["-c", "user.name=A", "-c", "user.email=a@example.org"];
     let output = place

@@ -1,9 +1,9 @@
-//! What one role writes and another reads: whatever it is, it arrives as it was.
+//! Tests that outputs reach dependent roles unchanged.
 
 use super::{project, role};
 use crate::Place;
 
-/// A role that writes something, and one that keeps what it is told.
+/// Sets up a role that writes an output and one that saves its prompt.
 fn passing_on(script: &str) -> Place {
     project(
         &[
@@ -22,17 +22,17 @@ fn passing_on(script: &str) -> Place {
     )
 }
 
-/// What an agent wrote is never taken for a template.
+/// Agent output is never treated as a template.
 #[test]
-fn placeholders_in_an_output_stay_as_they_are() {
+fn placeholders_in_an_output_stay_unchanged() {
     let place = passing_on("echo 'Use {{ task }} and {% raw %} here.'");
     place.run(&["run"], "").told(0, &[]);
     assert_eq!(place.text("got"), "Use {{ task }} and {% raw %} here.");
 }
 
-/// More than 16 MiB are not passed on, and nobody takes what is left for the whole.
+/// Outputs over 16 MiB are truncated, with a note.
 #[test]
-fn an_output_that_is_too_long_says_that_it_was_cut() {
+fn too_long_output_is_truncated_with_a_note() {
     let place = passing_on("yes abcdefg | head -c 17000000");
     let ended = place.run(&["run"], "");
     ended.told(0, &["[Attempt 1] writer → success, but its output was cut"]);
@@ -41,16 +41,16 @@ fn an_output_that_is_too_long_says_that_it_was_cut() {
 }
 
 #[test]
-fn a_long_output_arrives_whole() {
+fn long_output_arrives_whole() {
     let place = passing_on("seq 1 60000");
     place.run(&["run"], "").told(0, &[]);
     let lines = place.lines("got");
     assert_eq!((lines.len(), lines[59_999].as_str()), (60_000, "60000"));
 }
 
-/// An agent need not read what it is told.
+/// An agent need not read its prompt.
 #[test]
-fn an_agent_that_does_not_read_its_prompt_is_fine() {
+fn agent_that_ignores_its_prompt_succeeds() {
     let place = project(
         &[
             role("writer", "prompt = \"Write.\"", "seq 1 60000"),
@@ -68,15 +68,15 @@ fn an_agent_that_does_not_read_its_prompt_is_fine() {
 }
 
 #[test]
-fn bytes_that_are_no_text_do_no_harm() {
+fn invalid_utf8_does_no_harm() {
     let place = passing_on("printf 'a\\377b\\000c\\n'");
     place.run(&["run"], "").told(0, &[]);
     assert!(place.text("got").starts_with('a') && place.text("got").ends_with('c'));
 }
 
-/// What an agent leaves running in the background ends with its attempt.
+/// Background processes of an agent end with its attempt.
 #[test]
-fn nothing_that_an_agent_started_is_left() {
+fn no_process_of_an_agent_is_left() {
     let place = project(&role(
         "a",
         "prompt = \"Serve.\"",
@@ -90,9 +90,9 @@ fn nothing_that_an_agent_started_is_left() {
     );
 }
 
-/// Where one role needs a person, those that do not depend on it come to their end first.
+/// If one role is blocked, independent roles finish first.
 #[test]
-fn the_others_come_to_their_end_where_one_needs_a_person() {
+fn independent_roles_finish_when_one_is_blocked() {
     let place = project(
         &[
             role(
@@ -125,9 +125,9 @@ fn the_others_come_to_their_end_where_one_needs_a_person() {
     assert!(!place.project().join("never").exists());
 }
 
-/// The program of a role may take its prompt as an argument or from a file.
+/// A role's program may get its prompt as an argument or from a file.
 #[test]
-fn a_prompt_can_come_as_an_argument_or_a_file() {
+fn prompt_can_be_an_argument_or_a_file() {
     let with = |id: &str, words: &str| {
         format!(
             "[[role]]\nid = \"{id}\"\nagent = \"command\"\ncommand = [{words}]\nprompt = \"Say 'it'.\"\n"
@@ -149,9 +149,9 @@ fn a_prompt_can_come_as_an_argument_or_a_file() {
     }
 }
 
-/// An answer that tells of failures, as reports and reviews do, is no failure.
+/// An answer that describes failures, like a report or review, is not a failure.
 #[test]
-fn an_answer_that_quotes_failures_is_fine() {
+fn answer_that_quotes_failures_succeeds() {
     for (role_id, quoted) in [
         (
             "missing",

@@ -1,4 +1,4 @@
-//! What the agents are told: prompts with placeholders, checked before anything runs; parts of a pipeline.
+//! Tests of prompts with placeholders, checked before anything runs, and of partial pipelines.
 
 use super::{project, role};
 
@@ -25,7 +25,7 @@ fn placeholders_are_filled() {
 }
 
 #[test]
-fn a_prompt_may_be_a_file_and_the_task_may_be_in_the_configuration() {
+fn prompt_may_be_a_file_and_task_may_be_configured() {
     let place = project(&format!(
         "[run]\ntask = \"a shop\"\n{}",
         role("a", "prompt_file = \"prompts/a.md\"", KEEP)
@@ -37,9 +37,9 @@ fn a_prompt_may_be_a_file_and_the_task_may_be_in_the_configuration() {
     assert_eq!(place.text("got-a-1"), "Build a blog.");
 }
 
-/// A placeholder that nothing fills is found before anything runs, with its name and the nearest one.
+/// An undefined variable is found before anything runs, with its name and the closest match.
 #[test]
-fn a_misspelt_placeholder_is_found_before_anything_runs() {
+fn misspelled_placeholder_is_found_before_anything_runs() {
     for (prompt, named, near) in [
         ("{{ taks }}", "{{ taks }}", "did you mean `task`?"),
         (
@@ -78,7 +78,7 @@ fn a_misspelt_placeholder_is_found_before_anything_runs() {
 }
 
 #[test]
-fn a_prompt_file_that_is_missing_is_found_before_anything_runs() {
+fn missing_prompt_file_is_found_before_anything_runs() {
     let place = project(
         &[
             role("planner", "prompt = \"Plan.\"", KEEP),
@@ -91,7 +91,7 @@ fn a_prompt_file_that_is_missing_is_found_before_anything_runs() {
 }
 
 #[test]
-fn an_output_that_may_not_be_there_yet_is_found_before_anything_runs() {
+fn output_that_may_not_exist_yet_is_found_before_anything_runs() {
     let place = project(
         &[
             role("planner", "prompt = \"Plan.\"", KEEP),
@@ -106,7 +106,7 @@ fn an_output_that_may_not_be_there_yet_is_found_before_anything_runs() {
 }
 
 #[test]
-fn a_prompt_that_needs_a_task_says_so() {
+fn missing_task_is_reported() {
     let place = project(&role("a", "prompt = \"Do {{ task }}\"", KEEP));
     place.run(&["run"], "").told(
         2,
@@ -115,9 +115,9 @@ fn a_prompt_that_needs_a_task_says_so() {
     assert!(place.lines("ran").is_empty());
 }
 
-/// What a role wrote is shortened where others read it, and that is said.
+/// A role's output is truncated in other prompts, with a note.
 #[test]
-fn a_long_output_is_cut_for_those_who_read_it() {
+fn long_output_is_truncated_in_other_prompts() {
     let place = project(
         &[
             role(
@@ -146,7 +146,7 @@ fn a_long_output_is_cut_for_those_who_read_it() {
 }
 
 #[test]
-fn a_role_may_be_played_by_several() {
+fn role_may_have_several_instances() {
     let place = project(
         &[
             role(
@@ -176,9 +176,9 @@ fn a_role_may_be_played_by_several() {
     );
 }
 
-/// S4-37: what others did is kept when an optional role fails.
+/// S4-37: outputs of other roles are kept when an optional role fails.
 #[test]
-fn others_go_on_without_an_optional_role() {
+fn other_roles_continue_without_a_failed_optional_role() {
     let place = project(
         &[
             role(
@@ -200,9 +200,9 @@ fn others_go_on_without_an_optional_role() {
     assert_eq!(place.text("got-last-1"), "End.");
 }
 
-/// Others go on as well where a person would have to see to an optional role.
+/// Other roles also continue when an optional role would need human input.
 #[test]
-fn an_optional_role_that_needs_a_person_does_not_hold_the_others() {
+fn optional_role_that_needs_human_input_does_not_block_others() {
     let place = project(
         &[
             role(
@@ -218,9 +218,9 @@ fn an_optional_role_that_needs_a_person_does_not_hold_the_others() {
     assert_eq!(place.lines("ran"), ["last"]);
 }
 
-/// One role alone, with what it needs from an earlier run.
+/// One role alone, with the needed outputs of an earlier run.
 #[test]
-fn a_part_of_a_pipeline_takes_the_rest_from_an_earlier_run() {
+fn partial_pipeline_uses_outputs_of_an_earlier_run() {
     let place = project(
         &[
             role(
@@ -257,7 +257,7 @@ fn a_part_of_a_pipeline_takes_the_rest_from_an_earlier_run() {
 }
 
 #[test]
-fn an_agent_finds_out_where_it_is() {
+fn agent_gets_its_role_in_the_environment() {
     let script = "cat >/dev/null; env | grep '^UNSTUCK_\\(ROLE\\|ITERATION\\|INSTANCE\\|ATTEMPT\\)=' | sort; echo $KEY; pwd";
     let place = project(&role(
         "a",
@@ -275,9 +275,9 @@ fn an_agent_finds_out_where_it_is() {
     );
 }
 
-/// A task is asked for only where a role that is to run has a place for it.
+/// A task is required only if a role that will run uses it.
 #[test]
-fn a_role_that_does_not_run_needs_no_task() {
+fn role_that_does_not_run_needs_no_task() {
     let planner = role(
         "planner",
         "prompt = \"Plan {{ task }}\"",

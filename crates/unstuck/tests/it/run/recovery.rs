@@ -1,22 +1,22 @@
-//! What is done about a role that fails, and what of it is told and kept.
+//! Tests of the recovery of failed roles, and of what is printed and stored about it.
 
 use serde_json::json;
 
 use super::{configure, project, role};
 use crate::Place;
 
-/// Keeps the prompt of each attempt, and writes down who ran.
+/// Saves the prompt of each attempt and records the role that ran.
 pub(super) const KEEP: &str =
     "cat > got-$UNSTUCK_ROLE-$UNSTUCK_ATTEMPT; echo $UNSTUCK_ROLE >> ran;";
 
-/// An agent that is fine from its second attempt on, and until then does something else.
+/// Returns an agent that succeeds from its second attempt on and runs a script before.
 fn second_time(at_first: &str) -> String {
     format!("{KEEP} [ $UNSTUCK_ATTEMPT -ge 2 ] && echo fine && exit 0; {at_first}")
 }
 
 /// S1-36, S1-30, S1-26: example 1, a timeout of 1200 s becomes 1800 s, with a simpler prompt.
 #[test]
-fn a_role_whose_time_was_up_gets_half_as_much_again_and_a_simpler_prompt() {
+fn timed_out_role_gets_half_as_much_more_time_and_a_simpler_prompt() {
     let more = "prompt = \"Build the shop.\"\ntimeout = \"1200s\"";
     let place = project(&role("implementer", more, &second_time("exit 124")));
     let ended = place.run(&["run"], "");
@@ -37,9 +37,9 @@ fn a_role_whose_time_was_up_gets_half_as_much_again_and_a_simpler_prompt() {
     assert_eq!(allowed, [&json!(1_200_000), &json!(1_800_000)]);
 }
 
-/// S1-36: a role that really takes too long is stopped, and nothing of it is left.
+/// S1-36: a role that really takes too long is stopped, and none of its processes is left.
 #[test]
-fn a_role_that_takes_too_long_is_stopped() {
+fn role_that_takes_too_long_is_stopped() {
     let more = "prompt = \"Build the shop.\"\ntimeout = \"1s\"";
     let script = second_time("echo $$ > pid; sleep 60");
     let place = project(&role("implementer", more, &script));
@@ -82,9 +82,9 @@ fn missing_sections_are_named_in_the_next_prompt() {
     );
 }
 
-/// S1-26: what is added to a prompt does not pile up.
+/// S1-26: additions to a prompt do not accumulate.
 #[test]
-fn changes_of_the_prompt_do_not_pile_up() {
+fn prompt_changes_do_not_accumulate() {
     let more = "prompt = \"Review it.\"\nexpect.sections = [\"# Review\"]";
     let place = project(&role("reviewer", more, &format!("{KEEP} echo looks good")));
     place
@@ -95,9 +95,9 @@ fn changes_of_the_prompt_do_not_pile_up() {
     assert_eq!(last.matches("Review it.").count(), 1, "{last}");
 }
 
-/// S1-25, S1-42: a failed check of what was made is told to the agent in its next prompt.
+/// S1-25, S1-42: a failed output check is described in the agent's next prompt.
 #[test]
-fn a_check_that_fails_is_told_to_the_agent() {
+fn failed_check_is_described_to_the_agent() {
     let more = "prompt = \"Fix it.\"\nexpect.check = \"test -f made || { echo made is missing; exit 1; }\"";
     let script = format!("{KEEP} [ $UNSTUCK_ATTEMPT -ge 2 ] && touch made; echo done");
     let place = project(&role("fixer", more, &script));
@@ -108,9 +108,9 @@ fn a_check_that_fails_is_told_to_the_agent() {
     assert!(next.contains("made is missing"), "{next}");
 }
 
-/// S2-01: a way out that is made of tool calls is told to the agent; if it did not help, the next one is.
+/// S2-01: a strategy made of tool calls is described to the agent; if it did not help, the next one is.
 #[test]
-fn ways_out_that_are_tool_calls_are_told_to_the_agent_one_after_the_other() {
+fn tool_call_strategies_are_described_to_the_agent_one_by_one() {
     let more = "prompt = \"Find it.\"\nexpect.check = \"[ -f ok ] || { echo 'bash: line 1: rg: command not found' >&2; exit 127; }\"";
     let script = format!("{KEEP} [ $UNSTUCK_ATTEMPT -ge 3 ] && touch ok; echo done");
     let place = project(&role("finder", more, &script));
@@ -126,9 +126,9 @@ fn ways_out_that_are_tool_calls_are_told_to_the_agent_one_after_the_other() {
     assert_ne!(told[0], told[1], "each of them is another way");
 }
 
-/// S1-25: JSON that does not fit its schema is a failure, and what is wrong is told.
+/// S1-25: JSON that does not match its schema is a failure, and the errors are reported.
 #[test]
-fn an_answer_that_does_not_fit_its_schema_is_asked_for_again() {
+fn answer_that_does_not_match_its_schema_is_requested_again() {
     let more = "prompt = \"List them.\"\nexpect.json = \"list.json\"";
     let script = format!(
         "{KEEP} [ $UNSTUCK_ATTEMPT -ge 2 ] && echo '{{\"items\":[]}}' && exit 0; echo '{{\"items\":3}}'"
@@ -153,10 +153,10 @@ fn an_answer_that_does_not_fit_its_schema_is_asked_for_again() {
     );
 }
 
-/// S1-28, S0-18, S0-20: when all is used up, a checkpoint says what failed and how often it was tried, and the role
-/// counts its errors.
+/// S1-28, S0-18, S0-20: when recovery is exhausted, a checkpoint contains the failure and the number of attempts, and
+/// the role counts its errors.
 #[test]
-fn a_role_that_cannot_be_helped_leaves_a_checkpoint_and_a_question() {
+fn unrecoverable_role_leaves_a_checkpoint_and_an_escalation() {
     let more = "prompt = \"Test it.\"";
     let place = project(&role(
         "tester",
@@ -177,9 +177,9 @@ fn a_role_that_cannot_be_helped_leaves_a_checkpoint_and_a_question() {
     assert_eq!(escalation["trigger"], "HICCUP");
 }
 
-/// S1-28: no checkpoint is written where nobody wants one.
+/// S1-28: no checkpoint is written if disabled.
 #[test]
-fn checkpoints_can_be_switched_off() {
+fn checkpoints_can_be_disabled() {
     let roles = role("tester", "prompt = \"Test it.\"", "cat >/dev/null; exit 9");
     let place = project(&format!(
         "[error_recovery]\nsave_checkpoint_on_failure = false\n{roles}"
@@ -199,7 +199,7 @@ fn checkpoints_can_be_switched_off() {
 
 /// S0-21, S0-19: the result of a run is one object; each role has its own outcome, attempts and level.
 #[test]
-fn the_result_is_one_object() {
+fn result_is_one_object() {
     let place = project(&role(
         "a",
         "prompt = \"Do it.\"",
@@ -222,7 +222,7 @@ fn the_result_is_one_object() {
 
 /// S1-33: a role's own number of retries may exceed the cap, and its own prompt is used.
 #[test]
-fn a_role_may_have_its_own_limits_and_words() {
+fn role_may_have_its_own_limits_and_prompt() {
     let more = "prompt = \"Build it.\"\n[role.error_recovery.timeout]\nmax_retries = 5\ncustom_prompt_modifier = \"hurry\"";
     let roles = role("implementer", more, &format!("{KEEP} exit 124"));
     let place = project(&format!(
@@ -236,7 +236,7 @@ fn a_role_may_have_its_own_limits_and_words() {
 
 /// S1-32: without recovery each role has one attempt.
 #[test]
-fn recovery_can_be_switched_off() {
+fn recovery_can_be_disabled() {
     let roles = role(
         "a",
         "prompt = \"Do it.\"",
@@ -252,9 +252,9 @@ fn recovery_can_be_switched_off() {
     );
 }
 
-/// S1-34: roles run in the order of what they need, whatever their order in the file.
+/// S1-34: roles run in dependency order, whatever their order in the file.
 #[test]
-fn roles_run_in_the_order_of_what_they_need() {
+fn roles_run_in_dependency_order() {
     let script = format!("{KEEP} echo by $UNSTUCK_ROLE");
     let needing = |id: &str, needed: &str| {
         let more = format!("prompt = \"After {{{{ outputs.{needed} }}}}\"\nneeds = [\"{needed}\"]");
@@ -279,10 +279,10 @@ fn roles_run_in_the_order_of_what_they_need() {
     assert_eq!(place.text("got-reviewer-1").trim(), "After by tester");
 }
 
-/// S1-34: what does not depend on each other runs side by side, up to the limit.
+/// S1-34: independent roles run in parallel, up to the limit.
 #[test]
-fn independent_roles_run_side_by_side() {
-    // Each waits until the other is there too.
+fn independent_roles_run_in_parallel() {
+    // Each waits until the other has started, too.
     let script = "cat >/dev/null; touch here-$UNSTUCK_ROLE; while [ ! -f here-a ] || [ ! -f here-b ]; do sleep 0.01; done; echo met";
     let more = "prompt = \"Meet.\"\ntimeout = \"20s\"";
     let place = project(&[role("a", more, script), role("b", more, script)].concat());
@@ -298,9 +298,9 @@ fn independent_roles_run_side_by_side() {
     ended.told(0, &["Done: 2 roles, 2 attempts"]);
 }
 
-/// S3-51: without a `[recovery]` section nothing is repaired, nothing is proposed, and prompts stay as they are.
+/// S3-51: without a `[recovery]` section nothing is repaired or proposed, and prompts stay unchanged.
 #[test]
-fn without_a_recovery_section_nothing_is_repaired() {
+fn nothing_is_repaired_without_a_recovery_section() {
     let script = second_time(
         "echo '{\"commands\":[\"touch repaired\"]}' > recovery.json; echo 'error: the lock file Cargo.lock needs to be updated but --locked was passed' >&2; exit 1",
     );
@@ -315,9 +315,9 @@ fn without_a_recovery_section_nothing_is_repaired() {
     assert!(place.events("recovery_escalated").is_empty());
 }
 
-/// S0-19, S1-35: what each role wrote is in its own place, for each attempt.
+/// S0-19, S1-35: the output of each role is in its own file for each attempt.
 #[test]
-fn each_role_has_its_prompt_and_its_output_in_a_file() {
+fn each_role_has_its_prompt_and_output_in_files() {
     let place = project(&role(
         "a",
         "prompt = \"Say it.\"",
@@ -360,7 +360,7 @@ fn secrets_do_not_reach_the_files() {
 }
 
 #[test]
-fn quiet_says_nothing_and_verbose_passes_on_what_agents_write() {
+fn quiet_prints_nothing_and_verbose_prints_agent_output() {
     let config = role("a", "prompt = \"Say it.\"", "cat >/dev/null; echo said");
     let place = project(&config);
     let quiet = place.run(&["run", "-q"], "");

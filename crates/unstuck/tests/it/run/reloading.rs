@@ -1,9 +1,9 @@
-//! A configuration that is changed while a loop runs counts from the next iteration on, if it is in order.
+//! Tests that a valid configuration change during a loop applies from the next iteration.
 
 use super::{Running, project, role};
 use crate::Place;
 
-/// A loop whose first iteration edits the configuration.
+/// Sets up a loop whose first iteration edits the configuration.
 fn editing(edit: &str) -> Place {
     let script =
         format!("cat > got-$UNSTUCK_ITERATION; [ $UNSTUCK_ITERATION = 1 ] && {edit}; echo worked");
@@ -13,9 +13,9 @@ fn editing(edit: &str) -> Place {
     ))
 }
 
-/// S3-43: a change counts at the next iteration, and is told and recorded.
+/// S3-43: a change applies at the next iteration, and is reported and recorded.
 #[test]
-fn a_change_counts_at_the_next_iteration() {
+fn change_applies_at_the_next_iteration() {
     let place = editing("sed -i \"s/Build the shop/Build the blog/\" unstuck.toml");
     let ended = place.run(&["run"], "");
     ended.told(0, &["worker: its prompt was changed"]);
@@ -28,9 +28,9 @@ fn a_change_counts_at_the_next_iteration() {
     );
 }
 
-/// S3-43: a change that is not in order is refused with what is wrong, and the loop goes on as it was.
+/// S3-43: an invalid change is rejected with its errors, and the loop continues unchanged.
 #[test]
-fn a_wrong_change_is_refused_and_the_loop_goes_on() {
+fn invalid_change_is_rejected_and_the_loop_continues() {
     for (edit, told) in [
         ("echo \"[lop]\" >> unstuck.toml", "lop"),
         (
@@ -50,18 +50,18 @@ fn a_wrong_change_is_refused_and_the_loop_goes_on() {
     }
 }
 
-/// S3-43: what is not changed is not told.
+/// S3-43: an unchanged configuration is not reported.
 #[test]
-fn without_a_change_nothing_is_told() {
+fn unchanged_configuration_is_not_reported() {
     let place = editing("touch unstuck.toml");
     place.run(&["run"], "").told(0, &[]);
     assert!(place.events("config_reloaded").is_empty());
     assert!(place.events("config_rejected").is_empty());
 }
 
-/// S3-43: what a loop consists of stays as it is while it runs, and that is told.
+/// S3-43: the roles of a loop stay fixed while it runs, and this is reported.
 #[test]
-fn the_roles_of_a_running_loop_stay() {
+fn roles_of_a_running_loop_stay_fixed() {
     let place = editing("sed -i \"s/worker/walker/\" unstuck.toml");
     let told = "the roles of a running loop and their order cannot change";
     place.run(&["run"], "").told(0, &[told, "2 iterations"]);
@@ -69,9 +69,9 @@ fn the_roles_of_a_running_loop_stay() {
     assert_eq!(place.text("got-2"), "Build the shop.");
 }
 
-/// A change that is seen while a role works, and again before the next iteration, is refused once.
+/// A change that is seen while a role runs, and again before the next iteration, is rejected once.
 #[test]
-fn a_refused_change_is_told_once() {
+fn rejected_change_is_reported_once() {
     let edit = "sed -i \"s/worker/walker/\" unstuck.toml";
     let place = editing(&format!("{edit}; while [ ! -e go ]; do sleep 0.01; done"));
     let mut running = Running::start(&place, &["run"]);
@@ -81,9 +81,9 @@ fn a_refused_change_is_told_once() {
     assert_eq!(place.events("config_rejected").len(), 1);
 }
 
-/// S3-43 (AC-10, AC-12): a change of `[recovery]` is told with its differences; what narrows it counts at once.
+/// S3-43 (AC-10, AC-12): a change of `[recovery]` is reported with its differences; restrictions apply immediately.
 #[test]
-fn a_narrower_section_counts_at_the_next_iteration_and_is_told() {
+fn stricter_recovery_section_applies_at_the_next_iteration() {
     let edit = "sed -i \"s/enabled = true/enabled = true\\nmax_auto_recoveries_per_run = 1/\" unstuck.toml";
     let place = editing(edit);
     let config = place.text("unstuck.toml");
@@ -100,9 +100,9 @@ fn a_narrower_section_counts_at_the_next_iteration_and_is_told() {
     assert!(changes.iter().any(|one| one == told), "{reloaded}");
 }
 
-/// S3-43: while a person is waited for, a change counts as well.
+/// S3-43: a change also applies while the run waits for human input.
 #[test]
-fn a_change_counts_while_a_person_is_waited_for() {
+fn change_applies_while_waiting_for_human_input() {
     let login = "cat >/dev/null; [ -f login ] && echo ok && exit 0; echo 'Not logged in · Please run /login'; exit 1";
     let config = role("a", "prompt = \"Do it.\"", login);
     let place = project(&format!("[recovery]\ncooldown_seconds = 60\n\n{config}"));

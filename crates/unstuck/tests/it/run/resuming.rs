@@ -1,4 +1,4 @@
-//! Taking a run up again: after Ctrl-C, a crash, a wait, a failed role.
+//! Tests of resuming a run after Ctrl-C, a crash, a wait or a failed role.
 
 use rustix::process::Signal;
 use serde_json::json;
@@ -6,10 +6,10 @@ use serde_json::json;
 use super::{Running, configure_trusted, project, role};
 use crate::Place;
 
-/// Writes down who ran, and says so.
+/// Records the role that ran and prints it.
 const RAN: &str = "cat >/dev/null; echo $UNSTUCK_ROLE >> ran; echo by $UNSTUCK_ROLE;";
 
-/// An agent that works until somebody allows it to end.
+/// An agent that runs until a file allows it to end.
 const HANGS: &str = "cat >/dev/null; echo $UNSTUCK_ROLE >> ran; [ -f go ] && echo by $UNSTUCK_ROLE && exit 0; echo $$ > pid; echo ready; sleep 60";
 
 fn needing(id: &str, needed: &str, script: &str) -> String {
@@ -20,7 +20,7 @@ fn needing(id: &str, needed: &str, script: &str) -> String {
     )
 }
 
-/// An architect who is done, an implementer who hangs, and a tester after them.
+/// Sets up an architect that succeeds, an implementer that hangs, and a tester after them.
 fn hanging() -> Place {
     project(
         &[
@@ -32,7 +32,7 @@ fn hanging() -> Place {
     )
 }
 
-/// That no process of an agent is left.
+/// Asserts that no process of an agent is left.
 fn nothing_left(place: &Place) {
     let process = format!("/proc/{}", place.text("pid").trim());
     let alive = std::fs::read_to_string(format!("{process}/stat"));
@@ -42,9 +42,9 @@ fn nothing_left(place: &Place) {
     );
 }
 
-/// S1-29, S1-31: Ctrl-C stops the agents and keeps a checkpoint; the same command goes on where it stopped.
+/// S1-29, S1-31: Ctrl-C stops the agents and writes a checkpoint; the same command resumes from there.
 #[test]
-fn after_an_interrupt_it_goes_on_at_the_role_that_was_under_way() {
+fn interrupted_run_resumes_at_the_running_role() {
     let place = hanging();
     let mut running = Running::start(&place, &["run", "-v"]);
     running.until("implementer| ready").signal(Signal::INT);
@@ -65,9 +65,9 @@ fn after_an_interrupt_it_goes_on_at_the_role_that_was_under_way() {
     );
 }
 
-/// A kill of unstuck itself leaves no process, and what was done is not done again.
+/// Killing unstuck leaves no process, and completed roles are not re-run.
 #[test]
-fn after_a_kill_it_goes_on_at_the_role_that_was_under_way() {
+fn killed_run_resumes_at_the_running_role() {
     let place = hanging();
     let mut running = Running::start(&place, &["run", "-v"]);
     running.until("implementer| ready");
@@ -95,9 +95,9 @@ fn after_a_kill_it_goes_on_at_the_role_that_was_under_way() {
     assert_eq!(place.of_run("roles/tester/output.md"), "by tester\n");
 }
 
-/// A wait for a usage limit survives a kill, and ends at the stated moment.
+/// A wait for a usage limit survives a kill and ends at the stated time.
 #[test]
-fn a_wait_for_a_usage_limit_goes_on_after_a_kill() {
+fn wait_for_a_usage_limit_continues_after_a_kill() {
     let limited = "cat >/dev/null; echo $UNSTUCK_ROLE >> ran; [ $UNSTUCK_ATTEMPT -ge 2 ] && echo fine && exit 0; echo \"Claude AI usage limit reached|$(($(date +%s)+2))\"; exit 1";
     let place = project(&role("a", "prompt = \"Do it.\"", limited));
     let mut running = Running::start(&place, &["run"]);
@@ -121,9 +121,9 @@ fn moment(value: &serde_json::Value) -> unstuck_core::Timestamp {
     serde_json::from_value(value.clone()).unwrap()
 }
 
-/// A kill does not give a role its used attempts back.
+/// A kill does not reset the attempts of a role.
 #[test]
-fn attempts_that_were_used_stay_used() {
+fn used_attempts_are_kept_after_a_kill() {
     let script = "cat >/dev/null; echo x >> ran; echo '503 Service Unavailable' >&2; [ $UNSTUCK_ATTEMPT -lt 3 ] && exit 1; [ -f go ] && exit 1; touch go; echo ready; sleep 60";
     let place = project(&role("a", "prompt = \"Do it.\"", script));
     let mut running = Running::start(&place, &["run", "-v"]);
@@ -135,9 +135,10 @@ fn attempts_that_were_used_stay_used() {
     assert_eq!(place.lines("ran").len(), 5, "four tries, one of them twice");
 }
 
-/// S1-38, S1-31: example 3, what succeeded is reused, the failed role goes on with its changed config, then the rest.
+/// S1-38, S1-31: example 3, succeeded roles are reused, the failed role runs with its changed configuration, then the
+/// rest.
 #[test]
-fn the_failed_role_goes_on_with_what_was_changed_about_it() {
+fn failed_role_is_resumed_with_its_changed_configuration() {
     let place = Place::new();
     let with_tester = |script: &str| {
         configure_trusted(
@@ -183,9 +184,9 @@ fn the_failed_role_goes_on_with_what_was_changed_about_it() {
     );
 }
 
-/// A role that failed in a way that is not unstuck's to mend can be taken up again, too.
+/// A role with a failure that unstuck cannot recover can be resumed, too.
 #[test]
-fn a_failed_role_is_taken_up_again() {
+fn failed_role_is_resumed() {
     let script = "cat >/dev/null; [ -f go ] && echo ok && exit 0; echo 'FAILED tests/a.py::b - assert 1 == 2'; exit 1";
     let place = project(&role("tester", "prompt = \"Test.\"", script));
     place
@@ -197,9 +198,9 @@ fn a_failed_role_is_taken_up_again() {
         .told(0, &["Starting: tester", "Done"]);
 }
 
-/// S4-37: what finished out of order is reused as well.
+/// S4-37: roles that finished out of order are reused as well.
 #[test]
-fn what_finished_out_of_order_is_reused() {
+fn roles_that_finished_out_of_order_are_reused() {
     let fails = "cat >/dev/null; echo $UNSTUCK_ROLE >> ran; [ -f go ] && echo ok && exit 0; echo 'Not logged in · Please run /login'; exit 1";
     let place = project(
         &[
@@ -225,9 +226,9 @@ fn what_finished_out_of_order_is_reused() {
     assert_eq!(ran, ["first", "first", "second", "third"]);
 }
 
-/// S1-22, S1-24, S1-35: the checkpoint has what other tools need.
+/// S1-22, S1-24, S1-35: the checkpoint contains what other tools need.
 #[test]
-fn the_checkpoint_says_what_is_done_and_what_failed() {
+fn checkpoint_contains_completed_and_failed_roles() {
     let place = project(
         &[
             role("architect", "prompt = \"Plan.\"", RAN),
@@ -259,9 +260,9 @@ fn the_checkpoint_says_what_is_done_and_what_failed() {
     assert_eq!(checkpoint["resume"], format!("unstuck resume {run}"));
 }
 
-/// Outputs are kept out of the agents' reach, by what they are.
+/// Outputs are stored by content, out of the agents' reach.
 #[test]
-fn outputs_are_reused_although_the_files_in_the_project_are_gone() {
+fn outputs_are_reused_after_project_files_are_deleted() {
     let place = hanging();
     let mut running = Running::start(&place, &["run", "-v"]);
     running.until("implementer| ready").signal(Signal::INT);
@@ -283,9 +284,9 @@ by architect
     );
 }
 
-/// S1-23, S1-31: where there is nothing to resume, it says so and ends with 1.
+/// S1-23, S1-31: if there is nothing to resume, the command says so and exits with 1.
 #[test]
-fn where_there_is_nothing_to_resume_it_says_so() {
+fn nothing_to_resume_is_reported() {
     let place = project(&role("a", "prompt = \"Do it.\"", RAN));
     for args in [&["resume"][..], &["run", "--resume-from-failure"]] {
         place.run(args, "").told(1, &["nothing to resume"]);
@@ -303,7 +304,7 @@ fn where_there_is_nothing_to_resume_it_says_so() {
 }
 
 #[test]
-fn a_run_that_another_process_drives_is_left_alone() {
+fn run_active_in_another_process_is_left_alone() {
     let place = hanging();
     let mut running = Running::start(&place, &["run", "-v"]);
     running.until("implementer| ready");
@@ -315,9 +316,9 @@ fn a_run_that_another_process_drives_is_left_alone() {
     assert_eq!(place.lines("ran"), ["architect", "implementer"]);
 }
 
-/// Resuming is an answer to an open question.
+/// Resuming answers a pending escalation.
 #[test]
-fn resuming_answers_what_was_asked() {
+fn resuming_answers_the_escalation() {
     let login = "cat >/dev/null; [ -f login ] && echo ok && exit 0; echo 'Not logged in · Please run /login'; exit 1";
     let place = project(&role("a", "prompt = \"Do it.\"", login));
     place.run(&["run"], "").told(3, &["a needs a person"]);
@@ -328,9 +329,9 @@ fn resuming_answers_what_was_asked() {
     assert_eq!(place.events("recovery_resolved").len(), 2);
 }
 
-/// A run that stays for a person goes on when they have seen to it.
+/// A run that keeps waiting for human input continues after a manual fix.
 #[test]
-fn a_run_that_waits_for_a_person_goes_on_when_they_have_seen_to_it() {
+fn waiting_run_continues_after_a_manual_fix() {
     let login = "cat >/dev/null; [ -f login ] && echo ok && exit 0; echo 'Not logged in · Please run /login'; exit 1";
     let place = project(&role("a", "prompt = \"Do it.\"", login));
     let mut running = Running::start(&place, &["run", "--wait"]);
@@ -340,11 +341,11 @@ fn a_run_that_waits_for_a_person_goes_on_when_they_have_seen_to_it() {
     running.end().told(0, &["[Attempt 2] a → success"]);
 }
 
-/// One answer is heard by all that wait for it, also while others work.
+/// One answer reaches all roles that wait for it, even while others run.
 #[test]
-fn all_roles_that_wait_for_a_person_go_on_at_their_answer() {
+fn all_waiting_roles_continue_after_the_answer() {
     let login = "cat >/dev/null; [ -f login ] && echo ok && exit 0; echo 'Not logged in · Please run /login'; exit 1";
-    // Fails again and again, so that there always is something to write down.
+    // Fails repeatedly, so that there is always something to record.
     let busy = "cat >/dev/null; [ -f login ] && echo ok && exit 0; sleep 0.02; echo '503 Service Unavailable' >&2; exit 1";
     let retries = "prompt = \"C\"\n[role.error_recovery.server_error]\nmax_retries = 500";
     let place = project(

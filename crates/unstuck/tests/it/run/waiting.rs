@@ -1,4 +1,4 @@
-//! Waits between attempts: how long they are, that they can be stopped, and that they survive what happens meanwhile.
+//! Tests of delays between attempts: their length, interruption and persistence.
 
 use rustix::process::Signal;
 use serde_json::json;
@@ -6,16 +6,16 @@ use serde_json::json;
 use super::{Running, role};
 use crate::Place;
 
-/// A project whose waits are those that the pipeline's policy has by itself.
+/// Sets up a project with the default delays of the pipeline's policy.
 fn patient(config: &str) -> Place {
     let place = Place::new();
     place.write("unstuck.toml", config);
     place
 }
 
-/// S1-27: waits of a pipeline grow by the same step, by the kind's own multiplier.
+/// S1-27: delays of a pipeline grow linearly by the kind's own multiplier.
 #[test]
-fn the_wait_is_the_multiplier_times_the_number_of_the_retry() {
+fn delay_is_the_multiplier_times_the_retry_number() {
     let place = patient(
         &[
             "[policy]\ntemplate = \"pipeline\"\n".to_owned(),
@@ -53,9 +53,9 @@ fn the_wait_is_the_multiplier_times_the_number_of_the_retry() {
     );
 }
 
-/// Ctrl-C in a wait stops at once, and the wait goes on where it was.
+/// Ctrl-C during a delay stops immediately, and the delay continues on resume.
 #[test]
-fn a_wait_can_be_interrupted_and_goes_on() {
+fn interrupted_delay_continues_on_resume() {
     let script = "cat >/dev/null; echo x >> ran; [ $UNSTUCK_ATTEMPT -ge 2 ] && echo fine && exit 0; echo '503 Service Unavailable' >&2; exit 1";
     let counted = "[policy]\ntemplate = \"pipeline\"\n".to_owned();
     let place = patient(&(counted + &role("a", "prompt = \"A\"", script)));
@@ -74,9 +74,9 @@ fn a_wait_can_be_interrupted_and_goes_on() {
     );
 }
 
-/// What was decided before a kill is done after it: the conversation that crashed goes on.
+/// A decision made before a kill is carried out after it: the crashed conversation continues.
 #[test]
-fn a_decision_and_the_conversation_survive_a_kill() {
+fn decision_and_conversation_survive_a_kill() {
     let place = patient("[[role]]\nid = \"a\"\nagent = \"claude\"\nprompt = \"Do it.\"\n");
     place.tool(
         "claude",
@@ -93,9 +93,9 @@ fn a_decision_and_the_conversation_survive_a_kill() {
     assert!(args[1].contains("--resume 11-22"), "{args:?}");
 }
 
-/// A reset that is too far away for the policy is a question, with the moment.
+/// A reset too far away for the policy leads to an escalation with the time.
 #[test]
-fn a_reset_that_is_too_far_away_is_a_question() {
+fn reset_too_far_away_leads_to_an_escalation() {
     let script =
         "cat >/dev/null; echo \"Claude AI usage limit reached|$(($(date +%s)+7200))\"; exit 1";
     let place = patient(&format!(
@@ -108,9 +108,9 @@ fn a_reset_that_is_too_far_away_is_a_question() {
     assert!(place.events("waiting_until").is_empty());
 }
 
-/// While one role waits for its limit, the others go on.
+/// While one role waits for its limit, the others continue.
 #[test]
-fn the_others_go_on_while_one_waits() {
+fn other_roles_continue_while_one_waits() {
     let limited = "cat >/dev/null; [ $UNSTUCK_ATTEMPT -ge 2 ] && echo fine && exit 0; echo \"Claude AI usage limit reached|$(($(date +%s)+600))\"; exit 1";
     let work = "cat >/dev/null; echo $UNSTUCK_ROLE >> ran; echo done";
     let place = patient(&format!(

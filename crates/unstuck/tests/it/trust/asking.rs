@@ -1,4 +1,4 @@
-//! On a terminal a start with new content shows it and asks once; elsewhere a line says that it does not count.
+//! On a terminal, new content is shown and confirmed once; elsewhere a message says that it is ignored.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -10,7 +10,7 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use super::SECTION;
 use crate::Place;
 
-/// What a person at a terminal sees when they type this, and the exit code.
+/// Returns the terminal output for this input, and the exit code.
 fn at_terminal(place: &Place, args: &[&str], typed: &str) -> (String, i32) {
     let master: OwnedFd = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&master).unwrap();
@@ -28,7 +28,7 @@ fn at_terminal(place: &Place, args: &[&str], typed: &str) -> (String, i32) {
     master.write_all(typed.as_bytes()).unwrap();
     let mut seen = Vec::new();
     let mut some = [0; 4096];
-    // The end of a terminal is an error.
+    // The end of a terminal is reported as an error.
     while let Ok(count @ 1..) = master.read(&mut some) {
         seen.extend_from_slice(&some[..count]);
     }
@@ -40,7 +40,7 @@ const EXEC: [&str; 3] = ["exec", "--", "true"];
 const QUESTION: &str = "Trust it as it is now? [y/N]";
 
 #[test]
-fn a_yes_is_remembered_and_asked_for_once() {
+fn yes_is_remembered_and_asked_once() {
     let place = Place::allowing();
     let (seen, code) = at_terminal(&place, &EXEC, "y\n");
     assert_eq!(code, 0, "{seen}");
@@ -66,7 +66,7 @@ fn a_yes_is_remembered_and_asked_for_once() {
 }
 
 #[test]
-fn everything_else_is_a_no_that_is_remembered_too() {
+fn any_other_answer_is_a_remembered_no() {
     let place = Place::allowing();
     let (seen, code) = at_terminal(&place, &EXEC, "\n");
     assert!(seen.contains(QUESTION), "{seen}");
@@ -74,14 +74,14 @@ fn everything_else_is_a_no_that_is_remembered_too() {
     let (seen, _) = at_terminal(&place, &EXEC, "");
     assert!(!seen.contains(QUESTION), "{seen}");
     assert!(seen.contains("you did not trust it"), "{seen}");
-    // Another content is another question.
+    // Different content is asked about again.
     place.write("unstuck.toml", &SECTION.replace("npm ci", "npm install"));
     let (seen, _) = at_terminal(&place, &EXEC, "n\n");
     assert!(seen.contains(QUESTION), "{seen}");
 }
 
 #[test]
-fn without_a_terminal_nobody_is_asked_and_a_line_says_what_does_not_count() {
+fn without_a_terminal_a_message_says_what_is_ignored() {
     let place = Place::allowing();
     let ended = place.run(&EXEC, "y\n");
     assert_eq!(ended.code, 0);
@@ -96,9 +96,9 @@ fn without_a_terminal_nobody_is_asked_and_a_line_says_what_does_not_count() {
     assert_eq!(place.standing(), "unknown");
 }
 
-/// S3-51: who says nothing about repairs is asked nothing about them.
+/// S3-51: a project without repair permissions causes no question.
 #[test]
-fn what_allows_nothing_new_is_not_asked_about() {
+fn content_that_allows_nothing_new_is_not_asked_about() {
     for text in [
         "",
         "[run]\nparallel = 2\n",

@@ -1,4 +1,4 @@
-//! An agent cannot trust for its owner, however it detaches itself and whatever it clears.
+//! An agent cannot trust a project for its owner, however it detaches and whatever variables it clears.
 
 use std::fs;
 use std::time::Duration;
@@ -6,14 +6,14 @@ use std::time::Duration;
 use super::SECTION;
 use crate::Place;
 
-/// What `unstuck trust` says to an agent that calls it with this line for a shell, which finds it as `$TRUST`.
+/// Returns the output of `unstuck trust` called by an agent with this shell line, in which it is `$TRUST`.
 fn said_to_agent(line: &str) -> String {
     let place = Place::new();
     place.write("unstuck.toml", SECTION);
     let unstuck = env!("CARGO_BIN_EXE_unstuck");
     let home = place.folder.path().display().to_string();
     let trust = format!("TRUST=\"{unstuck} trust\"; HOME={home}; {line}");
-    // Nothing of the agent is left when it ends, so it waits for the answer.
+    // The agent's processes are killed when it ends, so it waits for the output.
     let line = format!(
         "{trust}\nfor i in $(seq 600); do test -e said && break; sleep 0.05; done; cat said"
     );
@@ -32,7 +32,7 @@ fn said_to_agent(line: &str) -> String {
 const TOLD: &str = "runs inside a supervised agent";
 
 #[test]
-fn an_agent_cannot_trust() {
+fn agent_cannot_trust_a_project() {
     let said = said_to_agent("$TRUST >new 2>&1; echo code $? >>new; mv new said");
     assert!(
         said.contains(TOLD) && said.contains("UNSTUCK_RUN is set"),
@@ -42,12 +42,12 @@ fn an_agent_cannot_trust() {
 }
 
 #[test]
-fn clearing_the_variables_does_not_help() {
+fn clearing_variables_does_not_help() {
     let said = said_to_agent("env -i HOME=$HOME $TRUST >new 2>&1; mv new said");
     assert!(said.contains(TOLD) && said.contains("in process"), "{said}");
 }
 
-/// Its parent is gone and its session another one, but the reaper is above it.
+/// Its parent is gone and its session differs, but the reaper is still its ancestor.
 #[test]
 fn detaching_does_not_help() {
     let line = "export HOME TRUST; env -i HOME=$HOME TRUST=\"$TRUST\" setsid sh -c 'p=$$; (while kill -0 $p; do sleep 0.05; done; $TRUST >new 2>&1; mv new said) &' &";
@@ -58,16 +58,16 @@ fn detaching_does_not_help() {
     );
 }
 
-/// Looking is no decision.
+/// Reading is allowed.
 #[test]
-fn an_agent_may_look() {
+fn agent_may_read_the_trust_status() {
     let said = said_to_agent("$TRUST --show >new 2>&1; mv new said");
     assert!(said.contains("not trusted"), "{said}");
 }
 
-/// The variable alone is enough, wherever it comes from.
+/// The variable is sufficient, wherever it comes from.
 #[test]
-fn a_variable_of_unstuck_is_enough() {
+fn unstuck_variable_is_sufficient() {
     let place = Place::allowing();
     for name in ["UNSTUCK_RUN", "UNSTUCK_SESSION", "UNSTUCK_REAPER"] {
         let mut command = place.command(&["trust"]);
@@ -79,9 +79,9 @@ fn a_variable_of_unstuck_is_enough() {
     assert!(!place.records().exists());
 }
 
-/// What runs beside an agent, and not inside of it, is free to trust.
+/// Processes next to an agent, not inside of it, may trust.
 #[test]
-fn a_person_trusts_while_an_agent_works() {
+fn person_can_trust_while_an_agent_works() {
     let place = Place::allowing();
     let begun = place.project().join("begun");
     let line =
@@ -99,7 +99,7 @@ fn a_person_trusts_while_an_agent_works() {
     assert_eq!(place.standing(), "trusted");
 }
 
-/// Runs command lines of unstuck inside a supervised agent, plainly and as hidden as an agent can make it.
+/// Runs unstuck commands inside a supervised agent, both plainly and as hidden as possible.
 fn given_by_agent(place: &Place, args: &str) -> String {
     let own = env!("CARGO_BIN_EXE_unstuck");
     let home = place.folder.path().display();
@@ -114,9 +114,9 @@ fn given_by_agent(place: &Place, args: &str) -> String {
     ended.stdout
 }
 
-/// M3: `resume` counts as an answer, so an agent that resumed confirmed what is spent.
+/// M3: `resume` is an answer, so an agent that resumed confirmed spending.
 #[test]
-fn an_agent_cannot_confirm_what_is_spent() {
+fn agent_cannot_confirm_spending() {
     let place = Place::new();
     let role = |id: &str, needs: &str| {
         format!(
@@ -168,9 +168,9 @@ fn an_agent_cannot_confirm_what_is_spent() {
     assert_eq!(open[0]["id"], id, "and nothing was answered");
 }
 
-/// M3: an agent made the question about a repair disappear.
+/// M3: an agent could make the request about a repair disappear.
 #[test]
-fn an_agent_cannot_make_a_question_disappear() {
+fn agent_cannot_remove_a_request() {
     let place = Place::new();
     place.write(".env.example", "SHOP_PORT=3000\n");
     let check = "test -f .env || { echo 'SHOP_PORT is not set' >&2; exit 1; }";
@@ -191,9 +191,9 @@ fn an_agent_cannot_make_a_question_disappear() {
     );
 }
 
-/// Running something and looking is what agents are for.
+/// Agents may run commands and read.
 #[test]
-fn an_agent_may_run_and_look() {
+fn agent_may_run_and_read() {
     let place = Place::new();
     for args in [
         "exec -- true",

@@ -1,4 +1,4 @@
-//! Whose word counts about repairs: `unstuck trust`, the question on a terminal, and that agents cannot give it.
+//! Trust in repair permissions: `unstuck trust`, the terminal prompt, and their protection from agents.
 
 mod asking;
 mod inside;
@@ -30,9 +30,9 @@ impl Place {
     }
 }
 
-/// S3-54: the owner sees in one look what would be allowed, and says yes once.
+/// S3-54: the owner sees at a glance what would be allowed, and confirms once.
 #[test]
-fn trusting_shows_what_is_allowed_and_remembers_it() {
+fn trust_shows_what_is_allowed_and_remembers_it() {
     let place = Place::allowing();
     assert_eq!(place.standing(), "unknown");
     let ended = place.run(&["trust"], "");
@@ -64,16 +64,16 @@ fn trusting_shows_what_is_allowed_and_remembers_it() {
 }
 
 impl Place {
-    /// What the content is known by.
+    /// Returns the content hash.
     fn hash(&self) -> String {
         let shown = self.json(&["trust", "--show", "--json"], "");
         shown["hash"].as_str().unwrap()[..12].to_owned()
     }
 }
 
-/// S3-43: what was changed since counts once it is trusted again; comments and order do not matter.
+/// S3-43: changes apply once they are trusted again; comments and order do not matter.
 #[test]
-fn a_changed_content_is_another_one_and_the_difference_is_told() {
+fn changed_content_needs_trust_again_and_shows_the_difference() {
     let place = Place::allowing();
     place.run(&["trust"], "");
     place.write(
@@ -96,7 +96,7 @@ fn a_changed_content_is_another_one_and_the_difference_is_told() {
 }
 
 #[test]
-fn what_was_trusted_can_be_forgotten() {
+fn trust_can_be_revoked() {
     let place = Place::allowing();
     place.run(&["trust"], "");
     assert_eq!(fs::read_dir(place.records()).unwrap().count(), 1);
@@ -113,9 +113,9 @@ fn what_was_trusted_can_be_forgotten() {
     assert!(ended.stdout.contains("was trusted"), "{}", ended.stdout);
 }
 
-/// S3-51: a project without the section has nothing to trust, and is told so.
+/// S3-51: a project without the section has nothing to trust, and the output says so.
 #[test]
-fn where_there_is_nothing_to_trust_it_is_told() {
+fn nothing_to_trust_is_reported() {
     let place = Place::new();
     place.write("unstuck.toml", "[run]\nparallel = 2\n");
     let ended = place.run(&["trust"], "");
@@ -130,7 +130,7 @@ fn where_there_is_nothing_to_trust_it_is_told() {
 }
 
 #[test]
-fn a_project_is_trusted_from_any_of_its_folders() {
+fn project_is_trusted_from_any_of_its_directories() {
     let place = Place::allowing();
     place.write("deep/down/file", "");
     let mut command = place.command(&["trust"]);
@@ -177,7 +177,7 @@ fn files_are_accepted_for_the_users_own_approvals() {
 }
 
 #[test]
-fn what_is_shown_commands_no_terminal() {
+fn shown_content_is_sanitized_for_the_terminal() {
     let place = Place::new();
     place.write(
         "unstuck.toml",
@@ -188,9 +188,9 @@ fn what_is_shown_commands_no_terminal() {
     assert!(!shown.contains(['\u{1b}', '\u{202e}', '\u{7}']), "{shown}");
 }
 
-/// Doubtful entries are told where the configuration is checked, too.
+/// Risky entries are reported by the configuration check too.
 #[test]
-fn doubtful_entries_are_noted_where_they_stand() {
+fn risky_entries_are_reported_with_their_location() {
     let place = Place::allowing();
     let checked = place.run(&["config", "check"], "");
     assert_eq!(checked.code, 0);

@@ -1,4 +1,4 @@
-//! Questions that are answered over REST.
+//! Tests of escalations answered over the REST API.
 
 use std::process::Stdio;
 
@@ -10,9 +10,9 @@ use crate::gateway::until;
 
 const EXEC: [&str; 5] = ["exec", "--", "claude", "-p", "x"];
 
-/// S3-44: a question is answered with a token, and its run goes on although nobody held it.
+/// S3-44: an escalation is answered with a token, and its run resumes although no process was waiting.
 #[test]
-fn an_answer_lets_a_run_go_on_that_nobody_holds() {
+fn answer_resumes_a_run_without_a_process() {
     let place = asking();
     place.run(&EXEC, "").told(3, &[]);
     place.write("login", "");
@@ -50,7 +50,7 @@ fn an_answer_lets_a_run_go_on_that_nobody_holds() {
             .join("\n")
             .contains("use the staging account")
     );
-    // The process tells it once it is written down.
+    // The process prints it once it is recorded.
     until("it is told", || {
         let told = std::fs::read_to_string(place.run_folder().join("resumed.log"));
         told.unwrap().contains("recovered").then_some(())
@@ -61,10 +61,10 @@ fn an_answer_lets_a_run_go_on_that_nobody_holds() {
     assert_eq!(attempts["items"].as_array().map(Vec::len), Some(2));
 }
 
-/// Whoever answers over REST sees under which conditions the command would run, the same as in the inbox, and their answer
-/// binds to that.
+/// The REST API shows the conditions under which a repair would run, as the inbox does, and the answer is bound to
+/// them.
 #[test]
-fn a_question_about_a_repair_states_its_conditions() {
+fn repair_escalation_states_its_conditions() {
     let place = Place::new();
     place.write(
         "unstuck.toml",
@@ -104,7 +104,7 @@ fn a_question_about_a_repair_states_its_conditions() {
     assert!(!variables.contains(&"DEPLOY_TOKEN".into()), "{asked}");
     assert!(conditions["effects"].to_string().contains("submodules"));
     assert!(!asked.to_string().contains("correct-horse"), "{asked}");
-    // One question alone says the same, and one about something else has none.
+    // The single escalation shows the same, and one without a repair has no conditions.
     let id = asked["id"].as_str().unwrap();
     let one = client.get(&format!("/api/escalations/{id}")).is(200).json();
     assert_eq!(one["conditions"], *conditions);
@@ -114,9 +114,9 @@ fn a_question_about_a_repair_states_its_conditions() {
         .is(412);
 }
 
-/// A run that waits in another process hears the answer there.
+/// A run that waits in another process receives the answer.
 #[test]
-fn an_answer_is_heard_by_the_process_that_waits() {
+fn waiting_process_receives_the_answer() {
     let place = asking();
     let mut waiting = place.command(&["exec", "--wait", "--", "claude", "-p", "x"]);
     let mut child = waiting
@@ -145,9 +145,9 @@ fn an_answer_is_heard_by_the_process_that_waits() {
     assert!(child.wait().unwrap().success());
 }
 
-/// Agents live on this machine, too: nothing changes without a token that allows it.
+/// Agents run on this machine, too: nothing changes without a token that allows it.
 #[test]
-fn nothing_is_answered_without_a_token() {
+fn answering_requires_a_token() {
     let place = asking();
     place.run(&EXEC, "").told(3, &[]);
     let mut client = Client::of(&place, "read");

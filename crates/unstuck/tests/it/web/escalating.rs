@@ -1,13 +1,14 @@
-//! Sessions that go on with a stronger model, over REST.
+//! Tests of model switches over the REST API.
 
 use serde_json::{Value, json};
 
 use super::Client;
 use crate::Place;
 
-/// S4-11, S4-12, S4-29: first what it costs, then the change, which the session tells.
+/// S4-11, S4-12, S4-29: the first request returns the cost, the confirmed one switches the model, and the session shows
+/// the switch.
 #[test]
-fn an_escalation_is_estimated_first_and_done_when_confirmed() {
+fn model_switch_is_estimated_first_and_done_when_confirmed() {
     let place = Place::new();
     place.tool(
         "claude",

@@ -1,4 +1,4 @@
-//! Many dashboards at once, while many runs write.
+//! Tests many dashboards that follow many writing runs.
 
 use std::io::{BufRead, BufReader, ErrorKind};
 use std::net::TcpStream;
@@ -11,26 +11,26 @@ use crate::Place;
 
 const DASHBOARDS: u64 = 100;
 const RUNS: usize = 50;
-/// Where nothing comes for so many looks, nothing comes any more.
+/// Number of empty reads after which no more events are expected.
 const LOOKS: u32 = 600;
 const LOOK: Duration = Duration::from_millis(50);
 
-/// In place of the last event where there will be none.
+/// Placeholder while the last event is unknown.
 const NEVER: u64 = u64::MAX;
 
-/// Fails twice, then does what it should.
+/// A command that fails twice and then succeeds.
 const AGENT: &str = "echo x >> \"$1\"; [ $(wc -l < \"$1\") -gt 2 ] && exit 0; echo 'API Error: 529 overloaded_error'; exit 1";
 
-/// A dashboard that follows what happens, and whose connection breaks again and again.
+/// A dashboard that follows events over a connection that breaks repeatedly.
 struct Dashboard<'a> {
     client: &'a Client,
-    /// It is cut off after so many events.
+    /// Number of events after which it is cut off.
     patience: usize,
     seen: Vec<u64>,
 }
 
 impl Dashboard<'_> {
-    /// Follows until the event with the id that `end` holds by then.
+    /// Follows until the event whose id `end` holds by then.
     fn follow(mut self, end: &AtomicU64) -> Vec<u64> {
         let is_done = |seen: &[u64]| match end.load(Ordering::Relaxed) {
             NEVER => true,
@@ -65,12 +65,12 @@ struct Lines {
     stream: BufReader<TcpStream>,
     line: Vec<u8>,
     id: Option<u64>,
-    /// So often nothing came.
+    /// Number of empty reads.
     quiet: u32,
 }
 
 impl Lines {
-    /// The id of an event that came, if one did; the greeting is none.
+    /// Returns the id of the next event, if one arrived; the initial message does not count.
     fn next_id(&mut self) -> Option<u64> {
         match self.stream.read_until(b'\n', &mut self.line) {
             Ok(0) => panic!("the stream ended by itself"),
@@ -90,9 +90,9 @@ impl Lines {
     }
 }
 
-/// S4-31: nobody misses an event and nobody sees one twice, however often the connection breaks.
+/// S4-31: no follower misses or repeats an event, however often the connection breaks.
 #[test]
-fn a_hundred_dashboards_see_everything_once_while_fifty_runs_write() {
+fn hundred_dashboards_see_every_event_once_while_fifty_runs_write() {
     let place = Place::new();
     place.write(
         "unstuck.toml",
@@ -122,7 +122,7 @@ fn a_hundred_dashboards_see_everything_once_while_fifty_runs_write() {
     });
 }
 
-/// Lets all dashboards end when the test has failed: it would wait for them otherwise.
+/// Stops all dashboards if the test fails, which would otherwise wait for them.
 struct SendsHome<'a>(&'a AtomicU64);
 
 impl Drop for SendsHome<'_> {
@@ -151,7 +151,7 @@ fn write_runs(place: &Place) {
     }
 }
 
-/// The ids of all events, by pages.
+/// Returns the ids of all events, page by page.
 fn all(client: &Client) -> Vec<u64> {
     let mut ids = Vec::new();
     let mut after = "0".to_owned();

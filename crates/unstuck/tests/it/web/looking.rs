@@ -1,4 +1,4 @@
-//! What can be seen, by whom, and live.
+//! Tests of read access and live updates.
 
 use std::io::Read;
 use std::process::Stdio;
@@ -9,9 +9,9 @@ use crate::gateway::{Serving, until};
 
 const EXEC: [&str; 5] = ["exec", "--", "claude", "-p", "x"];
 
-/// S4-04, S4-31: one address serves pages, API and gateway, and shows what `exec` has written.
+/// S4-04, S4-31: one address serves pages, API and gateway, and shows the runs of `exec`.
 #[test]
-fn what_ran_is_seen_at_the_address_of_the_gateway() {
+fn runs_are_shown_at_the_address_of_the_gateway() {
     let place = asking();
     place.run(&EXEC, "").told(3, &[]);
     let mut client = Client::of(&place, "read");
@@ -53,9 +53,9 @@ fn what_ran_is_seen_at_the_address_of_the_gateway() {
     }
 }
 
-/// S3-44: the link logs a browser in, once, and is told to nobody who wants quiet.
+/// S3-44: the link logs in a browser once and is not printed with --quiet.
 #[test]
-fn the_link_that_is_printed_logs_in_once() {
+fn printed_link_logs_in_once() {
     let place = Place::new();
     let (_, told, _) = Serving::start(&place, &[]).stop();
     assert!(told.contains("dashboard  http://127.0.0.1:"), "{told}");
@@ -92,9 +92,9 @@ fn the_link_that_is_printed_logs_in_once() {
     );
 }
 
-/// S4-31: what happens is in the stream of events while it happens, and the stream ends with the server.
+/// S4-31: events are streamed live, and the stream ends with the server.
 #[test]
-fn events_are_seen_live_until_the_server_stops() {
+fn events_are_streamed_live_until_the_server_stops() {
     let place = asking();
     let client = Client::of(&place, "read");
     let mut events = client.events();
@@ -114,9 +114,9 @@ fn events_are_seen_live_until_the_server_stops() {
     assert_eq!(events.last().map(|line| line.is_empty()), Some(true));
 }
 
-/// Stop means stopped, and what it was doing can be taken up again.
+/// A stopped run really stops and can be resumed.
 #[test]
-fn a_run_is_stopped_from_elsewhere_and_taken_up_again() {
+fn run_is_stopped_remotely_and_resumed() {
     let place = Place::new();
     place.tool(
         "claude",

@@ -1,4 +1,4 @@
-//! The REST API of `unstuck serve` as its users meet it: real processes, real HTTP, agents that fail.
+//! Tests of the REST API of `unstuck serve` with real processes, HTTP and failing agents.
 
 mod answering;
 mod browser;
@@ -17,17 +17,17 @@ use serde_json::Value;
 use crate::Place;
 use crate::gateway::Serving;
 
-/// An agent that is not logged in until a file says so.
+/// An agent that is not logged in until a file exists.
 const CLAUDE: &str = "#!/bin/sh\necho \"$@\" >> calls; [ -f login ] && echo done && exit 0; echo 'Not logged in · Please run /login'; exit 7\n";
 
-/// A place whose agent asks a person at once.
+/// Sets up a place whose agent needs human input immediately.
 fn asking() -> Place {
     let place = Place::new();
     place.tool("claude", CLAUDE);
     place
 }
 
-/// The token that a person makes.
+/// Returns a token created with `unstuck token`.
 fn token(place: &Place, scope: &str) -> String {
     let args = ["token", "create", "--scope", scope, "--name", "laptop"];
     let made = place.run(&args, "");
@@ -41,7 +41,7 @@ struct Client {
     token: Option<String>,
 }
 
-/// What a client got.
+/// A response.
 struct Got {
     status: u16,
     head: String,
@@ -59,7 +59,7 @@ impl Got {
         found.map(|(_, value)| value)
     }
 
-    /// That it has this status.
+    /// Asserts the status.
     #[track_caller]
     fn is(self, status: u16) -> Self {
         assert_eq!(self.status, status, "{}\n{}", self.head, self.body);
@@ -68,7 +68,7 @@ impl Got {
 }
 
 impl Client {
-    /// A server in this place, and a client with a token of this scope.
+    /// Starts a server and returns a client with a token of this scope.
     fn of(place: &Place, scope: &str) -> Self {
         let token = token(place, scope);
         Self {
@@ -141,21 +141,21 @@ impl Client {
         stream
     }
 
-    /// Follows the events; each line that comes is given.
+    /// Follows the event stream and yields its lines.
     fn events(&self) -> impl Iterator<Item = String> + use<> {
         let path = "/api/events?after=0";
         let stream = self.send("GET", path, "", &[("accept", "text/event-stream")]);
         BufReader::new(stream).lines().map_while(Result::ok)
     }
 
-    /// The only run.
+    /// Returns the only run.
     fn run(&self) -> Value {
         let runs = self.get("/api/runs").is(200).json();
         assert_eq!(runs["items"].as_array().map(Vec::len), Some(1), "{runs}");
         runs["items"][0].clone()
     }
 
-    /// The only run once it stands so.
+    /// Returns the only run once it has this status.
     #[track_caller]
     fn run_that(&self, status: &str) -> Value {
         crate::gateway::until(&format!("the run is {status}"), || {

@@ -1,4 +1,4 @@
-//! Policies that are set over REST, and counts what they say.
+//! Tests of policies set over the REST API.
 
 use serde_json::json;
 
@@ -6,7 +6,7 @@ use super::{Client, token};
 use crate::Place;
 use crate::gateway::{Serving, api, by_user};
 
-/// A command that fails for a moment, and counts how often it was tried.
+/// A command that fails temporarily and counts its executions.
 const EXEC: [&str; 5] = [
     "exec",
     "--",
@@ -15,9 +15,9 @@ const EXEC: [&str; 5] = [
     "echo x >> tries; echo 'connect: connection refused' >&2; exit 1",
 ];
 
-/// S4-16, S4-26: what is set counts for the next run and is told with where it comes from; nobody overwrites another.
+/// S4-16, S4-26: a stored policy applies to the next run and is shown with its source; concurrent changes are rejected.
 #[test]
-fn a_policy_that_was_set_counts_for_the_next_run() {
+fn stored_policy_applies_to_the_next_run() {
     let place = Place::new();
     by_user(
         &place,
@@ -64,9 +64,9 @@ fn a_policy_that_was_set_counts_for_the_next_run() {
     assert_eq!(place.lines("tries").len(), 6, "the file counts again");
 }
 
-/// S4-26: calls of the gateway beside go by what was set at once, also those of sessions that have begun.
+/// S4-26: a stored policy immediately applies to calls of the gateway, even in existing sessions.
 #[test]
-fn a_policy_that_was_set_counts_for_the_next_call() {
+fn stored_policy_applies_to_the_next_call() {
     let place = Place::new();
     by_user(
         &place,
@@ -97,9 +97,9 @@ fn a_policy_that_was_set_counts_for_the_next_call() {
     assert_eq!(tries(), 3, "the file counts again");
 }
 
-/// Whoever is told that it failed finds everything as it was, and can save again once the file is mended.
+/// A failed change leaves everything as it was and can be repeated once the file is fixed.
 #[test]
-fn where_the_configuration_is_broken_nothing_is_saved() {
+fn policy_is_not_saved_while_the_configuration_is_broken() {
     let place = Place::new();
     let client = Client::of(&place, "admin");
     let before = client.get("/api/retry-policy").is(200);
@@ -113,9 +113,9 @@ fn where_the_configuration_is_broken_nothing_is_saved() {
     client.put("/api/retry-policy", &once, etag).is(200);
 }
 
-/// S4-27: a project's own counts more than its file, and only there.
+/// S4-27: a project's stored policy takes precedence over its file, and applies only there.
 #[test]
-fn a_project_has_a_policy_of_its_own() {
+fn project_has_its_own_policy() {
     let place = Place::new();
     place.write(
         "unstuck.toml",

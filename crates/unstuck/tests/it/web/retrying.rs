@@ -1,15 +1,15 @@
-//! Sessions that are tried again over REST and by hand.
+//! Tests of sessions that are retried over the REST API and manually.
 
 use serde_json::json;
 
 use super::Client;
 use crate::{Place, eventually};
 
-/// An agent whose work fails until a file is there, and that says what went wrong.
+/// An agent that fails with a message until a file exists.
 const CLAUDE: &str = "#!/bin/sh\necho \"$@\" >> calls; [ -f fixed ] && echo done && exit 0\n\
     echo 'halfway through'; echo 'error: the database is locked by migration 7' >&2; exit 9\n";
 
-/// A run that failed, and is over: nothing was tried again by itself.
+/// Sets up a run that failed and ended without automatic retries.
 fn failed() -> Place {
     let place = Place::new();
     place.tool("claude", CLAUDE);
@@ -26,9 +26,9 @@ fn failed() -> Place {
     place
 }
 
-/// S4-06, S4-07, S4-08, S4-10, S4-28: with the error, in the same run, and nothing of the history is lost.
+/// S4-06, S4-07, S4-08, S4-10, S4-28: a retry with the error, in the same run, keeps the history.
 #[test]
-fn a_failed_session_is_tried_again_with_its_error_and_words() {
+fn failed_session_is_retried_with_its_error_and_instructions() {
     let place = failed();
     let client = Client::of(&place, "answer");
     let session = format!("/api/sessions/{}-1", client.run()["id"].as_str().unwrap());
@@ -70,9 +70,9 @@ fn a_failed_session_is_tried_again_with_its_error_and_words() {
     client.post(&format!("{session}/retry"), &json!({})).is(409);
 }
 
-/// S4-06: a person may write the whole prompt, and gets exactly that.
+/// S4-06: a person may replace the whole prompt.
 #[test]
-fn a_prompt_that_a_person_has_edited_is_sent_as_it_is() {
+fn edited_prompt_is_sent_unchanged() {
     let place = failed();
     let client = Client::of(&place, "answer");
     let session = format!("/api/sessions/{}-1", client.run()["id"].as_str().unwrap());
@@ -90,9 +90,9 @@ fn a_prompt_that_a_person_has_edited_is_sent_as_it_is() {
         .is(422);
 }
 
-/// S4-06: the same by one command.
+/// S4-06: the same with one command.
 #[test]
-fn a_failed_run_is_tried_again_by_hand() {
+fn failed_run_is_retried_manually() {
     let place = failed();
     let run = place.json(&["runs", "--json"], "")[0]["id"].clone();
     let run = run.as_str().unwrap();
@@ -118,9 +118,9 @@ fn a_failed_run_is_tried_again_by_hand() {
     assert_eq!(inside.status.code(), Some(1));
 }
 
-/// What is no agent has no prompt to add anything to, but can be run again.
+/// A plain command has no prompt to extend but can be run again.
 #[test]
-fn a_plain_command_is_tried_again_as_it_is() {
+fn plain_command_is_retried_unchanged() {
     let place = Place::new();
     let exec = [
         "exec",
@@ -144,9 +144,9 @@ fn a_plain_command_is_tried_again_as_it_is() {
     client.run_that("recovered");
 }
 
-/// S4-28: a role of a pipeline goes on where it failed, with a person's words, and what succeeded is not run again.
+/// S4-28: a failed role of a pipeline is retried with instructions, and succeeded roles are not re-run.
 #[test]
-fn a_role_is_tried_again_with_words() {
+fn role_is_retried_with_instructions() {
     let place = Place::new();
     let role = |id: &str, needs: &str, line: &str| {
         format!(
@@ -182,9 +182,9 @@ fn a_role_is_tried_again_with_words() {
     }
 }
 
-/// Of several who want the same at once one gets it, and the others are told that they do not.
+/// Of concurrent requests for a retry one is accepted and the others are rejected.
 #[test]
-fn of_three_retries_at_once_one_is_taken() {
+fn one_of_three_concurrent_retries_is_accepted() {
     let place = failed();
     place.tool(
         "claude",
@@ -206,9 +206,9 @@ fn of_three_retries_at_once_one_is_taken() {
     assert_eq!(place.lines("calls").len(), 2, "one attempt was made");
 }
 
-/// H4 over REST: a retry goes on with what the run began with, and shows what was changed since.
+/// H4 over REST: a retry uses the configuration that the run began with, and shows later changes.
 #[test]
-fn a_retry_compares_the_projects_configuration_before_it_obeys() {
+fn retry_compares_the_project_configuration_before_using_it() {
     let place = Place::new();
     let script = "cat >/dev/null; echo ran >> ran; [ -f login ] || { echo 'Not logged in · Please run /login'; exit 1; }; while [ ! -e go ]; do sleep 0.01; done; echo ok";
     let config = |check: &str| {

@@ -1,4 +1,4 @@
-//! Tokens: made by people, kept as hashes, taken back.
+//! Tests of API tokens: created by people, stored as hashes, revoked.
 
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::PermissionsExt;
@@ -8,9 +8,9 @@ use super::{Client, token};
 use crate::gateway::{Serving, until};
 use crate::{Place, anywhere};
 
-/// A token is told once, kept outside of projects for its owner alone, and counts until it is taken back.
+/// A token is printed once, stored outside of projects for its owner alone, and valid until revoked.
 #[test]
-fn a_token_is_told_once_and_counts_until_it_is_taken_back() {
+fn token_is_printed_once_and_valid_until_revoked() {
     let place = Place::new();
     let client = Client::of(&place, "admin");
     let secret = client.token.clone().unwrap();
@@ -39,9 +39,9 @@ fn a_token_is_told_once_and_counts_until_it_is_taken_back() {
         .told(1, &["there is no token"]);
 }
 
-/// Whoever runs inside a supervised agent gets none.
+/// A process inside a supervised agent cannot create tokens.
 #[test]
-fn an_agent_gets_no_token() {
+fn agent_cannot_create_a_token() {
     let place = Place::new();
     let mut inside = place.command(&["token", "create"]);
     let inside = inside
@@ -58,9 +58,9 @@ fn an_agent_gets_no_token() {
     assert!(token(&place, "read").starts_with("unstuck_"));
 }
 
-/// N14: a link leads to a server of this store that runs, or there is none; to ask for nothing makes no token.
+/// N14: a login link requires a running server of this store; `unstuck token` without a subcommand creates no token.
 #[test]
-fn a_link_leads_only_to_a_server_of_this_store_that_runs() {
+fn login_link_requires_a_running_server_of_this_store() {
     let place = Place::new();
     let none = place.run(&["token", "link"], "");
     none.told(1, &["no server of this store runs", "unstuck serve"]);
@@ -91,9 +91,9 @@ fn a_link_leads_only_to_a_server_of_this_store_that_runs() {
     assert_eq!(opened.is(200).json()["scope"], "answer");
 }
 
-/// W2: whoever runs the server is told of wrong tokens, ever less often; right ones are good all the while.
+/// W2: the terminal of the server reports invalid tokens, ever less often; valid ones keep working.
 #[test]
-fn wrong_tokens_are_told_on_the_terminal_and_right_ones_still_work() {
+fn invalid_tokens_are_reported_in_the_terminal_and_valid_ones_work() {
     let place = Place::new();
     let right = token(&place, "answer");
     let mut client = Client {
@@ -120,9 +120,10 @@ fn wrong_tokens_are_told_on_the_terminal_and_right_ones_still_work() {
     }
 }
 
-/// M8: 25 wrong tokens at once, and wrong ones all the while: tokens, logins and the dashboard of the owner are served.
+/// M8: with a burst of 25 and a constant stream of invalid tokens, tokens, logins and the dashboard of the owner still
+/// work.
 #[test]
-fn wrong_tokens_lock_nobody_out_while_they_keep_coming() {
+fn constant_invalid_tokens_lock_nobody_out() {
     let place = Place::new();
     let right = token(&place, "admin");
     let mut client = Client {

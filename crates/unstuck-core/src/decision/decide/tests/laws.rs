@@ -1,4 +1,4 @@
-//! What holds for every failure, every policy and every chance.
+//! Laws that hold for every failure, every policy and every random draw.
 
 use proptest::prelude::*;
 use proptest::strategy::Strategy as Strategy_;
@@ -39,7 +39,7 @@ proptest! {
         prop_assert_eq!(world.decide(), world.decide());
     }
 
-    /// S4-03: attempts never exceed the limits, and every sequence of failures ends with a person or a stop.
+    /// S4-03: attempts never exceed the limits, and every sequence of failures ends with an escalation or a stop.
     #[test]
     fn every_sequence_of_one_failure_ends_within_its_limits(mut world in any_world()) {
         let decisions = world.run();
@@ -74,7 +74,7 @@ proptest! {
     }
 
     #[test]
-    fn no_stated_wait_is_undercut_and_no_other_wait_exceeds_the_cap(mut world in any_world()) {
+    fn no_stated_delay_is_undercut_and_no_other_delay_exceeds_the_cap(mut world in any_world()) {
         for decision in world.run() {
             let Some(delay) = decision.delay() else { continue };
             match world.diagnosis.retry_after {
@@ -100,7 +100,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_stored_is_what_was_decided(world in any_world()) {
+    fn a_decision_round_trips(world in any_world()) {
         let decision = world.decide();
         let json = serde_json::to_string(&decision).unwrap();
         let read: Decision = serde_json::from_str(&json).unwrap();

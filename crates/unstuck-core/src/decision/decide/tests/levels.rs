@@ -1,11 +1,11 @@
-//! Which level comes when.
+//! The order of the levels.
 
 use super::*;
 use crate::knowledge::Knowledge;
 
-/// S0-28, S4-03, S0-12, S0-08: three retries (four executions) with growing waits, then the chain, then a person.
+/// S0-28, S4-03, S0-12, S0-08: three retries (four executions) with growing delays, then the chain, then an escalation.
 #[test]
-fn a_transient_failure_is_retried_three_times_then_the_chain_is_walked_then_a_person_is_asked() {
+fn a_transient_failure_is_retried_three_times_then_the_chain_is_tried_then_it_escalates() {
     let mut world = World::new(Kind::ServerError, Layer::Api);
     let decisions = world.run();
     let wanted = [
@@ -21,9 +21,9 @@ fn a_transient_failure_is_retried_three_times_then_the_chain_is_walked_then_a_pe
     assert_eq!((decisions[2].attempt, decisions[2].max_attempts), (3, 3));
 }
 
-/// What a gateway has tried as often as it may be is not tried again: only a changed way is.
+/// Retries that a gateway has used up are not repeated: only a strategy with changes is tried.
 #[test]
-fn what_was_tried_elsewhere_is_not_tried_again() {
+fn retries_made_elsewhere_are_not_repeated() {
     let mut world = World::new(Kind::ServerError, Layer::Agent).with_chain(&[
         ("retry_later", 0.9, None),
         (
@@ -41,9 +41,10 @@ fn what_was_tried_elsewhere_is_not_tried_again() {
     );
 }
 
-/// S0-08, S0-29, S0-09: a systematic failure goes to level 2 at once and falls through to level 4, each step told.
+/// S0-08, S0-29, S0-09: a systematic failure goes to level 2 at once and falls through to level 4, with a reason for
+/// each step.
 #[test]
-fn a_systematic_failure_with_nothing_left_falls_through_to_a_person_and_says_why() {
+fn a_systematic_failure_without_strategies_escalates_with_reasons() {
     let mut world = World::new(Kind::CliCrash, Layer::Agent);
     world.policy.max_retries = 5;
     world.knowledge.chain.pop();
@@ -68,9 +69,9 @@ fn a_systematic_failure_with_nothing_left_falls_through_to_a_person_and_says_why
     );
 }
 
-/// S0-13, S0-11: a fatal failure asks at once, without a retry.
+/// S0-13, S0-11: a fatal failure escalates at once, without a retry.
 #[test]
-fn a_fatal_failure_asks_at_once() {
+fn a_fatal_failure_escalates_at_once() {
     for kind in [Kind::AuthExpired, Kind::QuotaExhausted, Kind::CliNotFound] {
         let decisions = World::new(kind, Layer::Agent).run();
         assert_eq!(story(&decisions), ["escalate"]);
@@ -86,7 +87,7 @@ fn a_fatal_failure_asks_at_once() {
 }
 
 #[test]
-fn code_and_none_are_passed_on_without_a_level() {
+fn code_and_none_have_no_level() {
     for (kind, why) in [
         (Kind::TestFailure, StopReason::Code),
         (Kind::CompileError, StopReason::Code),
@@ -98,7 +99,7 @@ fn code_and_none_are_passed_on_without_a_level() {
     }
 }
 
-/// S1-15, S1-21: an unknown failure gets one plain retry, then a person.
+/// S1-15, S1-21: an unknown failure gets one plain retry, then an escalation.
 #[test]
 fn an_unknown_failure_is_retried_once() {
     let mut world = World::new(Kind::Unknown, Layer::Agent);
@@ -126,7 +127,7 @@ fn an_unknown_failure_of_an_api_call_is_retried_three_times() {
 }
 
 #[test]
-fn what_may_have_had_an_effect_is_not_simply_repeated() {
+fn an_operation_with_possible_effects_is_not_simply_retried() {
     let world = World::new(Kind::Unknown, Layer::Tool);
     let situation = DecisionInput {
         repeatable: Repeatable::Unsafe,
@@ -142,9 +143,9 @@ fn what_may_have_had_an_effect_is_not_simply_repeated() {
     ));
 }
 
-/// S4-05: whoever switches retries off gets every failure as it is.
+/// S4-05: with retries switched off, every failure is returned unchanged.
 #[test]
-fn the_policy_off_passes_everything_on() {
+fn the_policy_off_returns_every_failure() {
     let mut world = World::new(Kind::RateLimit, Layer::Api);
     world.policy = exact("off");
     let decision = world.decide();
@@ -154,7 +155,7 @@ fn the_policy_off_passes_everything_on() {
 }
 
 #[test]
-fn what_the_caller_cannot_do_falls_through() {
+fn strategies_without_the_needed_capability_are_skipped() {
     let world = World::new(Kind::StaleBuild, Layer::Infra).with_chain(&[
         ("rebuild", 0.9, Some(AttemptChange::Repair)),
         ("steps", 0.8, None),
@@ -193,9 +194,9 @@ fn each_reason_is_one_plain_sentence() {
     }
 }
 
-/// S4-25: every retry can be told as it happens.
+/// S4-25: every retry can be reported as it happens.
 #[test]
-fn each_decision_can_be_told_as_a_retry_attempt() {
+fn each_decision_can_be_reported_as_a_retry_attempt() {
     let world = World::new(Kind::RateLimit, Layer::Api);
     let told = world.decide().to_retry_attempt(1, "Too many requests");
     assert_eq!((told.attempt_number, told.delay_ms), (1, 1000));
@@ -204,7 +205,7 @@ fn each_decision_can_be_told_as_a_retry_attempt() {
 }
 
 #[test]
-fn a_decision_can_be_stored_and_read_back() {
+fn a_decision_round_trips_through_json() {
     for kind in [Kind::RateLimit, Kind::CliCrash, Kind::AuthExpired] {
         let decision = World::new(kind, Layer::Agent).decide();
         let json = serde_json::to_string(&decision).unwrap();
@@ -213,7 +214,7 @@ fn a_decision_can_be_stored_and_read_back() {
 }
 
 #[test]
-fn a_chain_that_says_the_same_again_is_not_used_after_the_same_was_tried() {
+fn a_chain_entry_without_changes_is_not_used_after_unchanged_retries() {
     let again = |kind| {
         let mut world = World::new(kind, Layer::Api).with_chain(&[
             ("wait_and_retry", 0.9, None),
@@ -232,7 +233,7 @@ fn a_chain_that_says_the_same_again_is_not_used_after_the_same_was_tried() {
 }
 
 #[test]
-fn going_round_a_safety_refusal_needs_a_persons_leave() {
+fn a_strategy_against_a_safety_refusal_needs_approval() {
     let mut world = World::new(Kind::ContentFilter, Layer::Api).with_chain(&[
         (
             "leave_out",
@@ -252,7 +253,7 @@ fn going_round_a_safety_refusal_needs_a_persons_leave() {
 }
 
 #[test]
-fn when_the_ways_are_used_up_the_chains_own_question_is_asked() {
+fn an_exhausted_chain_uses_its_own_escalation() {
     let mut world = World::new(Kind::CliCrash, Layer::Agent);
     world.policy.max_retries = 1;
     let decisions = world.run();
@@ -263,9 +264,9 @@ fn when_the_ways_are_used_up_the_chains_own_question_is_asked() {
     assert_eq!(decisions[1].skipped[0].why, "1 of 1 ways are used");
 }
 
-/// A lock whose holder is gone is released at once; one that is held is waited for. An outage is waited for in any case.
+/// A lock whose holder is gone is released at once; a held one is waited for. An outage is waited for in any case.
 #[test]
-fn a_repair_comes_before_the_first_wait_where_the_kind_says_so() {
+fn a_repair_comes_before_the_first_wait_if_the_kind_says_so() {
     let offer = RepairOffer {
         id: "r1",
         command: "rm -f .git/index.lock",

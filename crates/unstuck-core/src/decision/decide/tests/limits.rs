@@ -1,4 +1,4 @@
-//! Whose limit counts.
+//! Precedence of limits.
 
 use super::*;
 use crate::decision::PolicyOverride;
@@ -22,7 +22,8 @@ fn retries(retries: u32) -> PolicyOverride {
     }
 }
 
-/// S1-12, S1-11, S1-27: a timed-out agent process gets 2 changed retries with waits of 1.5 × n seconds, and more time.
+/// S1-12, S1-11, S1-27: a timed-out agent process gets 2 changed retries with delays of 1.5 × n seconds, and a longer
+/// timeout.
 #[test]
 fn a_timed_out_agent_gets_two_changed_retries() {
     let mut world = agent(Kind::Timeout, Level::Alternative).with_retries(2, 1.5);
@@ -53,7 +54,7 @@ fn a_timed_out_agent_gets_two_changed_retries() {
 }
 
 #[test]
-fn without_a_timeout_a_longer_one_is_half_an_hour() {
+fn without_a_timeout_the_increased_one_is_half_an_hour() {
     let world = agent(Kind::Timeout, Level::Alternative).with_chain(&[(
         "longer",
         0.9,
@@ -69,7 +70,7 @@ fn without_a_timeout_a_longer_one_is_half_an_hour() {
     assert_eq!(changes, [longer]);
 }
 
-/// S1-13: missing sections get 3 retries, one second more each.
+/// S1-13: missing sections get 3 retries, with one second more delay each.
 #[test]
 fn missing_sections_get_three_retries() {
     let decisions = agent(Kind::MissingSections, Level::Alternative)
@@ -78,7 +79,7 @@ fn missing_sections_get_three_retries() {
     assert_eq!(delays(&decisions), [1.0, 2.0, 3.0]);
 }
 
-/// S1-14: an empty output gets 2 retries with waits of 1.2 × n seconds.
+/// S1-14: an empty output gets 2 retries with delays of 1.2 × n seconds.
 #[test]
 fn an_empty_output_gets_two_retries() {
     let decisions = agent(Kind::EmptyOutput, Level::Alternative)
@@ -87,28 +88,28 @@ fn an_empty_output_gets_two_retries() {
     assert_eq!(delays(&decisions), [1.2, 2.4]);
 }
 
-/// S1-16: a kind without limits of its own has those of the policy, so every kind has some.
+/// S1-16: a kind without its own limits has those of the policy, so every kind has some.
 #[test]
-fn a_kind_that_says_nothing_has_the_limits_of_the_policy() {
+fn a_kind_without_limits_has_those_of_the_policy() {
     let decisions = agent(Kind::DiffParseError, Level::Alternative).run();
     assert_eq!(delays(&decisions), [1.0, 2.0, 3.0]);
 }
 
 #[test]
-fn the_smaller_of_policy_and_kind_counts() {
+fn the_smaller_limit_of_policy_and_kind_applies() {
     let mut world = agent(Kind::MissingSections, Level::Alternative).with_retries(3, 1.0);
     world.policy.max_retries = 1;
     assert_eq!(delays(&world.run()).len(), 1);
 }
 
 #[test]
-fn a_word_on_the_very_kind_stands() {
+fn an_explicit_limit_for_the_kind_applies() {
     let mut world = agent(Kind::MissingSections, Level::Alternative).with_retries(1, 1.0);
     world.policy.kinds.insert(Kind::MissingSections, retries(2));
     assert_eq!(delays(&world.run()).len(), 2);
 }
 
-/// S2-20: only where the limit of the kind was set higher than its chain is long does the chain start again.
+/// S2-20: the chain starts again only if the limit of the kind was set higher than its length.
 #[test]
 fn the_chain_starts_again_only_if_more_retries_were_granted_to_this_kind() {
     let mut world = agent(Kind::MissingSections, Level::Alternative);
@@ -121,9 +122,9 @@ fn the_chain_starts_again_only_if_more_retries_were_granted_to_this_kind() {
     assert_eq!(used, ["a", "b", "c", "d", "a", "b"]);
 }
 
-/// S4-39: each tool can have a limit of its own.
+/// S4-39: each tool can have its own limit.
 #[test]
-fn a_tools_limit_comes_before_the_policys_and_is_bounded_by_the_kinds() {
+fn a_tools_limit_precedes_the_policys_and_is_bounded_by_the_kinds() {
     let mut world = agent(Kind::NetworkError, Level::Same);
     world.policy.tools.insert("deploy".into(), retries(0));
     world.policy.tools.insert("fetch".into(), retries(9));
@@ -142,7 +143,7 @@ fn a_tools_limit_comes_before_the_policys_and_is_bounded_by_the_kinds() {
 }
 
 #[test]
-fn a_kind_that_the_policy_does_not_list_is_not_repeated_unchanged() {
+fn a_kind_not_listed_by_the_policy_is_not_retried_unchanged() {
     let mut world = agent(Kind::NetworkError, Level::Same);
     world.policy.retryable_errors = vec![Kind::RateLimit];
     let decision = world.decide();
@@ -162,9 +163,9 @@ fn the_curve_can_be_set_per_kind() {
     assert_eq!(delays(&world.run())[..3], [7.0, 7.0, 7.0]);
 }
 
-/// S4-35: the caps on attempts, time and money end in a question with the reason.
+/// S4-35: the limits on attempts, time and cost end in an escalation with the reason.
 #[test]
-fn every_cap_ends_in_a_question_that_names_it() {
+fn every_limit_ends_in_an_escalation_that_names_it() {
     let ask = |world: &World, caps: SessionLimits| {
         let situation = DecisionInput {
             session_limits: caps,

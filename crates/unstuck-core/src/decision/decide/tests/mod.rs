@@ -1,4 +1,4 @@
-//! Decisions in small worlds that are made for one question each.
+//! Tests of decisions in small worlds, each made for one question.
 
 mod laws;
 mod levels;
@@ -22,7 +22,7 @@ use crate::knowledge::{
 };
 use crate::time::Timestamp;
 
-/// One failure that comes back until the test says otherwise, and what is known about it.
+/// A failure that repeats until the test says otherwise, with its environment.
 #[derive(Debug)]
 pub(super) struct World {
     pub(super) policy: RetryPolicy,
@@ -37,7 +37,7 @@ pub(super) struct World {
     pub(super) draw: RandomDraw,
 }
 
-/// A policy whose waits can be foretold.
+/// Returns a policy with predictable delays.
 pub(super) fn exact(id: &str) -> RetryPolicy {
     RetryPolicy {
         jitter: Jitter::None,
@@ -91,7 +91,7 @@ impl World {
         ])
     }
 
-    /// Strategies whose name begins with `escalation` ask a person.
+    /// Sets the chain; strategies whose name begins with `escalation` escalate.
     pub(super) fn with_chain(mut self, chain: &[(&str, f64, Option<AttemptChange>)]) -> Self {
         self.strategies.clear();
         self.knowledge.chain.clear();
@@ -148,7 +148,7 @@ impl World {
         decide(&self.situation(), self.draw)
     }
 
-    /// Does what was decided; it fails again in the same way.
+    /// Applies the decision; the same failure occurs again.
     pub(super) fn fails_again_after(&mut self, decision: &Decision) -> bool {
         let Some(attempt) = decision.to_retry_record(0.0) else {
             return false;
@@ -158,7 +158,7 @@ impl World {
         true
     }
 
-    /// Everything that is decided until it is over.
+    /// Returns all decisions until recovery ends.
     pub(super) fn run(&mut self) -> Vec<Decision> {
         let mut decisions = Vec::new();
         loop {
@@ -173,7 +173,7 @@ impl World {
     }
 }
 
-/// What happened, in short: the level and the strategy of each decision.
+/// Returns a short form of the decisions: the level and the strategy of each.
 pub(super) fn story(decisions: &[Decision]) -> Vec<String> {
     let one = |decision: &Decision| {
         let level = decision.level.map_or("stop", Level::name);
@@ -209,7 +209,7 @@ fn diagnosis(kind: Kind, layer: Layer, level: Option<Level>) -> Diagnosis {
     }
 }
 
-/// Read as data, so that what else a kind file may hold does not matter here.
+/// Parsed from data, so that other fields of a kind file do not matter here.
 fn knowledge() -> KindKnowledge {
     toml::from_str("title = 'It failed'").unwrap()
 }

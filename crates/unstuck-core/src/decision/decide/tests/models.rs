@@ -1,4 +1,4 @@
-//! When the model is changed, and when that is asked first.
+//! Model switches, and those that need approval.
 
 use super::*;
 
@@ -8,7 +8,7 @@ fn critical(kind: Kind) -> World {
     world
 }
 
-/// S4-14: after the policy's number of retries the next model is taken before anything else.
+/// S4-14: after the policy's number of retries the model is switched before anything else.
 #[test]
 fn after_enough_retries_the_next_model_comes_first() {
     let mut world = critical(Kind::ServerError);
@@ -24,9 +24,9 @@ fn after_enough_retries_the_next_model_comes_first() {
     assert!((usd - 0.3).abs() < 1e-9, "{usd}");
 }
 
-/// A kind with few ways comes to another model too, where the policy changes it by itself.
+/// A kind with few strategies reaches a model switch too if the policy switches automatically.
 #[test]
-fn the_last_way_is_kept_for_the_model() {
+fn the_last_strategy_is_reserved_for_the_model() {
     let mut world = World::new(Kind::EmptyOutput, Layer::Agent);
     world.policy = exact("critical");
     let decisions = world.with_retries(2, 1.0).run();
@@ -36,7 +36,7 @@ fn the_last_way_is_kept_for_the_model() {
 }
 
 #[test]
-fn without_the_policys_leave_the_model_stays() {
+fn without_the_policys_permission_the_model_stays() {
     let mut world = critical(Kind::ServerError);
     world.policy.auto_switch_model = false;
     let decisions = world.run();
@@ -47,9 +47,9 @@ fn without_the_policys_leave_the_model_stays() {
     assert_eq!(why, "the policy does not change the model by itself");
 }
 
-/// S4-13, S4-35: a dearer model above the limit becomes a question that says what it would cost.
+/// S4-13, S4-35: a more expensive model above the limit escalates with its cost.
 #[test]
-fn a_dearer_model_above_the_limit_is_asked_for() {
+fn a_more_expensive_model_above_the_limit_escalates() {
     let mut world = critical(Kind::ContextLimit);
     world.policy.switch_model_after_retries = 0;
     world.expected.input = 10_000_000;
@@ -72,7 +72,7 @@ fn a_dearer_model_above_the_limit_is_asked_for() {
 }
 
 #[test]
-fn a_model_whose_price_is_unknown_is_asked_for() {
+fn a_model_with_an_unknown_price_escalates() {
     let mut world = critical(Kind::ContextLimit);
     world.policy.switch_model_after_retries = 0;
     world.catalog.ladders[0].models = vec!["claude-sonnet-5-5".into(), "local".into()];
@@ -86,9 +86,9 @@ fn a_model_whose_price_is_unknown_is_asked_for() {
     assert!(world.decide().model_switch().is_some());
 }
 
-/// S4-15: on top of the ladder the way is passed over with the reason.
+/// S4-15: on top of the ladder the strategy is skipped with the reason.
 #[test]
-fn on_top_of_the_ladder_the_chain_goes_on() {
+fn on_top_of_the_ladder_the_chain_continues() {
     let mut world = critical(Kind::ContextLimit);
     world.policy.switch_model_after_retries = 0;
     world.model = Some("claude-opus-5-5");
@@ -100,9 +100,9 @@ fn on_top_of_the_ladder_the_chain_goes_on() {
     );
 }
 
-/// S4-21: a change because of the context says so.
+/// S4-21: a switch because of the context says so.
 #[test]
-fn a_change_because_of_the_context_is_recorded_as_such() {
+fn a_switch_because_of_the_context_is_recorded_as_such() {
     let mut world = critical(Kind::ContextLimit).with_chain(&[(
         "larger",
         0.9,
@@ -116,7 +116,7 @@ fn a_change_because_of_the_context_is_recorded_as_such() {
 }
 
 #[test]
-fn dearer_models_add_up_over_the_session() {
+fn extra_costs_add_up_over_the_session() {
     let mut world = critical(Kind::ContextLimit);
     world.policy.switch_model_after_retries = 0;
     world.policy.confirm_above = Some(0.5);

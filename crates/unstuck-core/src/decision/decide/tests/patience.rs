@@ -1,4 +1,4 @@
-//! Retries that time bounds.
+//! Retries bounded by time.
 
 use super::*;
 
@@ -18,9 +18,9 @@ impl World {
     }
 }
 
-/// Waits grow from half a second to a minute, and go on for half an hour; then come the chain and a person.
+/// Delays grow from half a second to a minute for half an hour; then come the chain and an escalation.
 #[test]
-fn a_transient_failure_is_repeated_for_half_an_hour_without_progress() {
+fn a_transient_failure_is_retried_for_half_an_hour_without_progress() {
     let mut world = resilient(Kind::ServerOverloaded, Layer::Api);
     let began = world.now;
     let decisions = world.run();
@@ -59,9 +59,9 @@ fn a_transient_failure_is_repeated_for_half_an_hour_without_progress() {
     );
 }
 
-/// Progress begins the time, and the waits, anew.
+/// Progress restarts the time and the delays.
 #[test]
-fn progress_begins_the_time_anew() {
+fn progress_restarts_the_time() {
     let mut world = resilient(Kind::ServerError, Layer::Agent);
     for _ in 0..20 {
         let decision = world.decide();
@@ -79,9 +79,9 @@ fn progress_begins_the_time_anew() {
     );
 }
 
-/// The cap on executions is for ways that count; it must not end what only time bounds.
+/// The limit of executions applies to counted retries; it must not end time-bounded ones.
 #[test]
-fn the_cap_on_executions_does_not_undercut_the_time() {
+fn the_execution_limit_does_not_undercut_the_time() {
     let mut world = resilient(Kind::NetworkError, Layer::Tool);
     for _ in 0..25 {
         let decision = world.decide();
@@ -90,9 +90,9 @@ fn the_cap_on_executions_does_not_undercut_the_time() {
     }
 }
 
-/// S1-12 and the like: a kind with a limit of its own keeps it, and its waits.
+/// S1-12 and others: a kind with its own limit keeps it, and its delays.
 #[test]
-fn a_kind_with_a_limit_of_its_own_keeps_it() {
+fn a_kind_with_its_own_limit_keeps_it() {
     let mut world = resilient(Kind::Timeout, Layer::Agent).with_retries(2, 1.5);
     world.diagnosis.level = Some(Level::Alternative);
     assert_eq!(delays(&world.run()), [1.5, 3.0]);
@@ -106,7 +106,7 @@ fn a_kind_with_a_limit_of_its_own_keeps_it() {
     assert_eq!(story(&told.run())[..2], ["same", "alternative simplify"]);
 }
 
-/// A stated reset is waited for however long it is, and is no time without progress.
+/// A stated reset is waited for however long it takes, and is not time without progress.
 #[test]
 fn a_stated_reset_does_not_use_up_the_time() {
     let mut world = resilient(Kind::RateLimitTimed, Layer::Agent);
@@ -120,7 +120,7 @@ fn a_stated_reset_does_not_use_up_the_time() {
     assert_eq!(world.decide().level, Some(Level::Same));
 }
 
-/// A wait that a server asks for is honored even where it leads beyond the time.
+/// A wait that a server requests is honored even if it leads beyond the time.
 #[test]
 fn a_stated_wait_is_honored_beyond_the_time() {
     let mut world = resilient(Kind::RateLimit, Layer::Api);
@@ -128,9 +128,9 @@ fn a_stated_wait_is_honored_beyond_the_time() {
     assert_eq!(world.decide().delay(), Some(45 * MINUTE));
 }
 
-/// What a gateway gave up is tried again while there is time, and not after that.
+/// A failure that a gateway gave up on is retried while there is time, and not after that.
 #[test]
-fn what_was_tried_elsewhere_is_tried_again_while_there_is_time() {
+fn retries_made_elsewhere_are_repeated_while_there_is_time() {
     let mut world = resilient(Kind::ServerError, Layer::Agent);
     world.diagnosis.level = Some(Level::Alternative);
     assert_eq!(world.decide().level, Some(Level::Same));
@@ -138,9 +138,9 @@ fn what_was_tried_elsewhere_is_tried_again_while_there_is_time() {
     assert_eq!(world.decide().level, Some(Level::Alternative));
 }
 
-/// After the time an agent goes on with rare probes, until the time for all is over; then a person is asked.
+/// After the time an agent is parked and probed until the total time is over; then it escalates.
 #[test]
-fn an_agent_is_parked_and_probes_until_the_time_for_all_is_over() {
+fn an_agent_is_parked_and_probed_until_the_total_time_is_over() {
     let mut world = resilient(Kind::ServerOverloaded, Layer::Agent);
     let began = world.now;
     let mut decisions = Vec::new();
@@ -165,7 +165,7 @@ fn an_agent_is_parked_and_probes_until_the_time_for_all_is_over() {
         "{}",
         parked[0].reason
     );
-    // The ways that may be tried came first.
+    // The permitted strategies came first.
     let first = decisions
         .iter()
         .position(|one| one.wait_purpose == WaitPurpose::Probe);
@@ -179,9 +179,9 @@ fn an_agent_is_parked_and_probes_until_the_time_for_all_is_over() {
     assert!(last.decided_at < until);
 }
 
-/// What must not be repeated, or is not repeated by the policy's own word, is not probed either.
+/// A failure that must not be retried, or that the policy does not retry, is not probed either.
 #[test]
-fn what_is_not_repeated_is_not_probed() {
+fn failures_that_are_not_retried_are_not_probed() {
     let mut world = resilient(Kind::ServerError, Layer::Agent).with_chain(&[]);
     world.now = world.now.after(31 * MINUTE);
     let asks = |world: &World, repeat| {
@@ -200,9 +200,9 @@ fn what_is_not_repeated_is_not_probed() {
     assert!(asks(&counted, Repeatable::Safe));
 }
 
-/// A network that is gone as a whole is waited for, and counts against nothing.
+/// An unavailable network is waited for, without using up any limit.
 #[test]
-fn without_a_network_it_is_waited_until_it_is_back() {
+fn without_a_network_it_waits_until_it_is_back() {
     let mut world = resilient(Kind::NetworkError, Layer::Agent);
     let offline = |s: &mut DecisionInput<'_>| {
         s.network = NetworkStatus::Down;
@@ -218,22 +218,22 @@ fn without_a_network_it_is_waited_until_it_is_back() {
     let again = world.decide();
     assert_eq!((again.level, again.attempt), (Some(Level::Same), 1));
     assert_eq!(again.delay(), Some(Duration::from_millis(500)));
-    // What is left of the time for the network.
+    // The remaining time for the network.
     assert_eq!(world.decide_as(offline).delay(), Some(9 * 60 * MINUTE));
-    // Any other command waits no longer than it repeats.
+    // Any other command waits no longer than it retries.
     let plain = world.decide_as(|s| s.network = NetworkStatus::Down);
     assert_eq!(plain.wait_purpose, WaitPurpose::Retry);
     let fresh = resilient(Kind::NetworkError, Layer::Tool);
     let plain = fresh.decide_as(|s| s.network = NetworkStatus::Down);
     assert_eq!(plain.delay(), Some(30 * MINUTE));
-    // A server that answered was reached.
+    // If a server answered, the network is available.
     let limit = resilient(Kind::RateLimit, Layer::Api).decide_as(offline);
     assert_eq!(limit.wait_purpose, WaitPurpose::Retry);
 }
 
-/// A name that nobody knows is most likely wrong.
+/// A host name that cannot be resolved is most likely wrong.
 #[test]
-fn a_host_that_nobody_knows_gets_a_short_time() {
+fn an_unresolvable_host_is_retried_for_a_short_time() {
     let mut world = resilient(Kind::NetworkError, Layer::Tool).with_chain(&[]);
     let began = world.now;
     loop {
@@ -249,9 +249,9 @@ fn a_host_that_nobody_knows_gets_a_short_time() {
     );
 }
 
-/// The templates of the founding documents count, whatever the network does.
+/// The templates of the founding documents limit the number of retries, whatever the network does.
 #[test]
-fn a_policy_that_counts_does_not_wait_for_the_network() {
+fn a_policy_with_a_retry_count_does_not_wait_for_the_network() {
     let world = World::new(Kind::NetworkError, Layer::Tool);
     let decision = world.decide_as(|s| s.network = NetworkStatus::Down);
     assert_eq!(
@@ -261,9 +261,9 @@ fn a_policy_that_counts_does_not_wait_for_the_network() {
     assert_eq!(decision.give_up_at, None);
 }
 
-/// A local service that is about to start is waited for, for a short while; then it is decided as before.
+/// A local service that is starting is waited for briefly; then the usual decision follows.
 #[test]
-fn a_kind_may_have_a_time_of_its_own() {
+fn a_kind_may_have_its_own_time_limit() {
     let mut world = resilient(Kind::ServiceDown, Layer::Tool);
     world.diagnosis.level = Some(Level::Same);
     world.knowledge.tool.give_up_after_seconds = Some(30);
@@ -278,7 +278,7 @@ fn a_kind_may_have_a_time_of_its_own() {
     world.now = world.now.after(Duration::from_secs(1));
     let last = world.decide();
     assert!(!matches!(last.action, Action::Retry { .. }), "{last:?}");
-    // A number that somebody set for it stays one.
+    // An explicitly set number of retries stays one.
     world.now = world.now.before(Duration::from_secs(30));
     world.policy = exact("standard");
     assert_eq!(world.decide().max_attempts, 3);

@@ -1,4 +1,4 @@
-//! How long is waited, and what makes it longer.
+//! Delays, and the settings that change them.
 
 use super::*;
 
@@ -8,16 +8,16 @@ fn limited(stated: u64) -> World {
     world
 }
 
-/// S4-24: a stated wait comes before the curve, also past its cap.
+/// S4-24: a stated wait precedes the curve, even beyond its cap.
 #[test]
-fn a_stated_wait_wins_over_the_curve_and_its_cap() {
+fn a_stated_wait_precedes_the_curve_and_its_cap() {
     let mut world = World::new(Kind::RateLimit, Layer::Api);
     world.diagnosis.retry_after = Some(Duration::from_secs(95));
     assert_eq!(delays(&[world.decide()]), [95.0]);
 }
 
 #[test]
-fn a_timed_limit_is_waited_for_however_long_up_to_the_policys_wait() {
+fn a_stated_reset_is_waited_for_up_to_the_policys_maximum() {
     let five_hours = 5 * 3600;
     let mut world = limited(five_hours);
     world.policy.max_elapsed = Some(Duration::from_secs(60));
@@ -42,7 +42,7 @@ fn a_timed_limit_is_waited_for_however_long_up_to_the_policys_wait() {
 }
 
 #[test]
-fn a_wait_that_would_end_too_late_is_not_begun() {
+fn a_wait_that_would_end_too_late_is_not_started() {
     let mut world = World::new(Kind::RateLimit, Layer::Api);
     world.policy.max_elapsed = Some(Duration::from_secs(100));
     world.diagnosis.retry_after = Some(Duration::from_secs(101));

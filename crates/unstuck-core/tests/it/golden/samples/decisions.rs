@@ -37,7 +37,7 @@ pub(super) fn all() -> Vec<Event> {
     all
 }
 
-/// Every kind of action.
+/// Returns every kind of action.
 fn actions() -> Vec<Action> {
     let mut all = vec![
         retry(),
@@ -71,7 +71,7 @@ pub(super) fn retry() -> Action {
     }
 }
 
-/// Every kind of change.
+/// Returns every kind of change.
 pub(super) fn changes() -> Vec<ConcreteChange> {
     vec![
         ConcreteChange::Prompt("focus".into()),

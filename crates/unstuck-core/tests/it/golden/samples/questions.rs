@@ -1,4 +1,4 @@
-//! Events about questions to a person and their answers.
+//! Events about escalations and their answers.
 
 use unstuck_core::Kind;
 use unstuck_core::decision::EscalationReason;

@@ -67,7 +67,7 @@ pub(super) fn all() -> Vec<Event> {
     all
 }
 
-/// How sessions and runs end.
+/// Returns the final events of sessions and runs.
 pub(super) fn ends() -> Vec<Event> {
     let outcomes = [
         RunOutcome::Succeeded,

@@ -40,7 +40,7 @@ pub(super) fn answer() -> Vec<Value> {
 }
 
 #[test]
-fn a_stream_says_what_the_document_says() {
+fn stream_and_document_give_the_same_summary() {
     use FrameKind::{Content, End, Lifecycle};
     let (frames, streamed) = stream(Endpoint::Chat, &answer());
     #[rustfmt::skip]
@@ -68,7 +68,7 @@ fn a_stream_says_what_the_document_says() {
 }
 
 #[test]
-fn the_end_needs_both_its_reason_and_its_marker() {
+fn end_needs_finish_reason_and_marker() {
     let events = answer();
     let without_done = &events[..events.len() - 1];
     assert!(!stream(Endpoint::Chat, without_done).1.is_complete());
@@ -79,7 +79,7 @@ fn the_end_needs_both_its_reason_and_its_marker() {
 }
 
 #[test]
-fn an_error_inside_a_200_is_kept() {
+fn error_inside_a_200_is_kept() {
     let error = json!({"code": 429, "message": "Rate limit exceeded"});
     let mut chunk = chunk(json!({"content": ""}), json!("error"));
     chunk["error"] = error.clone();
@@ -94,7 +94,7 @@ fn an_error_inside_a_200_is_kept() {
 }
 
 #[test]
-fn a_refusal_stays_one_at_an_ordinary_end() {
+fn refusal_is_kept_at_an_ordinary_end() {
     let events = [
         chunk(json!({"refusal": "I can't."}), Value::Null),
         chunk(json!({}), json!("stop")),
@@ -110,13 +110,13 @@ fn a_refusal_stays_one_at_an_ordinary_end() {
 }
 
 #[test]
-fn without_usage_no_tokens_are_known() {
+fn tokens_are_unknown_without_usage() {
     let (_, reading) = stream(Endpoint::Chat, &answer()[..3]);
     assert_eq!(reading.summary().tokens, None);
 }
 
 #[test]
-fn thoughts_are_content_but_no_text() {
+fn reasoning_is_content_but_not_text() {
     let event = chunk(json!({"reasoning_content": "Hm."}), Value::Null);
     let (frames, reading) = stream(Endpoint::Chat, &[event]);
     assert_eq!(
@@ -126,7 +126,7 @@ fn thoughts_are_content_but_no_text() {
 }
 
 #[test]
-fn a_comment_is_a_sign_of_life() {
+fn comment_is_a_ping() {
     let mut reading = ResponseReader::new(Endpoint::Chat);
     for frame in [
         ": OPENROUTER PROCESSING\n\n",
@@ -139,7 +139,7 @@ fn a_comment_is_a_sign_of_life() {
 }
 
 #[test]
-fn whether_the_text_is_json_is_known_at_the_end() {
+fn json_state_is_known_at_the_end() {
     let judge = |text: &str| {
         let events = [
             chunk(json!({"content": text}), Value::Null),

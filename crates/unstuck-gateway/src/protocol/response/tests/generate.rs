@@ -28,7 +28,7 @@ pub(super) fn answer() -> Vec<Value> {
 }
 
 #[test]
-fn a_stream_says_what_the_document_and_the_array_say() {
+fn stream_document_and_array_give_the_same_summary() {
     use FrameKind::{Content, End};
     let (frames, streamed) = stream(Endpoint::Generate, &answer());
     assert_eq!(frames, [Content, Content, Content, End]);
@@ -51,7 +51,7 @@ fn a_stream_says_what_the_document_and_the_array_say() {
 }
 
 #[test]
-fn the_last_piece_may_hold_content_and_the_end() {
+fn last_piece_may_contain_content_and_the_end() {
     let (frames, reading) = stream(
         Endpoint::Generate,
         &[chunk(json!([{"text": "x"}]), json!("MAX_TOKENS"))],
@@ -64,7 +64,7 @@ fn the_last_piece_may_hold_content_and_the_end() {
 }
 
 #[test]
-fn an_array_is_complete_when_it_is_closed() {
+fn array_is_complete_when_closed() {
     let mut reading = ResponseReader::new(Endpoint::Generate);
     let events = answer();
     assert_eq!(
@@ -86,7 +86,7 @@ fn an_array_is_complete_when_it_is_closed() {
 }
 
 #[test]
-fn an_error_is_one_in_an_event_in_an_array_and_in_a_document() {
+fn error_is_read_in_event_array_and_document() {
     let body = json!({"error": {"code": 503, "message": "overloaded", "status": "UNAVAILABLE"}});
     let (frames, reading) = stream(Endpoint::Generate, std::slice::from_ref(&body));
     assert_eq!(
@@ -103,7 +103,7 @@ fn an_error_is_one_in_an_event_in_an_array_and_in_a_document() {
 }
 
 #[test]
-fn a_blocked_prompt_is_an_end_by_the_filter() {
+fn blocked_prompt_ends_with_content_filter() {
     let body = json!({"promptFeedback": {"blockReason": "SAFETY"}, "usageMetadata": {"promptTokenCount": 4}});
     let (frames, reading) = stream(Endpoint::Generate, &[body]);
     assert_eq!(

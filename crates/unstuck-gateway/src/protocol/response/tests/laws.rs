@@ -13,7 +13,7 @@ fn answers() -> [(Endpoint, Vec<Value>); 4] {
 }
 
 #[test]
-fn a_stream_that_is_cut_between_any_two_frames_is_not_complete() {
+fn stream_cut_between_frames_is_incomplete() {
     for (endpoint, events) in answers() {
         for cut in 0..events.len() {
             let (_, reading) = stream(endpoint, &events[..cut]);
@@ -24,7 +24,7 @@ fn a_stream_that_is_cut_between_any_two_frames_is_not_complete() {
 }
 
 #[test]
-fn nothing_but_lifecycle_comes_before_the_first_content() {
+fn only_lifecycle_frames_precede_content() {
     for (endpoint, events) in answers() {
         let (frames, _) = stream(endpoint, &events);
         let first = frames.iter().position(|frame| *frame == FrameKind::Content);
@@ -35,7 +35,7 @@ fn nothing_but_lifecycle_comes_before_the_first_content() {
 }
 
 #[test]
-fn a_damaged_event_is_malformed_and_does_not_undo_what_was_said() {
+fn damaged_event_is_malformed_and_keeps_the_summary() {
     for (endpoint, events) in answers() {
         let (_, mut reading) = stream(endpoint, &events[..3]);
         let said = reading.summary().clone();
@@ -64,7 +64,7 @@ fn a_damaged_event_is_malformed_and_does_not_undo_what_was_said() {
 }
 
 #[test]
-fn the_plain_error_of_a_proxy_is_one_in_every_stream() {
+fn plain_proxy_error_is_an_error_in_every_stream() {
     for endpoint in Endpoint::KNOWN {
         let mut reading = ResponseReader::new(endpoint);
         let frame = reading.read_frame(b"data: {\"error\":{\"message\":\"bad gateway\"}}\n\n");
@@ -74,7 +74,7 @@ fn the_plain_error_of_a_proxy_is_one_in_every_stream() {
 }
 
 #[test]
-fn half_a_surrogate_is_content_like_any_other() {
+fn lone_surrogate_is_content() {
     let mut reading = ResponseReader::new(Endpoint::Chat).with_text();
     let frame = br#"data: {"choices":[{"delta":{"content":"\ud83d"}}]}"#;
     assert_eq!(reading.read_frame(frame), FrameKind::Content);
@@ -91,7 +91,7 @@ fn stream_bytes(which: usize) -> (Endpoint, Vec<u8>) {
 
 proptest! {
     #[test]
-    fn it_does_not_matter_in_what_pieces_a_stream_comes(which in 0usize..4, size in 1usize..300) {
+    fn summary_does_not_depend_on_chunk_boundaries(which in 0usize..4, size in 1usize..300) {
         let (endpoint, bytes) = stream_bytes(which);
         let mut frames = FrameSplitter::new(endpoint, "text/event-stream");
         let mut reading = ResponseReader::new(endpoint).with_text();
@@ -107,7 +107,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_can_be_read(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+    fn arbitrary_bytes_are_read_without_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         for endpoint in Endpoint::KNOWN {
             let mut reading = ResponseReader::new(endpoint).with_text();
             reading.read_frame(&bytes);
@@ -117,7 +117,7 @@ proptest! {
     }
 
     #[test]
-    fn any_damage_can_be_read(which in 0usize..4, at in any::<prop::sample::Index>(), byte in any::<u8>()) {
+    fn damaged_responses_are_read_without_panic(which in 0usize..4, at in any::<prop::sample::Index>(), byte in any::<u8>()) {
         let (endpoint, mut bytes) = stream_bytes(which);
         let at = at.index(bytes.len());
         bytes[at] = byte;

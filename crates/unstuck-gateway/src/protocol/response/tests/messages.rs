@@ -47,7 +47,7 @@ fn document() -> Value {
 }
 
 #[test]
-fn a_stream_says_what_the_document_says() {
+fn stream_and_document_give_the_same_summary() {
     use FrameKind::{Content, End, Lifecycle, Ping};
     let (frames, streamed) = stream(Endpoint::Messages, &answer());
     #[rustfmt::skip]
@@ -68,7 +68,7 @@ fn a_stream_says_what_the_document_says() {
 }
 
 #[test]
-fn the_name_of_the_event_is_not_needed_and_does_not_disturb() {
+fn event_name_is_optional() {
     let mut reading = ResponseReader::new(Endpoint::Messages);
     let frame = b"event: content_block_delta\r\ndata: {\"type\":\"content_block_delta\",\r\ndata: \"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"x\"}}\r\n\r\n";
     assert_eq!(reading.read_frame(frame), FrameKind::Content);
@@ -76,7 +76,7 @@ fn the_name_of_the_event_is_not_needed_and_does_not_disturb() {
 }
 
 #[test]
-fn an_error_amid_the_stream_is_kept_and_is_no_end() {
+fn error_within_a_stream_is_kept_and_is_not_the_end() {
     let error = json!({"type": "overloaded_error", "message": "Overloaded"});
     let mut events = answer()[..8].to_vec();
     events.push(json!({"type": "error", "error": error}));
@@ -90,7 +90,7 @@ fn an_error_amid_the_stream_is_kept_and_is_no_end() {
 }
 
 #[test]
-fn an_error_in_a_document_is_kept() {
+fn error_in_a_document_is_kept() {
     let body = json!({"type": "error", "error": {"type": "api_error", "message": "x"}});
     let (frame, reading) = whole(Endpoint::Messages, &body);
     assert_eq!((frame, reading.is_complete()), (FrameKind::Error, false));
@@ -104,7 +104,7 @@ fn an_error_in_a_document_is_kept() {
 }
 
 #[test]
-fn each_end_has_its_name() {
+fn every_stop_reason_is_mapped() {
     let cases = [
         ("end_turn", FinishReason::Stop),
         ("stop_sequence", FinishReason::Stop),
@@ -120,7 +120,7 @@ fn each_end_has_its_name() {
 }
 
 #[test]
-fn an_empty_answer_is_an_end() {
+fn empty_response_is_an_end() {
     let body = json!({"type": "message", "content": [], "stop_reason": "end_turn"});
     let (frame, reading) = whole(Endpoint::Messages, &body);
     assert_eq!((frame, reading.is_complete()), (FrameKind::End, true));
@@ -128,7 +128,7 @@ fn an_empty_answer_is_an_end() {
 }
 
 #[test]
-fn what_a_later_version_adds_is_let_through() {
+fn unknown_additions_are_ignored() {
     let events = [
         json!({"type": "message_hint", "x": 1}),
         json!({"type": "content_block_start", "index": 0, "content_block": {"type": "hologram"}}),

@@ -1,4 +1,4 @@
-//! Answers of every API, written by hand after its documentation.
+//! Responses of every API, written by hand after its documentation.
 
 mod chat;
 mod generate;
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::*;
 
-/// What a stream of these events is to a client, and what was read of it.
+/// Returns the frame kinds and the reader of a stream of these events.
 fn stream(endpoint: Endpoint, events: &[Value]) -> (Vec<FrameKind>, ResponseReader) {
     let mut reading = ResponseReader::new(endpoint).with_text();
     let frames = events
@@ -20,7 +20,7 @@ fn stream(endpoint: Endpoint, events: &[Value]) -> (Vec<FrameKind>, ResponseRead
     (frames, reading)
 }
 
-/// An event as it stands in a stream; a bare string stands for itself.
+/// Returns an event in stream form; a bare string is used as it is.
 fn sse(event: &Value) -> String {
     match event {
         Value::String(text) => format!("data: {text}\n\n"),
@@ -40,7 +40,7 @@ fn tokens(said: &ResponseSummary) -> Option<(u64, u64, u64)> {
 }
 
 #[test]
-fn what_is_not_looked_into_is_content_and_never_cut() {
+fn uninspected_response_is_content_and_always_complete() {
     let mut reading = ResponseReader::new(Endpoint::Other);
     assert_eq!(reading.read_frame(b"anything"), FrameKind::Content);
     assert!(reading.is_complete());

@@ -58,7 +58,7 @@ pub(super) fn answer() -> Vec<Value> {
 }
 
 #[test]
-fn a_stream_says_what_the_document_says() {
+fn stream_and_document_give_the_same_summary() {
     use FrameKind::{Content, End, Lifecycle};
     let (frames, streamed) = stream(Endpoint::Responses, &answer());
     #[rustfmt::skip]
@@ -84,7 +84,7 @@ fn a_stream_says_what_the_document_says() {
 }
 
 #[test]
-fn an_answer_without_pieces_is_read_from_its_last_event() {
+fn response_without_pieces_is_read_from_its_last_event() {
     let events = answer();
     let (_, all) = stream(Endpoint::Responses, &events);
     let (_, few) = stream(
@@ -95,7 +95,7 @@ fn an_answer_without_pieces_is_read_from_its_last_event() {
 }
 
 #[test]
-fn an_incomplete_answer_is_complete_as_a_stream() {
+fn incomplete_response_is_complete_as_a_stream() {
     for (reason, finish) in [
         ("max_output_tokens", FinishReason::MaxTokens),
         ("content_filter", FinishReason::ContentFilter),
@@ -117,7 +117,7 @@ fn an_incomplete_answer_is_complete_as_a_stream() {
 }
 
 #[test]
-fn both_ways_to_fail_are_errors() {
+fn both_failure_events_are_errors() {
     let error = json!({"code": "server_error", "message": "x"});
     let mut response = response("failed", json!([]));
     response["error"] = error.clone();
@@ -143,7 +143,7 @@ fn both_ways_to_fail_are_errors() {
 }
 
 #[test]
-fn a_refusal_is_content() {
+fn refusal_is_content() {
     let events = [
         json!({"type": "response.refusal.delta", "delta": "I can't."}),
         json!({"type": "response.completed", "response": response("completed", json!([]))}),
@@ -154,7 +154,7 @@ fn a_refusal_is_content() {
 }
 
 #[test]
-fn the_done_of_others_is_not_the_end_here() {
+fn done_marker_of_other_apis_is_not_the_end() {
     let (frames, reading) = stream(Endpoint::Responses, &[answer()[0].clone(), json!("[DONE]")]);
     assert_eq!(
         (frames[1], reading.is_complete()),
@@ -163,7 +163,7 @@ fn the_done_of_others_is_not_the_end_here() {
 }
 
 #[test]
-fn a_response_in_the_background_is_whole() {
+fn background_response_is_complete() {
     let (frame, reading) = whole(Endpoint::Responses, &response("queued", json!([])));
     assert_eq!((frame, reading.is_complete()), (FrameKind::End, true));
     assert_eq!(

@@ -1,4 +1,4 @@
-//! Whole pages of the samples.
+//! Whole sample pages.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -1,8 +1,8 @@
-//! The keys that mean something here, whatever the terminal calls them.
+//! Keys of the inbox view, independent of the terminal's key codes.
 
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
-/// What a person did at the keyboard.
+/// A key press that the view handles.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum KeyPress {
     Up,
@@ -14,7 +14,7 @@ pub(super) enum KeyPress {
     Enter,
     Escape,
     Backspace,
-    /// Ctrl-U: all of a line is taken back.
+    /// Ctrl-U: clears the line.
     Clear,
     /// Ctrl-C.
     Interrupt,
@@ -22,7 +22,7 @@ pub(super) enum KeyPress {
     Pasted(String),
 }
 
-/// The key that an event stands for; none where it means nothing here.
+/// Converts a terminal event to a key press; none for keys without a function.
 pub(super) fn from_event(event: Event) -> Option<KeyPress> {
     match event {
         Event::Key(pressed) if pressed.kind != KeyEventKind::Release => from_key_event(pressed),
@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn a_letter_with_control_is_no_answer() {
+    fn ctrl_letter_is_not_an_answer() {
         let a = KeyCode::Char('a');
         assert_eq!(pressed(a, KeyModifiers::NONE), Some(KeyPress::Char('a')));
         assert_eq!(pressed(a, KeyModifiers::CONTROL), None);

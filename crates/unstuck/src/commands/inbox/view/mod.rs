@@ -1,7 +1,7 @@
-//! The inbox on a terminal: a list to go through, one question at a time, answers by single keys.
+//! Interactive inbox on a terminal: a list, one escalation at a time, answers by single keys.
 //!
-//! What is seen is a value (`state`) that is drawn into lines (`random_draw`). Whatever may take time is done at the `desk`, so
-//! that keys are heard at once.
+//! The state is a value (`view_state`) that is rendered into lines (`render`). Slow work is done in `worker`, so that
+//! keys are handled at once.
 
 mod keys;
 mod open_escalation;
@@ -34,15 +34,15 @@ use crate::command_context::CommandContext;
 use crate::config::Config;
 use crate::output::Color;
 
-/// How long keys are waited for before news are looked at.
+/// Timeout for polling keys before worker events are checked.
 const KEY_POLL_TIMEOUT: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 50_000_000,
 };
-/// What is added to the number of a signal that ended it.
+/// Base of the exit code after a signal (128 + number).
 const SIGNAL_EXIT_BASE: usize = 128;
 
-/// Shows the questions that wait until the person leaves.
+/// Shows pending escalations until the user leaves.
 pub(super) fn run(
     waiting: Vec<EscalationRow>,
     config: &Config,
@@ -61,7 +61,7 @@ pub(super) fn run(
     })
 }
 
-/// Draws, and hears keys, until the person leaves.
+/// Render loop: draws and handles keys until the user leaves.
 fn run_ui(
     waiting: Vec<EscalationRow>,
     color: Color,
@@ -69,7 +69,7 @@ fn run_ui(
     from_desk: &Receiver<WorkerEvent>,
 ) -> Result<ExitCode> {
     let signalled = Arc::new(AtomicUsize::new(0));
-    // A hangup ends it as it ends every program: there is no terminal to be given back.
+    // A hangup ends the process as usual: there is no terminal left to restore.
     for signal in [SIGINT, SIGTERM] {
         let number = usize::try_from(signal)?;
         signal_hook::flag::register_usize(signal, Arc::clone(&signalled), number)?;
@@ -97,20 +97,20 @@ fn run_ui(
             match wish {
                 InboxAction::Leave => return Ok(ExitCode::SUCCESS),
                 InboxAction::Interrupt => return Ok(signal_exit_code(usize::try_from(SIGINT)?)),
-                // A desk that is gone has told why.
+                // A worker that ended has already reported why.
                 InboxAction::Send(request) => drop(to_desk.send(request)),
             }
         }
     }
 }
 
-/// Waits for a moment, and tells whether keys have come or the terminal is gone.
+/// Waits briefly and returns whether keys are available or the terminal is gone.
 ///
-/// A terminal that is gone has to be noticed here: who reads keys from it would read nothing, without end.
+/// A lost terminal must be detected here: reading keys from it would return nothing forever.
 fn wait_for_keys() -> PollFlags {
     let stdin = std::io::stdin();
     let mut ready = [PollFd::new(&stdin, PollFlags::IN)];
-    // A signal is looked at by the caller.
+    // The caller checks for signals.
     let _ = poll(&mut ready, Some(&KEY_POLL_TIMEOUT));
     ready[0].revents()
 }

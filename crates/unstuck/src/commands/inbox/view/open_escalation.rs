@@ -1,4 +1,4 @@
-//! One question that the person has opened, and what a key does there.
+//! An opened escalation and its key handling.
 
 use unstuck_core::escalation::{AnswerOption, EscalationAnswer, offered_options};
 use unstuck_core::repair::needs_network;
@@ -7,40 +7,40 @@ use unstuck_store::EscalationRow;
 use super::keys::KeyPress;
 use super::worker::{PendingAnswer, WorkerRequest};
 
-/// How far a page key scrolls.
+/// Rows that a page key scrolls.
 const PAGE_ROWS: usize = 10;
 
-/// A question that is open on the screen.
+/// An escalation that is open on the screen.
 #[derive(Debug)]
 pub(super) struct OpenEscalation {
     pub(super) question: EscalationRow,
     pub(super) choices: Vec<AnswerOption>,
     pub(super) scroll: usize,
-    /// What goes with the answer.
+    /// Note to send with the answer.
     pub(super) note: String,
     pub(super) input: InputMode,
-    /// Whether it no longer waits.
+    /// True if the escalation is no longer pending.
     pub(super) settled: bool,
 }
 
-/// What the next key is about.
+/// Mode that decides what the next key does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum InputMode {
-    /// Which answer it is.
+    /// Choosing an answer.
     Answer,
-    /// The words of an answer, or of a note where it is for none.
+    /// Editing the message of an answer, or a note if no answer is chosen yet.
     Note(Option<EscalationAnswer>, String),
-    /// Whether something shall really end.
+    /// Confirming an answer that ends the run.
     Confirm(EscalationAnswer),
-    /// The answer is being given.
+    /// Waiting for the answer to be recorded.
     Submitting(EscalationAnswer),
-    /// The preview is being made.
+    /// Waiting for the preview.
     Previewing { network: bool },
-    /// The preview is read.
+    /// Reading the preview.
     Preview(Vec<String>),
 }
 
-/// What follows from a key.
+/// Effect of a key press.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum KeyEffect {
     Stay,
@@ -62,12 +62,12 @@ impl OpenEscalation {
         }
     }
 
-    /// Whether there is a command to be previewed.
+    /// True if the escalation proposes a command that can be previewed.
     pub(super) fn can_preview(&self) -> bool {
         self.question.request.repair.is_some()
     }
 
-    /// Whether the command is known to need the network, which a preview has only if a person lets it.
+    /// True if the command is known to need the network, which a preview has only with the user's permission.
     pub(super) fn needs_network(&self) -> bool {
         let command = self.question.request.details.command.as_deref();
         self.can_preview() && command.is_some_and(needs_network)
@@ -81,7 +81,7 @@ impl OpenEscalation {
         })
     }
 
-    /// Something else is asked now. Words that were being written are kept.
+    /// Replaces the escalation with a newer one; a message being edited is kept.
     pub(super) fn replace(&mut self, question: EscalationRow) {
         let words = match &mut self.input {
             InputMode::Note(_, words) => std::mem::take(words),
@@ -91,13 +91,13 @@ impl OpenEscalation {
         self.note = words;
     }
 
-    /// It no longer waits.
+    /// Marks the escalation as no longer pending.
     pub(super) fn mark_settled(&mut self) {
         self.settled = true;
         self.input = InputMode::Answer;
     }
 
-    /// What a preview has shown, unless nobody wants it any more.
+    /// Shows the result of a preview unless it was canceled.
     pub(super) fn show_preview(&mut self, lines: Vec<String>) {
         if matches!(self.input, InputMode::Previewing { .. }) {
             self.input = InputMode::Preview(lines);
@@ -105,7 +105,7 @@ impl OpenEscalation {
         }
     }
 
-    /// Takes in a key.
+    /// Handles a key press.
     pub(super) fn on_key(&mut self, key: KeyPress) -> KeyEffect {
         match std::mem::replace(&mut self.input, InputMode::Answer) {
             InputMode::Answer => self.on_answer_key(&key),
@@ -176,7 +176,7 @@ impl OpenEscalation {
         }
     }
 
-    /// Goes on with a line that is being written.
+    /// Handles a key press while a line is edited.
     fn on_text_key(
         &mut self,
         answer: Option<EscalationAnswer>,
@@ -210,7 +210,7 @@ impl OpenEscalation {
         KeyEffect::Stay
     }
 
-    /// Gives an answer to exactly what is shown.
+    /// Submits an answer to exactly what is shown.
     fn submit(&mut self, answer: EscalationAnswer) -> KeyEffect {
         self.input = InputMode::Submitting(answer);
         KeyEffect::Send(WorkerRequest::Answer(Box::new(PendingAnswer {
@@ -220,7 +220,7 @@ impl OpenEscalation {
         })))
     }
 
-    /// Whether a key was about scrolling.
+    /// Scrolls if the key is a scroll key; returns true if it was.
     fn try_scroll(&mut self, key: &KeyPress) -> bool {
         self.scroll = match key {
             KeyPress::Up | KeyPress::Char('k') => self.scroll.saturating_sub(1),

@@ -1,4 +1,4 @@
-//! Draws what the person sees into lines, each of which fits.
+//! Renders the inbox view into lines that fit the screen.
 
 use std::path::Path;
 
@@ -15,9 +15,9 @@ use crate::clock::format_age;
 use crate::output::{BOLD, DIM, TerminalSize, YELLOW};
 use crate::text_columns::{pad, truncate, truncate_start, width, wrap_words};
 
-/// What is not the middle: a title, a blank, what was told last, the keys.
+/// Rows outside the body: title, blank line, notice, keys.
 const CHROME_ROWS: usize = 4;
-/// Where what an answer does begins.
+/// Column where the effect of an answer begins.
 const EFFECT_COLUMN: usize = 14;
 const SELECTED: Style = Style::new().invert();
 
@@ -43,7 +43,7 @@ const HELP: [&str; 19] = [
     "Only answers that make sense are offered, each with what it will do.",
 ];
 
-/// The whole screen.
+/// Renders the whole screen.
 pub(super) fn screen(view: &InboxView, size: TerminalSize, now: Timestamp) -> Vec<String> {
     let page = ScreenLayout { size, now };
     let (title, middle, keys) = match &view.opened {
@@ -71,7 +71,7 @@ pub(super) fn screen(view: &InboxView, size: TerminalSize, now: Timestamp) -> Ve
     lines
 }
 
-/// How far can be scrolled.
+/// Returns the maximum scroll offset.
 pub(super) fn max_scroll(view: &InboxView, size: TerminalSize, now: Timestamp) -> usize {
     let page = ScreenLayout { size, now };
     let opened = view.opened.as_ref();
@@ -87,7 +87,7 @@ struct ScreenLayout {
 type ScreenParts = (String, Vec<String>, String);
 
 impl ScreenLayout {
-    /// How many lines there are for what is in the middle.
+    /// Returns the number of rows of the body.
     fn body_rows(&self) -> usize {
         self.size.rows.saturating_sub(CHROME_ROWS)
     }
@@ -126,7 +126,7 @@ impl ScreenLayout {
         (title, middle.collect(), keys)
     }
 
-    /// A question on one line.
+    /// Renders an escalation on one line.
     fn row(&self, question: &EscalationRow, selected: bool) -> String {
         let asked = &question.request;
         let mark = if selected { ">" } else { " " };
@@ -147,7 +147,7 @@ impl ScreenLayout {
     fn escalation(&self, opened: &OpenEscalation) -> ScreenParts {
         let columns = self.size.columns;
         let title = title(&opened.question, self.now);
-        // Styles cannot be cut through.
+        // Styled text cannot be truncated.
         let title = if width(&title) > columns {
             truncate(&anstream::adapter::strip_str(&title).to_string(), columns)
         } else {
@@ -198,7 +198,7 @@ impl ScreenLayout {
         }
     }
 
-    /// All that is known of a question, and what each answer does; or its preview.
+    /// Renders the details of an escalation and the effect of each answer, or its preview.
     fn body(&self, opened: &OpenEscalation) -> Vec<String> {
         let columns = self.size.columns;
         if let InputMode::Preview(lines) = &opened.input {
@@ -235,7 +235,7 @@ impl ScreenLayout {
         body
     }
 
-    /// A key and what it does.
+    /// Renders a key and its effect.
     fn answer_lines(&self, key: char, name: &str, does: &str) -> Vec<String> {
         let room = self.size.columns.saturating_sub(EFFECT_COLUMN);
         let lines = wrap_words(does, room).into_iter().enumerate();
@@ -248,7 +248,7 @@ impl ScreenLayout {
     }
 }
 
-/// What is asked about the answer itself.
+/// Returns the prompt of the current input mode.
 fn input_prompt(opened: &OpenEscalation, columns: usize) -> Option<String> {
     let text = match &opened.input {
         InputMode::Answer | InputMode::Preview(_) => return None,
@@ -275,7 +275,7 @@ fn input_prompt(opened: &OpenEscalation, columns: usize) -> Option<String> {
     Some(format!("{YELLOW}{}{YELLOW:#}", truncate(&text, columns)))
 }
 
-/// What is asked about aborting all requests of a project.
+/// Returns the prompt for aborting all requests of a project.
 fn bulk_abort_prompt(view: &InboxView, columns: usize) -> String {
     let text = match &view.bulk {
         None => String::new(),
@@ -292,7 +292,7 @@ fn bulk_abort_prompt(view: &InboxView, columns: usize) -> String {
     format!("{YELLOW}{}{YELLOW:#}", truncate(&text, columns))
 }
 
-/// The keys on the last line, as far apart as there is room.
+/// Renders the keys of the last line, spaced to fit.
 fn join_keys(all: &[&str], columns: usize) -> String {
     let wide = all.join("  ");
     let line = if width(&wide) <= columns {
@@ -303,7 +303,7 @@ fn join_keys(all: &[&str], columns: usize) -> String {
     format!("{DIM}{}{DIM:#}", truncate(&line, columns))
 }
 
-/// The folder of the project, without those around it.
+/// Returns the name of the project directory.
 fn project_name(question: &EscalationRow) -> String {
     let folder = Path::new(&question.project).file_name();
     let name = folder.map(|name| name.to_string_lossy().into_owned());

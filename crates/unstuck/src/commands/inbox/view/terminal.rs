@@ -1,4 +1,4 @@
-//! The terminal while the inbox has it: taken, painted and given back, whatever happens.
+//! Terminal of the inbox view: raw mode, painting and restoring it in all cases.
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,16 +16,16 @@ use crossterm::{execute, queue};
 
 use crate::output::{self, Color, TerminalSize};
 
-/// What a terminal is taken for that does not tell its size.
+/// Size used if the terminal does not report one.
 const DEFAULT_SIZE: TerminalSize = TerminalSize {
     columns: 80,
     rows: 24,
 };
 
-/// Whether the terminal has to be given back.
+/// True while the terminal is in raw mode.
 static IS_RAW: AtomicBool = AtomicBool::new(false);
 
-/// The terminal, taken; it is given back when this is dropped, and before the words of a panic.
+/// The terminal in raw mode; restored on drop and before a panic message is printed.
 pub(super) struct RawTerminal {
     colors: bool,
     size: TerminalSize,
@@ -62,12 +62,12 @@ impl RawTerminal {
         Ok(terminal)
     }
 
-    /// How large it is now.
+    /// Returns the current size.
     pub(super) fn size(&self) -> TerminalSize {
         size()
     }
 
-    /// Shows these lines; only those that differ from what is seen are written.
+    /// Shows these lines; writes only those that changed.
     pub(super) fn paint(&mut self, lines: Vec<String>) -> io::Result<()> {
         let mut bytes = Vec::new();
         let size = size();
@@ -112,7 +112,7 @@ fn size() -> TerminalSize {
         .unwrap_or(DEFAULT_SIZE)
 }
 
-/// Makes the terminal what it was; nothing can be done where that fails.
+/// Restores the terminal; a failure is ignored because nothing can be done about it.
 fn restore_terminal() {
     if IS_RAW.swap(false, Ordering::SeqCst) {
         let _ = execute!(

@@ -1,4 +1,4 @@
-//! A key and what happens; the screens at 80×24.
+//! Key handling, and screens at 80×24.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ const SMALL: TerminalSize = TerminalSize {
     rows: 24,
 };
 
-/// A login that is missing, asked for by a run of this letter.
+/// An escalation for a missing login, with an id of this letter.
 fn login(letter: char) -> EscalationRow {
     let run = letter.to_string().repeat(10);
     let asked = json!({
@@ -38,7 +38,7 @@ fn login(letter: char) -> EscalationRow {
     question(&run, asked)
 }
 
-/// A repair that nobody has allowed yet.
+/// An escalation for a repair that needs approval.
 fn repair(letter: char) -> EscalationRow {
     let run = letter.to_string().repeat(10);
     let asked = json!({
@@ -85,7 +85,7 @@ fn type_in(view: &mut InboxView, text: &str) -> Vec<InboxAction> {
     keys.filter_map(|key| view.on_key(key)).collect()
 }
 
-/// The answer that is wished for, if one is.
+/// Returns the submitted answer, if any.
 fn given(wishes: &[InboxAction]) -> Option<(EscalationAnswer, &str, &str)> {
     match wishes {
         [InboxAction::Send(WorkerRequest::Answer(giving))] => Some((
@@ -98,7 +98,7 @@ fn given(wishes: &[InboxAction]) -> Option<(EscalationAnswer, &str, &str)> {
 }
 
 #[test]
-fn the_list_shows_all_that_waits() {
+fn list_shows_all_pending_requests() {
     let mut view = InboxView::new(vec![login('a'), repair('b')]);
     view.on_key(KeyPress::Down);
     insta::assert_snapshot!(screen(&mut view, SMALL), @r#"
@@ -130,7 +130,7 @@ fn the_list_shows_all_that_waits() {
 }
 
 #[test]
-fn a_question_tells_all_on_one_screen() {
+fn details_fit_on_one_screen() {
     let mut view = InboxView::new(vec![login('a'), repair('b')]);
     type_in(&mut view, "j\n");
     insta::assert_snapshot!(screen(&mut view, SMALL), @r#"
@@ -162,7 +162,7 @@ fn a_question_tells_all_on_one_screen() {
 }
 
 #[test]
-fn what_counts_when_nobody_answers_is_told() {
+fn default_answer_at_the_deadline_is_shown() {
     let mut asked = repair('b');
     asked.request.details.deadline = Some(EscalationDeadline {
         at: NOW.after(Duration::from_secs(7200)),
@@ -176,7 +176,7 @@ fn what_counts_when_nobody_answers_is_told() {
 }
 
 #[test]
-fn help_tells_every_key_and_any_key_goes_back() {
+fn help_lists_every_key_and_any_key_closes_it() {
     let mut view = InboxView::new(vec![login('a')]);
     view.on_key(KeyPress::Char('?'));
     insta::assert_snapshot!(screen(&mut view, SMALL), @r#"
@@ -205,7 +205,7 @@ fn help_tells_every_key_and_any_key_goes_back() {
 
     any key goes back
     "#);
-    // The key that ends the help does nothing else.
+    // The key that closes the help has no other effect.
     assert_eq!(view.on_key(KeyPress::Char('q')), None);
     assert!(!view.shows_help);
     for answer in EscalationAnswer::ALL {
@@ -216,26 +216,26 @@ fn help_tells_every_key_and_any_key_goes_back() {
 }
 
 #[test]
-fn one_key_answers_what_is_shown() {
+fn one_key_answers_the_shown_request() {
     let mut view = InboxView::new(vec![login('a'), repair('b')]);
     let wishes = type_in(&mut view, "j\na");
     assert_eq!(
         given(&wishes),
         Some((EscalationAnswer::Approve, "bbbbbbbbbb-e1", ""))
     );
-    // While it is being given, no second one is.
+    // A second answer is ignored while the first is submitted.
     assert_eq!(type_in(&mut view, "ar"), []);
 }
 
 #[test]
-fn what_makes_no_sense_is_no_answer() {
+fn unavailable_answer_is_rejected() {
     let mut view = InboxView::new(vec![login('a')]);
     assert_eq!(type_in(&mut view, "\nap"), []);
     assert!(view.notice.contains("no answer here"), "{}", view.notice);
 }
 
 #[test]
-fn what_ends_something_needs_a_second_key() {
+fn answer_that_ends_the_run_needs_confirmation() {
     let mut view = InboxView::new(vec![login('a')]);
     assert_eq!(type_in(&mut view, "\nx"), []);
     let seen = screen(&mut view, SMALL);
@@ -249,7 +249,7 @@ fn what_ends_something_needs_a_second_key() {
     );
 }
 
-/// N29: sixty requests need not be aborted one by one; those of other projects stay.
+/// N29: aborting in bulk covers all requests of one project and no others.
 #[test]
 fn all_requests_of_a_project_are_aborted_at_once() {
     let mut other = login('c');
@@ -282,9 +282,9 @@ fn all_requests_of_a_project_are_aborted_at_once() {
     assert!(seen.contains("0 aborted; not all: ann may not"), "{seen}");
 }
 
-/// S0-10, S0-30: level 3 is a person's choice, with their words.
+/// S0-10, S0-30: a level 3 retry is a human choice with a message.
 #[test]
-fn a_retry_takes_words() {
+fn retry_takes_a_message() {
     let mut view = InboxView::new(vec![login('a')]);
     assert_eq!(
         type_in(&mut view, "\nt\n"),
@@ -306,7 +306,7 @@ fn a_retry_takes_words() {
 }
 
 #[test]
-fn words_that_are_taken_back_answer_nothing() {
+fn canceled_message_submits_no_answer() {
     let mut view = InboxView::new(vec![login('a')]);
     type_in(&mut view, "\nthello");
     assert_eq!(view.on_key(KeyPress::Escape), None);
@@ -316,7 +316,7 @@ fn words_that_are_taken_back_answer_nothing() {
 }
 
 #[test]
-fn a_note_goes_with_the_answer() {
+fn note_is_sent_with_the_answer() {
     let mut view = InboxView::new(vec![login('a')]);
     type_in(&mut view, "\nnlogged in\n");
     let wishes = type_in(&mut view, "d");
@@ -325,7 +325,7 @@ fn a_note_goes_with_the_answer() {
 }
 
 #[test]
-fn an_answered_question_leaves_the_list_and_what_follows_is_told() {
+fn answered_request_leaves_the_list_and_its_effect_is_shown() {
     let mut view = InboxView::new(vec![login('a'), repair('b')]);
     let wishes = type_in(&mut view, "\nd");
     let [InboxAction::Send(WorkerRequest::Answer(giving))] = wishes.as_slice() else {
@@ -345,7 +345,7 @@ fn an_answered_question_leaves_the_list_and_what_follows_is_told() {
 }
 
 #[test]
-fn a_refused_answer_is_told_and_the_question_stays() {
+fn refused_answer_is_reported_and_the_request_stays() {
     let mut view = InboxView::new(vec![login('a')]);
     type_in(&mut view, "\nd");
     let giving = PendingAnswer {
@@ -363,7 +363,7 @@ fn a_refused_answer_is_told_and_the_question_stays() {
 }
 
 #[test]
-fn what_somebody_else_answered_is_told_and_cannot_be_answered_again() {
+fn request_answered_elsewhere_is_reported_and_cannot_be_answered_again() {
     let mut view = InboxView::new(vec![login('a'), repair('b')]);
     type_in(&mut view, "\nx");
     let wish = view.on_event(WorkerEvent::Waiting(vec![repair('b')]));
@@ -384,7 +384,7 @@ fn what_somebody_else_answered_is_told_and_cannot_be_answered_again() {
 }
 
 #[test]
-fn what_has_changed_is_shown_again_before_it_can_be_answered() {
+fn changed_request_is_shown_again_before_it_can_be_answered() {
     let mut view = InboxView::new(vec![repair('b')]);
     type_in(&mut view, "\nnnot here");
     let mut other = repair('b');
@@ -406,7 +406,7 @@ fn what_has_changed_is_shown_again_before_it_can_be_answered() {
 }
 
 #[test]
-fn a_preview_says_that_it_takes_time_and_can_be_stopped() {
+fn running_preview_shows_progress_and_can_be_canceled() {
     let mut view = InboxView::new(vec![repair('b')]);
     let wishes = type_in(&mut view, "\np");
     let preview = |network| WorkerRequest::Preview {
@@ -437,13 +437,13 @@ fn a_preview_says_that_it_takes_time_and_can_be_stopped() {
     assert!(screen(&mut view, SMALL).contains("line 40"));
     view.on_key(KeyPress::Up);
     assert!(!screen(&mut view, SMALL).contains("line 40"));
-    // No answer is given by the key that ends it.
+    // The key that closes the preview gives no answer.
     assert_eq!(type_in(&mut view, "a"), []);
     assert!(screen(&mut view, SMALL).contains("a  approve"));
 }
 
 #[test]
-fn the_person_stays_where_they_are_when_others_come_and_go() {
+fn selection_stays_when_requests_come_and_go() {
     let mut view = InboxView::new(vec![login('a'), repair('b'), login('c')]);
     type_in(&mut view, "j");
     view.on_event(WorkerEvent::Waiting(vec![
@@ -461,7 +461,7 @@ fn the_person_stays_where_they_are_when_others_come_and_go() {
 }
 
 #[test]
-fn a_store_that_cannot_be_read_is_told_until_it_can() {
+fn store_error_is_shown_until_the_store_is_readable() {
     let mut view = InboxView::new(vec![login('a')]);
     view.on_event(WorkerEvent::StoreError("the store is busy".into()));
     assert!(screen(&mut view, SMALL).contains("the list may be old: the store is busy"));
@@ -470,7 +470,7 @@ fn a_store_that_cannot_be_read_is_told_until_it_can() {
 }
 
 #[test]
-fn nothing_that_an_agent_wrote_commands_the_terminal() {
+fn terminal_escapes_from_agents_are_neutralized() {
     let evil = "\u{1b}]0;evil\u{7}\u{1b}[2J\u{202e}日本\n";
     let mut hostile = login('a');
     hostile.project = format!("/srv/{evil}");
@@ -491,7 +491,7 @@ fn nothing_that_an_agent_wrote_commands_the_terminal() {
 }
 
 #[test]
-fn every_size_is_drawn_without_a_line_that_is_too_long() {
+fn no_line_exceeds_the_width_at_any_size() {
     for (columns, rows) in [(20, 5), (40, 10), (80, 24), (200, 60), (8, 3)] {
         let size = TerminalSize { columns, rows };
         let many = "abcdefghijklmnopqrstuvwxyz".chars().map(login).collect();

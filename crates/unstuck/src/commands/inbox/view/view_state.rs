@@ -1,4 +1,4 @@
-//! What the person sees and where they are: changed only by keys and by news.
+//! State of the inbox view, changed only by keys and worker events.
 
 use unstuck_core::command_policy::sanitize;
 use unstuck_store::EscalationRow;
@@ -7,35 +7,35 @@ use super::keys::KeyPress;
 use super::open_escalation::{InputMode, KeyEffect, OpenEscalation};
 use super::worker::{AnswerFollowUp, PendingAnswer, WorkerEvent, WorkerRequest};
 
-/// How far a page key goes in the list.
+/// Rows that a page key moves in the list.
 const PAGE_ROWS: usize = 10;
 
-/// What the person sees.
+/// The state of the inbox view.
 #[derive(Debug)]
 pub(super) struct InboxView {
-    /// All that waits, the newest first.
+    /// Pending escalations, newest first.
     pub(super) open_escalations: Vec<EscalationRow>,
     pub(super) selected: usize,
     pub(super) opened: Option<OpenEscalation>,
-    /// What is to be aborted all at once.
+    /// Bulk abort in progress.
     pub(super) bulk: Option<BulkAbort>,
     pub(super) shows_help: bool,
-    /// What was told last.
+    /// Latest notice.
     pub(super) notice: String,
-    /// Why what is seen may be old.
+    /// Error that makes the shown list potentially outdated.
     pub(super) store_error: Option<String>,
 }
 
-/// All requests of a project that are to be aborted.
+/// A bulk abort of all requests of a project.
 #[derive(Debug)]
 pub(super) enum BulkAbort {
-    /// The person is asked whether they mean it.
+    /// Waiting for confirmation.
     Confirm(Vec<EscalationRow>),
-    /// It is being done.
+    /// Waiting until this many runs are aborted.
     Submitting(usize),
 }
 
-/// What has to be done for the person.
+/// Action requested by a key press.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum InboxAction {
     Leave,
@@ -56,7 +56,7 @@ impl InboxView {
         }
     }
 
-    /// Takes in a key.
+    /// Handles a key press.
     pub(super) fn on_key(&mut self, key: KeyPress) -> Option<InboxAction> {
         if key == KeyPress::Interrupt {
             return Some(InboxAction::Interrupt);
@@ -122,7 +122,7 @@ impl InboxView {
         None
     }
 
-    /// All open requests of the selected one's project, the newest first.
+    /// Returns all open requests of the selected request's project, newest first.
     fn of_project(&self) -> Option<Vec<EscalationRow>> {
         let project = &self.open_escalations.get(self.selected)?.project;
         let of_project = self
@@ -132,7 +132,7 @@ impl InboxView {
         Some(of_project.cloned().collect())
     }
 
-    /// Aborts exactly what was counted, if the person means it.
+    /// Aborts exactly the counted requests if confirmed.
     fn on_bulk_confirm_key(
         &mut self,
         questions: Vec<EscalationRow>,
@@ -146,7 +146,7 @@ impl InboxView {
         Some(InboxAction::Send(WorkerRequest::AbortAll(questions)))
     }
 
-    /// Takes in what has happened.
+    /// Handles a worker event.
     pub(super) fn on_event(&mut self, news: WorkerEvent) -> Option<InboxAction> {
         match news {
             WorkerEvent::Waiting(waiting) => return self.update_open(waiting),
@@ -189,7 +189,7 @@ impl InboxView {
         self.opened.as_ref().map(|one| &one.question.request.id)
     }
 
-    /// What waits now; where the person is stays where it was.
+    /// Updates the pending escalations and keeps the selection.
     fn update_open(&mut self, waiting: Vec<EscalationRow>) -> Option<InboxAction> {
         self.store_error = None;
         let selected = self.open_escalations.get(self.selected);
@@ -246,7 +246,7 @@ impl InboxView {
         }
     }
 
-    /// Scrolls back to where there is something to see.
+    /// Clamps the scroll offset.
     pub(super) fn scroll_within(&mut self, most: usize) {
         if let Some(opened) = &mut self.opened {
             opened.scroll = opened.scroll.min(most);
@@ -254,7 +254,7 @@ impl InboxView {
     }
 }
 
-/// What an answer has led to.
+/// Describes the effect of an answer.
 fn follow_up_text(giving: &PendingAnswer, follows: &AnswerFollowUp) -> String {
     let (id, said) = (&giving.question.request.id, giving.answer.past_tense());
     let run = giving.question.run.short();

@@ -1,4 +1,4 @@
-//! Does for the inbox whatever may take time: looks into the store, gives answers, starts what follows from them.
+//! Worker of the inbox view for slow operations: reads the store, submits answers and starts runs.
 
 use std::io::Read;
 use std::path::Path;
@@ -20,22 +20,22 @@ use crate::command_context::CommandContext;
 use crate::config::Config;
 use crate::escalation_answers::{self, AnswerEffect};
 
-/// How often is looked for what comes and goes.
+/// Interval for polling the store.
 const POLL_INTERVAL: Duration = Duration::from_millis(400);
 
-/// What the person wants.
+/// A request to the worker.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum WorkerRequest {
     Answer(Box<PendingAnswer>),
     /// Aborts the runs of all these requests.
     AbortAll(Vec<EscalationRow>),
-    /// Tries the proposed command on a copy.
+    /// Previews the proposed command.
     Preview {
         question: Box<EscalationRow>,
         network: bool,
     },
     StopPreview,
-    /// Who settled this question, how and when.
+    /// Looks up who resolved this escalation, how and when.
     Resolution(String),
 }
 
@@ -47,15 +47,15 @@ pub(super) struct PendingAnswer {
     pub(super) note: String,
 }
 
-/// What the person has to know.
+/// An event for the view.
 #[derive(Debug)]
 pub(super) enum WorkerEvent {
-    /// All that waits.
+    /// All pending escalations.
     Waiting(Vec<EscalationRow>),
-    /// The store cannot be read; it is tried again.
+    /// The store cannot be read; it will be polled again.
     StoreError(String),
     Answered(Box<PendingAnswer>, Result<AnswerFollowUp, String>),
-    /// So many runs were aborted; why others were not, if some were not.
+    /// Number of aborted runs, and why others were refused.
     AbortedAll {
         count: usize,
         refused: Option<String>,
@@ -68,23 +68,23 @@ pub(super) enum WorkerEvent {
         id: String,
         lines: Vec<String>,
     },
-    /// A run that was started from here has ended.
+    /// A run that was started by this worker has ended.
     Ended {
         run: RunId,
         code: Option<i32>,
     },
 }
 
-/// What follows from an answer.
+/// Effect of a recorded answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum AnswerFollowUp {
-    /// The process that drives the run hears it.
+    /// The process that supervises the run receives it.
     Delivered,
-    /// The run goes on in a process that was started for it.
+    /// The run continues in a new background process.
     Started,
-    /// Nobody drives the run, and no process could be started.
+    /// The run is not active, and no process could be started.
     NotStarted(String),
-    /// Nothing was held up.
+    /// Nothing was blocked.
     Nothing,
     /// The run has ended.
     Ended,
@@ -113,7 +113,7 @@ impl<'a> Desk<'a> {
         }
     }
 
-    /// Does what is asked for until nobody can ask any more.
+    /// Handles requests until the channel is closed.
     pub(super) fn serve(&mut self, requests: &Receiver<WorkerRequest>) {
         loop {
             match requests.recv_timeout(POLL_INTERVAL) {
@@ -178,7 +178,7 @@ impl<'a> Desk<'a> {
         }
     }
 
-    /// Lets the run go on while the person looks at the next question.
+    /// Resumes the run in the background while the user views the next request.
     fn start_run(&mut self, question: &EscalationRow) -> AnswerFollowUp {
         let project = Path::new(&question.project);
         match child_process::spawn_resume(&question.run, project, self.session) {
@@ -225,16 +225,16 @@ impl<'a> Desk<'a> {
         let news = self.news.clone();
         thread::spawn(move || {
             let mut said = Vec::new();
-            // What came before it broke off is shown.
+            // After a read error, the output so far is shown.
             let _ = reader.read_to_end(&mut said);
             let said = String::from_utf8_lossy(&said);
             let lines = said.lines().map(sanitize).collect();
-            // Nobody listens any more.
+            // Fails only if the view has closed.
             let _ = news.send(WorkerEvent::PreviewDone { id, lines });
         });
     }
 
-    /// What counts is what the project itself says.
+    /// Only the project's own configuration applies here.
     fn previews_enabled(&self, project: &Path) -> Result<bool> {
         let config = crate::config::load_in(project, self.session.sources())?;
         Ok(config.value("recovery.preview") != Some(false.into()))
@@ -245,14 +245,14 @@ impl<'a> Desk<'a> {
             return;
         };
         if matches!(child.try_wait(), Ok(None)) {
-            // It is not waited for: it clears up by itself.
+            // Not awaited: the process cleans up after itself.
             if let Some(pid) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
                 let _ = kill_process(pid, Signal::TERM);
             }
         }
     }
 
-    /// Takes leave of processes that have ended, and tells how.
+    /// Reaps child processes that have ended, and reports their exit codes.
     fn reap_children(&mut self) {
         let mut ended = Vec::new();
         self.runs.retain_mut(|(run, child)| match child.try_wait() {
@@ -273,7 +273,7 @@ impl<'a> Desk<'a> {
     }
 
     fn send(&self, news: WorkerEvent) {
-        // Who has left wants no news.
+        // A view that has closed needs no events.
         let _ = self.news.send(news);
     }
 }

@@ -11,7 +11,7 @@ use unstuck_core::{Level, RetryPolicy};
 
 use super::*;
 
-/// A run whose events are told as they happen.
+/// A run whose events are rendered as they happen.
 pub(in super::super) struct Told {
     pub(in super::super) story: PipelineEventLines,
     pub(in super::super) run: RunProjection,
@@ -108,7 +108,7 @@ impl Told {
         })
     }
 
-    /// Begins a role and its first attempt.
+    /// Starts a role and its first attempt.
     pub(in super::super) fn start(
         &mut self,
         role: &str,
@@ -308,9 +308,9 @@ fn longer_and_simpler() -> Vec<ConcreteChange> {
     ]
 }
 
-/// S1-30, S1-36: a retry is told with the role, the kind of failure, which of how many it is, and what is changed.
+/// S1-30, S1-36: a retry is shown with its role, kind of failure, number and changes.
 #[test]
-fn a_timeout_and_its_retry_are_told_in_three_lines() {
+fn timeout_and_its_retry_take_three_lines() {
     let mut told = Told::new(vec![role("implementer", &[], 1)], None);
     told.iterate(1, "");
     let (session, part) = told.start("implementer", 1);
@@ -341,7 +341,7 @@ fn a_timeout_and_its_retry_are_told_in_three_lines() {
 }
 
 #[test]
-fn several_who_play_a_role_are_told_apart() {
+fn parallel_instances_of_a_role_are_distinguished() {
     let mut told = Told::new(vec![role("reviewer", &[], 2)], None);
     told.iterate(1, "");
     told.start("reviewer", 1);
@@ -361,7 +361,7 @@ fn several_who_play_a_role_are_told_apart() {
 }
 
 #[test]
-fn evidence_stays_on_one_line_of_the_terminal() {
+fn evidence_stays_on_one_line() {
     let mut told = Told::new(vec![role("implementer", &[], 1)], None);
     told.columns = Some(60);
     told.iterate(1, "");
@@ -374,7 +374,7 @@ fn evidence_stays_on_one_line_of_the_terminal() {
 }
 
 #[test]
-fn iterations_are_told_with_what_was_left_undone() {
+fn iterations_are_shown_with_their_unmet_criteria() {
     let mut told = Told::new(vec![role("tester", &[], 1)], Some(10));
     assert_eq!(told.iterate(1, ""), ["Iteration 1 of 10"]);
     assert_eq!(
@@ -399,7 +399,7 @@ fn iterations_are_told_with_what_was_left_undone() {
 }
 
 #[test]
-fn a_question_says_what_was_seen_and_how_to_go_on() {
+fn escalation_shows_evidence_and_next_commands() {
     let mut told = Told::new(vec![role("implementer", &[], 1)], None);
     told.iterate(1, "");
     let (session, part) = told.start("implementer", 1);
@@ -441,9 +441,9 @@ fn a_question_says_what_was_seen_and_how_to_go_on() {
     );
 }
 
-/// S1-31: what is reused and what starts is told when a run is taken up again.
+/// S1-31: a resumed run reports what is reused and what starts.
 #[test]
-fn what_is_reused_is_told_after_a_resume() {
+fn reused_outputs_are_reported_after_a_resume() {
     let roles = vec![
         role("architect", &[], 1),
         role("implementer", &["architect"], 1),
@@ -480,9 +480,9 @@ fn what_is_reused_is_told_after_a_resume() {
     );
 }
 
-/// The roles that an earlier run has played are no part of a run that begins behind them.
+/// With a later start role, roles of the earlier run are not part of the new run.
 #[test]
-fn outputs_of_an_earlier_run_are_told_as_reused() {
+fn outputs_of_an_earlier_run_are_reported_as_reused() {
     let mut told = Told::new(vec![role("tester", &["implementer"], 1)], None);
     told.iterate(1, "");
     let reused = |role: &str, instance| {

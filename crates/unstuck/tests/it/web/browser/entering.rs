@@ -1,16 +1,16 @@
-//! Coming in by a link or a token, and going out again.
+//! Tests of logging in with a link or a token, and of logging out.
 
 use super::Desk;
 use crate::Place;
 use crate::gateway::Serving;
 use crate::web::token;
 
-/// What stands on every page of somebody who has not logged in.
+/// Text on every page of a viewer who is not logged in.
 const READS: &str = "document.body.innerText.includes('You can only read')";
 
-/// S3-44: the printed link logs in one browser once; whoever comes later by it is told what to do.
+/// S3-44: the printed link logs in one browser once; later visitors are told what to do.
 #[tokio::test(flavor = "multi_thread")]
-async fn the_printed_link_logs_in_once() {
+async fn printed_link_logs_in_once() {
     let place = Place::new();
     let mut desk = Desk::reading(&place, &[]).await;
     desk.goto("/").await;
@@ -31,9 +31,9 @@ async fn the_printed_link_logs_in_once() {
     desk.browser.close().await;
 }
 
-/// S3-44: a token can be typed, says who answered, and lets nobody in once it was taken back.
+/// S3-44: a token can be entered, names the author of an answer, and is rejected once revoked.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_token_is_typed_and_counts_until_it_is_taken_back() {
+async fn entered_token_works_until_it_is_revoked() {
     let place = Place::new();
     let secret = token(&place, "read");
     let desk = Desk::reading(&place, &["--quiet"]).await;
@@ -60,9 +60,9 @@ async fn a_token_is_typed_and_counts_until_it_is_taken_back() {
     desk.close().await;
 }
 
-/// Who may only look can leave, too.
+/// A read-only viewer can log out, too.
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_only_reads_can_log_out() {
+async fn read_only_viewer_can_log_out() {
     let place = Place::new();
     let desk = Desk::reading(&place, &["--quiet"]).await;
     let listen = format!("127.0.0.1:{}", desk.serving.port);
@@ -73,9 +73,9 @@ async fn whoever_only_reads_can_log_out() {
     desk.close().await;
 }
 
-/// W9: a fresh link is opened in the tab that still shows why the old one did not work.
+/// W9: a new link is opened in the tab that still shows why the old one did not work.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_fresh_link_logs_in_a_tab_that_shows_the_login_page() {
+async fn new_link_logs_in_the_tab_that_shows_the_login_page() {
     let place = Place::new();
     let desk = Desk::reading(&place, &["--quiet"]).await;
     let login = desk.url("/login?back=/runs%3Fstatus%3Dfailed");
@@ -93,7 +93,7 @@ async fn a_fresh_link_logs_in_a_tab_that_shows_the_login_page() {
         .run(&["token", "link", "--listen", &listen], "")
         .stdout;
     let (_, code) = link.trim().split_once('#').unwrap();
-    // Only what stands behind the # differs, so the browser does not load the page again.
+    // Only the fragment after `#` differs, so the browser does not reload the page.
     desk.browser
         .page
         .goto(&format!("{login}#{code}"))
@@ -106,9 +106,9 @@ async fn a_fresh_link_logs_in_a_tab_that_shows_the_login_page() {
     desk.close().await;
 }
 
-/// W10: a restart of the server ends no login, and one that ended leads back to the page where one was.
+/// W10: logins survive a restart of the server, and an ended login leads back to the same page.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_login_survives_a_restart_and_an_ended_one_leads_back() {
+async fn login_survives_a_restart_and_ended_login_leads_back() {
     let place = Place::new();
     let mut desk = Desk::reading(&place, &["--quiet"]).await;
     desk.goto("/runs?status=failed").await;
@@ -135,7 +135,7 @@ async fn a_login_survives_a_restart_and_an_ended_one_leads_back() {
     desk.close().await;
 }
 
-/// Types a token, and waits for the page that somebody came from.
+/// Enters a token and waits for the previous page.
 async fn log_in(desk: &Desk, secret: &str) {
     desk.until("location.pathname === '/login'").await;
     desk.fill("#code", secret).await;

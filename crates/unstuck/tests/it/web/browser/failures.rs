@@ -1,10 +1,10 @@
-//! Failures: filters in the address, and what is exported.
+//! Tests of the failures page: filters in the URL and exports.
 
 use super::Desk;
 use crate::Place;
 use crate::gateway::by_user;
 
-/// A place where three different things have failed, in two projects.
+/// Sets up three different failures in two projects.
 fn history() -> Place {
     let place = Place::new();
     by_user(&place, "[policy]\nmaxRetries = 1\nbackoffBase = 0.001\n");
@@ -30,9 +30,9 @@ fn history() -> Place {
     place
 }
 
-/// S4-17, S4-22, S4-32: every filter stands in the address and counts on the page and in what is exported.
+/// S4-17, S4-22, S4-32: every filter is in the URL and applies to the page and the export.
 #[tokio::test(flavor = "multi_thread")]
-async fn failures_are_filtered_by_the_address_and_exported() {
+async fn failures_are_filtered_by_the_url_and_exported() {
     let place = history();
     let desk = Desk::open(&place, &[]).await;
     desk.goto("/failures").await;
@@ -44,7 +44,7 @@ async fn failures_are_filtered_by_the_address_and_exported() {
             "(() => {{ const it = document.getElementById('{id}'); it.value = [...it.options].find((one) => one.text === '{text}').value; return true; }})()"
         )
     };
-    // Each filter is chosen on the page that has the one before: its address says that it is there.
+    // Each filter is chosen on the page that has the previous one: its URL shows that it applies.
     for (id, text, part, failed) in [
         ("days", "Today (UTC)", "[?&]days=1(&|$)", "5\nfailed"),
         ("project", "other", "[?&]project=[^&]", "2\nfailed"),
@@ -89,7 +89,7 @@ async fn failures_are_filtered_by_the_address_and_exported() {
     desk.close().await;
 }
 
-/// S4-17: a click on the buttons saves files that hold what was filtered.
+/// S4-17: the export buttons save files with the filtered failures.
 #[tokio::test(flavor = "multi_thread")]
 async fn exports_are_saved_as_files() {
     let place = history();
@@ -119,9 +119,9 @@ async fn exports_are_saved_as_files() {
     desk.close().await;
 }
 
-/// The list of runs is narrowed by the address, too.
+/// The list of runs is filtered by the URL, too.
 #[tokio::test(flavor = "multi_thread")]
-async fn runs_are_filtered_by_the_address() {
+async fn runs_are_filtered_by_the_url() {
     let place = history();
     let desk = Desk::open(&place, &[]).await;
     desk.goto("/runs").await;
@@ -137,7 +137,7 @@ async fn runs_are_filtered_by_the_address() {
     desk.close().await;
 }
 
-/// What is older is one click away.
+/// Older runs are one click away.
 #[tokio::test(flavor = "multi_thread")]
 async fn older_runs_are_on_further_pages() {
     let place = Place::new();

@@ -1,4 +1,4 @@
-//! Inbox: questions of real runs, answered by clicks, and what came of each answer.
+//! Tests of the inbox: escalations of real runs, answered with clicks, and the effects of the answers.
 
 use serde_json::{Value, json};
 
@@ -9,14 +9,14 @@ use crate::web::asking;
 
 const EXEC: [&str; 5] = ["exec", "--", "claude", "-p", "fix the tests"];
 
-/// The only question that waits.
+/// Returns the only pending escalation.
 fn asked(place: &Place) -> Value {
     let inbox = place.json(&["inbox", "--json"], "");
     assert_eq!(inbox.as_array().unwrap().len(), 1, "{inbox}");
     inbox[0].clone()
 }
 
-/// Waits until all runs have ended, and nothing is asked any more.
+/// Waits until all runs have ended and no escalation is pending.
 fn settled(place: &Place, status: &str) {
     until(&format!("the run is {status}"), || {
         let runs = place.json(&["runs", "--json"], "");
@@ -26,7 +26,7 @@ fn settled(place: &Place, status: &str) {
     assert_eq!(inbox, json!([]));
 }
 
-/// A browser at the only question.
+/// Opens a browser at the only pending escalation.
 async fn at_question(place: &Place) -> Desk {
     let desk = Desk::open(place, &[]).await;
     desk.goto("/inbox").await;
@@ -35,9 +35,9 @@ async fn at_question(place: &Place) -> Desk {
     desk
 }
 
-/// S3-44: words of a person reach the agent.
+/// S3-44: additional instructions reach the agent.
 #[tokio::test(flavor = "multi_thread")]
-async fn words_of_a_person_reach_the_agent() {
+async fn instructions_of_a_person_reach_the_agent() {
     let place = asking();
     place.run(&EXEC, "").told(3, &[]);
     place.write("login", "");
@@ -60,9 +60,10 @@ async fn words_of_a_person_reach_the_agent() {
     desk.close().await;
 }
 
-/// S3-27, S3-44: done by hand goes on, skipping passes the failure on, ending ends it; each as its button says.
+/// S3-27, S3-44: "resolve" continues, "skip" passes the failure through, "abort" ends the run; each as its button
+/// states.
 #[tokio::test(flavor = "multi_thread")]
-async fn each_answer_does_what_its_button_says() {
+async fn each_answer_does_what_its_button_states() {
     let place = asking();
     place.run(&EXEC, "").told(3, &[]);
     let desk = at_question(&place).await;
@@ -75,7 +76,7 @@ async fn each_answer_does_what_its_button_says() {
         let id = asked(&place)["id"].as_str().unwrap().to_owned();
         desk.goto(&format!("/inbox/{id}")).await;
         let before = place.lines("calls").len();
-        // What cannot be undone asks once more; to cancel does nothing.
+        // Irreversible answers need a confirmation; canceling it does nothing.
         match value {
             "skip" => {
                 desk.press("#open-confirm-skip").await;
@@ -98,9 +99,9 @@ async fn each_answer_does_what_its_button_says() {
     desk.close().await;
 }
 
-/// S4-11, S4-13: an agent that is out of its depth asks for a stronger model, with its cost; one click gives it.
+/// S4-11, S4-13: a struggling agent leads to an escalation for a stronger model with its cost; one click approves it.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stronger_model_is_given_by_an_answer() {
+async fn model_switch_is_approved_by_an_answer() {
     let place = Place::new();
     by_user(
         &place,
@@ -136,7 +137,7 @@ async fn a_stronger_model_is_given_by_an_answer() {
     desk.close().await;
 }
 
-/// A project whose check needs a folder that a repair can make.
+/// Sets up a project whose check needs a directory that a repair can create.
 fn broken() -> Place {
     let place = Place::new();
     place.write(
@@ -161,9 +162,9 @@ fn broken() -> Place {
     place
 }
 
-/// S3-25, S3-42: a repair is looked at on a copy, where it changes nothing, and done once it is approved.
+/// S3-25, S3-42: a repair is previewed on a copy, which changes nothing, and runs once it is approved.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_repair_is_previewed_and_approved() {
+async fn repair_is_previewed_and_approved() {
     let place = broken();
     let desk = at_question(&place).await;
     desk.shows("[data-part=asked]", "mkdir -p out/reports")
@@ -180,9 +181,9 @@ async fn a_repair_is_previewed_and_approved() {
     desk.close().await;
 }
 
-/// S3-26, S3-42: what is rejected is not done.
+/// S3-26, S3-42: a rejected repair does not run.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_repair_is_rejected() {
+async fn repair_is_rejected() {
     let place = broken();
     let desk = at_question(&place).await;
     desk.fill("#note", "not this way").await;
@@ -196,9 +197,9 @@ async fn a_repair_is_rejected() {
     desk.close().await;
 }
 
-/// S3-44: whoever allowed it is told by the browser, once for each question.
+/// S3-44: browser notifications are sent if allowed, once per escalation.
 #[tokio::test(flavor = "multi_thread")]
-async fn the_browser_tells_of_a_question_where_that_is_allowed() {
+async fn browser_notifies_of_an_escalation_if_allowed() {
     let place = asking();
     let desk = Desk::open(&place, &[]).await;
     let origin = desk.url("");
@@ -206,7 +207,7 @@ async fn the_browser_tells_of_a_question_where_that_is_allowed() {
     desk.browser
         .cdp("Browser.setPermission", allowed("prompt"))
         .await;
-    // The browser has no screen to show them on: what it would show is written down.
+    // The browser has no screen for notifications, so they are recorded.
     let source = "window.notified = []; const Real = Notification; window.Notification = class extends Real { constructor(title, said) { super(title, said); notified.push(title + ': ' + said.body); } }; \
         Notification.requestPermission = async () => Real.permission; document.hasFocus = () => false;";
     desk.browser

@@ -1,4 +1,4 @@
-//! The dashboard of `unstuck serve` in a real Chromium: real runs, real agents, a real API that fails.
+//! Tests of the dashboard of `unstuck serve` in Chromium: real runs, agent processes and an API that fails.
 
 #[cfg(test)]
 #[path = "../../../../../unstuck-web/tests/it/chromium.rs"]
@@ -23,14 +23,14 @@ use self::chromium::{Chromium, LOOKS};
 use crate::Place;
 use crate::gateway::Serving;
 
-/// A browser in front of a server.
+/// A browser connected to a server.
 struct Desk {
     browser: Chromium,
     serving: Serving,
 }
 
 impl Desk {
-    /// A server in this place, and a browser that came by the printed link.
+    /// Starts a server and a browser that logs in with the printed link.
     async fn open(place: &Place, args: &[&str]) -> Self {
         let mut desk = Self::reading(place, args).await;
         let link = desk.serving.link();
@@ -38,14 +38,14 @@ impl Desk {
         desk
     }
 
-    /// A server in this place, and a browser that nobody has logged in.
+    /// Starts a server and a browser that is not logged in.
     async fn reading(place: &Place, args: &[&str]) -> Self {
         let browser = Chromium::start().await;
         let serving = Serving::start(place, args);
         Self { browser, serving }
     }
 
-    /// Opens a link that logs in.
+    /// Opens a login link.
     async fn come(&self, link: &str) {
         self.browser.page.goto(link).await.unwrap();
         self.until("location.pathname === '/' && document.readyState === 'complete'")
@@ -56,7 +56,7 @@ impl Desk {
         format!("http://127.0.0.1:{}{path}", self.serving.port)
     }
 
-    /// Opens a page, and waits until it is live.
+    /// Opens a page and waits until it is live.
     async fn goto(&self, path: &str) {
         self.browser.page.goto(&self.url(path)).await.unwrap();
         self.until("document.getElementById('live')?.dataset.state === 'live'")
@@ -67,7 +67,7 @@ impl Desk {
         self.browser.until(script).await;
     }
 
-    /// Waits until the page, or what a selector finds in it, shows a text.
+    /// Waits until the page, or the selected part of it, shows a text.
     async fn shows(&self, within: &str, text: &str) {
         let (within, text) = (json!(within), json!(text));
         self.until(&format!(
@@ -76,7 +76,7 @@ impl Desk {
         .await;
     }
 
-    /// Waits until what a selector finds can be pressed, and presses it.
+    /// Waits until a button is enabled and presses it.
     async fn press(&self, selector: &str) {
         let found = json!(selector);
         self.until(&format!(
@@ -86,14 +86,14 @@ impl Desk {
         self.browser.click(selector).await;
     }
 
-    /// Writes into a field in place of what stands there.
+    /// Replaces the content of a field.
     async fn fill(&self, selector: &str, text: &str) {
         let (found, text) = (json!(selector), json!(text));
         let script = format!("document.querySelector({found}).value = {text}");
         self.browser.says(&script).await;
     }
 
-    /// Keeps pictures of the page, at a desk and on a phone; everybody must be able to use it there.
+    /// Saves screenshots of the page on desktop and phone, and checks its accessibility.
     async fn picture(&self, name: &str) {
         for look in [LOOKS[0], LOOKS[3]] {
             self.browser.look(look).await;
@@ -105,7 +105,7 @@ impl Desk {
         self.browser.look(LOOKS[0]).await;
     }
 
-    /// What the page gets from an address of its server.
+    /// Returns what the page fetches from its server.
     async fn fetched(&self, path: &str) -> String {
         let ask = "const done = arguments[1]; fetch(arguments[0]).then((answer) => answer.text()).then(done)";
         let page = &self.browser.page;
@@ -113,7 +113,7 @@ impl Desk {
         text.as_str().unwrap().to_owned()
     }
 
-    /// The status that a page gets for what it posts.
+    /// Returns the status of a POST request sent by the page.
     async fn posted(&self, path: &str, body: Value) -> Value {
         let ask = "const done = arguments[2]; fetch(arguments[0], {method: 'POST', headers: {'Content-Type': 'application/json'}, body: JSON.stringify(arguments[1])}).then((answer) => done(answer.status))";
         let page = &self.browser.page;
@@ -122,14 +122,14 @@ impl Desk {
             .unwrap()
     }
 
-    /// Presses keys, wherever the focus is.
+    /// Presses keys with the current focus.
     async fn keys(&self, keys: &str) {
         let page = &self.browser.page;
         let focused = page.active_element().await.unwrap();
         focused.send_keys(keys).await.unwrap();
     }
 
-    /// Presses Tab until something has the focus.
+    /// Presses Tab until the selected element has the focus.
     async fn tab_to(&self, selector: &str) {
         let found = format!(
             "document.activeElement?.matches({}) === true",
@@ -148,14 +148,14 @@ impl Desk {
         self.browser.says(script).await
     }
 
-    /// Ends the browser; nothing must have gone wrong on the last page.
+    /// Closes the browser and checks that the last page had no errors.
     async fn close(self) {
         assert_eq!(self.says("window.wrong").await, json!([]));
         self.browser.close().await;
     }
 }
 
-/// A command of unstuck that goes on beside the browser, and ends with the test.
+/// An unstuck process that runs next to the browser and ends with the test.
 struct Beside(Child);
 
 impl Beside {
@@ -167,13 +167,13 @@ impl Beside {
         Self(command.spawn().unwrap())
     }
 
-    /// Stops it as by Ctrl-C.
+    /// Interrupts it like Ctrl-C.
     fn stop(&mut self) {
         kill_process(Pid::from_child(&self.0), Signal::INT).unwrap();
         self.code();
     }
 
-    /// Its exit code, once it has ended.
+    /// Returns its exit code once it has ended.
     fn code(&mut self) -> Option<i32> {
         self.0.wait().unwrap().code()
     }

@@ -1,13 +1,13 @@
-//! Now: what needs a person, what goes on, and how the APIs are.
+//! Tests of the overview: escalations, active sessions and upstreams.
 
 use super::{Beside, Desk};
 use crate::Place;
 use crate::gateway::{api, by_user};
 use crate::web::asking;
 
-/// S4-04, S4-32: a wait counts down, with the attempt, the reason and the model, and nobody has to load anything again.
+/// S4-04, S4-32: a wait is shown with countdown, attempt, reason and model, and updates without a reload.
 #[tokio::test(flavor = "multi_thread")]
-async fn what_goes_on_is_seen_while_it_happens() {
+async fn active_session_is_updated_live() {
     let place = Place::new();
     by_user(
         &place,
@@ -48,9 +48,9 @@ async fn what_goes_on_is_seen_while_it_happens() {
     desk.close().await;
 }
 
-/// S3-44: what needs a person stands on top, as soon as it does, also in the title of the window.
+/// S3-44: an escalation appears on top immediately, and in the window title.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_question_comes_on_top_by_itself() {
+async fn new_escalation_appears_on_top() {
     let place = asking();
     let desk = Desk::open(&place, &[]).await;
     desk.goto("/").await;
@@ -66,9 +66,9 @@ async fn a_question_comes_on_top_by_itself() {
     desk.close().await;
 }
 
-/// S4-35: what the APIs do to their clients is seen: limits that are nearly used up, and breakers that are open.
+/// S4-35: upstreams are shown with nearly exhausted limits and open circuit breakers.
 #[tokio::test(flavor = "multi_thread")]
-async fn upstreams_show_their_limits_and_whether_they_are_up() {
+async fn upstreams_show_limits_and_circuit_breakers() {
     let place = Place::new();
     by_user(&place, "[policy]\nmaxRetries = 0\n");
     let down = api("[[step]]\nserver_error = {}\ntimes = \"always\"\n");
@@ -98,9 +98,9 @@ async fn upstreams_show_their_limits_and_whether_they_are_up() {
     desk.close().await;
 }
 
-/// Browsers have six connections for all windows of a server together: many of them do not wait for each other.
+/// Browsers share six connections per server among all windows: many windows must not block each other.
 #[tokio::test(flavor = "multi_thread")]
-async fn many_windows_are_open_at_once() {
+async fn many_windows_can_be_open_at_once() {
     let place = asking();
     let desk = Desk::open(&place, &[]).await;
     for path in [

@@ -1,4 +1,4 @@
-//! Policies: for everybody and for a project, and two people at once.
+//! Tests of the policies page: default and project policies, and concurrent changes.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::Desk;
 use super::chromium::LOOKS;
 use crate::Place;
 
-/// A command that fails for a moment, and counts how often it was tried.
+/// A command that fails temporarily and counts its executions.
 const EXEC: [&str; 5] = [
     "exec",
     "--",
@@ -20,9 +20,9 @@ async fn saved(desk: &Desk) {
     desk.shows("#policy > .says", "Saved").await;
 }
 
-/// S4-16, S4-26, S4-27, S4-32: what is saved counts for the next run, for everybody and for one project.
+/// S4-16, S4-26, S4-27, S4-32: a saved policy applies to the next run, as default and for one project.
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_saved_counts_for_the_next_run() {
+async fn saved_policy_applies_to_the_next_run() {
     let place = Place::new();
     place.run(&["exec", "--", "true"], "").told(0, &[]);
     let desk = Desk::open(&place, &[]).await;
@@ -67,9 +67,9 @@ async fn what_is_saved_counts_for_the_next_run() {
     desk.close().await;
 }
 
-/// S4-16: single kinds and tools have values of their own, which are added, told wrong in place, saved and taken away.
+/// S4-16: overrides of kinds and tools can be added, validated in place, saved and removed.
 #[tokio::test(flavor = "multi_thread")]
-async fn single_kinds_and_tools_have_values_of_their_own() {
+async fn kinds_and_tools_have_overrides() {
     let place = Place::new();
     let desk = Desk::open(&place, &[]).await;
     let rows = "document.querySelectorAll('#policy [data-own]').length";
@@ -108,14 +108,14 @@ async fn single_kinds_and_tools_have_values_of_their_own() {
     desk.close().await;
 }
 
-/// The policy of everybody.
+/// Returns the stored default policy.
 async fn kept(desk: &Desk) -> Value {
     serde_json::from_str(&desk.fetched("/api/retry-policy").await).unwrap()
 }
 
-/// S4-26: what makes no sense stands at its field, and of two people the second is told before the first is overwritten.
+/// S4-26: invalid values are marked at their field, and the second of two concurrent changes is rejected.
 #[tokio::test(flavor = "multi_thread")]
-async fn mistakes_are_told_in_place_and_nobody_is_overwritten() {
+async fn mistakes_are_shown_in_place_and_concurrent_changes_are_rejected() {
     let place = Place::new();
     let desk = Desk::open(&place, &[]).await;
     desk.goto("/policies").await;
@@ -154,9 +154,10 @@ async fn mistakes_are_told_in_place_and_nobody_is_overwritten() {
     desk.browser.close().await;
 }
 
-/// W17: the sentence says what the form says: by a template, by typing, by rows; and who saves it sees what was saved.
+/// W17: the summary follows the form, whether filled by template, typing or rows, and shows the saved policy after
+/// saving.
 #[tokio::test(flavor = "multi_thread")]
-async fn the_sentence_follows_what_is_filled_in() {
+async fn policy_summary_follows_the_form() {
     let place = Place::new();
     let desk = Desk::open(&place, &[]).await;
     desk.goto("/policies").await;
@@ -175,7 +176,7 @@ async fn the_sentence_follows_what_is_filled_in() {
     desk.shows(words, "Up to 3 tries, with waits of about 1 s, 2 s;")
         .await;
     desk.shows(words, "Pipeline, changed").await;
-    // What somebody else sets meanwhile does not change what is told of this form.
+    // A concurrent change by someone else does not change the summary of this form.
     let settings = "[policy]\nmaxRetries = 9\n";
     crate::gateway::by_user(&place, settings);
     place.run(&["exec", "--", "true"], "").told(0, &[]);
@@ -200,7 +201,7 @@ async fn the_sentence_follows_what_is_filled_in() {
     desk.close().await;
 }
 
-/// Types into a field as a person does, in place of what stands there.
+/// Types into a field like a person, replacing its content.
 async fn type_into(desk: &Desk, selector: &str, text: &str) {
     let select = format!(
         "(() => {{ const it = document.querySelector('{selector}'); it.focus(); it.select(); return true; }})()"

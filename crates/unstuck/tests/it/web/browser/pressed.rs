@@ -1,4 +1,4 @@
-//! No button without a test that presses it.
+//! Checks that every button is pressed by some test.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use crate::Place;
 use crate::gateway::{by_user, until};
 use crate::web::asking;
 
-/// The tests whose presses count.
+/// Test sources whose presses are collected.
 const SOURCES: [&str; 9] = [
     include_str!("entering.rs"),
     include_str!("failures.rs"),
@@ -22,7 +22,7 @@ const SOURCES: [&str; 9] = [
     include_str!("strangers.rs"),
 ];
 
-/// What is to be pressed on a page: what it is, whatever it is about; and whether one of the selectors finds it.
+/// Script that lists the buttons of a page by type, and whether one of the selectors matches.
 const FOUND: &str = r#"
     const plain = (text) => (text || "").replace(/[a-z0-9]{10}[^\/?&]*/g, "*").replace(/=[^&]*/g, "=");
     const what = (it) => [it.tagName, it.id, it.name, it.value, it.type, Object.keys(it.dataset).sort(), plain(it.getAttribute("href")),
@@ -31,7 +31,7 @@ const FOUND: &str = r#"
         .map((it) => [what(it), arguments[0].some((selector) => it.matches(selector)), it.outerHTML]);
 "#;
 
-/// The selectors of all presses.
+/// Returns the selectors of all presses.
 fn selectors() -> Vec<&'static str> {
     let calls = SOURCES
         .iter()
@@ -41,7 +41,7 @@ fn selectors() -> Vec<&'static str> {
         .collect()
 }
 
-/// A place with everything that has buttons, but for what is at work.
+/// Sets up everything that has buttons, except running sessions.
 fn busy() -> Place {
     let place = asking();
     by_user(
@@ -66,14 +66,14 @@ fn busy() -> Place {
     place
 }
 
-/// The ids of what a listing holds.
+/// Returns the ids in a list.
 fn ids(listing: &Value) -> Vec<String> {
     let all = listing.as_array().unwrap().iter();
     all.map(|one| one["id"].as_str().unwrap().to_owned())
         .collect()
 }
 
-/// All pages of three runs and their questions.
+/// Returns all pages of three runs and their escalations.
 fn pages(place: &Place) -> Vec<String> {
     let plain = [
         "/",
@@ -98,7 +98,7 @@ fn pages(place: &Place) -> Vec<String> {
     pages
 }
 
-/// A button that is new on any page has to be pressed by a test.
+/// A new button on any page must be pressed by a test.
 #[tokio::test(flavor = "multi_thread")]
 async fn every_button_is_pressed_by_a_test() {
     let place = busy();

@@ -1,4 +1,4 @@
-//! Reading without a login, without script, without a mouse, and where there is nothing to read.
+//! Tests of reading without a login, script, mouse or data.
 
 use serde_json::json;
 
@@ -9,9 +9,9 @@ use crate::web::asking;
 
 const EXEC: [&str; 5] = ["exec", "--", "claude", "-p", "fix the tests"];
 
-/// Whoever has no token reads everything, and every button says why it cannot be pressed.
+/// A viewer without a token can read everything, and every button states why it is disabled.
 #[tokio::test(flavor = "multi_thread")]
-async fn without_a_login_everything_is_read_and_nothing_pressed() {
+async fn viewer_without_a_login_can_read_everything_and_press_nothing() {
     let place = asking();
     place.run(&EXEC, "").told(3, &[]);
     let desk = Desk::reading(&place, &["--quiet"]).await;
@@ -36,16 +36,16 @@ async fn without_a_login_everything_is_read_and_nothing_pressed() {
         assert_eq!(desk.says(&pressed).await, json!([]), "{path}");
     }
     desk.picture("read-only").await;
-    // What a page would send is refused, whatever its buttons say.
+    // Requests are rejected regardless of the buttons.
     let path = format!("/api/escalations/{question}/answer");
     let refused = desk.posted(&path, json!({"answer": "abort"})).await;
     assert_eq!(refused, 401);
     desk.close().await;
 }
 
-/// Pages that are not there say so, and lead back.
+/// Missing pages say so and link back.
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_not_there_leads_back() {
+async fn missing_page_links_back() {
     let place = Place::new();
     let desk = Desk::open(&place, &[]).await;
     for path in [
@@ -71,9 +71,9 @@ async fn what_is_not_there_leads_back() {
     desk.close().await;
 }
 
-/// Everything can be read without script, and the page says what does not work.
+/// Everything can be read without script, and the page states what does not work.
 #[tokio::test(flavor = "multi_thread")]
-async fn pages_are_read_without_script() {
+async fn pages_are_readable_without_script() {
     let place = asking();
     place.run(&EXEC, "").told(3, &[]);
     let desk = Desk::reading(&place, &["--quiet"]).await;
@@ -98,7 +98,7 @@ async fn pages_are_read_without_script() {
         assert!(source.contains(text), "{text} on {path}");
         assert!(source.contains("Script is off"), "{path}");
     }
-    // A token that is typed all the same is in no address.
+    // A token entered without script appears in no URL.
     let page = &desk.browser.page;
     let field = page.find(fantoccini::Locator::Css("#code")).await.unwrap();
     field
@@ -110,9 +110,9 @@ async fn pages_are_read_without_script() {
     desk.browser.close().await;
 }
 
-/// A question is answered by keys alone: Tab to the button, Enter.
+/// An escalation is answered with the keyboard alone: Tab to the button, then Enter.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_question_is_answered_by_keys_alone() {
+async fn escalation_is_answered_with_the_keyboard() {
     let place = asking();
     place.run(&EXEC, "").told(3, &[]);
     place.write("login", "");

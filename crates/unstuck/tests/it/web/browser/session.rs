@@ -1,4 +1,4 @@
-//! A session and its run: what was tried is read, and buttons do what they say.
+//! Tests of session and run pages: attempts are shown, and buttons do what they state.
 
 use std::path::Path;
 
@@ -6,18 +6,18 @@ use super::{Beside, Desk};
 use crate::Place;
 use crate::gateway::{api, by_user, until};
 
-/// An agent whose work fails until a file is there, and that says what went wrong.
+/// An agent that fails with a message until a file exists.
 const FAILS: &str = "#!/bin/sh\nprintf '%s\\n' \"$*\" >> calls; [ -f fixed ] && echo 'all green' && exit 0\n\
     echo 'halfway through'; echo 'error: the database is locked by migration 7' >&2; exit 9\n";
 
-/// The only run.
+/// Returns the id of the only run.
 fn run(place: &Place) -> String {
     let runs = place.json(&["runs", "--json"], "");
     assert_eq!(runs.as_array().unwrap().len(), 1, "{runs}");
     runs[0]["id"].as_str().unwrap().to_owned()
 }
 
-/// Waits until the only run stands so.
+/// Waits until the only run has this status.
 fn stands(place: &Place, status: &str) {
     until(&format!("the run is {status}"), || {
         let runs = place.json(&["runs", "--json"], "");
@@ -25,9 +25,9 @@ fn stands(place: &Place, status: &str) {
     });
 }
 
-/// S4-06, S4-07, S4-08, S4-28, S4-32: tried again as it was, then with the error and a person's words, which the agent gets.
+/// S4-06, S4-07, S4-08, S4-28, S4-32: retries a session unchanged, then with the error and additional instructions.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_session_is_tried_again_from_its_page() {
+async fn session_is_retried_from_its_page() {
     let place = Place::new();
     place.tool("claude", FAILS);
     let exec = [
@@ -95,9 +95,10 @@ async fn a_session_is_tried_again_from_its_page() {
     desk.close().await;
 }
 
-/// S4-11, S4-13, S4-32: what a stronger model costs is told first; confirmed, the agent gets it, and the header tells both.
+/// S4-11, S4-13, S4-32: the cost of a stronger model is shown first; once confirmed, the agent uses it and the header
+/// shows both models.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_session_goes_on_with_a_stronger_model() {
+async fn session_continues_with_a_stronger_model() {
     let place = Place::new();
     place.tool(
         "claude",
@@ -133,9 +134,9 @@ async fn a_session_goes_on_with_a_stronger_model() {
     desk.close().await;
 }
 
-/// S4-11, S4-12, S4-21: an agent that is at work gets the stronger model without being started again.
+/// S4-11, S4-12, S4-21: a running agent is switched to a stronger model without a restart.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_session_at_work_is_moved_to_a_stronger_model() {
+async fn running_session_is_switched_to_a_stronger_model() {
     let place = Place::new();
     let unstuck = env!("CARGO_BIN_EXE_unstuck");
     let asks = format!(
@@ -167,9 +168,9 @@ async fn a_session_at_work_is_moved_to_a_stronger_model() {
     desk.close().await;
 }
 
-/// S4-31: several roles at once, their events as they come; stop ends all of their processes.
+/// S4-31: parallel roles send their events live; stopping ends all of their processes.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_pipeline_is_watched_and_stopped() {
+async fn pipeline_is_followed_and_stopped() {
     let place = Place::new();
     by_user(&place, "[policy]\nmaxRetries = 1\nbackoffBase = 0.01\n");
     let role = |id: &str, needs: &str, line: &str| {

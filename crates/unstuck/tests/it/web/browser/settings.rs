@@ -1,13 +1,13 @@
-//! Settings: what is configured is shown, and a webhook can be tried.
+//! Tests of the settings page: the configuration is shown and webhooks can be tested.
 
 use super::Desk;
 use crate::Place;
 use crate::gateway::by_user;
 use crate::webhook::Server;
 
-/// S3-24: budgets, webhooks, agents and prices of the configuration; a click sends a sample.
+/// S3-24: budgets, webhooks, agents and prices are shown; a click sends a test notification.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_webhook_is_tried_by_a_click() {
+async fn webhook_is_tested_with_a_click() {
     let place = Place::new();
     place.tool("claude", "#!/bin/sh\necho '2.1.0 (Claude Code)'\n");
     let server = Server::start("127.0.0.1:0", Some(200));
@@ -32,9 +32,9 @@ async fn a_webhook_is_tried_by_a_click() {
     desk.close().await;
 }
 
-/// What pages tell to do where there is nothing yet can be done as it stands there.
+/// Commands suggested on empty pages work as printed.
 #[tokio::test(flavor = "multi_thread")]
-async fn hints_name_what_exists() {
+async fn hints_name_existing_commands() {
     let place = Place::new();
     let desk = Desk::open(&place, &[]).await;
     let mut hints = Vec::new();

@@ -1,4 +1,4 @@
-//! What agents, clients and repositories write is text, wherever it is shown.
+//! Tests that texts of agents, clients and repositories are never rendered as markup.
 
 use std::fs;
 use std::path::PathBuf;
@@ -9,16 +9,16 @@ use super::Desk;
 use crate::Place;
 use crate::gateway::{api, by_user, until};
 
-/// What would run, load or move something if it were taken for markup.
+/// Hostile markup that would run, load or navigate something.
 const HOSTILE: &str = "<img src=x onerror=wrong.push(1)><script>wrong.push(2)</script>'\"><b>";
-/// A part of it, as it stands in an address.
+/// A part of it, percent-encoded.
 const ENCODED: &str = "%3Cimg%20src%3Dx%20onerror%3Dwrong.push(1)%3E";
 
-/// An agent that says what stands in a file, and proposes what stands in another.
+/// An agent that prints one file and proposes another as a repair.
 const CLAUDE: &str = "#!/bin/sh\ncat hostile >&2; [ -f proposal ] && cp proposal \"$UNSTUCK_RECOVERY_FILE\"\n\
     [ -f proposal ] || echo 'Not logged in · Please run /login'; cat hostile; exit 7\n";
 
-/// A project of this name, in which agents find hostile files.
+/// Sets up a project with this name and hostile files.
 fn project(place: &Place, name: &str) -> PathBuf {
     let project = place.folder.path().join(name);
     fs::create_dir_all(&project).unwrap();
@@ -26,14 +26,14 @@ fn project(place: &Place, name: &str) -> PathBuf {
     project
 }
 
-/// Runs something in a project.
+/// Runs a command in a project.
 fn go(place: &Place, project: &PathBuf, args: &[&str]) -> Option<i32> {
     let mut command = place.command(args);
     let output = command.current_dir(project).output().unwrap();
     output.status.code()
 }
 
-/// A place in which every name and text that others choose is hostile.
+/// Sets up a place in which every external name and text is hostile.
 fn hostile() -> Place {
     let place = Place::new();
     by_user(&place, "[policy]\nmaxRetries = 0\n");
@@ -62,7 +62,7 @@ fn hostile() -> Place {
     place
 }
 
-/// All pages, with those of each run and question.
+/// Returns all pages, including those of each run and escalation.
 async fn pages(desk: &Desk, runs: &Value, inbox: &Value) -> Vec<String> {
     let plain = [
         "/",
@@ -90,9 +90,9 @@ async fn pages(desk: &Desk, runs: &Value, inbox: &Value) -> Vec<String> {
     pages
 }
 
-/// Nothing of it runs, nothing of it is refused by the browser, and all of it can be read, on every page.
+/// On every page nothing hostile runs or is blocked by the browser, and all of it is readable.
 #[tokio::test(flavor = "multi_thread")]
-async fn what_strangers_write_is_only_text() {
+async fn hostile_text_is_only_text() {
     let place = hostile();
     let api = api("[[step]]\nserver_error = {}\ntimes = \"always\"\n");
     let upstream = format!("anthropic={}", api.url());
@@ -123,9 +123,9 @@ async fn what_strangers_write_is_only_text() {
     desk.close().await;
 }
 
-/// The same in dialogs, which are fetched.
+/// The same in dialogs, which are loaded later.
 #[tokio::test(flavor = "multi_thread")]
-async fn what_strangers_write_is_only_text_in_dialogs() {
+async fn hostile_text_is_only_text_in_dialogs() {
     let place = hostile();
     let desk = Desk::open(&place, &[]).await;
     let inbox = place.json(&["inbox", "--json"], "");
