@@ -428,7 +428,7 @@ fn an_approval_that_may_not_be_meant_is_noted() {
     let notes: Vec<_> = config.warnings().iter().map(ToString::to_string).collect();
     let all = notes.join("\n");
     for words in [
-        "`npm *` is compared",
+        "`npm *` is matched literally",
         "`sh fix.sh` runs",
         "`recovery.on_unknown`",
     ] {

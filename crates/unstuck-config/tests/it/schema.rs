@@ -70,7 +70,7 @@ fn editors_find_a_description_for_every_key() {
     for place in [
         "/properties",
         "/definitions/Role/properties",
-        "/definitions/Loop/properties",
+        "/definitions/LoopSection/properties",
     ] {
         let keys = schema.pointer(place).and_then(Value::as_object);
         for (key, one) in keys.unwrap_or_else(|| panic!("there is no {place}")) {

@@ -176,7 +176,7 @@ fn a_hint_fits_who_reads_it() {
     }
     assert_eq!(
         hint(Failure::agent("my-agent").with_stderr(login)),
-        "Sign in, or set the API key of the provider."
+        "Log in, or set the provider's API key."
     );
     for kind in Kind::ALL {
         let file = Knowledge::built_in().kind(*kind);

@@ -104,7 +104,7 @@ fn what_was_written_last_counts_whichever_stream_it_was() {
         .unwrap();
     assert_eq!(
         sign.to_string(),
-        "it waits for an answer that nobody will give: Overwrite? (y/N)"
+        "it is waiting for interactive input: Overwrite? (y/N)"
     );
 }
 
@@ -139,7 +139,7 @@ fn a_sign_is_a_certain_diagnosis_and_the_next_prompt_names_what_was_repeated() {
     assert!(diagnosis.evidence.line.contains("I will read the file"));
     assert_eq!(
         diagnosis.message,
-        format!("Going round in circles: {}", diagnosis.evidence.line)
+        format!("Stuck in a loop: {}", diagnosis.evidence.line)
     );
     let more = LoopSignal {
         times: 77,

@@ -358,7 +358,7 @@ fn one_message_that_says_the_same_for_ever_is_stuck() {
 fn turns_that_do_nothing_and_requests_that_fail_are_counted() {
     let empty = json!({"type": "step_finish", "sessionID": "ses_1", "part": {"reason": "unknown"}});
     let sign = watched("opencode", &stream(vec![vec![empty]; 5])).unwrap();
-    assert_eq!(sign.repeated, "request to the model");
+    assert_eq!(sign.repeated, "model request");
     let overflow = json!({"type": "error", "error": {"name": "ContextOverflowError",
         "data": {"message": "the input is too long for the model"}}});
     let sign = watched("opencode", &stream(vec![vec![overflow]; 5])).unwrap();
