@@ -1,9 +1,9 @@
-"""What the scripts with real agents share: the agent CLIs, a place of its own for each run, and the failing API.
+"""Shared code of the scripts that test real agents: agent CLIs, a temporary directory for each run, and the fault injection server.
 
-    tests/agent_clients.py AGENT...   installs these agents; prints the directory that has them by their names
+    tests/agent_clients.py AGENT...   installs these agents; prints the directory with their executables
 
-The one list of the agents and their versions is AGENTS. They are installed into UNSTUCK_AGENTS_DIR, or unstuck-agents in the
-user's cache. The exit code 77 says that something cannot run on this machine, and the last line says why.
+AGENTS is the only list of agents and their versions. They are installed into UNSTUCK_AGENTS_DIR, or unstuck-agents in the
+user's cache. Exit code 77 means that something cannot run on this machine; the last line has the reason.
 """
 
 import dataclasses
@@ -25,17 +25,17 @@ NOT_RUN = 77
 
 
 class NotRun(Exception):
-    """Something cannot run on this machine; the reason."""
+    """Something cannot run on this machine. The message is the reason."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Client:
-    """An agent CLI as a registry has it. `{platform}` stands for the system and the processor, such as linux-x64."""
+    """An agent CLI in a package registry. `{platform}` is the operating system and architecture, such as linux-x64."""
 
     registry: str
     package: str
     version: str
-    # Where the package has its program, below node_modules or the virtual environment.
+    # Path of the executable below node_modules or the virtual environment.
     program: str
 
     def specifier(self, machine):
@@ -62,7 +62,7 @@ def binary(given):
 
 
 def cannot_install(registry, why):
-    """Raises NotRun where the registry cannot be reached; otherwise the installation itself is broken, which is a failure."""
+    """Raises NotRun if the registry is unreachable; otherwise exits with an error, because the installation itself failed."""
     ask = {
         "npm": ["npm", "view", "is-odd", "version"],
         "pip": [sys.executable, "-m", "pip", "--disable-pip-version-check", "index", "versions", "six"],
@@ -73,7 +73,7 @@ def cannot_install(registry, why):
 
 
 class Agents:
-    """The agent CLIs, installed outside of the repository; `bin` has them by their names."""
+    """The agent CLIs, installed outside of the repository; `bin` is the directory with their executables."""
 
     def __init__(self):
         cache = os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache"
@@ -113,7 +113,7 @@ class Agents:
     def fetch_npm(self, packages):
         if not shutil.which("npm"):
             raise NotRun("npm is not installed")
-        # Those that are there already are named too, since npm removes what is not.
+        # Includes the installed packages, because npm removes those that are not listed.
         there = [AGENTS[name].specifier(self.machine) for name in AGENTS if AGENTS[name].registry == "npm" and self.installed(name)]
         options = ["--no-save", "--no-audit", "--no-fund", "--loglevel=error"]
         npm = ["npm", "install", "--prefix", str(self.folder), *options, *dict.fromkeys([*there, *packages])]
@@ -136,7 +136,7 @@ class Agents:
 
 
 class Place:
-    """A folder of its own for one run: home, project, store. Nothing leaves the machine from here."""
+    """A temporary directory for one run: home, project, store. Proxy variables keep its processes from reaching other machines."""
 
     def __init__(self, agents=None):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="unstuck-"))
@@ -168,7 +168,7 @@ class Place:
         }
 
     def serve(self, name, *command):
-        """Starts a server that writes its port into a file; returns its address."""
+        """Starts a server that writes its port to a file; returns its URL."""
         port = self.folder / f"{name}.port"
         log = open(self.folder / f"{name}.log", "w")
         process = subprocess.Popen(
@@ -188,7 +188,7 @@ class Place:
         return self.serve("faults", unstuck, "faults", "serve", str(file), "--listen", listen, "--log", str(self.log))
 
     def configure_codex(self, base):
-        """Codex takes its endpoint from a file; without one it is told by `unstuck exec`."""
+        """Writes the configuration of Codex: with a base URL, a custom provider; without one, `unstuck exec` sets the endpoint."""
         text = 'model = "gpt-5.1"\ncheck_for_update_on_startup = false\n[analytics]\nenabled = false\n'
         home = self.folder / "home/.codex"
         if base:
@@ -201,7 +201,7 @@ class Place:
         (home / "config.toml").write_text(text)
 
     def calls(self):
-        """What the model was asked: a dictionary for each request, as the log has it, with its moment in seconds."""
+        """Returns the log entries of the requests to the model, with their time as a Unix timestamp."""
         if not self.log.exists():
             return []
         lines = [json.loads(line) for line in self.log.read_text().splitlines() if line.strip()]
@@ -209,7 +209,7 @@ class Place:
         return [{**line, "at": parse(line["at"])} for line in lines if line.get("reply")]
 
     def requests(self):
-        """The moments at which the model was asked, and what it replied."""
+        """Returns the time and the reply of each request to the model."""
         return [(call["at"], call["reply"]) for call in self.calls()]
 
     def close(self, keep=False):
@@ -221,7 +221,7 @@ class Place:
 
 
 def start(command, place, env, append=False):
-    """Starts a command in the project, in a session of its own; its output goes into `out` and `err` of the place."""
+    """Starts a command in the project, in a new session; writes its output to the files `out` and `err`."""
     mode = "a" if append else "w"
     with open(place.folder / "out", mode) as out, open(place.folder / "err", mode) as err:
         return subprocess.Popen(
@@ -236,7 +236,7 @@ def start(command, place, env, append=False):
 
 
 def finish(process, cap):
-    """Waits for a command; returns its exit code, or none if it had to be ended after so many seconds."""
+    """Waits for a command; returns its exit code, or None if it was killed after `cap` seconds."""
     try:
         return process.wait(timeout=cap)
     except subprocess.TimeoutExpired:
@@ -250,7 +250,7 @@ def finish(process, cap):
 
 
 def run(command, place, env, cap):
-    """Runs a command to its end; returns its exit code (none if the cap was reached), when it began, and its seconds."""
+    """Runs a command; returns its exit code (None if `cap` was reached), start time and duration in seconds."""
     begun, clock = time.time(), time.monotonic()
     code = finish(start(command, place, env), cap)
     return code, begun, time.monotonic() - clock

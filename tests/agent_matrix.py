@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
-"""Every real agent CLI under every fault: alone, under `unstuck exec`, in `unstuck run`, and through a shared `unstuck serve`.
+"""Tests every real agent CLI under every fault: alone, under `unstuck exec`, in `unstuck run`, and through a shared `unstuck serve`.
 
-The task of each run is one tool call and then an answer, so that a lost conversation is seen: the failing API answers only a
-request that has the tool's result in it. A cell is the outcome, the requests to the model, and the seconds.
+The task of each run is one tool call and then an answer, to detect lost conversations: the API answers only requests that
+contain the tool's result. A cell has the outcome, the number of requests to the model, and the duration in seconds.
 
   ok        exit code 0 and the answer            ok×2      the whole task was answered twice
-  ok(lost)  the same, but the agent began anew    FALSE     exit code 0 without the answer
-  asked     a person is asked, as should be       ASKED     a person is asked although it would have passed
-  waits     told until when, at the end           HANG      neither ended nor told until when
-  failN     exit code N                           storm     more requests than alone, and one, in the time of that one
+  ok(lost)  the same, but the agent started over  FALSE     exit code 0 without the answer
+  asked     an expected escalation                ASKED     an escalation although the fault is transient
+  waits     still waiting, with a deadline shown  HANG      still running, with no deadline shown
+  failN     exit code N                           storm     2 or more requests more than alone, in the same time
 
-Capital letters, ok×2, ok(lost) and storm are bad; so is failN, except where the agent does the same alone and nobody can
-restart it (serve). What the agents do alone stands in agent_matrix_alone.json, measured with --modes alone --record.
-The API is `unstuck faults serve` on this machine; nothing leaves it but the installation of the agents.
+Uppercase outcomes, ok×2, ok(lost) and storm are failures. So is failN, unless the agent also fails alone and cannot be
+restarted (serve). agent_matrix_alone.json has the results of the agents alone, measured with --modes alone --record.
+The API is `unstuck faults serve` on this machine; network access is limited to installing the agents.
 """
 
 import argparse
@@ -33,12 +33,12 @@ TASK = "Read note.txt with one shell command, then answer."
 NOTE = "The sky is green today."
 RECORDED = ROOT / "tests/agent_matrix_alone.json"
 MODES = ["alone", "exec", "run", "serve"]
-# Long enough that half of it does not have its end; agents take repeated words for a loop.
+# Long enough that a truncated half lacks the end. Not repetitive, because agents mistake repeated words for a loop.
 TEXT = (
     "The note was read as asked: it describes a sky whose colour differs from what most people would expect on an "
     "ordinary morning, although nobody outside has complained yet, and no further steps seem to be needed. " + ANSWER
 )
-# What says how long something is still waited for.
+# Matches a deadline in unstuck's messages.
 DEADLINE = re.compile(r"for at most \d|\(\d[^()]* of \d[^()]*\)|until \d")
 
 
@@ -47,24 +47,24 @@ DEADLINE = re.compile(r"for at most \d|\(\d[^()]* of \d[^()]*\)|until \d")
 
 @dataclasses.dataclass(frozen=True)
 class Agent:
-    """How one agent is run here."""
+    """How to run one agent."""
 
-    # Its command; the prompt comes last.
+    # Command line; the prompt is appended.
     command: tuple
-    # The arguments that a role adds, and further keys of the role.
+    # Arguments and other keys of the role in unstuck.toml.
     args: tuple = ()
     role: str = ""
-    # By which variables it finds its API, where {url} is; and what else it needs.
+    # Environment variables; {url} is the API's base URL.
     env: dict = dataclasses.field(default_factory=dict)
-    # The path below the address of the API and below that of a gateway.
+    # Base path at the API and at a gateway.
     paths: tuple = ("/v1", "/openai/v1")
-    # The tool by which it runs a shell command, the name of the argument, and what its body has once there is a result.
+    # Name of the shell tool, of its argument, and the text in a request body that has a tool result.
     tool: str = ""
     argument: str = "command"
     result: str = ""
-    # The protocol of its API.
+    # API protocol.
     protocol: str = "openai"
-    # What tells questions beside the task, such as that for a title: "model" or "prompt", and a part of it.
+    # Identifies requests outside the task, such as for a title: "model" or "prompt", and a substring of it.
     aside: tuple = ()
 
 
@@ -156,26 +156,26 @@ HOW = {
 
 @dataclasses.dataclass(frozen=True)
 class Fault:
-    """What the API does. A fault meets the request after the tool call, unless it is there from the first one on."""
+    """Behavior of the API. A fault starts with the request after the tool call, or with the first one (`first`)."""
 
     reply: str = ""
-    # How often; none is for ever.
+    # Number of failing requests; None is unlimited.
     times: int | None = None
     first: bool = False
-    # So many seconds in which every request fails.
+    # Seconds in which every request fails.
     lasts: int = 0
-    # The API listens only after so many seconds; for ever: never.
+    # Seconds until the API listens; inf is never.
     opens_after: float = 0
-    # The agent calls the same tool for ever, with this command.
+    # The model calls the same tool forever, with this command.
     repeats: str = ""
-    # Seconds of the gateway's timeouts, where the fault is silence; of `hold`, where a limit is longer than a client is held.
+    # Gateway timeouts in seconds: `silence` for unresponsive APIs, `hold` (client_wait) for limits longer than a client can wait.
     silence: int = 0
     hold: int = 0
-    # unstuck is killed while it waits, and resumed.
+    # Kills unstuck while it waits, then resumes.
     kill: bool = False
-    # The seconds after which an agent alone is ended.
+    # Time limit in seconds for the agent alone.
     cap_alone: float = 300
-    # After it a smaller conversation, or a new one, is the remedy.
+    # The remedy is a smaller or a new conversation.
     shrinks: bool = False
 
     @property
@@ -210,7 +210,7 @@ FAULTS = {
     "refusal": Fault("refusal = {}"),
     "model": Fault("model_not_found = {}", first=True),
 }
-# For ./check full: everything under exec, and in the other modes what broke there before.
+# For ./check full: all faults under exec; in the other modes, those that failed before.
 MOST_LIKELY = {
     "run": ["429ra", "limitcut", "brown", "cut", "empty", "kill", "key", "loop"],
     "serve": ["429ra", "limit", "brown", "refuseup", "cut", "stall", "empty", "500", "quota"],
@@ -218,7 +218,7 @@ MOST_LIKELY = {
 
 
 def script(agent, fault):
-    """The script of the API."""
+    """Returns the API's fault script."""
     call = lambda command: f'tool_call = {{ name = "{agent.tool}", input = {{ {agent.argument} = "{command}", description = "read it" }} }}'
     aside = ""
     if agent.aside:
@@ -254,16 +254,16 @@ class Cell:
     outcome: str
     requests: int
     seconds: float
-    # When the last request came, counted from the first one.
+    # Time of the last request, in seconds after the first one.
     last: float
-    # When each of them came, likewise; not in what was recorded.
+    # Times of all requests, likewise; not in the recorded results.
     moments: list = dataclasses.field(default_factory=list)
-    # Why it is bad; none if it is not.
+    # Reason for a failure, or None.
     bad: str | None = None
     folder: str = ""
 
     def early(self, alone):
-        """How many requests came in the time in which the agent alone was trying."""
+        """Returns the number of requests in the time in which the agent alone sent its requests."""
         return sum(1 for moment in self.moments if moment <= alone.last + 0.5)
 
     def __str__(self):
@@ -279,7 +279,7 @@ class Matrix:
         self.agents = Agents()
 
     def configure(self, agent, fault, place, url):
-        """The user's configuration of unstuck."""
+        """Writes the user configuration of unstuck."""
         path = agent.paths[0]
         base = f"{url}{path}" + ("/v1" if agent.protocol == "openai" and not path else "")
         lines = [f'[gateway.upstreams]\n{agent.protocol} = "{base}"']
@@ -294,7 +294,7 @@ class Matrix:
         (place.folder / "config/unstuck/config.toml").write_text("\n".join(lines) + "\n")
 
     def command(self, name, mode, fault, place, url):
-        """The command of a run, and its variables."""
+        """Returns the command of a run and its environment variables."""
         agent = HOW[name]
         self.configure(agent, fault, place, url)
         base = url + agent.paths[0]
@@ -358,7 +358,7 @@ class Matrix:
             place.close(keep=self.args.keep)
 
     def kill(self, process, place):
-        """Kills unstuck with SIGKILL while it waits for the limit, two seconds after it was met."""
+        """Kills unstuck with SIGKILL while it waits, two seconds after the usage limit was reached."""
         deadline = time.monotonic() + 60
         met = lambda: [at for at, reply in place.requests() if reply == "usage_limit" and at + 2 < time.time()]
         while not met():
@@ -369,7 +369,7 @@ class Matrix:
         process.wait()
 
     def read(self, name, mode, fault_name, place, code, seconds):
-        """What came of it."""
+        """Returns the result of a run."""
         fault, agent = FAULTS[fault_name], HOW[name]
         is_aside = lambda call: agent.aside and agent.aside[1] in call[agent.aside[0]]
         calls = [call for call in place.calls() if not is_aside(call)]
@@ -408,7 +408,7 @@ class Matrix:
 
 
 def judge(cell, alone):
-    """Says why a cell is bad, if it is. Nobody can restart an agent behind `serve`, nor change its exit code."""
+    """Returns the reason if a cell is a failure. `serve` cannot restart an agent or change its exit code."""
     fault, outcome = FAULTS[cell.fault], cell.outcome
     survives_alone = alone is None or alone.outcome == "ok"
     if cell.mode == "alone":
@@ -419,8 +419,8 @@ def judge(cell, alone):
         return None
     if outcome not in ("ok", "asked", "waits"):
         return outcome
-    # One that goes on for ever sends more in any case; requests that are refused are not counted; where a smaller
-    # conversation is the remedy, the agent is started again at once with one.
+    # Not comparable: an agent that never ends sends more requests anyway, refused connections are not counted, and if a smaller
+    # conversation is the remedy, the agent is restarted at once.
     if alone is None or alone.outcome == "HANG" or fault.opens_after or fault.shrinks:
         return None
     early = cell.early(alone)
@@ -430,7 +430,7 @@ def judge(cell, alone):
 
 
 def recorded():
-    """What the agents do alone, as it was measured with these versions."""
+    """Returns the recorded results of the agents alone, for the current versions."""
     if not RECORDED.exists():
         return {}
     data = json.loads(RECORDED.read_text())
@@ -453,7 +453,7 @@ def record(cells):
             for fault, cell in rows.items()
         }
     text = json.dumps(data, indent=1)
-    # A cell is one line.
+    # One line per cell.
     RECORDED.write_text(re.sub(r"\{\n\s+(\"outcome\"[^}]*?)\n\s+\}", lambda m: "{" + re.sub(r"\s*\n\s*", " ", m[1]) + "}", text) + "\n")
 
 
@@ -474,7 +474,7 @@ def mark(cell):
 
 
 def chosen(args):
-    """The cells that are wanted."""
+    """Returns the selected cells, agents and faults."""
     pick = lambda given, known: [one for one in known if not given or one in given.split(",")]
     names, modes, faults = pick(args.agents, AGENTS), pick(args.modes, MODES), pick(args.faults, FAULTS)
     explicit = args.all or args.faults
@@ -520,7 +520,7 @@ def main():
         sys.exit(NOT_RUN)
     wanted = [one for one in wanted if one[0] in ready]
     alone = recorded()
-    # Long ones first, so that nobody waits for one of them at the end.
+    # Longest first, to minimize the total time.
     wanted.sort(key=lambda one: (one[1] != "alone", FAULTS[one[2]].recovers))
     print(f"{len(wanted)} cells with {matrix.unstuck}", flush=True)
     cells, begun = [], time.monotonic()

@@ -1,22 +1,22 @@
-# What the scripts with real agent CLIs share; they source it. The programs, the CLIs, a place of one's own for each
-# scenario, and the environment in which everything runs there.
+# Sourced by the scripts that test real agent CLIs. Provides the programs, the CLIs, a temporary directory for each scenario,
+# and an isolated environment.
 #
-#   UNSTUCK_BIN         the program to try             (default target/release/unstuck)
-#   FAULTS_BIN          the failing API                (default target/release/unstuck-faults)
-#   UNSTUCK_AGENTS_DIR  where the CLIs are installed   (default unstuck-agents in the user's cache)
+#   UNSTUCK_BIN         program under test                     (default target/release/unstuck)
+#   FAULTS_BIN          fault injection server                 (default target/release/unstuck-faults)
+#   UNSTUCK_AGENTS_DIR  installation directory of the CLIs     (default unstuck-agents in the user's cache)
 #
-# Nothing leaves the machine but the download of the CLIs: their API is on 127.0.0.1, their keys are made up, their
-# homes are thrown away, and every other address is sent to a proxy that is not there.
-# shellcheck shell=bash disable=SC2034  # what is set here is read there
+# Network access is limited to downloading the CLIs: their API is on 127.0.0.1, their keys are fake, their home directories are
+# temporary, and all other requests go to a proxy that does not exist.
+# shellcheck shell=bash disable=SC2034  # the sourcing scripts use these variables
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 unstuck=${UNSTUCK_BIN:-$root/target/release/unstuck}
 faults=${FAULTS_BIN:-$root/target/release/unstuck-faults}
 . "$root/tests/not-run.sh"
 
-# --- the programs ---
+# --- programs ---
 
-# The CLIs and their versions are those of tests/agent_clients.py, which installs them where they are missing.
+# tests/agent_clients.py defines the CLIs and their versions, and installs missing ones.
 need_programs() {
   local told code=0
   told=$(python3 "$root/tests/agent_clients.py" claude codex gemini) || code=$?
@@ -27,15 +27,15 @@ need_programs() {
   esac
   agents=$(tail -n 1 <<< "$told")
   claude=$agents/claude codex=$agents/codex gemini=$agents/gemini
-  # A role calls them by their names.
+  # Roles find the CLIs in PATH.
   PATH=$agents:$PATH
   [[ -x $faults ]] || fail "no program at $faults, build it with: cargo build --release -p unstuck-faults"
   [[ -x $unstuck ]] || fail "no program at $unstuck, build it with: cargo build --release -p unstuck"
 }
 
-# --- a place of one's own ---
+# --- temporary directory ---
 
-new_place() { # ends what runs at the old one
+new_place() { # stops the servers of the previous one
   leave_place
   place=$(mktemp -d)
   mkdir -p "$place/home/.codex" "$place/home/.gemini" "$place/project" "$place/config/unstuck"
@@ -56,7 +56,7 @@ leave_place() {
 }
 
 running=()
-started() { # name, command...: starts it and writes its address into $address
+started() { # name, command...: starts a server and sets $address
   local port=$place/$1.port log=$place/$1.log
   shift
   "${nothing_of_ours[@]}" "$@" --port-file "$port" > "$log" 2>&1 &
@@ -80,7 +80,7 @@ stop_all() {
   running=()
 }
 
-start_api() { # script: the failing API
+start_api() { # script: starts the fault injection server
   printf '%s\n' "$1" > "$place/script.toml"
   started api "$faults" serve --script "$place/script.toml" --log "$place/requests.jsonl"
 }
@@ -89,8 +89,8 @@ in_project() { # variable=value... command...
   (cd "$place/project" && exec "${nothing_of_ours[@]}" "$@")
 }
 
-# Codex takes its endpoint and its retries from a file only.
-configure_codex() { # base URL, or nothing where the built-in provider is wanted; further lines for the provider
+# Codex reads its endpoint and retry limits from a file only.
+configure_codex() { # base URL, or '' for the built-in provider; more lines for the provider
   {
     echo 'model = "gpt-5.1"'
     [[ -z ${1:-} ]] || echo 'model_provider = "faults"'
@@ -104,11 +104,11 @@ wire_api = "responses"
 ${2:-}
 TOML
   } > "$place/home/.codex/config.toml"
-  # A provider of the user's own takes its key from the environment; the built-in one takes it from here.
+  # A custom provider reads its key from the environment, the built-in one from this file.
   [[ -n ${1:-} ]] || echo '{"OPENAI_API_KEY":"made-up"}' > "$place/home/.codex/auth.json"
 }
 
-agent_command() { # agent, more arguments...: into $command
+agent_command() { # agent, argument...: sets $command
   case $1 in
     claude) command=("$claude" -p "Say hello") ;;
     codex) command=("$codex" exec --skip-git-repo-check "Say hello") ;;
@@ -117,16 +117,16 @@ agent_command() { # agent, more arguments...: into $command
   command+=("${@:2}")
 }
 
-# --- what came of it; whoever runs something leaves its exit code in $code ---
+# --- assertions; callers that run a command set $code to its exit code ---
 
 code=
 
-replies() { # what the API answered, such as "rate_limit,overloaded,answer"
+replies() { # prints the API's responses, such as "rate_limit,overloaded,answer"
   [[ -f $place/requests.jsonl ]] || return 0
   grep -o '"reply":"[a-z_]*"' "$place/requests.jsonl" | cut -d'"' -f4 | paste -sd, -
 }
 
-answered() { # the problem, if the answer did not arrive
+answered() { # prints the problem if the answer did not arrive
   if [[ $code != 0 ]]; then
     echo "exit code $code instead of 0"
   elif ! grep -q "Hello from the script" "$place/out"; then
@@ -134,7 +134,7 @@ answered() { # the problem, if the answer did not arrive
   fi
 }
 
-first() { # the first of some problems
+first() { # problem...: prints the first non-empty one
   local problem
   for problem in "$@"; do
     if [[ -n $problem ]]; then echo "$problem" && return; fi

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Has the compiler look at the whole workspace as for macOS. Nothing is linked, so a compiler of C that only leaves empty
-# files is enough.  tests/check-macos.sh
+# Type-checks the whole workspace for macOS. Nothing is linked, so a fake C compiler that creates empty files is enough.
+#
+#   tests/check-macos.sh
 set -euo pipefail
 cd "$(dirname "$0")/.."
 tools=$(mktemp -d)

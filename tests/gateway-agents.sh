@@ -1,21 +1,21 @@
 #!/usr/bin/env bash
-# Real agent CLIs (Claude Code, Codex, Gemini CLI) against an LLM API that fails on purpose: by themselves, through a shared
-# gateway (`unstuck serve`), and through a private one (`unstuck exec`). With a gateway a CLI does not notice what passes by
-# itself, and one prompt costs one retry ladder.
+# Tests real agent CLIs (Claude Code, Codex, Gemini CLI) against an LLM API that fails on purpose: alone, through a shared gateway
+# (`unstuck serve`), and through a private one (`unstuck exec`). With a gateway, a CLI does not notice transient failures, and one
+# prompt costs one series of retries.
 #
-#   ONLY                only these rows, a regular expression for "agent way scenario"
+#   ONLY                run only matching rows: a regular expression for "agent way scenario"
 #
-# tests/agents-common.sh says by which other variables it is told what to try.
+# tests/agents-common.sh lists the other variables.
 set -euo pipefail
 . "$(dirname "$0")/agents-common.sh"
 
-# Claude Code alone tries for three minutes, Gemini CLI for longer.
+# Without a gateway, Claude Code retries for three minutes, Gemini CLI for longer.
 patience=240
 retries=2
 
 # --- one row ---
 
-prepare() { # agent, way, script, more arguments...: the API, the gateway, and in $command what asks once
+prepare() { # agent, way, script, argument...: starts the API and the gateway, and sets $command to one agent call
   local agent=$1 way=$2
   start_api "$3"
   api=$address
@@ -45,7 +45,7 @@ asked() { # command...
     GOOGLE_GEMINI_BASE_URL="$google" GEMINI_API_KEY=made-up "$@" > "$place/out" 2> "$place/err"
 }
 
-play() { # agent, way, script, more arguments...: the agent is asked once
+play() { # agent, way, script, argument...: runs the agent once
   local begun
   prepare "$@"
   begun=$SECONDS
@@ -54,7 +54,7 @@ play() { # agent, way, script, more arguments...: the agent is asked once
   seconds=$((SECONDS - begun))
 }
 
-requests() { # how often the model was asked
+requests() { # prints the number of requests to the model
   grep -c '"reply":"' "$place/requests.jsonl" 2> /dev/null || true
 }
 
@@ -64,7 +64,7 @@ times() { # expected number of requests
   [[ $count == "$1" ]] || echo "$count requests instead of $1"
 }
 
-unnoticed() { # the problem, if the CLI had to try again by itself, or was started again
+unnoticed() { # prints the problem if the CLI retried or was restarted
   ! grep -qE 'Reconnecting|Retrying with backoff|unstuck: attempt 2' "$place/out" "$place/err" || echo "the CLI noticed it"
 }
 
@@ -72,7 +72,7 @@ refused() {
   [[ $code != 0 ]] || echo "exit code 0 although nothing was answered"
 }
 
-# --- the scenarios: what the API does, and what must come of it ---
+# --- scenarios: behavior of the API and expected result ---
 
 answer='[[step]]
 answer = { text = "Hello from the script" }
@@ -83,7 +83,7 @@ works() { # agent, way
   problem=$(first "$(answered)")
 }
 
-overloaded() { # agent, way: as often as there are retries
+overloaded() { # agent, way: fails as often as retries are allowed
   local retries=3
   play "$1" "$2" "[[step]]
 overloaded = {}
@@ -106,7 +106,7 @@ times = "always"'
   problem=$(first "$(refused)" "$([[ $2 == alone ]] || times $((retries + 1)))")
 }
 
-# The stream has begun with signs of life when it is known that there will be no answer.
+# The keep-alive stream has already started when the gateway gives up.
 held_in_vain() { # agent, way
   printf '[gateway.timeouts]\nkeep_alive = "500ms"\n' > "$place/config/unstuck/config.toml"
   play "$1" "$2" '[[step]]
@@ -115,7 +115,7 @@ times = "always"'
   problem=$(first "$(refused)" "$(times $((retries + 1)))")
 }
 
-long_prompt() { # agent, way: 200 KB by standard input
+long_prompt() { # agent, way: 200 KB on standard input
   local input=$place/prompt least=200000
   yes "and this" | head -c "$least" > "$input"
   play "$1" "$2" "$answer"
@@ -128,7 +128,7 @@ got_at_least() { # bytes
   [[ ${size:-0} -ge $1 ]] || echo "the API got ${size:-0} bytes"
 }
 
-# The model calls a tool; the CLI runs it and sends what it said.
+# The model calls a tool; the CLI runs it and sends the result.
 tool() { # agent, way
   local call more
   case $1 in
@@ -142,7 +142,7 @@ $answer" "${more[@]}"
   problem=$(first "$(answered)" "$(times 2)" "$([[ -e $place/project/called ]] || echo "the tool was not run")")
 }
 
-# Ctrl-C in the middle of an answer of a minute.
+# Ctrl-C during an answer that takes one minute.
 cancel() { # agent, way
   local begun=$SECONDS cli noticed=
   prepare "$1" "$2" "[pace]
@@ -151,8 +151,8 @@ between = \"200ms\"
 [[step]]
 answer = { text = \"$(yes 'Hello from the script' | head -n 300 | paste -sd' ' -)\" }
 times = \"always\""
-  # A job has a process group of its own, to which a terminal sends its Ctrl-C. A shell in the background ignores Ctrl-C, and
-  # unstuck keeps that as it finds it.
+  # With job control, the command gets its own process group, as it has when a terminal sends Ctrl-C. A background shell ignores
+  # SIGINT, and unstuck inherits that, so the handler is reset.
   set -m
   asked env --default-signal=INT "${command[@]}" < /dev/null &
   cli=$!
@@ -168,7 +168,7 @@ times = \"always\""
   problem=$(first "$noticed" "$(times 1)" "$(counts abandoned 1 || echo "the API was listened to until the end")")
 }
 
-counts() { # name, number: whether the API counted so many
+counts() { # name, number: succeeds if the API's counter has this value
   curl --noproxy '*' -s "$api/__faults/stats" | grep -q "\"$1\":$2[,}]"
 }
 
@@ -184,7 +184,7 @@ within() { # seconds, condition...
   done
 }
 
-row() { # agent, way, scenario: plays it in a place of its own and prints what came of it
+row() { # agent, way, scenario: runs it in a new temporary directory and prints the result
   local problem verdict=ok
   new_place
   "$3" "$1" "$2"
@@ -206,7 +206,7 @@ asides=()
 aside_rows=$(mktemp -d)
 trap 'rm -rf "$aside_rows"' EXIT
 printf '%-7s %-6s %-12s %4s %6s %9s  %s\n' agent way scenario exit time requests result
-# By themselves the CLIs mostly wait, so they do it beside the rest.
+# CLIs without a gateway mostly wait, so they run in parallel to the rest.
 for agent in claude codex gemini; do
   for scenario in works invalid_key broken; do
     wanted "$agent" alone "$scenario" || continue

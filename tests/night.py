@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""A night of faults: two agents build on each other while everything goes wrong, and nobody may be asked.
+"""A night of faults: a pipeline of two agents must complete despite many failures, without human input.
 
-Claude Code plans, Codex builds. The planner meets a rate limit, a usage limit during which unstuck itself is killed with
-SIGKILL, and a brownout of 30 s; the builder a rate limit, a stream that breaks off and a brownout of 30 s; then the check
-of its work fails because node_modules is broken. Fails unless the run completes under the default policy with 0 questions.
+Claude Code plans, Codex builds. The planner gets a rate limit, a usage limit during which unstuck itself is killed with
+SIGKILL, and a brownout of 30 s; the builder gets a rate limit, a broken stream and a brownout of 30 s; then its check fails
+because node_modules is broken. Fails unless the run completes under the default policy with 0 escalations.
 """
 
 import argparse
@@ -44,7 +44,7 @@ args = ["--skip-git-repo-check"]
 
 
 def answers(text, brownout_until):
-    """Answers, but for a time from the first request on everything is overloaded."""
+    """Returns a script that is overloaded for some seconds after the first request, then answers."""
     return f"""
 [mix]
 failures = 0.0
@@ -59,7 +59,7 @@ failures = 1.0
 
 
 def broken_packages(project):
-    """A project whose check fails because an installed package is damaged; it can be installed without a network."""
+    """Creates a project whose check fails because an installed package is broken; reinstalling needs no network."""
     (project / "vendor/greet").mkdir(parents=True)
     (project / "vendor/greet/package.json").write_text('{"name":"greet","version":"1.0.0","main":"index.js"}')
     (project / "vendor/greet/index.js").write_text("module.exports = () => 'hello'\n")
@@ -102,7 +102,7 @@ def main():
 
 def night(args, unstuck, place):
     broken_packages(place.project)
-    # Agents state the minute of a reset but not its second, so it is put at a full minute.
+    # Agents report the minute of a reset but not the second, so the reset is a full minute.
     now = int(time.time())
     reset = (now + 25) // 60 * 60 + 60
     moment = datetime.datetime.fromtimestamp(reset, datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Real agent CLIs (Claude Code, Codex) under `unstuck exec` and `unstuck run`, against an LLM API that fails on purpose.
-# tests/agents-common.sh says by which variables it is told what to try.
+# Tests real agent CLIs (Claude Code, Codex) under `unstuck exec` and `unstuck run`, against an LLM API that fails on purpose.
+# tests/agents-common.sh lists the variables.
 set -euo pipefail
 . "$(dirname "$0")/agents-common.sh"
 
@@ -15,7 +15,7 @@ start_server() { # script
   configure_codex "$url/v1" $'request_max_retries = 0\nstream_max_retries = 0'
 }
 
-# CLAUDE_KEY is a variable because a usage limit exists for subscriptions only.
+# claude_key is a variable because only subscriptions have a usage limit.
 alone() { # command...
   in_project ANTHROPIC_BASE_URL="$url" "${claude_key:-ANTHROPIC_API_KEY}=made-up" CLAUDE_CODE_MAX_RETRIES=0 \
     OPENAI_API_KEY=made-up timeout "$patience" "$@" < /dev/null
@@ -25,7 +25,7 @@ alone() { # command...
 
 rows=()
 failures=0
-result() { # agent, scenario, problem or nothing
+result() { # agent, scenario, problem or ''
   local verdict=ok
   if [[ -n $3 ]]; then
     verdict="FAILED: $3"
@@ -42,7 +42,7 @@ run() { # command...
   seconds=$((SECONDS - begun))
 }
 
-recovered() { # the problem, if unstuck does not say that it recovered
+recovered() { # prints the problem if unstuck does not report a recovery
   alone "$unstuck" show --json > "$place/show" 2>> "$place/err" || { echo "unstuck show failed" && return; }
   grep -q recovered "$place/show" || echo "unstuck show does not say recovered"
 }
@@ -51,12 +51,12 @@ same_replies() { # expected
   [[ $(replies) == "$1" ]] || echo "the API answered $(replies) instead of $1"
 }
 
-# --- the scenarios ---
+# --- scenarios ---
 
 answer='[[step]]
 answer = { text = "Hello from the script" }'
 
-by_itself() { # agent: without unstuck, to know that the CLI works here at all
+by_itself() { # agent: without unstuck, to verify that the CLI works on this machine
   start_server "$answer"
   agent_command "$1"
   run "${command[@]}"
@@ -84,7 +84,7 @@ auth = {}'
   result "$1" "no login" "$(first "$wrong_code" "$(same_replies auth)")"
 }
 
-# The CLIs state the minute of a reset but not its second, so it is put at the next full minute that is 5 s ahead.
+# The CLIs report the minute of a reset but not the second, so the reset is the next full minute at least 5 s from now.
 usage_limit() { # agent
   local now reset claude_key=CLAUDE_CODE_OAUTH_TOKEN
   now=$(date +%s)
@@ -97,10 +97,10 @@ $answer"
   result "$1" "usage limit" "$(first "$(answered)" "$(same_replies usage_limit,answer)" "$(recovered)")"
 }
 
-# --- through the gateway: the CLI does not notice, and one prompt costs one retry ladder ---
+# --- through the gateway: the CLI does not notice failures, and one prompt costs one series of retries ---
 
-# Codex is told by its command line, and keeps a provider of its own if it has one; so it has none here.
-through_gateway() { # argument of exec...
+# unstuck configures Codex by command line, which does not override a custom provider; so none is configured here.
+through_gateway() { # exec argument...
   configure_codex
   run env -u CLAUDE_CODE_MAX_RETRIES OPENAI_BASE_URL="$url/v1" \
     "$unstuck" exec "$@" -- "${command[@]}"
@@ -140,7 +140,7 @@ utc() { # seconds since the epoch
 
 # --- a pipeline ---
 
-# Claude Code plans, Codex builds. Each is refused, then overloaded, then out of its plan's usage, then answered.
+# Claude Code plans, Codex builds. Each gets a rate limit, an overload, a usage limit, then an answer.
 pipeline_script() { # reset of the planner, reset of the builder
   local model reset answer
   for model in claude gpt; do
@@ -185,7 +185,7 @@ TOML
 
 run_files() { echo "$place"/project/.unstuck/runs/*; }
 
-wait_for_the_limit() { # until the first role waits for its reset
+wait_for_the_limit() { # waits until the first role waits for its reset
   local patient=$((SECONDS + 60))
   until [[ $(replies) == *usage_limit ]] && grep -q '"status": "waiting"' "$(run_files)/state.json" 2> /dev/null; do
     ((SECONDS < patient)) || return 1
@@ -193,7 +193,7 @@ wait_for_the_limit() { # until the first role waits for its reset
   done
 }
 
-left_running() { # what still works in the project, if anything does
+left_running() { # prints the processes that still run in the project
   local cwd
   for cwd in /proc/[0-9]*/cwd; do
     if [[ $(readlink "$cwd" 2> /dev/null) == "$place/project"* ]]; then
@@ -218,8 +218,8 @@ attempts_of() { # program, expected
   [[ $count == "$2" ]] || echo "$count attempts of $1 instead of $2"
 }
 
-# The fourth attempt must name the conversation of the third, and tell what happened in words.
-conversation_went_on() { # role, program, its word for going on
+# The fourth attempt must continue the conversation of the third, and describe the failure in its prompt.
+conversation_went_on() { # role, program, its argument for continuing
   local attempts conversation
   attempts=$(run_files)/roles/$1/iteration-1
   conversation=$(commands_of "$2" | tail -n 1 | grep -o "\"$3\",\"[0-9a-f-]*\"" | cut -d'"' -f4 || true)
@@ -243,7 +243,7 @@ pipeline() {
   wait_for_the_limit || killed="it never waited for the usage limit"
   kill -9 "$(cat "$place/pid")" || killed=${killed:-"it had ended before it could be killed"}
   wait "$supervisor" || true
-  # What a dead supervisor leaves has a third of a second to end.
+  # Processes of a dead supervisor get a third of a second to exit.
   sleep 2
   after_kill=$(left_running)
   run "$unstuck" resume --no-gateway
@@ -258,7 +258,7 @@ pipeline() {
     "$(recovered)" "$(left_running)")"
 }
 
-# Runs a scenario that mostly waits at a place of its own, and tells its row.
+# Runs a scenario that mostly waits in the background, and prints its row.
 aside() { # scenario
   "$1"
   printf '%s\n' "${rows[@]}"

@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
-"""Broken projects, repaired by the real program, each in a fresh folder with a fresh home.
+"""Repairs broken projects with the real program, each in a new directory with a new home.
 
   tests/scenarios.py UNSTUCK DIR... [--only WORD] [--own | --all] [--sandbox required|best-effort|off] [-v]
 
-Each folder in DIR has setup.sh, check.sh and meta.json (auto_repair, repair_command). A project's unstuck.toml lists the
-repair of its own scenario and those of all others (--own: only its own), and the tempting wrong ones (wrong.sh). With
-auto_repair the check must pass without a person; without, nothing may be run, whatever is listed, and the tree must be
-the same afterwards.
-Exit 1 if fewer than 90 % of the repairable ones end healthy, or if anything was touched that must not be.
+Each directory in DIR has setup.sh, check.sh and meta.json (auto_repair, repair_command). A project's unstuck.toml lists the
+repairs of all scenarios (--own: only its own), and plausible but wrong ones (wrong.sh). With auto_repair, the check must pass
+without human input. Without it, no listed command may run; changed files are reported.
+Exits with 1 if fewer than 90% of the repairable projects pass their check, or if any other scenario is not ok.
 """
 import argparse, hashlib, json, os, shutil, subprocess, sys, tempfile, time
 
@@ -15,7 +14,7 @@ def toml_text(text):
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 def tree(folder):
-    """What is in a folder: kinds, modes and contents, but not the history that unstuck itself keeps in it."""
+    """Returns the links, directories and file hashes of a directory, except .unstuck and __pycache__."""
     seen = {}
     for base, names, files in os.walk(folder):
         names[:] = sorted(name for name in names if name not in (".unstuck", "__pycache__"))
@@ -43,7 +42,7 @@ def meta_of(scenario):
     with open(os.path.join(scenario, "meta.json"), encoding="utf-8") as file: return json.load(file)
 
 def tempting(scenario):
-    """The commands that look like a repair and are none."""
+    """Returns the commands that look like a repair but are wrong."""
     path = os.path.join(scenario, "wrong.sh")
     if not os.path.exists(path): return []
     with open(path, encoding="utf-8") as file: lines = [line.strip() for line in file]

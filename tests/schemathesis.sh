@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# The REST API against its own OpenAPI document: schemathesis makes up requests, good ones and bad ones, and looks at the
-# answers. No server error, no status, media type or body that the document does not tell of.
+# Tests the REST API against its own OpenAPI document: schemathesis generates valid and invalid requests and checks the responses.
+# Server errors and undocumented statuses, media types and bodies are failures.
 #
-#   UNSTUCK_SCHEMATHESIS_DIR  where schemathesis is installed  (default target/schemathesis)
-#   UNSTUCK_CASES             requests for each operation      (default 100)
+#   UNSTUCK_SCHEMATHESIS_DIR  installation directory of schemathesis  (default target/schemathesis)
+#   UNSTUCK_CASES             requests for each operation             (default 100)
 #
-# Nothing leaves the machine but the download of schemathesis.
+# Network access is limited to downloading schemathesis.
 set -euo pipefail
 
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -41,7 +41,7 @@ fuzz() {
   [[ -s $port ]] || { cat "$state/log" >&2; echo "error: the server did not start" >&2; exit 2; }
   local url
   url=http://127.0.0.1:$(cat "$port")
-  # Events as pages: their stream has no end.
+  # Accept JSON to get events as pages: the event stream never ends.
   (cd "$state" && "$tools/python/bin/schemathesis" run "$url/api/openapi.json" \
     --url "$url" \
     --header "Authorization: Bearer $(cat "$token")" \
@@ -70,5 +70,5 @@ export HOME=$state/home XDG_STATE_HOME=$state/home/state XDG_CONFIG_HOME=$state/
 "$unstuck" token create --scope admin --name fuzz > "$state/token" 2> "$state/log"
 "$unstuck" serve --quiet --listen 127.0.0.1:0 --port-file "$state/port" > "$state/log" 2>&1 &
 servers+=($!)
-# Whoever is wrong about codes too often is not listened to any more.
+# Login is excluded: too many wrong codes block the client.
 fuzz "$state/port" "$state/token" --exclude-path /api/login

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""A client that calls an LLM API as the official SDKs do: one streamed request, two retries with backoff of its own.
+"""A client that calls an LLM API like the official SDKs: one streaming request, two retries with its own backoff.
 
-Prints the answer and exits with 0, or prints the error and exits with 1. ANTHROPIC_BASE_URL names the API,
-SDK_CLIENT_TIMEOUT the seconds that one request may wait for its next byte (60).
+Prints the answer and exits with 0, or prints the error and exits with 1. ANTHROPIC_BASE_URL is the URL of the API,
+SDK_CLIENT_TIMEOUT the read timeout in seconds (default 60).
 """
 
 import http.client
@@ -37,7 +37,7 @@ def request(timeout):
 
 
 def answer(response):
-    """The text of a stream; an error if it breaks off. Once a stream has begun, no SDK asks again."""
+    """Returns the text of a stream; raises an error if it breaks. SDKs do not retry after a stream has started."""
     text = []
     for line in response:
         line = line.decode()

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# The official SDKs of Anthropic, OpenAI and Google, for Python and JavaScript, through `unstuck serve`, with and without
-# faults of the API. They are told their base URL and nothing else. tests/sdks/cases.py says what is tried.
+# Tests the official SDKs of Anthropic, OpenAI and Google, for Python and JavaScript, through `unstuck serve`, with and without
+# API faults. Only their base URL is configured. tests/sdks/cases.py has the test cases.
 #
-#   UNSTUCK_BIN       the program to try            (default target/release/unstuck)
-#   FAULTS_BIN        the failing API               (default target/release/unstuck-faults)
-#   UNSTUCK_SDKS_DIR  where the SDKs are installed  (default target/sdks)
-#   UNSTUCK_SDKS      versions: pinned or latest    (default pinned)
+#   UNSTUCK_BIN       program under test                  (default target/release/unstuck)
+#   FAULTS_BIN        fault injection server              (default target/release/unstuck-faults)
+#   UNSTUCK_SDKS_DIR  installation directory of the SDKs  (default target/sdks)
+#   UNSTUCK_SDKS      versions: pinned or latest          (default pinned)
 #
 #   tests/sdks.sh [--only WORD] [--markdown]
 #
-# Nothing leaves the machine but the download of the SDKs: their API is on 127.0.0.1, and their keys are made up.
+# Network access is limited to downloading the SDKs: their API is on 127.0.0.1, and their keys are fake.
 set -euo pipefail
 
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -21,7 +21,7 @@ js_sdks=(@anthropic-ai/sdk@1.8.0 openai@6.49.0 @google/genai@2.32.0)
 
 . "$root/tests/not-run.sh"
 
-newest() { # packages, without their versions
+newest() { # package...: prints the names without versions
   local package
   for package in "$@"; do
     package=${package%%==*}
@@ -63,7 +63,7 @@ python3 -c 'import sys; sys.exit(sys.version_info < (3, 10))' || not_run "python
 mkdir -p "$sdks"
 install_python
 install_js
-# Modules are looked for beside the program that wants them.
+# Node resolves modules relative to the importing file.
 cp "$root/tests/sdks/client.mjs" "$sdks/js/client.mjs"
 
 exec python3 -B "$root/tests/sdks/conduct.py" --unstuck "$unstuck" --faults "$faults" \

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Every client bare and wrapped under the same faults. Fails if one of them is worse off wrapped.
+"""Compares every client with and without unstuck under the same faults. Fails if a client is worse with unstuck.
 
-A row is worse if the bare client got its answer and the wrapped one did not, if the wrapped one says that it succeeded
-without the answer or never ends, or if it sends more than one request more than the bare client before that would have
-ended. Where nothing ever recovers it may also still wait at the cap, if it says until when. The API is `unstuck faults serve` on this machine; nothing leaves it but the download of the agents by npm.
+A client is worse if only the bare one got its answer, if the wrapped one reports success without the answer or never ends, or
+if it sends 2 or more requests more than the bare client while that one ran. If a fault never ends, the wrapped client
+may still be waiting at the cap, provided it shows a deadline. The API is `unstuck faults serve` on this machine; network access is
+limited to downloading the agents with npm.
 """
 
 import argparse
@@ -27,12 +28,12 @@ times = "always"
 """
 
 
-# Where unstuck says what it does: the standard error of a run, and what a gateway writes.
+# Files with unstuck's messages: standard error of a run, and the gateway's log.
 TELLS = ["err", "gateway.log"]
 
 
 def failing_for(seconds, fault):
-    """A script that fails all requests for a time, then answers."""
+    """Returns a script that fails all requests for some seconds, then answers."""
     return f"""
 [mix]
 failures = 0.0
@@ -47,7 +48,7 @@ failures = 1.0
 
 
 def cut_streams(scale):
-    """Three streams break off, each at a random place; the seed makes it the same for all clients."""
+    """Returns a script that breaks three streams at random positions; the seed makes them the same for all clients."""
     places = random.Random(11)
     cut = lambda: f'cut_at = {{ after = {places.randint(3, 18)}, by = "{places.choice(["reset", "close", "end"])}" }}'
     steps = "".join(f"[[step]]\nwhen = {{ stream = true }}\n{cut()}\n" for _ in range(3))
@@ -64,7 +65,7 @@ between = "20ms"
 
 
 def usage_limit(scale):
-    # Agents state the minute of a reset but not its second, so it is put at a full minute.
+    # Agents report the minute of a reset but not the second, so the reset is a full minute.
     now = time.time()
     reset = (int(now + 25) // 60 + 1) * 60
     moment = datetime.datetime.fromtimestamp(reset, datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -87,14 +88,14 @@ between = "{max(20, round(3000 * scale))}ms"
 @dataclasses.dataclass
 class Row:
     name: str
-    # The script of the API, by scale; none where no API can be reached.
+    # Function from scale to the API's script; None if there is no API.
     script: object
-    # The API listens only after so many seconds.
+    # Seconds until the API listens.
     opens_after: float = 0
-    # Nothing helps: the wrapped client gets a short time to try.
+    # The fault never ends; the wrapped client gets a short limit for its retries.
     never_recovers: bool = False
     quick: bool = False
-    # The seconds that a client waits for one reply.
+    # Client timeout for one reply, in seconds.
     timeout: float = 0
 
 
@@ -118,7 +119,7 @@ class Result:
     seconds: float
     moments: list
     answered: bool
-    # It was told until when it waits.
+    # unstuck showed a deadline.
     tells_deadline: bool
     folder: str
 
@@ -142,7 +143,7 @@ class Runner:
         self.places = []
 
     def command(self, client, url, place, wrapped, row):
-        """The command and its variables for one client."""
+        """Returns the command of a client and its environment variables."""
         env = {"ANTHROPIC_BASE_URL": url, "OPENAI_BASE_URL": f"{url}/v1", "ANTHROPIC_API_KEY": "made-up"}
         if row.timeout:
             seconds = max(10, row.timeout * self.args.scale)
@@ -205,7 +206,7 @@ class Runner:
 
 
 def verdict(bare, wrapped):
-    """Why the wrapped client is worse off; none if it is not."""
+    """Returns why the wrapped client is worse, or None."""
     if wrapped.rank == 0:
         return "says success without the answer"
     if wrapped.rank == 1 and bare.rank != 1:

@@ -1,28 +1,32 @@
-//! Golden files: committed output that tests compare with the current output.
+//! Golden files: committed output that a test compares with what the program makes today.
 //!
-//! On a mismatch the test fails and prints the diff. `UPDATE_GOLDEN=1 cargo nextest run golden` rewrites the files, so
-//! that the change is reviewed as a diff.
+//! A test that differs from its file fails and shows the difference. `UPDATE_GOLDEN=1 cargo nextest run golden` writes
+//! the files anew, so that the change is reviewed as a diff.
 
 use std::path::Path;
 
 use similar::TextDiff;
 
-/// The environment variable that makes [`assert_golden`] rewrite the file instead of comparing.
+/// The environment variable that makes [`assert_golden`] write the file instead of comparing with it.
 pub const UPDATE: &str = "UPDATE_GOLDEN";
 
-/// Asserts that a text equals the golden file at a path, byte by byte.
+/// Compares a text with the golden file at a path, byte by byte.
 ///
 /// # Panics
 ///
-/// If the file is missing or differs; the message contains the diff.
+/// If the file is missing or holds another text; the message is the difference.
 #[track_caller]
 pub fn assert_golden(path: &Path, made: &str) {
-    let asked = std::env::var_os(UPDATE).is_some_and(|value| value == "1");
-    if asked {
+    if std::env::var_os(UPDATE).is_some_and(|value| value == "1") {
         let written = std::fs::write(path, made);
         assert!(written.is_ok(), "{} cannot be written", path.display());
-        return;
+    } else {
+        compare(path, made);
     }
+}
+
+#[track_caller]
+fn compare(path: &Path, made: &str) {
     let recorded = std::fs::read_to_string(path).unwrap_or_default();
     assert!(
         recorded == made,
@@ -32,7 +36,7 @@ pub fn assert_golden(path: &Path, made: &str) {
     );
 }
 
-/// Returns the differing lines, with three lines of context around each change.
+/// The lines that differ, with three lines around each change.
 fn difference(recorded: &str, made: &str) -> String {
     TextDiff::from_lines(recorded, made)
         .unified_diff()
@@ -46,22 +50,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn diff_shows_changed_lines_with_context() {
+    fn a_difference_shows_the_changed_line_with_its_surroundings() {
         let told = difference("a\nb\nc\n", "a\nB\nc\n");
         assert!(told.contains("-b\n+B\n"), "{told}");
     }
 
     #[test]
     #[should_panic(expected = "differs")]
-    fn different_text_fails() {
+    fn another_text_than_the_recorded_one_fails() {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/golden.rs");
         let source = include_str!("golden.rs");
-        assert_golden(&path, &source.replace("radius(3)", "radius(4)"));
+        compare(&path, &source.replace("radius(3)", "radius(4)"));
     }
 
     #[test]
     #[should_panic(expected = "differs")]
-    fn missing_file_fails() {
-        assert_golden(Path::new("/nowhere/at/all"), "text");
+    fn a_missing_file_fails() {
+        compare(Path::new("/nowhere/at/all"), "text");
     }
 }

@@ -428,7 +428,7 @@ fn pattern_like_approval_causes_a_warning() {
     let notes: Vec<_> = config.warnings().iter().map(ToString::to_string).collect();
     let all = notes.join("\n");
     for words in [
-        "`npm *` is compared",
+        "`npm *` is matched literally",
         "`sh fix.sh` runs",
         "`recovery.on_unknown`",
     ] {

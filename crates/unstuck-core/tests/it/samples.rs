@@ -176,7 +176,7 @@ fn hint_matches_its_reader() {
     }
     assert_eq!(
         hint(Failure::agent("my-agent").with_stderr(login)),
-        "Sign in, or set the API key of the provider."
+        "Log in, or set the provider's API key."
     );
     for kind in Kind::ALL {
         let file = Knowledge::built_in().kind(*kind);

@@ -104,7 +104,7 @@ fn last_written_output_is_evaluated_on_either_stream() {
         .unwrap();
     assert_eq!(
         sign.to_string(),
-        "it waits for an answer that nobody will give: Overwrite? (y/N)"
+        "it is waiting for interactive input: Overwrite? (y/N)"
     );
 }
 
@@ -139,7 +139,7 @@ fn signal_is_a_certain_diagnosis_and_the_next_prompt_names_the_repetition() {
     assert!(diagnosis.evidence.line.contains("I will read the file"));
     assert_eq!(
         diagnosis.message,
-        format!("Going round in circles: {}", diagnosis.evidence.line)
+        format!("Stuck in a loop: {}", diagnosis.evidence.line)
     );
     let more = LoopSignal {
         times: 77,

@@ -141,7 +141,7 @@ fn planned_command_is_shown() {
 
     Words in capitals stand for what a role says; what it does not say is left out.
     PROMPT.md is a file with the prompt.
-    It has no option for allowed tools: leave them out, since aider has no tools but its edits.
+    It has no option for allowed tools: leave them out, since aider has no tools other than file edits.
     ");
     insta::assert_snapshot!(place.run(&["agents", "show", "command"], "").stdout, @r"
     command  Any program, which the role names

@@ -146,7 +146,7 @@ fn faults_and_examples_are_listed_and_every_example_is_valid() {
     let place = Place::new();
     let listed = place.run(&["faults", "list"], "").stdout;
     assert!(
-        listed.contains("stall_at") && listed.contains("falls silent"),
+        listed.contains("stall_at") && listed.contains("stalls after some frames"),
         "{listed}"
     );
     let faults = place.json(&["faults", "list", "--json"], "");

@@ -92,7 +92,7 @@ fn pending_requests_are_listed_newest_first_with_their_answers() {
 
     just now  run2-e1  hiccup  ~/project
       sh -c 'test -e logged-in || { echo '\''Invalid API key · Please run /login'\'…
-      Not allowed in: trying again cannot help, a person has to act.
+      Authentication required: trying again cannot help, a person has to act.
       seen: Invalid API key · Please run /login
       unstuck resolve run2-e1 or skip, abort
 

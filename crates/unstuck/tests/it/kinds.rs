@@ -27,7 +27,7 @@ fn all_kinds_are_listed_with_their_category() {
 fn kind_is_shown_with_its_chain_and_rules() {
     let shown = Place::new().run(&["kinds", "port-in-use"], "").stdout;
     for part in [
-        "port_in_use  Port in use (systematic)",
+        "port_in_use  Port already in use (systematic)",
         "What is done",
         "How it is recognised",
         "EADDRINUSE",

@@ -358,7 +358,7 @@ fn endlessly_repeating_message_is_a_loop() {
 fn empty_turns_and_failed_requests_are_counted() {
     let empty = json!({"type": "step_finish", "sessionID": "ses_1", "part": {"reason": "unknown"}});
     let sign = watched("opencode", &stream(vec![vec![empty]; 5])).unwrap();
-    assert_eq!(sign.repeated, "request to the model");
+    assert_eq!(sign.repeated, "model request");
     let overflow = json!({"type": "error", "error": {"name": "ContextOverflowError",
         "data": {"message": "the input is too long for the model"}}});
     let sign = watched("opencode", &stream(vec![vec![overflow]; 5])).unwrap();

@@ -220,7 +220,7 @@ fn failed_check_is_described_to_the_agent() {
     );
     assert_eq!((ended.code, executions(&place)), (0, 2), "{}", ended.stderr);
     assert!(
-        ended.stderr.contains("Try again knowing what went wrong"),
+        ended.stderr.contains("Retry with the error message"),
         "{}",
         ended.stderr
     );

@@ -287,7 +287,7 @@ fn killed_gateway_wait_is_resumed_with_the_conversation() {
     assert_eq!(asked(&api), 2);
     let lines = place.lines("lines").join("\n");
     assert!(lines.contains("--resume"), "{lines}");
-    assert!(lines.contains("died before the task was done"), "{lines}");
+    assert!(lines.contains("crashed before the task was done"), "{lines}");
     let waits = place.events("waiting_until");
     assert_eq!(waits.len(), 1, "{waits:?}");
     let shown = place.run(&["show"], "");
@@ -313,7 +313,7 @@ echo '{"type":"result","is_error":true,"api_error_status":429,"result":"Claude A
     let lines = place.lines("lines");
     assert_eq!(lines.len(), 3, "{lines:?}");
     assert!(lines[1].contains("--resume") && !lines[2].contains("--resume"));
-    assert!(lines[2].contains("cut off"), "{}", lines[2]);
+    assert!(lines[2].contains("was interrupted"), "{}", lines[2]);
 }
 
 /// Raw events of an agent are not an answer, and no other role can use them.
