@@ -91,7 +91,10 @@ fn precondition_failed_is_documented_where_it_can_occur() {
     ] {
         let answers = &document["paths"][path][method]["responses"]["412"];
         let problem = &answers["content"]["application/problem+json"]["schema"]["$ref"];
-        assert_eq!(problem, "#/components/schemas/ProblemDetails", "{method} {path}");
+        assert_eq!(
+            problem, "#/components/schemas/ProblemDetails",
+            "{method} {path}"
+        );
     }
 }
 

@@ -114,7 +114,13 @@ fn plan_is_printed_as_a_list() {
         &[&CLONE[..], &["--programs", "curl,tar"]].concat(),
         "git: command not found",
     );
-    assert!(ended.stdout.contains("\n1. Use an alternative command (alternative_command, 90 %, about 3 turns)\n"), "{}", ended.stdout);
+    assert!(
+        ended.stdout.contains(
+            "\n1. Use an alternative command (alternative_command, 90 %, about 3 turns)\n"
+        ),
+        "{}",
+        ended.stdout
+    );
     assert!(
         ended
             .stdout

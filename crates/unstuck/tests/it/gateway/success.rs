@@ -287,7 +287,10 @@ fn killed_gateway_wait_is_resumed_with_the_conversation() {
     assert_eq!(asked(&api), 2);
     let lines = place.lines("lines").join("\n");
     assert!(lines.contains("--resume"), "{lines}");
-    assert!(lines.contains("crashed before the task was done"), "{lines}");
+    assert!(
+        lines.contains("crashed before the task was done"),
+        "{lines}"
+    );
     let waits = place.events("waiting_until");
     assert_eq!(waits.len(), 1, "{waits:?}");
     let shown = place.run(&["show"], "");
