@@ -224,7 +224,7 @@ fn schema_is_printed_for_editors() {
     let schema = place.json(&["config", "schema"], "");
     assert_eq!(
         schema["properties"]["run"]["description"],
-        "The run as a whole."
+        "Settings of the run."
     );
 }
 
