@@ -1,6 +1,7 @@
 //! What is open and what is hidden beside the project, as data (`data/sandbox.toml`).
 
 use std::collections::{BTreeMap, BTreeSet};
+#[cfg(target_os = "linux")]
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;

@@ -4,58 +4,58 @@ use std::process::{Command, Stdio};
 
 use nix::unistd::Pid;
 
-use super::entry::Entry;
+use super::entry::ProcessEntry;
 use super::ps_line::parse;
 
 /// A path, so that no folder on the `PATH` can put another one in its place.
-const PROGRAM: &str = "/bin/ps";
+const PS_PROGRAM: &str = "/bin/ps";
 /// Without headings. The session is not among them: some systems print an address, or nothing but zeros.
-const COLUMNS: &str = "pid=,ppid=,pgid=,state=,lstart=";
+const PS_COLUMNS: &str = "pid=,ppid=,pgid=,state=,lstart=";
 
 /// The line of one process, if there is such a process.
-pub(crate) fn entry(pid: u32) -> Option<Entry> {
-    entries(&["-p", &pid.to_string(), "-o", COLUMNS]).pop()
+pub(crate) fn find_process(pid: u32) -> Option<ProcessEntry> {
+    list_processes(&["-p", &pid.to_string(), "-o", PS_COLUMNS]).pop()
 }
 
 /// Every process that is in the table now.
-pub(crate) fn all() -> Vec<Entry> {
-    entries(&["-axo", COLUMNS])
+pub(crate) fn all_processes() -> Vec<ProcessEntry> {
+    list_processes(&["-axo", PS_COLUMNS])
 }
 
 /// Nobody: what a process was started with is not told reliably.
-pub(crate) fn with_variable(_assignment: &[u8]) -> Vec<Entry> {
+pub(crate) fn processes_with_variable(_assignment: &[u8]) -> Vec<ProcessEntry> {
     Vec::new()
 }
 
 /// None: what a process was started with is not told reliably.
-pub(crate) fn variables(_pid: u32) -> Vec<Vec<u8>> {
+pub(crate) fn environment_names(_pid: u32) -> Vec<Vec<u8>> {
     Vec::new()
 }
 
 /// Whether this is the first argument of a process. Any other is taken for it, too, since a path may have spaces.
 pub(crate) fn has_first_argument(pid: u32, argument: &str) -> bool {
-    let (line, _) = ask(&["-ww", "-p", &pid.to_string(), "-o", "args="]).unwrap_or_default();
+    let (line, _) = run_ps(&["-ww", "-p", &pid.to_string(), "-o", "args="]).unwrap_or_default();
     line.split_ascii_whitespace()
         .skip(1)
         .any(|word| word == argument)
 }
 
 /// Whoever is asked is in the table as well, as a child of ours, and gone when we read it.
-fn entries(arguments: &[&str]) -> Vec<Entry> {
-    let (text, asked) = ask(arguments).unwrap_or_default();
+fn list_processes(arguments: &[&str]) -> Vec<ProcessEntry> {
+    let (text, asked) = run_ps(arguments).unwrap_or_default();
     text.lines()
-        .filter_map(|line| parse(line, session))
+        .filter_map(|line| parse(line, session_id))
         .filter(|entry| entry.pid != asked)
         .collect()
 }
 
 /// What `ps` says, and its own number.
-fn ask(arguments: &[&str]) -> Option<(String, u32)> {
+fn run_ps(arguments: &[&str]) -> Option<(String, u32)> {
     #[expect(
         clippy::disallowed_methods,
         reason = "there is no other way to the table of processes here"
     )]
-    let mut command = Command::new(PROGRAM);
+    let mut command = Command::new(PS_PROGRAM);
     // Names of months and the hour depend on these; the start of a process must not.
     command.env("LC_ALL", "C").env("TZ", "UTC0");
     command.args(arguments).stdin(Stdio::null());
@@ -67,7 +67,7 @@ fn ask(arguments: &[&str]) -> Option<(String, u32)> {
 }
 
 /// Nobody's session is zero, but that is what some processes of the system have.
-fn session(pid: u32) -> Option<u32> {
+fn session_id(pid: u32) -> Option<u32> {
     let pid = Pid::from_raw(i32::try_from(pid).ok()?);
     let session = nix::unistd::getsid(Some(pid)).ok()?;
     u32::try_from(session.as_raw()).ok()
