@@ -10,7 +10,7 @@
 //! use unstuck_run::process::{DiscardOutput, ProcessError, ReaperProgram, ProcessSpec, Stdin, StopRequest, Supervisor};
 //!
 //! # async fn example() -> Result<(), ProcessError> {
-//! Every process that the command starts is ended with it, even if this process is killed meanwhile.
+//! // Every process that the command starts is ended with it, even if this process is killed meanwhile.
 //! let mut supervisor = Supervisor::start(&ReaperProgram::own())?;
 //! let (_stop, stopped) = watch::channel(StopRequest::Continue);
 //! let spec = ProcessSpec::shell("echo '# Review'; echo fine");

@@ -5,7 +5,7 @@
 //! written in the same transaction.
 //!
 //! ```
-//! use unstuck_core::event::{Event, Outcome, RunFinished, RunId, RunKind, RunStarted, SessionSpec};
+//! use unstuck_core::event::{Event, RunFinished, RunId, RunKind, RunStarted, SessionSpec};
 //! use unstuck_core::{RetryPolicy, Timestamp};
 //! use unstuck_store::{Append, StoreLocation, StoreOptions, RunFilter, Store, StoreError};
 //!
@@ -23,7 +23,7 @@
 //!         command: vec!["claude".into(), "-p".into(), "fix the tests".into()],
 //!         agent: Some("claude".into()),
 //!         model: None,
-//!         session: run.session(1),
+//!         session: run.session_id(1),
 //!         policy: RetryPolicy::default(),
 //!         origins: Default::default(),
 //!         timeout_ms: None,

@@ -35,8 +35,8 @@ struct LintRule {
 /// Returns the warnings about an approved command.
 ///
 /// ```
-/// assert!(unstuck_config::lint("npm install").is_empty());
-/// assert!(unstuck_config::lint("rm -rf /tmp/cache")[0].contains("deletes outside the project"));
+/// assert!(unstuck_config::lint_approval("npm install").is_empty());
+/// assert!(unstuck_config::lint_approval("rm -rf /tmp/cache")[0].contains("deletes outside the project"));
 /// ```
 pub fn lint_approval(entry: &str) -> Vec<&'static str> {
     let rules = rules().iter();

@@ -32,7 +32,7 @@ struct PlanCandidate<'a> {
 /// use unstuck_core::{Failure, Kind};
 ///
 /// # let diagnosis = Diagnosis {
-/// #     kind: Kind::CommandNotFound, layer: Layer::WatchedTool, level: Some(Level::Alternative), confidence: 1.0,
+/// #     kind: Kind::CommandNotFound, layer: Layer::Tool, level: Some(Level::Alternative), confidence: 1.0,
 /// #     retry_after: None, retry_after_source: None, fingerprint: String::new(), message: String::new(), hint: String::new(), truncated: false,
 /// #     evidence: Evidence { rule: String::new(), line: "bash: rg: command not found".into() },
 /// # };

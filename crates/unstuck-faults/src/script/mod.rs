@@ -92,8 +92,8 @@ use crate::error::FaultsError;
 /// assert_eq!(written.steps().len(), 3);
 ///
 /// let built = Script::default()
-///     .then(ScriptStep::from(Reply::Overloaded).times(2))
-///     .then(Reply::answer("Done"));
+///     .with_step(ScriptStep::from(Reply::Overloaded).times(2))
+///     .with_step(Reply::answer("Done"));
 /// assert_eq!(built.steps()[0], written.steps()[0]);
 /// # Ok::<(), unstuck_faults::FaultsError>(())
 /// ```

@@ -40,7 +40,7 @@ impl PeerOwner {
 
     /// Always unknown on this system.
     #[cfg(not(target_os = "linux"))]
-    pub fn of(_local: SocketAddr, _peer: SocketAddr) -> Self {
+    pub fn lookup(_local: SocketAddr, _peer: SocketAddr) -> Self {
         Self::Unknown
     }
 }

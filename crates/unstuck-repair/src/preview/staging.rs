@@ -128,7 +128,7 @@ fn copy_pipe(item: &OverlayEntry<'_>, folder: &OwnedFd, name: &[u8]) -> Result<(
 }
 
 #[cfg(not(target_os = "linux"))]
-fn pipe(_item: &OverlayEntry<'_>, _folder: &OwnedFd, _name: &[u8]) -> Result<()> {
+fn copy_pipe(_item: &OverlayEntry<'_>, _folder: &OwnedFd, _name: &[u8]) -> Result<()> {
     Err(Errno::NOTSUP)
 }
 

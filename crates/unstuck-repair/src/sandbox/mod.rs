@@ -29,9 +29,9 @@ mod linux;
 #[cfg(target_os = "linux")]
 use linux as system;
 #[cfg(not(target_os = "linux"))]
-mod elsewhere;
+mod unsupported;
 #[cfg(not(target_os = "linux"))]
-use elsewhere as system;
+use unsupported as system;
 
 use std::ffi::OsString;
 

@@ -1,6 +1,7 @@
 //! Lists of visible, writable and hidden paths outside the project (`data/sandbox.toml`).
 
 use std::collections::{BTreeMap, BTreeSet};
+#[cfg(target_os = "linux")]
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;

@@ -32,9 +32,9 @@ const SEND_FLAGS: SendFlags = SendFlags::NOSIGNAL;
 #[cfg(target_os = "linux")]
 const RECEIVE_FLAGS: RecvFlags = RecvFlags::CMSG_CLOEXEC;
 #[cfg(not(target_os = "linux"))]
-const SEND: SendFlags = SendFlags::empty();
+const SEND_FLAGS: SendFlags = SendFlags::empty();
 #[cfg(not(target_os = "linux"))]
-const RECEIVE: RecvFlags = RecvFlags::empty();
+const RECEIVE_FLAGS: RecvFlags = RecvFlags::empty();
 
 /// The command to run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

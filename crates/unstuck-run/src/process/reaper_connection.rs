@@ -14,7 +14,7 @@ use crate::reaper::wire::{self, ReaperReport, ReaperRequest};
 #[cfg(target_os = "linux")]
 const SEND_FLAGS: SendFlags = SendFlags::NOSIGNAL;
 #[cfg(not(target_os = "linux"))]
-const SEND: SendFlags = SendFlags::empty();
+const SEND_FLAGS: SendFlags = SendFlags::empty();
 
 /// A connection to a reaper.
 #[derive(Debug)]

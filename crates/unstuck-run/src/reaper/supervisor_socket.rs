@@ -13,7 +13,7 @@ use super::wire::{self, ReaperReport, ReaperRequest};
 #[cfg(target_os = "linux")]
 const RECEIVE_FLAGS: RecvFlags = RecvFlags::CMSG_CLOEXEC;
 #[cfg(not(target_os = "linux"))]
-const RECEIVE: RecvFlags = RecvFlags::empty();
+const RECEIVE_FLAGS: RecvFlags = RecvFlags::empty();
 
 /// Standard input, output and error of a child.
 const STREAM_COUNT: usize = 3;
@@ -60,7 +60,7 @@ impl SupervisorSocket {
         }
         #[cfg(not(target_os = "linux"))]
         for stream in streams {
-            crate::procs::descriptor::keep(stream)?;
+            crate::procs::descriptor::set_close_on_exec(stream)?;
         }
         Ok(got.bytes)
     }

@@ -16,7 +16,9 @@ pub(crate) use proc::{
     all_processes, environment_names, find_process, has_first_argument, processes_with_variable,
 };
 #[cfg(not(target_os = "linux"))]
-pub(crate) use ps::{all, entry, has_first_argument, variables, with_variable};
+pub(crate) use ps::{
+    all_processes, environment_names, find_process, has_first_argument, processes_with_variable,
+};
 
 /// Returns every living descendant of a process.
 pub(crate) fn descendants(ancestor: u32) -> Vec<ProcessEntry> {
