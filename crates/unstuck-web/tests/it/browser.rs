@@ -289,7 +289,7 @@ async fn page_that_cannot_be_refreshed_is_not_shown_as_live() {
     let says = "document.getElementById('live').innerText";
     assert_eq!(
         browser.says(says).await,
-        "Not up to date: the server cannot be reached"
+        "Out of date: cannot reach the server"
     );
     assert_eq!(
         browser.says("document.title.startsWith('(1)')").await,
@@ -325,7 +325,7 @@ async fn open_page_shows_that_its_login_has_ended() {
     ground.revoke_all();
     browser.until(&is("lost")).await;
     browser
-        .until("document.getElementById('live').textContent === 'Your login has ended Log in'")
+        .until("document.getElementById('live').textContent === 'Your session has expired Log in'")
         .await;
     browser.click("#live a").await;
     browser.until("location.pathname === '/login' && new URLSearchParams(location.search).get('back') === '/runs?status=failed'").await;

@@ -227,8 +227,8 @@ async fn browser_notifies_of_an_escalation_if_allowed() {
     place.run(&EXEC, "").told(3, &[]);
     desk.shows("[data-part=open]", "Not logged in").await;
     desk.until("notified.length === 1").await;
-    desk.until("notified[0].startsWith('unstuck needs an answer: Not allowed in')")
+    desk.until("notified[0].startsWith('unstuck needs your input: Authentication required')")
         .await;
-    desk.shows("#news", "A run asks for you").await;
+    desk.shows("#news", "A run needs your input").await;
     desk.close().await;
 }

@@ -29,7 +29,7 @@ async fn saved_policy_applies_to_the_next_run() {
     desk.goto("/policies").await;
     desk.press("article:has([data-fill]):nth-of-type(2) [data-fill]")
         .await;
-    desk.shows("#policy > .says", "Nothing is saved yet").await;
+    desk.shows("#policy > .says", "Not saved yet").await;
     let filled = desk
         .says("document.getElementById('maxRetries').value")
         .await;
@@ -137,7 +137,7 @@ async fn mistakes_are_shown_in_place_and_concurrent_changes_are_rejected() {
     page.switch_to_window(first).await.unwrap();
     desk.fill("#maxRetries", "1").await;
     desk.press("#policy button[type=submit]").await;
-    desk.shows("#policy > .says", "Somebody else saved").await;
+    desk.shows("#policy > .says", "Someone else saved").await;
     desk.shows("#maxRetries-wrong", "theirs: 9").await;
     desk.shows("#maxElapsed-wrong", "theirs: 12h").await;
     desk.picture("policy-conflict").await;
@@ -190,8 +190,11 @@ async fn policy_summary_follows_the_form() {
     desk.press("#policy input[name=enabled]").await;
     desk.shows(words, "waits of about 5 s, 10 s;").await;
     desk.press("#policy button[type=submit]").await;
-    desk.shows("#policy > .says", "Somebody else saved this meanwhile")
-        .await;
+    desk.shows(
+        "#policy > .says",
+        "Someone else saved changes in the meantime",
+    )
+    .await;
     desk.shows("#policy > .says", "name: theirs: Resilient. Save again")
         .await;
     desk.shows(words, "waits of about 5 s, 10 s;").await;
